@@ -174,7 +174,8 @@ def warn(warning: Warning | str) -> None:
 @contextlib.contextmanager
 def overheard() -> Iterator[dict[str, None]]:
     """The warnings that this thread would give meanwhile, each once, to be given elsewhere."""
-    before, heard = getattr(_led_here, "heard", None), dict[str, None]()
+    before = getattr(_led_here, "heard", None)
+    heard = dict[str, None]()
     _led_here.heard = heard
     try:
         yield heard

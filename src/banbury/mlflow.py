@@ -44,7 +44,8 @@ class PyfuncModel:
 
     def _rows(self, given: Any) -> Any:
         """Rows as the model reads them: a frame of one column is texts, where those are all that it takes."""
-        columns, schema = getattr(given, "columns", None), self.model.schema
+        columns = getattr(given, "columns", None)
+        schema = self.model.schema
         alone = len(schema.columns) == 1 and "text" in schema.kinds().values()
         if alone and columns is not None and len(columns) == 1:
             texts = list(given.iloc[:, 0])

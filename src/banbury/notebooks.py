@@ -11,7 +11,8 @@ from html import escape
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-FOR, AGAINST = "59, 130, 246", "234, 120, 20"
+FOR = "59, 130, 246"
+AGAINST = "234, 120, 20"
 BAR = 0.75  # how dense the colour of a bar is
 SHOWN = 20  # rows of a table on a page; frames have all
 

@@ -57,7 +57,9 @@ def integers(numbers: NDArray[Any], digits: int) -> Integers:
 def python_integers(sums: Integers, digits: int) -> NDArray[Any]:
     """The same numbers as Python's, in units of 10**-digits."""
     limbs = np.ascontiguousarray(sums.limbs()).astype("<i8")
-    size, packed, factor = 8 * limbs.shape[-1], limbs.tobytes(), 10 ** (digits - sums.digits)
+    size = 8 * limbs.shape[-1]
+    packed = limbs.tobytes()
+    factor = 10 ** (digits - sums.digits)
     numbers = np.empty(limbs.size // limbs.shape[-1], dtype=object)
     for i in range(len(numbers)):
         numbers[i] = factor * int.from_bytes(packed[i * size : (i + 1) * size], "little", signed=True)
@@ -175,7 +177,8 @@ class Combinations(Sequence[Any]):
     """
 
     def __init__(self, axes: tuple[Keys, ...], cells: Int) -> None:
-        self.axes, self.cells = axes, cells
+        self.axes = axes
+        self.cells = cells
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -352,7 +355,8 @@ class Counts:
         parts = [self.feature(g) for g in range(len(self.keys))]
         keys, cells = parts[f]
         if keys:
-            several, halved = not isinstance(times, int), np.array(keys, dtype=np.int64) >> times
+            several = not isinstance(times, int)
+            halved = np.array(keys, dtype=np.int64) >> times
             merged, where = np.unique(halved, axis=0 if several else None, return_inverse=True)
             coarser: Any = tuple(map(tuple, merged.tolist())) if several else WholeKeys(merged)
             parts[f] = coarser, cells.merge(as_index(where.reshape(-1)), len(merged), 0)
@@ -467,7 +471,8 @@ class Words(Keyless):
 
     def most_frequent(self, n: int) -> list[str]:
         """The n words of most occurrences, most first; equals by name."""
-        totals, step = np.zeros(self.table.n_ids), max(1, (1 << 21) // max(self.table.n_classes, 1))
+        totals = np.zeros(self.table.n_ids)
+        step = max(1, (1 << 21) // max(self.table.n_classes, 1))
         for start in range(0, len(totals), step):  # some at a time: no temporary array is as long as all the pairs
             ids = np.arange(start, min(start + step, len(totals)), dtype=np.uint32)
             starts, _, occurrences, _ = self.table.pairs(ids)
@@ -504,7 +509,8 @@ def scaled_sums(n: Integers, sums: Integers, factor: float, columns: int) -> tup
         return fewer, less, True
     digits = max(n.digits, fewer.digits, sums.digits, 18)
     before, after, each = (python_integers(part, digits) for part in (n, fewer, sums))
-    before, after = np.where(before == 0, 1, before)[..., None], after[..., None]
+    before = np.where(before == 0, 1, before)[..., None]
+    after = after[..., None]
     product = each * after
     down = np.where(product < 0, -(-product // before), product // before)
     found = np.where(squares(columns), -(-product // before), down)
@@ -553,11 +559,13 @@ def _within(each: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
 
     Where they have, they get nothing in common, but for what is no whole number; there the squares are raised by one.
     """
-    beyond, columns = _beyond(each, rows), n_columns(each.shape[-1])
+    beyond = _beyond(each, rows)
+    columns = n_columns(each.shape[-1])
     if not beyond.any():
         return each
     i, j = np.tril_indices(columns)
-    first, alone = each[..., :columns], each[..., i] * each[..., j]
+    first = each[..., :columns]
+    alone = each[..., i] * each[..., j]
     second = np.where(beyond, alone // rows, each[..., columns:])
     uneven = beyond & (alone % rows != 0)
     for column in range(columns):
@@ -572,17 +580,22 @@ def shifted_sums(n: Integers, sums: Integers, shift: Real, scale: Real) -> Integ
     The shift is rounded to a step, so that nothing else is while units become finer. Where they become coarser, sums of z are
     rounded towards zero and squares upwards, and what is constant stays so.
     """
-    digits, columns = max(n.digits, sums.digits), shift.shape[-1]
-    rows, each = python_integers(n, digits)[..., None], python_integers(sums, digits)
+    digits = max(n.digits, sums.digits)
+    columns = shift.shape[-1]
+    rows = python_integers(n, digits)[..., None]
+    each = python_integers(sums, digits)
     there, (i, j) = np.where(rows == 0, 1, rows), np.tril_indices(columns)
     kinds = lambda x: round(Fraction(x) * 2**GRID), Fraction, int, lambda x: -int(-x // 1), round
     by, factor, down, up, near = (np.vectorize(f, otypes=[object]) for f in kinds)
-    by, factor = by(shift), factor(scale)
-    first, second = each[..., :columns], each[..., columns:]
+    by = by(shift)
+    factor = factor(scale)
+    first = each[..., :columns]
+    second = each[..., columns:]
     moved = factor * (first + rows * by)
     cross = first[..., i] * by[..., j] + first[..., j] * by[..., i]
     both = factor[..., i] * factor[..., j] * (second + cross + rows * by[..., i] * by[..., j])
-    constant, value = _constant(each, there, columns), near(moved / there)
+    constant = _constant(each, there, columns)
+    value = near(moved / there)
     found = [np.where(constant, rows * value, down(moved)), np.where(i == j, up(both), down(both))]
     return integers(_within(_with_constant(np.concatenate(found, axis=-1), constant, value), there), digits)
 
@@ -640,7 +653,8 @@ class NumberSums(Keyless):
         return self.n.same(other.n) and self.sums.same(other.sums)
 
     def take(self, classes: Any, axis: int | None = None) -> Self:
-        index, axis = as_index(classes), self.axis if axis is None else axis
+        index = as_index(classes)
+        axis = self.axis if axis is None else axis
         return type(self)(self.n.take(index, axis), self.sums.take(index, axis))
 
     def merge(self, index: Any, size: int) -> Self:

@@ -54,7 +54,8 @@ class OneBlasThread:
     """Keeps NumPy's and SciPy's algebra to one thread meanwhile: its threads wait by turning round, on processors that ours use,
     and sums would depend on how many they are. Of several that overlap the first sets the limit and the last lifts it."""
 
-    _lock, _within = Lock(), 0
+    _lock = Lock()
+    _within = 0
     _limit: Any = None
 
     def __enter__(self) -> None:

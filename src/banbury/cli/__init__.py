@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-DONE, DATA_SAYS_NO, WRONG_USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
+DONE = 0
+DATA_SAYS_NO = 1
+WRONG_USAGE = 2
+INTERRUPTED = 130
+PIPE_CLOSED = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

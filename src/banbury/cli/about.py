@@ -51,7 +51,8 @@ def tree(model: Model) -> list[str]:
 
 def _of_labels(model: LabelModel) -> dict[str, Any]:
     """The labels, how many rows have each, and how probable they must be."""
-    facts, chosen = _of_tally(model.tally), model.choice
+    facts = _of_tally(model.tally)
+    chosen = model.choice
     thresholds = dict(zip(model.labels, model.thresholds.probabilities.tolist(), strict=True))
     facts["labels"] = [{**each, "threshold": thresholds[each["label"]]} for each in facts["labels"]]
     weighing, calibration = (None if own is None else str(own) for own in (model.weighing, model.calibration))
@@ -73,7 +74,8 @@ def weighed(model: Model) -> dict[str, Any]:
 
 
 def _of_tally(tally: Tally) -> dict[str, Any]:
-    schema, classes = tally.schema, {"classes": _classes(tally.classes, tally.rows)}
+    schema = tally.schema
+    classes = {"classes": _classes(tally.classes, tally.rows)}
     if schema.labels is not None:
         each = zip(tally.classes, tally.rows.value.tolist(), strict=True)
         classes = {"labels": [{"label": label, "rows": rows} for label, rows in each if label != EVERY]}
@@ -136,7 +138,8 @@ def classes(facts: Mapping[str, Any], of: str = "") -> str:
     numbers = np.array([each["rows"] for each in facts["classes"]], dtype=np.float64)
     if not len(numbers):
         return "no class"
-    shares, names = numbers / numbers.sum(), [errors.shortened(each["class"]) for each in facts["classes"]]
+    shares = numbers / numbers.sum()
+    names = [errors.shortened(each["class"]) for each in facts["classes"]]
     each = (f"{names[c]} {shares[c]:.1%}" for c in np.argsort(-shares, kind="stable"))
     return f"{many(len(names), 'class')}{of}: {errors.listed(each, CLASSES_SHOWN)}"
 
@@ -145,12 +148,14 @@ def columns(facts: Mapping[str, Any]) -> str:
     """A line for each column: its family and why, how many values are missing if any are; of a network what it depends on."""
     lines: list[tuple[str, ...]] = []
     if "nodes" in facts:
-        header, right = ["column", "values", "given"], 1
+        header = ["column", "values", "given"]
+        right = 1
         nodes = [node for node in facts["nodes"] if node["name"] != facts["target"]]
         lines = [(node["name"], f"{len(node['values']):,}", errors.listed(node["parents"])) for node in nodes]
     else:
         some = any(each["missing"] for each in facts["features"])
-        header, right = ["column", "family", "why", *["missing"] * some], 3
+        header = ["column", "family", "why", *["missing"] * some]
+        right = 3
         for each in facts["features"]:
             missing = f"{each['missing']:,.6g}" if each["missing"] else ""
             lines.append((each["name"], each["family"], each["why"], *[missing] * some))

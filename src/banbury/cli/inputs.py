@@ -123,7 +123,8 @@ def _check_classes(args: Namespace, source: Source) -> None:
     """Raises where no column was named as the target, and folders do not say the classes."""
     if source.target is not None:
         return
-    first, there = next(iter(source)), errors.where(source.name)
+    first = next(iter(source))
+    there = errors.where(source.name)
     if first.names and all(map(first.is_text, first.names)):
         message = f"the texts{there} have no class: there is no sub-folder per class. Give the folder that holds the folders of "
         message += "the classes; or say --class-from 'spm*=spam,*=ham' if file names tell the classes, or --format "
@@ -297,7 +298,8 @@ def _is_text(path: str, column: str | None) -> bool:
 
 def lines_of(args: Namespace) -> Source:
     """Each line of some files as a text, a few at a time; of stdin as soon as they come."""
-    paths, first_line = args.input, getattr(args, "first_line", b"")
+    paths = args.input
+    first_line = getattr(args, "first_line", b"")
 
     def batches() -> Iterator[Batch]:
         for path in paths:

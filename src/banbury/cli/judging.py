@@ -154,7 +154,8 @@ def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[s
     plains = [Plain(grid.hows[0], alpha, grid.class_prior, grid.seed) for alpha in grid.alphas]
     folds, words = folds_of(args, rows, list(grid.weighings))
     every = compare([(rows, recipe) for recipe in plains], folds, seed=args.seed, keep="sums")
-    plain, validation = plains[every.best], every.validations[every.best]
+    plain = plains[every.best]
+    validation = every.validations[every.best]
     notes = [
         *words,
         *notes,
@@ -187,7 +188,9 @@ def grid_of(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False)
     """The recipes that are compared, and what is to be said of those that are not; with `fit` beside what `tune` tries."""
     weighs, notes = _weighs(args, rows)
     estimating = _estimating(args, data, tunes)
-    prior, seed, calibrate = estimating["class_prior"], int(args.seed), getattr(args, "calibrate", None)
+    prior = estimating["class_prior"]
+    seed = int(args.seed)
+    calibrate = getattr(args, "calibrate", None)
     choose = "choose" if settings.chooses(args) else "auto"
     weighed = {"fewest": 0} if args.weigh and _weight(rows) < FEWEST_ROWS else True
     each = [False, weighed] if weighs else False
@@ -205,7 +208,9 @@ def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = Fal
     errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "one of the two")
     is_enough = rows.n_labelled >= FEWEST_ROWS
     estimating = _estimating(args, data, tunes)
-    alpha, seed, threshold = estimating["alpha"], int(args.seed), "f1" if is_enough else None
+    alpha = estimating["alpha"]
+    seed = int(args.seed)
+    threshold = "f1" if is_enough else None
     weighs = not args.plain and (args.weigh or (is_enough and can_weigh(rows.tally, rows.n_rows)))
     chooses_alpha = is_auto(alpha) if tunes else is_enough and not settings.alpha_given(args)
     tried = (
@@ -214,7 +219,8 @@ def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = Fal
         settings.several_texts(args.text) if tunes else None,
         "auto",
     )
-    scoring, each = args.scoring if tunes else "log_loss", [False, True] if weighs else False
+    scoring = args.scoring if tunes else "log_loss"
+    each = [False, True] if weighs else False
     sets: dict[str, Any] = {"scoring": scoring, "has_sets": True, "threshold": threshold}
     grid = Tuned.of(*tried, None, seed, args.calibrate, each, **sets)
     if chooses_alpha and any(feature.reads_text for feature in rows.schema.features):

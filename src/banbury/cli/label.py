@@ -68,7 +68,8 @@ def serve_demo(args: Namespace) -> None:
 
 def _demo_state(folder: str) -> ServedState:
     docs = datasets.docstrings()
-    names, labels = docs.pop("name"), docs.pop("module")
+    names = docs.pop("name")
+    labels = docs.pop("module")
     rows = [dict(zip(docs, values, strict=True)) for values in zip(*docs.values(), strict=True)]
     counted = {name: column[::2] for name, column in docs.items()}
     state = ServedState.of(estimate(count(counted, labels[::2])), folder)
@@ -82,7 +83,8 @@ def _demo_state(folder: str) -> ServedState:
 def _pool(data: Any, args: Namespace) -> tuple[Tally, Iterator[Put]]:
     """Sums of no row, under the schema of the rows; and the rows, each with its label, if it has one."""
     errors.require(args.weights is None, "--weights", args.weights, "left out: every answer counts once")
-    settings, target = counting(args, data), args.target
+    settings = counting(args, data)
+    target = args.target
     families = {name: settings.pop(name) for name in ("features", "missing")}
     del settings["weights"]
     table = Table.of(data, labelled=False, **settings)

@@ -30,7 +30,8 @@ def next(args: Namespace) -> None:
 def _print(args: Namespace, found: Suspicious | NextToLabel, notes: tuple[str, ...] = ()) -> None:
     """Here rows are numbered from 1, as `explain --row` takes them."""
     rows = [{**each, "row": each["row"] + 1} for each in (row.to_dict() for row in found.rows)]
-    text, facts = "", dict[str, Any]()
+    text = ""
+    facts = dict[str, Any]()
     if output.kind(args) == "table":
         table = output.table(found.HEAD, found.lines(first=1), (0, 2, 4))
         text = "\n".join([found.head, table, *(f"  {line}" for line in (*found.feet, *notes))])

@@ -39,11 +39,13 @@ def result(
 
 def size(path: str) -> str:
     """How large a file is."""
-    n, unit = float(os.path.getsize(path)), "bytes"
+    n = float(os.path.getsize(path))
+    unit = "bytes"
     for larger in ("kB", "MB", "GB"):
         if n < 1000:
             break
-        n, unit = n / 1000, larger
+        n = n / 1000
+        unit = larger
     return f"{n:.3g} {unit}"
 
 

@@ -109,7 +109,8 @@ made for reading; piped it is JSON. Exit codes: 0 done, 1 the data says no, 2 wr
 
 def parser(verb: Verb) -> argparse.ArgumentParser:
     examples = ["examples:" if len(verb.examples) > 1 else "example:", *(f"  {each}" for each in verb.examples)]
-    called, epilog = f"banbury {verb.name}", "\n".join(examples)
+    called = f"banbury {verb.name}"
+    epilog = "\n".join(examples)
     ways: Any = {"formatter_class": Formatter, "allow_abbrev": False, "add_help": False}
     made = Parser(called, usage=f"{called} {verb.usage}", description=verb.summary, epilog=epilog, **ways)
     group: Any = made
@@ -167,7 +168,8 @@ INPUT = """\
 input INPUT {} | a CSV, Parquet, NDJSON or ARFF file or a zip of one, a folder with a sub-folder per class, a \
 pattern in quotes, several files, or - for stdin"""
 FILE = "{} {} | what `banbury fit`, `count`, `merge`, `subtract` or `estimate` wrote"
-INPUTS, MODEL = INPUT.format("+"), FILE.format("model", "MODEL")
+INPUTS = INPUT.format("+")
+MODEL = FILE.format("model", "MODEL")
 OUTPUT = "-o --output FILE ! | the file to write; it is replaced as a whole, or not at all"
 COUNTING = """\
 # what is counted

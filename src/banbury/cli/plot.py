@@ -141,9 +141,11 @@ def _compared_evidence(args: Namespace) -> plots.ComparedEvidenceDisplay:
     wanted = f"the file of another model: {path} is plain, so there is nothing beside it"
     errors.require(args.beside is not None or model.weighing is not None, "--beside", None, wanted)
     if args.beside is None:
-        names, both = ("plain", "weighed"), (model.weighed(None), model)
+        names = ("plain", "weighed")
+        both = (model.weighed(None), model)
     else:
-        names, both = (path, args.beside), (model, inputs.model(args.beside))
+        names = (path, args.beside)
+        both = (model, inputs.model(args.beside))
     row = wanted_row(args, model)
     first = both[0].explain(row, _class(args.against, model))
     second = both[1].explain(row)

@@ -77,7 +77,8 @@ def is_density(model: Model) -> bool:
 
 def _answers(args: Namespace, model: Model) -> Records:
     """Of each row its class, None where it is unsure, the probability of that, and those of all classes where asked."""
-    costs, classes = args.cost_matrix, model.classes
+    costs = args.cost_matrix
+    classes = model.classes
 
     def records(batch: Batch, posterior: Real) -> list[Record]:
         best = posterior.argmax(axis=1) if costs is None else (posterior @ costs).argmin(axis=1)
@@ -117,7 +118,8 @@ def _places(args: Namespace, batch: Batch) -> Iterator[Record]:
 
 
 def _write_json(args: Namespace, model: Any, answered: Answered) -> None:
-    encoded, names = output.encoder(), [str(name) for name in model.names]
+    encoded = output.encoder()
+    names = [str(name) for name in model.names]
     for _, records in answered:
         for record in records:
             if "posteriors" in record:
@@ -126,7 +128,8 @@ def _write_json(args: Namespace, model: Any, answered: Answered) -> None:
 
 
 def _write_csv(args: Namespace, model: Any, answered: Answered) -> None:
-    writer, begun = csv.writer(output.Shown(), lineterminator="\n"), False
+    writer = csv.writer(output.Shown(), lineterminator="\n")
+    begun = False
     for _, records in answered:
         for record in records:
             posteriors = record.pop("posteriors", ())
@@ -167,7 +170,8 @@ def _write_densities(args: Namespace, model: Any, answered: Answered) -> None:
 
 def _write_table(args: Namespace, model: Any, answered: Answered) -> None:
     """A line for each row: its number, the answer, how sure it is, and where it came from or how it begins."""
-    names, columns = [printable(str(name)) for name in model.classes], shutil.get_terminal_size((100, 24)).columns
+    names = [printable(str(name)) for name in model.classes]
+    columns = shutil.get_terminal_size((100, 24)).columns
     width = max(map(len, [*names, *["unsure"] * (args.unsure is not None), "class"]))
     others = "".join(f"  {name:>8}" for name in names) if args.posteriors else "  probability"
     for number, (batch, records) in enumerate(answered):
@@ -218,7 +222,8 @@ def explain(args: Namespace) -> None:
     against = None if args.against is None else settings.as_label(args.against, model.classes)
     truth = _truth(row, model) if isinstance(row, Batch) else None
     explanation, counted = _explained(args, model, row, against, truth)
-    facts, text = explanation.to_dict(), str(explanation)
+    facts = explanation.to_dict()
+    text = str(explanation)
     if truth is not None:  # a column of words may hold the class 0 as "0"
         right = truth == explanation.winner or str(truth) == str(explanation.winner)
         text += f"\nIn the file: {truth!r}{'' if right else ', so the answer is wrong'}."

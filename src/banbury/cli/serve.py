@@ -66,7 +66,8 @@ def _learned(args: Namespace) -> Callable[[Tally], Iterable[tuple[Any, Any]]] | 
 
 def run(args: Namespace, service: Service, facts: dict[str, object], doing: str) -> None:
     """Answers, and says where, until it is told to end."""
-    state, listening = service.state, _listening(args.host, args.port)
+    state = service.state
+    listening = _listening(args.host, args.port)
     warnings.simplefilter("ignore", errors.BanburyWarning)  # they are about rows, which no log names
     host, port = listening.getsockname()[:2]
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -39,7 +39,8 @@ def reading(args: Namespace) -> dict[str, Any]:
 
 def counting(args: Namespace, data: Any) -> dict[str, Any]:
     """What is counted, and how it is read. The columns of text, which ``--text`` is about, are found out."""
-    counted, settings = counting_any_text(args, data), text_settings(args.text)
+    counted = counting_any_text(args, data)
+    settings = text_settings(args.text)
     families = counted["features"]
     errors.require(not settings or families != "choose", "--text", args.text, "left out with --features choose")
     if settings:

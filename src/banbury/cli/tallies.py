@@ -35,7 +35,8 @@ def count(args: Namespace) -> None:
             return
         wanted = "given without --features, --text and --missing, which the file settles"
         errors.require(not args.features and not args.text and args.missing is None, "--like", args.like, wanted)
-        like, reading = about.sums(inputs.kept(args.like)), {"weights": args.weights, **settings.reading(args)}
+        like = about.sums(inputs.kept(args.like))
+        reading = {"weights": args.weights, **settings.reading(args)}
         if isinstance(like, Tally):
             _keep(args, like.count(data, args.target, **reading, **where))
         elif where:
@@ -94,7 +95,8 @@ def estimate(args: Namespace) -> None:
     """Makes a model from a tally, or another one from a model's tally; of a network other tables."""
     inputs.check_output(args)
     kept = inputs.kept(args.tally)
-    sums, left = about.sums(kept), "are left out of what is estimated anew; banbury fit --weigh learns others."
+    sums = about.sums(kept)
+    left = "are left out of what is estimated anew; banbury fit --weigh learns others."
     if isinstance(kept, Model) and kept.weighing is not None:
         errors.warn(f"the weights of {args.tally} {left}")
     features = settings.estimated_features(args, sums.schema) if isinstance(sums, Tally) else {}

@@ -155,7 +155,8 @@ class TakeFirst(EachPart):
     kinds: Mapping[str, Any] = field(default_factory=dict)  # of columns of files, where they are known to be others
 
     def value_of(self, rows: Any) -> Sampled | None:
-        first, n_rows = list[Batch](), 0
+        first = list[Batch]()
+        n_rows = 0
         source = rows.source if isinstance(rows, Table) else read(rows, kinds=self.kinds or None, **self.reading)
         for batch in source:
             first.append(batch.cut(0, SAMPLE - n_rows))
@@ -237,7 +238,8 @@ class CountedRows:
     warnings: tuple[str, ...] = ()
 
     def __add__(self, other: CountedRows) -> CountedRows:
-        wider, warnings = self.wider | other.wider, tuple(dict.fromkeys(self.warnings + other.warnings))
+        wider = self.wider | other.wider
+        warnings = tuple(dict.fromkeys(self.warnings + other.warnings))
         both = not wider and self.tally is not None and other.tally is not None
         tally = self.tally + other.tally if both else None  # type: ignore[operator]
         return CountedRows(self.n_rows + other.n_rows, tally, wider, warnings)
@@ -252,12 +254,15 @@ class CountPart:
     def __call__(self, partition: int, rows: Any) -> Parcel:
         """Several files are counted one after the other into one tally."""
         files = rows.files if isinstance(rows, Several) else {partition: rows}
-        growing, n_rows, wider = Growing(self.settled.schema), 0, Wider()
+        growing = Growing(self.settled.schema)
+        n_rows = 0
+        wider = Wider()
         with errors.overheard() as warnings:
             for number, part in files.items():
                 with at_partition(number, part if isinstance(part, str) else None), here(part) as table:
                     growing, more, shown = self._count_batches(table, growing)
-                n_rows, wider = n_rows + more, wider | shown
+                n_rows = n_rows + more
+                wider = wider | shown
         if wider:
             return Parcel(tuple(files), CountedRows(0, None, wider))
         tally = growing.frozen() if n_rows else of_no_rows(self.settled.schema)
@@ -284,7 +289,8 @@ class CountPart:
         except errors.EmptyData:  # a file that has no rows
             return growing, n_rows, Wider()
         except errors.BadValue as unfit:
-            column, of_words = getattr(unfit, "column", None), isinstance(getattr(unfit, "value", None), str)
+            column = getattr(unfit, "column", None)
+            of_words = isinstance(getattr(unfit, "value", None), str)
             if not (self.settled.inferred and self.settled.are_files and of_words and column is not None):
                 raise
             return growing, n_rows, Wider(kinds={column: "string"})
@@ -302,7 +308,8 @@ def settle(sample: Sequence[Sampled], wider: Wider, settings: CountSettings, are
     table.labels.weights_of(batch)  # a column that is not there is missed here
     if table.labels.name is not None:
         batch.column(table.labels.name)
-    schema, several = table.settled(batch), table.labels.several
+    schema = table.settled(batch)
+    several = table.labels.several
     steady = {name: batch.first([name])[0] for name, why in schema.left_out.items() if why == STEADY}
     empty = frozenset(name for name, why in schema.left_out.items() if why == NO_VALUE)
     target = table.labels.name if several is None else several

@@ -139,19 +139,25 @@ class Dask:
         are_files: bool = False,
         collection: Any = None,
     ) -> None:
-        self.parts, self.names, self.client, self._graph = parts, names, client, graph or {}
-        self.are_files, self.collection = are_files, collection
+        self.parts = parts
+        self.names = names
+        self.client = client
+        self._graph = graph or {}
+        self.are_files = are_files
+        self.collection = collection
         self.columns = tuple(map(str, getattr(collection, "columns", ())))
         self.n_partitions: int | None = len(parts)
 
     def first(self, take: PartWork) -> Steps[Parcel | None]:
         """Ever more partitions at a time, so that many empty ones are soon read through."""
-        start, size = 0, 1
+        start = 0
+        size = 1
         while start < len(self.parts):
             some = range(start, min(start + size, len(self.parts)))
             graph, keys = self._tasks(take, {partition: self.parts[partition] for partition in some})
             yield from self._compute(graph, keys)
-            start, size = start + size, 2 * size
+            start = start + size
+            size = 2 * size
 
     def added(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
         """A tree of additions on the workers: only its root comes here."""
@@ -159,7 +165,8 @@ class Dask:
         if self.are_files and self.names is not None and self.client is not None:
             parts = in_groups(self.names, max(sum(self.client.nthreads().values()), 1))
         graph, leaves = self._tasks(work, parts)
-        nodes, name = leaves, f"banbury-sums-{uuid4().hex}"
+        nodes = leaves
+        name = f"banbury-sums-{uuid4().hex}"
         while len(nodes) > 1:
             groups = [nodes[at : at + FAN_IN] for at in range(0, len(nodes), FAN_IN)]
             nodes = [(name, len(graph) + number) for number in range(len(groups))]
@@ -196,7 +203,8 @@ class Dask:
 
     def _tasks(self, work: PartWork, parts: Mapping[int, Any]) -> tuple[dict[Any, Any], list[Any]]:
         """A graph with the work on each of these partitions, and the keys of what it makes; the work is in the graph once."""
-        shared, name = f"banbury-work-{uuid4().hex}", f"banbury-run-{uuid4().hex}"
+        shared = f"banbury-work-{uuid4().hex}"
+        name = f"banbury-run-{uuid4().hex}"
         graph = {**self._graph, shared: DataNode(shared, _SharedWork(shared, work))}
         keys = [(name, partition) for partition in parts]
         for key in keys:

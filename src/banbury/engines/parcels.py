@@ -86,7 +86,8 @@ def in_cells(partition: int, made: Parcel | errors.BanburyError, size: int | Non
 
 def parcels_in(cells: Iterable[tuple[int, int, int, bytes]]) -> Iterator[tuple[int, Parcel]]:
     """Parcels, put together again as soon as their cells are complete, each partition once; raises where one is an error."""
-    incomplete, done = dict[int, dict[int, bytes]](), set[int]()
+    incomplete = dict[int, dict[int, bytes]]()
+    done = set[int]()
     for partition, place, n_places, content in cells:
         if partition in done:
             continue

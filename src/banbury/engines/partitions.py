@@ -111,7 +111,8 @@ class Partitions:
         kinds = read_as if self.engine.are_files else {}
         if self._first is not None and self._first[0] == kinds:
             return self._first[1]
-        sample, n_rows = list[Sampled](), 0
+        sample = list[Sampled]()
+        n_rows = 0
         with closing(self.engine.first(TakeFirst(reading, kinds))) as taken:
             for parcel in taken:
                 if parcel is not None:
@@ -133,7 +134,9 @@ class Partitions:
 
     def watched(self, steps: Steps[tuple[int, Any]], doing: str) -> Iterator[Done]:
         """The steps, while a line says how far they are. However this ends, nothing is left running."""
-        n_partitions, ask, n_before = self.engine.n_partitions, self.engine.progress, 0
+        n_partitions = self.engine.n_partitions
+        ask = self.engine.progress
+        n_before = 0
 
         def each() -> Iterator[Done]:
             nonlocal n_before

@@ -35,7 +35,9 @@ class Processes:
     columns: Sequence[str] = ()
 
     def __init__(self, parts: Sequence[Any], names: Sequence[str] | None, executor: Executor | None) -> None:
-        self.parts, self.names, self.given = parts, names, executor
+        self.parts = parts
+        self.names = names
+        self.given = executor
         self.n_partitions: int | None = len(parts)
         self.are_files = names is not None
 
@@ -74,7 +76,8 @@ class Processes:
 
     def _run(self, executor: Executor, work: PartWork, parts: Mapping[int, Any]) -> Steps[tuple[int, Parcel | None]]:
         """Some partitions at a time; what is done comes at once."""
-        waiting, running = iter(list(parts.items())), dict[Future[Parcel | None], int]()
+        waiting = iter(list(parts.items()))
+        running = dict[Future[Parcel | None], int]()
         at_a_time = AT_A_TIME * self._n_workers
         try:
             while True:

@@ -153,7 +153,8 @@ class Spark:
     ) -> None:
         # Names with points in them, or that are there twice, mean something else to Spark: they travel with the work.
         self.frame, self.plain = frame, frame.toDF(*(f"column_{n}" for n in range(len(frame.columns))))
-        self.session, self.rows = session, rows
+        self.session = session
+        self.rows = rows
         self.n_partitions, self.names, self.columns = n_partitions, names, tuple(columns)
         self.are_files = names is not None
         self._stages: Stages = tuple
@@ -170,7 +171,9 @@ class Spark:
             if table is not None:
                 yield take(0, table.rename_columns(self.columns))
             return
-        taken, done, wanted = self._map_work(take, CHUNK), set[int](), 1
+        taken = self._map_work(take, CHUNK)
+        done = set[int]()
+        wanted = 1
         while True:
             with self._watch_job():
                 cells = taken.take(wanted)
@@ -184,10 +187,12 @@ class Spark:
 
     def added(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
         """A tree of additions on the workers, each of which holds a sum and one more. Eight sums, or fewer, come here."""
-        sums, n_sums = self._map_work(work), self.n_partitions
+        sums = self._map_work(work)
+        n_sums = self.n_partitions
         if self.names is not None:
             groups = list(in_groups(self.names, _n_workers(self.session)).values())
-            n_sums, files = len(groups), partial(_files_of, groups)
+            n_sums = len(groups)
+            files = partial(_files_of, groups)
             spread = self.session.range(0, n_sums, 1, n_sums)
             sums = spread.mapInArrow(partial(_cells_of, work, files, None), CELLS)
         # Where no more than eight tasks run at a time, no more than eight sums need be made at a time.
@@ -256,7 +261,8 @@ Stages = Callable[[], Iterable[tuple[int, int]]]  # of each stage that is known,
 def _stages(session: Any) -> Iterator[Stages]:
     """The stages of the jobs that classic Spark begins meanwhile."""
     context = session.sparkContext
-    group, tracker = context.getLocalProperty("spark.jobGroup.id"), context.statusTracker()
+    group = context.getLocalProperty("spark.jobGroup.id")
+    tracker = context.statusTracker()
     before = set(tracker.getJobIdsForGroup(group))
 
     def stages() -> Iterator[tuple[int, int]]:
@@ -309,13 +315,15 @@ def _rows_of(names: Sequence[str], batches: Batches) -> Iterator[tuple[int, Any]
 
 def _together(batches: Batches) -> Batches:
     """Batches one after the other as larger ones: many texts are counted quicker at once than in turn."""
-    held, size = list[pa.RecordBatch](), 0
+    held = list[pa.RecordBatch]()
+    size = 0
     for batch in batches:
         held.append(batch)
         size += batch.nbytes
         if size >= TOGETHER:
             yield _join_batches(held)
-            held, size = [], 0
+            held = []
+            size = 0
     if held:
         yield _join_batches(held)
 

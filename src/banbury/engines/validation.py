@@ -33,7 +33,8 @@ class CountFolds(CountPart):
     dealing: Dealing
 
     def count_into(self, growing: Growing, table: Table, batch: Batch) -> Growing:
-        fits, n_folds = table.aligned(batch, growing.schema), self.dealing.n_folds
+        fits = table.aligned(batch, growing.schema)
+        n_folds = self.dealing.n_folds
         numbers, names, weights = numbered(fits, growing.schema, table.labels)
         codes = np.where(numbers >= 0, numbers * np.int32(n_folds) + self.dealing.folds(fits, growing.schema), -1)
         folded = [json.dumps([fold, name]) for name in names for fold in range(n_folds)]
@@ -102,13 +103,15 @@ class ScoreFolds(EachPart):
 
     @classmethod
     def of(cls, settled: Settled, dealing: Dealing, folded: Folded, recipes: Sequence[Plain]) -> ScoreFolds:
-        counted, every = folded.groups.counted, tuple(recipes)
+        counted = folded.groups.counted
+        every = tuple(recipes)
         return cls(settled, dealing, counted, folded.groups.classes, folded.used, every, f"{counted.digest()} {every}")
 
     def _models(self) -> tuple[list[list[Model]], PendingWarnings]:
         """For each setting the models of all rows minus each fold."""
         if _Models.made is None or _Models.made[0] != self.digest:
-            groups, told = Groups(self.counted, self.classes, len(self.used)), PendingWarnings()
+            groups = Groups(self.counted, self.classes, len(self.used))
+            told = PendingWarnings()
             weights = None if self.settled.settings.weights is None else np.zeros(1)
             rows = self._dataset((), np.zeros(0, dtype=np.int32), weights)
             folds = each_fold(len(self.used))
@@ -125,7 +128,8 @@ class ScoreFolds(EachPart):
         models, noted = self._models()
         place = np.full(self.dealing.n_folds, -1, dtype=np.int32)
         place[list(self.used)] = np.arange(len(self.used))
-        schema, table = self.settled.schema, self.settled.settings.table(rows)
+        schema = self.settled.schema
+        table = self.settled.settings.table(rows)
         scored: Scored | None = None
         for batch in table.batches("scoring"):
             fits = table.aligned(batch, schema)
@@ -133,7 +137,9 @@ class ScoreFolds(EachPart):
             numbers = renumbered([(names, own_numbers)], self.classes)
             which = np.where(numbers >= 0, place[self.dealing.folds(fits, schema)], -1).astype(np.int32)
             part = self._dataset((fits,), numbers, weights)
-            tested, outcomes, told = which >= 0, list[Outcomes](), PendingWarnings(0, dict(noted.wordless))
+            tested = which >= 0
+            outcomes = list[Outcomes]()
+            told = PendingWarnings(0, dict(noted.wordless))
             for of_recipe in models:
                 posteriors = np.empty((fits.n_rows, len(self.classes)))
                 told.impossible += score_batch(part, of_recipe, fits, which, "posterior", posteriors)

@@ -92,9 +92,15 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         calibrate: str | None = None,
         class_weight: Any = None,
     ) -> None:
-        self.features, self.missing, self.threads = features, missing, threads
-        self.how, self.alpha, self.class_prior, self.seed = how, alpha, class_prior, seed
-        self.calibrate, self.class_weight = calibrate, class_weight
+        self.features = features
+        self.missing = missing
+        self.threads = threads
+        self.how = how
+        self.alpha = alpha
+        self.class_prior = class_prior
+        self.seed = seed
+        self.calibrate = calibrate
+        self.class_weight = class_weight
 
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
@@ -176,7 +182,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
                 errors.warn(errors.not_calibrated("partial_fit"))
             return
         part = self._more(batch, labels, sample_weight)
-        dtype, known = _common(self._dtype, labels.dtype), self._learner.classes
+        dtype = _common(self._dtype, labels.dtype)
+        known = self._learner.classes
         before = self._learner.settings.declared
         declared = declared | before
         if dtype != self._dtype or declared != before or not set(known).issuperset(part.tally.classes):
@@ -382,7 +389,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         """What the model says, with a column for each class that was declared and has no rows yet."""
         with self._lock:
             model = self._check_fitted().current
-            scores, known = asked(model, self._known_columns(X)), set(model.classes)
+            scores = asked(model, self._known_columns(X))
+            known = set(model.classes)
             if len(self.classes_) == len(known):
                 return scores
             wide = np.full((len(scores), len(self.classes_)), absent)

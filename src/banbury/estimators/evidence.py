@@ -48,7 +48,11 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
     True
     """
 
-    how, alpha, class_prior, missing, calibrate = "mean", 1.0, None, "category", None
+    how = "mean"
+    alpha = 1.0
+    class_prior = None
+    missing = "category"
+    calibrate = None
 
     def __init__(
         self,
@@ -61,8 +65,14 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         class_weight: Any = None,
         sample: int | None = None,
     ) -> None:
-        self.features, self.weigh, self.pairs, self.correct = features, weigh, pairs, correct
-        self.threads, self.seed, self.class_weight, self.sample = threads, seed, class_weight, sample
+        self.features = features
+        self.weigh = weigh
+        self.pairs = pairs
+        self.correct = correct
+        self.threads = threads
+        self.seed = seed
+        self.class_weight = class_weight
+        self.sample = sample
 
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:

@@ -79,9 +79,16 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
-        self.features, self.how, self.alpha, self.weigh, self.threshold = features, how, alpha, weigh, threshold
-        self.at_least_one, self.calibrate, self.missing = at_least_one, calibrate, missing
-        self.threads, self.seed = threads, seed
+        self.features = features
+        self.how = how
+        self.alpha = alpha
+        self.weigh = weigh
+        self.threshold = threshold
+        self.at_least_one = at_least_one
+        self.calibrate = calibrate
+        self.missing = missing
+        self.threads = threads
+        self.seed = seed
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -151,7 +158,8 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     def predict(self, X: Any, top: int | None = None) -> Any:
         """The labels of each row, as ``y`` had them: tuples, the most probable first, or flags. ``top``: so many, as tuples."""
         with self._lock:
-            model, batch = self._check_fitted().current, self._known_columns(X)
+            model = self._check_fitted().current
+            batch = self._known_columns(X)
             if top is not None:
                 return model.predict(batch, top=top)
             posterior = model.posterior(batch)
@@ -168,7 +176,8 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         Where ``y`` had one label for each row, and no sets, probabilities of a row are divided by their sum.
         """
         with self._lock:
-            model, batch = self._check_fitted().current, self._known_columns(X)
+            model = self._check_fitted().current
+            batch = self._known_columns(X)
             posterior = np.asarray(self._wide(model, model.posterior(batch)), dtype=np.float64)
             if self._kind != "one":
                 return posterior
@@ -251,7 +260,9 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
                     "every row has one label, so that the labels are classes: bb.NaiveBayesClassifier is meant for them"
                 )
         else:
-            labels, kind, columns = labels_of(y, "y").tolist(), "one", ()
+            labels = labels_of(y, "y").tolist()
+            kind = "one"
+            columns = ()
             sets = LabelSets.of([None if missing(label) else [label] for label in labels])
         if len(sets) != batch.n_rows:
             raise errors.length_mismatch("labels", len(sets), batch.n_rows)
@@ -284,7 +295,8 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     def _settle_options(self, n_rows: int, weighable: bool) -> dict[str, Any]:
         """What is weighed and chosen: of few rows nothing, unless it was asked for."""
-        enough, threshold = n_rows >= FEWEST_ROWS, self.threshold
+        enough = n_rows >= FEWEST_ROWS
+        threshold = self.threshold
         if isinstance(threshold, str):
             threshold = None if threshold == "auto" and not enough else "f1"
         alpha = 1.0 if isinstance(self.alpha, str) and not enough else self.alpha

@@ -135,7 +135,8 @@ def one_batch(X: Any) -> Batch:
     errors.require(len(batches) == 1, "X", f"{len(batches)} batches of rows", "one table")
     [batch] = batches
     if batch.n_rows == 0 or not batch.names:
-        what, shape = "feature" if batch.n_rows else "sample", (batch.n_rows, len(batch.names))
+        what = "feature" if batch.n_rows else "sample"
+        shape = (batch.n_rows, len(batch.names))
         raise errors.EmptyData(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
     if batch.named and type(X).__module__.startswith("pandas") and not any(isinstance(c, str) for c in X.columns):
         batch.named = False  # as scikit-learn has it: columns that are merely numbered have no names
@@ -171,7 +172,8 @@ def _several_labels(name: str) -> errors.BadSetting:
 def labels_of(y: Any, name: str) -> NDArray[Any]:
     """Labels as a 1-D array; scikit-learn's words for what is not."""
     if isinstance(y, np.ma.MaskedArray):
-        masked, y = np.ma.getmaskarray(y), np.array(y.data, dtype=object)
+        masked = np.ma.getmaskarray(y)
+        y = np.array(y.data, dtype=object)
         y[masked] = None
     try:
         labels = y if type(y) is np.ndarray else np.asarray(y)

@@ -150,10 +150,18 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
-        self.features, self.missing, self.threads = features, missing, threads
-        self.how, self.alpha, self.class_prior = how, alpha, class_prior
-        self.starts, self.max_iter, self.tol, self.seed = starts, max_iter, tol, seed
-        self.unlabelled, self.unlabelled_weight = unlabelled, unlabelled_weight
+        self.features = features
+        self.missing = missing
+        self.threads = threads
+        self.how = how
+        self.alpha = alpha
+        self.class_prior = class_prior
+        self.starts = starts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.seed = seed
+        self.unlabelled = unlabelled
+        self.unlabelled_weight = unlabelled_weight
 
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
@@ -246,10 +254,18 @@ class Mixture(AsDensity, _Maximiser):
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
-        self.features, self.missing, self.threads = features, missing, threads
-        self.how, self.alpha, self.class_prior = how, alpha, class_prior
-        self.starts, self.max_iter, self.tol, self.seed = starts, max_iter, tol, seed
-        self.n_components, self.choose_by = n_components, choose_by
+        self.features = features
+        self.missing = missing
+        self.threads = threads
+        self.how = how
+        self.alpha = alpha
+        self.class_prior = class_prior
+        self.starts = starts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.seed = seed
+        self.n_components = n_components
+        self.choose_by = choose_by
 
     @in_one_step
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
@@ -276,7 +292,8 @@ class Mixture(AsDensity, _Maximiser):
 
     def _warn_of_degenerate(self, weights: Real) -> None:
         """Says where a component has narrowed to a value, or has no rows."""
-        n, rows = self.n_components_, self.model_.tally.rows.value
+        n = self.n_components_
+        rows = self.model_.tally.rows.value
         if single := find_narrow(self.model_):
             each = (f"component {number} at {column} = {value:.6g}" for number, column, value in single)
             errors.warn(
@@ -285,7 +302,8 @@ class Mixture(AsDensity, _Maximiser):
                 "(bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or fewer components."
             )
         if empty := np.flatnonzero(rows < NO_ROW * weights.mean()).tolist():
-            what, fewer = f"component{'s' * (len(empty) > 1)} {errors.listed(empty)} of {n:,}", max(n - len(empty), 1)
+            what = f"component{'s' * (len(empty) > 1)} {errors.listed(empty)} of {n:,}"
+            fewer = max(n - len(empty), 1)
             errors.warn(
                 f"{what} ended without rows: less than half of one is left. Take fewer (n_components={fewer}), or try more "
                 "starts= or another seed=."
@@ -339,9 +357,12 @@ class Mixture(AsDensity, _Maximiser):
     def _score_held_out(self, batch: Batch, weights: Real, n: int) -> float:
         """The mean log-likelihood of rows under mixtures of the others."""
         folds = np.random.default_rng(self.seed).permutation(batch.n_rows) % min(FOLDS, batch.n_rows)
-        schema, total, threads = self._schema(batch), 0.0, n_threads(self.threads)
+        schema = self._schema(batch)
+        total = 0.0
+        threads = n_threads(self.threads)
         for fold in range(int(folds.max()) + 1):
-            rest, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            rest = np.flatnonzero(folds != fold)
+            held = np.flatnonzero(folds == fold)
             observed = Observed.of(aligned(batch.take(rest), schema), schema, weights[rest], threads)
             enough = np.count_nonzero(weights[rest] > 0) >= n
             errors.require(enough, "n_components", n, "fewer than the rows that are left when some are held out")

@@ -51,9 +51,17 @@ class TANClassifier(NaiveBayesClassifier):
         seed: int = 0,
         class_weight: Any = None,
     ) -> None:
-        self.features, self.missing, self.threads = features, missing, threads
-        self.how, self.alpha, self.class_prior, self.seed = how, alpha, class_prior, seed
-        self.level, self.root, self.bins, self.class_weight = level, root, bins, class_weight
+        self.features = features
+        self.missing = missing
+        self.threads = threads
+        self.how = how
+        self.alpha = alpha
+        self.class_prior = class_prior
+        self.seed = seed
+        self.level = level
+        self.root = root
+        self.bins = bins
+        self.class_weight = class_weight
 
     @property
     def network_(self) -> BeliefNetwork:
@@ -76,7 +84,9 @@ class TANClassifier(NaiveBayesClassifier):
             weights = np.asarray(sample_weights(sample_weight, batch.n_rows))
             some = np.flatnonzero(weights)
             if 0 < len(some) < batch.n_rows:
-                batch, labels, sample_weight = batch.take(some), labels[some], weights[some]
+                batch = batch.take(some)
+                labels = labels[some]
+                sample_weight = weights[some]
         return super()._learn_first(batch, labels, sample_weight, more_to_come)
 
     def _batch(self, X: Any) -> Batch:

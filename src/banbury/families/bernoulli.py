@@ -99,7 +99,8 @@ class Bernoulli(KeyedFamily):
 
     def means_yes(self, values: Sequence[Any], name: str) -> list[bool]:
         if self.yes is not None:
-            means, unlike = [value == self.yes for value in values], isinstance(self.yes, str)
+            means = [value == self.yes for value in values]
+            unlike = isinstance(self.yes, str)
             if not any(means) and any(unlike != isinstance(value, str) for value in values):
                 raise errors.wrong_type(values[0], name, f"a value like {self.yes!r}, declared as yes,")
             return means
@@ -123,7 +124,8 @@ class Bernoulli(KeyedFamily):
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
         if column.n_values != 2:
             return ()
-        low, high = column.least, column.greatest
+        low = column.least
+        high = column.greatest
         middle = low / 2.0 + high / 2.0
         return (self if (low, high) == (0.0, 1.0) else Bernoulli(threshold=middle if middle < high else low),)
 

@@ -30,7 +30,8 @@ class BinCounter(KeyCounter):
     """The rows of each fine bin of a column."""
 
     most: ClassVar[int] = MOST_BINS  # that may be occupied
-    reads, described = Counter.reads, Counter.described
+    reads = Counter.reads
+    described = Counter.described
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
         return feature.origin, feature.scales
@@ -96,7 +97,8 @@ def bins_of(column: NDArray[Any], name: str, start: float, width: float, rows: R
 
 def _within(feature: Feature, keys: Keys, most: int) -> Feature:
     """The feature with bins doubled until no more of these are left than may be."""
-    codes, doublings = np.array(keys, dtype=np.int64), 0
+    codes = np.array(keys, dtype=np.int64)
+    doublings = 0
     while len(np.unique(codes >> doublings)) > most:
         doublings += 1
     return feature._replace(unit=feature.unit * 2.0**doublings) if doublings else feature
@@ -131,7 +133,8 @@ class CellCounter(BinCounter):
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
         """With bins as wide as these rows want them, so that no more cells are made than are kept."""
-        wider, parts = [], []
+        wider = []
+        parts = []
         for feature in features:
             codes = _block_codes(feature, rows)
             cells = distinct_cells(codes[(rows.classes >= 0) & (codes != LOWEST).all(axis=1)], rows.threads)[1]
@@ -240,4 +243,5 @@ def block_steps(rows: ColumnReader, feature: Feature, width: Real) -> Real:
     return found
 
 
-BINS, BLOCK_CELLS = BinCounter(), CellCounter()
+BINS = BinCounter()
+BLOCK_CELLS = CellCounter()

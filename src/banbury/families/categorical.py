@@ -125,7 +125,8 @@ class Categorical(KeyedFamily):
         return [(max(len(keys) - 1, 0), 0) for keys in sums.keys]
 
     def cells(self, features: tuple[Feature, ...], sums: Counts, missing: Real, threads: int) -> Sequence[Any]:
-        rows, at = sums.cells.value, sums.offsets
+        rows = sums.cells.value
+        at = sums.offsets
         return [self._cells(feature, sums.keys[f], rows[at[f] : at[f + 1]]) for f, feature in enumerate(features)]
 
     def _cells(self, feature: Feature, keys: Keys, rows: Real) -> NamedCells | None:
@@ -173,7 +174,8 @@ def _completed(feature: Feature, keys: Keys, cells: Integers, per_class: Integer
     assert isinstance(family, Categorical)
     if family.missing == "category":
         rest = per_class.arranged([1, *per_class.shape]) - total(cells, 0)
-        keys, cells = (*keys, None), Integers.join([cells, rest])
+        keys = (*keys, None)
+        cells = Integers.join([cells, rest])
     declared = family.declared()
     if not declared:
         return keys, cells
@@ -274,7 +276,8 @@ class CategoricalParameters(KeyedParameters):
     @cached_property
     def _by_number(self) -> tuple[NDArray[np.int64], list[NDArray[np.uint32]], NDArray[np.int64]] | None:
         """Lowest codes, lookups and the rows of all other numbers, where every column holds whole numbers from a narrow range."""
-        lows, lookups = [], []
+        lows = []
+        lookups = []
         for f in range(len(self.features)):
             span = self._span(f)
             if span is None:
@@ -299,7 +302,8 @@ class CategoricalParameters(KeyedParameters):
         numbers = [key for key in self.keys[f] if key is not None] if self.features[f].kind == "integer" else []
         if not numbers or not all(isinstance(number, int) for number in numbers):
             return None
-        low, high = int(numbers[0]), int(numbers[-1])
+        low = int(numbers[0])
+        high = int(numbers[-1])
         if high - low >= WIDEST_LOOKUP or not -FARTHEST <= low < FARTHEST:
             return None
         return range(low, high + 1)
@@ -309,7 +313,8 @@ class CategoricalParameters(KeyedParameters):
 
     def _lookup(self, f: int, values: Sequence[Any]) -> NDArray[np.uint32]:
         """The table's row for each of a column's distinct values."""
-        start, unseen = self.offsets[f], self._unseen(f)
+        start = self.offsets[f]
+        unseen = self._unseen(f)
         numbers = [key for key in self.keys[f] if key is not None] if isinstance(values, range) else []
         near = all(isinstance(number, int) and -FARTHEST <= number < FARTHEST for number in (*numbers, *values[:1]))
         if numbers and near and isinstance(values, range):
@@ -338,7 +343,8 @@ class CategoricalParameters(KeyedParameters):
         unseen = len(self.table) - len(self.features) + np.asarray(index, dtype=np.int64)
         keys = tuple(self.keys[f] for f in index)
         offsets = np.cumsum([0, *map(len, keys)], dtype=np.int64)
-        table, counted = self.table[np.concatenate([*rows, unseen])], tuple(self.counted[f] for f in index)
+        table = self.table[np.concatenate([*rows, unseen])]
+        counted = tuple(self.counted[f] for f in index)
         return CategoricalParameters(tuple(self.features[f] for f in index), keys, offsets, table, counted)
 
     def listed_values(self, f: int, column: str) -> Keys:

@@ -29,8 +29,10 @@ SMALLEST = 1e-300
 HALF_ROW = 0.5  # of each class, and of each leaf, that was never seen
 SIGN = np.int64(np.iinfo(np.int64).max)
 INFINITE = int(np.float64(np.inf).view(np.int64))
-NINE_TENTHS, OUTERMOST = 3.29, 4.0  # widths in which 90 % of a normal curve lie; and places from its middle, at most
-FEW_NODES, MANY_NODES = 4, 16  # of a column, in the coarse and in the fine table of a pair
+NINE_TENTHS = 3.29  # widths in which 90 % of a normal curve lie; and places from its middle, at most
+OUTERMOST = 4.0
+FEW_NODES = 4  # of a column, in the coarse and in the fine table of a pair
+MANY_NODES = 16
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,8 @@ def prior_of(cells: Real) -> Real:
 
 def grouped(cells: Real, nodes: Int) -> Real:
     """Rows per class of nodes, from those of cells; added in order."""
-    n, n_classes = int(nodes.max(initial=-1)) + 1, cells.shape[1]
+    n = int(nodes.max(initial=-1)) + 1
+    n_classes = cells.shape[1]
     places = nodes[:, None] * n_classes + np.arange(n_classes)
     sums = np.bincount(places.ravel(), cells.ravel(), n * n_classes)
     return np.asarray(sums, dtype=np.float64).reshape(n, n_classes)
@@ -156,7 +159,8 @@ def trees_of(cells: Sequence[Real], threads: int) -> list[tuple[tuple[Tree, Stre
 
     Leaves are joined by count; first by cuts that tell the classes apart where these gain more than it costs to name them.
     """
-    every, sizes = np.concatenate(cells), np.array([len(each) for each in cells], dtype=np.int64)
+    every = np.concatenate(cells)
+    sizes = np.array([len(each) for each in cells], dtype=np.int64)
     rows = np.add.reduceat(every, np.cumsum(sizes) - sizes, axis=0) + HALF_ROW
     priors = rows / rows.sum(axis=1, keepdims=True)
     found = []
@@ -192,7 +196,8 @@ class Nodes:
     """The nodes of a column that pairs use: few and many. The last of each is that of values in no cell."""
 
     def __init__(self, tree: Tree) -> None:
-        coarse, fine = tree.levels[tree.up_to(FEW_NODES)], tree.levels[tree.up_to(MANY_NODES)]
+        coarse = tree.levels[tree.up_to(FEW_NODES)]
+        fine = tree.levels[tree.up_to(MANY_NODES)]
         self.levels = tree.up_to(FEW_NODES), tree.up_to(MANY_NODES)
         self.n_coarse, self.n_fine = n_nodes(coarse), n_nodes(fine)
         self.fine = np.append(fine, self.n_fine - 1).astype(np.uint32)
@@ -341,7 +346,8 @@ class NumberCells(Cells):
             return np.zeros(len(self.cuts) + 1)
         cuts = self.cuts / (np.abs(self.cuts).max() or 1.0)
         ends = np.concatenate([[2 * cuts[0] - cuts[1]], cuts, [2 * cuts[-1] - cuts[-2]]])
-        middles, n = (ends[1:] + ends[:-1]) / 2.0, len(cuts) + 1
+        middles = (ends[1:] + ends[:-1]) / 2.0
+        n = len(cuts) + 1
         low, middle, high = middles[[n // 20, n // 2, n - 1 - n // 20]]
         unit = (high - low) / NINE_TENTHS
         return np.clip((middles - middle) / unit, -OUTERMOST, OUTERMOST) if unit > 0 else np.zeros(n)

@@ -261,9 +261,11 @@ class TreeCounter(CombinationCounter):
         check_pairs(feature.columns, [len(own) for own in values], len(rows.labels))
         axis = stacked(values)
         starts = np.cumsum([0, *map(len, values)])
-        keys, cells = [np.zeros(0, dtype=np.int64)], list[Integers]()
+        keys = [np.zeros(0, dtype=np.int64)]
+        cells = list[Integers]()
         for b, column in enumerate(columns):
-            size, line = max(len(column.values), 1), 0
+            size = max(len(column.values), 1)
+            line = 0
             tables = [*filled([column], [], rows), *filled(columns[:b], [column], rows, TOGETHER)]
             for number, table in enumerate(tables):
                 used = np.flatnonzero(lines_with_some(table))
@@ -271,7 +273,8 @@ class TreeCounter(CombinationCounter):
                 if number == 0:  # the values alone
                     upper = lower = starts[b] + used
                 else:
-                    upper, lower = starts[b] + used % size, line + used // size
+                    upper = starts[b] + used % size
+                    lower = line + used // size
                     line += table.shape[0] // size
                 keys.append(upper * len(axis) + lower)
         places = np.concatenate(keys)
@@ -339,7 +342,8 @@ def _key_check(node: Variable) -> Any:
     """What says whether a key out of a file is one of a node's."""
     if node.cuts is not None:
         return lambda key: type(key) is int and 0 <= key < node.size
-    declared, of_kind = node.family.declared(), KEY_TYPES[node.kind]
+    declared = node.family.declared()
+    of_kind = KEY_TYPES[node.kind]
     if declared:
         return lambda key: (key in declared and key == key) or (key is None and counts_missing(node.family))
     return lambda key: (type(key) is of_kind and key == key) or (key is None and counts_missing(node.family))
@@ -389,7 +393,9 @@ class CountedPairs:
         """With the bins that the classes make of fine ones."""
         if not any(variable.cut_by_class for variable in self.variables):
             return self
-        variables, groups, start = [], list[Int](), 0
+        variables = []
+        groups = list[Int]()
+        start = 0
         for k, fine in enumerate(self.variables):
             variable, group = fine.joined(self.alone(k).value)
             variables.append(variable)
@@ -422,7 +428,8 @@ class CountedPairs:
     def together(self, k: int, j: int) -> Integers:
         """Rows by the values of two columns, (values of the one, values of the other, classes)."""
         sizes = self.variables[k].size, self.variables[j].size
-        later, earlier = self.upper - self.starts[max(k, j)], self.lower - self.starts[min(k, j)]
+        later = self.upper - self.starts[max(k, j)]
+        earlier = self.lower - self.starts[min(k, j)]
         of_k, of_j = (later, earlier) if k > j else (earlier, later)
         table = self._table(max(k, j), min(k, j), sizes[0] * sizes[1], of_k * sizes[1] + of_j)
         return table.arranged([*sizes, self.cells.shape[1]])
@@ -453,19 +460,23 @@ class CountedPairs:
             return []
         least = 0.0 if level is None else FEWEST_ROWS / whole
         first, second, every = self.informed(whole, least, fewest=2)
-        bits, shown = every.joint, np.arange(len(first))
+        bits = every.joint
+        shown = np.arange(len(first))
         if level is not None:
             found = every.beyond_chance(lambda k: (str(first[k]), str(second[k])), whole, 1.0)
-            bits, shown = found.bits, found.beyond(level, len(first))
+            bits = found.bits
+            shown = found.beyond(level, len(first))
         order = shown[np.lexsort((second[shown], first[shown], -np.round(bits[shown], TIED)))]
         return [(int(first[k]), int(second[k]), float(bits[k])) for k in order]
 
     def _tables(self, varied: Sequence[int], sizes: Sequence[int]) -> Iterator[Real]:
         """Of each varied column but the first: rows by the values of all before it, its own values, and classes."""
-        place, starts = np.full(int(self.starts[-1]), -1), np.cumsum([0, *sizes])
+        place = np.full(int(self.starts[-1]), -1)
+        starts = np.cumsum([0, *sizes])
         for k, start in zip(varied, starts.tolist(), strict=False):
             place[self.starts[k] : self.starts[k + 1]] = start + np.arange(self.variables[k].size)
-        rows, columns = self.cells.value, self._columns
+        rows = self.cells.value
+        columns = self._columns
         for at, b in enumerate(varied[1:], 1):
             table = np.zeros((starts[at] * sizes[at], rows.shape[1]))
             own = np.flatnonzero((columns[0] == b) & (columns[1] < b) & (place[self.lower] >= 0))
@@ -573,11 +584,13 @@ class EstimatedTree:
         nodes = dict[int, Node]()
         n_classes = tree.pairs.cells.shape[1]
         for k in tree.known:
-            variable, parent = tree.variables[k], tree.parents[k]
+            variable = tree.variables[k]
+            parent = tree.parents[k]
             alpha = variable.family.pseudo_counts(variable.values, choice.alpha)
             table, unseen = conditional(tree.cells(k).value, alpha, choice.how, rng)
             if parent is None:
-                table, unseen = table[..., None], unseen[..., None]
+                table = table[..., None]
+                unseen = unseen[..., None]
             nodes[k] = Node(k, parent, np.ascontiguousarray(table.transpose(1, 2, 0)), unseen)
         order = [k for k in children_first(tree.parents) if k in nodes]
         return cls(tree, NodeForest(tuple(nodes[k] for k in order), None, n_classes))

@@ -128,7 +128,8 @@ def _settled(covariance: Real, every: Real, n: Real, feature: Feature) -> Real:
     loose = ~(values[:, 0] > NARROW * np.maximum(values[:, -1], 1.0))
     if loose.any() and n.any():
         tied = getattr(feature.family, "covariance", None) != "full"
-        columns, rows = errors.many(len(variance), "column"), errors.many(int(n[loose].min()), "row")
+        columns = errors.many(len(variance), "column")
+        rows = errors.many(int(n[loose].min()), "row")
         few, advice = ("", "") if tied else ("a class of ", "covariance='tied', ")
         text = f"block {feature.name!r} of {columns} has {few}{rows}, whose covariance has no inverse; a little of each column's "
         errors.warn(f"{text}own variance is mixed into it. Take fewer columns, {advice}or a prior.")
@@ -235,9 +236,11 @@ class GaussianBlockParameters(Parameters):
         return [self._part(columns)]
 
     def _part(self, columns: list[NDArray[Any]]) -> _core.Part:
-        whiten, power = self._whiten, None
+        whiten = self._whiten
+        power = None
         if self.nu is not None:
-            whiten, power = whiten / np.sqrt(self.nu)[:, None, None], (self.nu + self.mean.shape[1]) / 2.0
+            whiten = whiten / np.sqrt(self.nu)[:, None, None]
+            power = (self.nu + self.mean.shape[1]) / 2.0
         return _core.EllipsePart(columns, *self._scales, self.mean, whiten, self._constant, power)
 
     def _with_gaps(self, rows: ColumnReader) -> _core.Part:
@@ -324,7 +327,8 @@ def bits_of_normals(prior: Real, mean: Real, covariance: Real) -> float:
     constant = -np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
     half = int(np.clip(MOST_DENSITIES // (2 * size * size * d), 16, DRAWS // 2))
     drawn = np.random.default_rng(0).standard_normal((half, d))
-    noise, nats = np.concatenate([drawn, -drawn]), 0.0
+    noise = np.concatenate([drawn, -drawn])
+    nats = 0.0
     for c in range(size):
         apart = (mean[c] + noise @ roots[c].T)[:, None] - mean
         densities = constant - 0.5 * np.square(np.einsum("cij,rcj->rci", whiten, apart)).sum(axis=2)

@@ -94,12 +94,14 @@ def conditional(cells: Real, alpha: Real, how: How, rng: np.random.Generator) ->
     Under "mle", and under "map" with α up to 1, it answers only where there is no row at all.
     """
     if cells.ndim < 3:
-        offsets, flat = np.array([0, len(cells)]), cells.reshape(len(cells), -1)
+        offsets = np.array([0, len(cells)])
+        flat = cells.reshape(len(cells), -1)
         table = shares(flat, offsets, alpha, how, rng).reshape(cells.shape)
         return table, unseen(flat, offsets, alpha, how).reshape(cells.shape[1:])
     lower, new = _of_fewer_parents(cells, alpha, how, rng)
     rows_of_fewer = cells.sum(axis=(0, -1))[..., None]
-    whole, each = _entropy(cells.sum(axis=-1)), float(alpha.mean())
+    whole = _entropy(cells.sum(axis=-1))
+    each = float(alpha.mean())
     left_open = _entropy(cells) / whole if whole > 0 else 1.0  # of the node's entropy given its other parents
     pseudo_count = 0.0 if how == "mle" else max(each - 1.0, 0.0) if how == "map" else float(at_least(each))
     strength = pseudo_count * (1.0 + left_open**2 * np.sqrt(rows_of_fewer))
@@ -153,8 +155,10 @@ class Shares:
 
     def left_out(self, cells: Int, held_out: HeldOutRows) -> Real:
         """log P(cell | class) of rows in these cells, (rows, classes), each without its own weight; 0 for a row in none."""
-        total, there = np.zeros((len(cells), held_out.n_classes)), np.flatnonzero(cells >= 0)
-        cells, labels = cells[there], held_out.labels[there]
+        total = np.zeros((len(cells), held_out.n_classes))
+        there = np.flatnonzero(cells >= 0)
+        cells = cells[there]
+        labels = held_out.labels[there]
         if held_out.weights is not None:
             total[there] = self._each(cells, labels, held_out.weights[there]) - self.log_width
             return total
@@ -163,7 +167,8 @@ class Shares:
         return total
 
     def _each(self, keys: Int, labels: Int, weights: Real) -> Real:
-        at, n_keys = np.arange(len(keys)), len(self.cells)
+        at = np.arange(len(keys))
+        n_keys = len(self.cells)
         pseudo = added(self.alpha, self.how)
         counts = self.cells[keys]
         every = np.broadcast_to(self.cells.sum(axis=0), counts.shape).copy()

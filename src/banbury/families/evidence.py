@@ -13,7 +13,8 @@ from banbury.arrays import Real
 
 LARGEST = 1e3  # a ratio above this ranks as this: where the rest hardly ever has a value, its size is mostly chance
 SIMPLER = 0.95  # a stretch that ends on both sides must tell so much more than one that ends on one
-FARTHEST, STEPS = 3.0, 13  # deviations from the mean at which a stretch may end, and how many places there are
+FARTHEST = 3.0  # deviations from the mean at which a stretch may end, and how many places there are
+STEPS = 13
 NAMED = 12  # digits of where it ends
 CELLS = 1 << 21  # of classes × stretches that are looked at together
 DRAWN = 1_000  # rows of each class that show where a family's values lie, if it cannot say so itself
@@ -57,7 +58,8 @@ class NamedValues(NamedTuple):
     def most_frequent(self, n: int | None) -> NamedValues:
         """The n values that most rows have, in their order."""
         kept = np.sort(np.argsort(-self.rows, kind="stable")[:n]).tolist()
-        values, names = [self.values[k] for k in kept], [self.names[k] for k in kept]
+        values = [self.values[k] for k in kept]
+        names = [self.names[k] for k in kept]
         return self._replace(values=values, names=names, rows=self.rows[kept], hidden=len(self.values) - len(kept))
 
 
@@ -96,7 +98,8 @@ class Spreading(Protocol):
 def stretches(group: Spreading, compared: Comparison) -> Iterator[TellingValues]:
     """Of each number and class the stretch of values that tells most: below a cut, from one up, or between two."""
     rest = compared.rest
-    n_classes, n_together = len(rest), max(1, CELLS // (len(rest) * STEPS**2))
+    n_classes = len(rest)
+    n_together = max(1, CELLS // (len(rest) * STEPS**2))
     for f, feature in enumerate(group.features):
         centre, deviation = group.spread(f)
         usable = [c for c in compared.chosen if 0 < deviation[c] < np.inf and abs(centre[c]) < np.inf]
@@ -109,7 +112,8 @@ def stretches(group: Spreading, compared: Comparison) -> Iterator[TellingValues]
             score = telling(own, elsewhere, own - elsewhere)[1]
             best = np.argmax(np.where(np.isfinite(low) & np.isfinite(high), SIMPLER, 1.0) * score, axis=1)
             at = np.arange(len(some)), best
-            whole, ends = feature.kind == "integer", zip(low[at].tolist(), high[at].tolist(), strict=True)
+            whole = feature.kind == "integer"
+            ends = zip(low[at].tolist(), high[at].tolist(), strict=True)
             names = [(feature.name, stretch(*each, whole=whole)) for each in ends]
             allowed = np.array(some)[:, None] == np.arange(n_classes)
             yield TellingValues(share[at], share[at], names.__getitem__, allowed, "stretch")
@@ -135,11 +139,13 @@ def _between(group: Spreading, f: int, cuts: Real) -> tuple[Real, Real, Real]:
 def stretch(low: float, high: float, whole: bool = False) -> str:
     """Where numbers lie, in words: from ``low`` on, and below ``high``. Of whole numbers, which they are."""
     if whole:
-        first, last = np.ceil(low) + 0.0, np.ceil(high) - 1.0 + 0.0
+        first = np.ceil(low) + 0.0
+        last = np.ceil(high) - 1.0 + 0.0
         if np.isneginf(low) or np.isposinf(high):
             return f"≤ {last:.{NAMED}g}" if np.isneginf(low) else f"≥ {first:.{NAMED}g}"
         return f"= {first:.{NAMED}g}" if first == last else f"from {first:.{NAMED}g} to {last:.{NAMED}g}"
-    low, high = low + 0.0, high + 0.0  # no "-0"
+    low = low + 0.0  # no "-0"
+    high = high + 0.0
     if np.isneginf(low):
         return f"< {high:.{NAMED}g}"
     return f"≥ {low:.{NAMED}g}" if np.isposinf(high) else f"from {low:.{NAMED}g} to {high:.{NAMED}g}"
@@ -212,6 +218,7 @@ def drawn_telling(alone: Any, drawn: NDArray[Any], compared: Comparison) -> Iter
     if drawn.dtype.kind in "iuf":
         yield from stretches(DrawnNumbers(alone, drawn.astype(np.float64), compared.log_likelihood), compared)
         return
-    name, values = alone.features[0].name, sorted(set(drawn.tolist()), key=str)
+    name = alone.features[0].name
+    values = sorted(set(drawn.tolist()), key=str)
     share = np.exp(compared.log_likelihood(alone, {name: values}))
     yield TellingValues(share, share, [(name, value) for value in values].__getitem__)

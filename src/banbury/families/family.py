@@ -122,7 +122,8 @@ def alike(
     Of a great many columns, this is done in half the time that making them one by one takes.
     """
     n, (_, family, origin, unit, *rest) = len(names), like
-    origins, units = [origin] * n if origins is None else origins, [unit] * n if units is None else units
+    origins = [origin] * n if origins is None else origins
+    units = [unit] * n if units is None else units
     same = ([part] * n for part in rest)
     return list(map(Feature._make, zip(names, [family] * n, origins, units, *same, strict=True)))
 
@@ -180,7 +181,8 @@ class HeldOutRows:
 
     def scores(self, parameters: Parameters, want: Literal["log_joint", "parts"] = "log_joint") -> Real:
         """log P(values | class), (rows, classes); "parts": feature by feature, (rows, features, classes)."""
-        parts, n_rows = parameters.parts(self.rows), self.rows.n_rows
+        parts = parameters.parts(self.rows)
+        n_rows = self.rows.n_rows
         return np.asarray(_core.score(n_rows, np.zeros(self.n_classes), parts, want, self.threads)[0])
 
 
@@ -594,7 +596,8 @@ def side_by_side(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     places = [column.__array_interface__["data"][0] for column in columns]
     if any(b - a != first.itemsize for a, b in pairwise(places)):
         return list(columns)
-    shape, strides = (len(first), len(columns)), (first.strides[0], first.itemsize)
+    shape = (len(first), len(columns))
+    strides = (first.strides[0], first.itemsize)
     return [np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)]
 
 

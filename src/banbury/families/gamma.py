@@ -52,17 +52,24 @@ class Gamma(LogMomentFamily):
         self, features: tuple[Feature, ...], sums: LogMoments, choice: Choice, rng: np.random.Generator
     ) -> GammaParameters:
         unit = np.array([feature.unit for feature in features])[:, None]
-        n, mean, every = sums.values.n.value, sums.values.mean, sums.values.pooled()
-        logs, every_log = sums.logs.mean - np.log(unit), sums.logs.pooled()[1] - np.log(unit)
+        n = sums.values.n.value
+        mean = sums.values.mean
+        every = sums.values.pooled()
+        logs = sums.logs.mean - np.log(unit)
+        every_log = sums.logs.pooled()[1] - np.log(unit)
         some = every[0] > 0  # a column without any number has a mean of 1
-        every_mean, every_log = np.where(some, every[1], 1.0), np.where(some, every_log, 0.0)
-        mean, every_mean = np.maximum(mean, SMALLEST_MEAN), np.maximum(every_mean, SMALLEST_MEAN)
+        every_mean = np.where(some, every[1], 1.0)
+        every_log = np.where(some, every_log, 0.0)
+        mean = np.maximum(mean, SMALLEST_MEAN)
+        every_mean = np.maximum(every_mean, SMALLEST_MEAN)
         if choice.how == "mle":
-            mean, logs = np.where(n > 0, mean, every_mean), np.where(n > 0, logs, every_log)
+            mean = np.where(n > 0, mean, every_mean)
+            logs = np.where(n > 0, logs, every_log)
             return GammaParameters(features, shape_of(np.log(mean) - logs), mean, None)
         m = 1.0 if self.prior_rows is None else self.prior_rows
         rows = n + m
-        mean, logs = (n * mean + m * every_mean) / rows, (n * logs + m * every_log) / rows
+        mean = (n * mean + m * every_mean) / rows
+        logs = (n * logs + m * every_log) / rows
         shape = shape_of(np.log(mean) - logs)
         if choice.how == "map":
             return GammaParameters(features, shape, mean, None)
@@ -114,7 +121,8 @@ class GammaParameters(PositiveParameters):
         ½ log(k / 2π) − δ(k) − log z + k (log u − u + 1), δ the rest of Stirling's formula; under a rate of strength a the last
         term is k log u − (a + k) log(1 + k (u − 1) / (a + k)) − ½ log(1 + k / a) + δ(a + k) − δ(a).
         """
-        k, a = self.shape[f], None if self.strength is None else self.strength[f]
+        k = self.shape[f]
+        a = None if self.strength is None else self.strength[f]
         u = z / self.mean[f]
         log_u = np.where(u < 0.5, np.log(np.maximum(u, TINY)), np.log1p(np.maximum(u, 0.5) - 1.0))
         common = 0.5 * np.log(k / (2.0 * np.pi)) - _rest(k) - np.log(np.maximum(z, TINY))
@@ -125,7 +133,8 @@ class GammaParameters(PositiveParameters):
 
     def curve(self, f: int) -> Curve | None:
         """But for −log x, which all classes share."""
-        k, mean = self.shape[f], self.mean[f]
+        k = self.shape[f]
+        mean = self.mean[f]
         nothing = np.zeros_like(k)
         one = 0.5 * np.log(k / (2.0 * np.pi)) - _rest(k) + k
         unit = self.features[f].unit
@@ -134,7 +143,8 @@ class GammaParameters(PositiveParameters):
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []
         for f, feature in enumerate(self.features):
-            shape, mean = self.shape[f, classes], self.mean[f, classes]
+            shape = self.shape[f, classes]
+            mean = self.mean[f, classes]
             if self.strength is not None:
                 strength = self.strength[f, classes]
                 mean = mean * strength / np.maximum(rng.standard_gamma(strength), TINY)
@@ -149,7 +159,8 @@ class GammaParameters(PositiveParameters):
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
         from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
 
-        k, t = self.shape[f], np.maximum(cuts, 0.0)[:, None] / self.features[f].unit / self.mean[f]
+        k = self.shape[f]
+        t = np.maximum(cuts, 0.0)[:, None] / self.features[f].unit / self.mean[f]
         if self.strength is None:
             return gammainc(k, k * t), gammaincc(k, k * t)
         a = self.strength[f]

@@ -134,8 +134,10 @@ class Gaussian(Family):
     def estimate(
         self, features: tuple[Feature, ...], sums: Any, choice: Choice, rng: np.random.Generator
     ) -> GaussianParameters | GaussianBlockParameters:
-        tied, block = self._tied, self.covariance is not None
-        shrink, made = self.covariance == "shrunk" and choice.how != "mle", normal if block else _normal
+        tied = self._tied
+        block = self.covariance is not None
+        shrink = self.covariance == "shrunk" and choice.how != "mle"
+        made = normal if block else _normal
         found: Any
         if block and sums.n.is_zero().all():
             _warn_of_gaps(features[0])
@@ -203,7 +205,9 @@ class Gaussian(Family):
 
     def _posterior(self, features: tuple[Feature, ...], sums: Moments) -> _Posterior:
         prior = self.prior or NormalInverseGamma()
-        n, mean, spread = sums.n.value, sums.mean, sums.spread
+        n = sums.n.value
+        mean = sums.mean
+        spread = sums.spread
         centre, variance = self._centre(prior, features, sums)
         kappa = prior.kappa + n
         extra = np.maximum(spread, 0.0) + prior.kappa * n / kappa * (mean - centre) ** 2
@@ -228,7 +232,8 @@ class Gaussian(Family):
         if self.prior is None or choice.how == "mle":
             return 0.0
         if isinstance(parameters, GaussianBlockParameters):
-            prior, d = self._block_prior(parameters.features[0], sums), parameters.mean.shape[1]
+            prior = self._block_prior(parameters.features[0], sums)
+            d = parameters.mean.shape[1]
             rows = prior.nu + 2.0 * d + n_means(sums, self._tied) if choice.how == "map" else prior.nu - 2.0
             return parameters.log_prior(prior, rows, self._tied)
         centre, variance = self._centre(self.prior, parameters.features, sums)
@@ -271,11 +276,13 @@ class Gaussian(Family):
         floor = FLOOR * pooled(sums)[1]
         n = sums.n.value
         low = ((n <= 0) | (sums.spread < NEAR * floor * n)).any(axis=1)  # a class without values has those of all
-        slow, quick = np.flatnonzero(low).tolist(), np.flatnonzero(~low).tolist()
+        slow = np.flatnonzero(low).tolist()
+        quick = np.flatnonzero(~low).tolist()
         few = tuple(features[f] for f in slow)
         if not quick:
             return one_by_one(self, few, sums.select(slow), choice, held_out)
-        kept, alone = _normal(features, *self._plain(features, sums)).select(quick), sums.select(quick)
+        kept = _normal(features, *self._plain(features, sums)).select(quick)
+        alone = sums.select(quick)
         total = held_out.scores(kept)
         if slow:
             total += one_by_one(self, few, sums.select(slow), choice, held_out)
@@ -349,7 +356,8 @@ def _normal(features: tuple[Feature, ...], mean: Real, variance: Real) -> Gaussi
 
 def _student(features: tuple[Feature, ...], posterior: _Posterior) -> GaussianParameters:
     origin, unit = _scales(features)
-    nu, variance = posterior.nu, posterior.variance * (posterior.kappa + 1.0) / posterior.kappa
+    nu = posterior.nu
+    variance = posterior.variance * (posterior.kappa + 1.0) / posterior.kappa
     constant = log_rising(nu / 2.0, 0.5) - 0.5 * np.log(nu * np.pi * variance) - np.log(unit)[:, None]
     return GaussianParameters(features, origin, unit, posterior.mean, 1.0 / (nu * variance), constant, (nu + 1.0) / 2.0)
 
@@ -404,7 +412,8 @@ class GaussianParameters(NumericParameters):
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []
         for f in range(len(self.features)):
-            mean, precision = self.mean[f, classes], self.precision[f, classes]
+            mean = self.mean[f, classes]
+            precision = self.precision[f, classes]
             if self.power is None:
                 z = mean + rng.standard_normal(len(classes)) * np.sqrt(0.5 / precision)
             else:

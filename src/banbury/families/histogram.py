@@ -95,7 +95,8 @@ class GridFamily(BinnedFamily):
         for setting in self.per_column:
             if isinstance(given := getattr(self, setting), (list, np.ndarray)):
                 object.__setattr__(self, setting, tuple(np.asarray(given, dtype=object).tolist()))
-        start, width = self.start, self.width
+        start = self.start
+        width = self.width
         errors.require((start is None) == (width is None), "start and width", (start, width), "given together")
         for each in several(width):
             check_positive("width", each)
@@ -185,11 +186,13 @@ class Histogram(GridFamily):
             cells = tuple(cells_of(self, *given, alpha, choice, rng) for given in each)
             return HistogramBlockParameters(features, cells)
         joined = self._joined_of(sums)
-        ends, every = np.cumsum([0, *(len(bins.cells) for bins in joined)]), np.concatenate([b.cells for b in joined])
+        ends = np.cumsum([0, *(len(bins.cells) for bins in joined)])
+        every = np.concatenate([b.cells for b in joined])
         share = dirichlet.shares(every, ends, np.full(ends[-1], alpha), choice.how, rng)
         dense = dirichlet.log(share / np.concatenate([bins.reach for bins in joined])[:, None])
         parameters = HistogramParameters.of(features, joined, np.split(dense, ends[1:-1]))
-        steps, mdl = zip(parameters.tables, joined, parameters.widths, strict=True), self.bins == "mdl"
+        steps = zip(parameters.tables, joined, parameters.widths, strict=True)
+        mdl = self.bins == "mdl"
         tables = (
             (np.repeat(table, bins.sizes, axis=0) if mdl else table) - np.log(width) for table, bins, width in steps
         )
@@ -279,7 +282,8 @@ class Histogram(GridFamily):
 
     def _edges_between(self, values: Real, name: str) -> tuple[float, ...]:
         """The edges of bins of the given start and width, between the lowest number and the highest."""
-        start, width = self.start, self.width
+        start = self.start
+        width = self.width
         if not isinstance(start, (int, float)) or not isinstance(width, (int, float)):
             raise errors.bad_setting(f"start and width of {name!r}", (start, width), "one number each")
         if not len(values):
@@ -300,7 +304,8 @@ class Histogram(GridFamily):
     def shares(self, feature: Feature, keys: Keys, cells: Real, choice: Choice) -> tuple[Shares, Int]:
         """The bins are those of all rows, and all stay."""
         bins = self.joined(keys, cells)
-        width, n_bins = _width(bins, feature), len(bins.cells)
+        width = _width(bins, feature)
+        n_bins = len(bins.cells)
         every = np.ones(n_bins, dtype=np.bool_)
         shares = Shares(bins.cells, np.full(n_bins, self._alpha(choice)), choice.how, every, log_width=np.log(width))
         return shares, (np.array(keys, dtype=np.int64) >> int(np.log2(bins.width))) - bins.first
@@ -311,7 +316,8 @@ class Histogram(GridFamily):
 
 def cuts_after(values: Real, last: Int) -> tuple[float, ...]:
     """Cuts midway between these of the values, which are in order, and the next."""
-    low, high = values[last], values[last + 1]
+    low = values[last]
+    high = values[last + 1]
     between = low / 2.0 + high / 2.0
     return tuple(np.where(between > low, between, high).tolist())
 
@@ -330,7 +336,8 @@ def in_bins(name: str, start: float, width: float) -> Feature:
 
 def as_compared(feature: Feature, rows: Any) -> tuple[Feature, ...]:
     """The columns of a feature as they are compared with others: numbers in fine bins, all else as values."""
-    family, inputs = feature.family, feature.inputs
+    family = feature.family
+    inputs = feature.inputs
     if feature.counter.words or (family.keyed and not feature.columns):
         return (feature,)
     if feature.kinds or feature.holds_lists:
@@ -378,7 +385,8 @@ class HistogramParameters(NumericParameters):
 
     @classmethod
     def of(cls, features: tuple[Feature, ...], joined: Sequence[Joined], tables: Sequence[Real]) -> HistogramParameters:
-        firsts, sizes = tuple(bins.first for bins in joined), tuple(bins.sizes for bins in joined)
+        firsts = tuple(bins.first for bins in joined)
+        sizes = tuple(bins.sizes for bins in joined)
         widths = map(_width, joined, features)
         return cls(features, firsts, tuple(widths), tuple(tables), sizes)
 
@@ -409,13 +417,15 @@ class HistogramParameters(NumericParameters):
         return self._edges(f)[0] + self.widths[f] * mean, self.widths[f] * deviation
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        edges, masses = self._edges(f), self._masses(f)
+        edges = self._edges(f)
+        masses = self._masses(f)
         below = _below(edges, masses, self.widths[f], cuts)
         return below, _below(-edges[::-1], masses[::-1], self.widths[f], -cuts)
 
     def ends(self, f: int, wanted: Real, step: Real) -> Real:
         """The edges of bins that lie nearest to round numbers."""
-        edges, cuts = self._edges(f), super().ends(f, wanted, step)
+        edges = self._edges(f)
+        cuts = super().ends(f, wanted, step)
         at = np.clip(np.round((cuts - edges[0]) / self.widths[f]), 0, len(edges) - 1).astype(np.int64)
         ends = np.cumsum([0, *self.sizes[f]])
         above = np.searchsorted(ends, at)
@@ -481,7 +491,8 @@ class BlockAxis:
 
     def drawn(self, bins: Int, rng: np.random.Generator) -> Real:
         """A value in each of these bins, or beyond an outer one, where the density halves from step to step."""
-        before, after = (bins == 0).astype(np.int64), (bins == self.n_bins - 1).astype(np.int64)
+        before = (bins == 0).astype(np.int64)
+        after = (bins == self.n_bins - 1).astype(np.int64)
         size = self.sizes[bins]
         place = np.floor(rng.random(len(bins)) * (before + size + after)).astype(np.int64) - before
         beyond = rng.geometric(0.5, len(bins)) - 1
@@ -511,7 +522,8 @@ class BlockCells:
             some = np.zeros((len(numbers), len(self.empty)))
             np.add.at(some, where, np.exp(self.seen))
             some += (others - np.bincount(where, minlength=len(numbers)))[:, None] * np.exp(self.empty)
-            seen, empty = np.log(some), np.log(float(others)) + self.empty
+            seen = np.log(some)
+            empty = np.log(float(others)) + self.empty
         return BlockCells(axes, numbers, seen, empty, float(prod(axis.n_bins for axis in axes) - len(numbers)))
 
     def log_densities(self, steps: Real) -> Real:
@@ -593,7 +605,8 @@ class HistogramBlockParameters(Parameters):
         for feature, cells in zip(self.features, self.cells, strict=True):
             width = np.array([axis.width for axis in cells.axes])
             numbers, found = distinct_cells(block_steps(rows, feature, width))
-            table, there = np.zeros((len(found), len(cells.empty))), ~np.isnan(found)
+            table = np.zeros((len(found), len(cells.empty)))
+            there = ~np.isnan(found)
             patterns, which = np.unique(there, axis=0, return_inverse=True)
             for p, pattern in enumerate(patterns):
                 if columns := np.flatnonzero(pattern).tolist():

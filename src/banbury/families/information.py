@@ -73,7 +73,8 @@ def equal_groups(cells: Real, most: Int) -> Int:
     totals = cells.sum(axis=0)
     large = cells * most > totals
     rest = np.where(large, 0.0, cells)
-    sums, left = rest.sum(axis=0), most - large.sum(axis=0)
+    sums = rest.sum(axis=0)
+    left = most - large.sum(axis=0)
     middle = (np.cumsum(rest, axis=0) - rest / 2.0) / np.where(sums > 0, sums, 1.0)
     shared = np.clip((middle * left).astype(np.int64), 0, left - 1)
     return np.asarray(np.where(large, left + np.cumsum(large, axis=0) - 1, shared))
@@ -114,13 +115,15 @@ def inverse_shares(cells: Real, whole: Any) -> Real:
 
 def table_test(cells: Real, groups: Int, scale: float) -> ColumnTest:
     """What groups of values tell; ``cells`` has the rows of each value and class, of which ``scale`` makes numbers of rows."""
-    n, n_classes = float(cells.sum()) * scale, cells.shape[1]
+    n = float(cells.sum()) * scale
+    n_classes = cells.shape[1]
     table = np.zeros((int(groups.max(initial=0)) + 1, n_classes))
     np.add.at(table, groups, cells)
     rare = table.sum(axis=0) * scale < FEWEST_ROWS
     if n_classes > FEW_CLASSES and rare.any():  # where classes are many, those too small for a test are taken as one
         table = np.column_stack([table[:, ~rare], table[:, rare].sum(axis=1)])
-    bits, margins = bits_of(table), [table.sum(axis=axis) for axis in (1, 0)]
+    bits = bits_of(table)
+    margins = [table.sum(axis=axis) for axis in (1, 0)]
     values, classes = (int(np.count_nonzero(margin)) for margin in margins)
     freedom = max(values - 1, 0) * max(classes - 1, 0)
     rare_values, rare_classes = (float(inverse_shares(margin, table.sum()).sum()) for margin in margins)
@@ -179,7 +182,8 @@ def bits_of_numbers(parameters: Any, f: int, rows: Real) -> float:
 
 def bits_of_draws(parameters: Any, rows: Real) -> Real:
     """I(feature; class) of each feature: the mean of log P(value | class) − log P(value) over rows drawn from the model."""
-    seen, features = np.flatnonzero(rows > 0), parameters.features
+    seen = np.flatnonzero(rows > 0)
+    features = parameters.features
     prior = shares(rows[seen])
     if len(seen) < 2:
         return np.zeros(len(features))
@@ -254,7 +258,8 @@ def informed(
     own values, and classes. ``sizes`` says how many values each column has, and ``least`` the share of the ``whole`` that a class
     must have to be looked at.
     """
-    measures, starts = [PairInformation(*NOTHING)], np.cumsum([0, *sizes])
+    measures = [PairInformation(*NOTHING)]
+    starts = np.cumsum([0, *sizes])
     for b, table in enumerate(tables, 1):
         shares = np.divide(table.transpose(0, 2, 1), whole, order="C")
         measures.append(measured(shares, starts[:b], least))
@@ -280,7 +285,8 @@ def measured(table: Real, starts: Int, least: float) -> PairInformation:
     whole = np.where(rows > 0, rows, 1.0)
     e_cells = np.add.reduceat(entropy_terms(table).sum(axis=(1, 2)), starts)
     e_a = np.add.reduceat(entropy_terms(of_a).sum(axis=1), starts)
-    e_b, e_class = entropy_terms(of_b).sum(axis=(1, 2)), entropy_terms(of_class).sum(axis=1)
+    e_b = entropy_terms(of_b).sum(axis=(1, 2))
+    e_class = entropy_terms(of_class).sum(axis=1)
     groups_a = np.add.reduceat((of_a > 0).astype(np.int64), starts, axis=0)
     groups_b = np.count_nonzero(of_b, axis=2)
     freedom = np.maximum(groups_a - 1, 0) * np.maximum(groups_b - 1, 0)  # (A, classes)
@@ -298,6 +304,7 @@ def _repeated(table: Real, starts: Int) -> Real:
     e_cells, e_a = (
         np.add.reduceat(each, starts) for each in (entropy_terms(table).sum(axis=1), entropy_terms(table.sum(axis=1)))
     )
-    e_b, e_rows = entropy_terms(of_b).sum(axis=1), entropy_terms(of_b.sum(axis=1))
+    e_b = entropy_terms(of_b).sum(axis=1)
+    e_rows = entropy_terms(of_b.sum(axis=1))
     smaller = np.minimum(e_a, e_b) - e_rows
     return np.asarray((e_a + e_b - e_cells - e_rows) / np.where(smaller > 0, smaller, np.inf))

@@ -33,7 +33,8 @@ from banbury.sums import Combinations, Counts, Keys, in_order, lines_with_some
 
 MOST_COMBINATIONS = 2**62
 FEWEST_ALONE = 50  # rows of a joint table before it is doubted
-FEW_CELLS, CELLS_PER_ROW = 1 << 16, 4  # of tables that have a cell for every combination
+FEW_CELLS = 1 << 16  # of tables that have a cell for every combination
+CELLS_PER_ROW = 4
 TOGETHER = 16  # columns whose tables are filled together: so many stay in the processor's cache
 
 
@@ -119,7 +120,8 @@ class CombinationCounter(KeyCounter):
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
         most = max(FEW_CELLS, CELLS_PER_ROW * rows.batch.n_rows) / max(len(rows.labels), 1)
-        parts, once = [], dict[Any, OrderedColumn]()
+        parts = []
+        once = dict[Any, OrderedColumn]()
         for feature in features:
             block = ordered_columns(feature, rows, once)
             if prod(len(column.values) for column in block) > most:
@@ -178,7 +180,8 @@ def ordered_columns(feature: Feature, rows: RowsToCount, once: dict[Any, Ordered
 
 def filled(first: Block, others: Block, rows: RowsToCount, together: int = 1) -> Iterator[Integers]:
     """Tables of first columns, so many one below the other: a line for every combination of its values and the others'."""
-    n_classes, size = len(rows.labels), prod(len(column.values) for column in others)
+    n_classes = len(rows.labels)
+    size = prod(len(column.values) for column in others)
     within = np.zeros(len(rows.classes), dtype=np.int32)
     for column in others:
         within = within * np.int32(len(column.values)) + column.numbers
@@ -188,7 +191,8 @@ def filled(first: Block, others: Block, rows: RowsToCount, together: int = 1) ->
     for start in range(0, len(first), together):
         some_of_them = first[start : start + together]
         sizes = np.array([len(column.values) for column in some_of_them], dtype=np.int64)
-        codes, low = [column.numbers for column in some_of_them], np.zeros(len(sizes), dtype=np.int64)
+        codes = [column.numbers for column in some_of_them]
+        low = np.zeros(len(sizes), dtype=np.int64)
         cells, _ = _core.count_codes(codes, low, sizes, within, size * n_classes, rows.weights, rows.threads)
         yield cells.arranged([int(sizes.sum()) * size, n_classes])
 
@@ -285,7 +289,9 @@ def combinations(
     columns = [read(name, kind) for name, kind in each]
     if prod(len(column.values) + 1 for column in columns) > MOST_COMBINATIONS:
         raise too_many_combinations(feature.name, len(feature.inputs))
-    parts, stride, total = [], 1, np.zeros(rows.n_rows, dtype=np.int64)
+    parts = []
+    stride = 1
+    total = np.zeros(rows.n_rows, dtype=np.int64)
     for column in columns:
         codes = np.asarray(column.codes).astype(np.int64) - column.low
         codes = np.where((codes < 0) | (codes >= len(column.values)), len(column.values), codes)
@@ -305,13 +311,17 @@ class JointParameters(KeyedParameters):
     tables: tuple[JointTable, ...]
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        columns, lookups, tables, start = [], [], [], 0
+        columns = []
+        lookups = []
+        tables = []
+        start = 0
         for feature, table in zip(self.features, self.tables, strict=True):
             numbers, found = combinations(rows, feature)
             nothing = np.array([all(part is None for part in value) for value in found], dtype=np.bool_)
             columns.append(np.where(nothing[numbers], -1, numbers) if len(found) else numbers)
             lookups.append(np.arange(start, start + len(found), dtype=np.uint32))
-            zero, each = np.zeros_like(table.empty), zip(found, nothing, strict=True)
+            zero = np.zeros_like(table.empty)
+            each = zip(found, nothing, strict=True)
             scores = [zero if gone else table.of(value) for value, gone in each]
             tables.append(np.array(scores).reshape(len(found), len(table.empty)))
             start += len(found)

@@ -177,7 +177,9 @@ class KernelDensity(GridFamily):
         return KernelDensityParameters(features, tuple(bumps))
 
     def _bumps(self, feature: Feature, keys: Any, rows: Integers, choice: Choice, rng: np.random.Generator) -> Bumps:
-        d, cells, n_classes = len(feature.inputs), rows.value, rows.shape[1]
+        d = len(feature.inputs)
+        cells = rows.value
+        n_classes = rows.shape[1]
         if not keys:
             nothing = np.zeros((1, d)), np.zeros((1, n_classes)), np.ones((n_classes, d))
             return Bumps(self.kernel, *nothing, np.array([np.zeros(d), np.ones(d)]))
@@ -201,7 +203,8 @@ class KernelDensity(GridFamily):
 
     def _by_rule(self, centres: Real, rows: Real, block: bool = False) -> Real:
         """Scott's or Silverman's, or from Scott's on the one under which rows are most likely, each without its own kernel."""
-        d, n = centres.shape[1], rows.sum()
+        d = centres.shape[1]
+        n = rows.sum()
         deviation = means_and_deviations(centres, rows)[1] / DEVIATION[self.kernel]
         n = n * (d + 2.0) / 4.0 if self.bandwidth == "silverman" else n
         rule = deviation * n ** (-1.0 / (d + 4.0))
@@ -214,7 +217,8 @@ class KernelDensity(GridFamily):
 
     def _tried(self, centres: Real, rows: Real, rule: float) -> tuple[Real, Real]:
         """Bandwidths, in bins, and the rows' log-likelihood under each; none where there is nothing to leave out."""
-        centres, rows = centres[rows > 0], rows[rows > 0]
+        centres = centres[rows > 0]
+        rows = rows[rows > 0]
         if len(centres) < 2:
             return np.empty(0), np.empty(0)
         least = least_bandwidth(self.kernel, centres, rows)
@@ -231,7 +235,8 @@ class KernelDensity(GridFamily):
 
     def _likelihood_left_out(self, centres: Real, rows: Real, bandwidth: float) -> float:
         centres, rows, h = _joined(centres, rows, bandwidth)
-        own, n = np.minimum(rows, 1.0), rows.sum()  # one row of a bin; all of it where weights make it less
+        own = np.minimum(rows, 1.0)  # one row of a bin; all of it where weights make it less
+        n = rows.sum()
         density = _others(self.kernel, centres, rows, h) + (rows - own) * height(self.kernel, np.zeros(1))[0]
         least = np.finfo(float).tiny
         logs = np.log(np.maximum(density, least)) - np.log(np.maximum(n - own, least))
@@ -261,7 +266,8 @@ class KernelDensity(GridFamily):
             z = (x[there] - feature.origin) / feature.unit
             codes = _core.bins(np.ascontiguousarray(x[there]), feature.origin, feature.unit, held_out.threads)
             bins = np.searchsorted(np.array(keys, dtype=np.int64), codes)
-            labels, weights = held_out.labels[there], held_out.weight[there]
+            labels = held_out.labels[there]
+            weights = held_out.weight[there]
             empty = rows.value.sum(axis=0) <= 0  # such a class has the kernels of all classes, the row's own among them
             for c in range(len(empty)):
                 mine = np.flatnonzero((labels == c) | empty[c])
@@ -283,7 +289,8 @@ def tried_bandwidths(feature: Feature, sums: Any, f: int, c: int) -> tuple[Real,
     if not isinstance(family, KernelDensity):
         return None
     keys, rows = sums.feature(f)
-    centres, own = np.array(keys, dtype=np.float64) + 0.5, rows.value[:, c]
+    centres = np.array(keys, dtype=np.float64) + 0.5
+    own = rows.value[:, c]
     if not own.any():
         return np.empty(0), np.empty(0)
     (rule,) = replace(family, bandwidth="scott")._by_rule(centres[:, None], own)
@@ -368,7 +375,8 @@ def _density_without(bump: Bumps, cells: Real, c: int, z: Real, bins: Int, weigh
 def _leave_one_out(kernel: str, centres: Real, rows: Real, rule: Real) -> Real:
     """First all bandwidths together, then each of them, in smaller and smaller steps."""
     used = rows > 0
-    centres, rows = centres[used], rows[used]
+    centres = centres[used]
+    rows = rows[used]
     if len(centres) < 2:
         return rule
     found: dict[tuple[float, ...], float] = {}
@@ -404,11 +412,14 @@ def _likelihood(kernel: str, centres: Real, rows: Real, bandwidth: Real) -> floa
     if times:
         cells, where = np.unique(np.floor(centres / 2.0**times), axis=0, return_inverse=True)
         rows = np.asarray(np.bincount(where.reshape(-1), rows), dtype=np.float64)
-        centres, bandwidth = cells + 0.5, bandwidth / 2.0**times
+        centres = cells + 0.5
+        bandwidth = bandwidth / 2.0**times
     some = np.arange(0, len(rows), -(-len(rows) // SOME))
     centres = np.ascontiguousarray(centres)
     logs = _core.kernels_left_out(kernel, centres, rows, bandwidth, some, n_threads(None))
-    least, n, own = np.finfo(float).tiny, rows.sum(), np.minimum(rows[some], 1.0)
+    least = np.finfo(float).tiny
+    n = rows.sum()
+    own = np.minimum(rows[some], 1.0)
     logs = np.maximum(logs, np.log(least)) - np.log(np.maximum(n - own, least))
     logs = np.where(n - own > ROUNDING * n, logs, np.log(least))
     return float(rows[some] @ logs / rows[some].sum()) - times * len(bandwidth) * float(np.log(2.0))
@@ -457,12 +468,15 @@ class KernelDensityParameters(NumericParameters):
             starts, widths = _places(feature)
             units = 2.0 ** np.floor(np.log2(widths))  # powers of two, which a bin need not be
             bins = widths / units
-            centres, bandwidth, floor = bump.centres * bins, bump.bandwidth * bins, bump.floor * bins
+            centres = bump.centres * bins
+            bandwidth = bump.bandwidth * bins
+            floor = bump.floor * bins
             if feature.columns:
                 arrays = (centres, bump.weights, bandwidth, floor)
                 shapes.append((_core.ProductPart, starts, units, bump.kernel, *arrays))
                 continue
-            constant, unit = np.full(len(bandwidth), -np.log(units[0])), float(units[0])
+            constant = np.full(len(bandwidth), -np.log(units[0]))
+            unit = float(units[0])
             shape = (bump.kernel, centres[:, 0], bump.weights, bandwidth[:, 0], constant, floor[:, 0])
             shapes.append((_core.KernelPart, feature.origin, unit, *shape))
         return shapes
@@ -487,7 +501,8 @@ class KernelDensityParameters(NumericParameters):
         return None if self.features[0].columns else super().telling(compared)
 
     def spread(self, f: int) -> tuple[Real, Real]:
-        bump, feature = self.bumps[f], self.features[f]
+        bump = self.bumps[f]
+        feature = self.features[f]
         mean = bump.centres[:, 0] @ bump.weights
         variance = ((bump.centres - mean) ** 2 * bump.weights).sum(axis=0)
         deviation = np.sqrt(variance + (bump.bandwidth[:, 0] * DEVIATION[bump.kernel]) ** 2)
@@ -496,8 +511,10 @@ class KernelDensityParameters(NumericParameters):
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
         from scipy.special import ndtr  # a third of a second to import; few need it
 
-        bump, z = self.bumps[f], (cuts - self.features[f].origin) / self.features[f].unit
-        apart, tails = z[:, None] - bump.centres[:, 0], []
+        bump = self.bumps[f]
+        z = (cuts - self.features[f].origin) / self.features[f].unit
+        apart = z[:, None] - bump.centres[:, 0]
+        tails = []
         for sign in (1.0, -1.0):
             bumps = zip(bump.bandwidth[:, 0], bump.weights.T, strict=True)
             mass = np.stack([area(bump.kernel, sign * apart / h) @ weights for h, weights in bumps], axis=1)

@@ -64,7 +64,8 @@ class KeyCounter(Counter):
     def check(self, features: Sequence[Feature], sums: Counts, rows: Integers, classes: Sequence[Any]) -> None:
         for row, label in np.argwhere(sums.cells.is_negative()):
             f = int(np.searchsorted(sums.offsets, row, side="right")) - 1
-            key, name = sums.keys[f][row - sums.offsets[f]], features[f].name
+            key = sums.keys[f][row - sums.offsets[f]]
+            name = features[f].name
             shown = self.key(features[f], key)
             raise errors.negative_count(rows_of(sums.cells)[row, label], classes[label], name, shown, key=key)
         super().check(features, sums, rows, classes)
@@ -96,7 +97,9 @@ def count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: Row
     size = np.array([len(column.values) for column in columns], dtype=np.int64)
     if int(size.sum()) * len(rows.labels) * (1 if rows.whole else 2) > MOST_CELLS:
         widest = int(size.argmax())
-        name, n_values, n_classes = features[widest].name, int(size[widest]), len(rows.labels)
+        name = features[widest].name
+        n_values = int(size[widest])
+        n_classes = len(rows.labels)
         text = f"column {name!r} has {n_values:,} values and there are {n_classes:,} classes: a table of all pairs would not "
         text += f"fit. Leave the column out with features={{{name!r}: None}}, or join its rare values first."
         raise errors.TooManyCells(text, column=name)
@@ -104,7 +107,9 @@ def count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: Row
     codes = side_by_side([column.codes for column in columns])
     cells: Integers
     cells, _ = rows.counted(_core.count_codes, names, codes, low, size)
-    occupied, counted, start = np.asarray(some(cells).any(axis=1)), [], 0
+    occupied = np.asarray(some(cells).any(axis=1))
+    counted = []
+    start = 0
     for column in columns:
         used = np.flatnonzero(occupied[start : start + len(column.values)])
         keys = [column.values[k] for k in used.tolist()]
@@ -142,7 +147,8 @@ def dense(column: Codes, threads: int) -> Codes:
 
 def looked_up(column: Any, places: Callable[[Sequence[Any]], Sequence[int]], absent: int = -1) -> Int:
     """Of a column of codes the place of each row's value, as ``places`` has those of values; ``absent`` where it is missing."""
-    codes, values = np.subtract(column.codes, column.low - 1, dtype=np.int64), column.values
+    codes = np.subtract(column.codes, column.low - 1, dtype=np.int64)
+    values = column.values
     if len(values) > len(codes):  # a wide range, of which few values occur
         inside = (codes > 0) & (codes <= len(values))
         used, at = np.unique(codes[inside], return_inverse=True)
@@ -156,7 +162,8 @@ def places_of(codes: Codes | None, keys: Keys) -> Int:
     """Of rows that have these codes the place of each one's key among some keys, −1 where it is none of them."""
     assert codes is not None
     if isinstance(codes.values, range):  # the numbers of bins, in order
-        bins, size = np.array(keys, dtype=np.int64), codes.values.stop - codes.low
+        bins = np.array(keys, dtype=np.int64)
+        size = codes.values.stop - codes.low
         if size < WIDEST_LOOKUP:
             lookup = np.full(size + 1, -1, dtype=np.int32)
             inside = (bins >= codes.low) & (bins < codes.low + size)
@@ -268,7 +275,8 @@ class BinnedFamily(KeyedFamily):
         try:
             bins = _core.bins(numbers, feature.origin, feature.unit, threads)
         except _core.BadValue:  # of a row that is counted at the farthest bin, or not at all
-            near, middle = within_reach(numbers, feature), feature.origin
+            near = within_reach(numbers, feature)
+            middle = feature.origin
             near = np.nan_to_num(near, nan=np.nan, posinf=middle, neginf=middle)
             bins = _core.bins(near, feature.origin, feature.unit, threads)
         return bin_codes(bins)

@@ -14,10 +14,8 @@ from banbury.families.family import Choice, Feature
 from banbury.families.gaussian import Gaussian, NormalInverseGamma
 from banbury.families.positive import EACH, LogMomentFamily, LogMoments, PositiveParameters
 
-LOWEST, HIGHEST = (
-    np.log(np.finfo(np.float64).tiny),
-    np.log(np.finfo(np.float64).max),
-)  # what is drawn is a number above 0
+LOWEST = np.log(np.finfo(np.float64).tiny)  # what is drawn is a number above 0
+HIGHEST = np.log(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)

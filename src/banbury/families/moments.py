@@ -85,7 +85,8 @@ def scales_of_moments(sample: Real) -> tuple[Real, Real]:
     origins, units = scales(sample)
     if len(sample) == 0:
         return origins, units
-    low, high = np.fmin.reduce(sample, axis=0), np.fmax.reduce(sample, axis=0)
+    low = np.fmin.reduce(sample, axis=0)
+    high = np.fmax.reduce(sample, axis=0)
     return np.where(low == high, low, origins), units
 
 
@@ -116,7 +117,8 @@ class MomentCounter(Counter):
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Moments]:
         names = names_of(features, rows.batch)
-        origin, unit = np.array([f.origin for f in features]), np.array([f.unit for f in features])
+        origin = np.array([f.origin for f in features])
+        unit = np.array([f.unit for f in features])
         return features, Moments(*rows.counted(_core.count_moments, names, rows.batch.numbers(names), origin, unit))
 
     def check(self, features: Sequence[Feature], sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
@@ -140,7 +142,8 @@ class MomentCounter(Counter):
         n, centre, spread = (float(x[0, 0]) for x in sums.pooled())
         if n == 0:
             return "no values"
-        mean, deviation = feature.origin + feature.unit * centre, feature.unit * (spread / n) ** 0.5
+        mean = feature.origin + feature.unit * centre
+        deviation = feature.unit * (spread / n) ** 0.5
         return f"mean {mean:g}, deviation {deviation:g}{missing}"
 
     def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
@@ -158,7 +161,8 @@ class ProductCounter(Counter):
         return [_settled(batch, feature) for feature in features]
 
     def is_settled(self, feature: Feature) -> bool:
-        n, n_scales = len(feature.columns), len(feature.scales)
+        n = len(feature.columns)
+        n_scales = len(feature.scales)
         fit = n == 1 <= n_scales if feature.holds_lists else n == n_scales
         return fit and all(is_power(unit) for _, unit in feature.scales)
 
@@ -213,7 +217,8 @@ def _settled(batch: Batch, feature: Feature) -> Feature:
 
 def _possible(sums: S, columns: int, exact: bool) -> S:
     """Sums of numbers from a file; raises unless they are finite, and such as rows can have."""
-    first, second = sums.sums.values(-GRID)[..., :columns], sums.sums.values(-2 * GRID)[..., columns:]
+    first = sums.sums.values(-GRID)[..., :columns]
+    second = sums.sums.values(-2 * GRID)[..., columns:]
     n = sums.n.value[..., None]
     far = exact and ((np.abs(first) > n * FARTHEST).any() or (np.abs(second) > n * FARTHEST**2).any())
     if far or not np.isfinite(sums.sums.values(-2 * GRID)).all():
@@ -243,7 +248,8 @@ def one_by_one(family: Family, features: tuple[Feature, ...], sums: Any, choice:
 
     Sums have ``as_features``, and the family's parameters ``log_probability``.
     """
-    n_rows, n_classes = len(held_out.labels), held_out.n_classes
+    n_rows = len(held_out.labels)
+    n_classes = held_out.n_classes
     numbers, weights = weighed(np.arange(n_rows, dtype=np.int32), held_out.weights)
     alone = RowsToCount(held_out.rows, range(n_rows), numbers, weights, held_out.threads)
     total = np.zeros((n_rows, n_classes))
@@ -260,4 +266,5 @@ def one_by_one(family: Family, features: tuple[Feature, ...], sums: Any, choice:
     return total
 
 
-MOMENTS, PRODUCTS = MomentCounter(), ProductCounter()
+MOMENTS = MomentCounter()
+PRODUCTS = ProductCounter()

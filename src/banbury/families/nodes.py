@@ -27,9 +27,11 @@ from banbury.sums import Key, Keys, in_order
 Places = NDArray[np.int32]
 Bins = int | Literal["mdl"]
 
-MISSING, UNSEEN = -1, -2  # in place of a value's number
+MISSING = -1  # in place of a value's number
+UNSEEN = -2
 CATEGORICAL = Categorical()
-MOST_FINE, FEWEST_FINE = 256, 16  # bins of numbers that are cut by the classes, before they are joined ...
+MOST_FINE = 256  # bins of numbers that are cut by the classes, before they are joined ...
+FEWEST_FINE = 16
 FINE_IN_ALL = 1024  # ... and of all columns: of every two of these bins rows are counted
 LARGEST_INTEGER = 2.0**63  # larger whole numbers are drawn as real ones
 
@@ -171,13 +173,16 @@ class Variable:
         if self.cuts is None:
             same = len({type(value) for value in self.values}) == 1
             return np.array(self.values, dtype=None if same else object)[places]
-        lowest, highest = min([self.ends[0], *self.cuts[:1]]), max([self.ends[1], *self.cuts[-1:]])
+        lowest = min([self.ends[0], *self.cuts[:1]])
+        highest = max([self.ends[1], *self.cuts[-1:]])
         edges = np.array([lowest, *self.cuts, highest])
-        low, high = edges[places], edges[places + 1]
+        low = edges[places]
+        high = edges[places + 1]
         if self.kind != "integer" or np.abs(edges).max() >= LARGEST_INTEGER:
             half = (high / 2.0 - low / 2.0) * rng.random(len(places))  # the whole width may be beyond all numbers
             return np.asarray(low + half + half)
-        first, last = np.ceil(low).astype(np.int64), np.ceil(high).astype(np.int64)
+        first = np.ceil(low).astype(np.int64)
+        last = np.ceil(high).astype(np.int64)
         last += (places == len(self.cuts)) & (high == last)  # the highest itself is in the last bin
         return np.asarray(rng.integers(first, np.maximum(last, first + 1)))
 
@@ -316,7 +321,8 @@ class Messages:
     def tell(self, node: Node, rows: Int, above: Places, says: Says) -> None:
         """What a node says of its parent is known where the parent is; elsewhere it is kept for the parent's turn."""
         there = above[rows] >= 0
-        shown, lacking = rows[there], rows[~there]
+        shown = rows[there]
+        lacking = rows[~there]
         self.known[shown] += says(shown, above[shown])
         if node.parent is not None and len(lacking):
             if node.parent not in self.below:
@@ -329,7 +335,8 @@ class Messages:
         """A node's turn, after all of its children's."""
         self.tell(node, np.flatnonzero(place >= 0), above, lambda rows, at: node.shown(place[rows], at))
         if node.variable in self.below:
-            said, told = self.below.pop(node.variable), self.told.pop(node.variable)
+            said = self.below.pop(node.variable)
+            told = self.told.pop(node.variable)
             self.tell(node, np.flatnonzero(told), above, lambda rows, at: node.summed(said[rows], at))
         if (unseen := node.unseen) is not None:
             self.tell(node, np.flatnonzero(place == UNSEEN), above, lambda rows, at: node.new(unseen, at))
@@ -359,7 +366,8 @@ class NodeForest:
         size = 1 if asked is None else len(tables[asked])
         nodes = []
         for v in children_first(parent):
-            table, new = tables[v], unseen[v]
+            table = tables[v]
+            new = unseen[v]
             if v == asked:  # it has one value, whichever is asked for
                 whole = _laid_out(table, (v, *parents[v]), (asked, parent[v]), size)[:, :, None]
                 nodes.append(Node(v, parent[v], whole, None))

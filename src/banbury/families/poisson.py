@@ -78,7 +78,11 @@ class PoissonParameters(RateParameters):
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
         """A table over the distinct counts in these rows."""
-        columns, low, lookups, tables, start = [], [], [], [], 0
+        columns = []
+        low = []
+        lookups = []
+        tables = []
+        start = 0
         for f, feature in enumerate(self.features):
             check_counts(rows, [feature.name])
             column = rows.codes(feature.name, "integer")
@@ -112,10 +116,12 @@ class PoissonParameters(RateParameters):
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
         from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
 
-        k, mean = np.maximum(cuts, 0.0)[:, None], self.rate[f]
+        k = np.maximum(cuts, 0.0)[:, None]
+        mean = self.rate[f]
         if self.scale is None:
             return gammaincc(k, mean), gammainc(k, mean)
-        shape, p = mean * self.scale[f], self.scale[f] / (self.scale[f] + 1.0)
+        shape = mean * self.scale[f]
+        p = self.scale[f] / (self.scale[f] + 1.0)
         return betainc(shape, k, p), betainc(k, shape, 1.0 - p)
 
     def ends(self, f: int, wanted: Real, step: Real) -> Real:

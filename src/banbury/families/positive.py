@@ -68,9 +68,11 @@ def check_least(rows: Any, features: Sequence[Feature]) -> None:
         if below.any():
             j = int(below.any(axis=0).argmax())
             row = int(below[:, j].argmax())
-            column, value = features[start + j].name, float(columns[row, j])
+            column = features[start + j].name
+            value = float(columns[row, j])
             place = f"row {rows.first_row + row:,} of column {column!r}{errors.where(rows.source)}"
-            article, limit = "an" if family.name[0] in "aeiou" else "a", "above 0" if least > 0 else "from 0 up"
+            article = "an" if family.name[0] in "aeiou" else "a"
+            limit = "above 0" if least > 0 else "from 0 up"
             text = f"{place} is {value:g}, and {article} {family.name} column holds numbers {limit}. Replace it, or count the "
             text += "column as 'quantile_tree', 'gaussian', 'histogram' or 'kernel_density' instead."
             raise errors.BadValue(text, what="negative", value=value, column=column, row=rows.first_row + row)
@@ -169,7 +171,8 @@ class LogMomentCounter(PositiveCounter):
     """Moments of numbers above 0, about 0, and of their logarithms: all columns in one pass."""
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
-        names, size = names_of(features, rows.batch), len(features)
+        names = names_of(features, rows.batch)
+        size = len(features)
         check_least(rows.batch, features)
         columns = rows.batch.numbers(names)
         units = np.concatenate([[feature.unit for feature in features], np.ones(size)])
@@ -203,9 +206,11 @@ def logarithm(x: NDArray[Any]) -> Real:
     """
     m, k = np.frexp(np.asarray(x, dtype=np.float64))
     low = m < 0.7071067811865476
-    m, k = np.where(low, 2.0 * m, m), np.where(low, k - 1, k)
+    m = np.where(low, 2.0 * m, m)
+    k = np.where(low, k - 1, k)
     s = (m - 1.0) / (m + 1.0)
-    square, series = s * s, np.zeros(np.shape(s))
+    square = s * s
+    series = np.zeros(np.shape(s))
     for power in range(23, 0, -2):
         series = series * square + 1.0 / power
     return np.asarray(k * 0.6931471805599453 + 2.0 * s * series)

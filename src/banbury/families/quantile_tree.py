@@ -158,7 +158,8 @@ class QuantileTree(BinnedFamily):
         starts = np.cumsum([0, *(len(each.cells) for each in leaves)])
         each = zip(starts[:-1], leaves, strict=True)
         tables = tuple(logs[a + own.leaf] - own.log_widths[:, None] + own.log_tails[:, None] for a, own in each)
-        edges, cuts = tuple(each.edges for each in leaves), tuple(each.cuts for each in leaves)
+        edges = tuple(each.edges for each in leaves)
+        cuts = tuple(each.cuts for each in leaves)
         return QuantileTreeParameters(features, edges, tables, cuts)
 
     def leaves(self, features: tuple[Feature, ...], sums: Counts, threads: int = 1) -> list[Leaves]:
@@ -166,7 +167,8 @@ class QuantileTree(BinnedFamily):
         made = [(type(self), self.m, feature.unit) for feature in features]
         new = [f for f, how in enumerate(made) if how not in sums.derived[f]]
         if new:
-            rows, at = sums.cells.value, sums.offsets
+            rows = sums.cells.value
+            at = sums.offsets
             counted = [(np.array(sums.keys[f], dtype=np.int64), rows[at[f] : at[f + 1]], features[f].unit) for f in new]
             for f, leaves in zip(new, Leaves.of(counted, self.m, threads), strict=True):
                 sums.derived[f][made[f]] = leaves
@@ -212,12 +214,14 @@ class QuantileTree(BinnedFamily):
             column = held_out.rows.numbers([feature.name])
             cell = _core.steps(column, [each.edges], held_out.threads)[:, 0].astype(np.int64)
             there = np.flatnonzero((cell < len(each.leaf)) & (held_out.weight > 0))
-            cell, labels = cell[there], held_out.labels[there]
+            cell = cell[there]
+            labels = held_out.labels[there]
             if held_out.weights is None:  # many rows are alike
                 cell, labels, row = different_rows(cell, labels, (len(each.leaf), held_out.n_classes))
                 weight = np.ones(len(cell))
             else:
-                weight, row = held_out.weight[there], np.arange(len(there))
+                weight = held_out.weight[there]
+                row = np.arange(len(there))
             share = each.shares_left_out(choice, each.leaf[cell], labels, weight)
             says = (dirichlet.log(share) + (each.log_tails - each.log_widths)[cell, None])[row]
             total[there if len(there) < len(total) else slice(None)] += says
@@ -260,12 +264,14 @@ class Leaves:
         edges = bin_edges(np.concatenate(outer), np.repeat([unit for *_, unit in columns], sizes))
         lines: list[tuple[Any, ...]] = [()] * len(columns)
         for size in set(sizes.tolist()):  # columns of as many leaves at once
-            alike, n = np.flatnonzero(sizes == size), size // 2
+            alike = np.flatnonzero(sizes == size)
+            n = size // 2
             ends = edges[np.repeat(sizes == size, sizes)].reshape(-1, size)
             cuts = between(ends[:, : n - 1], ends[:, n:-1])
             for column, line in zip(alike.tolist(), _stretches(cuts, ends[:, n - 1], ends[:, -1]), strict=True):
                 lines[column] = line
-        strengths, found = None if m is None else (m, m), []
+        strengths = None if m is None else (m, m)
+        found = []
         for (_, cells), (told, plain), line in zip(
             joined, trees_of([c for _, c in joined], threads), lines, strict=True
         ):
@@ -274,7 +280,8 @@ class Leaves:
 
     def shares(self, choice: Choice, rng: np.random.Generator) -> Real:
         """P(leaf | class), (leaves, classes)."""
-        prior, n = prior_of(self.cells), len(self.cells)
+        prior = prior_of(self.cells)
+        n = len(self.cells)
         if choice.how == "mle":
             total = self.cells.sum(axis=0)
             return np.asarray(np.where(total > 0, self.cells / np.where(total > 0, total, 1.0), 1.0 / n))
@@ -314,7 +321,9 @@ class Leaves:
 
     def shares_left_out(self, choice: Choice, leaf: Int, own: Int, weight: Real) -> Real:
         """P(leaf | class) of rows in these leaves, (rows, classes), each without itself."""
-        prior, n, at = prior_of(self.cells), len(self.cells), np.arange(len(leaf))
+        prior = prior_of(self.cells)
+        n = len(self.cells)
+        at = np.arange(len(leaf))
         if choice.how == "mle":
             cells = self.cells[leaf]
             total = np.broadcast_to(self.cells.sum(axis=0), cells.shape).copy()
@@ -345,7 +354,8 @@ def _shares(leaves: Sequence[Leaves], choice: Choice, rng: np.random.Generator) 
 
 def _joined(columns: Sequence[Real], threads: int) -> list[tuple[Int, Real]]:
     """Of each column the leaf of every bin, from rows per bin and class, and rows per leaf and class."""
-    every, sizes = np.concatenate(columns), np.array([len(rows) for rows in columns], dtype=np.int64)
+    every = np.concatenate(columns)
+    sizes = np.array([len(rows) for rows in columns], dtype=np.int64)
     return _core.Trees.leaves(every, every.sum(axis=1), sizes, MOST_LEAVES, threads)
 
 
@@ -397,7 +407,8 @@ class QuantileTreeParameters(NumericParameters):
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []
         for f in range(len(self.features)):
-            ends, mass = self._ends(f), self._masses(f)
+            ends = self._ends(f)
+            mass = self._masses(f)
             drawn = dirichlet.drawn(mass, classes, rng)
             part = rng.random(len(classes))
             columns.append(np.clip(ends[drawn] * (1.0 - part) + ends[drawn + 1] * part, -LARGEST, LARGEST))
@@ -405,7 +416,8 @@ class QuantileTreeParameters(NumericParameters):
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Of a feature: mean and deviation in each class, what lies beyond the outer leaves taken as at their ends."""
-        ends, mass = self._ends(f), self._masses(f)
+        ends = self._ends(f)
+        mass = self._masses(f)
         inside = np.clip(ends, ends[TAILS], ends[-TAILS - 1])
         middle = inside[:-1] / 2.0 + inside[1:] / 2.0
         with np.errstate(over="ignore", invalid="ignore"):
@@ -415,7 +427,8 @@ class QuantileTreeParameters(NumericParameters):
             return mean, np.sqrt((around * mass).sum(axis=0))
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        ends, mass = self._ends(f), self._masses(f)
+        ends = self._ends(f)
+        mass = self._masses(f)
         mass = mass / mass.sum(axis=0)
         none = np.zeros((1, mass.shape[1]))
         below = np.concatenate([none, np.cumsum(mass, axis=0)])

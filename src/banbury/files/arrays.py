@@ -273,14 +273,16 @@ def _map_file(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
 def _is_sound(head: bytes, stated: Any) -> bool:
     """Whether the header has the checksum it states; the place of that is summed as zeros."""
     before, mark, rest = head.partition(MARK)
-    digits, rest = rest[: len(NOTHING)], rest[len(NOTHING) :]
+    digits = rest[: len(NOTHING)]
+    rest = rest[len(NOTHING) :]
     own = checksum(before + mark + NOTHING + rest)
     return isinstance(stated, str) and digits == stated.encode() and own == stated
 
 
 def _place(entry: Any) -> Place:
     start, end = entry["data_offsets"]
-    dtype, shape = DTYPES[entry["dtype"]], tuple(entry["shape"])
+    dtype = DTYPES[entry["dtype"]]
+    shape = tuple(entry["shape"])
     numbers = all(type(n) is int and 0 <= n <= LARGEST for n in (start, end, *shape))
     check(numbers and len(shape) <= MOST_DIMENSIONS, "a shape or an offset is no row of whole numbers")
     sized = end - start == prod(shape) * dtype.itemsize and start % dtype.itemsize == 0

@@ -28,7 +28,8 @@ if TYPE_CHECKING:  # few models have one: imported with the first
 
 SETTINGS = {"how", "alpha", "seed", "class_prior"}
 KINDS = set(get_args(Kind))
-CALIBRATION, WEIGHING = "calibration.", "weighing."  # how the names of their arrays begin
+CALIBRATION = "calibration."  # how the names of their arrays begin
+WEIGHING = "weighing."
 
 
 # Taken apart ----------------------------------------------------------------------------------------------------------
@@ -42,9 +43,13 @@ def about(thing: Model | Tally) -> dict[str, Any]:
         "classes": [_key(label) for label in tally.classes],
         "keys": [[[_key(key) for key in keys] for keys in sums.keys] for sums in tally.sums],
     }
-    model, calibration, weighed, beside = None, calibration_of(thing), _weighing_of(thing), {}
+    model = None
+    calibration = calibration_of(thing)
+    weighed = _weighing_of(thing)
+    beside = {}
     if isinstance(thing, Model):
-        prior, choice = thing.class_prior, thing.choice
+        prior = thing.class_prior
+        choice = thing.choice
         if isinstance(prior, Mapping):
             prior = [prior[name] for name in thing.classes]
         elif prior is not None and not isinstance(prior, (str, int, float)):
@@ -178,12 +183,16 @@ def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
 
 def restored(schema: Schema, classes: tuple[Any, ...], about: Mapping[str, Any], arrays: Arrays) -> Tally:
     """The tally of these features and classes; raises where the sums are not those of rows."""
-    digits, n, exact = about["digits"], len(classes), about["rounded"] is False
+    digits = about["digits"]
+    n = len(classes)
+    exact = about["rounded"] is False
     sums = tuple(
         group.counter.restored(group.features, StoredSums(f"{g}.", arrays, digits, keys, exact), n)
         for g, (group, keys) in enumerate(zip(schema.groups, about["keys"], strict=True))
     )
-    rounded, skipped, rows = about["rounded"], about["skipped"], integers_of("classes", arrays, digits, (n,))
+    rounded = about["rounded"]
+    skipped = about["skipped"]
+    rows = integers_of("classes", arrays, digits, (n,))
     check(type(rounded) is bool, "sums were rounded or not")
     check(type(skipped) is int and 0 <= skipped < 2**63, "skipped is no whole number from 0 up")
     held = about.get("parts", [])
@@ -243,14 +252,16 @@ def _schema(about: Mapping[str, Any]) -> Schema:
         stop = start + (len(entry["name"]) if isinstance(entry["name"], list) else 1)
         _check_alike(schema.features[start:stop])
         start = stop
-    names, blocks = [f.name for f in schema.features], [f for f in schema.features if f.columns]
+    names = [f.name for f in schema.features]
+    blocks = [f for f in schema.features if f.columns]
     texts = [name for block in blocks for name in block.columns]
     texts += [text for pair in schema.left_out.items() for text in pair]
     texts += [text for text in (schema.target, schema.target_kind) if text is not None]
     types = {type(text) for many in (names, schema.columns, texts) for text in many}
     types |= {type(f.why) for f in schema.features}
     check(types <= {str} and isinstance(schema.named, bool), "a name is no text")
-    distinct, columns = set(names), set(schema.columns)
+    distinct = set(names)
+    columns = set(schema.columns)
     check(len(distinct) == len(names), "two features have one name")
     if blocks:
         distinct = distinct.difference(block.name for block in blocks).union(*(block.columns for block in blocks))

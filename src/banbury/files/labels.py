@@ -14,14 +14,16 @@ from banbury.labels import LabelModel, LabelWeighing, Thresholds
 from banbury.labels.calibration import LabelCalibration
 from banbury.labels.cells import CellWords
 
-PREFIX, CELLS = "labels.", "cells."
+PREFIX = "labels."
+CELLS = "cells."
 SETTINGS = {"how", "alpha", "telling", "labels", "common", "slope", "shift", "weighing"}
 WEIGHING = {"labels", "columns", "cells", "setting", "strength", "digest", "losses"}
 
 
 def about(model: LabelModel) -> dict[str, Any]:
     """All but the arrays, as JSON can hold it."""
-    thresholds, learned = model.thresholds, _weighing(model)
+    thresholds = model.thresholds
+    learned = _weighing(model)
     weighed = None
     if learned is not None:
         weighed = {
@@ -71,13 +73,15 @@ def _state(learned: LabelWeighing | None) -> Arrays:
 
 def put_together(about: Mapping[str, Any], arrays: Arrays) -> LabelModel:
     """The model; whatever does not fit raises some error or other."""
-    own, beside = about["labels"], under(PREFIX, arrays)
+    own = about["labels"]
+    beside = under(PREFIX, arrays)
     check(own.keys() == SETTINGS, "the model of labels has other settings")
     rest = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
     tally = contents.put_together({**about, "model": None, "calibration": None}, rest)
     model = LabelModel.of(tally, how=own["how"], alpha=own["alpha"], telling=own["telling"])  # type: ignore[arg-type]
     check(bool((model.n_rows <= float(tally.n_rows)).all()), "more rows have a label than there are")
-    labels, numbers = scalars("labels", own["labels"]), beside["thresholds"]
+    labels = scalars("labels", own["labels"])
+    numbers = beside["thresholds"]
     fit = numbers.dtype == np.float64 and numbers.shape == (len(labels),)
     check(fit and ((numbers >= 0) & (numbers <= 1)).all(), "thresholds are no probabilities")
     common, slope, shift = (float(own[name]) for name in ("common", "slope", "shift"))

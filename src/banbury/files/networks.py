@@ -26,7 +26,8 @@ from banbury.tally.schema import family_from_dict, family_to_dict
 
 FAMILIES = {"bernoulli", "categorical", "histogram"}  # that a node may have
 SETTINGS = {"how", "alpha", "seed"}
-GIVEN, PLACES = "tables", "places"
+GIVEN = "tables"
+PLACES = "places"
 
 
 # Taken apart ----------------------------------------------------------------------------------------------------------
@@ -35,7 +36,8 @@ GIVEN, PLACES = "tables", "places"
 def about(network: BeliefNetwork) -> dict[str, Any]:
     """All but the arrays, as JSON can hold it."""
     nodes = [_node(variable, network.parents[variable.name]) for variable in network.variables]
-    choice, sums = network.choice, network.sums
+    choice = network.choice
+    sums = network.sums
     return {
         "network": {
             "nodes": nodes,
@@ -69,22 +71,28 @@ def arrays(network: BeliefNetwork) -> Arrays:
 
 def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
     """The network; whatever does not fit raises some error or other."""
-    found, settings = about["network"], about["model"]
+    found = about["network"]
+    settings = about["model"]
     variables = tuple(_variable(node, settings is not None) for node in found["nodes"])
     parents = _parents(found["nodes"])
-    columns, named, left_out = texts("columns", found["columns"]), found["named"], found["left_out"]
+    columns = texts("columns", found["columns"])
+    named = found["named"]
+    left_out = found["left_out"]
     texts("what is left out", [*left_out.keys(), *left_out.values()])
     check(isinstance(named, bool), "columns have names or positions")
     check(
         (target := found["target"]) in [None, *(variable.name for variable in variables)],
         "the target is none of the nodes",
     )
-    choice, sums, tables = Choice("mle"), None, ()
+    choice = Choice("mle")
+    sums = None
+    tables = ()
     if settings is None:
         tables = _tables(variables, parents, arrays)
     else:
         check(settings.keys() == SETTINGS, "the network has other settings")
-        choice, sums = checked_choice(**settings), _sums(variables, parents, about["tally"], arrays)
+        choice = checked_choice(**settings)
+        sums = _sums(variables, parents, about["tally"], arrays)
     rest = target, columns, named, left_out
     return BeliefNetwork(variables, parents, choice, sums, tables, *rest, reading=reading_of(found))
 
@@ -93,13 +101,16 @@ def _variable(node: Mapping[str, Any], counted: bool) -> Variable:
     (name,) = texts("names of nodes", [node["name"]])
     known = node["family"] in FAMILIES and node["kind"] in get_args(Kind)
     check(known, f"{name!r} has the family {node['family']!r} of {node['kind']!r}, and no node has")
-    family, kind = family_from_dict(node), node["kind"]
+    family = family_from_dict(node)
+    kind = node["kind"]
     if family.has_density():  # of numbers, which are cut
-        cuts, ends = _numbers(f"the cuts of {name!r}", node["cuts"]), _numbers(f"the ends of {name!r}", node["ends"])
+        cuts = _numbers(f"the cuts of {name!r}", node["cuts"])
+        ends = _numbers(f"the ends of {name!r}", node["ends"])
         check(len(ends) == 2 and kind in ("integer", "float"), f"the bins of {name!r} are not those of numbers")
         return Variable(name, intervals(cuts), family, kind, cuts, (ends[0], ends[1]))
     values = (names_of if counted else scalars)(f"the values of {name!r}", node["values"])
-    declared, there = family.declared(), tuple(value for value in values if value is not None)
+    declared = family.declared()
+    there = tuple(value for value in values if value is not None)
     fit = declared is None or there == in_order(declared)
     check(fit, f"the values of {name!r} are not those that were declared")
     return Variable(name, values, family, kind)
@@ -125,7 +136,8 @@ def _parents(nodes: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, ...], ...]:
 def _sums(variables: tuple[Variable, ...], parents: Parents, about: Mapping[str, Any], arrays: Arrays) -> NetworkCounts:
     for v, above in enumerate(parents):
         check_size(variables, v, above)
-    places, rest = arrays[PLACES], {name: array for name, array in arrays.items() if name != PLACES}
+    places = arrays[PLACES]
+    rest = {name: array for name, array in arrays.items() if name != PLACES}
     check(places.dtype == np.int64 and places.ndim == 1 and (np.diff(places) > 0).all(), "places are not in order")
     most = sum(prod(map(len, axes)) for axes in axes_of(variables, parents))
     check(not len(places) or 0 <= places[0] <= places[-1] < most, "a place is in none of the tables")

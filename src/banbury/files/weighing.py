@@ -99,10 +99,12 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
     scored = tuple(tally.schema[name].name for name in about.get("scored", []))
     check(not any(is_text(tally, name) for name in scored), "a column of words is scored by its family")
     check_once([*(cells.feature.name for cells in columns), *(text.column for text in words), *scored])
-    trends, pairs = tuple(about.get("trends", [])), tuple(_pair(each, len(columns)) for each in about["pairs"])
+    trends = tuple(about.get("trends", []))
+    pairs = tuple(_pair(each, len(columns)) for each in about["pairs"])
     with_trend = tuple(j for j, cells in enumerate(columns) if j in trends and cells.has_trend)
     check(trends == with_trend, "a trend is of no numbers")
-    n, k = len(columns) + len(trends) + len(pairs) + len(of_texts) + len(scored), len(classes)
+    n = len(columns) + len(trends) + len(pairs) + len(of_texts) + len(scored)
+    k = len(classes)
     sizes = [cells.n_cells + 1 for cells in columns]
     sizes += [columns[pair.first].n_fine * columns[pair.second].n_fine for pair in pairs]
     weights = Weights(
@@ -118,7 +120,8 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
         tuple(learned for _, learned in of_texts),
     )
     pair_tables = tuple(_reals(arrays, f"{t}.pair", (size, k)) for t, size in enumerate(sizes[len(columns) :]))
-    paired, sample = about.get("paired", True), about.get("sample")
+    paired = about.get("paired", True)
+    sample = about.get("sample")
     check(type(paired) is bool, "pairs were looked for or not")
     check(sample is None or (type(sample) is int and sample >= 0), "a sample has no number of rows")
     weighing = Weighing(weights, classes, digest_of(about), pair_tables, words, scored, paired, sample)
@@ -163,7 +166,8 @@ def _reals(arrays: Arrays, name: str, shape: tuple[int, ...], largest: float = L
 def _read_texts(
     about: Mapping[str, Any], t: int, arrays: Arrays, tally: Tally, n_classes: int
 ) -> tuple[CorrectedWords, LearnedTexts]:
-    words, corrections = words_of(t, arrays), arrays[f"{t}.word_corrections"]
+    words = words_of(t, arrays)
+    corrections = arrays[f"{t}.word_corrections"]
     fit = corrections.dtype == np.float32 and corrections.shape == (len(words) + 1, n_classes)
     check(fit, "there is not a correction for each word")
     learned = LearnedTexts(*read_setting(about, corrections), losses_of(about))
@@ -191,7 +195,8 @@ def losses_of(about: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:
 
 def words_of(t: int, arrays: Arrays) -> tuple[str, ...]:
     """The words of a column of texts."""
-    names, ends = arrays[f"{t}.words"], arrays[f"{t}.ends"]
+    names = arrays[f"{t}.words"]
+    ends = arrays[f"{t}.ends"]
     plain = names.dtype == np.uint8 and ends.dtype == np.int64 and names.ndim == ends.ndim == 1
     check(plain, "words are not bytes and where they end")
     limits = [0, *ends.tolist()]
@@ -206,7 +211,8 @@ def cells_of(about: Mapping[str, Any], j: int, arrays: Arrays, tally: Tally) -> 
     check(feature.family.has_cells, f"{feature.name!r} has no cells")
     first, others, plain_first, plain_others = (number("strengths", m, 0.0, LARGEST) for m in about["strengths"])
     check(type(about["told_apart"]) is bool, "cuts tell classes apart or not")
-    tree, plain = _tree(arrays[f"{j}.tree"], about["told_apart"]), _tree(arrays[f"{j}.plain"], False)
+    tree = _tree(arrays[f"{j}.tree"], about["told_apart"])
+    plain = _tree(arrays[f"{j}.plain"], False)
     common = feature, tree, (first, others), plain, (plain_first, plain_others)
     if not feature.family.has_density():
         keys = scalars("keys", about["keys"])
@@ -227,7 +233,8 @@ def cells_of(about: Mapping[str, Any], j: int, arrays: Arrays, tally: Tally) -> 
 def _tree(levels: Any, told_apart: bool) -> Tree:
     """Levels that become finer, the last of them with a node for each cell."""
     check(levels.dtype == np.int64 and levels.ndim == 2 and len(levels), "a tree has levels")
-    n_cells, nodes = levels.shape[1], levels.copy()
+    n_cells = levels.shape[1]
+    nodes = levels.copy()
     last = np.array_equal(np.sort(nodes[-1]), np.arange(n_cells)) and nodes.min(initial=0) >= 0
     check(last, "the last level of a tree is not that of its cells")
     full = all(len(np.unique(level)) == level.max(initial=-1) + 1 for level in nodes)

@@ -54,7 +54,8 @@ class Examples:
         self._length = len(self.columns[names[0]]) if names else 0
         for name, column in self.columns.items():
             if len(column) != self._length:
-                first, text = f"column {str(names[0])!r} has {self._length:,} rows", "Give columns of one length."
+                first = f"column {str(names[0])!r} has {self._length:,} rows"
+                text = "Give columns of one length."
                 other = f"column {str(name)!r} has {len(column):,}"
                 raise errors.LengthMismatch(f"{first} and {other}. {text}", column=str(name))
 

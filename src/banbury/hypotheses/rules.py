@@ -24,7 +24,8 @@ Holds = Callable[[slice], NDArray[np.bool_]]  # of some of the rows, rows × con
 ODD = frozenset("=<>,'\"")  # in a text, what the name of a hypothesis is made of, too
 EXACT = 2.0**53  # whole numbers below this are told apart
 DIGITS = 12  # at least, of a cut in the name of a hypothesis
-ANYTHING, NOTHING = 0, 1  # the conditions that hold of every row, and of none
+ANYTHING = 0  # the conditions that hold of every row, and of none
+NOTHING = 1
 
 
 def conjunctions(
@@ -54,7 +55,8 @@ def conjunctions(
     >>> len(space), len(space.update(days, "play").version_space)
     (973, 6)
     """
-    rows, declared = Examples(table), dict(values or {})
+    rows = Examples(table)
+    declared = dict(values or {})
     chosen = rows.chosen(columns, target)
     _check_features("values", declared, chosen)
     tests = [_Equal(name, _distinct(rows.column(name), name, declared.get(name))) for name in chosen]
@@ -94,7 +96,8 @@ def thresholds(
     >>> list(space.names)
     ['anything', 'nothing', 'length>1.45', 'length>3.1', 'length<=1.45', 'length<=3.1']
     """
-    rows, declared = Examples(table), dict(cuts) if isinstance(cuts, Mapping) else {}
+    rows = Examples(table)
+    declared = dict(cuts) if isinstance(cuts, Mapping) else {}
     chosen = rows.chosen(columns, target)
     _check_features("cuts", declared, chosen)
     if cuts is not None and not isinstance(cuts, Mapping):
@@ -121,7 +124,8 @@ class _Rules(Sequence[str]):
     """Hypotheses that say yes where all their conditions hold: ``members``, (conditions, hypotheses), filled up with ANYTHING."""
 
     def __init__(self, tests: Sequence[_Equal | _Above], members: NDArray[np.intp]) -> None:
-        self.tests, self.members = tests, members
+        self.tests = tests
+        self.members = members
 
     @cached_property
     def texts(self) -> list[str]:
@@ -170,7 +174,8 @@ class _Thresholds(_Rules):
         places = [(test.places(rows), len(test.cuts)) for test in tests]
 
         def mistakes(part: slice, truth: Array, chosen: Chosen) -> Array:
-            yes, n_yes = truth.astype(np.bool_), int(np.count_nonzero(truth))
+            yes = truth.astype(np.bool_)
+            n_yes = int(np.count_nonzero(truth))
             wrong = [np.array([len(yes) - n_yes, n_yes])]
             for place, n_cuts in places:
                 above = place[part] + 1  # of the column's n_cuts + 2 bins; the first is that of missing values
@@ -208,7 +213,8 @@ class _Equal:
     values: list[Any]
 
     def on(self, rows: Examples) -> Holds:
-        numbers, every = codes(rows.column(self.feature), self.values), np.arange(len(self.values))
+        numbers = codes(rows.column(self.feature), self.values)
+        every = np.arange(len(self.values))
         return lambda part: numbers[part, None] == every
 
     def texts(self, name: str) -> Iterator[str]:
@@ -268,7 +274,10 @@ def _space(rules: _Rules, lengths: Real, prior: Any, likelihood: Any, noise: Any
 
 def _every_conjunction(sizes: Sequence[int], most: int) -> tuple[NDArray[np.intp], Real]:
     """The conditions of each, those with fewest first and that of nothing last; and the bits that tell it."""
-    members, n, bits, first = np.zeros((max(most, 1), 1), dtype=np.intp), np.zeros(1, dtype=np.intp), np.zeros(1), 2
+    members = np.zeros((max(most, 1), 1), dtype=np.intp)
+    n = np.zeros(1, dtype=np.intp)
+    bits = np.zeros(1)
+    first = 2
     for size in sizes:
         room = np.flatnonzero(n < most)
         grown = members[:, room].repeat(size, axis=1)
@@ -312,7 +321,8 @@ def _cuts(column: Array, name: Any) -> Real:
                 value=other,
             )
     distinct = np.unique(values[np.isfinite(values)])
-    low, high = distinct[:-1], distinct[1:]
+    low = distinct[:-1]
+    high = distinct[1:]
     middle = low / 2 + high / 2
     return np.where((middle >= low) & (middle < high), middle, low)
 

@@ -71,7 +71,8 @@ class Hypotheses:
         names, asked = named(hypotheses)
         self._set(names=names, _asked=asked, log_prior=log_prior(names, prior, lengths))
         self._set(log_likelihood=np.zeros(len(names)), n_rows=0)
-        noise, labels = check_noise(likelihood, noise), check_labels(labels, likelihood)
+        noise = check_noise(likelihood, noise)
+        labels = check_labels(labels, likelihood)
         self._set(likelihood=likelihood, noise=noise, labels=labels)
 
     def _set(self, **values: Any) -> None:
@@ -182,7 +183,8 @@ class Hypotheses:
         return [(self.names[h], float(self.posterior[h])) for h in best if joint[h] > -np.inf]
 
     def __str__(self) -> str:
-        n, possible = len(self), int(self.possible.sum())
+        n = len(self)
+        possible = int(self.possible.sum())
         size = f"{n:,} hypothes{'i' if n == 1 else 'e'}s after {_rows(self.n_rows)}, {possible:,} of them possible"
         lines = [f"  {share:.4f}  {errors.shortened(name, 100)}" for name, share in self.most_probable(8)]
         return "\n".join([size, *lines] + [f"  … and {possible - 8:,} more"] * (possible > 8))
@@ -212,7 +214,8 @@ class Hypotheses:
         >>> Hypotheses(says, labels=["no", "yes"]).update(days, "play").version_space
         ['if sunny']
         """
-        evidence, space = self._evidence(rows, target, predictions, likelihoods, log_likelihoods), self
+        evidence = self._evidence(rows, target, predictions, likelihoods, log_likelihoods)
+        space = self
         for part in _blocks(evidence.n_rows, len(self), evidence.at_once):
             space = space._after(evidence, part)
         return space
@@ -235,7 +238,9 @@ class Hypotheses:
         """
         errors.check_whole("n", n, 1)
         evidence = self._evidence(rows, target, predictions, likelihoods, log_likelihoods)
-        last, highest, scales = self, self.log_posterior, [(*self._scale, self.possible.sum())]
+        last = self
+        highest = self.log_posterior
+        scales = [(*self._scale, self.possible.sum())]
         for row in range(evidence.n_rows):
             last = last._after(evidence, slice(row, row + 1))
             np.maximum(highest, last.log_posterior, out=highest)
@@ -251,7 +256,8 @@ class Hypotheses:
 
     def _impossible(self, evidence: _Likelihoods, total: Real, part: slice) -> errors.ImpossibleEvidence:
         """Names the row after which nothing is possible: what is ruled out stays so, so that halves are looked at."""
-        first, last = part.start, part.stop - 1
+        first = part.start
+        last = part.stop - 1
         while first < last:
             half = (first + last) // 2 + 1
             after = total + evidence.of(slice(first, half), None)
@@ -294,7 +300,8 @@ class Hypotheses:
 
     def _outright(self, values: Any, what: str) -> _Likelihoods:
         """Likelihoods, or their logarithms, said outright."""
-        logs, numbers = what == "log_likelihoods", self._matrix(by_name(what, values, self.names), what)
+        logs = what == "log_likelihoods"
+        numbers = self._matrix(by_name(what, values, self.names), what)
 
         def of(part: slice, chosen: Chosen) -> Real:
             values = floats(block := numbers[part] if chosen is None else numbers[part, chosen])
@@ -341,7 +348,8 @@ class Hypotheses:
             return np.asarray(-0.5 * squares - n * (log(self.noise) + 0.5 * log(2 * pi)))
         if self.likelihood == "bernoulli":
             with np.errstate(divide="ignore"):
-                yes, no = np.log(said[truth == 1]).sum(axis=0), np.log1p(-said[truth == 0]).sum(axis=0)
+                yes = np.log(said[truth == 1]).sum(axis=0)
+                no = np.log1p(-said[truth == 0]).sum(axis=0)
             return np.asarray(yes + no)
         return self._of_mistakes((said != truth[:, None]).sum(axis=0, dtype=np.uint8 if n < 256 else np.int64), n)
 
@@ -349,7 +357,8 @@ class Hypotheses:
         """log P(labels of some rows | h), where each hypothesis gets so many of them wrong."""
         if self.noise == 0:
             return np.where(wrong > 0, -np.inf, 0.0)
-        right, mistake = log1p(-self.noise), log(self.noise / (len(self.labels) - 1))
+        right = log1p(-self.noise)
+        mistake = log(self.noise / (len(self.labels) - 1))
         return np.asarray(n_rows * right + wrong * (mistake - right))
 
     # What hypotheses say ----------------------------------------------------------------------------------------------
@@ -449,7 +458,8 @@ class Hypotheses:
         if said.mistakes is not None:
             return block
         if self.likelihood in ("gaussian", "bernoulli"):
-            values, share = floats(block), self.likelihood == "bernoulli"
+            values = floats(block)
+            share = self.likelihood == "bernoulli"
             wrong = ~((values >= 0) & (values <= 1)) if share else ~np.isfinite(values)
             wanted = "a probability from 0 to 1" if share else "a finite number"
             self._refuse(wrong, block, part, chosen, "prediction", wanted)
@@ -457,7 +467,9 @@ class Hypotheses:
         numbers = codes(block, self.labels)
         if numbers.min(initial=0) < 0:
             r, h = np.argwhere(numbers < 0)[0].tolist()
-            value, name, row = plain(block[r, h]), self._name(h, chosen), part.start + r
+            value = plain(block[r, h])
+            name = self._name(h, chosen)
+            row = part.start + r
             raise errors.UnknownLabel(
                 f"hypothesis {name!r} predicts {value!r} for row {row:,}, which is not among the labels.\n  Labels: "
                 f"{errors.listed(map(repr, self.labels))}. Name all of them with labels=[...].",

@@ -32,7 +32,9 @@ from banbury.tally.tally import Label
 SHARE = 0.1  # of the rows are drawn at random
 LOOKED_AT = 10  # times as many unsure rows as are wanted
 TOGETHER = 2_000  # of them at a time: each is compared with each
-UNSURE, LIKE_OTHERS, AT_RANDOM = "unsure", "like other unsure rows", "at random"  # why a row is chosen
+UNSURE = "unsure"  # why a row is chosen
+LIKE_OTHERS = "like other unsure rows"
+AT_RANDOM = "at random"
 DECIMALS = 9  # what differs by less is the same, whatever the order of rows
 
 
@@ -113,7 +115,11 @@ class _Rows:
     @classmethod
     def of(cls, model: Model, data: Any, reading: Any) -> _Rows:
         source = model._read(data, reading)
-        batches, hashes, scores, labels, names = [], [], [], [], list[str]()
+        batches = []
+        hashes = []
+        scores = []
+        labels = []
+        names = list[str]()
         for raw, found, impossible in model._batches(source, "log_posterior"):
             model._warn_impossible(impossible, "log_posterior")
             there = model.target in raw.names and model.target not in model.schema.columns
@@ -152,7 +158,8 @@ class _Rows:
 
     def drawn(self, n: int, seed: int) -> Int:
         """Free rows at random, by what they hold: the first by a hash, in which equal rows are numbered."""
-        free, own = self.free, self.hashes[self.free]
+        free = self.free
+        own = self.hashes[self.free]
         order = np.argsort(own, kind="stable")
         first = np.searchsorted(own[order], own[order])
         copies = (np.arange(len(order)) - first).astype(np.uint64)
@@ -165,9 +172,12 @@ class _Rows:
 
     def told(self, row: int, why: str) -> NextRow:
         ranked = np.argsort(-self.scores[row], kind="stable")
-        classes, shares = self.model.classes, np.exp(self.scores[row])
-        first, second = int(ranked[0]), int(ranked[1])
-        probability, margin = float(shares[first]), float(shares[first] - shares[second])
+        classes = self.model.classes
+        shares = np.exp(self.scores[row])
+        first = int(ranked[0])
+        second = int(ranked[1])
+        probability = float(shares[first])
+        margin = float(shares[first] - shares[second])
         file = None if self.names is None else self.names[row]
         return NextRow(row, classes[first], classes[second], probability, margin, why, file)
 
@@ -185,7 +195,8 @@ def _standing_for_others(model: Model, rows: _Rows, order: Int, n: int, known: l
     """``n`` rows among those that come first; each adds most to how well these are stood for."""
     if n <= 0:
         return np.zeros(0, dtype=np.int64)
-    looked_at, chosen = order[: max(LOOKED_AT * n, n)], list[int]()
+    looked_at = order[: max(LOOKED_AT * n, n)]
+    chosen = list[int]()
     strips = np.array_split(looked_at, -(-len(looked_at) // TOGETHER))
     wanted = np.diff(np.linspace(0, n, len(strips) + 1).astype(np.int64))
     for strip, part in zip(strips, wanted.tolist(), strict=True):
@@ -196,7 +207,8 @@ def _standing_for_others(model: Model, rows: _Rows, order: Int, n: int, known: l
 
 def _greedy(alike: Real, covered: Real, n: int) -> Int:
     """Places whose rows together are most like all others, each taken for what it adds; the first of equals."""
-    chosen, gains = list[int](), _gains(alike, covered)
+    chosen = list[int]()
+    gains = _gains(alike, covered)
     for _ in range(n):
         fresh = set[int]()
         while (best := int(gains.argmax())) not in fresh:  # what a row adds only falls: few need be looked at again
@@ -215,9 +227,11 @@ def _gains(alike: Real, covered: Real) -> Real:
 
 def _likeness(model: Model, rows: _Rows, strip: Int, known: list[list[Batch]]) -> tuple[Real, Real]:
     """How alike each two of these rows are, in their order, and how like any labelled row each is."""
-    own, others = rows.taken(strip), [batch for batches in known for batch in batches]
+    own = rows.taken(strip)
+    others = [batch for batches in known for batch in batches]
     vectors = _vectors(model, [*own, *others])
-    mine, rest = vectors[: len(strip)], vectors[len(strip) :]
+    mine = vectors[: len(strip)]
+    rest = vectors[len(strip) :]
     mine = mine[np.argsort(np.argsort(strip))]
     covered = np.zeros(len(strip))
     for start in range(0, rest.shape[0], TOGETHER):
@@ -306,7 +320,8 @@ class NextToLabel(Listed):
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, as JSON can hold it."""
-        rows, n = [row.to_dict() for row in self.rows], {"unlabelled": self.n_rows, "labelled": self.labelled}
+        rows = [row.to_dict() for row in self.rows]
+        n = {"unlabelled": self.n_rows, "labelled": self.labelled}
         return {"rows": rows, **n, "share": self.share, "seed": self.seed}
 
     HEAD: ClassVar = ("row", "predicted", "", "against", "margin", "why")

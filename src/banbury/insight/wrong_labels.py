@@ -141,10 +141,12 @@ class Answers:
         (batch,) = rows.take(np.array([row.row]))
         if self.whole is not None:
             weight = 1.0 if rows.weights is None else float(rows.weights[row.row])
-            model, held_out = self.whole.without(batch, row.given, weight), True
+            model = self.whole.without(batch, row.given, weight)
+            held_out = True
         else:
             assert self.folds is not None
-            model, held_out = self.models[int(self.folds[row.row])], False
+            model = self.models[int(self.folds[row.row])]
+            held_out = False
         told = model.between(row.given, row.suggested).explain(batch)
         sides = [row.probability, row.self_confidence]
         odds = float(np.diff(np.log(np.maximum(sides, LEAST)))[0]) * (-1.0 if told.winner == row.suggested else 1.0)
@@ -171,7 +173,9 @@ class _FoldAnswers(dict[int, Model]):
 
     def __init__(self, rows: MemoryRows, splits: Round, recipe: Recipe) -> None:
         super().__init__()
-        self._rows, self._splits, self._recipe = rows, splits, recipe
+        self._rows = rows
+        self._splits = splits
+        self._recipe = recipe
         self.scores = np.empty((rows.n_rows, len(rows.classes)))
 
     def put(self, rows: Int | slice, splits: NDArray[np.int32], scores: Real) -> None:
@@ -217,7 +221,8 @@ def _dealt(rows: MemoryRows) -> NDArray[np.int32]:
 
 def _ranked(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious:
     """The most suspicious of the rows that others of their class speak for."""
-    truth, every = rows.labels[answers.tested], np.arange(len(answers.tested))
+    truth = rows.labels[answers.tested]
+    every = np.arange(len(answers.tested))
     known = answers.scores > -np.inf  # what the other rows know of: not the class of which the row was the last
     comparable = known[every, truth] & (np.count_nonzero(known, axis=1) > 1)
     weighs = np.ones(len(truth), dtype=np.bool_) if rows.weights is None else rows.weights[answers.tested] > 0
@@ -225,7 +230,9 @@ def _ranked(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious:
     if not len(kept):
         text = "no class has two rows that could speak for each other, so no label can be told to be wrong."
         raise errors.BadSetting(f"{text} Give more rows.")
-    tested, scores, truth = answers.tested[kept], answers.scores[kept], truth[kept]
+    tested = answers.tested[kept]
+    scores = answers.scores[kept]
+    truth = truth[kept]
     weights = None if rows.weights is None else rows.weights[tested]
     behind = scores - scores.max(axis=1, keepdims=True)
     scores = np.where(known[kept], np.round(np.maximum(behind, FARTHEST), DECIMALS), -np.inf)
@@ -233,15 +240,18 @@ def _ranked(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious:
     joint, thresholds, confident = confident_joint(posteriors, truth, weights)
     noise = estimate_wrong(posteriors, truth, weights)
     at = np.arange(len(kept))
-    own, raw = posteriors[at, truth], scores[at, truth]
-    others, others_raw = posteriors.copy(), scores.copy()
+    own = posteriors[at, truth]
+    raw = scores[at, truth]
+    others = posteriors.copy()
+    others_raw = scores.copy()
     others[~known[kept]] = -1.0
     others[at, truth], others_raw[at, truth] = -1.0, -np.inf
     suggested = others.argmax(axis=1)
     margin = own - others[at, suggested]
     order = _order(rows, tested, own if by == "self_confidence" else margin, raw - others_raw.max(axis=1), n)
     columns = tested, truth, suggested, own, others[at, suggested], confident != truth
-    found, alone = tuple(column[order] for column in columns), int(np.count_nonzero(~comparable & weighs))
+    found = tuple(column[order] for column in columns)
+    alone = int(np.count_nonzero(~comparable & weighs))
     size = float(len(kept)) if weights is None else float(weights.sum())
     counts = joint, thresholds, noise, size, rows.skipped, alone
     return Suspicious(found, rows.classes, *counts, by, answers.told_by, rows, answers)
@@ -274,9 +284,11 @@ def confident_joint(posteriors: Real, truth: NDArray[np.int32], weights: Real | 
     A class's threshold is the mean posterior of it among rows of its label. A row is confidently of the most probable of the
     classes whose threshold it reaches; one that reaches none is counted nowhere, and stays of its label.
     """
-    n_classes, at = posteriors.shape[1], np.arange(len(truth))
+    n_classes = posteriors.shape[1]
+    at = np.arange(len(truth))
     each = np.ones(len(truth)) if weights is None else weights
-    rows, own = np.bincount(truth, each, n_classes), np.bincount(truth, each * posteriors[at, truth], n_classes)
+    rows = np.bincount(truth, each, n_classes)
+    own = np.bincount(truth, each * posteriors[at, truth], n_classes)
     thresholds = np.where(rows > 0, own / np.where(rows > 0, rows, 1.0), np.inf)
     reached = np.where(posteriors >= thresholds - SAME, posteriors, -1.0)
     best = reached.argmax(axis=1)
@@ -290,14 +302,16 @@ def confident_joint(posteriors: Real, truth: NDArray[np.int32], weights: Real | 
 
 def _order(rows: MemoryRows, tested: Int, measure: Real, raw: Real, n: int) -> Int:
     """The first rows by a measure, then by what was said before calibration, then by what they hold."""
-    measure, raw = np.round(measure, 9), np.round(raw, 6)
+    measure = np.round(measure, 9)
+    raw = np.round(raw, 6)
     most = np.partition(measure, n - 1)[n - 1] if n < len(measure) else np.inf
     first = np.flatnonzero(measure <= most)
     order = first[np.lexsort((raw[first], measure[first]))]
     if n < len(order):
         last = order[n - 1]
         order = order[(measure[order] != measure[last]) | (raw[order] <= raw[last])]
-    near, far = order[:-1], order[1:]
+    near = order[:-1]
+    far = order[1:]
     alike = np.concatenate([[False], (measure[near] == measure[far]) & (raw[near] == raw[far])])
     tied = np.sort(order[alike | np.append(alike[1:], False)])
     hashes = np.zeros(len(measure), dtype=np.uint64)
@@ -386,7 +400,8 @@ class Suspicious(Listed):
     @cached_property
     def rows(self) -> tuple[SuspiciousRow, ...]:
         """Each of them."""
-        data, classes = self._data, self.classes
+        data = self._data
+        classes = self.classes
         named = any(batch.row_names is not None for batch in data.batches)
         return tuple(
             SuspiciousRow(row, classes[label], classes[other], p, q, sure, data.row_name(row) if named else None)

@@ -129,9 +129,11 @@ def checked_calibration(method: str, log_odds: Any, flags: Any, weights: Real) -
 
 def _table(log_odds: Any, n_labels: int) -> Real:
     try:
-        table, got = np.asarray(log_odds, dtype=np.float64), ""
+        table = np.asarray(log_odds, dtype=np.float64)
+        got = ""
     except (TypeError, ValueError):
-        table, got = np.zeros(0), type(log_odds).__name__
+        table = np.zeros(0)
+        got = type(log_odds).__name__
     fits = table.ndim == 2 and table.shape[1] == n_labels
     errors.require(
         fits,
@@ -200,13 +202,17 @@ def _line(
     now = loss(slope, shift)
     for _ in range(100):
         p = sigmoid(slope * x + shift)
-        left, curve = both * p - yes, both * p * (1.0 - p)
+        left = both * p - yes
+        curve = both * p * (1.0 - p)
         down = left @ x + 2.0 * of_slope * (slope - first), left.sum() + 2.0 * of_shift * (shift - second)
-        a, b, c = float(curve @ x**2) + 2.0 * of_slope, float(curve @ x), float(curve.sum()) + 2.0 * of_shift + 1e-9
+        a = float(curve @ x**2) + 2.0 * of_slope
+        b = float(curve @ x)
+        c = float(curve.sum()) + 2.0 * of_shift + 1e-9
         step = np.array([c * down[0] - b * down[1], a * down[1] - b * down[0]]) / max(a * c - b * b, 1e-300)
         if slope == FLATTEST and step[0] > 0:  # the slope cannot fall any more, so that only the shift moves
             step = np.array([0.0, down[1] / c])
-        size, before = 1.0, now
+        size = 1.0
+        before = now
         while size > 1e-9:
             new = max(slope - size * float(step[0]), FLATTEST), shift - size * float(step[1])
             if (now := loss(*new)) <= before:

@@ -105,7 +105,8 @@ class CellWords:
 
     def scores(self, codes: NDArray[np.uint32], tables: Sequence[Real], threads: int) -> Real:
         """What the cells of rows add for each label, (rows, labels)."""
-        table, none = np.concatenate([each.ravel() for each in tables]), np.zeros(tables[0].shape[1])
+        table = np.concatenate([each.ravel() for each in tables])
+        none = np.zeros(tables[0].shape[1])
         return self.terms.scores(codes, table, np.ones(len(tables)), none, None, threads)
 
     def parameters(self, tables: Sequence[Real], counts: Sequence[Real]) -> WeighedParameters:
@@ -115,7 +116,8 @@ class CellWords:
 
     def kept(self, tally: Tally) -> tuple[CellWords, NDArray[np.bool_]]:
         """The same without values that no row of the tally has any more; and whether each word stays."""
-        columns, stays = [], np.ones(len(self), dtype=np.bool_)
+        columns = []
+        stays = np.ones(len(self), dtype=np.bool_)
         for cells, words in zip(self.cells, self._words, strict=True):
             places, rest = cells.restrict(tally.of(cells.feature.name).keys[0])
             columns.append(rest)
@@ -130,8 +132,11 @@ class CellEvidence:
         self, words: CellWords, own: Sequence[Real], every: Sequence[Real], n_own: Real, n_rows: float
     ) -> None:
         """From the rows of each cell with each label, (cells, labels), and of all, and how many rows have each label."""
-        self.words, self.own, self.every = words, own, every
-        self.n_own, self.n_rows = n_own, n_rows
+        self.words = words
+        self.own = own
+        self.every = every
+        self.n_own = n_own
+        self.n_rows = n_rows
 
     @cached_property
     def _tables(self) -> list[Real]:
@@ -160,7 +165,8 @@ class CellEvidence:
 
     def left_out(self, codes: NDArray[np.uint32], flags: NDArray[np.bool_]) -> Real:
         """What the cells of each row say when that row was not counted, (rows, labels)."""
-        says, labels = np.zeros(flags.shape), np.arange(flags.shape[1])
+        says = np.zeros(flags.shape)
+        labels = np.arange(flags.shape[1])
         for j, table in enumerate(self._tables):
             says += table[codes[:, j][:, None], 1 + flags, labels]
         return says

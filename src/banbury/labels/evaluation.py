@@ -34,7 +34,8 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
     errors.require(
         labels.several is not None, "target", target, "sets of labels: lists, flags, or texts with target_delimiter="
     )
-    sets, posteriors = [], []
+    sets = []
+    posteriors = []
     for batch, posterior in model.stream(source):
         sets.append(labels.sets_of(batch))
         posteriors.append(posterior)

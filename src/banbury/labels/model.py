@@ -31,7 +31,8 @@ from banbury.tally.table import batches, class_number
 from banbury.tally.tally import Label, Tally
 
 CELLS = 1 << 24  # rows × labels that are scored together
-YES, NO = True, False
+YES = True
+NO = False
 
 
 def labels_of(tally: Tally) -> tuple[Label, ...]:
@@ -438,7 +439,8 @@ class LabelModel:
           sum                +8.54
         """
         label = known_label(label, self.labels)
-        model, k = self.of_label(label), self.labels.index(label)
+        model = self.of_label(label)
+        k = self.labels.index(label)
         row = self._without_labels(row) if isinstance(row, Batch) else row
         told = self._explain_by_prior(model, k, row) if self._on_every_row[k] else model.explain(row)
         stale = self._weighed is not None and self._weighed.stale

@@ -126,7 +126,8 @@ class LabelEvaluation:
         }
 
     def __str__(self) -> str:
-        rows, per = errors.many(len(self.truth), "row"), self.per_label
+        rows = errors.many(len(self.truth), "row")
+        per = self.per_label
         lines = [f"{self.what}: {rows}, {errors.many(len(self.labels), 'label')}"]
         lines += [f"  {title:15}  {getattr(self, name):.4f}" for name, title in MEASURES.items()]
         order = np.lexsort((np.arange(len(self.labels)), -per.rows))[:SHOWN].tolist()

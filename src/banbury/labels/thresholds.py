@@ -32,7 +32,8 @@ class Thresholds:
     def __str__(self) -> str:
         if not len(self.probabilities):
             return f"thresholds of no label yet, and {self.common:.3f} for new ones"
-        low, high = float(self.probabilities.min()), float(self.probabilities.max())
+        low = float(self.probabilities.min())
+        high = float(self.probabilities.max())
         said = f"{low:.3f}" if low == high else f"from {low:.3f} to {high:.3f}"
         return f"{errors.many(len(self.labels), 'threshold')}, {said}; {self.common:.3f} for new labels"
 
@@ -66,7 +67,8 @@ class Thresholds:
         odds = begun.calibration.odds(scores)
         own = np.ones(len(odds)) if weights is None else weights
         common, together = common_f1(odds, flags, weights)
-        n, found = own @ flags, np.zeros(odds.shape[1])
+        n = own @ flags
+        found = np.zeros(odds.shape[1])
         for k in np.flatnonzero(n > 0).tolist():
             found[k] = best_f1(odds[:, k], flags[:, k], own, together)[0]
         found = np.where(n > 0, (n * np.where(n > 0, found, 0.0) + SHRUNK * common) / (n + SHRUNK), common)
@@ -134,9 +136,12 @@ def best_f1(
     least = odds[flags].min() if flags.any() else np.inf  # no threshold below it is any good, nor are rows
     above = odds >= least
     after_all = float(odds[~above].max(initial=-np.inf))
-    odds, flags, weights = odds[above], flags[above], weights[above]
+    odds = odds[above]
+    flags = flags[above]
+    weights = weights[above]
     order = np.argsort(-odds, kind="stable")
-    odds, given = odds[order], np.cumsum(weights[order])
+    odds = odds[order]
+    given = np.cumsum(weights[order])
     right = np.cumsum(np.where(flags[order], weights[order], 0.0))
     if not len(right) or right[-1] <= 0:
         return 0.0, LabelsTogether(0.0, 1, 1.0)
@@ -155,7 +160,8 @@ def best_f1(
 def common_f1(odds: Real, flags: Flags, weights: Real | None) -> tuple[float, LabelsTogether]:
     """The threshold of the highest F1 of all labels together, to within a stretch of odds, and what it gives."""
     x, no, yes = in_stretches(odds, flags, weights)
-    right, given = np.cumsum(yes[::-1])[::-1], np.cumsum((yes + no)[::-1])[::-1]
+    right = np.cumsum(yes[::-1])[::-1]
+    given = np.cumsum((yes + no)[::-1])[::-1]
     if not len(right) or right[0] <= 0:
         return 0.0, LabelsTogether(0.0, odds.shape[1], 1.0)
     f1 = 2.0 * right / (given + right[0])

@@ -37,9 +37,11 @@ from banbury.weighing.words import word_scores
 
 SETTINGS = tuple(Setting(True, 1.0, 0.5, trust) for trust in (0.125, 0.5, 0.25, 1.0))
 STRENGTHS = (100.0, 300.0)  # C: how far corrections may go
-OF_FEW, FEW_TEXTS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), 2_000  # of fewer texts than so many, and two settings
+OF_FEW = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # of fewer texts than so many, and two settings
+FEW_TEXTS = 2_000
 OF_TABLES = (0.3, 1.0, *OF_FEW)  # where there are cells, and all settings
-PASSES, LAST_PASSES = 4, 6
+PASSES = 4
+LAST_PASSES = 6
 FEWEST_ROWS = 100  # from which on rows are weighed and thresholds chosen
 MOST_CELLS = 1 << 26  # words × labels, or rows × labels, that are weighed
 
@@ -49,7 +51,8 @@ class LabelEvidence(WordEvidence):
 
     def __init__(self, documents: Real, texts: Real, having: Real, n_texts: float) -> None:
         super().__init__(documents, texts)
-        self.having, self.n_texts = having, n_texts
+        self.having = having
+        self.n_texts = n_texts
 
     def values(self, bags: Bags, setting: Setting, threads: int) -> Real:
         """What each word counts in its text."""
@@ -69,7 +72,8 @@ class LabelEvidence(WordEvidence):
 
     @cached_property
     def _totals(self) -> tuple[Real, Real]:
-        own, words = self.documents.sum(axis=0), float((self.having > 0).sum())
+        own = self.documents.sum(axis=0)
+        words = float((self.having > 0).sum())
         return own + words, self.having.sum() - own + words
 
 
@@ -98,7 +102,8 @@ class LabelTexts:
         at = np.repeat(offsets[:-1][rows] - starts[:-1], sizes) + np.arange(starts[-1])
         bags = tuple(each.take(rows) for each in self.bags)
         given = None if self.given is None else self.given[rows]
-        sets, weights = (starts, codes[at]), self.weights[rows]
+        sets = (starts, codes[at])
+        weights = self.weights[rows]
         return LabelTexts(bags, self.cells, self.codes[rows], sets, weights, self.n_labels, given)
 
     @cached_property
@@ -114,7 +119,8 @@ class LabelTexts:
 
     def _evidence(self, bags: Bags) -> LabelEvidence:
         once = np.arange(len(self) + 1), np.zeros(len(self), dtype=np.int32)
-        documents, having = bags.count(self.sets, self.weights, self.n_labels), bags.count(once, self.weights, 1)
+        documents = bags.count(self.sets, self.weights, self.n_labels)
+        having = bags.count(once, self.weights, 1)
         return LabelEvidence(documents, self.n_own, having[:, 0], float(self.weights.sum()))
 
     @cached_property
@@ -139,7 +145,8 @@ class LabelTexts:
     def of_cells(self) -> CellEvidence:
         """What cells say."""
         words = self.of_words_of_cells
-        own, every = self.cells.of_cells(words.documents), self.cells.of_cells(words.having)
+        own = self.cells.of_cells(words.documents)
+        every = self.cells.of_cells(words.having)
         return CellEvidence(self.cells, own, every, self.n_own, float(self.weights.sum()))
 
 
@@ -237,7 +244,8 @@ def learned_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> Le
     strengths: Sequence[float] = OF_FEW if is_few else STRENGTHS
     settings = SETTINGS[:2] if is_few else SETTINGS[:1]
     if len(texts.cells):
-        strengths, settings = OF_TABLES, SETTINGS
+        strengths = OF_TABLES
+        settings = SETTINGS
     search = StrengthSearch(strengths, honest_loss, patience=1)
     every = np.unique(folds).tolist()
     is_many = not is_few and not len(texts.cells)
@@ -343,7 +351,8 @@ class LabelTables:
             trust * evidence.says + weighing.of(lexicon, k, labels)
             for k, (evidence, lexicon) in enumerate(zip(self.evidence, self.lexicons, strict=True))
         )
-        own, n_rows = tally.rows.value[self.at], float(tally.rows.value[self.every])
+        own = tally.rows.value[self.at]
+        n_rows = float(tally.rows.value[self.every])
         self.log_prior = log_prior_odds(own, n_rows) + weighing.common(labels)
         self.counts = weighing.cells.counts(tally)
         for counts, name in zip(self.counts, weighing.cells.names, strict=True):
@@ -368,7 +377,8 @@ class LabelTables:
         cells = np.zeros((len(lexicon), table.n_classes))
         cells[np.repeat(np.arange(len(lexicon)), np.diff(starts)), classes] = documents
         self._check(cells, lexicon.feature.name)
-        rows, own = self.tally.rows.value, np.ascontiguousarray(cells[:, self.at])
+        rows = self.tally.rows.value
+        own = np.ascontiguousarray(cells[:, self.at])
         return LabelEvidence(own, rows[self.at], cells[:, self.every].copy(), float(rows[self.every]))
 
     def _check(self, documents: Real, name: str) -> None:
@@ -378,7 +388,8 @@ class LabelTables:
 
     def scores(self, rows: ColumnReader, threads: int) -> Real:
         """What the words and cells of rows say of each label, (rows, labels)."""
-        scores, setting = np.zeros((rows.n_rows, len(self.labels))), self.weighing.setting
+        scores = np.zeros((rows.n_rows, len(self.labels)))
+        setting = self.weighing.setting
         for table, evidence, lexicon in zip(self.tables, self.evidence, self.lexicons, strict=True):
             bags = lexicon.bags(rows, self.tally.of(lexicon.feature.name), threads)
             scores += bags.scores(evidence.values(bags, setting, threads), table, threads)
@@ -401,8 +412,11 @@ class LabelTables:
         return tuple(found)
 
     def _of_words(self, label: Label, sums: Any, feature: Feature) -> Parameters:
-        column, k, setting = self.weighing.columns.index(feature.name), self.labels.index(label), self.weighing.setting
-        evidence, lexicon = self.evidence[column], Lexicon.of(feature, sums)
+        column = self.weighing.columns.index(feature.name)
+        k = self.labels.index(label)
+        setting = self.weighing.setting
+        evidence = self.evidence[column]
+        lexicon = Lexicon.of(feature, sums)
         table = np.stack([np.zeros(len(lexicon), dtype=np.float32), self.tables[column][:, k]], axis=1)
         documents = np.stack([evidence.having - evidence.documents[:, k], evidence.documents[:, k]], axis=1)
         texts = np.array([evidence.n_texts - evidence.texts[k], evidence.texts[k]])

@@ -86,21 +86,27 @@ class LabelWords:
         settings = label_words(feature.family, choice)
         assert settings is not None
         once, a = settings
-        lexicon, table = lexicon_of(feature, sums, every), sums.table
-        n_words, n_labels = len(lexicon), table.n_classes - 1
+        lexicon = lexicon_of(feature, sums, every)
+        table = sums.table
+        n_words = len(lexicon)
+        n_labels = table.n_classes - 1
         if whole := lexicon.used.complete:  # all words are used, and what they sum to is known
             sums_of_all = (table.documents() if once else table.occurrences()).value
-            everything, own = float(sums_of_all[every]), np.delete(sums_of_all, every)
+            everything = float(sums_of_all[every])
+            own = np.delete(sums_of_all, every)
             lexicon = _keep_asked(lexicon)
         else:
-            everything, own = 0.0, np.zeros(n_labels)
-        ids, total = lexicon.used.ids, np.zeros(len(lexicon))
+            everything = 0.0
+            own = np.zeros(n_labels)
+        ids = lexicon.used.ids
+        total = np.zeros(len(lexicon))
         parts: list[tuple[Int, NDArray[np.uint32], Real]] = []
         for start in range(0, len(ids), SOME_WORDS):
             some = slice(start, start + SOME_WORDS)
             found = LabelPairs.of(table, ids[some], every)
             total[some] = found.documents_of_all if once else found.occurrences_of_all
-            counted, sizes = found.documents if once else found.occurrences, np.diff(found.starts)
+            counted = found.documents if once else found.occurrences
+            sizes = np.diff(found.starts)
             if not whole:
                 own += np.bincount(found.labels, counted, n_labels)
                 everything += float(total[some].sum())
@@ -138,16 +144,24 @@ class TellingWords:
     @classmethod
     def of(cls, feature: Feature, sums: Words, every: int, rows: Real, n_rows: float, n: int) -> TellingWords:
         """From the counts of labels and of all rows; ``rows`` have each label."""
-        lexicon, table = lexicon_of(feature, sums, every), sums.table
-        ids, n_labels = lexicon.used.ids, table.n_classes - 1
+        lexicon = lexicon_of(feature, sums, every)
+        table = sums.table
+        ids = lexicon.used.ids
+        n_labels = table.n_classes - 1
         pairs = LabelPairs.of(table, ids, every)
-        total, having, labels = pairs.occurrences_of_all, pairs.documents_of_all, pairs.labels
-        occurrences, documents = pairs.occurrences, pairs.documents
+        total = pairs.occurrences_of_all
+        having = pairs.documents_of_all
+        labels = pairs.labels
+        occurrences = pairs.occurrences
+        documents = pairs.documents
         words = np.repeat(np.arange(len(ids)), np.diff(pairs.starts))
-        own, everything = np.bincount(labels, occurrences, n_labels), max(float(total.sum()), 1.0)
+        own = np.bincount(labels, occurrences, n_labels)
+        everything = max(float(total.sum()), 1.0)
         kept = _telling(labels, documents, having[words], rows, n_rows, n)
-        words, labels = words[kept], labels[kept]
-        occurrences, documents = occurrences[kept], documents[kept]
+        words = words[kept]
+        labels = labels[kept]
+        occurrences = occurrences[kept]
+        documents = documents[kept]
         prior = BELIEVED * total[words] / everything
         says = np.log((occurrences + prior) / (own[labels] + BELIEVED))
         says -= np.log((total[words] - occurrences + prior) / (everything - own[labels] + BELIEVED))

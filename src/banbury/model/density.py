@@ -50,7 +50,9 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
 
     def score_samples(self, X: Any) -> Real:
         """log P(row) of each row, or the logarithm of its density; −inf only under "mle" and "map"."""
-        model, source, told = self._model(), self._batches(X), set[str]()
+        model = self._model()
+        source = self._batches(X)
+        told = set[str]()
         rows = batches(source, "scoring") if isinstance(source, Source) else source
         return np.concatenate([log_sum(_log_joint(model, *model._fitting(batch, told))) for batch in rows])
 
@@ -189,7 +191,8 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         for name in columns:
             if name not in known:
                 raise errors.unknown_column(name, known)
-        parameters, inputs = [], list[str]()
+        parameters = []
+        inputs = list[str]()
         for group in model.parameters:
             index = [f for f, feature in enumerate(group.features) if not columns.keys().isdisjoint(feature.inputs)]
             parameters += [group.select(index)] if index else []
@@ -208,7 +211,8 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
 
     def _log_prior(self, values: Mapping[str, Sequence[Any]]) -> Real:
         """log P(class | values): the prior for all that is independent of these columns given the class."""
-        model, terms = self._model(), []
+        model = self._model()
+        terms = []
         flat = replace(model, log_prior=np.zeros(len(model.classes)))
         for feature in model.schema.features:
             own = {name: values[name] for name in feature.inputs if name in values}
@@ -228,15 +232,18 @@ def _condition_on_rest(
     model: Model, batch: Batch, parameters: Sequence[Parameters], lacking: set[str]
 ) -> tuple[Real, dict[str, Real]]:
     """log P(row), and by column log P(value | the row's other values); a text, or a block of occurrences, is as one column."""
-    likelihoods, given_others = _parts(model, batch, parameters), dict[str, Real]()
-    every, finite = model.log_prior + likelihoods.sum(axis=1), bool(np.isfinite(likelihoods).all())
+    likelihoods = _parts(model, batch, parameters)
+    given_others = dict[str, Real]()
+    every = model.log_prior + likelihoods.sum(axis=1)
+    finite = bool(np.isfinite(likelihoods).all())
     whole = log_sum(every)
     far = np.flatnonzero(np.abs(whole) > FAR)
     places = [(group, i) for group in parameters for i in range(len(group.features))]
     for f, (group, i) in enumerate(places):
         without = None if finite else np.delete(likelihoods, f, axis=1).sum(axis=1)
         others = every - likelihoods[:, f] if without is None else model.log_prior + without
-        rest, feature = log_sum(others), group.features[i]
+        rest = log_sum(others)
+        feature = group.features[i]
         with np.errstate(invalid="ignore"):
             posterior = others - rest[:, None]
         posterior[far] = _log_posterior(model.log_prior, np.delete(likelihoods[far], f, axis=1))
@@ -305,7 +312,8 @@ class _AskedColumn:
             return [given]
         self._check_sum(given)
         values = given.tolist() if isinstance(given, np.ndarray) else list(given)
-        plain, known = (bool, int, float, str, np.generic), None in (self.known or ())
+        plain = (bool, int, float, str, np.generic)
+        known = None in (self.known or ())
         scalars = all(isinstance(value, plain) or (value is None and known) for value in values)
         if not values or not scalars or any(value != value for value in values):
             raise errors.bad_setting(
@@ -335,7 +343,8 @@ class _AskedColumn:
         """Those of these values that no row counted had."""
         if self.known is None:
             return []
-        known, pairs = {*self._meaning(self.known), None}, zip(values, self._meaning(values), strict=True)
+        known = {*self._meaning(self.known), None}
+        pairs = zip(values, self._meaning(values), strict=True)
         return [value for value, means in pairs if means not in known]
 
     def _meaning(self, values: Sequence[Any]) -> list[Any]:
@@ -404,8 +413,12 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
-        self.features, self.how, self.alpha, self.missing = features, how, alpha, missing
-        self.threads, self.seed = threads, seed
+        self.features = features
+        self.how = how
+        self.alpha = alpha
+        self.missing = missing
+        self.threads = threads
+        self.seed = seed
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Density:
         """Counts the rows; ``y`` is there for pipelines, and not looked at."""
@@ -467,7 +480,8 @@ def counted(
     data: Any, features: Features = "auto", weights: Any = None, missing: str = "skip", threads: int | None = None
 ) -> Tally:
     """The rows of a table as one class; ``weights``: one number per row, or one for all."""
-    own, every = None if weights is None else np.asarray(weights), None
+    own = None if weights is None else np.asarray(weights)
+    every = None
     if own is not None:
         fits = own.dtype.kind in "biuf" and own.ndim <= 1
         errors.require(fits, "sample_weight", own, "one number per row, or one for all")
@@ -549,7 +563,8 @@ def independence(
 
 def _in_bins(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple[Batch, dict[str, int]]:
     """The batch with numbers of many values cut into bins of about equal shares, NaN if missing; how many bins each has."""
-    many_valued, cells = dict[str, Real](), 1
+    many_valued = dict[str, Real]()
+    cells = 1
     for name in columns:
         numeric = batch.kind(name) in ("integer", "float") and not batch.categorical(name)
         numbers = batch.numbers([name])[0].reshape(-1).astype(np.float64) if numeric else None
@@ -561,9 +576,11 @@ def _in_bins(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple[Ba
     if bins is None and many_valued:
         room = (batch.n_rows / ROWS_PER_CELL / cells) ** (1.0 / len(many_valued))
         bins = int(np.clip(room, 2, MOST_BINS))
-    cut, sizes = dict[str, Numbers](), dict[str, int]()
+    cut = dict[str, Numbers]()
+    sizes = dict[str, int]()
     for name, numbers in many_valued.items():
-        there, bin_of = ~np.isnan(numbers), np.full(len(numbers), np.nan)
+        there = ~np.isnan(numbers)
+        bin_of = np.full(len(numbers), np.nan)
         _, place, rows = np.unique(numbers[there], return_inverse=True, return_counts=True)
         groups = equal_groups(rows[:, None].astype(np.float64), np.array([bins]))[:, 0]
         bin_of[there] = np.unique(groups, return_inverse=True)[1][place]
@@ -575,7 +592,9 @@ def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real, cut: Mapping
     from scipy.stats import chi2
     from scipy.stats.contingency import chi2_contingency
 
-    total, g, degrees = float(n.sum()), 0.0, 0
+    total = float(n.sum())
+    g = 0.0
+    degrees = 0
     if not total > 0:
         raise errors.empty_data(None, f"no row has a value in all of {errors.listed(map(repr, columns))}")
     for context in dict.fromkeys(key[2:] for key in keys):

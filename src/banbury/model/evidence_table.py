@@ -65,7 +65,9 @@ class EvidenceTable(NamedTuple):
         words = part["word"].to_pylist()
         place = {word: i for i, word in enumerate(dict.fromkeys(word for word in words if word is not None))}
         k = self.prior.num_rows
-        table, common, scales = np.zeros((len(place), k)), np.zeros(k), np.ones(len(place))
+        table = np.zeros((len(place), k))
+        common = np.zeros(k)
+        scales = np.ones(len(place))
         numbers = (part[name].to_pylist() for name in ("scale", "class", "nats"))
         for word, scale, c, nats in zip(words, *numbers, strict=True):
             if word is None:
@@ -77,7 +79,8 @@ class EvidenceTable(NamedTuple):
 
     def entries_of(self, name: str) -> list[tuple[dict[str, Any], list[float]]]:
         """The entries of ``values``, ``steps`` or ``pairs``, whose rows stand class by class, each with its nats."""
-        table, k = self.tables[name], self.prior.num_rows
+        table = self.tables[name]
+        k = self.prior.num_rows
         nats = table["nats"].to_numpy().reshape(-1, k).tolist()
         return list(zip(table.take(np.arange(0, table.num_rows, k)).to_pylist(), nats, strict=True))
 
@@ -115,7 +118,8 @@ def calibration_rows(calibration: Any) -> list[tuple[Any, ...]]:
     """Rows of the calibration table, (class, method, x, y), from the numbers that a calibration keeps."""
     if calibration is None:
         return []
-    state, method = calibration.state(), calibration.method
+    state = calibration.state()
+    method = calibration.method
     n = int(state["n_classes"][0])
     if method == "temperature":
         return [(None, method, float(state["temperature"][0]), float(state["floor"][0]))]
@@ -259,7 +263,8 @@ class _Maker:
                 raise errors.bad_setting("column", column, "one that is cut alike by all that use it")
             self.says.setdefault(column, np.zeros((len(entries.probes), self.n_classes)))
             self._number_of(column, "number" if _holds_numbers(entries) else "string")
-        n, m = len(known[0].probes), len(known[1].probes)
+        n = len(known[0].probes)
+        m = len(known[1].probes)
         if n * m * self.n_classes > MOST_CELLS:
             raise errors.bad_setting(
                 "columns", f"{first!r} and {second!r}", f"fewer values: all pairs of them are {n * m:,}"
@@ -287,7 +292,8 @@ class _Maker:
         some = next(form for form in forms if form is not None)
         words = list(dict.fromkeys(word for form in forms if form is not None for word in form.words))
         place = {word: k for k, word in enumerate(words)}
-        tables, intercepts = list[Real | None](), list[Real | None]()
+        tables = list[Real | None]()
+        intercepts = list[Real | None]()
         scale = np.ones(len(words))
         for form in forms:
             if form is None:
@@ -327,7 +333,8 @@ class _Maker:
         tally = self.counted.tally
         if not self.min_rows or column not in {feature.name for feature in tally.schema.features}:
             return rows
-        feature, sums = tally.schema[column], tally.of(column)
+        feature = tally.schema[column]
+        sums = tally.of(column)
         counts = np.asarray(sums.cells.value.sum(axis=1))
         keys = [*sums.keys[0]]
         if not entries.are_steps:
@@ -351,9 +358,11 @@ class _Maker:
 
     def finished(self, prior: list[tuple[Any, ...]], calibration: Sequence[tuple[Any, ...]]) -> EvidenceTable:
         cells = self._cells()
-        values, steps = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+        values = list[tuple[Any, ...]]()
+        steps = list[tuple[Any, ...]]()
         for column, entries in self.entries.items():
-            number, says = self.columns[column]["column"], self.says[column]
+            number = self.columns[column]["column"]
+            says = self.says[column]
             kept = np.flatnonzero(self._rows_of_entries(column, entries) >= self.min_rows).tolist()
             table = steps if entries.are_steps else values
             for k in kept:

@@ -363,7 +363,8 @@ class Model(Displayed):
         if other == winner:
             other = next(c for c in ranked if c != winner)
         terms = []
-        likelihoods, start = kernel("parts")[0][0], 0
+        likelihoods = kernel("parts")[0][0]
+        start = 0
         for group in parameters:
             stop = start + len(group.features)
             terms += group.terms(batch, likelihoods[start:stop])
@@ -372,7 +373,8 @@ class Model(Displayed):
         if [term.feature for term in terms] != [feature.name for feature in self.schema.features]:
             place = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
             terms.sort(key=lambda term: place.get(term.feature, len(place)))
-        honest, scale = self.calibration, 1.0 if self.calibration is None else self.calibration.scale
+        honest = self.calibration
+        scale = 1.0 if self.calibration is None else self.calibration.scale
         answer = posterior, winner, other
         told = explained(self.classes, self.log_prior, terms, *answer, unknown, texts, self._stale, scale)
         if honest is None:
@@ -488,7 +490,8 @@ class Model(Displayed):
         (only,) = alone.features
         several = isinstance(value, (list, tuple, np.ndarray))
         if len(only.columns) == 1 and (only.holds_lists or not several):
-            value, several = (value,), True
+            value = (value,)
+            several = True
         if only.columns and not (several and len(value) == len(only.columns)):
             wanted = f"as many values as {only.name!r} has columns ({errors.listed(only.columns)})"
             raise errors.bad_setting("value", value, wanted)
@@ -507,7 +510,8 @@ class Model(Displayed):
         >>> model.log_likelihood(["bad good"]).round(3).tolist()  # two orders of one third and two thirds; of 2/5 and 3/5
         [[-0.811, -0.734]]
         """
-        group, found = self._group(feature), []
+        group = self._group(feature)
+        found = []
         for batch in self._read(rows, reading):
             batch, _ = self._fitting(batch, {"absent", "extra"})
             found.append(self._kernel(batch, [group], "parts")[0][:, 0] + np.reshape(log_orders(group, batch), (-1, 1)))
@@ -595,7 +599,8 @@ class Model(Displayed):
         check_drawn(n, seed)
         if self.weighing is not None:  # weights tell classes apart; rows come about as they were counted
             return self.weighed(None).sample(n, seed)
-        rng, drawn = np.random.default_rng(seed), dict[str, NDArray[Any]]()
+        rng = np.random.default_rng(seed)
+        drawn = dict[str, NDArray[Any]]()
         classes = rng.choice(len(self.classes), size=n, p=np.exp(self.log_prior))
         for group in self.parameters:
             names = (name for f in group.features for name in f.inputs)
@@ -758,7 +763,8 @@ def tell_other_columns(absent: Sequence[str], extra: Sequence[str], told: set[st
         if names and what not in told:
             told.add(what)
             several = len(names) > 1
-            shown, was = f"column{'s' * several} {errors.listed(map(repr, names))}", "were" if several else "was"
+            shown = f"column{'s' * several} {errors.listed(map(repr, names))}"
+            was = "were" if several else "was"
             ignored = f"{shown} {was} not counted, and {'are' if several else 'is'} ignored"
             text = f"no {shown} in these rows: skipped" if what == "absent" else ignored
             errors.warn(errors.BanburyWarning(text))
@@ -774,7 +780,8 @@ def the_one_row(source: Iterable[Batch]) -> Batch:
 
 def honestly(told: Explanation, honest: Calibrates, scores: Real, winner: int, other: int) -> Explanation:
     """The explanation with what a calibration makes of the log posteriors of its row, (1, classes)."""
-    logs, shares = honest.log_apply(scores)[0], honest.apply(scores)[0]
+    logs = honest.log_apply(scores)[0]
+    shares = honest.apply(scores)[0]
     odds = np.inf if np.isneginf(logs[other]) else float(logs[winner] - logs[other])
     return calibrated(told, odds, (float(shares[winner]), float(shares[other])), told.probability)
 
@@ -891,7 +898,8 @@ def check_drawn(n: Any, seed: Any) -> None:
 
 def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
     """log P(class) of every class of a tally, under a prior as a user says it."""
-    rows, size = tally.rows.value, len(tally.classes)
+    rows = tally.rows.value
+    size = len(tally.classes)
     if not (n_rows := rows.sum()) > 0:
         raise errors.empty_data(None, "the weights of all rows have faded to nothing")
     if class_prior is None:
@@ -908,7 +916,8 @@ def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
 
 def shares_by_class(class_prior: Any, classes: Sequence[Any]) -> dict[Any, float]:
     """The probability of each class, which were given by name or in order."""
-    size, values = len(classes), class_prior
+    size = len(classes)
+    values = class_prior
     if isinstance(class_prior, Mapping):
         by_number = {class_number(name, classes): value for name, value in class_prior.items()}
         if lacking := [repr(name) for c, name in enumerate(classes) if c not in by_number]:

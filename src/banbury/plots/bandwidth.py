@@ -55,7 +55,8 @@ class BandwidthDisplay(Display):
         """
         check_model(model)
         parts = parts_of(model, feature)
-        column, family = parts.feature, parts.feature.family
+        column = parts.feature
+        family = parts.feature.family
         c = 0 if label is None else number_of(model, label)
         check_line(column)
         tried = tried_bandwidths(column, parts.sums, parts.at, c)
@@ -73,7 +74,8 @@ class BandwidthDisplay(Display):
             raise errors.bad_setting(f"column {feature!r}", few, "one of two different values at least")
         best = float(bandwidths[scores.argmax()])
         shown = max(best / times, column.unit), best, best * times
-        values, how = grid(model, column, column.inputs[0]), model.choice
+        values = grid(model, column, column.inputs[0])
+        how = model.choice
         settings = {"how": how.how, "alpha": how.alpha, "seed": how.seed}
         families = ({feature: replace(family, bandwidth=h)} for h in shown)  # type: ignore[type-var]
         each = (estimate(model.tally, **settings, features=features) for features in families)  # type: ignore[arg-type]
@@ -92,7 +94,8 @@ class BandwidthDisplay(Display):
         for (what, colour, style), h, density in zip(CURVES, self.shown, self.density.T, strict=True):
             left.axvline(h, color=colour, linestyle=style, linewidth=1.4)
             right.plot(self.values, density, color=colour, linestyle=style, label=f"{what}: {h:.3g}")
-        top, called = self.log_likelihood.max(), name(self.feature)
+        top = self.log_likelihood.max()
+        called = name(self.feature)
         left.set(xscale="log", ylim=(max(self.log_likelihood.min(), top - 3.0) - 0.05, top + 0.15))
         left.set(xlabel=f"bandwidth, in units of {called}", ylabel="mean log-likelihood of a row left out (nats)")
         left.set_title(f"The best bandwidth is {self.best:.3g}")

@@ -94,7 +94,8 @@ class DecisionBoundaryDisplay(Display):
         ax = self._begin(ax, 6.8 if self.difference is None else 7.4, 4.4)
         # Lighter than the points of a class, so that these stand out from its region.
         plain = np.array([library().colors.to_rgb(colour(c)) for c in range(len(self.classes))])
-        what, own = "Most probable class", 1.0 - 0.5 * (1.0 - plain)
+        what = "Most probable class"
+        own = 1.0 - 0.5 * (1.0 - plain)
         if self.difference is None:  # each class's region in its colour, the paler the less sure; the borders in black
             winner = self.posterior.argmax(axis=2)
             sure = (self.posterior.max(axis=2) - 1 / len(self.classes)) / (1 - 1 / len(self.classes))

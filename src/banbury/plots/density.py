@@ -71,7 +71,8 @@ class DensityDisplay(Display):
         columns = [[batch.numbers([column])[0].reshape(-1) for batch in read(data)] for column in (first, second)]
         x, y = (np.concatenate(parts).astype(np.float64) for parts in columns)
         used = some_rows(np.isfinite(x) & np.isfinite(y), (first, second))
-        x, y = x[used], y[used]
+        x = x[used]
+        y = y[used]
         reach = [(values.min(), values.max(), MARGIN * np.ptp(values) or 1.0) for values in (x, y)]
         xx0, xx1 = (np.linspace(low - room, high + room, steps) for low, high, room in reach)
         across, up = np.meshgrid(xx0, xx1)
@@ -121,7 +122,8 @@ class DensityDisplay(Display):
 
         shades = SHADES[-len(self.levels) :]
         bands = np.searchsorted(self.levels, self.log_density, side="right")  # as many levels as it reaches
-        shown, style = np.ma.masked_equal(bands, 0), {"shading": "nearest", "zorder": 0, "rasterized": True}
+        shown = np.ma.masked_equal(bands, 0)
+        style = {"shading": "nearest", "zorder": 0, "rasterized": True}
         ax.pcolormesh(self.xx0, self.xx1, shown, cmap=ListedColormap(shades), vmin=1, vmax=len(shades), **style)
         for share, shade in zip(self.inside, shades, strict=False):
             ax.fill([], [], color=shade, label=f"{share:.0%}")
@@ -141,8 +143,10 @@ def _between(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
     """The density at points as contours have it: between those of the four places of the grid around each, in proportion."""
     finite = log_density[np.isfinite(log_density)]
     heights = np.maximum(log_density, float(finite.min(initial=0.0)) - 1.0)
-    i, j = _before(xx0, x), _before(xx1, y)
-    right, up = (x - xx0[i]) / (xx0[i + 1] - xx0[i]), (y - xx1[j]) / (xx1[j + 1] - xx1[j])
+    i = _before(xx0, x)
+    j = _before(xx1, y)
+    right = (x - xx0[i]) / (xx0[i + 1] - xx0[i])
+    up = (y - xx1[j]) / (xx1[j + 1] - xx1[j])
     below = heights[j, i] * (1.0 - right) + heights[j, i + 1] * right
     above = heights[j + 1, i] * (1.0 - right) + heights[j + 1, i + 1] * right
     return np.asarray(below * (1.0 - up) + above * up)
@@ -155,7 +159,8 @@ def _before(grid: Real, values: Real) -> NDArray[np.intp]:
 
 def _beside(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
     """The highest density at the four places of the grid around each point: one of them is on its step, unless that is narrow."""
-    i, j = _before(xx0, x), _before(xx1, y)
+    i = _before(xx0, x)
+    j = _before(xx1, y)
     around = [log_density[j + up, i + right] for up in (0, 1) for right in (0, 1)]
     return np.asarray(np.max(around, axis=0))
 

@@ -17,7 +17,9 @@ from banbury.model.naive_bayes import model_of
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#888888")
 LINES = ("-", "--", ":", "-.")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
-FOR, AGAINST, SUM = COLOURS[0], COLOURS[1], "#444444"
+FOR = COLOURS[0]
+AGAINST = COLOURS[1]
+SUM = "#444444"
 FAINT = "#BBBBBB"
 FORMATS = (".png", ".svg")
 LONGEST_NAME = 24

@@ -36,7 +36,8 @@ class EvidenceDisplay(Display):
         check_type("the explanation", explanation, Explanation, "an Explanation, as model.explain makes it")
         errors.check_whole("n", n, 1, 10**6)
         self.explanation = explanation
-        shown, rest = explanation.evidence[:n], explanation.evidence[n:]
+        shown = explanation.evidence[:n]
+        rest = explanation.evidence[n:]
         alone = len({e.feature for e in explanation.evidence}) == 1 < len(explanation.evidence)  # the words of a text
         self.labels = [*(called for called, _ in explanation.before), *(_label(e, alone) for e in shown)]
         self.weights = [*(float(weight) for _, weight in explanation.before), *(e.decibans for e in shown)]
@@ -58,13 +59,15 @@ class EvidenceDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 6.4, 1.3 + 0.25 * len(self.labels))
-        weights, places = np.array(self.weights), _places(len(self.weights))
+        weights = np.array(self.weights)
+        places = _places(len(self.weights))
         lengths = _lengths(weights)
         colours = [FOR if length >= 0 else AGAINST for length in lengths[:-1]]
         _bars(ax, places, lengths, weights, 0.72, [*colours, SUM])
         _frame(ax, places, self.labels, lengths)
         told = self.explanation
-        winner, other = name(told.winner), name(told.against)
+        winner = name(told.winner)
+        other = name(told.against)
         ax.set_xlabel(f"decibans: to the right for {winner}, to the left for {other}")
         sides = f"{winner} {percent(told.probability)} against {other} {percent(told.probability_against)}"
         ax.set_title(f"Weight of evidence: {sides}")
@@ -123,14 +126,16 @@ class ComparedEvidenceDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 8.4, 1.5 + 0.36 * len(self.labels))
-        places, lengths = _places(len(self.labels)), _lengths(self.weights)
+        places = _places(len(self.labels))
+        lengths = _lengths(self.weights)
         for k, colour in enumerate((AGAINST, FOR)):
             there = ~np.isnan(self.weights[:, k])
             bars = _bars(ax, places[there] + (k - 0.5) * 0.38, lengths[there, k], self.weights[there, k], 0.36, colour)
             bars.set_label(name(list(self.explanations)[k]))
         _frame(ax, places, self.labels, lengths)
         first, second = self.explanations.values()
-        winner, other = name(first.winner), name(first.against)
+        winner = name(first.winner)
+        other = name(first.against)
         ax.set_xlabel(f"decibans: to the right for {winner}, to the left for {other}")
         legend_beside(ax)
         same = first.winner == second.winner
@@ -171,7 +176,8 @@ def _frame(ax: Any, places: Real, labels: Sequence[str], lengths: Real) -> None:
     ax.axvline(0.0, color="black", linewidth=0.8)
     ax.axhline(places[-1] - 0.68, color=FAINT, linewidth=0.8)
     ax.set_yticks(places, labels)
-    low, high = min(lengths.min(), 0.0), max(lengths.max(), 0.0)
+    low = min(lengths.min(), 0.0)
+    high = max(lengths.max(), 0.0)
     room = 0.14 * (high - low) or 1.0  # for a number beside the longest bar
     ax.set(xlim=(low - room, high + room), ylim=(places[-1] + 0.6, -0.6))
     ax.tick_params(axis="y", length=0)

@@ -71,7 +71,8 @@ class FeatureParts(NamedTuple):
 
 def parts_of(model: Model, feature: Any) -> FeatureParts:
     """A feature by its name, or a block by its columns; of a weighed model as it was counted."""
-    wanted, model = model.schema[feature], model.weighed(None)
+    wanted = model.schema[feature]
+    model = model.weighed(None)
     for group, (_, features, sums) in zip(model.parameters, model.tally.groups, strict=True):
         if wanted in features:
             return FeatureParts(wanted, group, features.index(wanted), sums)
@@ -122,7 +123,8 @@ def log_likelihood(model: Model, feature: Feature, values: Any) -> Real:
 
 def named_values(model: Model, parts: FeatureParts, n: int | None = None) -> NamedValues:
     """The values of a feature that is no number, or the n of most rows."""
-    feature, sums = parts.feature, parts.sums
+    feature = parts.feature
+    sums = parts.sums
     if feature.reads_text or feature.holds_lists:
         raise no_line(feature)
     if feature.counter.words:
@@ -176,7 +178,8 @@ def grid(model: Model, feature: Feature, column: str, values: Real | None = None
     if feature.family.has_density():
         start = max(low, least, (high - low) / steps) if least > 0 else max(low, least)
         return 2.0 * np.linspace(0.5 * start, 0.5 * high, steps)  # their difference may be more than a double holds
-    low, high = max(np.floor(low), least), np.ceil(high)
+    low = max(np.floor(low), least)
+    high = np.ceil(high)
     return np.unique(np.round(np.linspace(low, high, min(int(high - low) + 1, steps))))
 
 

@@ -11,9 +11,12 @@ from banbury.labels import LabelEvaluation, LabelModel
 from banbury.plots.display import COLOURS, FAINT, LINES, SUM, Display, check_type, legend_beside, logarithmic, names
 from banbury.quality import evaluate
 
-SMALLEST, MORE = 26.0, 22.0  # the area of a mark, and what each further label adds to it, in square points
-WIDTH, HEIGHT = 8.6, 4.6  # inches
-LETTER, LINE = 0.0095, 0.036  # of a name: shares of the axes' width and height
+SMALLEST = 26.0  # the area of a mark, and what each further label adds to it, in square points
+MORE = 22.0
+WIDTH = 8.6  # inches
+HEIGHT = 4.6
+LETTER = 0.0095  # of a name: shares of the axes' width and height
+LINE = 0.036
 BEHIND = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
 # Of a name beside its mark, and where its box begins, in widths and heights of the box.
 PLACES = {(1, 0): (0.0, -0.5), (-1, 0): (-1.0, -0.5), (0, 1): (-0.5, 0.0), (0, -1): (-0.5, -1.0)}
@@ -57,8 +60,10 @@ class LabelsDisplay(Display):
         return cls.from_evaluation(found, ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        ax, found = self._begin(ax, WIDTH, HEIGHT), self.evaluation
-        low, high = float(self.rows.min()) / 1.5, float(self.rows.max()) * 2.2
+        ax = self._begin(ax, WIDTH, HEIGHT)
+        found = self.evaluation
+        low = float(self.rows.min()) / 1.5
+        high = float(self.rows.max()) * 2.2
         ax.set(xscale="log", xlim=(low, high), ylim=(-0.06, 1.08))
         for called, level, style in (("micro", found.micro_f1, LINES[0]), ("macro", found.macro_f1, LINES[1])):
             ax.axhline(level, color=FAINT, linestyle=style, linewidth=1.2, zorder=1, label=f"{called} F1 {level:.3f}")
@@ -81,14 +86,17 @@ class LabelsDisplay(Display):
         y = (self.f1 + 0.06) / 1.14
         marks = [(a - 0.008, b - 0.013, a + 0.008, b + 0.013) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
         taken: list[tuple[float, ...]] = []
-        called, said, shared = names([str(label) for label in self.labels], LONGEST_NAME), 0, set[int]()
+        called = names([str(label) for label in self.labels], LONGEST_NAME)
+        said = 0
+        shared = set[int]()
         for k in np.lexsort((np.arange(len(x)), -self.rows)).tolist():
             if owner[k] in shared or said == NAMED:
                 continue
             if many[owner[k]] > 1:
                 called[k] = f"{many[owner[k]]:,} labels"
                 shared.add(int(owner[k]))
-            width, out = LETTER * len(called[k]), float(many[owner[k]] - 1) ** 0.5
+            width = LETTER * len(called[k])
+            out = float(many[owner[k]] - 1) ** 0.5
             others = [*taken, *(mark for j, mark in enumerate(marks) if owner[j] != owner[k])]
             for (across, up), (left, bottom) in PLACES.items():
                 start = x[k] + across * (0.014 + 0.0015 * out) + left * width

@@ -93,7 +93,8 @@ def _rows(nodes: Sequence[str], columns: Mapping[str, int], chains: Mapping[Edge
     tied = {node for edge in chains for node in edge}
     is_forest = len({child for _, child in chains}) == len(chains)
     rows = _in_forest(nodes, tied, chains) if is_forest else _in_layers(columns, chains)
-    highest, lowest = min(rows.values(), default=0.0), max(rows.values(), default=-1.0)
+    highest = min(rows.values(), default=0.0)
+    lowest = max(rows.values(), default=-1.0)
     alone: RowOfItem = {node: lowest + k for k, node in enumerate((n for n in nodes if n not in tied), 1)}
     return {item: row - highest for item, row in (rows | alone).items()}
 
@@ -101,7 +102,8 @@ def _rows(nodes: Sequence[str], columns: Mapping[str, int], chains: Mapping[Edge
 def _in_forest(nodes: Sequence[str], tied: set[str], edges: Mapping[Edge, Sequence[Item]]) -> RowOfItem:
     """Leaves one below the other, each other node in the middle of its children."""
     children = {node: [b for a, b in edges if a == node] for node in nodes}
-    below, n_leaves = {b for _, b in edges}, 0
+    below = {b for _, b in edges}
+    n_leaves = 0
     rows: RowOfItem = {}
     waiting = [(node, False) for node in reversed(nodes) if node in tied and node not in below]
     while waiting:
@@ -143,7 +145,8 @@ def _ordered(
     layers: list[list[Item]], before: Mapping[Item, list[Item]], after: Mapping[Item, list[Item]]
 ) -> list[list[Item]]:
     """Each layer by the mean place of those it is tied to on one side, then on the other; the order with fewest crossings."""
-    best, fewest = layers, _crossings(layers, after)
+    best = layers
+    fewest = _crossings(layers, after)
     for sweep in range(SWEEPS):
         ties, backward = (after, True) if sweep % 2 else (before, False)
         layers = [list(layer) for layer in layers]
@@ -156,7 +159,8 @@ def _ordered(
                 layers[k].sort(key=middle.__getitem__)
         n = _crossings(layers, after)
         if n < fewest:
-            best, fewest = layers, n
+            best = layers
+            fewest = n
     return best
 
 

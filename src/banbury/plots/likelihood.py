@@ -95,7 +95,8 @@ class LikelihoodDisplay(Display):
         chosen = model.classes if classes is None else tuple(classes)
         at = [number_of(model, label) for label in chosen]
         errors.require(chosen, "classes", classes, "one of the model's classes at least")
-        drawn, feature = _drawn(parts, columns), parts.feature
+        drawn = _drawn(parts, columns)
+        feature = parts.feature
         rows = None if data is None or not parts.axes else ClassedRows(model, data, target, reading)
         weight = model.log_prior if prior else np.zeros(len(model.classes))
         more: dict[str, Any] = {"prior": prior}
@@ -121,7 +122,8 @@ class LikelihoodDisplay(Display):
 
     def _lines(self, ax: Any) -> None:
         ax = self._begin(ax, 7.4, 3.8)
-        called, classes = names(self.classes), range(len(self.classes))
+        called = names(self.classes)
+        classes = range(len(self.classes))
         top = float(self.likelihood[np.isfinite(self.likelihood)].max(initial=0.0))
         if self.histogram is not None:
             edges, density = self.histogram
@@ -168,7 +170,8 @@ class LikelihoodDisplay(Display):
 
 def _drawn(parts: FeatureParts, columns: Any) -> str:
     """The column that makes the axis: the one given, or the only one there is."""
-    feature, inputs = parts.feature, parts.feature.inputs
+    feature = parts.feature
+    inputs = parts.feature.inputs
     if columns is None and (len(inputs) < 2 or not parts.axes):
         return inputs[0]
     errors.require(parts.axes, "columns", columns, f"None for {feature.name!r}, which is no block of numbers")
@@ -186,7 +189,8 @@ def _histogram(rows: ClassedRows, column: str, at: list[int], bins: Any, prior: 
     used = np.isin(rows.classes, at) & np.isfinite(numbers)
     if not used.any():
         raise errors.empty_data(None, f"no row of these classes has a value of {column!r}")
-    values, classes = numbers[used], rows.classes[used]
+    values = numbers[used]
+    classes = rows.classes[used]
     each = [values[classes == c] for c in at]
     edges = _edges(values, each, bins)
     total = int(np.count_nonzero(rows.classes >= 0))
@@ -201,7 +205,8 @@ def _edges(values: Real, each: Sequence[Real], bins: Any) -> Real:
             return np.asarray(np.histogram_bin_edges(values, bins), dtype=np.float64)
         except (TypeError, ValueError):
             raise errors.bad_setting("bins", bins, "a whole number from 1 up, or ascending edges") from None
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     quartiles = ((np.quantile(own, [0.75, 0.25]), len(own)) for own in each if len(own))
     widths = [2.0 * float(np.subtract(*ends)) / n ** (1 / 3) for ends, n in quartiles]
     width = float(np.clip(np.median(widths), (high - low) / MOST_BINS, (high - low) / 10)) or 1.0

@@ -17,10 +17,13 @@ from banbury.plots.display import COLOURS, FAINT, Display, check_type, library, 
 from banbury.plots.layers import Edge, GraphLayout, Layers, along
 
 MOST_NODES = 150
-LINE, GAP = 0.36, 0.85  # inches: from row to row, and from column to column
+LINE = 0.36  # inches: from row to row, and from column to column
+GAP = 0.85
 WIDER = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0)  # times the gap, until all numbers at edges have a place
-FONT, SMALL = 9, 7  # points: of nodes, and of the numbers at edges
-PAD, HIGH = 0.3 * FONT / 72, 1.8 * FONT / 72  # inches: between a name and its box, and the box from top to bottom
+FONT = 9  # points: of nodes, and of the numbers at edges
+SMALL = 7
+PAD = 0.3 * FONT / 72  # inches: between a name and its box, and the box from top to bottom
+HIGH = 1.8 * FONT / 72
 CELL = np.array([0.12, 0.06])  # inches: half the size of a number at an edge
 ROUNDED = 1.05  # a text is so much wider at most where its letters are fitted to pixels
 NEAR = 0.62  # of the way: there edges of one parent are apart
@@ -69,7 +72,8 @@ class NetworkDisplay(Display):
     def _draw(self, ax: Any) -> None:
         ends = [(x + self._widths[node], y) for node, (x, y) in self.positions.items()]
         right, bottom = np.concatenate([ends, *self.curves.values()]).max(axis=0)
-        width, height = max(right + 0.3, 5.0), max(bottom + 2 * LINE, 1.1)
+        width = max(right + 0.3, 5.0)
+        height = max(bottom + 2 * LINE, 1.1)
         ax = self._begin(ax, width, height + 0.55)
         ax.set(xlim=(-0.1, width - 0.2), ylim=(height - LINE, -LINE), xticks=[], yticks=[])
         ax.spines[:].set_visible(False)

@@ -23,7 +23,8 @@ from banbury.reading import Batch
 
 FARTHEST_SUM = 40.0  # decibans: odds of ten thousand to one
 PROBABILITIES = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999)
-WIDTH, LETTER = 7.6, 0.062  # of the sheet and of a letter, in inches
+WIDTH = 7.6  # of the sheet and of a letter, in inches
+LETTER = 0.062
 SMALL = 7.5  # points of a letter
 
 
@@ -57,9 +58,13 @@ class NomogramDisplay(Display):
         n: int = 12,
         limit: float = 50.0,
     ) -> None:
-        self.model, self.label, self.against = model, label, against
+        self.model = model
+        self.label = label
+        self.against = against
         self.scales = {scale.feature: scale for scale in scales}
-        self.row, self.n, self.limit = row, n, limit
+        self.row = row
+        self.n = n
+        self.limit = limit
         self.prior = self._weighed([]).prior
 
     @classmethod
@@ -199,7 +204,8 @@ class NomogramDisplay(Display):
             total = self.decibans(batch)
             sheet.mark(self.prior, middles[0])
             for scale, middle in zip(shown, middles[1:-1], strict=True):
-                value, weight = values[scale.feature], points[scale.feature]
+                value = values[scale.feature]
+                weight = points[scale.feature]
                 if value is not None or weight != 0:  # what is missing has a mark where it is a value of its own
                     sheet.mark(weight, float(scale.heights(value, middle)) if scale.numeric else middle)
             sheet.sum_mark(total, middles[-1])
@@ -289,7 +295,8 @@ class Sheet:
 
     def curve(self, scale: Scale, middle: float) -> None:
         """Decibans across, the value itself upwards, with some of the values beside the curve, where it does not go."""
-        values, decibans = scale.values, scale.decibans
+        values = scale.values
+        decibans = scale.decibans
         self.ax.plot(decibans, scale.heights(values, middle), color=FOR, linewidth=1.4)
         ticks = library().ticker.MaxNLocator(4).tick_values(values[0], values[-1])
         ticks = ticks[(ticks >= values[0]) & (ticks <= values[-1])]
@@ -302,7 +309,8 @@ class Sheet:
                 side = {"va": "top", "xytext": (2, -1)} if onward >= x else {"va": "bottom", "xytext": (2, 1)}
                 self.ax.annotate(f"{tick:,.6g}", (x, y), textcoords="offset points", fontsize=SMALL, **side)
         if scale.otherwise:
-            place, low = float(np.clip(scale.otherwise, self.low, self.high)), float(scale.heights(values[0], middle))
+            place = float(np.clip(scale.otherwise, self.low, self.high))
+            low = float(scale.heights(values[0], middle))
             self.ax.plot([place], [low], "|", color="black", markersize=6)
             self.ax.annotate("missing", (place, low), textcoords="offset points", xytext=(3, -3), fontsize=SMALL)
 
@@ -324,7 +332,8 @@ class Sheet:
         for total in np.arange(-FARTHEST_SUM, FARTHEST_SUM + 1.0, 10.0):
             text = f"{total:+.0f}".replace("-", "−") if total else "0"
             self._tick(float(self._of_sum(total)), middle, 1, text)
-        totals, last = np.linspace(-FARTHEST_SUM, FARTHEST_SUM, 8_001), -np.inf
+        totals = np.linspace(-FARTHEST_SUM, FARTHEST_SUM, 8_001)
+        last = -np.inf
         reached = np.asarray(probability(totals))
         for share in PROBABILITIES:
             if reached[0] - 1e-12 <= share <= reached[-1] + 1e-12:

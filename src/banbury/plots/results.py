@@ -31,7 +31,8 @@ from banbury.quality import Evaluation, LearningCurve, evaluate, learning_curve
 from banbury.quality.calibration import Reliability, reliability
 from banbury.sums import in_order
 
-SMALLEST, LARGEST = 12.0, 150.0  # areas of marks of reliability, in square points
+SMALLEST = 12.0  # areas of marks of reliability, in square points
+LARGEST = 150.0
 LONGEST = 44  # characters of a hypothesis
 CLIMBS = ("log-likelihood", "log-likelihood + log prior")
 
@@ -52,7 +53,8 @@ class ConfusionMatrixDisplay(Display):
             raise errors.bad_setting("confusion_matrix", f"the shape {matrix.shape}", "a square table")
         if matrix.dtype.kind not in "iuf" or not np.isfinite(matrix).all() or (matrix < 0).any():
             raise errors.bad_setting("confusion_matrix", matrix.tolist(), "numbers from 0 up")
-        self.confusion_matrix, self.values = matrix, "counts"
+        self.confusion_matrix = matrix
+        self.values = "counts"
         self.classes = tuple(range(len(matrix)) if classes is None else classes)
         if len(self.classes) != len(matrix):
             raise errors.bad_setting("classes", self.classes, f"one name for each of the {len(matrix)} classes")
@@ -115,7 +117,9 @@ class ConfusionMatrixDisplay(Display):
         return super().plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        n, called, shares = len(self.classes), names(self.classes), self.shares
+        n = len(self.classes)
+        called = names(self.classes)
+        shares = self.shares
         longest = max(map(len, called))
         label = 0.075 * longest
         tilted = n > 8
@@ -132,7 +136,8 @@ class ConfusionMatrixDisplay(Display):
         ax.tick_params(which="minor", length=0)
         # A number in every cell that has rows: an empty one is easier to see than a zero.
         for true, given in np.argwhere(self.confusion_matrix > 0).tolist() if n <= 40 else ():
-            rows, share = self.confusion_matrix[true, given], float(shares[true, given])
+            rows = self.confusion_matrix[true, given]
+            share = float(shares[true, given])
             text = f"{100 * share:.0f}" if self.values == "shares" else f"{rows:.4g}"
             style = {"fontsize": 7 if n > 8 else 9, "color": "white" if share > 0.55 else "black"}
             ax.text(given, true, text, ha="center", va="center", **style)
@@ -205,7 +210,8 @@ class CalibrationDisplay(Display):
         ax.plot([0.0, 1.0], [0.0, 1.0], color=FAINT, linewidth=1.2, label="honest probabilities", zorder=1)
         most = max(float(curve.rows.max()) for curve in self.curves.values())
         for c, (called, curve) in reversed(list(enumerate(self.curves.items()))):
-            points, own = (curve.confidence, curve.accuracy), colour((c + 1) % 2 if len(self.curves) == 2 else c)
+            points = (curve.confidence, curve.accuracy)
+            own = colour((c + 1) % 2 if len(self.curves) == 2 else c)
             label = f"{name(called, 40)}: error {curve.error:.3f}"
             ax.plot(*points, line(8 * c), label=label, zorder=2, color=own)
             areas = SMALLEST + (LARGEST - SMALLEST) * curve.rows / most
@@ -324,13 +330,17 @@ class PosteriorDisplay(Display):
         return cls(space.trace(rows, target, **evidence)).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        trace, ax = self.trace, self._begin(ax, 8.2, 3.8)
+        trace = self.trace
+        ax = self._begin(ax, 8.2, 3.8)
         steps = trace.first.n_rows + np.arange(len(trace.posteriors))
         bands = [*trace.posteriors.T]
-        labels, colours = names(trace.names, LONGEST), list(COLOURS[: len(bands)])
+        labels = names(trace.names, LONGEST)
+        colours = list(COLOURS[: len(bands)])
         others = len(trace.first) - len(bands)
         if others:
-            bands, labels, colours = [*bands, trace.others], [*labels, f"all others ({others:,})"], [*colours, FAINT]
+            bands = [*bands, trace.others]
+            labels = [*labels, f"all others ({others:,})"]
+            colours = [*colours, FAINT]
         ax.stackplot(steps, bands, labels=labels, colors=colours, edgecolor="white", linewidth=0.6)
         ax.set(xlim=steps[[0, -1]], ylim=(0.0, 1.0), xlabel="rows seen", ylabel="posterior, adding up to 1")
         ax.xaxis.set_major_locator(library().ticker.MaxNLocator(integer=True))

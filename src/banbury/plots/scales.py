@@ -21,11 +21,13 @@ from banbury.weighing.words import ScaledParameters
 
 Apart = Callable[[Real], Real]  # what values say of each class → for how many decibans they speak
 STEPS = 200  # points of a numeric feature's curve
-LANE, CURVE = 1.0, 1.7  # heights of the lanes of categories and of numbers
+LANE = 1.0  # heights of the lanes of categories and of numbers
+CURVE = 1.7
 PAIR_LANE = 2.2  # and of pairs, whose names are long
 CELLS = 8  # of a pair that are shown: those that tell most
 OTHER = "any other"
-WORDS, MOST_TELLING = 10, 100  # words of a text for each class, and how many values they are looked for among
+WORDS = 10  # words of a text for each class, and how many values they are looked for among
+MOST_TELLING = 100
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,8 @@ class Scale:
 
     def heights(self, values: Any, middle: float) -> Any:
         """How high numbers lie in their lane."""
-        low, high = self.values[0], self.values[-1]
+        low = self.values[0]
+        high = self.values[-1]
         share = (np.asarray(values, dtype=np.float64) - low) / (high - low)
         return middle + 0.8 * CURVE * (np.clip(share, 0.0, 1.0) - 0.5)
 
@@ -111,7 +114,8 @@ def plain_scale(
     parts = parts_of(model, feature.name)
     if parts.is_numeric:
         values: Any = grid(model, feature, feature.inputs[0], _seen(rows, feature), STEPS)
-        called, counted = list[str](), np.empty(0)
+        called = list[str]()
+        counted = np.empty(0)
     else:
         values, called, counted, *_ = named_values(model, parts)
     decibans = apart(log_likelihood(model, feature, values))
@@ -131,7 +135,8 @@ def weighed_scales(model: Model, apart: Apart, rows: ClassedRows | None, classes
             continue
         assert isinstance(group, WeighedParameters)
         for feature, table, (first, second) in zip(group.features, group.tables, group.found_by.columns, strict=True):
-            decibans, cells = apart(table), group.cells[first]
+            decibans = apart(table)
+            cells = group.cells[first]
             if second >= 0:
                 yield _of_pair(feature, decibans, *((group.cells[j], group.counts[j]) for j in (first, second)))
             elif isinstance(cells, NumberCells):
@@ -182,7 +187,8 @@ def _of_pair(feature: Feature, decibans: Real, first: tuple[Cells, Real], second
 def node_names(cells: Cells, rows: Real) -> tuple[list[tuple[Any, str]], Real]:
     """The names of a column's nodes as pairs have them, in full and in short, and their rows; the last has all other values."""
     fine = cells.nodes.fine[:-1]
-    first, last = np.unique(fine, return_index=True)[1], np.unique(fine[::-1], return_index=True)[1]
+    first = np.unique(fine, return_index=True)[1]
+    last = np.unique(fine[::-1], return_index=True)[1]
     each = [cells.name(int(a), len(fine) - 1 - int(b)) for a, b in zip(first, last, strict=True)]
     numbers = isinstance(cells, NumberCells)
     called = [*((value, _short(value) if numbers else name(value, 18)) for value in each), (OTHER, OTHER)]

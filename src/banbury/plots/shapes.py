@@ -69,7 +69,8 @@ class Shape:
     def places(self) -> tuple[Real, Sequence[tuple[float, str]]]:
         """Where the ends of stretches lie along the axis, from 0 to 1, and the numbers to mark on it."""
         assert self.ends is not None
-        low, high = float(self.ends[0]), float(self.ends[-1])
+        low = float(self.ends[0])
+        high = float(self.ends[-1])
         if not self.is_even:
             share = (self.ends - low) / ((high - low) or 1.0)
             marked = round_numbers(low, high)
@@ -194,7 +195,8 @@ def _weighed_shapes(model: Model, apart: Apart, within: _Errors, classes: Sequen
             continue
         for feature, table, (first, second) in zip(group.features, group.tables, group.found_by.columns, strict=True):
             decibans = apart(table)
-            cells, rows = group.cells[first], group.counts[first]
+            cells = group.cells[first]
+            rows = group.counts[first]
             if second >= 0:
                 down, n_down = node_names(cells, rows)
                 across, n_across = node_names(group.cells[second], group.counts[second])
@@ -348,7 +350,8 @@ def _steps(ax: Any, shape: Shape) -> None:
     places, marked = shape.places()
     ax.axhline(0.0, color=FAINT, linewidth=0.8)
     if shape.error is not None:
-        low, high = shape.decibans - shape.error, shape.decibans + shape.error
+        low = shape.decibans - shape.error
+        high = shape.decibans + shape.error
         ax.stairs(high, places, baseline=low, fill=True, color=FOR, alpha=0.18, linewidth=0)
     ax.stairs(shape.decibans, places, baseline=None, color=FOR, linewidth=1.6)
     bottom, top = limits(shape)
@@ -366,7 +369,8 @@ def _steps(ax: Any, shape: Shape) -> None:
 def limits(shape: Shape) -> tuple[float, float]:
     """The lowest and highest decibans to draw: all of the evidence, and of the errors half as much again at most."""
     values = [*shape.decibans.ravel().tolist(), 0.0, *([] if shape.missing is None else [shape.missing])]
-    low, high = min(values), max(values)
+    low = min(values)
+    high = max(values)
     room = max(0.5 * (high - low), 1.0)
     if shape.error is not None:
         low = max(float((shape.decibans - shape.error).min()), low - room)

@@ -25,7 +25,8 @@ from banbury.tally.table import bad_weight
 
 Method = Literal["temperature", "platt", "isotonic"]
 
-COLDEST, HOTTEST = 1e-3, 1e4  # temperatures
+COLDEST = 1e-3  # temperatures
+HOTTEST = 1e4
 SETTLED = 1e-12  # a slope of the mean log loss below this is none
 IMPOSSIBLE = -1e100  # stands for a log posterior of −inf: its exponential is 0 at every temperature
 FLOOR = -36.04  # scikit-learn's: the logarithm of 2.2e-16
@@ -60,15 +61,20 @@ def calibrate(
     if np.ndim(truth) == 2:
         weighed = _weights(weights, len(np.asarray(truth)))
         return checked_calibration(method, log_posteriors, truth, weighed)  # type: ignore[return-value]
-    kind, scores, raw = _kind(method), _scores(log_posteriors), np.asarray(log_posteriors)
+    kind = _kind(method)
+    scores = _scores(log_posteriors)
+    raw = np.asarray(log_posteriors)
     errors.require(scores.shape[1], "log_posteriors", "no rows", "rows × classes, with one row at least")
     shares = len(scores) > 1 and (raw >= 0).all() and (np.abs(raw.sum(axis=1) - 1.0) <= 1e-6).all()
     fits = not shares  # which are above zero
     errors.require(fits, "log_posteriors", "probabilities", "their logarithms: np.log of them")
-    classes, weighed = _truth(truth, *scores.shape), _weights(weights, scores.shape[1])
+    classes = _truth(truth, *scores.shape)
+    weighed = _weights(weights, scores.shape[1])
     used = weighed > 0
     if not used.all():
-        scores, classes, weighed = scores[:, used], classes[used], weighed[used]
+        scores = scores[:, used]
+        classes = classes[used]
+        weighed = weighed[used]
     return kind.fit(scores, classes, weighed)
 
 
@@ -162,17 +168,24 @@ class Temperature(Calibration):
         """The temperature of the least log loss. A row whose true class is impossible is left out: none would help it."""
         possible = (own := scores[truth, np.arange(len(truth))]) > -np.inf
         if not possible.all():
-            scores, own, weights = scores[:, possible], own[possible], weights[possible]
-        best, least, every = cls(len(scores), 1.0), np.inf, len(own) // SAMPLE
+            scores = scores[:, possible]
+            own = own[possible]
+            weights = weights[possible]
+        best = cls(len(scores), 1.0)
+        least = np.inf
+        every = len(own) // SAMPLE
         for floor in (IMPOSSIBLE, FLOOR) if len(own) and float(own.min()) < FLOOR else (IMPOSSIBLE,) * bool(len(own)):
-            raised, mine, inverse = np.maximum(_raised(scores, floor), IMPOSSIBLE), np.maximum(own, floor), 1.0
+            raised = np.maximum(_raised(scores, floor), IMPOSSIBLE)
+            mine = np.maximum(own, floor)
+            inverse = 1.0
             if every > 1:
                 few = np.ascontiguousarray(raised[:, ::every])
                 inverse = _inverse_temperature(few, mine[::every], weights[::every], inverse)
             inverse = _inverse_temperature(raised, mine, weights, inverse)
             loss = _log_loss(raised, mine, weights, inverse)
             if loss < least * (1.0 - BETTER) or floor == IMPOSSIBLE:
-                best, least = cls(len(scores), 1.0 / inverse, floor), loss
+                best = cls(len(scores), 1.0 / inverse, floor)
+                least = loss
         return best
 
     @property
@@ -226,7 +239,8 @@ def _blocks(scores: Real) -> Iterator[slice]:
 
 def _inverse_temperature(scores: Real, own: Real, weights: Real, inverse: float) -> float:
     """Where the log loss, convex in the inverse temperature, is least: Newton's steps, kept between the nearest bounds."""
-    low, high = 1.0 / HOTTEST, 1.0 / COLDEST
+    low = 1.0 / HOTTEST
+    high = 1.0 / COLDEST
     shares = weights / weights.sum()
     for _ in range(100):
         slope, curvature = _slopes(scores, own, shares, inverse)
@@ -307,16 +321,21 @@ def _sigmoid(odds: Real, positive: NDArray[np.bool_], weights: Real) -> tuple[fl
     finite = np.isfinite(odds)
     if not finite.any():
         return 1.0, 0.0
-    odds, positive, weights = np.clip(odds[finite], -FARTHEST, FARTHEST), positive[finite], weights[finite]
-    yes, no = float(weights[positive].sum()), float(weights[~positive].sum())
+    odds = np.clip(odds[finite], -FARTHEST, FARTHEST)
+    positive = positive[finite]
+    weights = weights[finite]
+    yes = float(weights[positive].sum())
+    no = float(weights[~positive].sum())
     if not (yes and no):  # one target for all rows, so that scores say nothing
         return 0.0, float(np.log((yes + 1.0) / (no + 1.0)))
     targets = np.where(positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))  # so that slopes are finite
-    centre, shares = float(np.median(odds)), weights / weights.sum()
+    centre = float(np.median(odds))
+    shares = weights / weights.sum()
     odds = odds - centre
     scale = float(np.abs(odds).max())
     if scale <= ALIKE * max(1.0, abs(centre)):
-        odds, scale = np.zeros_like(odds), 1.0  # and so the slope stays 0
+        odds = np.zeros_like(odds)  # and so the slope stays 0
+        scale = 1.0
     odds /= scale
 
     def loss(line: Real) -> float:
@@ -326,7 +345,8 @@ def _sigmoid(odds: Real, positive: NDArray[np.bool_], weights: Real) -> tuple[fl
     def newton(line: Real) -> tuple[Real, Real]:
         """The slope of the loss, and the step that Newton's method would take back."""
         chances = expit(line[0] * odds + line[1])
-        left, curve = shares * (chances - targets), shares * chances * (1.0 - chances)
+        left = shares * (chances - targets)
+        curve = shares * chances * (1.0 - chances)
         slope = np.array([_sum(left, odds), left.sum()])
         across = _sum(curve, odds)
         bend = np.array([[_sum(curve, odds**2), across], [across, curve.sum()]])
@@ -336,12 +356,15 @@ def _sigmoid(odds: Real, positive: NDArray[np.bool_], weights: Real) -> tuple[fl
     now = loss(line)
     for _ in range(200):
         slope, step = newton(line)
-        gain, part, following = float(slope @ step), 1.0, loss(line - step)
+        gain = float(slope @ step)
+        part = 1.0
+        following = loss(line - step)
         while not following <= now - 1e-4 * part * gain and part > 1e-10:
             part /= 2.0
             following = loss(line - part * step)
         if following <= now:
-            line, now = line - part * step, following
+            line = line - part * step
+            now = following
         if part <= 1e-10 or gain <= 1e-14 * now:
             break
     for _ in range(2):  # what the loss can no longer tell apart, its slope can
@@ -389,7 +412,8 @@ class Isotonic(Calibration):
         if self.n_classes == 2:
             posteriors = np.concatenate([1.0 - shares, shares])
         else:
-            total, posteriors = shares.sum(axis=0), np.full_like(shares, 1.0 / self.n_classes)
+            total = shares.sum(axis=0)
+            posteriors = np.full_like(shares, 1.0 / self.n_classes)
             np.divide(shares, total, out=posteriors, where=total > 0)
         return np.log(posteriors) if log else posteriors
 
@@ -428,7 +452,8 @@ def _log_odds(scores: Real) -> Real:
     if len(scores) == 2:
         odds: Real = scores[1:] - scores[:1]
         return odds
-    best, row = scores.argmax(axis=0), np.arange(scores.shape[1])
+    best = scores.argmax(axis=0)
+    row = np.arange(scores.shape[1])
     others = scores.copy()
     others[best, row] = -np.inf  # the rest of the best is summed by itself: 1 − P would be 0 long before it is
     second = others.max(axis=0)
@@ -469,9 +494,11 @@ def _table(name: str, values: ArrayLike, n_classes: int | None = None) -> Real:
     """Rows × classes, as a copy that stands class by class."""
     classes = "classes" if n_classes is None else many(n_classes, "class")
     try:
-        table, got = np.asarray(values, dtype=np.float64), ""
+        table = np.asarray(values, dtype=np.float64)
+        got = ""
     except (TypeError, ValueError):
-        table, got = np.zeros(0), type(values).__name__
+        table = np.zeros(0)
+        got = type(values).__name__
     fits = table.ndim == 2 and table.shape[1] > 0 and n_classes in (None, table.shape[1])
     wanted = f"rows × {classes}, a 2-D array of numbers"
     errors.require(fits, name, got or f"an array of the shape {table.shape}", wanted)
@@ -593,8 +620,10 @@ def reliability(
     n_classes, n_rows = shares.shape
     errors.require(n_rows, "posteriors", "no rows", "rows × classes, with one row at least")
     _check_each("posteriors", shares, (shares >= 0) & (shares <= 1 + 1e-9), "a probability from 0 to 1")
-    classes, weighed = _truth(truth, n_classes, n_rows), _weights(weights, n_rows)
-    confidence, right = shares.max(axis=0), shares.argmax(axis=0) == classes
+    classes = _truth(truth, n_classes, n_rows)
+    weighed = _weights(weights, n_rows)
+    confidence = shares.max(axis=0)
+    right = shares.argmax(axis=0) == classes
     place = np.minimum((confidence * bins).astype(np.int64), bins - 1)
     each = (weighed * confidence, weighed * right, weighed)
     said, came, rows = (np.bincount(place, weights=x, minlength=bins).astype(np.float64) for x in each)

@@ -135,7 +135,8 @@ def _judge(
     data: Any, target: Any, settings: Mapping[str, Any], rest: Mapping[str, Any], reading: Mapping[str, Any]
 ) -> Any:
     """Builds the rows and the recipe, and validates it."""
-    folds, seed = rest["folds"], rest["seed"]
+    folds = rest["folds"]
+    seed = rest["seed"]
     dealt = {name: rest[name] for name in ("id", "deal")}
     counting = {name: settings[name] for name in ("schema", "features")}
     counting |= {name: rest[name] for name in ("weights", "threads", "engine", "partitions")}
@@ -165,7 +166,8 @@ def label_recipe_from(settings: Mapping[str, Any], threshold: Any, seed: int) ->
 def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
     """The recipe that the settings of ``bb.cross_validate`` ask for."""
     how, alpha, prior, calibrate = (settings[name] for name in ("how", "alpha", "class_prior", "calibrate"))
-    weigh, chosen = settings["weigh"], chooses(settings["features"])
+    weigh = settings["weigh"]
+    chosen = chooses(settings["features"])
     if weigh is not False:
         check_weighs_alone(weigh, how, alpha, chosen)
         wanted = "left out where evidence is weighed, which has a temperature"

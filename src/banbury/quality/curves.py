@@ -108,13 +108,18 @@ def learn_sizes(
     errors.check_whole("repeats", repeats, 1)
     peer = None if beside is None else Peer.of(beside)
     rows = _weighing(recipe.under(rows))
-    seed, n_rows, n_classes = int(getattr(recipe, "seed", 0)), rows.n_labelled, len(rows.classes)
+    seed = int(getattr(recipe, "seed", 0))
+    n_rows = rows.n_labelled
+    n_classes = len(rows.classes)
     n_test = _withheld(test, n_rows, rows.classes)
     ends = _sizes(sizes, n_rows - n_test, n_classes)
-    validations, others, pending = list[list[Evaluation]](), list[list[Evaluation]](), PendingWarnings()
+    validations = list[list[Evaluation]]()
+    others = list[list[Evaluation]]()
+    pending = PendingWarnings()
     for number in range(int(repeats)):
         order = spread(rows.labels, np.random.default_rng([seed, number]))
-        growth, tested = Growth(rows, order, ends), np.sort(order[n_rows - n_test :])
+        growth = Growth(rows, order, ends)
+        tested = np.sort(order[n_rows - n_test :])
         tallies = [growth.learned(k) for k in range(len(ends))] if isinstance(recipe, Plain) or peer else []
         validations.append([])
         for k in range(len(ends)):
@@ -136,7 +141,8 @@ def learn_sizes(
                 others[-1].append(_answered(rows, tested, posteriors))
     pending.warn(getattr(recipe, "how", "mean"))
     majority = float(np.mean([each[0].majority for each in validations]))
-    scores, at = _measures(validations), np.array(ends, dtype=np.int64)
+    scores = _measures(validations)
+    at = np.array(ends, dtype=np.int64)
     side = None if peer is None else CurveScores(peer.name, *_measures(others))
     return LearningCurve(recipe.called(rows.schema), *scores, at, n_rows, n_test, n_classes, majority, side)
 
@@ -197,7 +203,8 @@ def spread(labels: NDArray[np.int32], rng: np.random.Generator) -> Int:
     """
     rows = rng.permutation(np.flatnonzero(labels >= 0))
     rows = rows[np.argsort(labels[rows], kind="stable")]
-    owner, sizes = labels[rows], np.bincount(labels[rows])
+    owner = labels[rows]
+    sizes = np.bincount(labels[rows])
     nth = np.arange(len(rows)) - (np.cumsum(sizes) - sizes)[owner]
     place = (nth + rng.random(len(sizes))[owner]) / sizes[owner]
     return np.asarray(rows[np.argsort(np.where(nth == 0, -1.0, place), kind="stable")], dtype=np.int64)
@@ -210,7 +217,8 @@ class Growth:
     """Rows in an order, cut at ``ends``: what each cut adds is counted apart, all in one pass."""
 
     def __init__(self, rows: MemoryRows, order: Int, ends: Sequence[int]) -> None:
-        self.order, self.ends = order, ends
+        self.order = order
+        self.ends = ends
         added = np.full(rows.n_rows, -1, dtype=np.int32)
         added[order[: ends[-1]]] = np.searchsorted(ends, np.arange(ends[-1]), side="right")
         self.groups = rows.count(added, len(ends))
@@ -267,7 +275,8 @@ class Peer:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.model_selection import GridSearchCV
 
-        classifier, folds = clone(self.classifier), min(FOLDS, int(np.unique(labels, return_counts=True)[1].min()))
+        classifier = clone(self.classifier)
+        folds = min(FOLDS, int(np.unique(labels, return_counts=True)[1].min()))
         if self.choices and folds > 1:  # every class has rows enough to choose its settings by cross-validation
             classifier = GridSearchCV(classifier, dict(self.choices), cv=folds, scoring="neg_log_loss")
         # Products of small matrices take longer with threads, many times so where the processors are busy.
@@ -305,7 +314,9 @@ class PeerArrays:
         from scipy import sparse
 
         none = np.zeros((rows.n_rows, 0))
-        numbers, categories, words = [none], [none.astype(np.int64)], {}
+        numbers = [none]
+        categories = [none.astype(np.int64)]
+        words = {}
         for _, features, sums in counted.groups:
             if features[0].counter.words:
                 matrices = [_occurrences(batch, features[0], sums, rows.threads) for batch in rows.batches]
@@ -476,11 +487,13 @@ class LearningCurve(Tabular, CurveScores):
         return columns_of(records)
 
     def __str__(self) -> str:
-        named, n = " beside ".join(each.name for each in self._learners), errors.many(len(self.accuracy), "repeat")
+        named = " beside ".join(each.name for each in self._learners)
+        n = errors.many(len(self.accuracy), "repeat")
         head = f"Learning curve of {named}: {n}, {self.n_test:,} of {self.n_rows:,} rows withheld, {self.n_classes:,} classes"
         columns = [["rows", *(f"{size:,}" for size in self.sizes.tolist())]]
         for each in self._learners:
-            error, means = each.standard_error, enumerate(each.mean_accuracy.tolist())
+            error = each.standard_error
+            means = enumerate(each.mean_accuracy.tolist())
             accuracies = (Mean(mean, None if error is None else error[k]) for k, mean in means)
             losses = (f"{loss:.4f}" for loss in each.mean_log_loss.tolist())
             columns += [["accuracy", *map(str, accuracies)], ["log loss", *losses]]

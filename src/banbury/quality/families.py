@@ -144,7 +144,9 @@ def _losses(
     """Of every candidate the mean of −log P(true class | value) in each of its columns, over the values that are tested."""
     place = {name: j for j, name in enumerate(names)}
     columns = [np.array([place[f.name] for f in c.rows.schema.features]) for c in candidates]
-    losses, weight, n_tested = [np.zeros(len(own)) for own in columns], np.zeros(len(names)), 0
+    losses = [np.zeros(len(own)) for own in columns]
+    weight = np.zeros(len(names))
+    n_tested = 0
     for number, split in enumerate(each.splits):
         if n_tested >= ENOUGH:
             break
@@ -171,7 +173,8 @@ def _values(rows: MemoryRows, names: list[str], numbers: Real, test: Int) -> Ite
     test = test[rows.labels[test] >= 0]
     if rows.weights is not None:
         test = test[rows.weights[test] > 0]
-    n_classes, start = len(rows.classes), 0
+    n_classes = len(rows.classes)
+    start = 0
     for batch in rows.take(test):
         tested = test[start : start + batch.n_rows]
         start += batch.n_rows
@@ -180,7 +183,8 @@ def _values(rows: MemoryRows, names: list[str], numbers: Real, test: Int) -> Ite
         x = np.take_along_axis(x, order, axis=1)
         there = ~np.isnan(x)
         code = np.cumsum(np.diff(x, axis=1, prepend=x[:, :1]) > 0, axis=1)  # those that are missing stand last
-        n_values, line = int(code.max(initial=0)) + 1, np.arange(len(names))[:, None]
+        n_values = int(code.max(initial=0)) + 1
+        line = np.arange(len(names))[:, None]
         weights = there * (1.0 if rows.weights is None else rows.weights[tested][order])
         at = (code * len(names) + line) * n_classes + rows.labels[tested][order]
         size = n_values * len(names) * n_classes

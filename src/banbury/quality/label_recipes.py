@@ -104,7 +104,8 @@ class PlainLabels(LabelRecipe):
 
     def reads_whole_tables(self, counted: Tally) -> bool:
         """Whether words are not scored for all labels at once somewhere, so that each label needs tables of its own."""
-        choice, schema = checked_choice(self.how, self.alpha, 0), with_text(counted.schema, self.text)
+        choice = checked_choice(self.how, self.alpha, 0)
+        schema = with_text(counted.schema, self.text)
         in_tables = [
             name.features for name, sums in zip(schema.groups, counted.sums, strict=True) if isinstance(sums, Words)
         ]
@@ -249,7 +250,8 @@ def _(model: LabelModel) -> LabelRecipe:
 
 def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelWeighing, LabelScores]:
     """What the words and cells of rows are worth, and what was learned without each row says of it."""
-    tally, labels = model.tally, model.labels
+    tally = model.tally
+    labels = model.labels
     names, cells = words_of(tally)
     if not names and not len(cells):
         wanted = "False for rows without texts, categories and numbers: words and cells are weighed for sets of labels"
@@ -265,7 +267,8 @@ def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelW
         raise errors.BadSetting(text, setting="weigh")
     assert rows.sets is not None
     own_sets = rows.sets.take(known)
-    flags, folds = own_sets.flags(labels), alike_folds(rows, WEIGHED_FOLDS)
+    flags = own_sets.flags(labels)
+    folds = alike_folds(rows, WEIGHED_FOLDS)
     weights = np.ones(len(known)) if rows.weights is None else rows.weights[known]
     rest = _score_rest(model, rows, folds, (*names, *cells.names))
     texts = LabelTexts(bags, cells, codes, own_sets.numbered(labels), weights, len(labels), rest)

@@ -61,7 +61,9 @@ def leave_each_out(rows: MemoryRows, model: Model) -> WithoutEach:
 
 def _each_left_out(model: Model, rows: MemoryRows, tested: Int, labels: Int, weights: Real | None) -> tuple[Real, int]:
     """Scores of these rows, each without itself, and how many are impossible in every class."""
-    joints, start, impossible = [], 0, 0
+    joints = []
+    start = 0
+    impossible = 0
     for batch in rows.take(tested):
         part = slice(start, start + batch.n_rows)
         scores, lost = _of_batch(model, batch, labels[part], None if weights is None else weights[part], rows.threads)
@@ -74,7 +76,8 @@ def _each_left_out(model: Model, rows: MemoryRows, tested: Int, labels: Int, wei
 def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> tuple[Real, int]:
     if weights is not None and not weights.all():  # a row of no weight was not counted, and nothing is to be left out
         result = np.empty((batch.n_rows, len(model.classes)))
-        idle, counted = np.flatnonzero(weights == 0), np.flatnonzero(weights > 0)
+        idle = np.flatnonzero(weights == 0)
+        counted = np.flatnonzero(weights > 0)
         result[idle], lost = model._kernel(batch.take(idle), model.parameters, "log_posterior")
         if len(counted):
             part = batch.take(counted)
@@ -116,7 +119,8 @@ def _are_swallowed(scores: Real, n_features: int) -> NDArray[np.bool_]:
 
 def _refitted(model: Model, held_out: HeldOutRows, prior: Real) -> tuple[Real, int]:
     """log P(class | row), every row by a model without it, whose kernel adds exactly; and how many rows are impossible."""
-    scores, impossible = np.empty_like(prior), 0
+    scores = np.empty_like(prior)
+    impossible = 0
     groups = [
         estimates_without_each(family, features, sums, model.choice, held_out)
         for family, features, sums in model.tally.groups
@@ -131,7 +135,9 @@ def _refitted(model: Model, held_out: HeldOutRows, prior: Real) -> tuple[Real, i
 
 def _log_prior_without(model: Model, held_out: HeldOutRows) -> tuple[Real, NDArray[np.bool_]]:
     """The class prior without each row, −inf where its class has no other; and whether the row outweighs the others by far."""
-    rows, labels, at = model.tally.rows.value, held_out.labels, np.arange(len(held_out.labels))
+    rows = model.tally.rows.value
+    labels = held_out.labels
+    at = np.arange(len(held_out.labels))
     if held_out.weights is None:  # then rows of a class are alike
         each = np.arange(len(rows))
         others = model.tally.rows - _core.count_classes(each.astype(np.int32), len(rows), None, 1)
@@ -139,12 +145,15 @@ def _log_prior_without(model: Model, held_out: HeldOutRows) -> tuple[Real, NDArr
         each = labels
         alone, parts = weighed_numbers(at.astype(np.int32), held_out.weights)
         others = model.tally.rows.take(labels, 0) - _core.count_classes(alone, len(at), parts, 1)
-    gone, own, every = others.is_zero() | others.is_negative(), model.log_prior[each], model.log_prior
+    gone = others.is_zero() | others.is_negative()
+    own = model.log_prior[each]
+    every = model.log_prior
     prior = model.class_prior
     if prior is None or (isinstance(prior, (int, float)) and not isinstance(prior, bool)):
         alpha = float(prior or 0.0)
         with np.errstate(divide="ignore"):
-            every, own = np.log(rows + alpha), np.log(np.where(gone, 0.0, others.value) + alpha)
+            every = np.log(rows + alpha)
+            own = np.log(np.where(gone, 0.0, others.value) + alpha)
     own = np.where(gone, -np.inf, own)
     result = np.broadcast_to(every, (len(at), len(rows))).copy()
     result[at, labels] = own[labels] if held_out.weights is None else own

@@ -261,7 +261,9 @@ class LogScores:
 @singledispatch
 def recipe_of(model: Any) -> Recipe:
     """The recipe that made a model, as far as the model tells."""
-    choice, weighing, prior = model.choice, model.weighing, model.class_prior
+    choice = model.choice
+    weighing = model.weighing
+    prior = model.class_prior
     if prior is not None and not isinstance(prior, (str, int, float)):
         prior = dict(zip(model.classes, model.class_shares.tolist(), strict=True))
     if isinstance(weighing, Weighing):

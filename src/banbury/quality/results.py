@@ -82,9 +82,12 @@ class Outcomes:
         cls, posteriors: Real, truth: NDArray[np.int32], folds: NDArray[np.int32], n_folds: int, weights: Real | None
     ) -> Outcomes:
         """Of answers, rows × classes, to rows whose classes and folds are known."""
-        best, n_classes = posteriors.argmax(axis=1), posteriors.shape[1]
+        best = posteriors.argmax(axis=1)
+        n_classes = posteriors.shape[1]
         at = np.arange(len(truth))
-        said, confidence, right = posteriors[at, truth], posteriors[at, best], best == truth
+        said = posteriors[at, truth]
+        confidence = posteriors[at, best]
+        right = best == truth
         square = np.einsum("ij,ij->i", posteriors, posteriors)
         numbers = -np.log(np.maximum(said, FEWEST)), np.maximum(square - 2.0 * said + 1.0, 0.0), confidence
         place = np.minimum((confidence * BINS).astype(np.int32), BINS - 1)
@@ -101,7 +104,9 @@ class Outcomes:
         return cls(len(truth), counted(2 * folds + right, n_folds, 2), cells, counted(2 * place + right, BINS, 2), sums)
 
     def __add__(self, other: Outcomes) -> Outcomes:
-        n_rows, folds, cells = self.n_rows + other.n_rows, self.folds + other.folds, self.cells + other.cells
+        n_rows = self.n_rows + other.n_rows
+        folds = self.folds + other.folds
+        cells = self.cells + other.cells
         return Outcomes(n_rows, folds, cells, self.bins + other.bins, self.sums + other.sums)
 
     def among(self, own: Sequence[Label], every: Sequence[Label]) -> Outcomes:
@@ -182,7 +187,9 @@ class Measures(Displayed):
     def per_class(self) -> PerClass:
         """Precision, recall, F1 and rows of each class; 0 where there is nothing to divide."""
         cells = self.outcomes.cells
-        right, true, answered = cells.value.diagonal(), total(cells, 1).value[:, 0], total(cells, 0).value[0]
+        right = cells.value.diagonal()
+        true = total(cells, 1).value[:, 0]
+        answered = total(cells, 0).value[0]
         shares = (right, answered), (right, true), (2.0 * right, true + answered)
         precision, recall, f1 = (np.divide(a, b, out=np.zeros(len(a)), where=b > 0) for a, b in shares)
         return PerClass(precision, recall, f1, true)
@@ -345,7 +352,8 @@ class FoldMeasures(Measures):
     @cached_property
     def fold_accuracies(self) -> Real:
         """The share of right answers in each fold."""
-        right, every = self.outcomes.folds.value[:, 1], total(self.outcomes.folds, 1).value[:, 0]
+        right = self.outcomes.folds.value[:, 1]
+        every = total(self.outcomes.folds, 1).value[:, 0]
         return np.asarray(right[every > 0] / every[every > 0])
 
     @cached_property

@@ -293,7 +293,8 @@ class Tuning(Tabular):
     @property
     def edges(self) -> dict[str, tuple[Any, str]]:
         """The settings of which three numbers or more were tried, and the best is the "least" or the "largest" of them."""
-        best, found = _flat(self.best), {}
+        best = _flat(self.best)
+        found = {}
         score = dict(zip(map(repr, map(_flat, self.settings)), np.round(self.scores, 12).tolist(), strict=True))
         for name, value in best.items():
             given: list[Any] = [each[name] for each in map(_flat, self.settings) if name in each]
@@ -348,7 +349,8 @@ class Tuning(Tabular):
         return columns_of({**_flat(self.settings[i]), **each} for i, each in zip(self.order, measures, strict=True))
 
     def __str__(self) -> str:
-        shown, texts = self.order[:SHOWN], []
+        shown = self.order[:SHOWN]
+        texts = []
         for i in shown:
             values = {k: f"{v:g}" if isinstance(v, float) else repr(v) for k, v in _flat(self.settings[i]).items()}
             texts.append(", ".join(f"{name}={value}" for name, value in values.items()))

@@ -141,7 +141,9 @@ class _Posteriors:
     """The posteriors of all rows, round by round; a sink."""
 
     def __init__(self, rows: LabelledRows, n_rounds: int, models: list[Model] | None) -> None:
-        self.rows, self.n_rounds, self.models = rows, n_rounds, models
+        self.rows = rows
+        self.n_rounds = n_rounds
+        self.models = models
         self.rounds: list[tuple[Round, Real]] = []
 
     def begin(self, splits: Round) -> None:
@@ -202,7 +204,9 @@ class _Sums:
     """The sums that measures are made of, over all rounds; a sink."""
 
     def __init__(self, rows: LabelledRows, n_splits: int, models: list[Model] | None) -> None:
-        self.rows, self.n_splits, self.models = rows, n_splits, models
+        self.rows = rows
+        self.n_splits = n_splits
+        self.models = models
         self.start = self.next = 0
         self.outcomes: Outcomes | None = None
         self._lock = Lock()
@@ -283,7 +287,8 @@ def compare(
     keep: Keep = "posteriors",
 ) -> RecipeComparison:
     """Validates recipes over the same folds, each with its rows: the one place where plain and weighed are compared."""
-    validations, seconds = list[Validation](), list[float]()
+    validations = list[Validation]()
+    seconds = list[float]()
     for rows in {id(rows): rows for rows, _ in tried}.values():
         recipes = [recipe for own, recipe in tried if own is rows]
         shared = [recipe for recipe in recipes if not recipe.weighs]

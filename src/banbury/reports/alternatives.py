@@ -20,7 +20,9 @@ from banbury.rows.labelled import MemoryRows
 from banbury.weighing import FEWEST_ROWS
 
 MOST_ROWS = 10_000  # that are tried; of more, so many, every class alike
-FEW_ROWS, MORE_FOLDS, FOLDS = 2_000, 5, 3
+FEW_ROWS = 2_000
+MORE_FOLDS = 5
+FOLDS = 3
 # Rows × columns for which families are chosen anew within each fold; of one column of text any number.
 MOST_CELLS = 2_000
 BETTER = 0.02  # of the log loss must be gained to speak of it
@@ -81,7 +83,8 @@ def alternatives(rows: MemoryRows, now: Recipe, *, but: Collection[str] = (), se
     trial = _Trial(rows, some, folds, seed)
     method = Calibrated(now, "temperature") if isinstance(now, Plain) else None
     first = trial.judge(now)
-    plain, named = "bb.NaiveBayesClassifier", "families chosen for each column"
+    plain = "bb.NaiveBayesClassifier"
+    named = "families chosen for each column"
     ways: tuple[tuple[str, str, str, Callable[[], Validation | None]], ...] = (
         ("weighed evidence", "--weigh", "bb.EvidenceClassifier()", trial.weighed),
         (

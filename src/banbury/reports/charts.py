@@ -15,11 +15,18 @@ from banbury.plots.shapes import Shape, limits, strip_density
 from banbury.quality import LearningCurve
 from banbury.quality.calibration import Reliability
 
-WIDTH, HEIGHT = 360, 270
-LEFT, RIGHT, TOP, BOTTOM = 50, 20, 12, 44  # around what is drawn
-SMALLEST, LARGEST = 3.0, 9.0  # radii of marks
-STEPS, MOST_MARKED = 4, 6  # of an axis
-ROW, NAMES = 17, 118  # the height of a bar, and the width of the names beside them
+WIDTH = 360
+HEIGHT = 270
+LEFT = 50  # around what is drawn
+RIGHT = 20
+TOP = 12
+BOTTOM = 44
+SMALLEST = 3.0  # radii of marks
+LARGEST = 9.0
+STEPS = 4  # of an axis
+MOST_MARKED = 6
+ROW = 17  # the height of a bar, and the width of the names beside them
+NAMES = 118
 KINDS = ("one", "two")  # of curves
 Z = 1.96  # deviations that hold 95% of a normal distribution
 
@@ -46,7 +53,9 @@ class Chart:
     """Two axes and what is drawn between them."""
 
     def __init__(self, what: str, x: Axis, y: Axis) -> None:
-        self._what, self._x, self._y = what, x, y
+        self._what = what
+        self._x = x
+        self._y = y
         self._parts: list[str] = []
 
     def x(self, value: float) -> float:
@@ -69,13 +78,17 @@ class Chart:
         self._parts.append(_tag("circle", f"mark {kind}", title, cx=self.x(x), cy=self.y(y), r=radius))
 
     def bar(self, start: float, end: float, height: float, title: str) -> None:
-        left, right, top = self.x(start) + 1, self.x(end) - 1, self.y(height)
+        left = self.x(start) + 1
+        right = self.x(end) - 1
+        top = self.y(height)
         height = HEIGHT - BOTTOM - top
         self._parts.append(_tag("rect", "column", title, x=left, y=top, width=right - left, height=height))
 
     def strip(self, start: float, end: float, share: float, title: str) -> None:
         """A part of the strip below the chart, the darker the more rows lie there; the pointer is told of all above it."""
-        left, right, bottom = self.x(start), self.x(end), HEIGHT - BOTTOM
+        left = self.x(start)
+        right = self.x(end)
+        bottom = HEIGHT - BOTTOM
         shade = _tag("rect", "strip", x=left, y=float(bottom + 1), width=right - left, height=5.0)
         self._parts.append(shade.replace("<rect ", f'<rect fill-opacity="{share:.2f}" ', 1))
         self._parts.append(
@@ -95,7 +108,8 @@ class Chart:
         return f"{head}{''.join(self._frame())}{''.join(self._parts)}</svg>"
 
     def _frame(self) -> Iterator[str]:
-        bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+        bottom = HEIGHT - BOTTOM
+        right = WIDTH - RIGHT
         for tick in self._y.ticks:
             at = self.y(tick)
             yield _tag("line", "grid", x1=LEFT, x2=right, y1=at, y2=at)
@@ -104,7 +118,8 @@ class Chart:
             at = self.x(tick)
             yield _tag("line", "grid", x1=at, x2=at, y1=TOP, y2=bottom)
             yield f'<text x="{at:.1f}" y="{bottom + 16}" text-anchor="middle">{safe(self._x.shown(tick))}</text>'
-        middle_x, middle_y = (LEFT + right) / 2, (TOP + bottom) / 2
+        middle_x = (LEFT + right) / 2
+        middle_y = (TOP + bottom) / 2
         yield f'<text class="title" x="{middle_x}" y="{HEIGHT - 6}" text-anchor="middle">{safe(self._x.title)}</text>'
         turned = f"translate(11 {middle_y}) rotate(-90)"
         yield f'<text class="title" transform="{turned}" text-anchor="middle">{safe(self._y.title)}</text>'
@@ -165,8 +180,10 @@ def _steps(drawn: Shape) -> str:
 def _bars(drawn: Shape) -> str:
     """One bar for each value, its name to the left; the axis is where evidence is 0."""
     low, high = limits(drawn)
-    low, high = min(low, 0.0), max(high, 0.0)
-    top, size = 6, ROW
+    low = min(low, 0.0)
+    high = max(high, 0.0)
+    top = 6
+    size = ROW
     height = top + size * len(drawn.decibans) + 26
     room = WIDTH - NAMES - 14
 
@@ -201,8 +218,10 @@ def _bars(drawn: Shape) -> str:
 def _heat_map(drawn: Shape) -> str:
     """A cell for each two values, the deeper the more it says."""
     down, across = drawn.names
-    left, width = 118, WIDTH - 118 - 8
-    wide, high = width / len(across), min(ROW + 4, 190 / len(down))
+    left = 118
+    width = WIDTH - 118 - 8
+    wide = width / len(across)
+    high = min(ROW + 4, 190 / len(down))
     bottom = 6 + high * len(down)
     most = max(float(np.abs(drawn.decibans).max(initial=0.0)), 1e-9)
     parts = []
@@ -242,7 +261,8 @@ def linear(title: str, low: float, high: float, shown: Callable[[float], str], l
     wanted = (high - low) / STEPS
     power = 10.0 ** floor(log10(wanted))
     step = power * next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= wanted * (1 - 1e-9))
-    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+    first = floor(low / step + 1e-9)
+    last = ceil(high / step - 1e-9)
     return Axis(title, first * step, last * step, [k * step for k in range(first, last + 1)], shown)
 
 
@@ -322,9 +342,11 @@ def labels(found: LabelEvaluation) -> str:
 
 def accuracy_curve(curve: LearningCurve) -> str:
     """The accuracy after so many rows, its standard error, and the majority's where that is near."""
-    means, error = 100 * curve.mean_accuracy, curve.standard_error
+    means = 100 * curve.mean_accuracy
+    error = curve.standard_error
     spread = np.zeros_like(means) if error is None else 100 * error
-    low, high = max(float((means - spread).min()), 0.0), min(float((means + spread).max()), 100.0)
+    low = max(float((means - spread).min()), 0.0)
+    high = min(float((means + spread).max()), 100.0)
     level = 100 * curve.majority if majority_is_near(curve) else None
     y = linear("accuracy", low if level is None else min(low, level), high, percent, 1.0)
     return _grown("accuracy", curve, y, means, spread, "{:.2f}%", level)
@@ -332,7 +354,8 @@ def accuracy_curve(curve: LearningCurve) -> str:
 
 def majority_is_near(curve: LearningCurve) -> bool:
     """Whether the accuracy of the most frequent class can be drawn without flattening the curve."""
-    low, high = float(curve.mean_accuracy.min()), float(curve.mean_accuracy.max())
+    low = float(curve.mean_accuracy.min())
+    high = float(curve.mean_accuracy.max())
     return low - curve.majority <= 2 * max(high - low, 0.02)
 
 
@@ -340,7 +363,8 @@ def log_loss_curve(curve: LearningCurve) -> str:
     """The log loss after so many rows."""
     means = curve.mean_log_loss
     spread = curve.log_loss.std(axis=0, ddof=1) / len(curve.log_loss) ** 0.5 if len(curve.log_loss) > 1 else 0 * means
-    low, high = max(0.0, float((means - spread).min())), float((means + spread).max())
+    low = max(0.0, float((means - spread).min()))
+    high = float((means + spread).max())
     return _grown("log loss", curve, linear("log loss", low, high, "{:.4g}".format, 0.01), means, spread, "{:.4f}")
 
 

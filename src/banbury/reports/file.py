@@ -125,9 +125,11 @@ def report(
     findings: Any
     draw: Any
     if model.schema.labels is None:
-        findings, draw = measure(model, data, target, **how, tries=alternatives), page
+        findings = measure(model, data, target, **how, tries=alternatives)
+        draw = page
     else:
-        findings, draw = labels.measure(model, data, target, **how), labels.page
+        findings = labels.measure(model, data, target, **how)
+        draw = labels.page
     html = draw(findings, findings.title if title is None else title)
     if file is not None:
         with replacing(file) as place:

@@ -81,7 +81,8 @@ class Findings:
     @property
     def title(self) -> str:
         """The target and the data, as far as they have names."""
-        target, source = self.model.schema.target, None if self.source is None else Path(self.source).name
+        target = self.model.schema.target
+        source = None if self.source is None else Path(self.source).name
         if target is not None:
             return target if source is None else f"{target}, told from {source}"
         return "Banbury report" if source is None else f"Classes of {source}"
@@ -212,7 +213,9 @@ def _cross_validated(model: Model, rows: MemoryRows, folds: int | None, seed: in
     recipe = replace(recipe, seed=seed) if isinstance(recipe, Weighed) else recipe
     (splits,) = rows.deal(n_folds, seed)
     rows_of_folds = replace(rows, fold=splits.tested_by)
-    models, before, calibrations = list[Model](), None, dict[int, Calibration]()
+    models = list[Model]()
+    before = None
+    calibrations = dict[int, Calibration]()
     (validation,) = validate(rows_of_folds, None, [recipe], seed=seed, models=models)
     if isinstance(recipe, Calibrated):
         (before,) = validate(rows_of_folds, None, [recipe.recipe], seed=seed)
@@ -260,7 +263,8 @@ def _check_classes(what: str, classes: tuple[Label, ...]) -> None:
 def _why_no_curve(rows: MemoryRows) -> str:
     """Why a learning curve cannot be drawn; nothing if it can."""
     counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
-    n_rows, n_classes = int(np.count_nonzero(counted)), len(rows.classes)
+    n_rows = int(np.count_nonzero(counted))
+    n_classes = len(rows.classes)
     if n_rows - max(1, round(n_rows / 3)) >= n_classes:
         return ""
     return f"of {many(n_rows, 'row')}, two thirds cannot hold a row of each of the {n_classes:,} classes"
@@ -321,7 +325,8 @@ def _worst(rows: MemoryRows, judged: JudgedRows, most: int) -> list[int]:
         return []
     shares = validation.posteriors[wrong, validation.truth[wrong]]
     limit = np.partition(shares, most - 1)[most - 1] if len(wrong) > most else np.inf
-    places, shares = wrong[shares <= limit], shares[shares <= limit]
+    places = wrong[shares <= limit]
+    shares = shares[shares <= limit]
     logs = np.log(np.maximum(shares, np.finfo(float).tiny))
     folds = np.array([_fold(judged, place) for place in places.tolist()], dtype=np.int64)
     for fold in np.unique(folds[shares == 0]).tolist():
@@ -337,11 +342,15 @@ def _worst(rows: MemoryRows, judged: JudgedRows, most: int) -> list[int]:
 
 def _explained(rows: MemoryRows, judged: JudgedRows, place: int) -> Mistake:
     validation = judged.validation
-    row, fold, classes = int(validation.rows[place]), _fold(judged, place), validation.classes
-    truth, best = int(validation.truth[place]), int(validation.best[place])
+    row = int(validation.rows[place])
+    fold = _fold(judged, place)
+    classes = validation.classes
+    truth = int(validation.truth[place])
+    best = int(validation.best[place])
     of_truth, of_best = validation.posteriors[place, [truth, best]].tolist()
     (batch,) = rows.only(np.array([row])).batches
-    model, label = judged.model_of(place), classes[truth]
+    model = judged.model_of(place)
+    label = classes[truth]
     weighed = None if len(model.classes) < 2 else model.explain(batch)
     if weighed is not None and label in model.classes and label not in (weighed.winner, weighed.against):
         weighed = model.explain(batch, against=label)

@@ -89,7 +89,8 @@ def measure(
         reading = {"target_delimiter": schema.labels.delimiter, **reading}
     target = schema.labels if target is None else target
     rows = load_rows(data, target, schema=schema, weights=weights, threads=threads, **reading)
-    own, n_rows = rows.tally == model.tally, rows.n_labelled
+    own = rows.tally == model.tally
+    n_rows = rows.n_labelled
     found: Any
     if own and n_rows > 1:
         recipe: Any = replace(recipe_of(model), seed=seed)  # type: ignore[call-arg]
@@ -124,7 +125,8 @@ def _worst(found: LabelEvaluation, most: int) -> list[tuple[int, int]]:
 
 def _missed(model: LabelModel, rows: MemoryRows, found: LabelEvaluation, row: int, k: int, own: bool) -> MissedLabel:
     """Explained by the model as if it had not counted the row."""
-    label, number = found.labels[k], found.rows[row : row + 1]
+    label = found.labels[k]
+    number = found.rows[row : row + 1]
     [batch] = rows.take(number)
     if own:
         model = replace(model, tally=model.tally - rows.count_only(number, rows.schema)).weighed(model.weighing)
@@ -150,7 +152,8 @@ def page(findings: LabelFindings, title: str) -> str:
 
 
 def _summary(findings: LabelFindings) -> str:
-    found, model = findings.validation, findings.model
+    found = findings.validation
+    model = findings.model
     judged = ", each judged by a model that had not seen it" if findings.own_rows else ""
     lead = (
         f"{'Naive Bayes' if model.weighing is None else 'Weighed evidence'}, a yes or no for each of "
@@ -171,7 +174,8 @@ def _tiles(found: LabelEvaluation) -> Iterator[tuple[str, str, str]]:
 
 
 def _figures(findings: LabelFindings) -> str:
-    found, per = findings.validation, findings.validation.per_label
+    found = findings.validation
+    per = findings.validation.per_label
     how = f"{found.what}, under the model’s own schema and settings." if findings.own_rows else AS_IT_IS
     notes = " ".join([how, *(safe(f"{note}.") for note in found.notes)])
     order = np.lexsort((np.arange(len(found.labels)), -per.rows))
@@ -187,7 +191,8 @@ def _figures(findings: LabelFindings) -> str:
 
 
 def _model(findings: LabelFindings) -> str:
-    model, tally = findings.model, findings.model.tally
+    model = findings.model
+    tally = findings.model.tally
     facts = [("counted", f"{pieces._weight(float(tally.n_rows))} rows, {many(len(model.labels), 'label')}")]
     if model.weighing is None:
         facts.append(("estimated by", f"{pieces.HOWS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"))
@@ -202,7 +207,8 @@ def _model(findings: LabelFindings) -> str:
         pieces._row(f.name, pieces._cell(safe(f.family.name)), pieces._cell(safe(pieces._cut(text, 160)), "long"))
         for f, text in tally.summaries(pieces.ALL_COLUMNS)
     ]
-    n, head = len(tally.schema.features), ["column", "family", "counted"]
+    n = len(tally.schema.features)
+    head = ["column", "family", "counted"]
     columns = pieces._long_table(head, rows, "column", shown=pieces.COLUMNS, n=n)
     return f"<dl>{listed}</dl><h3>Columns</h3>{columns}"
 

@@ -32,13 +32,15 @@ CLASSES = 100  # rows of a table of classes
 COLUMNS = 15  # of the model that are shown at once
 ALL_COLUMNS = 300  # and when asked for
 UPRIGHT = 8  # classes up to which the labels of the confusion matrix stand upright
-SHAPES, MOST_SHAPES = 12, 60  # pictures of columns that are shown at once, and at all
+SHAPES = 12  # pictures of columns that are shown at once, and at all
+MOST_SHAPES = 60
 SHAPE_CLASSES = 6  # classes that have pictures, if there are more than two
 CONFUSED = 15  # pairs of classes that are named
 CARDS = 24  # classes up to which the telling values of all are shown at once
 FIRST_CARDS = 12  # how many of more
 REASONS = 3  # values that a mistake is put down to
-TEXT, BARS = 1_200, 12  # characters of a mistake's text, and bars
+TEXT = 1_200  # characters of a mistake's text, and bars
+BARS = 12
 DEEPEST = 0.5  # colour of a full cell
 HOWS = {
     "mle": "maximum likelihood: plain counting, where a zero stays zero",
@@ -103,7 +105,8 @@ def _element(name: str, text: str, kind: str = "") -> str:
     return f'<{name} class="{kind}">{text}</{name}>' if kind else f"<{name}>{text}</{name}>"
 
 
-_paragraph, _cell = partial(_element, "p"), partial(_element, "td")
+_paragraph = partial(_element, "p")
+_cell = partial(_element, "td")
 _number = partial(_cell, kind="number")
 
 
@@ -174,7 +177,8 @@ def _led(lead: str, figures: Iterable[tuple[str, str, str]]) -> str:
 def _tiles(findings: Findings) -> Iterator[tuple[str, str, str]]:
     """Each figure with its name, and what it is to be held against."""
     figures = findings.validation
-    error, n_classes = figures.accuracy.error, len(figures.classes)
+    error = figures.accuracy.error
+    n_classes = len(figures.classes)
     one = "one fold" if findings.own_rows else "on these rows"
     yield "accuracy", f"{figures.accuracy.value:.2%}", one if error is None else f"± {100 * error:.2f} by fold"
     yield "log loss", f"{figures.log_loss:.4f}", f"guessing: {log(n_classes):.4f}"
@@ -217,9 +221,11 @@ def _tried(findings: Findings, tried: Alternatives) -> str:
 
 
 def _model(findings: Findings) -> str:
-    model, tally = findings.model, findings.model.tally
+    model = findings.model
+    tally = findings.model.tally
     facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in _facts(findings))
-    priors, counts = model.class_shares.tolist(), tally.rows.value.tolist()
+    priors = model.class_shares.tolist()
+    counts = tally.rows.value.tolist()
     each = list(zip(model.classes, counts, priors, strict=True))[:CLASSES]
     rows = [_row(c, _number(_weight(n)), _bar_cell(p / max(priors), f"{p:.1%}")) for c, n, p in each]
     classes = _long_table(["class", "rows", "P(class)"], rows, "class", (1,), n=len(model.classes))
@@ -227,7 +233,8 @@ def _model(findings: Findings) -> str:
     for feature, text in tally.summaries(ALL_COLUMNS):
         family = _cut(repr(feature.family).removesuffix("()"), 120)
         rows.append(_row(feature.name, _cell(safe(family)), _cell(safe(_cut(text, 160)), "long")))
-    head, n_columns = ["column", "family", "counted"], len(tally.schema.features)
+    head = ["column", "family", "counted"]
+    n_columns = len(tally.schema.features)
     columns = _long_table(head, rows, "column", shown=COLUMNS, n=n_columns)
     return f"<dl>{facts}</dl><h3>Classes</h3>{classes}<h3>Columns</h3>{columns}{_worth(findings)}"
 
@@ -241,7 +248,9 @@ def _worth(findings: Findings) -> str:
     note += "Corrections speak beside it, where the weight is 0 too. " * bool(weighing.weights.strengths)
     note += "A pair is worth what it says beyond both columns. "
     note += "A trend is what more or less of a number says all along, beside what each stretch of numbers says."
-    text, worth, own = "", list(weighing.worth().items()), weighing.weights
+    text = ""
+    worth = list(weighing.worth().items())
+    own = weighing.weights
     kinds = ["column"] * len(own.columns) + ["trend"] * len(own.trends) + ["pair"] * len(own.pairs)
     kinds += ["column"] * (len(worth) - len(kinds))
     most = max((weight for _, weight in worth), default=0.0) or 1.0
@@ -254,7 +263,8 @@ def _worth(findings: Findings) -> str:
 
 
 def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
-    model, tally = findings.model, findings.model.tally
+    model = findings.model
+    tally = findings.model.tally
     yield "counted", f"{_weight(float(tally.n_rows))} rows" if tally.n_rows != 1 else "1 row"
     if tally.skipped:
         yield "skipped", f"{many(tally.skipped, 'row')} without a target"
@@ -317,7 +327,8 @@ def _figures(findings: Findings) -> str:
             f"Posteriors are calibrated{by_others}: before that the log loss was "
             f"{before.log_loss:.4f}, and {before.accuracy.value:.1%} were right."
         )
-    each, rows = result.per_class, []
+    each = result.per_class
+    rows = []
     for c, name in list(enumerate(result.classes))[:CLASSES]:
         others = result.confusion[c].astype(np.float64)
         others[c] = 0.0
@@ -334,7 +345,8 @@ def _figures(findings: Findings) -> str:
 
 
 def _confusion(findings: Findings) -> str:
-    table, classes = findings.validation.confusion, findings.validation.classes
+    table = findings.validation.confusion
+    classes = findings.validation.classes
     note = "Rows of each true class (down) that were given each class (across); the deeper the colour, the more of the class."
     matrix = _paragraph(note, "soft") + _matrix(table, classes) if len(classes) <= MATRIX else ""
     return matrix + (_confused(table, classes) if len(classes) >= MANY else "")
@@ -346,7 +358,8 @@ def _matrix(table: Any, classes: Sequence[Any]) -> str:
         head = "".join(f'<th class="up"><div>{safe(_cut(c, 30))}</div></th>' for c in classes)
     rows = []
     for c, name in enumerate(classes):
-        total, cells = float(table[c].sum()) or 1.0, ""
+        total = float(table[c].sum()) or 1.0
+        cells = ""
         for k, n in enumerate(map(float, table[c])):
             title = f"{_weight(n)} of {_cut(name)}, {n / total:.1%}, given {_cut(classes[k])}"
             colour = f"rgba(var({'--blue' if c == k else '--orange'}),{DEEPEST * (n / total) ** 0.5:.3f})"
@@ -367,7 +380,8 @@ def _confused(table: Any, classes: Sequence[Any]) -> str:
     for truth, answer in zip(*np.unravel_index(often, wrong.shape), strict=True):
         n = float(wrong[truth, answer])
         if n:
-            share, other = n / float(totals[truth]), _cell(safe(_cut(classes[answer])))
+            share = n / float(totals[truth])
+            other = _cell(safe(_cut(classes[answer])))
             bar = _bar_cell(share, f"{share:.1%}", "meter wrong")
             rows.append(_row(classes[truth], other, _number(_weight(n)), bar))
     if not rows:
@@ -386,7 +400,8 @@ def _figure(caption: str, chart: str, keys: Sequence[str] = ()) -> str:
 
 def _calibration(findings: Findings) -> str:
     curves = findings.reliabilities
-    curve, keys = next(iter(curves.values())), list(curves) if len(curves) > 1 else []
+    curve = next(iter(curves.values()))
+    keys = list(curves) if len(curves) > 1 else []
     drawn = _figure("Right answers by confidence", charts.calibration(curves), keys)
     drawn += _figure("How sure it was", charts.confidence(curve))
     sure, right = (float(each @ curve.rows / curve.rows.sum()) for each in (curve.confidence, curve.accuracy))
@@ -494,7 +509,8 @@ def _information(findings: Findings) -> str:
         by += ["a block of occurrences, by its most telling column"] * any(worded)
         note += f" ({'; '.join(by)})"
     else:
-        head, rows = head[:2], [row.replace('<td class="long"></td>', "") for row in rows]
+        head = head[:2]
+        rows = [row.replace('<td class="long"></td>', "") for row in rows]
     return _paragraph(f"{note}:") + _long_table(head, rows, "column")
 
 
@@ -518,9 +534,11 @@ def _mistakes(findings: Findings) -> str:
         return _paragraph("None: every row was given its own class.")
     if not findings.mistakes:
         return _paragraph(f"{many(findings.n_mistakes, 'row')} were given another class than their own; none is shown.")
-    which, each = "The only one.", "It is"
+    which = "The only one."
+    each = "It is"
     if findings.n_mistakes > 1:
-        which, each = f"Of {findings.n_mistakes:,}, those that gave the true class the least probability.", "Each is"
+        which = f"Of {findings.n_mistakes:,}, those that gave the true class the least probability."
+        each = "Each is"
     by = (
         "explained by the model of its fold, which has not seen the row"
         if findings.own_rows
@@ -534,7 +552,8 @@ def _mistake(mistake: Mistake, unfolded: bool) -> str:
     explanation = mistake.explanation
     name = "" if mistake.name is None else f", {safe('/'.join(Path(mistake.name).parts[-2:]))}"
     head = f"{_named(mistake.truth)} taken for {_named(mistake.answer)}"
-    given, why = safe(percent(mistake.probability_truth)), explanation
+    given = safe(percent(mistake.probability_truth))
+    why = explanation
     if why is not None and why.against == mistake.truth and isfinite(why.decibans):
         given += f", {why.decibans:,.1f} decibans less"
     about = (
@@ -573,7 +592,8 @@ def _pairs(findings: Findings) -> str:
     for pair in diagnosis.pairs:
         names = f"{_cut(pair.first, 28)} / {_cut(pair.second, 28)}"
         share = f"{pair.share:.0%}" + ' <span class="tag">duplicated</span>' * pair.duplicated
-        bar, n = _bar_cell(pair.share, share), _number(_weight(pair.rows))
+        bar = _bar_cell(pair.share, share)
+        n = _number(_weight(pair.rows))
         rows.append(_row(names, _number(f"{pair.bits:.3f}"), bar, n))
     head = ["pair", "bits shared", "of the most there could be", "rows"]
     table = _table(head, rows, (1, 3)) if rows else ""

@@ -260,8 +260,10 @@ def _stratified(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.
         raise errors.bad_setting("folds", folds, f"at most the number of labelled rows, {n_rows:,}")
     rng = np.random.default_rng(seed)
     deals = rng.permuted(np.tile(np.arange(folds, dtype=np.int32), (DEALS, 1)), axis=1)
-    n_classes, threads = int(labels.max(initial=-1)) + 1, n_threads(None)
-    dealt, next_fold = list[NDArray[np.int32]](), int(rng.integers(folds))
+    n_classes = int(labels.max(initial=-1)) + 1
+    threads = n_threads(None)
+    dealt = list[NDArray[np.int32]]()
+    next_fold = int(rng.integers(folds))
     for size in _core.count_classes(labels, n_classes, None, threads).value.astype(np.int64).tolist():
         rounds, rest = divmod(size, folds)
         dealt.append(deals[rng.integers(DEALS, size=rounds)].reshape(-1))
@@ -306,9 +308,11 @@ def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]
     """Splits in rounds: a new one begins where a row would be tested twice."""
     pending: list[tuple[Int, Int]] = []
     tested = np.zeros(len(labels), dtype=np.bool_)
-    n_splits, overlapping = 0, False
+    n_splits = 0
+    overlapping = False
     for train, test in splits:
-        rows, test = _labelled(train, labels), _labelled(test, labels)
+        rows = _labelled(train, labels)
+        test = _labelled(test, labels)
         n_splits += 1
         overlapping = overlapping or bool(np.isin(test, rows, assume_unique=True).any())
         if not len(test) or not len(rows):

@@ -171,7 +171,8 @@ class LabelledRows:
     def _set_counter(self, groups: NDArray[np.int32], n_groups: int) -> CountBatch:
         """What counts the rows of a batch, each for all rows, for each of its labels, and for its group."""
         assert self.sets is not None
-        sets, place = self.sets, {name: c * n_groups for c, name in enumerate(self.classes)}
+        sets = self.sets
+        place = {name: c * n_groups for c, name in enumerate(self.classes)}
         first_numbers = np.array([place.get(name, -1) for name in (EVERY, *sets.names)], dtype=np.int64)
         counted = (self.labels >= 0) & (groups >= 0)
 
@@ -264,7 +265,8 @@ class MemoryRows(LabelledRows):
 
     def only(self, rows: Int) -> MemoryRows:
         """Some rows, in the order of their numbers."""
-        batches, first = [], 0
+        batches = []
+        first = 0
         for batch in self.take(rows):
             part = copy(batch)  # labels and weights are found by the number of a batch's first row
             part.first_row = first
@@ -329,7 +331,8 @@ class StreamedRows(LabelledRows):
     def each(self, doing: str) -> Iterator[Batch]:
         """The batches of one pass; raises if there are other rows than before."""
         assert self.table is not None
-        sizes, rows = iter(self.batch_sizes), f"the rows{errors.where(self.name)}"
+        sizes = iter(self.batch_sizes)
+        rows = f"the rows{errors.where(self.name)}"
         text = f"{rows} were not the same when they were read again. Hold them in memory, or validate a copy that"
         changed = errors.BanburyError(f"{text} nobody writes to.")
         for batch in self.table.batches(doing):
@@ -369,7 +372,10 @@ class Encoded:
     def __init__(
         self, offsets: Int, ids: NDArray[np.int32], times: NDArray[np.int32], missing: NDArray[np.bool_]
     ) -> None:
-        self.offsets, self.ids, self.times, self.missing = offsets, ids, times, missing
+        self.offsets = offsets
+        self.ids = ids
+        self.times = times
+        self.missing = missing
 
     def __len__(self) -> int:
         return len(self.missing)
@@ -459,7 +465,8 @@ def _read_labels(table: Table, dealing: Dealing | None, keeps: bool) -> tuple[di
     skipped = sum(int(np.count_nonzero(each < 0)) for _, each in numbers)
     every_set = None
     if table.has_sets:
-        every_set, numbers = LabelSets.joined([part.sets for part in parts if part.sets is not None]), used
+        every_set = LabelSets.joined([part.sets for part in parts if part.sets is not None])
+        numbers = used
         occurring |= every_set.used_names(np.concatenate([own >= 0 for _, own in used]))
     else:
         doubt(in_order(occurring))

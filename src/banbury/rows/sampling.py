@@ -85,7 +85,8 @@ class RowSample:
     def __add__(self, other: RowSample) -> RowSample:
         """The sample of all rows that both are samples of."""
         some = [one for one in (self, other) if one.batch is not None and len(one.hashes)]
-        n, n_rows = self.n, self.n_rows + other.n_rows
+        n = self.n
+        n_rows = self.n_rows + other.n_rows
         if not some:
             return replace(self, n_rows=n_rows)
         every_hash = np.concatenate([one.hashes for one in some])
@@ -160,7 +161,8 @@ class RowSample:
         if alike:
             weights = self.times[at].astype(np.float64) * (1.0 if weights is None else weights)
         groups = None if self.groups is None else self.groups[at]
-        batch, plain = self.batch.take(at), Labels(None, None, None, None, weights, None, threads, groups=groups)
+        batch = self.batch.take(at)
+        plain = Labels(None, None, None, None, weights, None, threads, groups=groups)
         if schema.labels is not None:
             sets = LabelSets.of_cells(self.labels[at].tolist(), None)
             return Table(Held((batch,)), replace(plain, several=LabelTarget(), sets=sets), schema)
@@ -180,7 +182,8 @@ def _numbered(table: Table, batch: Batch, schema: Schema) -> tuple[NDArray[np.in
     """The number of each row's class, or of its set of labels, −1 where it has none; what numbers stand for; and weights."""
     if table.labels.several is None:
         return numbered(table.aligned(batch, schema), schema, table.labels)
-    sets, known = table.labels.sets_of(batch), dict[tuple[Any, ...], int]()
+    sets = table.labels.sets_of(batch)
+    known = dict[tuple[Any, ...], int]()
     ends = zip(sets.offsets.tolist(), sets.offsets[1:].tolist(), strict=False)
     each = (tuple(sorted((sets.names[c] for c in sets.codes[a:b].tolist()), key=repr)) for a, b in ends)
     numbers = np.array([known.setdefault(own, len(known)) for own in each], dtype=np.int32)

@@ -59,7 +59,8 @@ class PendingWarnings:
     notes: tuple[str, ...] = ()  # which are no warnings: a result has them
 
     def __add__(self, other: PendingWarnings) -> PendingWarnings:
-        wordless, notes = self.wordless | other.wordless, dict.fromkeys((*self.notes, *other.notes))
+        wordless = self.wordless | other.wordless
+        notes = dict.fromkeys((*self.notes, *other.notes))
         return PendingWarnings(self.impossible + other.impossible, wordless, tuple(notes))
 
     def add(self, other: PendingWarnings) -> None:
@@ -106,7 +107,8 @@ def _every_class_is_learned(splits: Round, groups: Groups) -> bool:
 
 def _score_in_one_pass(rows: LabelledRows, splits: Round, models: Sequence[Model], want: str, sink: Sink) -> int:
     """Each batch by the models of all splits; returns how many rows are impossible in every class."""
-    impossible, tested_by = 0, splits.tested_by
+    impossible = 0
+    tested_by = splits.tested_by
     for batch, start in zip(rows.each("scoring"), rows.starts.tolist(), strict=False):
         at = slice(start, start + batch.n_rows)
         out = np.empty((batch.n_rows, len(rows.classes)))
@@ -131,7 +133,8 @@ def _score_by_split(
     whole = any(fold_models.recipe.reads_whole_tables(groups.counted) for fold_models in by_recipe)
 
     def score_split(number: int) -> int:
-        split, impossible = splits.splits[number], 0
+        split = splits.splits[number]
+        impossible = 0
         if not len(split.test):
             return 0
         tally = learned(rows, split, groups, number, keep=several, whole=whole)
@@ -173,7 +176,8 @@ def score_batch(
     impossible = 0
     if all(model.classes == rows.classes and not model.tally.has_words for model in models):
         for first in range(0, batch.n_rows, TOGETHER):
-            part, at = remember_answers(batch.cut(first, first + TOGETHER)), slice(first, first + TOGETHER)
+            part = remember_answers(batch.cut(first, first + TOGETHER))
+            at = slice(first, first + TOGETHER)
             impossible += score_each(models, part, which[at], want, rows.threads, out[at])
         return impossible
     for number, model in enumerate(models):
@@ -225,7 +229,9 @@ def score_batches(
     names: Sequence[Label], batches: Iterable[Batch], n_rows: int, model: Scores, want: str
 ) -> tuple[Real, int]:
     """The same of batches; where the model is calibrated, so are the scores."""
-    out, start, impossible = np.empty((n_rows, len(names))), 0, 0
+    out = np.empty((n_rows, len(names)))
+    start = 0
+    impossible = 0
     for batch in batches:
         scores, lost = model.score(batch, want)
         out[start : start + batch.n_rows] = among_names(names, model, scores, want)

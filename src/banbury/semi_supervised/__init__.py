@@ -115,11 +115,13 @@ def _continue_climb(task: Task, posteriors: Real, last: Climb | None, max_iter: 
         if last is None:
             last = Climb(model, soft, posteriors, (likelihood,), (objective,), False)
             continue
-        gained, size = objective - last.objectives[-1], abs(objective)
+        gained = objective - last.objectives[-1]
+        size = abs(objective)
         converged = -max(tol, FALL) * size <= gained <= tol * size
         if gained < -FALL * size:
             return replace(last, converged=converged, fell=True)
-        likelihoods, objectives = (*last.log_likelihoods, likelihood), (*last.objectives, objective)
+        likelihoods = (*last.log_likelihoods, likelihood)
+        objectives = (*last.objectives, objective)
         last = Climb(model, soft, posteriors, likelihoods, objectives, converged)
     return last
 

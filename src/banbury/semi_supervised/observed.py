@@ -55,8 +55,10 @@ class RowCells:
 
     def count(self, shares: Real) -> Counts:
         """The rows of each key and class, of which each class has these shares, rows × classes."""
-        parts, n_classes = in_parts(shares), shares.shape[1]
-        low, size = np.ones(len(self.keys), dtype=np.int64), as_index([len(keys) for keys in self.keys])
+        parts = in_parts(shares)
+        n_classes = shares.shape[1]
+        low = np.ones(len(self.keys), dtype=np.int64)
+        size = as_index([len(keys) for keys in self.keys])
         each = []
         for c in range(n_classes):
             rows, mine = weighed(np.zeros(len(parts), dtype=np.int32), parts[:, c])
@@ -151,7 +153,8 @@ class Observed:
             numbers, parts = weighed(every, in_parts(shares).reshape(-1, 2))
             return _no_features(schema, classes, _core.count_classes(numbers, len(classes), parts, self.threads))
         together = max(PIECE // max(self.n_rows, 1), 1)
-        growing, parts = Growing(schema, classes), in_parts(shares)
+        growing = Growing(schema, classes)
+        parts = in_parts(shares)
         for first in range(0, len(classes), together):
             some = classes[first : first + together]
             weights = np.ascontiguousarray(parts[:, first : first + together].swapaxes(0, 1)).reshape(-1, 2)

@@ -49,7 +49,8 @@ def _classes(model: Any, posterior: Real, asked: dict[str, Any]) -> list[dict[st
 
 def _labels(model: Any, posterior: Real, asked: dict[str, Any]) -> list[dict[str, Any]]:
     _refuse_settings(asked, ("unsure",), "a model of classes")
-    top, at_least_one = asked.get("top"), bool(asked.get("at_least_one", False))
+    top = asked.get("top")
+    at_least_one = bool(asked.get("at_least_one", False))
     if top is not None:
         errors.check_whole("top", top, 1)
     records: list[dict[str, Any]] = model.records(posterior, top, at_least_one)
@@ -80,10 +81,12 @@ def explained(learner: ServedLearner, row: Any, asked: dict[str, Any]) -> dict[s
 def described(state: ServedState) -> dict[str, Any]:
     """The model as it stands, and the change as of which it does."""
     (digest, change), learner = state.digest(), state.learner
-    tally, settings = learner.tally(), learner.settings
+    tally = learner.tally()
+    settings = learner.settings
     several = tally.schema.labels is not None
     each = zip(tally.classes, rows_of(tally.rows).tolist(), strict=True)
-    name, weighing = "label" if several else "class", settings.weighing
+    name = "label" if several else "class"
+    weighing = settings.weighing
     classes = [{name: own, "rows": n} for own, n in each if not (several and own == EVERY)]
     told: dict[str, Any] = {
         "kind": "model of labels" if several else "model",

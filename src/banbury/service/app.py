@@ -109,7 +109,8 @@ class Service:
         )
         if parse_whole_number(request.headers.get("content-length", "0"), limit) is None:
             raise too_large
-        parts, size = [], 0
+        parts = []
+        size = 0
         try:
             async with asyncio.timeout(self.limits.seconds):
                 async for part in request.stream():
@@ -432,7 +433,8 @@ def _check_caller(service: Service, endpoint: Endpoint, request: Request) -> Non
     """Raises where a token is lacking, or where a page elsewhere has a browser on this machine ask."""
     headers = request.headers
     if service.tokens is None:
-        host, origin = host_of(headers.get("host", "")), headers.get("origin")
+        host = host_of(headers.get("host", ""))
+        origin = headers.get("origin")
         if not is_loopback(host):
             raise Problem(
                 421, "the service answers to this machine alone. Name it localhost, or start it with --tokens."

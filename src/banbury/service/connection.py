@@ -20,7 +20,8 @@ def limited(seconds: float) -> type[asyncio.Protocol]:
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             self._due: dict[str, asyncio.TimerHandle] = {}
-            self._in_head, self._head = False, 0  # bytes of it
+            self._in_head = False  # bytes of it
+            self._head = 0
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)

@@ -53,7 +53,8 @@ def _can_be_drawn(schema: Schema) -> bool:
 
 
 def _fields(learner: ServedLearner) -> Iterator[dict[str, Any]]:
-    tally, kinds = learner.tally(), learner.schema.kinds()
+    tally = learner.tally()
+    kinds = learner.schema.kinds()
     columns = [(feature, column) for feature in learner.schema.features for column in feature.inputs][:MOST_FIELDS]
     model = estimate(tally._each_row_once) if tally.classes else None
     drawn = {} if model is None else model.sample(SAMPLED)
@@ -124,7 +125,9 @@ def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> dict
 
 
 def _lane(scale: Scale) -> dict[str, Any]:
-    decibans, values, names = scale.decibans, list(scale.values), list(scale.names)
+    decibans = scale.decibans
+    values = list(scale.values)
+    names = list(scale.names)
     if scale.numeric and len(values) > POINTS:
         some = np.linspace(0, len(values) - 1, POINTS).astype(np.int64).tolist()
     else:

@@ -131,7 +131,9 @@ class ServedLearner:
                 return model
             if self._derived is not None and self._up_to_date:
                 return self._derived.model
-            tally, settings, change = self.tally(), self.settings, self.change
+            tally = self.tally()
+            settings = self.settings
+            change = self.change
         return self._derive(tally, settings, change).model
 
     @property

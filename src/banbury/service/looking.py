@@ -36,7 +36,8 @@ FEWEST = 4  # rows that figures are made of
 CURVE = 30  # rows from which on there is a learning curve
 LAST = 0.1  # of the rows: those that are held against the rest
 SHOWN = 24  # classes whose telling values are listed
-SHAPES, SHAPE_CLASSES = 24, 4  # pictures of columns for each class, and of so many classes
+SHAPES = 24  # pictures of columns for each class, and of so many classes
+SHAPE_CLASSES = 4
 Z = 1.96  # deviations that hold 95 % of a normal distribution
 CELL = 50  # rows of a cell of the confusion matrix
 
@@ -46,7 +47,9 @@ class Remembered:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.change, self.cost, self.value = -1, 0.0, None
+        self.change = -1
+        self.cost = 0.0
+        self.value = None
 
     def get(self, state: ServedState, recent: bool, measure: Callable[[], Any]) -> Any:
         """Measured anew where rows changed; if a ``recent`` value will do, only where that is quick, or many rows did."""
@@ -80,7 +83,8 @@ class Looking:
         """
 
         def judged() -> tuple[list[Kept], CrossValidation | None]:
-            rows, tally = self.rows(), self.state.learner.tally()
+            rows = self.rows()
+            tally = self.state.learner.tally()
             few = len(rows) < FEWEST or len(tally.classes) < 2
             return rows, None if few or tally.schema.labels is not None else self._validate(rows)
 
@@ -98,7 +102,8 @@ class Looking:
 
     def _validate(self, rows: list[Kept]) -> Any:
         """The rows judged by models that have not seen them; None where there are too few for that."""
-        recipe, loaded = self._recipe(), self._load_rows(rows)
+        recipe = self._recipe()
+        loaded = self._load_rows(rows)
         folds = default_folds(loaded.n_labelled, [recipe])
         return validate(loaded, folds, [recipe])[0] if folds > 1 else None
 
@@ -213,7 +218,8 @@ def _shapes(model: Any) -> list[dict[str, Any]]:
 
 def _right(found: CrossValidation) -> dict[str, float]:
     """The share that is right, with the standard error of a share."""
-    share, n = float(found.accuracy.value), len(found.truth)
+    share = float(found.accuracy.value)
+    n = len(found.truth)
     return {"accuracy": share, "error": (share * (1.0 - share) / n) ** 0.5}
 
 

@@ -69,7 +69,8 @@ def examples(learner: ServedLearner) -> dict[tuple[str, str], dict[str, Any]]:
 
 def described(endpoints: Sequence[Any], learner: ServedLearner, name: str) -> dict[str, Any]:
     """The service in the words of OpenAPI 3.1."""
-    given, paths = examples(learner), dict[str, dict[str, Any]]()
+    given = examples(learner)
+    paths = dict[str, dict[str, Any]]()
     for endpoint in endpoints:
         path = endpoint.address
         own = given.get((endpoint.method, path), {})
@@ -99,7 +100,8 @@ def _parameter(name: str, place: str, example: Any) -> dict[str, Any]:
 
 def page(endpoints: Sequence[Any], learner: ServedLearner, name: str, url: str) -> str:
     """The same for reading: no script, and nothing from elsewhere."""
-    given, parts = examples(learner), list[str]()
+    given = examples(learner)
+    parts = list[str]()
     for endpoint in endpoints:
         path = endpoint.address
         own = given.get((endpoint.method, path), {})

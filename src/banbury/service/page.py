@@ -63,7 +63,8 @@ def get_cell(service: Any, request: Request) -> Any:
 
 
 def get_next(service: Any, request: Request) -> Any:
-    n, order = service.number(request, "n", 10, service.limits.listed), request.query_params.get("order", "telling")
+    n = service.number(request, "n", 10, service.limits.listed)
+    order = request.query_params.get("order", "telling")
     return next_rows(service.state, n, order)
 
 
@@ -101,7 +102,8 @@ def exported(state: ServedState, wanted: str) -> tuple[bytes, str]:
 
 
 def _rows_with_labels(state: ServedState) -> Iterator[dict[str, Any]]:
-    schema, alone = state.learner.schema, state.learner.rows.text
+    schema = state.learner.schema
+    alone = state.learner.rows.text
     for kept in state.log.rows(labelled=True):
         row = json.loads(kept.row)
         cells = {alone: row} if isinstance(row, str) and alone else row

@@ -129,7 +129,10 @@ class ServedState:
     def __init__(
         self, learner: ServedLearner, folder: Path | None = None, log: Log | None = None, lock: Any = None
     ) -> None:
-        self.learner, self.folder, self._log, self._lock_file = learner, folder, log, lock
+        self.learner = learner
+        self.folder = folder
+        self._log = log
+        self._lock_file = lock
         about = {} if log is None else log.about
         learner.weighed_at = about.get("weighed_at")
         self.snapshot_at = 0 if folder is None else max(_snapshots(folder), default=0)  # the last one's change
@@ -266,7 +269,8 @@ class ServedState:
         assert self.folder is not None
         again = _recount(_tally(load(self.folder / BASE)), rows)
         again = again if again.schema == tally.schema else again.to(tally.schema)
-        digest, recount = tally.digest(), again.digest()
+        digest = tally.digest()
+        recount = again.digest()
         return {"equal": digest == recount, "digest": digest, "recount": recount, "rows": len(rows), "change": change}
 
     def standing(self) -> tuple[Tally, list[Kept], int]:
@@ -467,7 +471,8 @@ class ServedState:
             self._digest = None
 
     def _put(self, put: Put) -> Answer:
-        id, kept = check_id(put.id), self.log.row(put.id, within=True)
+        id = check_id(put.id)
+        kept = self.log.row(put.id, within=True)
         text = key(put.row)
         same = kept is not None and kept.row == text
         label = None if put.label is None else self.learner.rows.label(put.label, self._classes(), put.new_class)
@@ -482,7 +487,8 @@ class ServedState:
         return {"action": action, "id": id, "label": label, "change": change, **({"new": True} if kept is None else {})}
 
     def _delete(self, delete: Delete) -> Answer:
-        id, kept = check_id(delete.id), self.log.row(delete.id, within=True)
+        id = check_id(delete.id)
+        kept = self.log.row(delete.id, within=True)
         if kept is None:
             raise _unknown(id)
         old, _ = self._count(kept, None, None)
@@ -538,7 +544,8 @@ class ServedState:
     def _save(self, tally: Tally, settings: Settings, change: int) -> Path:
         """The file of a snapshot; of a tally alone where no row is left, or none that has a label."""
         assert self.folder is not None
-        path, kept = self.folder / f"snapshot-{change}.banbury", tally
+        path = self.folder / f"snapshot-{change}.banbury"
+        kept = tally
         with suppress(errors.EmptyData):
             kept = settings.model(tally)  # type: ignore[assignment]
         save(kept, path)
@@ -555,7 +562,8 @@ class ServedState:
         """Has a snapshot written while changes go on; a row that is deleted meanwhile waits for it, and has it replaced."""
         self._wait_beside()
         at = self._beside_at = self.learner.change
-        tally, settings = self.learner.tally(), self.learner.settings
+        tally = self.learner.tally()
+        settings = self.learner.settings
 
         def write() -> None:
             with suppress(errors.BanburyError, OSError):
@@ -644,10 +652,12 @@ def _begin(
     threads: int | None,
 ) -> ServedLearner:
     base = _load_served(served)
-    tally, settings = _tally(base), settings_of(base, threads)
+    tally = _tally(base)
+    settings = settings_of(base, threads)
     if tally.rounded:
         raise errors.forget_before_fading("the model to be served")
-    learner, choice = ServedLearner(tally, settings), settings.choice
+    learner = ServedLearner(tally, settings)
+    choice = settings.choice
     about: dict[str, Any] = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
     _remove_snapshots(place)
     with log.transaction():
@@ -694,7 +704,8 @@ def _load_served(served: Served | Path) -> Served:
 
 def _restart(place: Path, log: Log, served: Served | Path | None, threads: int | None) -> ServedLearner:
     """The state as of the last change in its log: from the last snapshot that is not ahead of it, or from the base."""
-    about, last = log.about, log.last
+    about = log.about
+    last = log.last
     if served is not None and not _is_base(served, place, about):
         raise errors.BadSetting(
             f"the state in {place} was begun with another model. Serve it without naming a model, or begin another state."

@@ -40,7 +40,9 @@ class LabelTarget:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> LabelTarget:
-        columns, delimiter, flags = data["columns"], data["delimiter"], data["flags"]
+        columns = data["columns"]
+        delimiter = data["delimiter"]
+        flags = data["flags"]
         folders = data.get("folders", False)
         if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
             raise ValueError("the columns of labels are no list of names")
@@ -79,7 +81,8 @@ def _flags_of(batch: Batch, name: str) -> NDArray[np.bool_]:
         try:
             flags[row] = given is not None and YES_OR_NO[given]
         except (KeyError, TypeError):
-            row, wanted = batch.first_row + row, "yes or no, since it is a label"
+            row = batch.first_row + row
+            wanted = "yes or no, since it is a label"
             raise errors.wrong_type(value, name, wanted, row, batch.source) from None
     return flags
 
@@ -172,7 +175,8 @@ class LabelSets:
             matrix.sum_duplicates()
             matrix.eliminate_zeros()
             _check_flags(np.asarray(matrix.data))
-            offsets, codes = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+            offsets = matrix.indptr.astype(np.int64)
+            codes = matrix.indices.astype(np.int32)
         else:
             array = np.asarray(flags)
             _check_flags(array)
@@ -247,7 +251,8 @@ def _are_flags(given: Any) -> bool:
     """Whether lists are rows of flags: all as long, two at least, and of 0 and 1 alone, as scikit-learn takes them."""
     if not isinstance(given, list) or not given or not isinstance(given[0], (list, np.ndarray)):
         return False
-    width, plain = len(given[0]), (bool, int, float, np.generic)
+    width = len(given[0])
+    plain = (bool, int, float, np.generic)
 
     def is_row(row: Any) -> bool:
         wide = isinstance(row, (list, np.ndarray)) and len(row) == width
@@ -258,7 +263,8 @@ def _are_flags(given: Any) -> bool:
 
 def _gathered(cells: list[Any], delimiter: str | None) -> tuple[NDArray[np.bool_], list[Any]]:
     """Which rows have a target, and the labels of each."""
-    known, splits = np.ones(len(cells), dtype=np.bool_), dict[str, list[str]]()
+    known = np.ones(len(cells), dtype=np.bool_)
+    splits = dict[str, list[str]]()
     for row, cell in enumerate(cells):
         if delimiter is not None and isinstance(cell, str):
             if cell not in splits:
@@ -329,7 +335,8 @@ def gathered(source: Source) -> Source:
                 own += [] if label in own else [label]
         for batch in source:
             found = [(k, labels.pop(place)) for k, place in enumerate(places(batch)) if place in labels]
-            first, sets = np.array([k for k, _ in found], dtype=np.int64), [own for _, own in found]
+            first = np.array([k for k, _ in found], dtype=np.int64)
+            sets = [own for _, own in found]
             if len(first):
                 taken = batch.take(first)
                 taken.row_names = None if batch.row_names is None else [batch.row_names[k] for k in first.tolist()]

@@ -40,8 +40,12 @@ FEW_ROWS = 10  # most columns show in these that they hold more than one value
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
 CATEGORICAL: Mapping[Missing, Family] = {"skip": Categorical(), "category": Categorical(missing="category")}
 # Shared, so that columns of one family are seen to be so at a glance.
-QUANTILE_TREE, GAUSSIAN, LISTS = QuantileTree(), Gaussian(), Gaussian(covariance="shrunk")
-BERNOULLI, TEXT, OCCURRENCES = Bernoulli(), Text(), Occurrences()
+QUANTILE_TREE = QuantileTree()
+GAUSSIAN = Gaussian()
+LISTS = Gaussian(covariance="shrunk")
+BERNOULLI = Bernoulli()
+TEXT = Text()
+OCCURRENCES = Occurrences()
 # Instants, times of day and lengths of time as they are written: by standard, by Python, by pandas, by Polars.
 WHEN = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d(?::?\d\d(?::?\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
@@ -50,7 +54,8 @@ WHEN = re.compile(
     r"|-?P(?=[\dT])(?:\d+W)?(?:\d+D)?(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?"
 )
 DATE_OR_TIME = "a date or time; derive numbers or words from it to use it"
-STEADY, NO_VALUE = "one value only", "no value"  # why columns are left out, until other rows show more
+STEADY = "one value only"  # why columns are left out, until other rows show more
+NO_VALUE = "no value"
 IDENTIFIER = re.compile(r"(^|[_\W])(id|uid|uuid|guid|index|key|rowid)$|[a-z]I[dD]$", re.IGNORECASE)
 
 
@@ -140,7 +145,8 @@ class Schema:
         """Why tallies under the two cannot be combined, or None; widths of bins are brought together by themselves."""
         if (self.labels is None) != (other.labels is None):
             return "rows have sets of labels in the one and a class each in the other"
-        here, there = [f.name for f in self.features], [f.name for f in other.features]
+        here = [f.name for f in self.features]
+        there = [f.name for f in other.features]
         if here != there:
             only = [name for name in here if name not in there], [name for name in there if name not in here]
             if not any(only):
@@ -229,7 +235,8 @@ class Schema:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
         features = tuple(feature for each in data["features"] for feature in _features_from_dict(each))
-        columns, labels = tuple(data["columns"]), LabelTarget.from_dict(data["labels"]) if "labels" in data else None
+        columns = tuple(data["columns"])
+        labels = LabelTarget.from_dict(data["labels"]) if "labels" in data else None
         rest = data["named"], data["left_out"], data["target_kind"], labels, data.get("reading", {})
         return cls(features, data["target"], columns, *rest)
 
@@ -304,7 +311,8 @@ def _described(feature: Feature) -> str:
 
 def _re_estimated(feature: Feature, new: Family) -> Family:
     """``new`` with the counting half of the feature's family; raises where it asks for sums that were not counted."""
-    name, old = feature.name, feature.family
+    name = feature.name
+    old = feature.family
     if old.counted()[0] != new.counted()[0]:
         raise errors.SchemaMismatch(f"feature {name!r} was counted for {old}, not for {new}{AGAIN}")
     asked = new.settings()
@@ -404,7 +412,8 @@ def infer(
     for name in columns if not chosen else ():
         if name in taken:
             continue
-        given, why = declared.get(name), "declared"
+        given = declared.get(name)
+        why = "declared"
         if name in kinds:
             given, why = _choose(first, name, kinds[name], missing, steady, few, many)
         if given is None:
@@ -515,7 +524,8 @@ def _unlike(blocks: list[Feature], batch: Batch) -> list[Feature]:
     """Blocks whose names are those of no column, and of no other block."""
     found: list[Feature] = []
     for each in blocks:
-        name, others = each.name, set(batch.names).difference(each.columns).union(other.name for other in found)
+        name = each.name
+        others = set(batch.names).difference(each.columns).union(other.name for other in found)
         while name in others:
             name = f"({name})"
         found.append(each if name == each.name else each._replace(name=name))
@@ -614,7 +624,8 @@ def _few_values(batch: Batch, names: Sequence[str], sample: Real, known: Known) 
     may = (first == 0) | (first == 1) if len(sample) < FEWEST_ROWS else first == np.rint(first)
     at = np.flatnonzero(may | np.isnan(first)).tolist()
     if len(at) < len(names):
-        names, sample = [names[j] for j in at], sample[:, at]
+        names = [names[j] for j in at]
+        sample = sample[:, at]
     ordered = np.sort(sample, axis=0)  # missing values last
     gap = np.isnan(ordered)
     n = len(ordered) - gap.sum(axis=0)

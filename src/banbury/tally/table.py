@@ -388,13 +388,16 @@ class LabelledBatch:
 
     @classmethod
     def of(cls, table: Table, batch: Batch, schema: Schema, dealing: Any, codes_words: bool) -> LabelledBatch:
-        labels, sets = table.labels, None
+        labels = table.labels
+        sets = None
         if labels.several is None:
             numbers, names, weights = numbered(batch, schema, labels)
             refuse_continuous(names, batch.n_rows)
         else:
             sets = labels.sets_of(batch)
-            numbers, names, weights = np.where(sets.known, 0, -1).astype(np.int32), [EVERY], labels.weights_of(batch)
+            numbers = np.where(sets.known, 0, -1).astype(np.int32)
+            names = [EVERY]
+            weights = labels.weights_of(batch)
         by_column = labels.group_name is not None and dealing is None
         groups = dense_numbers(batch.codes(str(labels.group_name)), labels.threads) if by_column else None
         batch = table.aligned(batch, schema)
@@ -430,7 +433,8 @@ class Labels:
     def of(
         cls, target: Any, weights: Any, classes: Sequence[Scalar] | None, threads: int, groups: Any = None
     ) -> Labels:
-        target, groups = as_name(target), as_name(groups)
+        target = as_name(target)
+        groups = as_name(groups)
         plain = cls.without_target(weights, threads, soft=True)
         if isinstance(target, LabelTarget) or are_sets(target):
             return plain._with_sets(target, classes, groups)

@@ -97,7 +97,8 @@ class Tally(Displayed):
             return {feature.name: 0.0 for feature in self.schema.features}
         if self._each_row_once is not self:
             return self._each_row_once.missing
-        every, missing = total(self.rows, 0), dict[str, float]()
+        every = total(self.rows, 0)
+        missing = dict[str, float]()
         for (_, features, _), sums in self._groups():
             there = total(sums.present, 1).arranged([len(features)])
             lacking = every.take(np.zeros(len(features), dtype=np.int64), 0) - there
@@ -174,7 +175,8 @@ class Tally(Displayed):
             target = self.schema.labels
         elif target is None and classes is None and np.ndim(weights) < 2:
             alone = self.schema.target is None and len(self.classes) == 1
-            target, classes = self.schema.target, self.classes if alone else None
+            target = self.schema.target
+            classes = self.classes if alone else None
         return count(data, target, schema=self.schema, weights=weights, classes=classes, threads=threads, **reading)
 
     # The algebra
@@ -186,8 +188,10 @@ class Tally(Displayed):
         if twice := self.parts & other.parts:
             raise errors.part_twice(twice)
         a, b = _together(self, other)
-        sums, skipped = tuple(x + y for x, y in zip(a.sums, b.sums, strict=True)), a.skipped + b.skipped
-        rounded, parts = a.rounded or b.rounded, a.parts | b.parts
+        sums = tuple(x + y for x, y in zip(a.sums, b.sums, strict=True))
+        skipped = a.skipped + b.skipped
+        rounded = a.rounded or b.rounded
+        parts = a.parts | b.parts
         summed = replace(a, rows=a.rows + b.rows, sums=sums, skipped=skipped, rounded=rounded, parts=parts)
         return within_bins(summed._not_too_many())
 
@@ -311,7 +315,8 @@ class Tally(Displayed):
 
     def _trimmed(self) -> Tally:
         """Without the classes and the keys that no row has any more."""
-        tally, kept = self, np.flatnonzero(some(self.rows))
+        tally = self
+        kept = np.flatnonzero(some(self.rows))
         if len(kept) < len(self.classes):
             tally = self._of(kept, tuple(self.classes[c] for c in kept))
         groups = enumerate(tally._groups())
@@ -396,13 +401,15 @@ class Tally(Displayed):
         >>> two.n_parameters(), two.n_parameters(naive=False)
         (5, 7)
         """
-        n_classes, prior = len(self.classes), max(len(self.classes) - 1, 0)
+        n_classes = len(self.classes)
+        prior = max(len(self.classes) - 1, 0)
         if naive:
             each = [each for given, features, sums in self.groups for each in given.n_parameters(features, sums)]
             return n_classes * sum(own for own, _ in each) + sum(tied for _, tied in each) + prior
         if self.has_words:
             raise errors.bad_setting("naive", False, "True for a tally with text, whose words have no joint table")
-        d, table = 0, 1
+        d = 0
+        table = 1
         for family, features, sums in self.groups:
             if isinstance(sums, Counts):
                 table *= prod(own + 1 for own, _ in family.n_parameters(features, sums))
@@ -442,7 +449,8 @@ class Tally(Displayed):
     def _notebook_tables(self) -> list[NotebookTable]:
         several = self.schema.labels is not None
         named = [c for c, name in enumerate(self.classes) if not (several and name == EVERY)]
-        rows, share = self.rows.value, self.rows.value / max(float(self.n_rows), 1e-300)
+        rows = self.rows.value
+        share = self.rows.value / max(float(self.n_rows), 1e-300)
         classes: dict[str, list[Any]] = {
             "label" if several else "class": [self.classes[c] for c in named],
             "rows": [float(rows[c]) for c in named],
@@ -489,7 +497,8 @@ def _of_labels(problem: errors.NegativeCount) -> errors.NegativeCount:
 
 def _more_of_a_label(problem: errors.NegativeCount) -> errors.NegativeCount:
     """What is left has rows of a label that are no rows at all."""
-    label, feature = problem.label, getattr(problem, "feature", None)  # type: ignore[attr-defined]
+    label = problem.label  # type: ignore[attr-defined]
+    feature = getattr(problem, "feature", None)
     place = "" if feature is None else f" in feature {feature!r}"
     text = f"subtracting left more rows with label {label!r} than rows{place}. A row that has it was subtracted without it, or "
     text += "is no part of this tally; nothing was changed. Subtract rows with the labels that they were added with."
@@ -551,10 +560,12 @@ def _together(a: Tally, b: Tally) -> tuple[Tally, Tally]:
         if why is not None:
             raise errors.schema_mismatch(why)
         schema = a.schema.with_widest_bins(b.schema)
-        a, b = _coarsened(a, schema), _coarsened(b, schema)
+        a = _coarsened(a, schema)
+        b = _coarsened(b, schema)
     if a.classes != b.classes:
         classes: Any = in_order(set(a.classes).union(b.classes))
-        a, b = a.with_classes(classes), b.with_classes(classes)
+        a = a.with_classes(classes)
+        b = b.with_classes(classes)
     return a, b
 
 
@@ -677,7 +688,8 @@ class Growing:
         rest = self._plus(part.tally)
         rows = _several_numbered(part.rows, rest.classes)
         numbers = _numbers(rows, rest.classes)
-        words, touched = dict[int, GrowingWords](), Touched()
+        words = dict[int, GrowingWords]()
+        touched = Touched()
         for g, before in self._with_classes(rest.classes).items():
             words[g], touched[self._name(g)] = before.count(rows, numbers)
         return self._with(rest, words, touched)
@@ -687,7 +699,8 @@ class Growing:
 
         None if they are something else.
         """
-        rest, plain = self._rest, {*map(type, texts), *map(type, labels)} == {str}
+        rest = self._rest
+        plain = {*map(type, texts), *map(type, labels)} == {str}
         if rest is None or rest.schema.named or len(rest.schema.columns) != 1 or not plain:
             return None
         if len(self._words) != 1 or len(texts) != len(labels) or not set(rest.classes).issuperset(labels):
@@ -717,14 +730,16 @@ class Growing:
     def __sub__(self, part: Part) -> Growing:
         """Without rows that were added; raises where they were not, or where nothing would be left."""
         assert self._rest is not None
-        rest, classes = self._rest - part.tally, self._rest.classes
+        rest = self._rest - part.tally
+        classes = self._rest.classes
         if self.declared and rest.classes:
             rest = rest.with_classes(self.declared)
         if not rest.classes:
             raise errors.empty_data(None, "forgetting these rows would leave no row at all")
         rows = _several_numbered(part.rows, classes)
         numbers = _numbers(rows, classes)
-        words, touched = dict[int, GrowingWords](), Touched()
+        words = dict[int, GrowingWords]()
+        touched = Touched()
         try:
             for g, before in self._words.items():
                 words[g], touched[self._name(g)] = before.forget(rows, numbers, classes)
@@ -903,14 +918,17 @@ def gathered(batches: Iterator[Batch], growing: Sequence[Growing]) -> Iterator[B
     A word's cell in a class costs the same for one text as for many. ``growing`` is empty before the first batch, and once more
     where all come again.
     """
-    some, size = list[Batch](), 0
+    some = list[Batch]()
+    size = 0
     for batch in batches:
         if not growing:
-            some, size = [], 0
+            some = []
+            size = 0
         more = batch.text_bytes(growing[0].schema.columns) if growing and growing[0].only_words else None
         if some and (more is None or batch.names != some[0].names or size + more > MANY_BYTES):
             yield joined(some) if len(some) > 1 else some[0]
-            some, size = [], 0
+            some = []
+            size = 0
         if more is None:
             yield batch
         else:
@@ -1005,7 +1023,8 @@ def count_sets(
     names: tuple[Label, ...] = (EVERY, *sets.names)
     if groups is not None:
         used, place = np.unique(groups[1][codes] + groups[0][at], return_inverse=True)
-        names, codes = tuple(used.tolist()), place.astype(np.int32)
+        names = tuple(used.tolist())
+        codes = place.astype(np.int32)
     classes = np.full(len(sets), -1, dtype=np.int32)
     classes[rows] = codes[: len(rows)]
     classes, own = weighed(classes, weights)

@@ -36,7 +36,10 @@ class WeighedColumns:
 
     @classmethod
     def of(cls, tally: Tally, threads: int) -> WeighedColumns:
-        known, cells, texts, scored = cells_of(tally, threads), list[Cells](), list[Lexicon](), list[Feature]()
+        known = cells_of(tally, threads)
+        cells = list[Cells]()
+        texts = list[Lexicon]()
+        scored = list[Feature]()
         for feature in tally.schema.features:
             if feature.name in known:
                 cells.append(known[feature.name])
@@ -65,13 +68,16 @@ class WeighedColumns:
 
 def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOutRows) -> Real:
     """What a column says of rows when a fold of them was not counted; equal rows are in one fold."""
-    features, sums, k = (feature,), tally.of(feature.name), len(tally.classes)
+    features = (feature,)
+    sums = tally.of(feature.name)
+    k = len(tally.classes)
     plain = held_out.scores(feature.family.estimate(features, sums, CHOICE, UNUSED))
     hashes = np.zeros(len(plain), dtype=np.uint64)
     for column in np.ascontiguousarray(plain).view(np.uint64).T:
         hashes = mixed(hashes * MIX + column)
     folds = (hashes % np.uint64(FOLDS)).astype(np.int64)
-    groups, threads = folds * k + held_out.labels, held_out.threads
+    groups = folds * k + held_out.labels
+    threads = held_out.threads
     own = sums_of_groups(tally.schema, batch, groups, FOLDS * k, held_out.weights, threads, features)
     scores = np.zeros_like(plain)
     for fold in np.unique(folds).tolist():
@@ -113,7 +119,8 @@ def counted(tally: Tally, columns: Sequence[Cells]) -> list[Real]:
     of: dict[str, tuple[Feature, Keys, Real, Real]] = {}
     for family, features, sums in tally.groups:
         if family.has_cells:
-            rows, missing = sums.cells.value, _missing(tally, sums)
+            rows = sums.cells.value
+            missing = _missing(tally, sums)
             for f, at in enumerate(map(slice, sums.offsets[:-1], sums.offsets[1:])):
                 of[features[f].name] = features[f], sums.keys[f], rows[at], missing[f]
     return [cells.counted(*of[cells.feature.name]) for cells in columns]

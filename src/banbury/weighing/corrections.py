@@ -39,7 +39,10 @@ class CorrectionLearner(ABC):
     """
 
     def __init__(self, offsets: Real, weights: Real, table: Any, seed: int) -> None:
-        self.offsets, self.weights, self.table, self.seed = offsets, weights, table, seed
+        self.offsets = offsets
+        self.weights = weights
+        self.table = table
+        self.seed = seed
         self.strength = 0.0
 
     def improve(self, strength: float, passes: int) -> None:
@@ -66,9 +69,12 @@ class CellLearner(CorrectionLearner):
     """
 
     def __init__(self, terms: _core.Terms, rows: WeighedRows, offsets: Real, alike: Real | None, seed: int) -> None:
-        n_cells, n_classes = 0 if alike is not None else terms.n_cells, offsets.shape[1]
+        n_cells = 0 if alike is not None else terms.n_cells
+        n_classes = offsets.shape[1]
         super().__init__(offsets, rows.weights, np.zeros((n_cells, n_classes)), seed)
-        self.terms, self.rows, self.alike = terms, rows, alike
+        self.terms = terms
+        self.rows = rows
+        self.alike = alike
         self.truth = np.eye(n_classes)[rows.labels]
         self.mu = self.truth.copy()
 
@@ -102,7 +108,8 @@ class WordValues:
     @classmethod
     def of(cls, bags: Bags, values: Real, says: Reals32, telling: float) -> WordValues:
         """Words that say more may vary more, by a share ``telling`` of how much they vary."""
-        squares, share = says**2, bags.squares(values)
+        squares = says**2
+        share = bags.squares(values)
         mean = float((share @ squares).mean()) / max(float(share.sum()), 1e-300)
         variances = np.ones((bags.n_words + 1, says.shape[1]), dtype=np.float32)
         if mean > 0:

@@ -79,7 +79,8 @@ class PairedColumns:
     @cached_property
     def stretches(self) -> tuple[Trends, NDArray[np.bool_], NDArray[np.bool_]]:
         """Those of columns that have a trend; which they are of the cells of all columns; and of their own cells and one each."""
-        which, lengths = list(self.trends), np.zeros(len(self.columns), dtype=np.int64)
+        which = list(self.trends)
+        lengths = np.zeros(len(self.columns), dtype=np.int64)
         places = [self.columns[j].places for j in which]
         lengths[which] = [len(each) for each in places]
         trends = Trends(np.concatenate([[], *places]), lengths[which])
@@ -93,11 +94,13 @@ class PairedColumns:
 
     def _levels(self, pair: WeighedPair) -> list[bool]:
         """Whether the levels of a pair are fine: coarse ones come first, where they are others."""
-        a, b = self.columns[pair.first].nodes, self.columns[pair.second].nodes
+        a = self.columns[pair.first].nodes
+        b = self.columns[pair.second].nodes
         return [True] if (a.n_coarse, b.n_coarse) == (a.n_fine, b.n_fine) else [False, True]
 
     def _of_pair(self, pair: WeighedPair, fine: Sequence[bool]) -> _core.Group:
-        a, b = self.columns[pair.first].nodes, self.columns[pair.second].nodes
+        a = self.columns[pair.first].nodes
+        b = self.columns[pair.second].nodes
         widths = [b.n_fine if each else b.n_coarse for each in fine]
         first, second = (
             np.stack([own.fine if each else own.coarse[own.fine] for each in fine], axis=1) for own in (a, b)
@@ -127,7 +130,10 @@ class EvidenceTables:
     def __init__(
         self, layout: PairedColumns, rows: WeighedRows, n_classes: int, threads: int, counts: Real | None = None
     ) -> None:
-        self.layout, self.rows, self.n_classes, self.threads = layout, rows, n_classes, threads
+        self.layout = layout
+        self.rows = rows
+        self.n_classes = n_classes
+        self.threads = threads
         self.columns, self.pairs = layout.columns, layout.pairs
         self.counts = rows.counted(layout.sizes, n_classes, threads) if counts is None else counts
 
@@ -202,7 +208,8 @@ class EvidenceTables:
     def _column_of_rows(self, column: int) -> Real:
         cells = self.columns[column]
         known, codes, labels = self._rows_below(column, cells.n_cells)
-        counts, one = self._counts_of(column), np.ones(len(codes))
+        counts = self._counts_of(column)
+        one = np.ones(len(codes))
         shares = cells.tree.of_rows(counts, cells.strengths, self.prior, codes, labels, one)
         says = np.zeros((len(known), self.n_classes))
         says[known] = np.log(np.maximum(shares, SMALLEST) / self.prior)
@@ -230,9 +237,12 @@ class EvidenceTables:
     def _paired(self, pairs: Sequence[tuple[int, int]]) -> tuple[Any, list[tuple[Any, ...]], list[tuple[int, int]]]:
         """The rows of the columns that are in pairs, the nodes of these columns and the pairs, as the kernels take them."""
         used = sorted({j for pair in pairs for j in pair})
-        every, place = [], {j: k for k, j in enumerate(used)}
+        every = []
+        place = {j: k for k, j in enumerate(used)}
         for j in used:
-            cells, nodes, rows = self.columns[j], self.columns[j].nodes, self._counts_of(j)
+            cells = self.columns[j]
+            nodes = self.columns[j].nodes
+            rows = self._counts_of(j)
             shares = cells.plain.shares(rows, cells.plain_strengths, self.prior)
             left_out = cells.plain.left_out(rows, cells.plain_strengths, self.prior)
             tables = [self._with_unknown(each[level]) for each in (shares, left_out) for level in nodes.levels]
@@ -254,6 +264,7 @@ class EvidenceTables:
         if not self.pairs:
             return []
         paired = self._paired([(pair.first, pair.second) for pair in self.pairs])
-        strengths, k = np.array([pair.strength for pair in self.pairs]), self.n_classes
+        strengths = np.array([pair.strength for pair in self.pairs])
+        k = self.n_classes
         tables = _core.pair_tables(*paired, strengths, self.threads)
         return [(plain.reshape(-1, k), left_out.reshape(-1, k, k)) for plain, left_out in tables]

@@ -24,7 +24,8 @@ PAIR_RIDGE = 10.0  # of a pair's, towards nothing; of a trend's, towards the one
 SHARED = np.array([1.0, 0.0])  # what the shared weights of columns and of trends are pulled towards
 MOST_PAIRS = 5_000  # that are looked at; of many columns those that gain most are paired
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # C: how far corrections may go
-PASSES, LAST_PASSES = 2, 10
+PASSES = 2
+LAST_PASSES = 10
 MOST_ALIKE = 4096  # rows of which any two are compared
 FLAT = 1e-4  # slope of the loss, by the root of the rows, at which passes for weights end
 CURVATURE_CELLS = 1 << 17  # of rows that the curvature is learned from; of many classes fewer
@@ -82,7 +83,9 @@ def learned(
             start = np.concatenate([begun, intercepts - np.log(evidence.prior), SHARED])
             weights, intercepts = _fitted(evidence, start)
     terms = evidence.layout.corrections
-    strength, temperature, table = 0.0, 1.0, np.zeros((terms.n_cells, n_classes))
+    strength = 0.0
+    temperature = 1.0
+    table = np.zeros((terms.n_cells, n_classes))
     losses: tuple[tuple[float, float], ...] = ()
     if correct and columns:
         wide = len(rows.labels) <= min(len(terms), MOST_ALIKE)
@@ -106,7 +109,8 @@ def _learned_texts(
         return (), rows
     shares = rows.folds(rows.n_folds)
     shares = shares[:, shares.any(axis=0)]
-    learned, evidence = [], []
+    learned = []
+    evidence = []
     for t, bags in enumerate(rows.bags):
         others = None if rows.others is None else (rows.others.documents[t], rows.others.rows)
         texts, says = learned_texts(
@@ -125,16 +129,22 @@ Fitted = tuple[Real, Real]  # weights and intercepts
 
 def _fitted(evidence: EvidenceTables, start: Real | None) -> Fitted:
     """The weights, none below zero, and intercepts that make rows likeliest, each left out; under a ridge."""
-    rows, k = evidence.rows, evidence.n_classes
+    rows = evidence.rows
+    k = evidence.n_classes
     sizes = len(evidence.columns), len(evidence.layout.trends), len(evidence.pairs), rows.given.shape[1]
-    n, ridge = sum(sizes), np.repeat([RIDGE, PAIR_RIDGE, PAIR_RIDGE, RIDGE], sizes)
+    n = sum(sizes)
+    ridge = np.repeat([RIDGE, PAIR_RIDGE, PAIR_RIDGE, RIDGE], sizes)
     sharing = np.repeat([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0]], sizes, axis=0)  # what they are pulled towards
-    prior, says = np.log(evidence.prior), _says(evidence)
+    prior = np.log(evidence.prior)
+    says = _says(evidence)
 
     def loss(z: Real) -> tuple[float, Real]:
-        weights, extra, shared = z[:n], z[n : n + k], z[n + k :]
+        weights = z[:n]
+        extra = z[n : n + k]
+        shared = z[n + k :]
         value, slope = _core.weighed_slope(says, weights, prior + extra, rows.labels, rows.weights, evidence.threads)
-        off, apart = weights - sharing @ shared, shared - SHARED
+        off = weights - sharing @ shared
+        apart = shared - SHARED
         value += 0.5 * float(ridge @ off**2) + 0.5 * float(extra @ extra) + 0.5 * float(apart @ apart)
         slope[:n] += ridge * off
         slope[n:] += extra
@@ -158,14 +168,16 @@ def _fitted(evidence: EvidenceTables, start: Real | None) -> Fitted:
 
 def _curvature(says: Any, row_weights: Real, weights: Real, intercepts: Real) -> Real:
     """How the slope along weights and intercepts changes with them, (both, both), from the first rows, which are any."""
-    n, k = len(weights), len(intercepts)
+    n = len(weights)
+    k = len(intercepts)
     n_rows = CURVATURE_CELLS // max(n, 1) * FEW_CLASSES // max(k, FEW_CLASSES)
     some = says[: max(n_rows, 1)].astype(np.float64)
     times = row_weights[: len(some)] * (len(says) / max(len(some), 1))
     scores = np.zeros((len(some), k)) + intercepts
     scores[:, :-1] += some @ weights
     p = _softmax(scores)
-    mean, each = np.einsum("rc,rcn->rn", p[:, :-1], some), times[:, None] * p
+    mean = np.einsum("rc,rcn->rn", p[:, :-1], some)
+    each = times[:, None] * p
     found = np.zeros((n + k, n + k))
     flat = some.reshape(len(some) * (k - 1), n)
     found[:n, :n] = (flat * each[:, :-1].reshape(-1, 1)).T @ flat - (mean * times[:, None]).T @ mean
@@ -178,7 +190,9 @@ def _curvature(says: Any, row_weights: Real, weights: Real, intercepts: Real) ->
 
 def _says(evidence: EvidenceTables) -> Any:
     """What each column, pair and given evidence says of each row left out, beyond the last class: (rows, classes − 1, terms)."""
-    rows, k, n_given = evidence.rows, evidence.n_classes, evidence.rows.given.shape[1]
+    rows = evidence.rows
+    k = evidence.n_classes
+    n_given = evidence.rows.given.shape[1]
     terms = evidence.layout.terms
     if evidence.columns and not evidence.goes_by_rows:
         table = evidence.table(own=True)
@@ -202,7 +216,9 @@ def _scores(evidence: EvidenceTables, weights: Real, intercepts: Real, rows: Wei
     if own and evidence.goes_by_rows:
         each = zip(weights, evidence.left_out_of_rows(), strict=True)
         return np.asarray(sum((w * says for w, says in each), intercepts + given))
-    labels, table, terms = rows.labels if own else None, evidence.table(own), evidence.layout.terms
+    labels = rows.labels if own else None
+    table = evidence.table(own)
+    terms = evidence.layout.terms
     scores = terms.scores(rows.codes, table, weights, intercepts, labels, evidence.threads)
     return scores + given if n_given else scores
 
@@ -212,7 +228,8 @@ def _scores(evidence: EvidenceTables, weights: Real, intercepts: Real, rows: Wei
 
 def _chosen_pairs(evidence: EvidenceTables, weights: Real, intercepts: Real) -> list[WeighedPair]:
     """The pairs that say more than their columns apart: by the slope of the loss along their weight, as a score test has it."""
-    columns, n = evidence.columns, len(evidence.columns)
+    columns = evidence.columns
+    n = len(evidence.columns)
     usable = [j for j in range(n) if columns[j].n_fine > 2]
     if n_paired(len(usable)) < len(usable):
         best = np.argsort(-evidence.gains()[usable], kind="stable")[: n_paired(len(usable))]
@@ -251,7 +268,8 @@ class _TableFold:
         rows, self.held_out = evidence.rows.weighing(inside), evidence.rows.weighing(outside)
         counted, self.across = evidence.of_rows(rows), None
         if alike is not None:
-            at, others = np.flatnonzero(inside > 0), np.flatnonzero(outside > 0)
+            at = np.flatnonzero(inside > 0)
+            others = np.flatnonzero(outside > 0)
             alike, self.across = alike[np.ix_(at, at)], alike[np.ix_(others, at)]
         offsets = _scores(counted, *fitted, rows, own=True)
         self.plain = _scores(counted, *fitted, self.held_out, own=False)
@@ -265,7 +283,8 @@ class _TableFold:
         learner.improve(strength, PASSES)
         if self.across is not None:
             return np.asarray(self.plain + np.einsum("ij,jc->ic", self.across, learner.surprise))
-        ones, none = np.ones(len(learner.terms)), np.zeros(self.plain.shape[1])
+        ones = np.ones(len(learner.terms))
+        none = np.zeros(self.plain.shape[1])
         return self.plain + learner.terms.scores(self.held_out.codes, learner.table.ravel(), ones, none, None, threads)
 
 
@@ -273,7 +292,8 @@ def _chosen_strength(
     evidence: EvidenceTables, fitted: Fitted, alike: Real | None, seed: int
 ) -> tuple[float, float, tuple[tuple[float, float], ...]]:
     """C by the loss of rows held out, and the temperature that makes their scores honest; cuts, pairs and weights stay."""
-    rows, threads = evidence.rows, evidence.threads
+    rows = evidence.rows
+    threads = evidence.threads
     shares = [share for share in rows.folds(rows.n_folds).T if share.any() and (rows.weights - share).any()]
     if len(shares) < 2:
         return 0.0, 1.0, ()

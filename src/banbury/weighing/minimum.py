@@ -44,12 +44,15 @@ def _by_newton(loss: Loss, at: Real, bounded: NDArray[np.bool_], curvature: Real
         if tried is None:
             break
         there, lower, steeper = tried
-        moved, bent = there - at, steeper - slope
+        moved = there - at
+        bent = steeper - slope
         push = curvature @ moved
         if moved @ bent > 0.0 and moved @ push > 0.0:
             curvature += np.outer(bent, bent) / (moved @ bent) - np.outer(push, push) / (moved @ push)
         gained = value - lower
-        at, value, slope = there, lower, steeper
+        at = there
+        value = lower
+        slope = steeper
         if gained < LEAST_GAIN * max(abs(value), 1.0):
             break
     return at

@@ -140,11 +140,13 @@ class Weighing:
 
     def parameters(self, model: Model) -> tuple[Parameters, ...]:
         """The scores of cells and words, from what the tally counts now."""
-        tally, at = model.tally, self._places(model.tally)
+        tally = model.tally
+        at = self._places(model.tally)
         found: list[Parameters] = [] if not self.columns else [self._of_cells(tally, at)]
         weights = (self.weights.temperature * self._given).tolist()
         for k, (words, own) in enumerate(zip(self.texts, self.weights.texts, strict=True)):
-            sums, feature = tally.of(words.column), tally.schema[words.column]
+            sums = tally.of(words.column)
+            feature = tally.schema[words.column]
             found.append(text_parameters(feature, sums, words.words, own, at, weights[k]))
         for k, name in enumerate(self.scored, len(self.texts)):
             places = ((each, f) for each in model.parameters for f in range(len(each.features)))
@@ -153,7 +155,9 @@ class Weighing:
         return tuple(found)
 
     def _of_cells(self, tally: Tally, at: list[int]) -> WeighedParameters:
-        weights, evidence, n = self.weights, self._evidence(tally), len(self.columns)
+        weights = self.weights
+        evidence = self._evidence(tally)
+        n = len(self.columns)
         of_pairs = n + len(weights.trends)
         sizes = evidence.layout.sizes + 1
         deltas = np.concatenate(weights.corrections[:n])[:, at]
@@ -175,8 +179,10 @@ class Weighing:
         return WeighedParameters((*columns, *pairs), self.columns, terms, tuple(tables), counts)
 
     def _evidence(self, tally: Tally) -> EvidenceTables:
-        counts, k = np.concatenate(counted(tally, self.columns)), len(tally.classes)
-        codes, classes = np.zeros((0, len(self.columns)), np.uint32), np.arange(k, dtype=np.int32)
+        counts = np.concatenate(counted(tally, self.columns))
+        k = len(tally.classes)
+        codes = np.zeros((0, len(self.columns)), np.uint32)
+        classes = np.arange(k, dtype=np.int32)
         rows = WeighedRows(codes, classes, tally.rows.value, None, (), np.zeros((k, 0, k)))
         layout = PairedColumns(self.columns, self.weights.trends, self.weights.pairs)
         return EvidenceTables(layout, rows, k, n_threads(None), counts)
@@ -259,8 +265,10 @@ class WeighedParameters(Parameters):
         place = {-1: -1} | {j: k for k, j in enumerate(used)}
         some = (every[t] for t in index)
         terms = _core.Terms([(place[a], first, place[b], second, sizes) for a, first, b, second, sizes in some])
-        features, tables = tuple(self.features[t] for t in index), tuple(self.tables[t] for t in index)
-        cells, counts = tuple(self.cells[j] for j in used), tuple(self.counts[j] for j in used)
+        features = tuple(self.features[t] for t in index)
+        tables = tuple(self.tables[t] for t in index)
+        cells = tuple(self.cells[j] for j in used)
+        counts = tuple(self.counts[j] for j in used)
         return type(self)(features, cells, terms, tables, counts)
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
@@ -290,7 +298,8 @@ class WeighedParameters(Parameters):
         for t, (feature, (j, other)) in enumerate(zip(self.features, self.found_by.columns, strict=True)):
             if other >= 0:
                 continue
-            cells, rows = self.cells[j], self.counts[j]
+            cells = self.cells[j]
+            rows = self.counts[j]
             nodes = cells.plain.levels[cells.plain.up_to(MANY_NODES)]
             first = np.unique(nodes, return_index=True)[1]
             last = len(nodes) - 1 - np.unique(nodes[::-1], return_index=True)[1]
@@ -381,7 +390,8 @@ def learn(
     rows, at = rows.without_twins(weighed.cells)
     columns = tuple(weighed.cells[j] for j in at)
     with OneBlasThread():
-        k, how = len(tally.classes), {"pairs": pairs, "correct": correct}
+        k = len(tally.classes)
+        how = {"pairs": pairs, "correct": correct}
         weights, tables = learned(columns, rows, k, **how, seed=seed, threads=threads)
     texts = tuple(CorrectedWords(words.feature.name, tuple(words.words)) for words in weighed.texts)
     scored = tuple(feature.name for feature in weighed.scored)

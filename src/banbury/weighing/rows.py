@@ -63,12 +63,15 @@ class WeighedRows:
     @classmethod
     def of(cls, table: Table, tally: Tally, weighed: WeighedColumns) -> WeighedRows:
         """The rows of a table that a tally counted, merged where they are equal, in an order that depends on them alone."""
-        schema, classes = tally.schema, {label: c for c, label in enumerate(tally.classes)}
-        threads, k = table.labels.threads, len(tally.classes)
+        schema = tally.schema
+        classes = {label: c for c, label in enumerate(tally.classes)}
+        threads = table.labels.threads
+        k = len(tally.classes)
         parts: list[WeighedRows] = []
         for batch in table.batches("weighing"):
             batch = table.aligned(batch, schema)
-            codes, groups = codes_of(weighed.cells, batch, threads), _groups(table, batch)
+            codes = codes_of(weighed.cells, batch, threads)
+            groups = _groups(table, batch)
             bags = tuple(words.bags(batch, tally.of(words.feature.name), threads) for words in weighed.texts)
             for labels, weights in _labels(table, batch, schema, classes):
                 there = np.flatnonzero((labels >= 0) & (weights > 0))
@@ -151,7 +154,9 @@ class WeighedRows:
         shares = np.zeros((len(self.labels), n))
         if self.groups is not None:
             names, group = np.unique(self.groups, return_inverse=True)
-            weight, load, fold = np.bincount(group, self.weights), np.zeros(n), np.zeros(len(names), dtype=np.int64)
+            weight = np.bincount(group, self.weights)
+            load = np.zeros(n)
+            fold = np.zeros(len(names), dtype=np.int64)
             for each in np.argsort(-weight, kind="stable").tolist():
                 fold[each] = np.argmin(load)
                 load[fold[each]] += weight[each]

@@ -34,7 +34,8 @@ Documents = tuple[Real, Real]  # of each class that have each word, (words, clas
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # C: how far corrections may go
 MANY_TEXTS = 10_000  # from which on settings are raced on one fold; of more than FEW_CLASSES, from fewer texts on
 RACED = 2  # settings that stay after the first fold
-PASSES, LAST_PASSES = 2, 5
+PASSES = 2
+LAST_PASSES = 5
 RIDGE = 5.0  # of the one number that makes scores honest, towards 1
 MOST_HONEST = 10.0  # and it is this at most
 
@@ -108,7 +109,8 @@ class WordEvidence:
     @cached_property
     def _totals(self) -> tuple[Real, Real]:
         """Of each class all its words, one of each kind added; and the same of all other classes."""
-        own, words = self.documents.sum(axis=0), float((self._having > 0).sum())
+        own = self.documents.sum(axis=0)
+        words = float((self._having > 0).sum())
         return own + words, own.sum() - own + words
 
     @cached_property
@@ -136,7 +138,8 @@ class WordEvidence:
         """What the words of each text say when that text was not counted, (texts, classes)."""
         values = bags.values(setting.often, self.scale(setting.power, alone=False), threads)
         says = bags.left_out(values, labels, *self._without, threads)
-        words, lengths = np.diff(bags.offsets).astype(np.float64), bags.sums(values)
+        words = np.diff(bags.offsets).astype(np.float64)
+        lengths = bags.sums(values)
         alone = bags.sums((self._having <= 1.0)[bags.words])
         offsets, classes = labels
         for some in stretches(len(bags)):
@@ -235,7 +238,9 @@ class _TextFold:
         self.inside, self.outside = np.flatnonzero(weights - share > 0), np.flatnonzero(share > 0)
         self.bags, self.labels, self.truth = bags, labels[self.inside], labels[self.outside]
         self.weights, self.held_out = (weights - share)[self.inside], share[self.outside]
-        self.n_classes, self.others, self.seed = n_classes, others, seed
+        self.n_classes = n_classes
+        self.others = others
+        self.seed = seed
 
     @cached_property
     def _learned(self) -> Bags:

@@ -42,7 +42,8 @@ class Trends:
     def left_out(self, counts: Real, at: Int, own: Any) -> Real:
         """What the stretches at these places say without one row of the classes ``own``, (as many, classes)."""
         curves = self._curves(counts)
-        z, column = self.places[at], self._column[at]
+        z = self.places[at]
+        column = self._column[at]
         gone = np.minimum(counts[at, own], 1.0)
         mean, by_mean = _curve(curves.n[own, column] - gone, curves.sums[own, column] - gone * z)
         spread = (curves.spread[column] + curves.by_means[own, column]) - gone * z**2 - by_mean
@@ -58,8 +59,10 @@ class Trends:
 
     def _curves(self, counts: Real) -> _Curves:
         firsts = np.cumsum(self.lengths) - self.lengths
-        z, counts = self.places, np.ascontiguousarray(counts.T)
-        n, sums = np.add.reduceat(counts, firsts, axis=1), np.add.reduceat(counts * z, firsts, axis=1)
+        z = self.places
+        counts = np.ascontiguousarray(counts.T)
+        n = np.add.reduceat(counts, firsts, axis=1)
+        sums = np.add.reduceat(counts * z, firsts, axis=1)
         mean, by_means = _curve(n, sums)
         squares = np.add.reduceat(counts.sum(axis=0) * z**2, firsts)
         return _Curves(n, sums, mean, by_means, squares - by_means.sum(axis=0))

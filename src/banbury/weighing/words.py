@@ -77,7 +77,8 @@ class WordColumnScores(Parameters):
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
         """What each column of the first row says that is not zero there."""
         bags, values, _ = self._bags(rows)
-        columns, names = bags.words[: bags.offsets[1]], self.lexicon.words
+        columns = bags.words[: bags.offsets[1]]
+        names = self.lexicon.words
         says = values[: len(columns), None] * self.table[columns]
         each = zip(columns.tolist(), bags.times.tolist(), says, strict=False)
         return [Term(names[column], times, own) for column, times, own in each]
@@ -92,7 +93,8 @@ class WordColumnScores(Parameters):
         """The columns, with what they weigh; their counts are divided by the row's length."""
         plain = word_family(self.lexicon.feature).reading
         reading = {**plain, "count": "root" if self.often else "presence", "length": "known"}
-        weights, scale = self.table.astype(np.float64), self.scale.astype(np.float64)
+        weights = self.table.astype(np.float64)
+        scale = self.scale.astype(np.float64)
         return LinearWords(self.lexicon.words, weights, np.zeros(weights.shape[1]), reading, scale)
 
 

@@ -92,7 +92,8 @@ def read_off(make: Callable[[Any, Model], T]) -> T:
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         with self._lock:
-            model, notes = self._learner.current, self._learner.notes
+            model = self._learner.current
+            notes = self._learner.notes
             if name not in notes:
                 notes[name] = make(self, model)
             return notes[name]
@@ -188,7 +189,8 @@ class DropIn(Guarded):
         self._refuse_unknown(own, self.classes_)
         weights = self._weights(sample_weight, batch)
         learner = self._change(learner.forget, learner.schema, X, batch, codes, weights)
-        settings, still = learner.settings, set(learner.classes)
+        settings = learner.settings
+        still = set(learner.classes)
         if len(still) < len(self.classes_):
             self.classes_ = self.classes_[[name in still for name in self.classes_.tolist()]]
             if settings.log_prior is not None:
@@ -327,7 +329,8 @@ class DropIn(Guarded):
             return None
         weights = _check_sample_weight(sample_weight, np.broadcast_to(0.0, (batch.n_rows, 1)), dtype=np.float64)
         if weights.size and weights.min() < 0:
-            row, where = int(np.argmin(weights)), f"data passed to {type(self).__name__} (sample_weight)"
+            row = int(np.argmin(weights))
+            where = f"data passed to {type(self).__name__} (sample_weight)"
             raise ValueError(f"Negative values in {where}: row {row} weighs {weights[row]:g}.")
         return np.asarray(weights)
 

@@ -104,7 +104,8 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
             self._refuse(X)
         if _all_codes(array):
             return
-        low, high = np.fmin.reduce(array, axis=None), np.fmax.reduce(array, axis=None)
+        low = np.fmin.reduce(array, axis=None)
+        high = np.fmax.reduce(array, axis=None)
         if low < 0:
             check_non_negative(np.asarray(X), "CategoricalNB (input X)")
             raise ValueError("Negative values in data passed to CategoricalNB (input X).")

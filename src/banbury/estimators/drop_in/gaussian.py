@@ -55,7 +55,8 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
         """Learns from more rows. The first call names all ``classes``."""
-        first, home = not self.__sklearn_is_fitted__(), _home(X)
+        first = not self.__sklearn_is_fitted__()
+        home = _home(X)
         if home is not None:
             X, y, sample_weight = _brought(X, y, sample_weight)
         super().partial_fit(X, y, classes, sample_weight)
@@ -71,7 +72,8 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
         return labels if labels.dtype.kind in "OUST" else home[0].asarray(labels, device=home[1])
 
     def _sent(self, array: Real) -> Any:
-        sent, home = super()._sent(array), self._home
+        sent = super()._sent(array)
+        home = self._home
         return sent if home is None else home[0].asarray(sent, device=home[1])
 
     def _settings(self, n_classes: int) -> Settings:

@@ -76,7 +76,8 @@ class WeighedWords:
 
     def total(self, a: float | Real) -> Real:
         """The sum of all counts in each class, each with ``a`` added; none below zero."""
-        n_words, n_classes = self.words.n_words, self.words.n_classes
+        n_words = self.words.n_words
+        n_classes = self.words.n_classes
         if isinstance(a, np.ndarray):
             return np.asarray(self.per_class + a[self.words.ids].sum())
         if a > 0 or (a == 0 and self.words.complete and not self.idf):
@@ -116,7 +117,8 @@ def all_words(a: float | Real, n_words: int) -> float:
 
 def sum_of_logs(scores: WordScores, ids: NDArray[np.uint32], yes_and_no: bool) -> float:
     """The log-probabilities of these words in all classes, added up; of each that it is in a text, and that it is not."""
-    n_classes, total = len(scores.base), 0.0
+    n_classes = len(scores.base)
+    total = 0.0
     step = max(1, CELLS // max(n_classes, 1))
     for start in range(0, len(ids), step):
         rows = scores.weights.rows(ids[start : start + step])[1]
@@ -138,7 +140,8 @@ def estimated(
     if model == "log_odds" and how == "gibbs":
         return drawn_log_odds(weighed, alpha, rng)
     if model == "bernoulli":
-        words, once = weighed.words, weighed.once
+        words = weighed.words
+        once = weighed.once
         return drawn_bernoulli(words, alpha, rng, once) if how == "gibbs" else bernoulli(words, how, alpha, once)
     if model == "complement" and how == "gibbs":
         return drawn_complement(weighed, alpha, norm, rng)
@@ -154,8 +157,10 @@ def estimated(
 
 def multinomial(weighed: WeighedWords, how: How, alpha: float | Real, urn: bool) -> WordScores:
     """P(word | class) = (n + a) / (N + aV); equal shares in a class without any word. ``urn``: Pólya's instead."""
-    words, a = weighed.words, pseudo_count(how, alpha)
-    total, smooth = weighed.total(a), isinstance(a, np.ndarray) or a > 0
+    words = weighed.words
+    a = pseudo_count(how, alpha)
+    total = weighed.total(a)
+    smooth = isinstance(a, np.ndarray) or a > 0
     if urn:
         weights = _core.Weights(words.n_classes, np.zeros(words.n_classes))
         for pairs, counts, _ in weighed:
@@ -168,7 +173,8 @@ def multinomial(weighed: WeighedWords, how: How, alpha: float | Real, urn: bool)
     for pairs, counts, scale in set_whole_counts(weights, weighed, a, "multinomial") if plain else weighed:
         if not smooth and scale is not None:  # a weight of 0 times −inf would be no number
             counts = counts[pairs.per_pair(scale > 0)]
-            pairs, scale = pairs.only(scale > 0), scale[scale > 0]
+            pairs = pairs.only(scale > 0)
+            scale = scale[scale > 0]
         common, values = multinomial_rows(pairs, counts, a)
         if not smooth:
             values = np.where(empty[pairs.classes], 0.0, values)
@@ -183,7 +189,8 @@ def set_whole_counts(weights: _core.Weights, weighed: WeighedWords, a: float, mo
     if (counted := whole_counts(words.table)) is None:
         return weighed
     table, without = counted
-    others, logs = model == "complement", logs_of_counts(a, min(len(words.ids) + 1, MOST_LOGS), model)
+    others = model == "complement"
+    logs = logs_of_counts(a, min(len(words.ids) + 1, MOST_LOGS), model)
     left = weights.set_counted(table, words.ids, weighed.once, others, logs, n_threads(None), without)
     return replace(weighed, words=Vocabulary(words.table, left, False))
 
@@ -248,7 +255,8 @@ def set_rows(
         common, values = log_odds_rows(pairs, counts, a, scores.margin)
     elif scores.polya is not None:
         assert not isinstance(a, np.ndarray)
-        common, values = np.full(len(pairs.ids), a), counts + a
+        common = np.full(len(pairs.ids), a)
+        values = counts + a
     else:
         common, values = multinomial_rows(pairs, counts, a)
     scores.weights.set(pairs.ids, common, scale, pairs.starts, pairs.classes, values)
@@ -256,8 +264,10 @@ def set_rows(
 
 def drawn_multinomial(weighed: WeighedWords, alpha: float | Real, rng: np.random.Generator) -> WordScores:
     """One draw of P(word | class) from its Dirichlet posterior, for all words and classes."""
-    words, n_classes = weighed.words, weighed.words.n_classes
-    weights, total = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros(n_classes)
+    words = weighed.words
+    n_classes = weighed.words.n_classes
+    weights = _core.Weights(n_classes, np.zeros(n_classes))
+    total = np.zeros(n_classes)
     for pairs, counts, scale in weighed:
         drawn = _gamma(pairs.cells(counts, n_classes) + per_row(alpha, pairs), rng)
         total += drawn.sum(axis=0)
@@ -291,7 +301,9 @@ def against_others(model: str, weighed: WeighedWords, how: How, alpha: float | R
 
     Without smoothing a zero would make a class certain: a is 1e-10 at least.
     """
-    words, a, margin = weighed.words, complement_pseudo_count(how, alpha), log_odds_margin(weighed.words.texts)
+    words = weighed.words
+    a = complement_pseudo_count(how, alpha)
+    margin = log_odds_margin(weighed.words.texts)
     base = against_others_base(model, weighed.per_class, words.n_words, a, margin)
     nothing = np.zeros(words.n_classes)
     scores = WordScores(_core.Weights(words.n_classes, nothing), base, nothing, margin=margin)
@@ -307,7 +319,8 @@ def against_others_base(model: str, per_class: Real, n_words: int, a: float | Re
 
 
 def log_odds_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real, margin: float) -> tuple[Real, Real]:
-    own, rest = multinomial_rows(pairs, counts, a), complement_rows(pairs, counts, a)
+    own = multinomial_rows(pairs, counts, a)
+    rest = complement_rows(pairs, counts, a)
     return margin * (own[0] + rest[0]), margin * (own[1] + rest[1])
 
 
@@ -325,7 +338,8 @@ def complement_pseudo_count(how: How, alpha: float | Real) -> Any:
 
 
 def complement_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
-    every, own = pairs.per_word(counts), of_words(a, pairs)
+    every = pairs.per_word(counts)
+    own = of_words(a, pairs)
     elsewhere = pairs.per_pair(every) - counts
     if elsewhere.dtype.kind == "f":  # whole numbers do not round
         most = counts > 0.5 * pairs.per_pair(every)  # one class at most; there the difference would be of its rounding
@@ -343,7 +357,9 @@ def complement_base(per_class: Real, n_words: int, a: float | Real) -> Real:
 
 def normalised_complement(weighed: WeighedWords, how: How, alpha: float | Real) -> WordScores:
     """The same weights, divided in each class by the sum of their absolute values over the vocabulary."""
-    words, a, n_classes = weighed.words, complement_pseudo_count(how, alpha), weighed.words.n_classes
+    words = weighed.words
+    a = complement_pseudo_count(how, alpha)
+    n_classes = weighed.words.n_classes
     base = complement_base(weighed.per_class, words.n_words, a)
     size = words.n_words * base
     for pairs, counts, _ in weighed:
@@ -366,8 +382,11 @@ def _divisor(size: Real, words: Vocabulary) -> Real:
 
 def drawn_complement(weighed: WeighedWords, alpha: float | Real, norm: bool, rng: np.random.Generator) -> WordScores:
     """One draw of P(word | all classes but this one) for every class."""
-    words, n_classes = weighed.words, weighed.words.n_classes
-    weights, total, logs = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros(n_classes), np.zeros(n_classes)
+    words = weighed.words
+    n_classes = weighed.words.n_classes
+    weights = _core.Weights(n_classes, np.zeros(n_classes))
+    total = np.zeros(n_classes)
+    logs = np.zeros(n_classes)
     before = rng.bit_generator.state
     for _, drawn, _ in _elsewhere(weighed, alpha, rng):
         total += drawn.sum(axis=0)
@@ -392,10 +411,13 @@ def _elsewhere(
 
 def drawn_log_odds(weighed: WeighedWords, alpha: float | Real, rng: np.random.Generator) -> WordScores:
     """One draw of P(word | class) and one of P(word | all other classes), for all words and classes."""
-    n_classes, margin = weighed.words.n_classes, log_odds_margin(weighed.words.texts)
-    weights, totals = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros((n_classes, 2))
+    n_classes = weighed.words.n_classes
+    margin = log_odds_margin(weighed.words.texts)
+    weights = _core.Weights(n_classes, np.zeros(n_classes))
+    totals = np.zeros((n_classes, 2))
     for pairs, counts, scale in weighed:
-        own, a = pairs.cells(counts, n_classes), per_row(alpha, pairs)
+        own = pairs.cells(counts, n_classes)
+        a = per_row(alpha, pairs)
         rest = np.maximum(own.sum(axis=1, keepdims=True) - own, 0.0)
         drawn = _gamma(np.stack([own + a, rest + a], axis=-1), rng)
         totals += drawn.sum(axis=0)
@@ -413,7 +435,8 @@ def bernoulli(words: Vocabulary, how: How, alpha: float | Real, once: bool = Tru
     The constant is that of a text without any word; a row is what a word's presence changes: log p − log(1 − p). Not ``once``:
     d are the occurrences, none of which is above one in a text.
     """
-    a, n_classes = pseudo_count(how, alpha), words.n_classes
+    a = pseudo_count(how, alpha)
+    n_classes = words.n_classes
     if isinstance(a, np.ndarray):
         return _bernoulli_each(words, a, once)
     present, absent = log_shares(np.zeros(n_classes), words.texts, a)
@@ -421,7 +444,8 @@ def bernoulli(words: Vocabulary, how: How, alpha: float | Real, once: bool = Tru
     like = AlikeWords(n_classes)
     for pairs in words:
         counts = pairs.documents if once else pairs.occurrences
-        own, nothing = presence(counts, words.texts[pairs.classes], a), np.zeros(len(pairs.ids))
+        own = presence(counts, words.texts[pairs.classes], a)
+        nothing = np.zeros(len(pairs.ids))
         weights.set(pairs.ids, nothing, None, pairs.starts, pairs.classes, own, n_threads(None))
         like.add(pairs, counts)
     constant, certain = like.absent(words.n_words, words.texts, a)
@@ -441,7 +465,8 @@ class AlikeWords:
         self.n_words: list[dict[float, int]] = [{} for _ in range(n_classes)]
 
     def add(self, pairs: WordClassPairs, counts: NDArray[Any]) -> None:
-        n_classes, most = len(self.n_words), int(counts.max(initial=0)) + 1
+        n_classes = len(self.n_words)
+        most = int(counts.max(initial=0)) + 1
         if n_classes * most <= max(len(counts), 1 << 16) and (counts == np.rint(counts)).all():
             table = np.bincount(pairs.classes * most + counts.astype(np.int64), minlength=n_classes * most)
             classes, values = np.divmod(np.flatnonzero(table), most)
@@ -481,7 +506,8 @@ class BernoulliGrowth:
 
     def follow(self, pairs: WordClassPairs, texts: Real, a: float, constant: Real) -> Real:
         """The constant after the counts of these words changed, and the texts of some classes."""
-        before, after = self.counts[pairs.ids], pairs.cells(pairs.occurrences, len(texts))
+        before = self.counts[pairs.ids]
+        after = pairs.cells(pairs.occurrences, len(texts))
         at = np.nonzero(before != after)
         for c, old, new in zip(at[1].tolist(), before[at].tolist(), after[at].tolist(), strict=True):
             like = self.like.n_words[c]
@@ -500,7 +526,8 @@ class BernoulliGrowth:
 def _bernoulli_each(words: Vocabulary, a: Real, once: bool) -> WordScores:
     """The same where each word has its own pseudo-count, so that every word has its own numbers in all classes."""
     n_classes = words.n_classes
-    weights, constant = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros(n_classes)
+    weights = _core.Weights(n_classes, np.zeros(n_classes))
+    constant = np.zeros(n_classes)
     certain = np.zeros(n_classes)
     for pairs in words:
         cells = pairs.cells(pairs.documents if once else pairs.occurrences, n_classes)
@@ -517,7 +544,8 @@ def log_shares(documents: NDArray[Any], texts: Real, a: float | Real) -> tuple[R
     """Logarithms of the shares of texts with and without a word, both with the pseudo-count ``a``."""
     without = texts - documents
     without = np.where(without <= ROUNDING * texts, 0.0, without)
-    yes, no = np.maximum(documents + a, 0.0), np.maximum(without + a, 0.0)
+    yes = np.maximum(documents + a, 0.0)
+    no = np.maximum(without + a, 0.0)
     nothing = yes + no <= 0
     both = np.where(nothing, 2.0, yes + no)
     return log(np.where(nothing, 1.0, yes) / both), log(np.where(nothing, 1.0, no) / both)
@@ -526,9 +554,11 @@ def log_shares(documents: NDArray[Any], texts: Real, a: float | Real) -> tuple[R
 def drawn_bernoulli(words: Vocabulary, alpha: float | Real, rng: np.random.Generator, once: bool = True) -> WordScores:
     """One draw of P(word in text | class) from its Beta posterior, for all words and classes."""
     n_classes = words.n_classes
-    weights, constant = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros(n_classes)
+    weights = _core.Weights(n_classes, np.zeros(n_classes))
+    constant = np.zeros(n_classes)
     for pairs in words:
-        yes, a = pairs.cells(pairs.documents if once else pairs.occurrences, n_classes), per_row(alpha, pairs)
+        yes = pairs.cells(pairs.documents if once else pairs.occurrences, n_classes)
+        a = per_row(alpha, pairs)
         no = np.maximum(words.texts - yes, 0.0)
         drawn = np.log(_gamma(np.stack([yes + a, no + a], axis=-1), rng))
         constant += (drawn[..., 1] - np.logaddexp(drawn[..., 0], drawn[..., 1])).sum(axis=0)

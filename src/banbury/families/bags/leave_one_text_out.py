@@ -53,7 +53,8 @@ class CountedTexts:
     """A column of texts that were all counted, and their sums."""
 
     def __init__(self, family: TextSettings, feature: Feature, sums: Words, own: HeldOutRows) -> None:
-        self.family, self.own = family, own
+        self.family = family
+        self.own = own
         table: Any = sums.table
         self.table = table if family.vocabulary is None else family.given(table).table
         table = self.table
@@ -101,9 +102,11 @@ class CountedTexts:
 
     @cached_property
     def entries(self) -> _Entries:
-        family, weight = self.family, self.own.weight
+        family = self.family
+        weight = self.own.weight
         offsets, ids, times = self.table.bags(family.tokeniser, self.texts, self.own.threads)
-        text, word = np.repeat(np.arange(self.n_texts), np.diff(offsets)), ids.astype(np.int64)
+        text = np.repeat(np.arange(self.n_texts), np.diff(offsets))
+        word = ids.astype(np.int64)
         x = np.ones(len(word)) if family.once else self._damped(offsets, times)
         occurrences = weight[text] * (self._damped(offsets, times) if family.once else x)
         inside = self._kept(self.occurrences[word] - occurrences, self.documents[word] - weight[text], word)
@@ -128,7 +131,8 @@ class CountedTexts:
 
     def _kept(self, occurrences: Real, documents: Real, word: Int) -> Bools:
         """Which words are in the vocabulary of all texts but one, in which they occur so often."""
-        family, pruning = self.family, self.family.pruning
+        family = self.family
+        pruning = self.family.pruning
         there = documents > 0
         if family.vocabulary is not None:
             there = self._given[word]
@@ -211,9 +215,12 @@ class CountedTexts:
 
     def multinomial(self, a: float) -> Real:
         """x · (log(n + a) − log(N + aV)), where n and N of the text's own class are without its words."""
-        inside, labels = self.scored, self.own.labels
-        matrix, result = self._matrix(inside, inside.x), self._answer()
-        length, mine = self._per_text(inside, inside.x), self._per_text(inside, inside.mine)
+        inside = self.scored
+        labels = self.own.labels
+        matrix = self._matrix(inside, inside.x)
+        result = self._answer()
+        length = self._per_text(inside, inside.x)
+        mine = self._per_text(inside, inside.mine)
         for classes, counts in self._blocks():
             scaled = self.scale[:, None] * counts
             scores = matrix @ log(scaled + a)
@@ -234,10 +241,13 @@ class CountedTexts:
 
     def complement(self, a: float) -> Real:
         """x · (log(M + aV) − log(m + a)), m and M what all other classes have; the text's words are in none of them."""
-        inside, labels = self.scored, self.own.labels
+        inside = self.scored
+        labels = self.own.labels
         every = np.asarray(self.counts.sum(axis=1)).reshape(-1)
-        length, mine = self._per_text(inside, inside.x), self._per_text(inside, inside.mine)
-        result, most = self._answer(), self.scale * every
+        length = self._per_text(inside, inside.x)
+        mine = self._per_text(inside, inside.mine)
+        result = self._answer()
+        most = self.scale * every
         together = self._together()
         for classes, counts in self._blocks():
             elsewhere = self.scale[:, None] * _minus(every[:, None], counts)
@@ -257,7 +267,8 @@ class CountedTexts:
 
     def log_odds(self, a: float) -> Real:
         """Both together, times (K − 1) / K of the K classes that have a text when each is left out."""
-        weight, texts = np.where(self.there, self.own.weight, 0.0), self.per_class[self.own.labels]
+        weight = np.where(self.there, self.own.weight, 0.0)
+        texts = self.per_class[self.own.labels]
         last = (texts > 0) & (_minus(texts, weight) <= 0)
         left = np.maximum(np.count_nonzero(self.per_class) - last, 1)
         return np.asarray(((left - 1) / left)[:, None] * (self.multinomial(a) + self.complement(a)))
@@ -285,8 +296,11 @@ class CountedTexts:
 
     def bernoulli(self, a: float) -> Real:
         """log p of words in the text, log(1 − p) of all others, p = (d + a) / (D + 2a); the text is not in d and D."""
-        e, labels, result = self.entries, self.own.labels, self._answer()
-        present, counted = self._matrix(e, e.inside.astype(np.float64)), self._matrix(e, e.outside.astype(np.float64))
+        e = self.entries
+        labels = self.own.labels
+        result = self._answer()
+        present = self._matrix(e, e.inside.astype(np.float64))
+        counted = self._matrix(e, e.outside.astype(np.float64))
         for classes, d in self._blocks():
             texts = self.per_class[classes]
             yes, no = _logs(d, texts, a)
@@ -295,7 +309,8 @@ class CountedTexts:
             _, without = _logs(d, fewer, a)  # of words that the text does not have
             base = self._always @ without
             of, c = self._labels(classes, labels[e.text])
-            n, size = d[e.word[of], c], fewer[c]
+            n = d[e.word[of], c]
+            size = fewer[c]
             with_it = np.log((np.maximum(n - 1.0, 0.0) + a) / (size + 2.0 * a))
             change = e.inside[of] * with_it - e.outside[of] * without[e.word[of], c]
             own = np.bincount(e.text[of], weights=change, minlength=self.n_texts)

@@ -17,7 +17,8 @@ from banbury.families.bags.words import word_family
 from banbury.families.family import ColumnReader, Feature
 
 NOWHERE = 2**32 - 1  # the rank of a word that is left out
-SOME_TEXTS, SOME_WORDS = 1 << 14, 1 << 20
+SOME_TEXTS = 1 << 14
+SOME_WORDS = 1 << 20
 
 
 class Bags(_core.Bags):
@@ -34,7 +35,8 @@ class Bags(_core.Bags):
         words, times = (np.empty(offsets[-1], dtype=each.dtype) for each in (self.words, self.times))
         shift = self.offsets[:-1][texts] - offsets[:-1]
         for some in stretches(len(texts)):
-            start, end = offsets[some.start], offsets[some.stop]
+            start = offsets[some.start]
+            end = offsets[some.stop]
             at = np.repeat(shift[some], sizes[some]) + np.arange(start, end)
             words[start:end], times[start:end] = self.words[at], self.times[at]
         return Bags(offsets, words, times, self.hashes[texts], self.n_words)
@@ -51,7 +53,8 @@ class Bags(_core.Bags):
 
     def sums(self, each: Any) -> Real:
         """Sums over the words of each text."""
-        sums, sizes = np.zeros(len(self)), np.diff(self.offsets)
+        sums = np.zeros(len(self))
+        sizes = np.diff(self.offsets)
         for some in stretches(len(self)):
             texts = np.repeat(np.arange(some.stop - some.start), sizes[some])
             own = each[self.offsets[some.start] : self.offsets[some.stop]]
@@ -108,7 +111,8 @@ class Lexicon:
     def ranked(self, found: tuple[Int, Int, Real], threads: int) -> Bags:
         """Texts whose words are ids of the table."""
         offsets, ids, times = found
-        starts, codes = np.asarray(offsets, dtype=np.int64), np.ascontiguousarray(ids, dtype=np.int32)
+        starts = np.asarray(offsets, dtype=np.int64)
+        codes = np.ascontiguousarray(ids, dtype=np.int32)
         reals = np.ascontiguousarray(times, dtype=np.float64)
         return Bags(*Bags.ranked(starts, codes, reals, self.ranks, threads), len(self))
 

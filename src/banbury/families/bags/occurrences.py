@@ -101,7 +101,8 @@ class Occurrences(WordFamily):
         return _core.Words(n_classes, n_columns).with_columns(n_columns)
 
     def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
-        cells, skip = rows.occurrences(feature.inputs), self.missing == "skip"
+        cells = rows.occurrences(feature.inputs)
+        skip = self.missing == "skip"
         return "matrix", cells, len(feature.inputs), self.threshold, skip
 
     def check_countable(self, rows: ColumnReader, feature: Feature) -> None:
@@ -119,14 +120,16 @@ class Occurrences(WordFamily):
         values = np.asarray(cells[2] if isinstance(cells, tuple) else cells)
         if self.threshold is not None or not values.size or values.dtype.kind not in "fi":
             return
-        low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+        low = np.fmin.reduce(values, axis=None)
+        high = np.fmax.reduce(values, axis=None)
         most = float(np.nextafter(MOST_COUNTED, 0.0)) if counting else MOST_OCCURRENCES
         if (low >= 0 and high <= most) or low != low:
             return
         at = int(np.argmax((values < 0) | (values > most)))
         if isinstance(cells, tuple):
             starts, columns = (np.asarray(part) for part in cells[:2])
-            row, column = int(np.searchsorted(starts, at, side="right")) - 1, int(columns[at])
+            row = int(np.searchsorted(starts, at, side="right")) - 1
+            column = int(columns[at])
         else:
             row, column = divmod(at, values.shape[1])
         number = float(values.reshape(-1)[at])
@@ -291,7 +294,8 @@ class OccurrencesParameters(Parameters):
     def _make_rows(self, ids: Ids | None) -> None:
         """Makes the rows of these columns, or of all, under a Bernoulli model that has grown."""
         assert isinstance(self.pseudo_count, float)
-        pairs, texts = pairs_of(self.table, self.ids if ids is None else ids), self.table.texts().value
+        pairs = pairs_of(self.table, self.ids if ids is None else ids)
+        texts = self.table.texts().value
         cells = pairs.cells(pairs.occurrences, len(texts))
         event_models.set_cells(self.scores.weights, pairs, event_models.presence(cells, texts, self.pseudo_count), None)
         self.stale = ids is not None
@@ -311,7 +315,8 @@ class OccurrencesParameters(Parameters):
     def _unsmoothed(self, rows: ColumnReader) -> _core.Part:
         """The same where a class always has some column: a row without it is impossible there, which no sum can say."""
         assert self.scores.certain is not None
-        weights, sure = self.weights, self.weights == CERTAIN
+        weights = self.weights
+        sure = self.weights == CERTAIN
         present = (self.family.occurring(rows, self.features[0]) > 0).astype(np.float64)
         impossible = (present @ np.isneginf(weights).astype(np.float64)) > 0
         impossible |= (present @ sure.astype(np.float64)) < self.scores.certain
@@ -322,7 +327,8 @@ class OccurrencesParameters(Parameters):
 
     def follow(self, sums: Words, touched: Mapping[str, Ids]) -> bool:
         """Brings these columns up to date, after rows with them were counted or forgotten in the same table."""
-        table, a = sums.table, self.pseudo_count
+        table = sums.table
+        a = self.pseudo_count
         if a is None or table.n_classes != len(self.scores.base):
             return False
         if self.family.model == "bernoulli" and self._small:
@@ -356,15 +362,19 @@ class OccurrencesParameters(Parameters):
         if isinstance(cells, tuple):
             offsets, columns, values = (np.asarray(part) for part in cells)
             at = slice(int(offsets[0]), int(offsets[1]))
-            columns, values = columns[at], values[at].astype(np.float64)
+            columns = columns[at]
+            values = values[at].astype(np.float64)
         else:
             row = np.nan_to_num(np.asarray(cells[0], dtype=np.float64), nan=0.0)
             columns = np.flatnonzero(row)
             values = row[columns]
         counts = values if self.family.threshold is None else (values > self.family.threshold).astype(np.float64)
         there = counts != 0
-        columns, values, counts = columns[there], values[there], counts[there]
-        rest, weights = self.scores.constant, self.weights[columns]
+        columns = columns[there]
+        values = values[there]
+        counts = counts[there]
+        rest = self.scores.constant
+        weights = self.weights[columns]
         if self.scores.certain is not None:
             sure = weights == CERTAIN
             rest = np.where(sure.sum(axis=0) < self.scores.certain, -np.inf, rest)
@@ -382,7 +392,8 @@ class OccurrencesParameters(Parameters):
 
     def values(self) -> Iterator[tuple[Ids, Real, Real]]:
         """Some columns at a time: their places, P(column | class), and the share of a class's rows that have them."""
-        family, names = self.family, self.features[0].inputs
+        family = self.family
+        names = self.features[0].inputs
         texts = self.table.texts().value
         texts = np.where(texts > 0, texts, 1.0)
         step = max(1, CELLS // max(len(texts), 1))
@@ -409,7 +420,8 @@ class OccurrencesParameters(Parameters):
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         """Column by column: as many occurrences as the class has on average, drawn one by one; or a coin for each."""
-        family, n_columns = self.family, len(self.ids)
+        family = self.family
+        n_columns = len(self.ids)
         if family.model == "complement":
             raise errors.bad_setting("model", "complement", "one to draw rows from, such as 'multinomial'")
         drawn = np.zeros((len(classes), n_columns))

@@ -26,7 +26,8 @@ __all__ = ["Text", "TextParameters", "tokens"]
 UNPRUNED: Any = dict.fromkeys(("min_count", "min_share", "drop_most_frequent"), 0)
 UNPRUNED |= {"max_share": 1.0, "max_words": None}
 NO_WORDS = np.zeros(0, dtype=np.uint32)
-PLAIN, DAMPED = {"damping": None, "length": False}, {"damping": "log", "length": True}
+PLAIN = {"damping": None, "length": False}
+DAMPED = {"damping": "log", "length": True}
 TEXT_CANDIDATES: tuple[dict[str, Any], ...] = (  # two counts suffice for them
     *({"model": model, **PLAIN} for model in ("multinomial", "presence", "bernoulli")),
     *({"model": model, **DAMPED} for model in ("multinomial", "log_odds")),
@@ -109,7 +110,8 @@ class Text(TextSettings):
         return a if a >= 0 else None
 
     def _scores(self, words: Vocabulary, choice: Choice, rng: np.random.Generator) -> WordScores:
-        counted, urn = WeighedWords(words, self.once, bool(self.idf)), choice.how == "predictive" and self.counts_tokens
+        counted = WeighedWords(words, self.once, bool(self.idf))
+        urn = choice.how == "predictive" and self.counts_tokens
         return event_models.estimated(self.model, counted, choice.how, self.prior(choice), self.norm, urn, rng)
 
     def log_prior(self, parameters: TextParameters, sums: Words, choice: Choice) -> float:
@@ -160,7 +162,8 @@ class Text(TextSettings):
         return a >= 0 and not (choice.how == "predictive" and self.counts_tokens)
 
     def leave_one_out(self, features: tuple[Feature, ...], sums: Words, choice: Choice, held_out: HeldOutRows) -> Real:
-        column, alpha = CountedTexts(self, features[0], sums, held_out), self.prior(choice)
+        column = CountedTexts(self, features[0], sums, held_out)
+        alpha = self.prior(choice)
         if self.model == "bernoulli":
             return column.bernoulli(event_models.pseudo_count(choice.how, alpha))
         if self.weighs:
@@ -229,7 +232,8 @@ class LookedUpTexts:
         kept = family.words(table) if family.vocabulary is not None or family.pruning.any else None
         table = table if kept is None else kept.table
         offsets, ids, times = table.bags(family.tokeniser, texts, threads)
-        n_words, vocabulary = table.n_ids, None
+        n_words = table.n_ids
+        vocabulary = None
         all_count = family.length or family.vocabulary is not None  # lengths are of all words; some are in no text
         if kept is not None and len(kept.ids) and all_count:
             vocabulary = tuple(f"#{i}" for i in kept.ids.tolist())
@@ -237,7 +241,8 @@ class LookedUpTexts:
             n_words = len(kept.ids)
             offsets, ids, times = _only(kept.ids, table.n_ids, offsets, ids, times)
         numbered = feature._replace(family=replace(family, vocabulary=vocabulary, **UNPRUNED))
-        missing, values = missing_texts(texts, rows.n_rows), _counted(family, offsets, times)
+        missing = missing_texts(texts, rows.n_rows)
+        values = _counted(family, offsets, times)
         return cls(numbered, offsets, ids, times, missing, values, n_words)
 
     @property

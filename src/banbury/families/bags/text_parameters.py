@@ -74,7 +74,8 @@ class TextParameters(Parameters):
 
     def part(self, texts: Any) -> _core.Part:
         """The kernel's arguments for texts as ``Text.texts`` gives them."""
-        family, scores = self.family, self.scores
+        family = self.family
+        scores = self.scores
         self._make_rows_of(texts)
         base = scores.base if scores.polya is None else None
         rows = self.table, scores.weights, base, scores.constant
@@ -96,11 +97,14 @@ class TextParameters(Parameters):
         """
         encoded = isinstance(texts, tuple) and len(texts) == 3 and not isinstance(texts[0], list)
         if encoded:  # under such a model a word counts once, so how often it occurs is of no consequence
-            offsets, ids = texts[0], texts[1][0] if isinstance(texts[1], tuple) else texts[1]
+            offsets = texts[0]
+            ids = texts[1][0] if isinstance(texts[1], tuple) else texts[1]
         else:
             offsets, ids = self.table.encode(self.family.tokeniser, texts, 1)
-        n_texts, n_classes = len(offsets) - 1, len(self.scores.base)
-        table, start = np.zeros((n_texts, n_classes)), 0
+        n_texts = len(offsets) - 1
+        n_classes = len(self.scores.base)
+        table = np.zeros((n_texts, n_classes))
+        start = 0
         while start < n_texts:
             enough = int(offsets[start]) + CELLS // n_classes
             stop = max(start + 1, int(np.searchsorted(offsets, enough, side="right")) - 1)
@@ -146,7 +150,8 @@ class TextParameters(Parameters):
 
     def _set(self, pairs: WordClassPairs) -> None:
         assert self.pseudo_count is not None
-        pairs, family = pairs.only(pairs.sizes > 0), self.family
+        pairs = pairs.only(pairs.sizes > 0)
+        family = self.family
         counts = pairs.documents if family.once else pairs.occurrences
         event_models.set_rows(self.scores, pairs, counts, self.pseudo_count, family.model)
 
@@ -159,7 +164,9 @@ class TextParameters(Parameters):
 
     def follow(self, sums: Words, touched: Mapping[str, Ids]) -> bool:
         """Brings the rows of these words up to date, after texts with them were counted or forgotten in the same table."""
-        family, table, a = self.family, sums.table, self.pseudo_count
+        family = self.family
+        table = sums.table
+        a = self.pseudo_count
         counted = (table.documents() if family.once else table.occurrences()).value
         some_empty = a == 0 and not (self.scores.full and counted.all())
         if a is None or some_empty or len(counted) != len(self.scores.base):
@@ -243,7 +250,8 @@ class TextParameters(Parameters):
             rest = np.where(sure.sum(axis=0) < scores.certain, -np.inf, rest)
         else:
             each = (x * scale)[:, None] * (rows + scores.base)
-        name, places = self.features[0].name, self.family.places(text)
+        name = self.features[0].name
+        places = self.family.places(text)
         found = zip(words, each, (tuple(places[i] for i in word.tokens) for word in words), strict=True)
         terms = [Term(name, w.name, says, True, len(w.tokens), stands, w.common) for w, says, stands in found]
         return [*terms, Term(name, OTHERS, rest)] if rest.any() else terms
@@ -303,7 +311,9 @@ class TextParameters(Parameters):
         Under Bernoulli the probability is that of a text's having the word. Complement and log-odds give no probabilities:
         those of the multinomial model stand in. Words that weigh nothing are left out.
         """
-        family, words, scores = self.family, self._vocabulary, self.scores
+        family = self.family
+        words = self._vocabulary
+        scores = self.scores
         self._make_all_rows()
         if family.weighs:
             how: How = "mean" if self.choice.how == "gibbs" else self.choice.how
@@ -332,10 +342,12 @@ class TextParameters(Parameters):
         """
         if self.family.weighs:
             raise errors.bad_setting("model", self.family.model, "one to draw texts from, such as 'multinomial'")
-        words, texts = self._vocabulary, np.full(len(classes), "", dtype=object)
+        words = self._vocabulary
+        texts = np.full(len(classes), "", dtype=object)
         names = np.array(words.table.words(words.ids), dtype=object)
         space = "" if self.family.unit == "characters" else " "
-        lengths, places = self._lengths(words), by_class(classes, words.n_classes)
+        lengths = self._lengths(words)
+        places = by_class(classes, words.n_classes)
         wanted = [c for c, rows in enumerate(places) if len(rows)] if len(names) else []
         step = max(1, MOST_ROWS // max(len(names), 1))
         for block in (wanted[start : start + step] for start in range(0, len(wanted), step)):
@@ -376,7 +388,8 @@ class TextParameters(Parameters):
     def _rows_of(self, words: Vocabulary, classes: list[int]) -> Real:
         """The rows of all words in some of the classes; words that are not set have none."""
         self._make_all_rows()
-        result, step = np.empty((words.n_words, len(classes))), max(1, CELLS // words.n_classes)
+        result = np.empty((words.n_words, len(classes)))
+        step = max(1, CELLS // words.n_classes)
         for start in range(0, words.n_words, step):
             there, rows, _ = self.scores.weights.rows(words.ids[start : start + step])
             nothing = -np.inf if self.scores.polya is None else 0.0
@@ -386,7 +399,8 @@ class TextParameters(Parameters):
 
 def texts_and_unknown_words(groups: Iterable[Parameters], rows: ColumnReader) -> tuple[dict[str, str], list[str]]:
     """The texts of the first row, by feature, as they are read; and words of them of which nothing is known, each once."""
-    texts, unknown = dict[str, str](), list[str]()
+    texts = dict[str, str]()
+    unknown = list[str]()
     for group in groups:
         if isinstance(group, TextParameters):
             own = group.texts(rows)
@@ -485,7 +499,8 @@ class WeighedTextParameters(TextParameters):
     def telling(self, compared: Comparison) -> Iterator[TellingValues]:
         """Words by what one of them says in a text of the usual length."""
         assert self.lexicon is not None and self.documents is not None and self.n_texts is not None
-        ids, texts = self.lexicon.used.ids, np.maximum(self.n_texts, 1e-300)
+        ids = self.lexicon.used.ids
+        texts = np.maximum(self.n_texts, 1e-300)
         every = [ids[start : start + SOME_WORDS] for start in range(0, len(ids), SOME_WORDS)]
         found = [self.scores.weights.rows(some)[1:] for some in every]
         having = self.documents.sum(axis=1)

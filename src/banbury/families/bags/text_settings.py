@@ -83,7 +83,8 @@ class TextSettings(WordFamily):
         errors.require(fits, "max_words", most, "None or a whole number from 1 up")
 
     def _check_together(self) -> None:
-        words, wordless = self.unit == "words", "left out when unit='characters', which has no words"
+        words = self.unit == "words"
+        wordless = "left out when unit='characters', which has no words"
         weighed = self.idf and self.model == "bernoulli"
         for setting, fits, wanted in (
             ("min_share", self.min_share <= self.max_share, f"max_share, {self.max_share:g}, at most"),
@@ -105,7 +106,8 @@ class TextSettings(WordFamily):
     def tokeniser(self) -> _core.Tokeniser:
         """Turns a text into words, as the settings say; shared by threads."""
         shortest, longest = self.ngrams if isinstance(self.ngrams, tuple) else (1, self.ngrams)
-        pattern, characters = "given" if self.split is not None else self.tokens, self.unit == "characters"
+        pattern = "given" if self.split is not None else self.tokens
+        characters = self.unit == "characters"
         counts = self.damping == "log", bool(self.length)
         only = list(self.only) if isinstance(self.only, tuple) else []
         stop_words = list(self.stop_words or ())
@@ -131,7 +133,8 @@ class TextSettings(WordFamily):
         """The words that the regular expression finds in each text: all of them, where each text's begin, which are missing."""
         assert self.split is not None
         words: list[str] = []
-        ends, missing = [0], []
+        ends = [0]
+        missing = []
         for text in texts:
             absent = not isinstance(text, str)
             if not absent:
@@ -152,11 +155,13 @@ class TextSettings(WordFamily):
         if self.split is None:
             starts, ends = self.tokeniser.places(text)
             return list(zip(starts.tolist(), ends.tolist(), strict=True))
-        lowered, group = text.lower() if self.lowercase else text, self.split.groups
+        lowered = text.lower() if self.lowercase else text
+        group = self.split.groups
         matches = [match for match in self.split.finditer(lowered) if match.group(group)]
         written = [i for i, character in enumerate(text) for _ in (character.lower() if self.lowercase else character)]
         first, last = self.tokeniser.places([match.group(group) for match in matches])
-        spans, each = [match.span(group) for match in matches], zip(first.tolist(), last.tolist(), strict=True)
+        spans = [match.span(group) for match in matches]
+        each = zip(first.tolist(), last.tolist(), strict=True)
         return [(written[spans[a][0]], written[spans[b - 1][1] - 1] + 1) for a, b in each]
 
     # Which words count
@@ -173,7 +178,8 @@ class TextSettings(WordFamily):
 
     @property
     def pruning(self) -> Pruning:
-        drop, most = int(self.drop_most_frequent), None if self.max_words is None else int(self.max_words)
+        drop = int(self.drop_most_frequent)
+        most = None if self.max_words is None else int(self.max_words)
         return Pruning(self.min_count, self.min_share, self.max_share, drop, most, self.choose_by)
 
     def words(self, table: Any, by_name: bool = False) -> Vocabulary:
@@ -287,7 +293,8 @@ def strings(column: Any) -> Iterable[Any]:
     if isinstance(column, list):
         return column
     offsets, data, valid, valid_offset = column
-    ends, content = np.asarray(offsets).tolist(), np.asarray(data).tobytes()
+    ends = np.asarray(offsets).tolist()
+    content = np.asarray(data).tobytes()
     texts: list[str | None] = [content[a:b].decode("utf-8", "replace") for a, b in pairwise(ends)]
     if valid is not None:
         bits = np.unpackbits(np.asarray(valid), bitorder="little")[valid_offset : valid_offset + len(texts)]

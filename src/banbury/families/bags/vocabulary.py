@@ -295,7 +295,8 @@ class Pruning:
         if not self.any:
             return words
         occurrences, documents, information = self._totals(words)
-        n_texts, near = float(words.texts.sum()), 1.0 - ROUNDING
+        n_texts = float(words.texts.sum())
+        near = 1.0 - ROUNDING
         kept = (occurrences >= self.min_count * near) & (documents >= self.min_share * n_texts * near)
         if self.max_share < 1:
             kept &= documents * near <= self.max_share * n_texts
@@ -339,7 +340,8 @@ def mutual_information(pairs: WordClassPairs, texts: Real) -> Real:
     n_texts = float(texts.sum())
     if n_texts <= 0:
         return np.zeros(len(pairs.ids))
-    with_word, of_class = pairs.documents.astype(np.float64), texts[pairs.classes]
+    with_word = pairs.documents.astype(np.float64)
+    of_class = texts[pairs.classes]
     # H(presence) − H(presence | class); classes without the word add nothing to either sum.
     given_class = pairs.per_word(_entropy_terms(with_word, of_class))
     all_classes = _entropy_terms(pairs.per_word(with_word), np.full(len(pairs.ids), n_texts))

@@ -242,7 +242,8 @@ def _arguments(feature: Feature, numbers: NDArray[np.int32], rows: RowsToCount) 
 def check_parts_of_words(feature: Feature, table: _core.Words, ids: Ids | None, every: int, classes: Any) -> None:
     """Raises if class ``every`` has some word, of these or of all, less often than another class."""
     starts, own, *counts = table.pairs(ids)
-    words, of_every = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), own == every
+    words = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    of_every = own == every
     for each in counts:  # occurrences, and texts
         total = np.zeros(len(starts) - 1)
         total[words[of_every]] = each[of_every]
@@ -287,7 +288,8 @@ class WordCounter(Counter):
         each = (word_family(feature).word(feature, name) for name in sums.most_frequent(5))
         names = [repr(column) if what is None else what.removeprefix("value ") for column, what in each]
         often = ", ".join(names) + (", …" if sums.table.n_words > 5 else "")
-        total, real = float(sums.occurrences.value.sum()), sums.occurrences.digits > 0
+        total = float(sums.occurrences.value.sum())
+        real = sums.occurrences.digits > 0
         what = "column" if feature.columns else "word"
         return f"{errors.many(sums.table.n_words, what)}, {total:,.{6 if real else 15}g} occurrences{missing}: {often}"
 

@@ -14,7 +14,8 @@ import numpy as np
 from banbury import errors
 from banbury.model.evidence_table import EvidenceTable
 
-OPSET, ML_OPSET = 17, 3
+OPSET = 17
+ML_OPSET = 3
 FARTHEST = 2.0**400
 IMPOSSIBLE = -1e30  # stands for minus infinity, of which 0 times would be no number
 COUNTS: dict[str, Callable[[Graph, str], str]] = {
@@ -34,8 +35,10 @@ def write(model: Any, min_rows: int) -> bytes:
     label, shares = posteriors(graph, tables, {name: name for name in inputs}, model.names)
     graph.nodes.append(onnx.helper.make_node("Identity", [label], ["label"]))
     graph.nodes.append(onnx.helper.make_node("Cast", [shares], ["probabilities"], to=onnx.TensorProto.FLOAT))
-    info, types = onnx.helper.make_tensor_value_info, onnx.TensorProto
-    n, k = "n", tables.prior.num_rows
+    info = onnx.helper.make_tensor_value_info
+    types = onnx.TensorProto
+    n = "n"
+    k = tables.prior.num_rows
     kinds = {"double": types.DOUBLE, "string": types.STRING}
     asked = [info(name, kinds[kind], [n, width]) for name, (kind, width) in inputs.items()]
     several = tables.answers == "labels"
@@ -100,7 +103,8 @@ def input_columns(tables: EvidenceTable) -> list[tuple[str, str, Any]]:
     """The inputs: name, type and width."""
     inputs = list[tuple[str, str, Any]]()
     for column in tables.columns.to_pylist():
-        name, kind = column["name"], column["kind"]
+        name = column["name"]
+        kind = column["kind"]
         if kind == "text":
             inputs.append((name, "string", "tokens"))
         elif kind == "counts":
@@ -117,7 +121,8 @@ def posteriors(graph: Graph, tables: EvidenceTable, inputs: Mapping[str, str], n
     cells: dict[int, tuple[str, int]] = {}
     curves = tables.curves.to_pylist()
     for column in tables.columns.to_pylist():
-        number, x = column["column"], inputs[column["name"]]
+        number = column["column"]
+        x = inputs[column["name"]]
         if column["kind"] in ("text", "counts"):
             parts.append(_bag(graph, tables, column, x))
         elif own := [curve for curve in curves if curve["column"] == number]:
@@ -141,7 +146,8 @@ def _entries(
     graph: Graph, tables: EvidenceTable, column: dict[str, Any], x: str, cells: dict[int, tuple[str, int]]
 ) -> str:
     """What the values of a column say; its cells are kept for pairs."""
-    number, k = column["column"], tables.prior.num_rows
+    number = column["column"]
+    k = tables.prior.num_rows
     steps = tables.steps.filter(np.asarray(tables.steps["column"]) == number)
     part = steps if steps.num_rows else tables.values.filter(np.asarray(tables.values["column"]) == number)
     nats = np.vstack([part["nats"].to_numpy().reshape(-1, k), np.zeros(k)])  # the last is of values in no entry

@@ -127,8 +127,12 @@ class _Script:
     """The statements of a script."""
 
     def __init__(self, tables: EvidenceTable, dialect: str, table: str, key: str | None, name: str) -> None:
-        self.tables, self.dialect, self.sql = tables, dialect, DIALECTS[dialect]
-        self.table, self.key, self.name = table, key, name
+        self.tables = tables
+        self.dialect = dialect
+        self.sql = DIALECTS[dialect]
+        self.table = table
+        self.key = key
+        self.name = name
         self.k = tables.prior.num_rows
         wanted = f"{MOST_CLASSES:,} classes at most, each of which is a column of a table"
         errors.require(self.k <= MOST_CLASSES, "the model", f"{self.k:,} classes", wanted)
@@ -193,7 +197,8 @@ class _Script:
     # Tables
 
     def make_tables(self) -> Iterator[str]:
-        real, text = self.sql.real, self.sql.text
+        real = self.sql.real
+        text = self.sql.text
         nats = {f"n{c}": real for c in range(self.k)}
         rules = {"slope": real, "shift": real, "threshold": real}
         yield from self.filled("prior", {"class": "INTEGER", "name": text, "nats": real} | rules, self.prior())
@@ -227,7 +232,8 @@ class _Script:
         """What values and numbers say: texts by ``item``, numbers from ``low`` to ``last``; infinity stands for a missing one."""
         strings = {column["column"] for column in self.columns if column["kind"] == "string"}
         for row, nats in self.tables.entries_of("values"):
-            column, missing = row["column"], row["value"] is None
+            column = row["column"]
+            missing = row["value"] is None
             if row["unseen"]:
                 self.unseen[column] = row["cell"], nats
             elif column not in strings:
@@ -247,7 +253,8 @@ class _Script:
     def lexicon(self) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
         """The words with their numbers; and what they say."""
         ids: dict[tuple[int, str | None], int] = {}
-        lexicon, words = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+        lexicon = list[tuple[Any, ...]]()
+        words = list[tuple[Any, ...]]()
         for column, word, scale, c, nats in zip(*(part.to_pylist() for part in self.tables.words), strict=True):
             if not self.can_hold(word):
                 continue
@@ -261,7 +268,8 @@ class _Script:
         """Stretches of log-odds, with the line in each."""
         for c in sorted({row["class"] for row in self.calibration}):
             x, y = np.array([(row["x"], row["y"]) for row in self.calibration if row["class"] == c]).T
-            low, height = np.append(-np.inf, x), np.append(y[0], y)
+            low = np.append(-np.inf, x)
+            height = np.append(y[0], y)
             slope = np.concatenate([[0.0], np.diff(y) / np.diff(x), [0.0]])
             last = np.append(np.nextafter(x, -np.inf), np.inf)
             starts = np.append(x[0], x)
@@ -277,7 +285,8 @@ class _Script:
         chosen = [f"{key} AS row_id"]
         curved = {curve["column"] for curve in self.curves}
         for column in self.columns:
-            number, name = column["column"], self.named(column["name"])
+            number = column["column"]
+            name = self.named(column["name"])
             as_number = self.sql.number.format(x=name)
             if column["kind"] == "string":
                 chosen.append(f"COALESCE('=' || CAST({name} AS {self.sql.text}), '-') AS x{number}")
@@ -294,7 +303,8 @@ class _Script:
     def column_terms(self) -> Iterator[EvidenceTerm]:
         curved = {curve["column"] for curve in self.curves}
         for column in self.columns:
-            j, e = column["column"], f"e{column['column']}"
+            j = column["column"]
+            e = f"e{column['column']}"
             if column["kind"] not in ("string", "number"):
                 continue
             if j in curved:
@@ -342,11 +352,13 @@ class _Script:
     def bag(self, column: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """Named queries of a column's words: ``bag`` has the words of each row, ``said`` what they add."""
         j = column["column"]
-        t, there = f"t{j}", f"x{j} IS NOT NULL"
+        t = f"t{j}"
+        there = f"x{j} IS NOT NULL"
         if column["kind"] == "text":
             yield from self.grams(column)
         else:
-            limit, there = column["threshold"], "row_id IS NOT NULL"
+            limit = column["threshold"]
+            there = "row_id IS NOT NULL"
             n = "x" if limit is None else "1"
             some = "x <> 0" if limit is None else f"x > {self.literal(limit)}"
             each = [
@@ -373,8 +385,10 @@ class _Script:
 
     def grams(self, column: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """The n-grams of a text's words, or of its characters, and how often it has each."""
-        j, characters = column["column"], column["unit"] == "characters"
-        t, space = f"t{j}", "''" if characters else "' '"
+        j = column["column"]
+        characters = column["unit"] == "characters"
+        t = f"t{j}"
+        space = "''" if characters else "' '"
         text = f"LOWER(x{j})" if column["lowercase"] else f"x{j}"
         if characters:
             text = self.sql.blanks.format(x=text, spaces=self.literal(SPACES + "{2,}"))
@@ -459,7 +473,8 @@ class _Script:
             source = "honest"
         if self.method == "platt":
             yield "highest", f"SELECT row_id, class, score, MAX(score) {by_row} AS top FROM {source}"
-            source, logs = "highest", "score - top"
+            source = "highest"
+            logs = "score - top"
         e = "share" if self.method == "isotonic" else f"EXP({greatest}({logs}, -{DEEPEST}))"
         yield "logs", f"SELECT row_id, class, score, {e} AS e FROM {source}"
         yield "totals", f"SELECT row_id, class, score, e, SUM(e) {by_row} AS total FROM logs"
@@ -475,7 +490,8 @@ class _Script:
 
     def odds(self, join: str) -> Iterator[tuple[str, str]]:
         """Log-odds of each class against all others, and what a sigmoid or a staircase makes of them."""
-        infinity, greatest = self.sql.infinity, self.sql.extremes[1]
+        infinity = self.sql.infinity
+        greatest = self.sql.extremes[1]
         others = "JOIN centred AS o ON o.row_id = s.row_id AND o.class <> s.class"
         group = "GROUP BY s.row_id, s.class, s.score"
         yield "seconds", f"SELECT s.row_id, s.class, s.score, MAX(o.score) AS top FROM centred AS s {others} {group}"
@@ -546,7 +562,8 @@ class _Script:
 
     def make_views(self, reasons: bool) -> Iterator[str]:
         queries = [*self.scoring(), *self.answering()]
-        key, prior = self.named(self.key or "row"), self.own("prior")
+        key = self.named(self.key or "row")
+        prior = self.own("prior")
         shown = f"SELECT r.row_id AS {key}, p.name AS class, r.posterior, r.place, r.is_answer"
         view = f"CREATE VIEW {self.own('posterior')} AS\n{self.joined(queries)}\n"
         yield f"{view}{shown} FROM ranked AS r JOIN {prior} AS p ON p.class = r.class"

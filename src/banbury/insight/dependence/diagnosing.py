@@ -93,7 +93,8 @@ def diagnose(
 
 def _diagnosed(table: Table, n: int) -> Diagnosis:
     tally, assigned, schema = _counted(table)
-    scale, tests = _rows_per_weight(assigned), dict[str, ColumnTest]()
+    scale = _rows_per_weight(assigned)
+    tests = dict[str, ColumnTest]()
     rows_of_classes = tally.rows.value if table.missing == "category" else None
     for family, columns, sums in sorted(tally.groups, key=lambda group: bool(group[1][0].columns)):  # blocks come last
         tests |= zip(
@@ -153,7 +154,8 @@ def _notes(
 
 def _counted(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
     """The tally, with numbers in fine bins; the rows' classes and weights; the schema that ``bb.count`` would have."""
-    labels, begun = table.labels, list[tuple[Schema, Growing]]()
+    labels = table.labels
+    begun = list[tuple[Schema, Growing]]()
     labelled: list[list[tuple[Sequence[Label], CodedRows]]] = []
 
     def anew() -> None:

@@ -35,7 +35,9 @@ def mutual_information(tally: Tally, n: int = 10) -> Information:
     """
     check_tally(tally)
     check_n(n)
-    rows, bits, words = tally.rows.value, dict[str, float](), dict[str, dict[str, float]]()
+    rows = tally.rows.value
+    bits = dict[str, float]()
+    words = dict[str, dict[str, float]]()
     for family, features, sums in tally.groups:
         bits |= zip((feature.name for feature in features), family.bits(features, sums, rows).tolist(), strict=True)
         words |= {feature.name: best for feature in features if (best := _telling(feature, sums, n)) is not None}

@@ -137,13 +137,16 @@ class FeaturePairs:
 
     def of_columns(self, block: Mapping[str, str], scale: float) -> MeasuredPairs:
         """Of every two columns that are not of one block."""
-        first, second, measures = np.arange(0), np.arange(0), PairInformation(*NOTHING)
+        first = np.arange(0)
+        second = np.arange(0)
+        measures = PairInformation(*NOTHING)
         if self.counts is not None:
             first, second, measures = self.counts.informed(self.total, FEWEST_ROWS / (self.total * scale))
         names = [column.name for column in self.columns]
         of = [block.get(name, name) for name in names]
         apart = np.array([of[a] != of[b] for a, b in zip(first, second, strict=True)], dtype=np.bool_)
-        first, second = first[apart], second[apart]
+        first = first[apart]
+        second = second[apart]
         found = PairInformation(*(each[apart] for each in measures))
         return found.beyond_chance(lambda k: (names[first[k]], names[second[k]]), self.total, scale)
 
@@ -151,8 +154,10 @@ class FeaturePairs:
         first, second = np.triu_indices(len(words), 1)
         text = np.array([len(words) + word.column for word in words], dtype=np.int64)
         counts = self.together / self.total
-        both, whole = counts[:, first, second], counts[:, text[first], text[second]]
-        a, b = counts[:, first, text[second]], counts[:, text[first], second]
+        both = counts[:, first, second]
+        whole = counts[:, text[first], text[second]]
+        a = counts[:, first, text[second]]
+        b = counts[:, text[first], second]
         cells = np.stack([both, a - both, b - both, whole - a - b + both])  # with both words, with one, without
         cells = np.where((whole > 0) & (cells > SAME * whole), cells, 0.0)  # the rest is rounding
         turned = cells.reshape(2, 2, len(counts), len(first)).transpose(3, 0, 2, 1)
@@ -178,11 +183,15 @@ def count_pairs(
     texts: Sequence[WordColumn],
     words: Sequence[Word],
 ) -> FeaturePairs:
-    n_classes, n_marks, total = len(tally.classes), len(words) + len(texts), float(tally.rows.value.sum())
+    n_classes = len(tally.classes)
+    n_marks = len(words) + len(texts)
+    total = float(tally.rows.value.sum())
     together = np.zeros((n_classes if words else 0, n_marks, n_marks))
     if len(columns) < 2 and len(words) < 2:
         return FeaturePairs(total, columns, None, together)
-    seen, schema, every_class = 0, Schema((pairs_of([column.name for column in columns]),)), tuple(range(n_classes))
+    seen = 0
+    schema = Schema((pairs_of([column.name for column in columns]),))
+    every_class = tuple(range(n_classes))
     pairs = list[Tally]()
     for batch in watched(source, "comparing", source.name):
         batch.threads = labels.threads

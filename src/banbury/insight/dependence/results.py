@@ -118,7 +118,8 @@ class Diagnosis(Tabular):
                 less, more = sorted((pair.second, pair.first), key=bits.__getitem__)
                 return f"{again}: leave out {less}, which says little that {more} does not say."
         if between:
-            first, second = between[0].first, between[0].second
+            first = between[0].first
+            second = between[0].second
             apart = f"{first} and {second} depend on each other given the class, which naive Bayes does not see"
             return f"{apart}: weigh the evidence with bb.EvidenceClassifier(), {self._joining(first, second)}."
         if self.pairs:

@@ -67,10 +67,13 @@ def test_features(
 
 def _test_words(feature: Feature, sums: Words, scale: float, n: int) -> ColumnTest:
     """Of the word that tells most; p is that of the best of so many words."""
-    words, texts = word_family(feature).used_words(feature, sums), sums.texts.value
-    n_texts, classes = float(texts.sum()) * scale, int(np.count_nonzero(texts))
+    words = word_family(feature).used_words(feature, sums)
+    texts = sums.texts.value
+    n_texts = float(texts.sum()) * scale
+    classes = int(np.count_nonzero(texts))
     freedom = max(classes - 1, 0) if words.n_words else 0
-    best, chance = most_telling(feature, words, n), float(expected(freedom, n_texts))
+    best = most_telling(feature, words, n)
+    chance = float(expected(freedom, n_texts))
     p = float(p_values(best[0].bits if best else 0.0, freedom, 0.0, n_texts)) * max(words.n_words, 1)
     beyond = {word.name: max(word.bits - chance, 0.0) for word in best}
     why = untested(n_texts, len(texts), classes, "" if words.n_words else "no words")
@@ -110,7 +113,8 @@ def block_groups(keys: Keys, cells: Real, limit: int) -> Int:
         return np.zeros(0, dtype=np.int64)
     each: Any = np.array(list(keys), dtype=np.int64)
     most = max(int(np.clip(limit, FEWEST_VALUES, MOST_VALUES) ** (1.0 / each.shape[1])), 2)
-    rows, groups = cells.sum(axis=1), np.zeros_like(each)
+    rows = cells.sum(axis=1)
+    groups = np.zeros_like(each)
     for j in range(each.shape[1]):
         values, place = np.unique(each[:, j], return_inverse=True)
         margin = np.bincount(place.reshape(-1), rows, len(values)).astype(np.float64)

@@ -69,7 +69,8 @@ class Explanation:
 
     def recalibrated(self, slope: float, shift: float) -> Explanation:
         """The same evidence so many times as heavy, and a shift, in nats, for the winner; it may then lose."""
-        log_odds, scale = slope * self.log_odds + shift, self.scale * slope
+        log_odds = slope * self.log_odds + shift
+        scale = self.scale * slope
         lost = log_odds < 0
         sign = -1.0 if lost else 1.0
         probability = 1.0 / (1.0 + math.exp(-min(abs(log_odds), 700.0)))
@@ -249,7 +250,8 @@ def calibrated(
     """The explanation of scaled evidence, once calibrated: what is lacking to the odds that calibration gives is added."""
     lacking = 0.0 if log_odds == told.log_odds else log_odds - told.log_odds  # both may be infinite
     if abs(lacking) <= ALIKE * max(1.0, abs(told.log_odds)):
-        log_odds, lacking = told.log_odds, 0.0
+        log_odds = told.log_odds
+        lacking = 0.0
     return replace(
         told,
         probability=probabilities[0],

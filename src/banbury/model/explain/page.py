@@ -50,7 +50,8 @@ def explained(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -> str:
 
 def _text(why: Any, feature: str, text: str, places: Sequence[Place], full: float, characters: int) -> str:
     """A text whose words are shaded by what each of their occurrences says."""
-    shaded, at = [], 0
+    shaded = []
+    at = 0
     for start, end, words in places:
         shaded.append(safe(text[at:start]) + _shade(text[start:end], words, full))
         at = end
@@ -63,12 +64,14 @@ def _text(why: Any, feature: str, text: str, places: Sequence[Place], full: floa
 def _places(evidence: Sequence[Any], feature: str, size: int) -> Iterator[Place]:
     """Stretches of a text, in order, with the words that cover each and what one occurrence of them says."""
     words = [(e, e.decibans / max(e.times, 1)) for e in evidence if e.feature == feature]
-    starts, ends = dict[int, list[int]](), dict[int, list[int]]()
+    starts = dict[int, list[int]]()
+    ends = dict[int, list[int]]()
     for number, (word, _) in enumerate(words):
         for start, end in word.positions:
             starts.setdefault(start, []).append(number)
             ends.setdefault(end, []).append(number)
-    open_, at = list[int](), 0
+    open_ = list[int]()
+    at = 0
     for cut in sorted({*starts, *ends}):
         if at >= size:
             return
@@ -90,7 +93,8 @@ def _shade(text: str, words: list[tuple[Any, float]], full: float) -> str:
         times = f", {word.times} times: {_decibans(word.decibans)}" if word.times > 1 else ""
         lines.append(f"{printable(word.value)}: {_decibans(each)} decibans{times}")
     lines += [f"and {len(words) - NAMED} more"] if len(words) > NAMED else []
-    shade, said = f"background:rgba({colour}, {strength * DEEPEST:.3f})", "\n".join(lines)
+    shade = f"background:rgba({colour}, {strength * DEEPEST:.3f})"
+    said = "\n".join(lines)
     return f'<span{kind} style="{shade}" title="{safe(said)}">{safe(text)}</span>'
 
 

@@ -114,7 +114,9 @@ def informative(
         raise errors.bad_setting("the model", f"one class, {labels[0]!r}", "one of two classes at least to tell apart")
     rest = _rest(np.exp(log_prior))
     best: list[list[Scored]] = [[] for _ in labels]
-    words, left_aside, compared = set[str](), list[str](), Comparison(rest, chosen, log_likelihood)
+    words = set[str]()
+    left_aside = list[str]()
+    compared = Comparison(rest, chosen, log_likelihood)
     for group in parameters:
         every = group.telling(compared)
         if every is None:

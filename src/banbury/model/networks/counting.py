@@ -79,7 +79,8 @@ class NetworkCounts:
         every = np.zeros(batch.n_rows, dtype=np.int32)
         if target is not None:
             every[columns.codes(variables[target].name).codes < 0] = -1
-        schema, weights = tables_of(variables, parents), labels.weights_of(batch)
+        schema = tables_of(variables, parents)
+        weights = labels.weights_of(batch)
         part = count_rows(columns, schema, Codes(every, 0, EVERY), weights, labels.threads)
         return cls.of(variables, parents, replace(part.tally, skipped=0))
 
@@ -88,7 +89,8 @@ class NetworkCounts:
         cls, variables: tuple[Variable, ...], parents: Parents, rows: Integers, tables: Sequence[Integers]
     ) -> NetworkCounts:
         """From tables that have a cell for every combination: of each node's values, and of those with its parents'."""
-        parts, scopes = [], scopes_of(parents)
+        parts = []
+        scopes = scopes_of(parents)
         for scope, table in zip(scopes, tables, strict=True):
             axes = np.unravel_index(np.arange(prod(table.shape)), [variables[v].size for v in scope])
             names = ([variables[v].keys[k] for k in axis.tolist()] for v, axis in zip(scope, axes, strict=True))
@@ -102,7 +104,8 @@ class NetworkCounts:
         """Of a tree beside a target, of which there are so many rows of each value."""
         place = {k: 1 + at for at, k in enumerate(tree.known)}
         parents: list[tuple[int, ...]] = [()]
-        seen, cells = [rows], [rows]
+        seen = [rows]
+        cells = [rows]
         for k in tree.known:
             above = tree.parents[k]
             parents.append((0,) if above is None else (0, place[above]))
@@ -135,7 +138,8 @@ class NetworkCounts:
     @property
     def places(self) -> Int:
         """Where the keys stand among all combinations, one table after the other."""
-        found, start = [], 0
+        found = []
+        start = 0
         for axes, keys in zip(axes_of(self.variables, self.parents), self.tally.sums[0].keys, strict=True):
             found.append(start + cells_of(keys, axes))
             start += prod(map(len, axes))
@@ -175,10 +179,12 @@ class NetworkCounts:
 
     def checked(self) -> NetworkCounts:
         """These counts; raises where no rows can have them: more of a value with its parents' values than in all."""
-        counts, n = self.tally.sums[0], len(self.variables)
+        counts = self.tally.sums[0]
+        n = len(self.variables)
         for v, variable in enumerate(self.variables):
             (alone, seen), (keys, cells) = counts.feature(v), counts.feature(n + v)
-            own, every = [key[0] for key in keys], in_order({key[0] for key in (*alone, *keys)})
+            own = [key[0] for key in keys]
+            every = in_order({key[0] for key in (*alone, *keys)})
             place = {key: k for k, key in enumerate(every)}
             seen = seen.merge(as_index([place[key] for (key,) in alone]), len(every), 0)
             left = seen - cells.merge(as_index([place[key] for key in own]), len(every), 0)

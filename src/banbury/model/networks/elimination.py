@@ -37,7 +37,8 @@ def eliminated(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[in
     """
     keep = tuple(keep)
     shape = tuple(sizes[each] for each in keep)
-    operands, log_scale = [], np.zeros(shape[0] if ROW in keep else ())
+    operands = []
+    log_scale = np.zeros(shape[0] if ROW in keep else ())
     for factor in factors:
         scaled, log = _scale(factor)
         operands.append(scaled)
@@ -62,7 +63,8 @@ def products_of_others(factors: Sequence[Factor], sizes: Mapping[int, int]) -> l
     It is the derivative of the sum of products, found by going back along the path that leads to it.
     """
     tape = [_scale(factor)[0] for factor in factors]
-    alive, steps = list(range(len(tape))), []
+    alive = list(range(len(tape)))
+    steps = []
     for step in _path(*_shapes(tape, sizes), ()):
         taken = [alive[at] for at in step]
         alive = [each for each in alive if each not in taken]

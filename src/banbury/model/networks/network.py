@@ -140,7 +140,8 @@ class BeliefNetwork(Displayed):
 
         indexed = tuple(tuple(order.index(each) for each in structure[name]) for name in order)
         sums: NetworkCounts = counted(source, labels, begin)
-        columns, named = tuple(n for n in first[0].names if n not in labels.reserved()), first[0].named
+        columns = tuple(n for n in first[0].names if n not in labels.reserved())
+        named = first[0].named
         return cls(sums.variables, indexed, choice, sums, (), None, columns, named, {}, threads, reading=source.reading)
 
     @classmethod
@@ -387,7 +388,8 @@ class BeliefNetwork(Displayed):
         if self.sums is None:
             return Scorer(sizes, self._parents, self._given, (None,) * len(sizes))
         rng = np.random.default_rng(self.choice.seed) if self.choice.how == "gibbs" else UNUSED
-        tables, unseen = [], list[Real | None]()
+        tables = []
+        unseen = list[Real | None]()
         for variable, rows in zip(self.variables, self.sums.cells, strict=True):
             if variable.size == 0:
                 raise errors.EmptyData(
@@ -602,7 +604,8 @@ class BeliefNetwork(Displayed):
         if not batch.named and self.columns and batch.names != self.columns and not numbered:
             if len(batch.names) != len(self.columns):
                 raise errors.wrong_width(len(batch.names), len(self.columns), "BeliefNetwork", self.columns)
-            threads, batch = batch.threads, batch.renamed(self.columns)
+            threads = batch.threads
+            batch = batch.renamed(self.columns)
             batch.threads = threads
         wanted = self.nodes if every else ()
         for name in wanted:

@@ -75,7 +75,9 @@ class Scorer:
             return forest.log_joint(places)
         if forest.asked is None:
             return forest.log_joint(places)[:, 0]
-        answer, beside, unseen = np.empty(len(places[0])), places[forest.asked], self.unseen[forest.asked]
+        answer = np.empty(len(places[0]))
+        beside = places[forest.asked]
+        unseen = self.unseen[forest.asked]
         for k in np.unique(beside).tolist():
             rows = np.flatnonzero(beside == k)
             own = [each[rows] for each in places]

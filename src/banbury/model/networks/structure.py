@@ -31,7 +31,9 @@ def checked_parents(parents: Any) -> dict[str, tuple[str, ...]]:
 
 def in_topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """The nodes, parents before their children and otherwise as they were given; raises where there is a cycle."""
-    place, order, sorter = {name: at for at, name in enumerate(parents)}, list[str](), TopologicalSorter(parents)
+    place = {name: at for at, name in enumerate(parents)}
+    order = list[str]()
+    sorter = TopologicalSorter(parents)
     try:
         sorter.prepare()
     except CycleError as problem:
