@@ -73,7 +73,7 @@ class Bernoulli(KeyedFamily):
     def counter(self, feature: Feature) -> FlagCounter:
         return FLAGS
 
-    def declared(self) -> frozenset[Key]:
+    def declared_keys(self) -> frozenset[Key]:
         return frozenset(KEYS)
 
     @property
@@ -151,7 +151,7 @@ class FlagCounter(KeyCounter):
             parts[f] = cells.merge(as_index(_family(features[f]).means_yes(keys, features[f].name)), 2, 0)
         return features, Counts.join([(KEYS, parts[f]) for f in range(len(features))], len(rows.labels))
 
-    def checked_keys(self, feature: Feature, keys: Any) -> Keys:
+    def check_keys(self, feature: Feature, keys: Any) -> Keys:
         if scalar_keys(feature, keys) != KEYS:
             raise ValueError(f"the keys of {feature.name!r} are not False and True")
         return KEYS
@@ -172,7 +172,7 @@ def _count_numbers(features: Sequence[Feature], rows: RowsToCount) -> Integers:
     limits = [_family(feature).threshold for feature in features]
     threshold = np.array([np.nan if limit is None else limit for limit in limits], dtype=np.float64)
     columns = rows.batch.numbers(names) if names else []
-    cells: Integers = rows.counted(_core.count_flags, names, columns, threshold)
+    cells: Integers = rows.run_kernel(_core.count_flags, names, columns, threshold)
     return cells.arranged([2 * len(features), len(rows.labels)])
 
 
@@ -218,7 +218,7 @@ class BernoulliParameters(KeyedParameters):
         table = np.exp(np.stack([self.no, self.yes], axis=1).reshape(2 * len(self.features), -1))
         return table, [(f, yes) for f in range(len(self.features)) for yes in (False, True)]
 
-    def listed_values(self, f: int, column: str) -> Keys | None:
+    def categories(self, f: int, column: str) -> Keys | None:
         """No and yes, as a column would have them; None where numbers are."""
         if self.family.threshold is not None:
             return None

@@ -31,17 +31,17 @@ class BinCounter(KeyCounter):
 
     most: ClassVar[int] = MOST_BINS  # that may be occupied
     reads = Counter.reads
-    described = Counter.described
+    describe_scale = Counter.describe_scale
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
         return feature.origin, feature.scales
 
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         fine = _fine(batch, names_of(features, batch))
         each = ((feature, *_grid(feature, fine[f : f + 1])[0]) for f, feature in enumerate(features))
         return [feature._replace(kind="float", origin=start, unit=width) for feature, start, width in each]
 
-    def is_settled(self, feature: Feature) -> bool:
+    def has_valid_scale(self, feature: Feature) -> bool:
         return not feature.scales
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
@@ -51,12 +51,12 @@ class BinCounter(KeyCounter):
     def key(self, feature: Feature, key: Any) -> str:
         return _span([feature.name], [feature.origin], [feature.unit], [key])
 
-    def widened(self, features: Sequence[Feature], sums: Counts) -> Sequence[Feature]:
+    def widen(self, features: Sequence[Feature], sums: Counts) -> Sequence[Feature]:
         if max(map(len, sums.keys), default=0) <= self.most:
             return features
         return [_within(feature, keys, self.most) for feature, keys in zip(features, sums.keys, strict=True)]
 
-    def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: Counts) -> Counts:
+    def move_sums(self, old: Sequence[Feature], new: Sequence[Feature], sums: Counts) -> Counts:
         for f, (a, b) in enumerate(zip(old, new, strict=True)):
             if (a.unit, a.scales) != (b.unit, b.scales):
                 sums = sums.coarsen(f, _doublings(a, b))
@@ -65,7 +65,7 @@ class BinCounter(KeyCounter):
     def summary(self, feature: Feature, sums: Counts, missing: str) -> str:
         return f"{errors.many(len(sums.keys[0]), 'cell' if feature.columns else 'bin')} occupied{missing}"
 
-    def checked_keys(self, feature: Feature, keys: Any) -> Keys:
+    def check_keys(self, feature: Feature, keys: Any) -> Keys:
         if not all(type(key) is int and abs(key) <= LARGEST_BIN for key in scalar_keys(feature, keys)):
             raise ValueError(f"the keys of {feature.name!r} are not the numbers of bins")
         return tuple(keys)
@@ -125,10 +125,10 @@ def _span(names: Sequence[str], starts: Sequence[float], widths: Sequence[float]
 class CellCounter(BinCounter):
     """The rows of each cell of a block of columns; a row that lacks one of the values is in none."""
 
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         return [f._replace(scales=_grid(f, _fine(batch, f.inputs))) for f in features]
 
-    def is_settled(self, feature: Feature) -> bool:
+    def has_valid_scale(self, feature: Feature) -> bool:
         return len(feature.scales) == len(feature.columns) and is_power(feature.unit)
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
@@ -146,16 +146,16 @@ class CellCounter(BinCounter):
     def key(self, feature: Feature, key: Any) -> str:
         return _span(feature.inputs, block_starts(feature).tolist(), block_widths(feature).tolist(), list(key))
 
-    def widened(self, features: Sequence[Feature], sums: Counts) -> Sequence[Feature]:
+    def widen(self, features: Sequence[Feature], sums: Counts) -> Sequence[Feature]:
         each = zip(features, sums.keys, strict=True)
         return [fitting_block(f, np.array(k, dtype=np.int64)) if len(k) > most_cells(f) else f for f, k in each]
 
-    def rescaled(self, feature: Feature, other: Feature) -> Feature:
+    def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
         if [start for start, _ in feature.scales] != [start for start, _ in other.scales]:
             return feature
         return feature._replace(scales=other.scales, unit=other.unit)
 
-    def checked_keys(self, feature: Feature, keys: Any) -> Keys:
+    def check_keys(self, feature: Feature, keys: Any) -> Keys:
         cells = tuple(tuple(key) for key in keys)
         width = len(feature.inputs)
         fit = all(len(cell) == width and all(type(b) is int and abs(b) <= LARGEST_BIN for b in cell) for cell in cells)

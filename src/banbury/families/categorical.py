@@ -75,7 +75,7 @@ class Categorical(KeyedFamily):
     def counter(self, feature: Feature) -> ValueCounter:
         return VALUES
 
-    def declared(self) -> frozenset[Key] | None:
+    def declared_keys(self) -> frozenset[Key] | None:
         return None if self.values is None else frozenset(self.values)
 
     def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
@@ -150,7 +150,7 @@ class ValueCounter(KeyCounter):
     def reads(self, feature: Feature) -> Reads | None:
         return "string" if feature.kind == "string" else None
 
-    def described(self, feature: Feature) -> str:
+    def describe_scale(self, feature: Feature) -> str:
         return f" of {feature.kind}s"
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
@@ -158,9 +158,9 @@ class ValueCounter(KeyCounter):
         parts = [_completed(feature, keys, cells, rows.per_class) for feature, (keys, cells) in counted]
         return features, Counts.join(parts, len(rows.labels))
 
-    def checked_keys(self, feature: Feature, keys: Any) -> Keys:
-        values = super().checked_keys(feature, keys)
-        declared = feature.family.declared() or frozenset()
+    def check_keys(self, feature: Feature, keys: Any) -> Keys:
+        values = super().check_keys(feature, keys)
+        declared = feature.family.declared_keys() or frozenset()
         types = {type(value) for value in values if value not in declared}
         missing = {type(None)} if counts_missing(feature.family) else set()
         if not types <= {KEY_TYPES[feature.kind], *missing}:
@@ -176,7 +176,7 @@ def _completed(feature: Feature, keys: Keys, cells: Integers, per_class: Integer
         rest = per_class.arranged([1, *per_class.shape]) - total(cells, 0)
         keys = (*keys, None)
         cells = Integers.join([cells, rest])
-    declared = family.declared()
+    declared = family.declared_keys()
     if not declared:
         return keys, cells
     for key in keys:
@@ -347,7 +347,7 @@ class CategoricalParameters(KeyedParameters):
         counted = tuple(self.counted[f] for f in index)
         return CategoricalParameters(tuple(self.features[f] for f in index), keys, offsets, table, counted)
 
-    def listed_values(self, f: int, column: str) -> Keys:
+    def categories(self, f: int, column: str) -> Keys:
         return self.keys[f]
 
     def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:

@@ -236,7 +236,7 @@ class Cells:
         """The cell of each row; of a value in none the number of cells, or −1."""
         raise NotImplementedError
 
-    def counted(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
+    def rows_by_cell(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
         """Rows per cell and class, from what is counted now; ``missing``: rows of each class without a value."""
         raise NotImplementedError
 
@@ -250,7 +250,7 @@ class Cells:
         return False
 
     @property
-    def listed_values(self) -> Keys | None:
+    def categories(self) -> Keys | None:
         """The named values, if they are named."""
         return None
 
@@ -283,7 +283,7 @@ class NamedCells(Cells):
     def find(self, rows: ColumnReader, threads: int) -> Int:
         return places_of(self.feature.family.keys_of(rows, self.feature, threads), self.keys)
 
-    def counted(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
+    def rows_by_cell(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
         place = {key: k for k, key in enumerate(keys)}
         at = np.array([place.get(key, -1) for key in self.keys], dtype=np.int64)
         counts = np.zeros((len(at), rows.shape[1]))
@@ -294,7 +294,7 @@ class NamedCells(Cells):
         return self.keys[first]
 
     @property
-    def listed_values(self) -> Keys:
+    def categories(self) -> Keys:
         return self.keys
 
     def restrict(self, keys: Keys) -> tuple[Int, Cells]:
@@ -315,7 +315,7 @@ class NumberCells(Cells):
     def find(self, rows: ColumnReader, threads: int) -> Int:
         return _steps([self], rows, threads)[:, 0].astype(np.int64)
 
-    def counted(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
+    def rows_by_cell(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
         k = len(missing)
         bins = np.array(keys, dtype=np.int64)
         middles = between(bin_edges(bins, feature.unit), bin_edges(bins + 1, feature.unit))

@@ -101,7 +101,7 @@ class ColumnTree(Family):
         chosen = super().settings()
         if self.nodes:
             chosen.pop("columns", None)
-            chosen["nodes"] = self.counted()[1]
+            chosen["nodes"] = self.counting_key()[1]
         return chosen
 
     def __str__(self) -> str:
@@ -113,7 +113,7 @@ class ColumnTree(Family):
     def counter(self, feature: Feature) -> TreeCounter:
         return TREES
 
-    def counted(self) -> tuple[Any, ...]:
+    def counting_key(self) -> tuple[Any, ...]:
         return self.name, [_plain_node(node) for node in self.nodes]
 
     def check_columns(self, feature: Feature) -> None:
@@ -213,7 +213,7 @@ def _restored_node(node: Any) -> Variable:
     if not isinstance(name, str) or kind not in get_args(Kind) or (cuts is None) is own.has_density():
         raise ValueError(f"{name!r} is no column of a tree")
     if cuts is None:
-        return Variable(name, in_order(own.declared() or ()), own, kind)
+        return Variable(name, in_order(own.declared_keys() or ()), own, kind)
     if not all(type(number) is float and isfinite(number) for number in (*cuts, *ends)) or len(ends) != 2:
         raise ValueError(f"the bins of {name!r} are not those of numbers")
     if not all(np.diff(cuts) > 0) or not ends[0] <= ends[1]:
@@ -233,12 +233,12 @@ class TreeCounter(CombinationCounter):
     def scale(self, feature: Feature) -> tuple[Any, ...]:
         return ()
 
-    def described(self, feature: Feature) -> str:
+    def describe_scale(self, feature: Feature) -> str:
         """Where the first rows cut numbers, since that is what differs between trees of the same columns."""
         cuts = [f"{node.name!r} at {errors.listed(map(str, node.cuts), 6)}" for node in nodes_of(feature) if node.cuts]
         return f" that cuts {errors.listed(cuts)}" if cuts else ""
 
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         """With the nodes of columns that were named as a block: numbers are cut, all else are values."""
         settled = []
         for feature in features:
@@ -298,7 +298,7 @@ class TreeCounter(CombinationCounter):
     def summary(self, feature: Feature, sums: Counts, missing: str) -> str:
         return f"{errors.many(len(feature.columns), 'column')}, each two together"
 
-    def checked_keys(self, feature: Feature, keys: Any) -> Keys:
+    def check_keys(self, feature: Feature, keys: Any) -> Keys:
         nodes = nodes_of(feature)
         if tuple(node.name for node in nodes) != feature.columns:
             raise ValueError(f"the nodes of {feature.name!r} are not its columns")
@@ -342,7 +342,7 @@ def _key_check(node: Variable) -> Any:
     """What says whether a key out of a file is one of a node's."""
     if node.cuts is not None:
         return lambda key: type(key) is int and 0 <= key < node.size
-    declared = node.family.declared()
+    declared = node.family.declared_keys()
     of_kind = KEY_TYPES[node.kind]
     if declared:
         return lambda key: (key in declared and key == key) or (key is None and counts_missing(node.family))
@@ -655,7 +655,7 @@ class TreeParameters(Parameters):
         each = (np.any([own == UNSEEN for own in tree.places(rows)], axis=0) for tree in self.trees)
         return np.stack(list(each), axis=1)
 
-    def listed_values(self, f: int, column: str) -> Keys | None:
+    def categories(self, f: int, column: str) -> Keys | None:
         variable = next(own for own in self.trees[f].variables if own.name == column)
         return variable.values if variable.cuts is None else None
 

@@ -109,9 +109,9 @@ class Feature(NamedTuple):
         """What makes sums of its values."""
         return self.family.counter(self)
 
-    def counted(self) -> tuple[Any, ...]:
+    def counting_key(self) -> tuple[Any, ...]:
         """What two features must share for their sums to add."""
-        return self.family.counted(), *self.counter.scale(self)
+        return self.family.counting_key(), *self.counter.scale(self)
 
 
 def alike(
@@ -248,7 +248,7 @@ class Parameters:
         """Brings the parameters up to date, in place, after these words of features changed; False: estimate them anew."""
         return False
 
-    def listed_values(self, f: int, column: str) -> Keys | None:
+    def categories(self, f: int, column: str) -> Keys | None:
         """The values of a feature's column, where they are listed: those that rows had."""
         return None
 
@@ -348,7 +348,7 @@ class RowsToCount:
     def per_class(self) -> Integers:
         return _core.count_classes(self.classes, len(self.labels), self.weights, self.threads)
 
-    def counted(self, kernel: Callable[..., Any], names: Sequence[str], *arguments: Any) -> Any:
+    def run_kernel(self, kernel: Callable[..., Any], names: Sequence[str], *arguments: Any) -> Any:
         """What a counting kernel makes of these rows; a bad value gets its column's name and its row."""
         try:
             return kernel(*arguments, self.classes, len(self.labels), self.weights, self.threads)
@@ -376,18 +376,18 @@ class Counter:
         """Of what the first rows settled, that which two features must share for their sums to add."""
         return feature.origin, feature.unit, feature.scales, feature.kinds
 
-    def described(self, feature: Feature) -> str:
+    def describe_scale(self, feature: Feature) -> str:
         """The same, for people; after the family's name."""
         if feature.scales:
             places = (f"{start:g} in steps of {width * feature.unit:g}" for start, width in feature.scales)
             return f" about {errors.listed(places)}"
         return f" about {feature.origin:g} in units of {feature.unit:g}"
 
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         """The features with what the first rows settle."""
         return features
 
-    def is_settled(self, feature: Feature) -> bool:
+    def has_valid_scale(self, feature: Feature) -> bool:
         """Whether a feature that was read from a file has a scale that could have been settled."""
         return not feature.scales and is_power(feature.unit)
 
@@ -401,15 +401,15 @@ class Counter:
         for f, label in np.argwhere(overfull):
             raise errors.impossible_sums(classes[label], features[f].name)
 
-    def widened(self, features: Sequence[Feature], sums: Any) -> Sequence[Feature]:
+    def widen(self, features: Sequence[Feature], sums: Any) -> Sequence[Feature]:
         """The features with bins so wide that no more are occupied than may be: a function of the totals alone."""
         return features
 
-    def rescaled(self, feature: Feature, other: Feature) -> Feature:
+    def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
         """The feature with the other's scale, if sums can be moved from one to the other."""
         return feature
 
-    def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: Any) -> Any:
+    def move_sums(self, old: Sequence[Feature], new: Sequence[Feature], sums: Any) -> Any:
         """The sums under features of another scale, or of wider bins."""
         return sums
 
@@ -417,7 +417,7 @@ class Counter:
         """What was counted of one feature, in a few words; ``missing`` says how many rows have no value."""
         return f"{errors.many(len(feature.inputs), 'column')}{missing}"
 
-    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
+    def restore(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
         """The sums out of a file; raises where they are not such sums, or are said to be exact and those of no rows."""
         raise NotImplementedError
 
@@ -456,14 +456,14 @@ class Family:
         """What makes sums of a feature's values."""
         raise NotImplementedError
 
-    def counted(self) -> tuple[Any, ...]:
+    def counting_key(self) -> tuple[Any, ...]:
         """What two families must share for their sums to add: the name of what is counted, and the settings that decide it."""
         return self.name, *(getattr(self, setting) for setting in self.counting)
 
     def check_columns(self, feature: Feature) -> None:
         """Raises where settings do not fit the feature's columns."""
 
-    def declared(self) -> frozenset[Key] | None:
+    def declared_keys(self) -> frozenset[Key] | None:
         """The keys that stay in a tally even when no row has them."""
         return None
 
@@ -560,7 +560,7 @@ def estimates_without_each(
     own_sums = held_out.own_sums(features)
     for row, label in enumerate(held_out.labels.tolist()):
         of_row = own_sums.take([row]).merge([label], held_out.n_classes)
-        left = (sums - of_row).without_empty(feature.family.declared() for feature in features)
+        left = (sums - of_row).without_empty(feature.family.declared_keys() for feature in features)
         yield family.estimate(features, left, choice, UNUSED)
 
 

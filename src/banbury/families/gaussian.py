@@ -116,7 +116,7 @@ class Gaussian(Family):
     def counter(self, feature: Feature) -> Counter:
         return MOMENTS if self.covariance is None else PRODUCTS
 
-    def counted(self) -> tuple[Any, ...]:
+    def counting_key(self) -> tuple[Any, ...]:
         return ("moments" if self.covariance is None else "products",)
 
     def __post_init__(self) -> None:

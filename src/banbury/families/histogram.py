@@ -106,7 +106,7 @@ class GridFamily(BinnedFamily):
     def counter(self, feature: Feature) -> BinCounter:
         return BLOCK_CELLS if feature.columns else BINS
 
-    def counted(self) -> tuple[Any, ...]:
+    def counting_key(self) -> tuple[Any, ...]:
         return "bins", self.start, self.width
 
     def check_columns(self, feature: Feature) -> None:

@@ -115,7 +115,7 @@ class CombinationCounter(KeyCounter):
     def scale(self, feature: Feature) -> tuple[Any, ...]:
         return (feature.kinds,)
 
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         return [f._replace(kinds=tuple(kind_of(batch, name) for name in f.inputs)) for f in features]
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
@@ -133,7 +133,7 @@ class CombinationCounter(KeyCounter):
                 parts.append((keys, cells.take(used, 0)))
         return features, Counts.join(parts, len(rows.labels))
 
-    def checked_keys(self, feature: Feature, keys: Any) -> Keys:
+    def check_keys(self, feature: Feature, keys: Any) -> Keys:
         if isinstance(keys, Combinations):  # no file has them: they were made of numbers that were checked
             return keys  # type: ignore[return-value]
         combined: Any = tuple(tuple(key) for key in keys)
@@ -329,7 +329,7 @@ class JointParameters(KeyedParameters):
         outside = np.full(len(columns), -1, dtype=np.int64)
         return [_core.TablePart(columns, low, lookups, outside, np.concatenate(tables))]
 
-    def listed_values(self, f: int, column: str) -> Keys:
+    def categories(self, f: int, column: str) -> Keys:
         return in_order(self.tables[f].values[self.features[f].columns.index(column)])
 
     def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:

@@ -48,16 +48,16 @@ class KeyCounter(Counter):
     def scale(self, feature: Feature) -> tuple[Any, ...]:
         return feature.kind, feature.kinds
 
-    def described(self, feature: Feature) -> str:
+    def describe_scale(self, feature: Feature) -> str:
         return ""
 
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         return [feature._replace(kind=kind_of(batch, feature.name)) for feature in features]
 
     def key(self, feature: Feature, key: Any) -> str:
         return f"value {key!r}"
 
-    def checked_keys(self, feature: Feature, keys: Any) -> Keys:
+    def check_keys(self, feature: Feature, keys: Any) -> Keys:
         """The keys of a feature out of a file; raises unless they are such, in order and each once."""
         return scalar_keys(feature, keys)
 
@@ -75,10 +75,10 @@ class KeyCounter(Counter):
         what = errors.many(len(often), "combination" if feature.columns else "value")
         return f"{what}{missing}: {errors.listed(often, 6)}"
 
-    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Counts:
-        keys = stored.keys(features, self.checked_keys)
+    def restore(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Counts:
+        keys = stored.keys(features, self.check_keys)
         counts = Counts(keys, stored.integers("cells", (sum(map(len, keys)), n_classes)))
-        if counts.without_empty(feature.family.declared() for feature in features) is not counts:
+        if counts.without_empty(feature.family.declared_keys() for feature in features) is not counts:
             raise ValueError("a key has no rows")
         return counts
 
@@ -106,7 +106,7 @@ def count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: Row
     names = [feature.name for feature in features]
     codes = side_by_side([column.codes for column in columns])
     cells: Integers
-    cells, _ = rows.counted(_core.count_codes, names, codes, low, size)
+    cells, _ = rows.run_kernel(_core.count_codes, names, codes, low, size)
     occupied = np.asarray(some(cells).any(axis=1))
     counted = []
     start = 0
@@ -242,7 +242,7 @@ class KeyedFamily(Family):
 
     def shares(self, feature: Feature, keys: Keys, cells: Real, choice: Choice) -> tuple[Shares, Int]:
         """The cells of a feature, from which each row is left out, and which of them has each key."""
-        declared = self.declared() or frozenset()
+        declared = self.declared_keys() or frozenset()
         stays = np.array([key in declared for key in keys], dtype=np.bool_)
         return Shares(cells, self.pseudo_counts(keys, choice.alpha), choice.how, stays), np.arange(len(keys))
 

@@ -71,14 +71,14 @@ class Variable:
         """The same with the values that have these keys, and those that are declared."""
         if self.cuts is not None:
             return self
-        values = in_order({*keys, *(self.family.declared() or ())})
+        values = in_order({*keys, *(self.family.declared_keys() or ())})
         return self if values == self.values else replace(self, values=values)
 
     def differs(self, other: Variable) -> str | None:
         """Why sums of the two cannot be added, or None."""
         if self.cuts != other.cuts:
             return f"the bins of {self.name!r} have other edges here than there"
-        if self.family.counted() == other.family.counted() and self.kind == other.kind:
+        if self.family.counting_key() == other.family.counting_key() and self.kind == other.kind:
             return None
         return f"{self.name!r} is {self.family} of {self.kind}s here, {other.family} of {other.kind}s there"
 
@@ -116,7 +116,7 @@ class Variable:
     def checked_codes(self, batch: ColumnReader, threads: int) -> Codes:
         """The same of rows to count; raises for a value that is not declared."""
         codes = self.codes(batch, threads)
-        declared = self.family.declared() if self.cuts is None else None
+        declared = self.family.declared_keys() if self.cuts is None else None
         for key in codes.values if declared else ():
             if key is not None and key not in declared:  # type: ignore[operator]
                 raise errors.unknown_value(key, self.name, in_order(declared))
@@ -245,7 +245,7 @@ def as_node(
     """
     cut = cut_by(feature) if feature.family.has_density() else None
     if cut is None:
-        return Variable(feature.name, in_order(feature.family.declared() or ()), feature.family, feature.kind)
+        return Variable(feature.name, in_order(feature.family.declared_keys() or ()), feature.family, feature.kind)
     values, rows = counted_numbers(batch, feature.name, weights)
     if cut.bins == "auto":
         cut = replace(cut, bins=bins)

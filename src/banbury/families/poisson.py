@@ -33,11 +33,11 @@ SMALLEST_RATE = 1e-9  # of one pseudo-row: keeps a column of zeros from making e
 class WholeNumberCounter(PositiveCounter):
     """Moments of whole numbers from 0 up."""
 
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         return [feature._replace(kind="integer") for feature in features]
 
-    def is_settled(self, feature: Feature) -> bool:
-        return feature.unit == 1.0 and super().is_settled(feature)
+    def has_valid_scale(self, feature: Feature) -> bool:
+        return feature.unit == 1.0 and super().has_valid_scale(feature)
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Moments]:
         check_counts(rows.batch, names_of(features, rows.batch), rows.threads)

@@ -78,21 +78,21 @@ class LeadingBitsCounter(BinCounter):
     """
 
     most: ClassVar[int] = MOST_KEYS
-    described = KeyCounter.described
+    describe_scale = KeyCounter.describe_scale
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
         return ()
 
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         return [feature._replace(kind="float", origin=0.0, unit=1.0) for feature in features]
 
-    def is_settled(self, feature: Feature) -> bool:
+    def has_valid_scale(self, feature: Feature) -> bool:
         return not feature.scales and is_power(feature.unit) and 1.0 <= feature.unit < 2.0**63
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
         names = [feature.name for feature in features]
         shifts = np.array([int(np.log2(feature.unit)) for feature in features], dtype=np.int64)
-        counted = rows.counted(_core.count_leading, names, rows.batch.numbers(names), shifts, MOST_KEYS)
+        counted = rows.run_kernel(_core.count_leading, names, rows.batch.numbers(names), shifts, MOST_KEYS)
         parts: Any = [(WholeKeys(keys), cells) for keys, cells, _ in counted]
         if shifts.tolist() != [shift for *_, shift in counted]:
             features = [f._replace(unit=2.0**shift) for f, (*_, shift) in zip(features, counted, strict=True)]
@@ -108,7 +108,7 @@ class LeadingBitsCounter(BinCounter):
         low, high = bin_edges(keys[[0, -1]], feature.unit)
         return f"{len(keys):,} {'values' if feature.unit == 1.0 else 'bins'} from {low:.6g} to {high:.6g}{missing}"
 
-    def checked_keys(self, feature: Feature, keys: Any) -> Keys:
+    def check_keys(self, feature: Feature, keys: Any) -> Keys:
         most = INFINITE >> int(np.log2(feature.unit))
         if not all(type(key) is int and -most - 1 <= key <= most for key in scalar_keys(feature, keys)):
             raise ValueError(f"the keys of {feature.name!r} are not leading bits of numbers")
@@ -147,7 +147,7 @@ class QuantileTree(BinnedFamily):
     def counter(self, feature: Feature) -> LeadingBitsCounter:
         return LEADING_BITS
 
-    def counted(self) -> tuple[Any, ...]:
+    def counting_key(self) -> tuple[Any, ...]:
         return ("leading bits",)
 
     def estimate(

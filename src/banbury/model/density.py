@@ -177,7 +177,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         for group in model.parameters:
             for f, feature in enumerate(group.features):
                 if name in feature.inputs:
-                    return _AskedColumn(model.schema, name, feature, group.listed_values(f, name))
+                    return _AskedColumn(model.schema, name, feature, group.categories(f, name))
         raise errors.unknown_column(name, [name for feature in model.schema.features for name in feature.inputs])
 
     def _marginal(self, columns: Mapping[str, Any]) -> Real:

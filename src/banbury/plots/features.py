@@ -58,9 +58,7 @@ class FeatureParts(NamedTuple):
             drawn = self.group.select([self.at]).sample(np.zeros(1, dtype=np.int64), np.random.default_rng(0))
         each = zip(self.feature.inputs, drawn, strict=True)
         return tuple(
-            name
-            for name, column in each
-            if column.dtype.kind in "iuf" and self.group.listed_values(self.at, name) is None
+            name for name, column in each if column.dtype.kind in "iuf" and self.group.categories(self.at, name) is None
         )
 
     @property

@@ -384,7 +384,7 @@ def _is_category(column: Feature, batch: Batch) -> bool:
     if batch.kind(column.name) not in ("boolean", "integer", "float", "empty"):
         return True
     family = column.family
-    return family.keyed and not family.has_density() and family.declared() != frozenset((False, True))
+    return family.keyed and not family.has_density() and family.declared_keys() != frozenset((False, True))
 
 
 def _numbered(batches: Sequence[Any]) -> Int:

@@ -130,8 +130,8 @@ class ScaledParameters(Parameters):
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         return self.own.telling(compared)
 
-    def listed_values(self, f: int, column: str) -> Keys | None:
-        return self.own.listed_values(f, column)
+    def categories(self, f: int, column: str) -> Keys | None:
+        return self.own.categories(f, column)
 
     def cuts(self, column: str | None) -> list[float] | None:
         return self.own.cuts(column)

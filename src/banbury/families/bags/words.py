@@ -274,7 +274,7 @@ class WordCounter(Counter):
     def scale(self, feature: Feature) -> tuple[Any, ...]:
         return ()
 
-    def described(self, feature: Feature) -> str:
+    def describe_scale(self, feature: Feature) -> str:
         return ""
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
@@ -293,7 +293,7 @@ class WordCounter(Counter):
         what = "column" if feature.columns else "word"
         return f"{errors.many(sums.table.n_words, what)}, {total:,.{6 if real else 15}g} occurrences{missing}: {often}"
 
-    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Words:
+    def restore(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Words:
         (feature,) = features
         n_columns = word_family(feature).empty_table(feature, n_classes).n_columns
         table = _core.Words.from_state(n_classes, n_columns, stored.arrays, n_threads(None))
