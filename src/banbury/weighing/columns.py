@@ -82,7 +82,7 @@ def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOut
     scores = np.zeros_like(plain)
     for fold in np.unique(folds).tolist():
         mine = own.take(np.arange(fold * k, (fold + 1) * k))
-        left = (sums - mine).without_empty([feature.family.declared_keys()])
+        left = (sums - mine).without_empty([feature.family.permanent_keys()])
         rows = np.flatnonzero(folds == fold)
         scores[rows] = held_out.take(rows).scores(feature.family.estimate(features, left, CHOICE, UNUSED))
     return scores
