@@ -133,7 +133,7 @@ def test_columns_told_together_are_those_told_one_by_one(threads: int) -> None:
             shares = slow(counts[:-1], cells.strengths, evidence.prior)[-1]
             own = fast[start : start + cells.n_cells + 1]
             assert np.array_equal(own[:-1], np.log(np.maximum(shares, 1e-300) / evidence.prior)) and not own[-1].any()
-        gain = cells.tree.chosen(counts[:-1], evidence.prior)[1]
+        gain = cells.tree.choose_strengths(counts[:-1], evidence.prior)[1]
         assert evidence.gains()[j] == gain
         start += cells.n_cells + 1
     assert start == len(evidence.plain) == len(evidence.left_out)
