@@ -1541,7 +1541,7 @@ def test_progress_is_a_bar_on_stderr_that_goes_away(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     terminal, read = Terminal(), []
     with contextlib.redirect_stderr(terminal):
-        for batch in progress.watched(batches(5), "counting", "mail/"):
+        for batch in progress.watch(batches(5), "counting", "mail/"):
             time.sleep(0.1)
             read.append(batch)
     shown = terminal.getvalue()
