@@ -334,7 +334,9 @@ class Evaluation(Tabular, Measures):
         """
         if self._auc is None:
             tested = np.count_nonzero(self.per_class.rows)
-            raise errors.bad_setting("auc", f"asked of {many(int(tested), 'class')}", "asked of two tested classes at least")
+            raise errors.bad_setting(
+                "auc", f"asked of {many(int(tested), 'class')}", "asked of two tested classes at least"
+            )
         return self._auc
 
     @cached_property
