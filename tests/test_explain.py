@@ -402,7 +402,7 @@ def test_a_stretch_of_whole_numbers_holds_its_values_and_no_other() -> None:
         (-np.inf, 4.2),
     ]:
         inside = [v for v in range(-3, 10) if low <= v < high]
-        said = stretch(low, high, whole=True)
+        said = stretch(low, high, whole_numbers=True)
         numbers = [int(word) for word in re.findall(r"-?\d+", said)]
         assert {"=": numbers == inside, "f": numbers == [inside[0], inside[-1]]}.get(
             said[0], numbers == [inside[-1] if said[0] == "≤" else inside[0]]

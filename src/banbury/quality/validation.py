@@ -101,7 +101,7 @@ def _sharing_counts(rows: LabelledRows, recipes: Sequence[Recipe], keep: Keep) -
 
 def counted_as(schema: Schema) -> tuple[Any, ...]:
     """What recipes must share to be counted together: everything that changes the words of texts."""
-    return tuple(feature.family.counted() for feature in schema.features if feature.reads_text)
+    return tuple(feature.family.counting_key() for feature in schema.features if feature.reads_text)
 
 
 def _check_single_rows(rows: LabelledRows, recipes: Sequence[Recipe]) -> None:

@@ -282,9 +282,9 @@ class WeighedParameters(Parameters):
                 new[:, f] = cells.find(rows, 1) < 0
         return new
 
-    def listed_values(self, f: int, column: str) -> Keys | None:
+    def categories(self, f: int, column: str) -> Keys | None:
         """The named values of a column, or of one of a pair."""
-        return self._cells_of(column).listed_values
+        return self._cells_of(column).categories
 
     def cuts(self, column: str | None) -> list[float] | None:
         """The cuts of a column of numbers, or of one of a pair."""
