@@ -167,7 +167,9 @@ def test_labels_in_one_text_are_doubted_and_a_flag_that_is_no_column_is_named(tm
     said = capsys.readouterr().err
     assert "the class 'ad;ham' looks like several labels with ';' between them, as do 2 of 4 classes" in said
     assert "'ham', 'spam' are classes by themselves" in said and "say --target-delimiter ';'." in said
-    assert main(["tally", "count", "tags.csv", "--target", "tags", "--target-delimiter", ";", "-o", "tags.banbury"]) == 0
+    assert (
+        main(["tally", "count", "tags.csv", "--target", "tags", "--target-delimiter", ";", "-o", "tags.banbury"]) == 0
+    )
     assert "looks like" not in capsys.readouterr().err
     Path("names.csv").write_text("x,y\n" + 'a,"Smith, J."\nb,"Smith, A."\na,"Jones, B."\n' * 4)
     assert main(["tally", "count", "names.csv", "--target", "y", "-o", "names.banbury"]) == 0

@@ -181,9 +181,13 @@ def test_cross_validate_calibrates_within_folds(capsys):
 def test_features_may_be_named_by_a_star(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("soil.csv").write_text("soil_1,soil_2,high,y\n0,1,2.5,a\n1,0,3.5,b\n1,1,2.0,a\n0,0,1.0,b\n")
-    facts = said(capsys, "tally", "count", "soil.csv", "--target", "y", "--features", "soil_*=bernoulli", "-o", "soil.banbury")
+    facts = said(
+        capsys, "tally", "count", "soil.csv", "--target", "y", "--features", "soil_*=bernoulli", "-o", "soil.banbury"
+    )
     assert [each["family"].partition("(")[0] for each in facts["features"]] == ["bernoulli", "bernoulli", "gaussian"]
-    facts = said(capsys, "tally", "count", "soil.csv", "--target", "y", "--features", "soil_*+high=joint", "-o", "soil.banbury")
+    facts = said(
+        capsys, "tally", "count", "soil.csv", "--target", "y", "--features", "soil_*+high=joint", "-o", "soil.banbury"
+    )
     assert len(facts["features"]) == 1
     code, err = refused(
         capsys, "tally", "count", "soil.csv", "--target", "y", "--features", "soli_*=bernoulli", "-o", "x.banbury"

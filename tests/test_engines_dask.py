@@ -102,7 +102,9 @@ def test_bags_of_records_and_files_on_workers(client: Any, frame: pandas.DataFra
     address = client.scheduler.address.removeprefix("tcp://")
     assert bb.count(pattern, "label", engine=f"dask://{address}") == whole
     out = tmp_path / "tally.banbury"
-    assert cli.main(["tally", "count", pattern, "--target", "label", "--engine", f"dask://{address}", "-o", str(out)]) == 0
+    assert (
+        cli.main(["tally", "count", pattern, "--target", "label", "--engine", f"dask://{address}", "-o", str(out)]) == 0
+    )
     assert bb.load(out) == whole
     assert bb.count(frame, "label", engine=client, partitions=3) == whole
 

@@ -708,7 +708,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         "tally beside network",
         lambda d: banbury("tally", "merge", kept(tree(), d), kept(counted(), d, "other"), "-o", d / "both.banbury"),
         errors.SchemaMismatch,
-        ["other.banbury holds a tally", "kept.banbury a network", "banbury tally count rows.csv --like", "kept.banbury -o"],
+        [
+            "other.banbury holds a tally",
+            "kept.banbury a network",
+            "banbury tally count rows.csv --like",
+            "kept.banbury -o",
+        ],
     ),
     (
         "network to predict",
@@ -730,7 +735,9 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ),
     (
         "counted unlike",
-        lambda d: banbury("tally", "merge", kept(counted(), d), kept(bb.count(["a text"], ["a"]), d, "b"), "-o", d / "c"),
+        lambda d: banbury(
+            "tally", "merge", kept(counted(), d), kept(bb.count(["a text"], ["a"]), d, "b"), "-o", d / "c"
+        ),
         errors.SchemaMismatch,
         ["only here [x], only there [text]", "--like", "kept.banbury"],
     ),
