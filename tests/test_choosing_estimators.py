@@ -21,7 +21,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import banbury as bb
-from banbury.quality.calibration import METHODS
+from banbury.quality import Tuning
+from banbury.quality.calibration import METHODS, Calibration
 from test_laws import quietly
 from test_selection import mixed_frame
 
@@ -76,7 +77,7 @@ def out_of_fold(X: Any, y: Any, weights: Any = None, **settings: Any) -> tuple[A
     return scores, truth, weights
 
 
-def assert_same_calibration(found: Any, expected: bb.Calibration) -> None:
+def assert_same_calibration(found: Any, expected: Calibration) -> None:
     assert type(found) is type(expected) and found.n_classes == expected.n_classes
     scores = np.log(np.random.default_rng(1).dirichlet(np.ones(found.n_classes), 50))
     np.testing.assert_allclose(found.apply(scores), expected.apply(scores), rtol=0, atol=1e-5)
@@ -169,7 +170,7 @@ def test_auto_is_tune(name: str) -> None:
     clf = fitted(name, alpha="auto")
     found = bb.tune(X, y)
     assert clf.alpha == "auto" and clf.alpha_ == found.best["alpha"] and clf.calibration_ is None
-    assert isinstance(clf.tuning_, bb.Tuning)
+    assert isinstance(clf.tuning_, Tuning)
     np.testing.assert_array_equal(clf.tuning_.scores, found.scores)
     assert clf.tally_ == found.tally
     np.testing.assert_array_equal(clf.predict_proba(X), found.model.posterior(X))

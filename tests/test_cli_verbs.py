@@ -181,12 +181,16 @@ def test_cross_validate_calibrates_within_folds(capsys):
 def test_features_may_be_named_by_a_star(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("soil.csv").write_text("soil_1,soil_2,high,y\n0,1,2.5,a\n1,0,3.5,b\n1,1,2.0,a\n0,0,1.0,b\n")
-    facts = said(capsys, "count", "soil.csv", "--target", "y", "--features", "soil_*=bernoulli", "-o", "soil.banbury")
+    facts = said(
+        capsys, "tally", "count", "soil.csv", "--target", "y", "--features", "soil_*=bernoulli", "-o", "soil.banbury"
+    )
     assert [each["family"].partition("(")[0] for each in facts["features"]] == ["bernoulli", "bernoulli", "gaussian"]
-    facts = said(capsys, "count", "soil.csv", "--target", "y", "--features", "soil_*+high=joint", "-o", "soil.banbury")
+    facts = said(
+        capsys, "tally", "count", "soil.csv", "--target", "y", "--features", "soil_*+high=joint", "-o", "soil.banbury"
+    )
     assert len(facts["features"]) == 1
     code, err = refused(
-        capsys, "count", "soil.csv", "--target", "y", "--features", "soli_*=bernoulli", "-o", "x.banbury"
+        capsys, "tally", "count", "soil.csv", "--target", "y", "--features", "soli_*=bernoulli", "-o", "x.banbury"
     )
     assert code == 1 and "no column is named like 'soli_*' in soil.csv. Did you mean 'soil_" in err
 

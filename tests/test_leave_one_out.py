@@ -19,6 +19,7 @@ import by_shape
 from banbury import _core, errors
 from banbury.families import Text
 from banbury.families.family import HOWS
+from banbury.quality import CrossValidation
 from banbury.rows.folds import MOST_FOLDS
 from banbury.weighing.columns import CHOICE, FARTHEST, WeighedColumns
 from pools import choices
@@ -43,7 +44,7 @@ def one_by_one(data: Data) -> Splits:
     return [([j for j in every if j != i], [i]) for i in data.labelled(every)]
 
 
-def notes_of(found: bb.CrossValidation) -> set[str]:
+def notes_of(found: CrossValidation) -> set[str]:
     if not found.notes:
         return set()
     (note,) = found.notes
@@ -52,7 +53,7 @@ def notes_of(found: bb.CrossValidation) -> set[str]:
     return set(note.removeprefix(head).split(", "))
 
 
-def assert_left_out(data: Data, atol: float = 1e-10, **settings: Any) -> bb.CrossValidation:
+def assert_left_out(data: Data, atol: float = 1e-10, **settings: Any) -> CrossValidation:
     """Equal to refitting without each row, unless the notes say what is not."""
     with quietly():
         found = data.validate(folds="loo", **settings)

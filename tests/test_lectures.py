@@ -29,6 +29,7 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 
 import banbury as bb
 import by_shape
+from banbury.quality import CrossValidation
 from banbury.quality.calibration import reliability
 from banbury.reading import read
 
@@ -1020,7 +1021,7 @@ def refitted(frame: pd.DataFrame, target: str, schema: bb.Schema, folds: np.ndar
     return np.array([parts[row] for row in range(len(frame))])
 
 
-def assert_folds_subtract(frame: pd.DataFrame, target: str, found: bb.CrossValidation, schema: bb.Schema) -> None:
+def assert_folds_subtract(frame: pd.DataFrame, target: str, found: CrossValidation, schema: bb.Schema) -> None:
     """All rows minus a fold have the counts of the other folds, bit for bit."""
     whole = bb.count(frame, target=target, schema=schema)
     for fold in np.unique(found.folds):

@@ -46,7 +46,7 @@ import by_shape
 from banbury import errors
 from banbury.families import FAMILIES
 from banbury.families.family import HOWS
-from banbury.quality.results import Evaluation
+from banbury.quality import CrossValidation, Evaluation
 from banbury.reading import blocks
 from pools import WEIGHTS, Pool, rows_from
 from test_laws import CASES, PRUNED_AWAY, Case, damped, is_far, law, parametrized, quietly, text
@@ -132,7 +132,7 @@ class Data:
         weights = None if self.weights is None else [self.weights[i] for i in index]
         return bb.count(self.rows(index), [self.labels[i] for i in index], schema=schema, weights=weights)
 
-    def validate(self, **settings: Any) -> bb.CrossValidation:
+    def validate(self, **settings: Any) -> CrossValidation:
         settings = {"threads": 1, "schema": self.schema, **settings}
         return bb.cross_validate(self.rows(range(len(self))), self.labels, weights=self.weights, **settings)
 
@@ -189,7 +189,7 @@ def refitted(data: Data, splits: Splits, **settings: Any) -> tuple[Any, np.ndarr
     return tuple(classes), np.array(tested), np.concatenate(answers), np.concatenate(sure)
 
 
-def assert_exact(found: bb.CrossValidation, data: Data, splits: Splits, partition: bool, **settings: Any) -> None:
+def assert_exact(found: CrossValidation, data: Data, splits: Splits, partition: bool, **settings: Any) -> None:
     """Bit for bit where all sums are whole numbers. Where they are not, a fold's sums were added and taken away again: the
     last digit of an expansion may differ, and 1e-10 of the posterior is more than that can make."""
     classes, tested, expected, sure = refitted(data, splits, **settings)
@@ -791,7 +791,7 @@ def test_mushrooms_against_refitting(mushroom: pd.DataFrame) -> None:
 # How good it is ------------------------------------------------------------------------------------------------------
 
 
-def validated(n_classes: int, weighted: bool, how: Any = "mean") -> tuple[bb.CrossValidation, Any]:
+def validated(n_classes: int, weighted: bool, how: Any = "mean") -> tuple[CrossValidation, Any]:
     """A result, and what scikit-learn's functions take."""
     rng = np.random.default_rng(n_classes)
     n = 150

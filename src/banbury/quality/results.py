@@ -442,7 +442,7 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
 
     ``target`` is the column of the true classes, or one class per row: the column that the model was counted with, if not given.
     Rows without a class are left aside. A class that the model does not know is never answered, so its rows are wrong. If these
-    are the very rows that the model has counted, ``notes`` say so. Of a ``bb.LabelModel`` it is a ``bb.LabelEvaluation``, and
+    are the very rows that the model has counted, ``notes`` say so. Of a ``bb.LabelModel`` it is a ``LabelEvaluation``, and
     the target may be sets of labels. Rows in partitions (see ``engine`` of ``bb.count``) are answered where they are, and
     the figures are the same; those with sets of labels are answered here, a ``sample`` of them (100,000 at most, if not given).
 
