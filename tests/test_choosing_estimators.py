@@ -236,7 +236,9 @@ def test_parameters_and_clones(settings: dict[str, Any]) -> None:
 
 
 @every_configuration
-@pytest.mark.parametrize("name", ["strings", "texts", "frame"])
+@pytest.mark.parametrize(
+    "name", ["frame", *(pytest.param(name, marks=pytest.mark.slow) for name in ("strings", "texts"))]
+)
 def test_pickles_answer_the_same(settings: dict[str, Any], name: str) -> None:
     X, _ = DATA[name]
     clf = fitted(name, **settings)
@@ -333,6 +335,7 @@ def test_a_refused_step_keeps_the_calibration() -> None:
 # Inside scikit-learn --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_configuration
 def test_nested_in_cross_validation_it_sees_the_training_rows_alone(settings: dict[str, Any]) -> None:
     X, y = WINE
@@ -361,7 +364,7 @@ def test_pipelines(settings: dict[str, Any]) -> None:
 
 
 @every_configuration
-@pytest.mark.parametrize("sigmoid", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("sigmoid", ["sigmoid", pytest.param("isotonic", marks=pytest.mark.slow)])
 def test_calibrated_classifier(settings: dict[str, Any], sigmoid: str) -> None:
     X, y = DATA["strings"]
     clf = CalibratedClassifierCV(NB(**settings), method=sigmoid, cv=3).fit(X, y)

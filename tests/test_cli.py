@@ -1623,6 +1623,7 @@ def test_the_page_says_what_happens(page, at_least, tmp_path):
 # Large files ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path):
     """A file four times as long takes hardly more memory. BANBURY_LARGE_MB=1000 tries a gigabyte."""
     most = float(os.environ.get("BANBURY_LARGE_MB", "60"))

@@ -227,7 +227,14 @@ def test_every_display_has_a_name_or_is_said_to_be_of_python():
     assert all(name in told for name in plotting.PICTURES)
 
 
-@pytest.mark.parametrize(("picture", "of"), [(name, of) for name, each in DRAWN.items() for of in each])
+@pytest.mark.parametrize(
+    ("picture", "of"),
+    [
+        pytest.param(picture, of, marks=pytest.mark.slow if number else ())
+        for picture, ways in DRAWN.items()
+        for number, of in enumerate(ways)
+    ],
+)
 def test_each_picture_is_drawn_by_its_name(picture, of, wine, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(wine)
     png, svg = tmp_path / "picture.png", tmp_path / "picture.svg"

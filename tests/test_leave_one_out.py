@@ -169,7 +169,9 @@ def small_tables(case: Case) -> Iterator[tuple[dict[str, list[Any]], list[str], 
         yield {"x": x, "z": x[::-1]}, list(labels), SPARSE_WEIGHTS[: len(x)] if weighted else None
 
 
-@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize(
+    "how", [how if how in ("mle", "mean") else pytest.param(how, marks=pytest.mark.slow) for how in HOWS]
+)
 @parametrized(CASES)
 def test_without_any_row_of_a_small_table_it_is_refitting(case: Case, how: str) -> None:
     exact = case.family.name in ("joint", "occurrences") or how == "gibbs"  # every row is refitted
@@ -187,6 +189,7 @@ def test_without_any_row_of_a_small_table_it_is_refitting(case: Case, how: str) 
             np.testing.assert_allclose(found.posteriors, expected.posteriors, rtol=0, atol=atol)
 
 
+@pytest.mark.slow
 @parametrized(CASES)
 def test_a_row_of_a_small_table_is_explained_as_if_it_had_not_been_counted(case: Case) -> None:
     for table, labels, weights in small_tables(case):
@@ -208,6 +211,7 @@ def test_a_row_of_a_small_table_is_explained_as_if_it_had_not_been_counted(case:
                 assert [e.decibans for e in told.evidence] == [e.decibans for e in expected.evidence]
 
 
+@pytest.mark.slow
 @parametrized(CASES)
 def test_labels_of_a_small_table_are_doubted_by_the_other_rows(case: Case) -> None:
     for table, labels, weights in small_tables(case):

@@ -650,6 +650,7 @@ def test_the_replay_on_20_newsgroups_reaches_the_lectures_89_percent(posts, figu
     )
 
 
+@pytest.mark.slow
 def test_without_the_headers_that_name_groups_20_newsgroups_are_harder(posts, figure):
     bodies = newsgroups.bodies(posts.rows)
     splits = [newsgroups.split(bodies, seed) for seed in newsgroups.SEEDS]

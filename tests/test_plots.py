@@ -1124,7 +1124,9 @@ def test_what_cannot_be_drawn_of_bandwidths() -> None:
 # Numbers at the edges
 
 
-@pytest.mark.parametrize("family", NUMERIC[:4], ids=str)
+@pytest.mark.parametrize(
+    "family", [NUMERIC[0], *(pytest.param(family, marks=pytest.mark.slow) for family in NUMERIC[1:4])], ids=str
+)
 @pytest.mark.parametrize("values", [[0.0] * 6, [1e300, 2e300] * 3, [1e-300] * 6, [1e8 + 0.1] * 6], ids=str)
 def test_constants_and_extremes_are_drawn(family: Any, values: list[float]) -> None:
     table = {"x": values, "z": np.arange(6.0), "c": list("aabbab")}

@@ -133,7 +133,9 @@ DATA: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "many columns" else name for name in DATA]
+)
 def test_every_kind_of_data_has_its_page(name: str, tmp_path: Path) -> None:
     make, target = DATA[name]
     data = make()

@@ -290,6 +290,7 @@ def test_a_partition_is_refitting(case: Case, data: st.DataObject) -> None:
     check_partition(data.draw, data.draw(tables_of(case)))
 
 
+@pytest.mark.slow
 @every_case
 @law
 @given(data=st.data())
@@ -311,6 +312,7 @@ def test_mixed_families_under_any_splits(data: st.DataObject) -> None:
     check_pairs(data.draw, data.draw(tables(data.draw(some_cases), far=False)))
 
 
+@pytest.mark.slow
 @every_case
 @law
 @given(data=st.data())
