@@ -559,6 +559,7 @@ def test_cross_validation_weighs_within_each_fold() -> None:
         bb.cross_validate(X, y, weigh=True, how="mle")
 
 
+@pytest.mark.slow
 def test_fit_compares_plain_and_weighed_and_keeps_the_better(tmp_path: Path) -> None:
     rows, labels = table(240)
     file, model = tmp_path / "rows.csv", tmp_path / "model.banbury"

@@ -102,7 +102,7 @@ def again(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
 
 
 class Calibrates(Protocol):
-    """What turns log posteriors into calibrated posteriors: ``bb.calibrate`` makes it, a ``bb.Calibration``."""
+    """What turns log posteriors into calibrated posteriors: ``bb.calibrate`` makes it, a ``Calibration``."""
 
     @property
     def n_classes(self) -> int: ...

@@ -27,7 +27,7 @@ from banbury.families.information import (
 from banbury.families.keys import places_of
 from banbury.insight.dependence.results import Pair
 from banbury.insight.dependence.testing import MOST_VALUES, groups_given_class
-from banbury.progress import watched
+from banbury.progress import watch
 from banbury.reading import Batch, Codes, Source
 from banbury.reading.columns import Coded
 from banbury.sums import Keys
@@ -193,7 +193,7 @@ def count_pairs(
     schema = Schema((pairs_of([column.name for column in columns]),))
     every_class = tuple(range(n_classes))
     pairs = list[Tally]()
-    for batch in watched(source, "comparing", source.name):
+    for batch in watch(source, "comparing", source.name):
         batch.threads = labels.threads
         if batch.n_rows:
             batch = aligned(batch, tally.schema, labels.reserved())
