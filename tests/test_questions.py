@@ -16,7 +16,7 @@ PROTOCOLS = {
     "KeyedParameters": "ask",
 }
 MOST = 45  # a question that one family answers, or one room asks, belongs there
-MUST = {"parts", "sample", "count", "restored", "counter", "estimate"}  # without them there is no family
+MUST = {"parts", "sample", "count", "restore", "counter", "estimate"}  # without them there is no family
 OF_SOME = {"spread", "tails", "values"}  # the same of families of numbers, or of named values
 
 

@@ -73,7 +73,7 @@ class Bernoulli(KeyedFamily):
     def counter(self, feature: Feature) -> FlagCounter:
         return FLAGS
 
-    def declared(self) -> frozenset[Key]:
+    def permanent_keys(self) -> frozenset[Key]:
         return frozenset(KEYS)
 
     @property
@@ -86,8 +86,8 @@ class Bernoulli(KeyedFamily):
         if self.m is not None:
             share = 0.5 if self.p is None else self.p
             return self.m * np.array([1.0 - share, share])
-        own = float(self.alpha if self.alpha is not None else alpha)
-        return np.array([own if self.beta is None else self.beta, own])
+        yes_count = float(self.alpha if self.alpha is not None else alpha)
+        return np.array([yes_count if self.beta is None else self.beta, yes_count])
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
         name = feature.name
@@ -151,7 +151,7 @@ class FlagCounter(KeyCounter):
             parts[f] = cells.merge(as_index(_family(features[f]).means_yes(keys, features[f].name)), 2, 0)
         return features, Counts.join([(KEYS, parts[f]) for f in range(len(features))], len(rows.labels))
 
-    def checked_keys(self, feature: Feature, keys: Any) -> Keys:
+    def check_keys(self, feature: Feature, keys: Any) -> Keys:
         if scalar_keys(feature, keys) != KEYS:
             raise ValueError(f"the keys of {feature.name!r} are not False and True")
         return KEYS
@@ -172,14 +172,14 @@ def _count_numbers(features: Sequence[Feature], rows: RowsToCount) -> Integers:
     limits = [_family(feature).threshold for feature in features]
     threshold = np.array([np.nan if limit is None else limit for limit in limits], dtype=np.float64)
     columns = rows.batch.numbers(names) if names else []
-    cells: Integers = rows.counted(_core.count_flags, names, columns, threshold)
+    cells: Integers = rows.run_kernel(_core.count_flags, names, columns, threshold)
     return cells.arranged([2 * len(features), len(rows.labels)])
 
 
 FLAGS = FlagCounter()
 
 
-def named_flags(family: Family) -> tuple[list[Any], list[str]] | None:
+def flag_names(family: Family) -> tuple[list[Any], list[str]] | None:
     """A value that means no and one that means yes, and what they are called; None where values are no flags."""
     if not isinstance(family, Bernoulli):
         return None
@@ -210,7 +210,7 @@ class BernoulliParameters(KeyedParameters):
         columns = [rows.codes(name) for name in names]
         low = np.array([column.low for column in columns], dtype=np.int64)
         yes = (self.family.means_yes(column.values, name) for name, column in zip(names, columns, strict=True))
-        lookups = [np.array(own, dtype=np.uint32) + np.uint32(2 * f) for f, own in enumerate(yes)]
+        lookups = [np.array(is_yes, dtype=np.uint32) + np.uint32(2 * f) for f, is_yes in enumerate(yes)]
         table = np.stack([self.no, self.yes], axis=1).reshape(2 * len(names), -1)
         return [_core.TablePart([column.codes for column in columns], low, lookups, np.full(len(names), -1), table)]
 
@@ -218,7 +218,7 @@ class BernoulliParameters(KeyedParameters):
         table = np.exp(np.stack([self.no, self.yes], axis=1).reshape(2 * len(self.features), -1))
         return table, [(f, yes) for f in range(len(self.features)) for yes in (False, True)]
 
-    def listed_values(self, f: int, column: str) -> Keys | None:
+    def categories(self, f: int, column: str) -> Keys | None:
         """No and yes, as a column would have them; None where numbers are."""
         if self.family.threshold is not None:
             return None

@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.families.family import MOST_BINS, ColumnReader, Counter, Feature, RowsToCount, columns_of, is_power, named
+from banbury.families.family import (
+    MOST_BINS,
+    ColumnReader,
+    Counter,
+    Feature,
+    RowsToCount,
+    bad_value,
+    columns_of,
+    is_power,
+)
 from banbury.families.keys import LOWEST, KeyCounter, count_codes, narrow, scalar_keys
 from banbury.families.moments import first_rows, names_of, scales
 from banbury.reading import Batch, Codes
@@ -31,17 +40,17 @@ class BinCounter(KeyCounter):
 
     most: ClassVar[int] = MOST_BINS  # that may be occupied
     reads = Counter.reads
-    described = Counter.described
+    describe_scale = Counter.describe_scale
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
         return feature.origin, feature.scales
 
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         fine = _fine(batch, names_of(features, batch))
-        each = ((feature, *_grid(feature, fine[f : f + 1])[0]) for f, feature in enumerate(features))
-        return [feature._replace(kind="float", origin=start, unit=width) for feature, start, width in each]
+        grids = ((feature, *_grid(feature, fine[f : f + 1])[0]) for f, feature in enumerate(features))
+        return [feature._replace(kind="float", origin=start, unit=width) for feature, start, width in grids]
 
-    def is_settled(self, feature: Feature) -> bool:
+    def has_valid_scale(self, feature: Feature) -> bool:
         return not feature.scales
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
@@ -51,12 +60,12 @@ class BinCounter(KeyCounter):
     def key(self, feature: Feature, key: Any) -> str:
         return _span([feature.name], [feature.origin], [feature.unit], [key])
 
-    def widened(self, features: Sequence[Feature], sums: Counts) -> Sequence[Feature]:
+    def widen(self, features: Sequence[Feature], sums: Counts) -> Sequence[Feature]:
         if max(map(len, sums.keys), default=0) <= self.most:
             return features
         return [_within(feature, keys, self.most) for feature, keys in zip(features, sums.keys, strict=True)]
 
-    def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: Counts) -> Counts:
+    def move_sums(self, old: Sequence[Feature], new: Sequence[Feature], sums: Counts) -> Counts:
         for f, (a, b) in enumerate(zip(old, new, strict=True)):
             if (a.unit, a.scales) != (b.unit, b.scales):
                 sums = sums.coarsen(f, _doublings(a, b))
@@ -65,7 +74,7 @@ class BinCounter(KeyCounter):
     def summary(self, feature: Feature, sums: Counts, missing: str) -> str:
         return f"{errors.many(len(sums.keys[0]), 'cell' if feature.columns else 'bin')} occupied{missing}"
 
-    def checked_keys(self, feature: Feature, keys: Any) -> Keys:
+    def check_keys(self, feature: Feature, keys: Any) -> Keys:
         if not all(type(key) is int and abs(key) <= LARGEST_BIN for key in scalar_keys(feature, keys)):
             raise ValueError(f"the keys of {feature.name!r} are not the numbers of bins")
         return tuple(keys)
@@ -92,7 +101,7 @@ def bins_of(column: NDArray[Any], name: str, start: float, width: float, rows: R
     try:
         return _core.bins(column, start, width, rows.threads)
     except _core.BadValue as bad:
-        raise named(bad, [name], rows.batch) from None
+        raise bad_value(bad, [name], rows.batch) from None
 
 
 def _within(feature: Feature, keys: Keys, most: int) -> Feature:
@@ -106,7 +115,7 @@ def _within(feature: Feature, keys: Keys, most: int) -> Feature:
 
 def _doublings(old: Feature, new: Feature) -> Any:
     """How often the bins of a column, or of each of a block's, are doubled; raises where that does not make the new ones."""
-    here, there = (block_widths(each) if each.columns else np.array([each.unit]) for each in (old, new))
+    here, there = (block_widths(feature) if feature.columns else np.array([feature.unit]) for feature in (old, new))
     doublings = np.log2(there / here)
     unfit = (doublings < 0) | (doublings != np.rint(doublings))
     if unfit.any():
@@ -118,17 +127,19 @@ def _doublings(old: Feature, new: Feature) -> Any:
 
 def _span(names: Sequence[str], starts: Sequence[float], widths: Sequence[float], numbers: Sequence[int]) -> str:
     """Where a bin lies, or a cell of a block: from where to where in each column."""
-    each = zip(names, starts, widths, numbers, strict=True)
-    return errors.listed((f"{name} {start + w * k:.9g} to {start + w * (k + 1):.9g}" for name, start, w, k in each), 6)
+    places = zip(names, starts, widths, numbers, strict=True)
+    return errors.listed(
+        (f"{name} {start + w * k:.9g} to {start + w * (k + 1):.9g}" for name, start, w, k in places), 6
+    )
 
 
 class CellCounter(BinCounter):
     """The rows of each cell of a block of columns; a row that lacks one of the values is in none."""
 
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         return [f._replace(scales=_grid(f, _fine(batch, f.inputs))) for f in features]
 
-    def is_settled(self, feature: Feature) -> bool:
+    def has_valid_scale(self, feature: Feature) -> bool:
         return len(feature.scales) == len(feature.columns) and is_power(feature.unit)
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
@@ -146,16 +157,16 @@ class CellCounter(BinCounter):
     def key(self, feature: Feature, key: Any) -> str:
         return _span(feature.inputs, block_starts(feature).tolist(), block_widths(feature).tolist(), list(key))
 
-    def widened(self, features: Sequence[Feature], sums: Counts) -> Sequence[Feature]:
-        each = zip(features, sums.keys, strict=True)
-        return [fitting_block(f, np.array(k, dtype=np.int64)) if len(k) > most_cells(f) else f for f, k in each]
+    def widen(self, features: Sequence[Feature], sums: Counts) -> Sequence[Feature]:
+        blocks = zip(features, sums.keys, strict=True)
+        return [fitting_block(f, np.array(k, dtype=np.int64)) if len(k) > most_cells(f) else f for f, k in blocks]
 
-    def rescaled(self, feature: Feature, other: Feature) -> Feature:
+    def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
         if [start for start, _ in feature.scales] != [start for start, _ in other.scales]:
             return feature
         return feature._replace(scales=other.scales, unit=other.unit)
 
-    def checked_keys(self, feature: Feature, keys: Any) -> Keys:
+    def check_keys(self, feature: Feature, keys: Any) -> Keys:
         cells = tuple(tuple(key) for key in keys)
         width = len(feature.inputs)
         fit = all(len(cell) == width and all(type(b) is int and abs(b) <= LARGEST_BIN for b in cell) for cell in cells)
@@ -174,9 +185,9 @@ def _block_codes(feature: Feature, rows: RowsToCount) -> NDArray[np.int64]:
 
 def _cells(codes: NDArray[np.int64], rows: RowsToCount) -> Codes:
     """The numbers of the cells that a block's values fall into."""
-    whole = (rows.classes >= 0) & (codes != LOWEST).all(axis=1)
+    complete = (rows.classes >= 0) & (codes != LOWEST).all(axis=1)
     numbers = np.full(len(codes), -1, dtype=np.int32)
-    numbers[whole], cells = distinct_cells(codes[whole], rows.threads)
+    numbers[complete], cells = distinct_cells(codes[complete], rows.threads)
     keys: Any = [tuple(cell) for cell in cells.tolist()]
     return Codes(numbers, 0, keys)
 
@@ -233,14 +244,14 @@ def fitting_block(feature: Feature, cells: Int, threads: int = 1) -> Feature:
 
 def block_steps(rows: ColumnReader, feature: Feature, width: Real) -> Real:
     """The bins, of these widths, that rows to be scored fall into, (rows, columns); NaN where a value is missing."""
-    found = np.empty((rows.n_rows, len(width)))
+    steps = np.empty((rows.n_rows, len(width)))
     for j, (column, start) in enumerate(zip(columns_of(rows, feature), block_starts(feature), strict=True)):
         with np.errstate(over="ignore", invalid="ignore"):
             z = (
                 np.floor(np.clip((column - start) / width[j], -FARTHEST_BIN, FARTHEST_BIN)) + 0.0
             )  # −0 is no other number
-            found[:, j] = np.where(np.isnan(z), np.nan, z)
-    return found
+            steps[:, j] = np.where(np.isnan(z), np.nan, z)
+    return steps
 
 
 BINS = BinCounter()

@@ -56,7 +56,7 @@ class ColumnReader(Protocol):
 
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]: ...
     def lists(self, name: str, width: int) -> NDArray[Any]: ...
-    def codes(self, name: str, wanted: Any = None) -> Any: ...
+    def codes(self, name: str, kind: Any = None) -> Any: ...
     def integers(self, name: str) -> NDArray[Any] | None: ...
     def whole(self, names: Sequence[str]) -> NDArray[Any] | None: ...
     def kind(self, name: str) -> Any: ...
@@ -109,9 +109,9 @@ class Feature(NamedTuple):
         """What makes sums of its values."""
         return self.family.counter(self)
 
-    def counted(self) -> tuple[Any, ...]:
+    def counting_key(self) -> tuple[Any, ...]:
         """What two features must share for their sums to add."""
-        return self.family.counted(), *self.counter.scale(self)
+        return self.family.counting_key(), *self.counter.scale(self)
 
 
 def alike(
@@ -133,12 +133,12 @@ class NumberColumn(NamedTuple):
 
     least: float
     greatest: float
-    whole: bool  # whether all are whole numbers
+    holds_whole_numbers: bool  # whether all are whole numbers
     n_values: int  # different ones
     n_rows: int
 
     @property
-    def few(self) -> bool:
+    def has_few_values(self) -> bool:
         """Whether the values are so few that each is known by itself."""
         return self.n_values <= (MOST_CATEGORIES if self.n_rows >= FEWEST_ROWS else 2)
 
@@ -237,7 +237,7 @@ class Parameters:
         if is_all(index, len(self.features)):
             return self
         every = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
-        chosen = {name: _chosen(each, index) for name, each in every.items() if each is not None}
+        chosen = {name: _take(array, index) for name, array in every.items() if array is not None}
         return replace(self, **chosen)  # type: ignore[type-var]
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
@@ -248,7 +248,7 @@ class Parameters:
         """Brings the parameters up to date, in place, after these words of features changed; False: estimate them anew."""
         return False
 
-    def listed_values(self, f: int, column: str) -> Keys | None:
+    def categories(self, f: int, column: str) -> Keys | None:
         """The values of a feature's column, where they are listed: those that rows had."""
         return None
 
@@ -264,8 +264,8 @@ class Parameters:
             values = rows.first([feature.name for feature in self.features])
         new = self.never_seen(rows)
         unseen = np.zeros(len(values), dtype=np.bool_) if new is None else new[0]
-        each = zip(self.features, values, log_likelihoods, unseen.tolist(), strict=True)
-        return [Term(f.name, value, says, bool(f.columns) or not new) for f, value, says, new in each]
+        evidence_of_features = zip(self.features, values, log_likelihoods, unseen.tolist(), strict=True)
+        return [Term(f.name, value, says, bool(f.columns) or not new) for f, value, says, new in evidence_of_features]
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         """Values that may tell classes apart, some at a time; None: columns speak together, and have none."""
@@ -273,7 +273,9 @@ class Parameters:
             return None
         drawn = self.sample(np.repeat(np.arange(len(compared.rest)), evidence.DRAWN), np.random.default_rng(0))
         columns = ((self.select([f]), values) for f, values in enumerate(drawn))
-        return (each for column in columns for each in evidence.drawn_telling(*column, compared))
+        return (
+            telling_values for column in columns for telling_values in evidence.telling_from_draws(*column, compared)
+        )
 
     def cuts(self, column: str | None) -> list[float] | None:
         """The numbers at which the density of a column jumps, in order; None: it is no histogram."""
@@ -288,8 +290,8 @@ class Parameters:
         return None
 
 
-def _chosen(each: Any, index: Sequence[int]) -> Any:
-    return tuple(each[f] for f in index) if isinstance(each, tuple) else each[np.asarray(index, dtype=np.int64)]
+def _take(array: Any, index: Sequence[int]) -> Any:
+    return tuple(array[f] for f in index) if isinstance(array, tuple) else array[np.asarray(index, dtype=np.int64)]
 
 
 class NumericParameters(Parameters):
@@ -303,9 +305,9 @@ class NumericParameters(Parameters):
         """P(x < cut | class) and P(x ≥ cut | class), (cuts, classes)."""
         raise NotImplementedError
 
-    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+    def ends(self, f: int, near: Real, step: Real) -> Real:
         """Where a stretch may end, near each of the numbers wanted: at multiples of a round step."""
-        return evidence.round_ends(self.features[f], wanted, step)
+        return evidence.round_ends(self.features[f], near, step)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         return evidence.stretches(self, compared)
@@ -341,22 +343,22 @@ class RowsToCount:
     several: tuple[Int, NDArray[np.int32]] | None = None  # further classes of each row: offsets and numbers
 
     @property
-    def whole(self) -> bool:
+    def has_whole_weights(self) -> bool:
         return self.weights is None or self.weights.ndim == 1
 
     @cached_property
     def per_class(self) -> Integers:
         return _core.count_classes(self.classes, len(self.labels), self.weights, self.threads)
 
-    def counted(self, kernel: Callable[..., Any], names: Sequence[str], *arguments: Any) -> Any:
+    def run_kernel(self, kernel: Callable[..., Any], names: Sequence[str], *arguments: Any) -> Any:
         """What a counting kernel makes of these rows; a bad value gets its column's name and its row."""
         try:
             return kernel(*arguments, self.classes, len(self.labels), self.weights, self.threads)
         except _core.BadValue as bad:
-            raise named(bad, names, self.batch) from None
+            raise bad_value(bad, names, self.batch) from None
 
 
-def named(bad: _core.BadValue, names: Sequence[str], batch: Batch) -> errors.BadValue:
+def bad_value(bad: _core.BadValue, names: Sequence[str], batch: Batch) -> errors.BadValue:
     """A value that cannot be counted, in a user's words."""
     what, feature, row, number = bad.args
     return errors.bad_value(what, number, names[feature], batch.first_row + row, batch.source)
@@ -376,18 +378,18 @@ class Counter:
         """Of what the first rows settled, that which two features must share for their sums to add."""
         return feature.origin, feature.unit, feature.scales, feature.kinds
 
-    def described(self, feature: Feature) -> str:
+    def describe_scale(self, feature: Feature) -> str:
         """The same, for people; after the family's name."""
         if feature.scales:
             places = (f"{start:g} in steps of {width * feature.unit:g}" for start, width in feature.scales)
             return f" about {errors.listed(places)}"
         return f" about {feature.origin:g} in units of {feature.unit:g}"
 
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         """The features with what the first rows settle."""
         return features
 
-    def is_settled(self, feature: Feature) -> bool:
+    def has_valid_scale(self, feature: Feature) -> bool:
         """Whether a feature that was read from a file has a scale that could have been settled."""
         return not feature.scales and is_power(feature.unit)
 
@@ -401,15 +403,15 @@ class Counter:
         for f, label in np.argwhere(overfull):
             raise errors.impossible_sums(classes[label], features[f].name)
 
-    def widened(self, features: Sequence[Feature], sums: Any) -> Sequence[Feature]:
+    def widen(self, features: Sequence[Feature], sums: Any) -> Sequence[Feature]:
         """The features with bins so wide that no more are occupied than may be: a function of the totals alone."""
         return features
 
-    def rescaled(self, feature: Feature, other: Feature) -> Feature:
+    def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
         """The feature with the other's scale, if sums can be moved from one to the other."""
         return feature
 
-    def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: Any) -> Any:
+    def move_sums(self, old: Sequence[Feature], new: Sequence[Feature], sums: Any) -> Any:
         """The sums under features of another scale, or of wider bins."""
         return sums
 
@@ -417,7 +419,7 @@ class Counter:
         """What was counted of one feature, in a few words; ``missing`` says how many rows have no value."""
         return f"{errors.many(len(feature.inputs), 'column')}{missing}"
 
-    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
+    def restore(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
         """The sums out of a file; raises where they are not such sums, or are said to be exact and those of no rows."""
         raise NotImplementedError
 
@@ -456,14 +458,14 @@ class Family:
         """What makes sums of a feature's values."""
         raise NotImplementedError
 
-    def counted(self) -> tuple[Any, ...]:
+    def counting_key(self) -> tuple[Any, ...]:
         """What two families must share for their sums to add: the name of what is counted, and the settings that decide it."""
         return self.name, *(getattr(self, setting) for setting in self.counting)
 
     def check_columns(self, feature: Feature) -> None:
         """Raises where settings do not fit the feature's columns."""
 
-    def declared(self) -> frozenset[Key] | None:
+    def permanent_keys(self) -> frozenset[Key] | None:
         """The keys that stay in a tally even when no row has them."""
         return None
 
@@ -560,7 +562,7 @@ def estimates_without_each(
     own_sums = held_out.own_sums(features)
     for row, label in enumerate(held_out.labels.tolist()):
         of_row = own_sums.take([row]).merge([label], held_out.n_classes)
-        left = (sums - of_row).without_empty(feature.family.declared() for feature in features)
+        left = (sums - of_row).without_empty(feature.family.permanent_keys() for feature in features)
         yield family.estimate(features, left, choice, UNUSED)
 
 
@@ -612,9 +614,9 @@ def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
     real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     number: Any = (value if isinstance(value, int) else float(value)) if real else np.nan
     if not 0 <= number <= LARGEST_SETTING or (number == 0 and not zero):
-        wanted = "a finite number from 0 up" if zero else "a finite number above 0"
+        expected = "a finite number from 0 up" if zero else "a finite number above 0"
         large = LARGEST_SETTING < number < np.inf
-        raise errors.bad_setting(setting, value, f"{wanted}, {LARGEST_SETTING:g} at most" if large else wanted)
+        raise errors.bad_setting(setting, value, f"{expected}, {LARGEST_SETTING:g} at most" if large else expected)
 
 
 def check_settings(family: Family, *settings: str, zero: bool = False) -> None:

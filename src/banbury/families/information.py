@@ -37,11 +37,11 @@ class ColumnTest(NamedTuple):
     why: str = ""  # why it could not be tested, or nothing
     words: Mapping[str, float] = {}
 
-    def at_least(self, others: Sequence[ColumnTest]) -> ColumnTest:
+    def at_least(self, tests: Sequence[ColumnTest]) -> ColumnTest:
         """No less than the best of others tells; p is that of the best of all."""
-        every = [self, *others]
-        p = min(min(each.p for each in every) * len(every), 1.0)
-        return self._replace(bits=max(each.bits for each in every), p=p)
+        every = [self, *tests]
+        p = min(min(test.p for test in every) * len(every), 1.0)
+        return self._replace(bits=max(test.bits for test in every), p=p)
 
 
 # Tables --------------------------------------------------------------------------------------------------------------
@@ -49,8 +49,8 @@ class ColumnTest(NamedTuple):
 
 def shares(cells: Real) -> Real:
     """Of the sum of all; zeros where there is none."""
-    whole = float(cells.sum())
-    return np.asarray(cells / whole) if whole > 0 else np.zeros_like(cells)
+    total = float(cells.sum())
+    return np.asarray(cells / total) if total > 0 else np.zeros_like(cells)
 
 
 def entropy_terms(share: Real) -> Real:
@@ -83,7 +83,7 @@ def equal_groups(cells: Real, most: Int) -> Int:
 # Chance --------------------------------------------------------------------------------------------------------------
 
 
-def expected(freedom: Any, n: Any) -> Any:
+def bits_by_chance(freedom: Any, n: Any) -> Any:
     """The bits that chance alone gives, about."""
     return freedom / (2.0 * np.maximum(n, 1e-300) * BIT)
 
@@ -107,10 +107,10 @@ def excess(first: Any, second: Any, n: Any) -> Any:
     return (first - 1.0) * (second - 1.0) / (6.0 * n)
 
 
-def inverse_shares(cells: Real, whole: Any) -> Real:
+def inverse_shares(cells: Real, total: Any) -> Real:
     """whole / cell, 0 for an empty cell."""
     some = cells > 0
-    return np.where(some, whole / np.where(some, cells, 1.0), 0.0)
+    return np.where(some, total / np.where(some, cells, 1.0), 0.0)
 
 
 def table_test(cells: Real, groups: Int, scale: float) -> ColumnTest:
@@ -128,11 +128,11 @@ def table_test(cells: Real, groups: Int, scale: float) -> ColumnTest:
     freedom = max(values - 1, 0) * max(classes - 1, 0)
     rare_values, rare_classes = (float(inverse_shares(margin, table.sum()).sum()) for margin in margins)
     p = float(p_values(bits, freedom, excess(rare_values, rare_classes, max(n, 1e-300)), n))
-    why = untested(n, n_classes, classes, "one value only" if values < 2 else "")
-    return ColumnTest(max(bits - float(expected(freedom, n)), 0.0), p, values > 1, why)
+    why = reason_not_tested(n, n_classes, classes, "one value only" if values < 2 else "")
+    return ColumnTest(max(bits - float(bits_by_chance(freedom, n)), 0.0), p, values > 1, why)
 
 
-def untested(n: float, n_classes: int, with_values: int, otherwise: str) -> str:
+def reason_not_tested(n: float, n_classes: int, with_values: int, otherwise: str) -> str:
     """Why there is nothing to test."""
     if not n > 0:
         return "no value"
@@ -192,8 +192,8 @@ def bits_of_draws(parameters: Any, rows: Real) -> Real:
     scores = _core.score(batch.n_rows, np.zeros(len(rows)), parameters.parts(batch), "parts", 1)[0][:, :, seen]
     bits = np.zeros(len(features))
     for f in range(len(features)):
-        own = np.repeat(np.arange(len(seen)), DRAWN)
-        apart = scores[np.arange(len(own)), f, own] - log_mixture(scores[:, f], prior)
+        label = np.repeat(np.arange(len(seen)), DRAWN)
+        apart = scores[np.arange(len(label)), f, label] - log_mixture(scores[:, f], prior)
         bits[f] = prior @ apart.reshape(len(seen), DRAWN).mean(axis=1) / BIT
     return np.clip(bits, 0.0, entropy(prior))
 
@@ -235,7 +235,7 @@ class PairInformation(NamedTuple):
         """Bits beyond chance, and the test. ``rows`` are shares of ``total``, of which ``scale`` makes numbers of rows."""
         rows = self.rows * total
         rows = np.where(np.abs(rows - np.rint(rows)) <= SAME * rows, np.rint(rows), rows)
-        chance = expected(self.freedom, rows * scale)
+        chance = bits_by_chance(self.freedom, rows * scale)
         smaller = np.minimum(self.first, self.second)
         bits = np.maximum(self.joint - chance, 0.0)
         room = smaller - chance
@@ -249,8 +249,8 @@ class PairInformation(NamedTuple):
 NOTHING = (np.zeros(0),) * 7
 
 
-def informed(
-    tables: Iterable[Real], sizes: Sequence[int], whole: float, least: float
+def pair_information(
+    tables: Iterable[Real], sizes: Sequence[int], total: float, least: float
 ) -> tuple[Int, Int, PairInformation]:
     """Every two of some columns, and what they share.
 
@@ -261,13 +261,13 @@ def informed(
     measures = [PairInformation(*NOTHING)]
     starts = np.cumsum([0, *sizes])
     for b, table in enumerate(tables, 1):
-        shares = np.divide(table.transpose(0, 2, 1), whole, order="C")
-        measures.append(measured(shares, starts[:b], least))
+        shares = np.divide(table.transpose(0, 2, 1), total, order="C")
+        measures.append(measure_column(shares, starts[:b], least))
     second, first = np.tril_indices(len(sizes), -1)
     return first, second, PairInformation(*(np.concatenate(arrays) for arrays in zip(*measures, strict=True)))
 
 
-def measured(table: Real, starts: Int, least: float) -> PairInformation:
+def measure_column(table: Real, starts: Int, least: float) -> PairInformation:
     """Of B with each A, whose groups begin at ``starts``, in the classes that have the least share of rows.
 
     ``table`` is (groups of all A, classes, groups of B).
@@ -282,7 +282,7 @@ def measured(table: Real, starts: Int, least: float) -> PairInformation:
     of_a = table.sum(axis=2)  # (groups of A, classes)
     of_b = np.add.reduceat(table, starts, axis=0)  # (A, classes, groups of B)
     rows = of_class.sum(axis=1)
-    whole = np.where(rows > 0, rows, 1.0)
+    total = np.where(rows > 0, rows, 1.0)
     e_cells = np.add.reduceat(entropy_terms(table).sum(axis=(1, 2)), starts)
     e_a = np.add.reduceat(entropy_terms(of_a).sum(axis=1), starts)
     e_b = entropy_terms(of_b).sum(axis=(1, 2))
@@ -293,16 +293,16 @@ def measured(table: Real, starts: Int, least: float) -> PairInformation:
     rare_a = of_class * np.add.reduceat(inverse_shares(of_a, 1.0), starts, axis=0)
     rare_b = of_class * inverse_shares(of_b, 1.0).sum(axis=2)
     above = np.where(freedom > 0, excess(rare_a, rare_b, np.where(of_class > 0, of_class, 1.0)), 0.0)
-    bits = (e_a + e_b - e_cells - e_class) / whole, (e_a - e_class) / whole, (e_b - e_class) / whole
-    repeated = _repeated(table.sum(axis=1), starts)
+    bits = (e_a + e_b - e_cells - e_class) / total, (e_a - e_class) / total, (e_b - e_class) / total
+    repeated = _repetition(table.sum(axis=1), starts)
     return PairInformation(*bits, freedom.sum(axis=1).astype(np.float64), above.sum(axis=1), rows, repeated)
 
 
-def _repeated(table: Real, starts: Int) -> Real:
+def _repetition(table: Real, starts: Int) -> Real:
     """I(A; B) of B with each A as a share of the smaller entropy, from a ``table`` of (groups of all A, groups of B)."""
     of_b = np.add.reduceat(table, starts, axis=0)
     e_cells, e_a = (
-        np.add.reduceat(each, starts) for each in (entropy_terms(table).sum(axis=1), entropy_terms(table.sum(axis=1)))
+        np.add.reduceat(terms, starts) for terms in (entropy_terms(table).sum(axis=1), entropy_terms(table.sum(axis=1)))
     )
     e_b = entropy_terms(of_b).sum(axis=1)
     e_rows = entropy_terms(of_b.sum(axis=1))

@@ -106,20 +106,20 @@ def names_of(features: Sequence[Feature], batch: Batch) -> tuple[str, ...]:
 class MomentCounter(Counter):
     """n, Σz and Σz² of each column."""
 
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         names = names_of(features, batch)
-        origins, units = (each.tolist() for each in scales_of_moments(first_rows(batch, names)))
+        origins, units = (scale.tolist() for scale in scales_of_moments(first_rows(batch, names)))
         first = next(iter(features), None)
         if first is not None and all(f.family is first.family and f.why is first.why for f in features):
             return alike(names, Feature("", first.family, kind="float", why=first.why), origins, units)
-        each = zip(features, origins, units, strict=True)
-        return [Feature(f.name, f.family, origin, unit, "float", f.why) for f, origin, unit in each]
+        scaled = zip(features, origins, units, strict=True)
+        return [Feature(f.name, f.family, origin, unit, "float", f.why) for f, origin, unit in scaled]
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Moments]:
         names = names_of(features, rows.batch)
         origin = np.array([f.origin for f in features])
         unit = np.array([f.unit for f in features])
-        return features, Moments(*rows.counted(_core.count_moments, names, rows.batch.numbers(names), origin, unit))
+        return features, Moments(*rows.run_kernel(_core.count_moments, names, rows.batch.numbers(names), origin, unit))
 
     def check(self, features: Sequence[Feature], sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
         for f, label in np.argwhere(sums.n.is_negative()):
@@ -128,10 +128,10 @@ class MomentCounter(Counter):
             raise errors.impossible_sums(classes[label], features[f].name)
         super().check(features, sums, rows, classes)
 
-    def rescaled(self, feature: Feature, other: Feature) -> Feature:
+    def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
         return feature._replace(origin=other.origin, unit=other.unit)
 
-    def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: Moments) -> Moments:
+    def move_sums(self, old: Sequence[Feature], new: Sequence[Feature], sums: Moments) -> Moments:
         if all(a.origin == b.origin and a.unit == b.unit for a, b in zip(old, new, strict=True)):
             return sums
         with np.errstate(over="ignore"):
@@ -146,7 +146,7 @@ class MomentCounter(Counter):
         deviation = feature.unit * (spread / n) ** 0.5
         return f"mean {mean:g}, deviation {deviation:g}{missing}"
 
-    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
+    def restore(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
         shape = len(features), n_classes
         sums = Moments(stored.integers("n", shape), stored.integers("sums", (*shape, 2), signed=True))
         return _possible(sums, 1, stored.exact)
@@ -157,10 +157,10 @@ class ProductCounter(Counter):
 
     apart = True
 
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        return [_settled(batch, feature) for feature in features]
+    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+        return [_settle_block(batch, feature) for feature in features]
 
-    def is_settled(self, feature: Feature) -> bool:
+    def has_valid_scale(self, feature: Feature) -> bool:
         n = len(feature.columns)
         n_scales = len(feature.scales)
         fit = n == 1 <= n_scales if feature.holds_lists else n == n_scales
@@ -174,18 +174,18 @@ class ProductCounter(Counter):
         origin, unit = (np.ascontiguousarray(part) for part in np.array(feature.scales).T)
         columns = feature.numbers(rows.batch)
         names = feature.inputs * len(feature.scales) if feature.holds_lists else feature.inputs
-        return features, Products(*rows.counted(_core.count_products, names, columns, origin, unit))
+        return features, Products(*rows.run_kernel(_core.count_products, names, columns, origin, unit))
 
     def check(self, features: Sequence[Feature], sums: Products, rows: Integers, classes: Sequence[Any]) -> None:
         for (label,) in np.argwhere(sums.below_zero()):
             raise errors.impossible_sums(classes[label], features[0].name)
         super().check(features, sums, rows, classes)
 
-    def rescaled(self, feature: Feature, other: Feature) -> Feature:
+    def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
         alike = len(feature.scales) == len(other.scales)  # lists may be of another length
         return feature._replace(scales=other.scales) if alike else feature
 
-    def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: Products) -> Products:
+    def move_sums(self, old: Sequence[Feature], new: Sequence[Feature], sums: Products) -> Products:
         if old[0].scales == new[0].scales:
             return sums
         (origin, unit), (to, width) = np.array(old[0].scales).T, np.array(new[0].scales).T
@@ -197,14 +197,14 @@ class ProductCounter(Counter):
             return f"lists of {errors.many(len(feature.scales), 'number')}, {n:,.6g} rows that have one"
         return f"{errors.many(len(feature.inputs), 'column')} together, {n:,.6g} rows that have all of them"
 
-    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Products:
+    def restore(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Products:
         d = len(features[0].scales)
         n = stored.integers("n", (n_classes,))
         sums = Products(n, stored.integers("sums", (n_classes, d + d * (d + 1) // 2), signed=True))
         return _possible(sums, d, stored.exact)
 
 
-def _settled(batch: Batch, feature: Feature) -> Feature:
+def _settle_block(batch: Batch, feature: Feature) -> Feature:
     """The block with an origin and a unit for each of its numbers."""
     if len(feature.inputs) == 1 and batch.kind(feature.inputs[0]) == "list":
         feature = feature._replace(holds_lists=True)

@@ -37,12 +37,12 @@ TINY = float(np.finfo(np.float64).tiny)  # numbers below have too few digits
 class PositiveCounter(MomentCounter):
     """Moments of numbers from 0 up, about 0."""
 
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         units = scales(first_rows(batch, names_of(features, batch)))[1].tolist()
         return [Feature(f.name, f.family, 0.0, u, "float", f.why) for f, u in zip(features, units, strict=True)]
 
-    def is_settled(self, feature: Feature) -> bool:
-        return feature.origin == 0.0 and super().is_settled(feature)
+    def has_valid_scale(self, feature: Feature) -> bool:
+        return feature.origin == 0.0 and super().has_valid_scale(feature)
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
         check_least(rows.batch, features)
@@ -53,7 +53,7 @@ class PositiveCounter(MomentCounter):
         for f, label in np.argwhere(sums.sums.is_negative()[..., 0]):
             raise errors.impossible_sums(classes[label], features[f].name)
 
-    def rescaled(self, feature: Feature, other: Feature) -> Feature:
+    def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
         return feature._replace(unit=other.unit)
 
 
@@ -91,7 +91,7 @@ class Positive(Family):
         return POSITIVE
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
-        return (self,) if column.least >= self.least and not column.few else ()
+        return (self,) if column.least >= self.least and not column.has_few_values else ()
 
     def leave_one_out(self, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
         return one_by_one(self, features, sums, choice, held_out)
@@ -120,8 +120,8 @@ class PositiveParameters(NumericParameters):
             parts.append(line_by_line(np.where(there, np.arange(len(x)), -1), table))
         return parts
 
-    def ends(self, f: int, wanted: Real, step: Real) -> Real:
-        return np.maximum(super().ends(f, wanted, step), 0.0)
+    def ends(self, f: int, near: Real, step: Real) -> Real:
+        return np.maximum(super().ends(f, near, step), 0.0)
 
 
 # Sums of logarithms, too --------------------------------------------------------------------------------------------
@@ -177,22 +177,22 @@ class LogMomentCounter(PositiveCounter):
         columns = rows.batch.numbers(names)
         units = np.concatenate([[feature.unit for feature in features], np.ones(size)])
         both = [*columns, *(logarithm(column) for column in columns)]
-        every = Moments(*rows.counted(_core.count_moments, (*names, *names), both, np.zeros(2 * size), units))
+        every = Moments(*rows.run_kernel(_core.count_moments, (*names, *names), both, np.zeros(2 * size), units))
         return features, LogMoments(every.select(range(size)), every.select(range(size, 2 * size)))
 
     def check(self, features: Sequence[Feature], sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
         super().check(features, sums.values, rows, classes)
         MOMENTS.check(features, sums.logs, rows, classes)
 
-    def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: Any) -> Any:
-        values = super().moved(old, new, sums.values)
+    def move_sums(self, old: Sequence[Feature], new: Sequence[Feature], sums: Any) -> Any:
+        values = super().move_sums(old, new, sums.values)
         return sums if values is sums.values else LogMoments(values, sums.logs)
 
     def summary(self, feature: Feature, sums: Any, missing: str) -> str:
         return super().summary(feature, sums.values, missing)
 
-    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
-        values = super().restored(features, stored, n_classes)
+    def restore(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
+        values = super().restore(features, stored, n_classes)
         logs = Moments(values.n, stored.integers("logs", (len(features), n_classes, 2), signed=True))
         if logs.below_zero().any() or not np.isfinite(logs.sums.values(-2 * GRID)).all():
             raise ValueError("there are sums of logarithms that no rows have")
@@ -227,7 +227,7 @@ class LogMomentFamily(Positive):
     def counter(self, feature: Feature) -> LogMomentCounter:
         return LOG_MOMENTS
 
-    def counted(self) -> tuple[Any, ...]:
+    def counting_key(self) -> tuple[Any, ...]:
         return ("log moments",)
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
@@ -245,7 +245,7 @@ class RateParameters(PositiveParameters):
     rate: Real
     scale: Real | None
 
-    def drawn_rates(self, f: int, classes: Int, rng: np.random.Generator) -> Real:
+    def draw_rates(self, f: int, classes: Int, rng: np.random.Generator) -> Real:
         rate = self.rate[f, classes]
         if self.scale is None:
             return np.asarray(rate)

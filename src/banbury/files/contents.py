@@ -187,7 +187,7 @@ def restored(schema: Schema, classes: tuple[Any, ...], about: Mapping[str, Any],
     n = len(classes)
     exact = about["rounded"] is False
     sums = tuple(
-        group.counter.restored(group.features, StoredSums(f"{g}.", arrays, digits, keys, exact), n)
+        group.counter.restore(group.features, StoredSums(f"{g}.", arrays, digits, keys, exact), n)
         for g, (group, keys) in enumerate(zip(schema.groups, about["keys"], strict=True))
     )
     rounded = about["rounded"]
@@ -276,7 +276,7 @@ def _check_alike(features: Sequence[Feature]) -> None:
     for feature in {(type(f.unit), f.unit): f for f in features}.values():  # powers of two: of a million there are few
         places = ((feature.origin, feature.unit), *feature.scales)
         finite = all(type(part) is float and math.isfinite(part) for place in places for part in place)
-        settled = finite and all(unit >= 2.0**-1022 for _, unit in places) and feature.counter.is_settled(feature)
+        settled = finite and all(unit >= 2.0**-1022 for _, unit in places) and feature.counter.has_valid_scale(feature)
         check(settled, f"feature {feature.name!r} has no origin or unit")
         known = {feature.kind, *feature.kinds} <= KINDS
         check(known, f"feature {feature.name!r} is of the kind {feature.kind!r}, and there is none")

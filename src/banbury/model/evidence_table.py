@@ -225,7 +225,7 @@ class _Maker:
 
     def _entries(self, name: str, column: str, alone: bool) -> Entries | None:
         own = [each for each in self._each(name) if each is not None]
-        listed = [each.listed_values(0, column) for each in own]
+        listed = [each.categories(0, column) for each in own]
         if all(keys is not None for keys in listed):
             return _value_entries(column, in_order({key for keys in listed for key in keys or ()}))
         cuts = [each.cuts(column) for each in own] if all(keys is None for keys in listed) else [None]

@@ -67,7 +67,7 @@ def _fields(learner: ServedLearner) -> Iterator[dict[str, Any]]:
             yield told
             continue
         group, k = places.get(feature.name, (None, 0))
-        listed = None if group is None else group.listed_values(k, column)
+        listed = None if group is None else group.categories(k, column)
         if listed is not None:
             yield told | {"kind": "category", "values": [v for v in listed if v is not None][:MOST_VALUES]}
             continue

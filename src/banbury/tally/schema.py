@@ -155,14 +155,14 @@ class Schema:
         for a, b in zip(self.features, other.features, strict=True):
             if a.columns is not b.columns and a.columns != b.columns:
                 return f"block {a.name!r} has other columns here than there"
-            if a is not b and a.counted() != b.counted():
+            if a is not b and a.counting_key() != b.counting_key():
                 return f"feature {a.name!r} is {_described(a)} here and {_described(b)} there"
         return None
 
     def counted(self) -> list[Any]:
         """What decides which sums rows have, as JSON can hold it: of equal schemas the same."""
         several = [] if self.labels is None else ["sets of labels"]
-        return several + [_plain([f.name, f.columns, f.counted(), f.unit]) for f in self.features]
+        return several + [_plain([f.name, f.columns, f.counting_key(), f.unit]) for f in self.features]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
@@ -306,14 +306,14 @@ class Group(NamedTuple):
 
 
 def _described(feature: Feature) -> str:
-    return f"{feature.family}{feature.counter.described(feature)}"
+    return f"{feature.family}{feature.counter.describe_scale(feature)}"
 
 
 def _re_estimated(feature: Feature, new: Family) -> Family:
     """``new`` with the counting half of the feature's family; raises where it asks for sums that were not counted."""
     name = feature.name
     old = feature.family
-    if old.counted()[0] != new.counted()[0]:
+    if old.counting_key()[0] != new.counting_key()[0]:
         raise errors.SchemaMismatch(f"feature {name!r} was counted for {old}, not for {new}{AGAIN}")
     asked = new.settings()
     for setting in new.counting:
@@ -445,10 +445,10 @@ def settled(features: Sequence[Feature], batch: Batch) -> tuple[Feature, ...]:
         feature.family.check_columns(feature)
     groups = grouped(tuple(features))
     if len(groups) == 1:
-        return tuple(groups[0].counter.settled(groups[0].features, batch))
+        return tuple(groups[0].counter.settle(groups[0].features, batch))
     placed = list(features)
     for counter, group, places in groups:
-        for place, feature in zip(places, counter.settled(group, batch), strict=True):
+        for place, feature in zip(places, counter.settle(group, batch), strict=True):
             placed[place] = feature
     return tuple(placed)
 
@@ -456,7 +456,7 @@ def settled(features: Sequence[Feature], batch: Batch) -> tuple[Feature, ...]:
 def of_one_family(batch: Batch, given: Family) -> Schema:
     """The schema of columns that are all of one family, however few rows show them."""
     counter = given.counter(Feature("", given))
-    features = counter.settled([Feature(name, given) for name in batch.names], batch)
+    features = counter.settle([Feature(name, given) for name in batch.names], batch)
     return Schema(tuple(features), None, batch.names, batch.named)
 
 

@@ -298,13 +298,13 @@ class Tally(Displayed):
         Raises SchemaMismatch where that would need the rows again: other families, other categories, narrower bins.
         """
         pairs = zip(schema.features, self.schema.features, strict=False)
-        re_centred = tuple(a.counter.rescaled(a, b) if a.counter is b.counter else a for a, b in pairs)
+        re_centred = tuple(a.counter.adopt_scale(a, b) if a.counter is b.counter else a for a, b in pairs)
         moved_to = replace(schema, features=re_centred + schema.features[len(re_centred) :])
         if (why := moved_to.differs(self.schema)) is not None:
             raise errors.schema_mismatch(why)
         both = zip(self.schema.groups, schema.groups, self.sums, strict=True)
         try:
-            moved = tuple(old.counter.moved(old.features, new.features, sums) for old, new, sums in both)
+            moved = tuple(old.counter.move_sums(old.features, new.features, sums) for old, new, sums in both)
         except errors.SchemaMismatch:
             raise
         except (OverflowError, ValueError):
@@ -320,7 +320,7 @@ class Tally(Displayed):
         if len(kept) < len(self.classes):
             tally = self._of(kept, tuple(self.classes[c] for c in kept))
         groups = enumerate(tally._groups())
-        trimmed = {n: sums.without_empty(f.family.declared() for f in g.features) for n, (g, sums) in groups}
+        trimmed = {n: sums.without_empty(f.family.permanent_keys() for f in g.features) for n, (g, sums) in groups}
         return tally if all(sums is tally.sums[n] for n, sums in trimmed.items()) else tally.with_sums(trimmed)
 
     def _of(self, kept: Any, names: tuple[Label, ...]) -> Tally:
@@ -574,13 +574,13 @@ def _coarsened(tally: Tally, schema: Schema) -> Tally:
     if schema is tally.schema:
         return tally
     both = zip(tally.schema.groups, schema.groups, tally.sums, strict=True)
-    sums = tuple(old.counter.moved(old.features, new.features, sums) for old, new, sums in both)
+    sums = tuple(old.counter.move_sums(old.features, new.features, sums) for old, new, sums in both)
     return replace(tally, schema=schema, sums=sums)
 
 
 def within_bins(tally: Tally) -> Tally:
     """The tally with bins doubled until no feature occupies more than may be: a function of the totals alone."""
-    wider = [(group, group.counter.widened(group.features, sums)) for group, sums in tally._groups()]
+    wider = [(group, group.counter.widen(group.features, sums)) for group, sums in tally._groups()]
     if all(features is group.features for group, features in wider):
         return tally
     return _coarsened(tally, tally.schema.with_features(wider))

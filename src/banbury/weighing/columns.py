@@ -82,7 +82,7 @@ def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOut
     scores = np.zeros_like(plain)
     for fold in np.unique(folds).tolist():
         mine = own.take(np.arange(fold * k, (fold + 1) * k))
-        left = (sums - mine).without_empty([feature.family.declared()])
+        left = (sums - mine).without_empty([feature.family.permanent_keys()])
         rows = np.flatnonzero(folds == fold)
         scores[rows] = held_out.take(rows).scores(feature.family.estimate(features, left, CHOICE, UNUSED))
     return scores
@@ -123,4 +123,4 @@ def counted(tally: Tally, columns: Sequence[Cells]) -> list[Real]:
             missing = _missing(tally, sums)
             for f, at in enumerate(map(slice, sums.offsets[:-1], sums.offsets[1:])):
                 of[features[f].name] = features[f], sums.keys[f], rows[at], missing[f]
-    return [cells.counted(*of[cells.feature.name]) for cells in columns]
+    return [cells.rows_by_cell(*of[cells.feature.name]) for cells in columns]

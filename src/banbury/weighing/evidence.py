@@ -244,7 +244,7 @@ class EvidenceTables:
             nodes = self.columns[j].nodes
             rows = self._counts_of(j)
             shares = cells.plain.shares(rows, cells.plain_strengths, self.prior)
-            left_out = cells.plain.left_out(rows, cells.plain_strengths, self.prior)
+            left_out = cells.plain.shares_left_out(rows, cells.plain_strengths, self.prior)
             tables = [self._with_unknown(each[level]) for each in (shares, left_out) for level in nodes.levels]
             every.append((nodes.fine, nodes.coarse, *tables))
         codes = np.ascontiguousarray(self.rows.codes[:, used])

@@ -18,6 +18,7 @@ from banbury.families.cells import MANY_NODES, Cells, cells_by_column
 from banbury.families.evidence import Comparison, TellingValues
 from banbury.families.family import ColumnReader, Feature, Parameters
 from banbury.model.naive_bayes import Model, check_seed, estimate
+from banbury.progress import Steps
 from banbury.rows.sampling import RowSample, sample_rows
 from banbury.sums import Keys
 from banbury.tally.table import Table, open_table
@@ -282,9 +283,9 @@ class WeighedParameters(Parameters):
                 new[:, f] = cells.find(rows, 1) < 0
         return new
 
-    def listed_values(self, f: int, column: str) -> Keys | None:
+    def categories(self, f: int, column: str) -> Keys | None:
         """The named values of a column, or of one of a pair."""
-        return self._cells_of(column).listed_values
+        return self._cells_of(column).categories
 
     def cuts(self, column: str | None) -> list[float] | None:
         """The cuts of a column of numbers, or of one of a pair."""
@@ -389,7 +390,8 @@ def learn(
     rows = rows if sample is None else replace(rows, others=OtherRows.of(tally, weighed, rows))
     rows, at = rows.without_twins(weighed.cells)
     columns = tuple(weighed.cells[j] for j in at)
-    with OneBlasThread():
+    with OneBlasThread(), Steps() as steps:
+        steps.begin("weighing", 1.0)
         k = len(tally.classes)
         how = {"pairs": pairs, "correct": correct}
         weights, tables = learned(columns, rows, k, **how, seed=seed, threads=threads)

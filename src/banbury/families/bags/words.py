@@ -14,7 +14,7 @@ from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.families.bags.vocabulary import Pruning, Vocabulary, every_word, mutual_information, of_one_class
-from banbury.families.family import ColumnReader, Counter, Family, Feature, Reads, RowsToCount, Stored, named
+from banbury.families.family import ColumnReader, Counter, Family, Feature, Reads, RowsToCount, Stored, bad_value
 from banbury.families.information import BIT
 from banbury.sums import UNCOUNTED, Words
 from banbury.threads import n_threads
@@ -182,7 +182,7 @@ class GrowingWords:
         try:
             return self._changed(True, _arguments(self.feature, numbers, rows))
         except _core.BadValue as bad:
-            raise named(bad, self.feature.inputs, rows.batch) from None
+            raise bad_value(bad, self.feature.inputs, rows.batch) from None
         except OverflowError:
             family.check_countable(rows.batch, self.feature)
             raise errors.too_many_rows() from None
@@ -206,7 +206,7 @@ class GrowingWords:
         except _core.NotThere as absent:
             raise not_there(absent, self.feature, classes) from None
         except _core.BadValue as bad:
-            raise named(bad, self.feature.inputs, rows.batch) from None
+            raise bad_value(bad, self.feature.inputs, rows.batch) from None
         except OverflowError:
             family.check_countable(rows.batch, self.feature)
             raise
@@ -274,7 +274,7 @@ class WordCounter(Counter):
     def scale(self, feature: Feature) -> tuple[Any, ...]:
         return ()
 
-    def described(self, feature: Feature) -> str:
+    def describe_scale(self, feature: Feature) -> str:
         return ""
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
@@ -293,7 +293,7 @@ class WordCounter(Counter):
         what = "column" if feature.columns else "word"
         return f"{errors.many(sums.table.n_words, what)}, {total:,.{6 if real else 15}g} occurrences{missing}: {often}"
 
-    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Words:
+    def restore(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Words:
         (feature,) = features
         n_columns = word_family(feature).empty_table(feature, n_classes).n_columns
         table = _core.Words.from_state(n_classes, n_columns, stored.arrays, n_threads(None))

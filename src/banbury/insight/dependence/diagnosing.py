@@ -10,7 +10,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.families.family import RowsToCount
-from banbury.families.histogram import as_compared
+from banbury.families.histogram import columns_to_compare
 from banbury.families.information import LEVEL, ColumnTest, entropy, shares
 from banbury.families.keys import within_reach
 from banbury.insight.dependence.information import check_n
@@ -208,7 +208,7 @@ def _parts(batch: Batch, schema: Schema, labels: Labels) -> list[Part]:
 
 def _compared(schema: Schema, batch: Batch) -> Schema:
     """The schema of columns as they are compared, numbers in fine bins; columns of blocks beside the blocks, one by one."""
-    columns = [column for feature in schema.features for column in as_compared(feature, batch)]
+    columns = [column for feature in schema.features for column in columns_to_compare(feature, batch)]
     blocks = [feature for feature in schema.features if joins(feature)]
     if any(feature.columns for feature in schema.features):
         place = {name: number for number, name in enumerate(schema.columns)}

@@ -11,7 +11,14 @@ from banbury.arrays import Int, Real
 from banbury.families.bags.words import most_telling, word_family
 from banbury.families.covariance import block_test
 from banbury.families.family import Family, Feature
-from banbury.families.information import ColumnTest, equal_groups, expected, p_values, table_test, untested
+from banbury.families.information import (
+    ColumnTest,
+    bits_by_chance,
+    equal_groups,
+    p_values,
+    reason_not_tested,
+    table_test,
+)
 from banbury.sums import Keys, Products, Words
 
 ROWS_PER_CELL = 5  # numbers are cut into no more groups than leave so many rows in each cell of a table, on average
@@ -73,10 +80,10 @@ def _test_words(feature: Feature, sums: Words, scale: float, n: int) -> ColumnTe
     classes = int(np.count_nonzero(texts))
     freedom = max(classes - 1, 0) if words.n_words else 0
     best = most_telling(feature, words, n)
-    chance = float(expected(freedom, n_texts))
+    chance = float(bits_by_chance(freedom, n_texts))
     p = float(p_values(best[0].bits if best else 0.0, freedom, 0.0, n_texts)) * max(words.n_words, 1)
     beyond = {word.name: max(word.bits - chance, 0.0) for word in best}
-    why = untested(n_texts, len(texts), classes, "" if words.n_words else "no words")
+    why = reason_not_tested(n_texts, len(texts), classes, "" if words.n_words else "no words")
     return ColumnTest(max(beyond.values(), default=0.0), min(p, 1.0), False, why, beyond)
 
 
