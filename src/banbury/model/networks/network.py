@@ -106,7 +106,8 @@ class BeliefNetwork(Displayed):
         ``data`` is read as ``bb.count`` reads it. Words, booleans and few whole numbers, such as 0 and 1, are values as they
         are; other numbers are cut into ``bins`` of about equal shares, settled by the first batch, unless ``features`` says
         otherwise: "categorical" or "bernoulli" for numbers that are values, ``bb.Histogram(bins=...)`` or
-        ``bb.Histogram(start=..., width=...)``. A row counts for a node where it has a value of the node and of all its parents. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
+        ``bb.Histogram(start=..., width=...)``. A row counts for a node where it has a value of the node and of all its parents.
+        ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
 
         >>> import banbury as bb
         >>> rooms = {"door": ["open", "open", "shut", "shut"], "celsius": [12, 14, 21, 22]}
