@@ -129,7 +129,7 @@ def test_columns_told_together_are_those_told_one_by_one(threads: int) -> None:
         np.add.at(counts, (rows.codes[:, j], rows.labels), rows.weights)
         first = int(evidence.layout.starts[j])
         assert np.array_equal(evidence.counts[first : first + cells.n_cells], counts[:-1])
-        for fast, slow in ((evidence.plain, cells.tree.shares), (evidence.left_out, cells.tree.left_out)):
+        for fast, slow in ((evidence.plain, cells.tree.shares), (evidence.left_out, cells.tree.shares_left_out)):
             shares = slow(counts[:-1], cells.strengths, evidence.prior)[-1]
             own = fast[start : start + cells.n_cells + 1]
             assert np.array_equal(own[:-1], np.log(np.maximum(shares, 1e-300) / evidence.prior)) and not own[-1].any()

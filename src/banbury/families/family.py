@@ -22,7 +22,6 @@ from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.families import evidence
 from banbury.families.evidence import Comparison, TellingValues, Term
-from banbury.families.information import bits_of_draws, bits_of_numbers
 from banbury.reading import Batch, Codes
 from banbury.sums import Key, Keys, is_all
 from banbury.threads import n_threads
@@ -497,14 +496,6 @@ class Family:
     def has_density(self) -> bool:
         """Whether a value has a density, and no probability."""
         return True
-
-    def bits(self, features: tuple[Feature, ...], sums: Any, rows: Real) -> Real:
-        """I(feature; class) of each feature, in bits, by the default estimate; ``rows`` per class."""
-        parameters = self.estimate(features, sums, Choice(), UNUSED)
-        if not isinstance(parameters, NumericParameters):
-            return bits_of_draws(parameters, rows)
-        present = sums.present.value
-        return np.array([bits_of_numbers(parameters, f, present[f]) for f in range(len(features))])
 
     # Keys
 

@@ -14,7 +14,6 @@ from banbury.arrays import Real
 from banbury.families.covariance import (
     GaussianBlockParameters,
     Prior,
-    bits_of_normals,
     n_means,
     normal,
     normal_tails,
@@ -23,7 +22,6 @@ from banbury.families.covariance import (
     student,
 )
 from banbury.families.family import (
-    UNUSED,
     Choice,
     ColumnReader,
     Counter,
@@ -39,7 +37,6 @@ from banbury.families.family import (
     check_positive,
     check_settings,
 )
-from banbury.families.information import shares
 from banbury.families.moments import MOMENTS, PRODUCTS, log_rising, one_by_one
 from banbury.sums import Counts, Moments, Products
 
@@ -254,14 +251,6 @@ class Gaussian(Family):
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
         return (self,) if column.n_values > 2 else ()
-
-    def bits(self, features: tuple[Feature, ...], sums: Any, rows: Real) -> Real:
-        if self.covariance is None:
-            return super().bits(features, sums, rows)
-        parameters: Any = self.estimate(features, sums, Choice(), UNUSED)
-        seen = sums.n.value > 0
-        prior = shares(sums.n.value[seen])
-        return np.array([bits_of_normals(prior, parameters.mean[seen], parameters.covariance[seen])])
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         alone = self.covariance is None and self.smoothing is None

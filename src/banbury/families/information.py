@@ -1,47 +1,21 @@
-"""Information about the class, in bits: of tables of counts, of densities and of rows that are drawn; and the test of chance.
-
-Of every two columns, too: what they share given the class, from tables of their values together.
-"""
+"""Information in tables of counts, in bits, and the test of chance: of one column and the class, and of two given the class."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core
 from banbury.arrays import Int, Real
-from banbury.reading import read
 
 LEVEL = 0.05  # the chance of taking noise for information that tests allow
 SAME = 1e-9  # entropies closer than this share are equal
 NEARLY = 0.95  # of what a column holds is also in another, which duplicates it
 BIT = float(np.log(2.0))
-NODES = 801  # of a density's grid, from −9 to 9 deviations
-MOST_NODES = 1 << 21  # of all densities, times the densities
-DRAWN = 1 << 12  # rows of each class
-DRAWN_CUTS = 1 << 8  # numbers of each class, beside those of a grid
 LEAST_SHARE = 2.0**-1000  # whose terms of an entropy are told apart from 0
 FEWEST_ROWS = 10  # of a class, for it to be tested by itself
-FEW_CLASSES = 20  # up to so many, even small ones are tested one by one
-
-
-class ColumnTest(NamedTuple):
-    """What a feature tells about the class: bits beyond chance, and how often chance alone would come so far."""
-
-    bits: float = 0.0
-    p: float = 1.0
-    different: bool = False  # whether it is a column of two values at least, and no text
-    why: str = ""  # why it could not be tested, or nothing
-    words: Mapping[str, float] = {}
-
-    def at_least(self, tests: Sequence[ColumnTest]) -> ColumnTest:
-        """No less than the best of others tells; p is that of the best of all."""
-        every = [self, *tests]
-        p = min(min(test.p for test in every) * len(every), 1.0)
-        return self._replace(bits=max(test.bits for test in every), p=p)
 
 
 # Tables --------------------------------------------------------------------------------------------------------------
@@ -111,91 +85,6 @@ def inverse_shares(cells: Real, total: Any) -> Real:
     """whole / cell, 0 for an empty cell."""
     some = cells > 0
     return np.where(some, total / np.where(some, cells, 1.0), 0.0)
-
-
-def table_test(cells: Real, groups: Int, scale: float) -> ColumnTest:
-    """What groups of values tell; ``cells`` has the rows of each value and class, of which ``scale`` makes numbers of rows."""
-    n = float(cells.sum()) * scale
-    n_classes = cells.shape[1]
-    table = np.zeros((int(groups.max(initial=0)) + 1, n_classes))
-    np.add.at(table, groups, cells)
-    rare = table.sum(axis=0) * scale < FEWEST_ROWS
-    if n_classes > FEW_CLASSES and rare.any():  # where classes are many, those too small for a test are taken as one
-        table = np.column_stack([table[:, ~rare], table[:, rare].sum(axis=1)])
-    bits = bits_of(table)
-    margins = [table.sum(axis=axis) for axis in (1, 0)]
-    values, classes = (int(np.count_nonzero(margin)) for margin in margins)
-    freedom = max(values - 1, 0) * max(classes - 1, 0)
-    rare_values, rare_classes = (float(inverse_shares(margin, table.sum()).sum()) for margin in margins)
-    p = float(p_values(bits, freedom, excess(rare_values, rare_classes, max(n, 1e-300)), n))
-    why = reason_not_tested(n, n_classes, classes, "one value only" if values < 2 else "")
-    return ColumnTest(max(bits - float(bits_by_chance(freedom, n)), 0.0), p, values > 1, why)
-
-
-def reason_not_tested(n: float, n_classes: int, with_values: int, otherwise: str) -> str:
-    """Why there is nothing to test."""
-    if not n > 0:
-        return "no value"
-    if n_classes < 2:
-        return "there is one class only"
-    return "values in one class only" if with_values < 2 else otherwise
-
-
-# Densities -----------------------------------------------------------------------------------------------------------
-
-
-def log_mixture(log_likelihood: Real, prior: Real) -> Real:
-    """log P(value), whatever the class, from log P(value | class), (values, classes)."""
-    highest = log_likelihood.max(axis=1, keepdims=True)
-    return np.asarray(highest[:, 0] + np.log(np.exp(log_likelihood - highest) @ prior))
-
-
-def grid(mean: Real, deviation: Real) -> Real:
-    """Where densities are looked at: from −9 to 9 deviations of each of them, closely unless they are many.
-
-    The nodes of all together, so that a narrow density among wide ones is seen.
-    """
-    most = MOST_NODES // len(mean)
-    steps = np.linspace(-9.0, 9.0, int(np.clip(most // len(mean), 16, NODES)))
-    nodes = np.unique(mean[:, None] + deviation[:, None] * steps)
-    return nodes[:: -(-len(nodes) // max(most, 1))]
-
-
-def bits_of_numbers(parameters: Any, f: int, rows: Real) -> float:
-    """I(feature; class) of a column of numbers; ``rows`` per class that have a value.
-
-    It is that of the table of cells between the nodes of a grid, and some numbers that are drawn: of a density without an end
-    most may lie between two nodes.
-    """
-    classes = np.flatnonzero(rows > 0)
-    if len(classes) < 2:
-        return 0.0
-    mean, deviation = (moment[classes] for moment in parameters.spread(f))
-    [drawn] = parameters.select([f]).sample(np.repeat(classes, DRAWN_CUTS), np.random.default_rng(0))
-    cuts = np.concatenate([grid(mean, deviation), drawn])
-    cuts = np.unique(np.rint(cuts) if parameters.features[f].kind == "integer" else cuts[np.isfinite(cuts)])
-    below, above = (tail[:, classes] for tail in parameters.tails(f, cuts))
-    inside = np.where(below[:-1] < 0.5, np.diff(below, axis=0), -np.diff(above, axis=0))
-    cells = np.concatenate([below[:1], np.maximum(inside, 0.0), above[-1:]])
-    return bits_of(cells * shares(rows[classes]))
-
-
-def bits_of_draws(parameters: Any, rows: Real) -> Real:
-    """I(feature; class) of each feature: the mean of log P(value | class) − log P(value) over rows drawn from the model."""
-    seen = np.flatnonzero(rows > 0)
-    features = parameters.features
-    prior = shares(rows[seen])
-    if len(seen) < 2:
-        return np.zeros(len(features))
-    columns = parameters.sample(np.repeat(seen, DRAWN), np.random.default_rng(0))
-    [batch] = read(dict(zip((name for feature in features for name in feature.inputs), columns, strict=True)))
-    scores = _core.score(batch.n_rows, np.zeros(len(rows)), parameters.parts(batch), "parts", 1)[0][:, :, seen]
-    bits = np.zeros(len(features))
-    for f in range(len(features)):
-        label = np.repeat(np.arange(len(seen)), DRAWN)
-        apart = scores[np.arange(len(label)), f, label] - log_mixture(scores[:, f], prior)
-        bits[f] = prior @ apart.reshape(len(seen), DRAWN).mean(axis=1) / BIT
-    return np.clip(bits, 0.0, entropy(prior))
 
 
 # Every two columns, given the class -----------------------------------------------------------------------------------

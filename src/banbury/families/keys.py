@@ -26,7 +26,6 @@ from banbury.families.family import (
     Stored,
     side_by_side,
 )
-from banbury.families.information import bits_of
 from banbury.reading import Batch, Codes
 from banbury.sums import Counts, Keys, as_index, in_order, rows_of, some
 
@@ -258,10 +257,6 @@ class KeyedFamily(Family):
                 places = places_of(self.keys_of(held_out.rows, feature, held_out.threads), keys)
                 total += shares.log_leave_one_out(np.append(cell_of_key, -1)[places], held_out)
         return total
-
-    def bits(self, features: tuple[Feature, ...], sums: Counts, rows: Real) -> Real:
-        counts = ((feature, *sums.feature(f)) for f, feature in enumerate(features))
-        return np.array([bits_of(self.join_cells(feature, keys, cells.value)) for feature, keys, cells in counts])
 
 
 class BinnedFamily(KeyedFamily):

@@ -79,10 +79,6 @@ class WordFamily(Family):
     def has_density(self) -> bool:
         return False
 
-    def bits(self, features: tuple[Feature, ...], sums: Words, rows: Real) -> Real:
-        best = [most_telling(feature, self.used_words(feature, sums), 1) for feature in features]
-        return np.array([words[0].bits if words else 0.0 for words in best])
-
 
 def runs_python(family: Family) -> bool:
     """Whether Python itself goes through every row, so that several threads are no faster, and only one hears Ctrl-C."""

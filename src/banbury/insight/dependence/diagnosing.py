@@ -11,7 +11,7 @@ import numpy as np
 from banbury import errors
 from banbury.families.family import RowsToCount
 from banbury.families.histogram import columns_to_compare
-from banbury.families.information import LEVEL, ColumnTest, entropy, shares
+from banbury.families.information import LEVEL, entropy, shares
 from banbury.families.keys import within_reach
 from banbury.insight.dependence.information import check_n
 from banbury.insight.dependence.pairs import (
@@ -23,7 +23,7 @@ from banbury.insight.dependence.pairs import (
     word_columns,
 )
 from banbury.insight.dependence.results import Diagnosis, Telling, Uninformative
-from banbury.insight.dependence.testing import joins, test_features
+from banbury.insight.dependence.testing import ColumnTest, joins, test_features
 from banbury.reading import Batch
 from banbury.reading.columns import Numbers
 from banbury.sums import in_rows
