@@ -17,7 +17,6 @@ from banbury.files import to_bytes
 from banbury.learner import Learner, ModelSettings
 from banbury.service.learner import ServedLearner
 from banbury.service.state import ServedState
-from banbury.tally.tally import Growing, Part
 from hostile import loaded
 from test_laws import Case, every_family, law, several
 
@@ -63,17 +62,17 @@ def test_a_tally_gives_back_what_was_added_or_was_rounded_and_refuses(case: Case
 @every_family
 @law
 @given(data=st.data())
-def test_a_growing_tally_refuses_alike(case: Case, data: st.DataObject) -> None:
+def test_a_learner_refuses_alike(case: Case, data: st.DataObject) -> None:
     first, more = data.draw(several(case, 2))
     faded = first * FADE + more
     if not faded.classes:
         return
-    growing = Growing.of(faded)
+    learner = Learner(faded, ModelSettings())
     if not faded.rounded:
         return
     with pytest.raises(RoundedTally, match=REFUSED):
-        growing - Part(more, None)  # type: ignore[arg-type]
-    assert growing.frozen() == faded and growing.frozen().rounded
+        learner.forget(more)
+    assert learner.tally == faded and learner.tally.rounded
 
 
 WORDS = ["cheap pills now", "lunch at noon", "cheap watches", "noon meeting"]
@@ -95,11 +94,11 @@ ESTIMATORS: dict[str, tuple[Any, Any, Any]] = {
 def test_every_estimator_refuses_and_changes_nothing(clf: Any, X: Any, y: Any) -> None:
     clf.fit(X, y)
     faded = clf.tally_ * FADE
-    clf._learner = Learner.of(faded, clf._learner.settings, clf.tally_.classes)
+    clf._learner = Learner(faded, clf._learner.settings, clf.tally_.classes)
     answers = np.asarray(clf.predict_proba(X))
     with pytest.raises(RoundedTally, match=REFUSED):
         clf.forget(X[:1], y[:1])
-    assert clf._learner._growing.frozen() == faded
+    assert clf._learner.tally == faded
     assert np.array_equal(clf.predict_proba(X), answers)
 
 

@@ -24,7 +24,7 @@ def part(text: str, label: str) -> Any:
 
 @pytest.mark.parametrize("how", ["mean", "predictive", "gibbs"])
 def test_the_current_model_is_that_of_the_tally(how: str) -> None:
-    learner = Learner.of(TALLY, settings_of(bb.estimate(TALLY, how=how, class_prior=0.5)))  # type: ignore[arg-type]
+    learner = Learner(TALLY, settings_of(bb.estimate(TALLY, how=how, class_prior=0.5)))  # type: ignore[arg-type]
     for change in (
         lambda it: it.learn(part("blue new", "y")),
         lambda it: it.learn(part("old", "z")),
@@ -39,7 +39,7 @@ def test_the_current_model_is_that_of_the_tally(how: str) -> None:
 
 
 def test_a_change_that_is_not_kept_never_was() -> None:
-    before = Learner.of(TALLY, ModelSettings())
+    before = Learner(TALLY, ModelSettings())
     answers = before.current.posterior(TEXTS)
     assert before.learn(part("blue new", "y")).classes == ("x", "y")
     assert before.tally == TALLY
@@ -47,7 +47,7 @@ def test_a_change_that_is_not_kept_never_was() -> None:
 
 
 def test_a_tally_is_one_object_until_the_next_change() -> None:
-    learner = Learner.of(TALLY, ModelSettings())
+    learner = Learner(TALLY, ModelSettings())
     assert learner.tally is learner.tally
     assert learner.under(ModelSettings(class_prior="uniform")).tally is learner.tally
     assert learner.learn(part("red", "x")).tally != learner.tally

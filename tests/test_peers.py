@@ -26,7 +26,7 @@ import banbury as bb
 import by_shape
 from banbury import NaiveBayesClassifier
 from banbury.families import Text
-from banbury.families.bags.words import GrowingWords
+from banbury.tally.tally import Tally
 
 
 def peer(has_defect: Callable[[], bool]) -> None:
@@ -396,9 +396,9 @@ def test_10_an_update_learns_the_new_messages_only(messages, monkeypatch):
     texts, labels = messages
     clf = NaiveBayesClassifier().fit(texts[:-1], labels[:-1])
     seen = []
-    right, at_once = Text.texts, GrowingWords.count_texts
+    right, at_once = Text.texts, Tally.add_texts
     monkeypatch.setattr(Text, "texts", lambda *given: seen.append(right(*given)) or seen[-1])
-    monkeypatch.setattr(GrowingWords, "count_texts", lambda *given: seen.append(given[1]) or at_once(*given))
+    monkeypatch.setattr(Tally, "add_texts", lambda *given: seen.append(given[1]) or at_once(*given))
     clf.partial_fit(texts[-1:], labels[-1:])
     assert seen == [texts[-1:]]
     assert clf.tally_ == bb.count(texts, target=labels)
@@ -455,12 +455,12 @@ def test_12_one_text_costs_its_words_whatever_the_vocabulary(settings):
 def test_12_the_parameters_of_other_words_stay_where_they_are():
     texts = [" ".join(f"word{i}" for i in range(c, 5000, 2)) for c in range(10)]
     clf = NaiveBayesClassifier().fit(texts, list(range(10)))
-    (before,), sums = clf._learner.current.parameters, by_shape.words(clf._learner._growing.seen)[0].table
+    (before,) = clf._learner.current.parameters
     for change in (clf.partial_fit, clf.forget):
         change(["word3 word4 word4"], [3])
         (after,) = clf._learner.current.parameters
         assert after.scores.weights is before.scores.weights
-        assert after.table is sums
+        assert after.table is by_shape.words(clf._learner.tally)[0].table
     assert np.array_equal(
         clf.predict_proba(texts), NaiveBayesClassifier().fit(texts, list(range(10))).predict_proba(texts)
     )

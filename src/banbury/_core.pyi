@@ -651,12 +651,11 @@ class Tokeniser:
 class Words:
     """Sums of one column of text: per (word, class) occurrences and documents, per class texts.
 
-    ``count`` and ``forget`` change it in place; all other methods leave it as it is. Copies are made on write.
+    A value: ``count`` and ``forget`` return others, for the price of the texts' words.
     Every number is exact. An occurrence counts its text's weight times what the tokeniser makes of it, each in parts of 10**-18.
     All occurrences together, and all texts, stay below 2**63: what would be more is a ValueError, and changes nothing.
     """
 
-    version: int  # as of the last change; 0 where nothing was changed in place
     n_classes: int
     n_words: int  # words that some text has
     n_ids: int  # ids given out, 0 .. n_ids - 1, those of forgotten words included
@@ -671,12 +670,11 @@ class Words:
         weights: Int | NDArray[np.uint64] | None,
         threads: int,
         more: LabelSets | None = None,
-        version: int = 0,
-    ) -> Ids:
-        """Adds texts, but those of class -1; the ids of the words they have, each once.
+    ) -> Words:
+        """With more texts, but those of class -1.
 
         ``weights``: whole numbers (n,), or numbers of 10**-18 (n, 2), the lower limb first, as ``parts`` gives them. ``more``:
-        further classes of each text. ``version``: what ``version`` is from now on.
+        further classes of each text.
         """
 
     def forget(
@@ -687,9 +685,8 @@ class Words:
         weights: Int | NDArray[np.uint64] | None,
         threads: int,
         more: LabelSets | None = None,
-        version: int = 0,
-    ) -> Ids:
-        """The twin of ``count``; raises NotThere, and changes nothing, where a sum would fall below zero."""
+    ) -> Words:
+        """Without texts that were counted; raises NotThere where a sum would fall below zero. Words keep their ids."""
 
     def with_columns(self, n_columns: int) -> Words:
         """The same with an id for each of the first n_columns columns."""
@@ -697,11 +694,11 @@ class Words:
     def columns(self) -> Int:
         """By column the id of its word, -1 where it has none."""
 
-    def copy(self) -> Words:
-        """The same, to be changed apart; it costs nothing until then."""
+    def changed_since(self, old: Words) -> Ids | None:
+        """The ids of the words that changed between the two, in order, where one was made from the other and little changed."""
 
     def plus(self, other: Words) -> Words:
-        """Both together, words by name."""
+        """Both together, words by name; ids of ours stay. Costs what the smaller has."""
 
     def minus(self, other: Words) -> Words:
         """Without the other's texts, and without words that no text has any more; raises NotThere."""

@@ -1,4 +1,4 @@
-"""Learner: a growing tally and the model that follows it, and the settings that say how a model is derived from a tally."""
+"""Learner: a tally that learns and forgets, the model that follows it, and the settings that derive a model from a tally."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
+from banbury import errors
 from banbury.families.family import Choice
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
 from banbury.model.naive_bayes import UNUSED, Calibrates, ClassPrior, Model, class_log_prior, estimated
 from banbury.tally.label_sets import EVERY
 from banbury.tally.schema import Schema
-from banbury.tally.tally import Growing, Label, Part, Tally, Touched, together
+from banbury.tally.tally import Label, Tally
 
-MOST_NOTED = 256  # changes that are noted one by one until the model is asked for; a stream may never ask
 PLAIN = Choice()
 
 
@@ -46,11 +46,11 @@ class ModelSettings:
         fits = self.calibration is not None and self.calibration.n_classes == len(tally.classes)
         return model.calibrated(self.calibration) if fits else model
 
-    def follow(self, model: Model, tally: Tally, touched: Touched) -> Model:
-        """The model brought up to date with a tally of the same classes in which these words changed; the old one is spent."""
+    def follow(self, model: Model, tally: Tally) -> Model:
+        """The model brought up to date with a tally of the same classes; the old one is spent."""
         groups = zip(model.parameters, tally.groups, strict=True)
         parameters = tuple(
-            group if group.follow(sums, touched) else family.estimate(features, sums, model.choice, UNUSED)
+            group if group.follow(sums) else family.estimate(features, sums, model.choice, UNUSED)
             for group, (family, features, sums) in groups
         )
         prior = self.prior(tally)
@@ -108,85 +108,82 @@ def settings_of(model: Model | LabelModel | Tally, threads: int | None = None) -
 
 
 class Learner:
-    """A growing tally and the model that follows it. ``learn`` and ``forget`` return a changed learner.
+    """A tally and the model that follows it. ``learn`` and ``forget`` return another learner, and leave this one as it is.
 
     ``tally`` and ``model`` are frozen and may be handed out. ``current`` is a model of the same rows that costs what changed
-    since it was last asked for; its words change in place with the next row, so only the learner's owner may use it.
-
-    Until ``keep`` is called, and ``current`` calls it, the learner before the last change can be used as if the change had
-    never begun: after an interrupt, say. A copy, or what is unpickled, learns apart.
+    since it was last asked for; its parameters change in place with the next row, so only the learner's owner may use it. What is
+    unpickled, or copied, has a current model of its own.
     """
 
-    __slots__ = ("_changes", "_growing", "_live", "_model", "_tally", "notes", "settings")
+    __slots__ = ("_declared", "_live", "_model", "_sums", "_tally", "notes", "settings")
 
-    def __init__(self, growing: Growing, settings: Any) -> None:
-        self._growing = growing
+    def __init__(self, tally: Tally, settings: Any, declared: tuple[Label, ...] = ()) -> None:
+        """Classes that are declared stay, with rows or without."""
+        self._sums = tally.with_classes(declared).counted() if declared else tally.counted()
+        self._declared = declared
         self.settings = settings
         self._tally: Tally | None = None
         self._model: Any = None
-        self._live: Any = None  # the model that follows, as of some changes ago
-        self._changes: list[Touched] = []  # the words that changed since
+        # The current model with its settings and tally; empty while it is brought up to date. Learners that were made from one
+        # another share it.
+        self._live: list[tuple[Any, Tally, Any]] = []
         self.notes: dict[str, Any] = {}  # what the owner has read off the current model
-
-    @classmethod
-    def of(cls, tally: Tally, settings: Any, declared: tuple[Label, ...] = ()) -> Learner:
-        """One that begins with these sums; classes that are declared stay, with rows or without."""
-        return cls(Growing.of(tally, declared), settings)
 
     @property
     def schema(self) -> Schema:
-        return self._growing.schema
+        return self._sums.schema
 
     @property
     def classes(self) -> tuple[Label, ...]:
-        return self._growing.classes
+        return self._sums.classes
 
     # Changing
 
-    def learn(self, part: Part, settings: Any = None) -> Learner:
+    def learn(self, part: Tally, settings: Any = None) -> Learner:
         """With more rows, and under other settings where some are given."""
-        return self._changed(self._growing + part, settings or self.settings)
+        return self._changed(self._sums + part, settings or self.settings)
 
     def learn_texts(self, texts: list[str], labels: list[str], threads: int) -> Learner | None:
         """With more texts of known classes, without making a batch of them; None where that cannot be done."""
-        growing = self._growing.add_texts(texts, labels, threads)
-        return None if growing is None else self._changed(growing, self.settings)
+        tally = self._sums.add_texts(texts, labels, threads)
+        return None if tally is None else self._changed(tally, self.settings)
 
-    def forget(self, part: Part, settings: Any = None) -> Learner:
+    def forget(self, part: Tally, settings: Any = None) -> Learner:
         """Without rows that were learned; raises where they were not, or where no row would be left."""
-        return self._changed(self._growing - part, settings or self.settings)
+        left = self._sums.minus(part, self._declared)
+        if not left.rows.value.any():
+            raise errors.empty_data(None, "forgetting these rows would leave no row at all")
+        return self._changed(left, settings or self.settings)
 
     def under(self, settings: Any) -> Learner:
         """The same rows under these settings."""
         if settings is self.settings:
             return self
-        learner = Learner(self._growing, settings)
+        learner = self._changed(self._sums, settings)
         learner._tally = self._tally
         return learner
 
     def declare(self, classes: Sequence[Label]) -> Learner:
         """The same, whose classes of these names stay, with rows or without."""
-        return self._changed(self._growing.declare(tuple(classes)), self.settings)
+        learner = self._changed(self._sums.with_classes(tuple(classes)), self.settings)
+        learner._declared = tuple(classes)
+        return learner
 
-    def keep(self) -> None:
-        """Makes the last change final."""
-        self._growing.keep()
-
-    def _changed(self, growing: Growing, settings: Any) -> Learner:
-        learner = Learner(growing, settings)
-        # Classes that came or went may have given words other ids, so then the model is derived anew.
-        follows = self._live is not None and growing.classes == self._growing.classes
-        if follows and (settings is self.settings or settings.derives_like(self.settings)):
-            learner._live = self._live
-            changes = [*self._changes, growing.touched]
-            learner._changes = changes if len(changes) <= MOST_NOTED else [together(changes)]
+    def _changed(self, sums: Tally, settings: Any) -> Learner:
+        learner = object.__new__(Learner)
+        learner._sums = sums
+        learner._declared = self._declared
+        learner.settings = settings
+        learner._tally = learner._model = None
+        learner._live = self._live
+        learner.notes = {}
         return learner
 
     # Asking
 
     def freeze(self) -> Tally:
-        """The sums as they stand, for whoever soon lets go of them: a row that comes while they are held copies all words."""
-        return self._growing.frozen()
+        """The sums, without what was noted of words that no text has any more."""
+        return self._sums.without_unused_words()
 
     @property
     def tally(self) -> Tally:
@@ -198,7 +195,7 @@ class Learner:
     @property
     def model(self) -> Any:
         """The model of the tally as it stands."""
-        if self.settings.follows and not self._growing.grows_in_place:
+        if self.settings.follows and not self._sums.has_words:
             return self.current
         if self._model is None:
             self._model = self.settings.model(self.tally)
@@ -207,20 +204,18 @@ class Learner:
     @property
     def current(self) -> Any:
         """The same model, brought up to date in place where that can be done."""
-        self._growing.keep()
-        if self._live is not None and not self._changes:
-            return self._live
         if not self.settings.follows:
             return self.model
-        live, self._live = self._live, None  # if it is interrupted now, it is derived anew
-        seen = self._growing.seen
-        if live is None:
-            live = self.settings.model(seen)
-        else:
-            live = self.settings.follow(live, seen, together(self._changes))
-        self._changes = []
-        self._live = live
-        return live
+        settings, tally, model = (
+            self._live.pop() if self._live else (None, None, None)
+        )  # if interrupted, it is derived anew
+        alike = settings is self.settings or (settings is not None and settings.derives_like(self.settings))
+        if tally is None or not alike or tally.classes != self.classes:
+            model = self.settings.model(self._sums)
+        elif tally is not self._sums or settings is not self.settings:
+            model = self.settings.follow(model, self._sums)
+        self._live[:] = [(self.settings, self._sums, model)]
+        return model
 
     @property
     def weights_stale(self) -> bool:
@@ -229,8 +224,7 @@ class Learner:
         return weighing is not None and weighing.is_stale(self.tally)
 
     def __getstate__(self) -> Any:
-        return self.tally, self.settings, self._growing.declared
+        return self.tally, self.settings, self._declared
 
     def __setstate__(self, state: Any) -> None:
-        tally, settings, declared = state
-        self.__init__(Growing.of(tally, declared), settings)  # type: ignore[misc]
+        self.__init__(*state)  # type: ignore[misc]

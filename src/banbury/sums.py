@@ -412,11 +412,19 @@ WORD_STATES = (
 )
 
 
-@dataclass(frozen=True, eq=False)
 class Words(Keyless):
     """(word, class) → occurrences and documents, of one column of text; and the texts of each class."""
 
-    table: _core.Words
+    def __init__(self, table: _core.Words) -> None:
+        self._table = table
+
+    @property
+    def table(self) -> _core.Words:
+        return self._table
+
+    def counted(self) -> Words:
+        """The same words, all of them counted: none waits for its texts to be read."""
+        return self
 
     @property
     def texts(self) -> Integers:
@@ -438,14 +446,22 @@ class Words(Keyless):
         return self.table.occurrences()
 
     def __add__(self, other: Words) -> Words:
-        try:
-            return Words(self.table.plus(other.table))
-        except OverflowError:
-            raise errors.too_many_rows() from None
+        return Words(other.add_to(self.table))
 
     def __sub__(self, other: Words) -> Words:
         """The difference; raises NotThere where it is below zero."""
-        return Words(self.table.minus(other.table))
+        return Words(other.take_from(self.table))
+
+    def add_to(self, table: _core.Words) -> _core.Words:
+        """A table with these words too."""
+        try:
+            return table.plus(self.table)
+        except OverflowError:
+            raise errors.too_many_rows() from None
+
+    def take_from(self, table: _core.Words) -> _core.Words:
+        """A table without these words; raises NotThere where it does not have them."""
+        return table.minus(self.table)
 
     def times(self, factor: float) -> tuple[Words, bool]:
         try:
@@ -463,11 +479,11 @@ class Words(Keyless):
     def merge(self, index: Any, size: int) -> Words:
         return Words(self.table.place(as_index(index), size))
 
-    def frozen(self, keep: bool = False) -> Words:
-        """The same, apart from a table that goes on growing; without the words that no text has any more, unless all are kept."""
-        if not keep and self.table.n_ids != self.table.n_words:
-            return self.take(np.arange(self.table.n_classes))
-        return Words(self.table.copy())
+    def without_unused(self) -> Words:
+        """The same without the ids of words that no text has any more; columns of a matrix keep theirs."""
+        if self.table.n_columns or self.table.n_ids == self.table.n_words:
+            return self
+        return self.take(np.arange(self.table.n_classes))
 
     def most_frequent(self, n: int) -> list[str]:
         """The n words of most occurrences, most first; equals by name."""
@@ -746,31 +762,3 @@ class Products(NumberSums):
     def pooled(self) -> tuple[float, Real, Real]:
         """n, mean and Σ(z − mean)(z − mean)ᵀ over all classes."""
         return float(self._every.n.value[0]), self._every.mean[0], self._every.scatter[0]
-
-
-# Nothing -------------------------------------------------------------------------------------------------------------
-
-
-class Uncounted(Keyless):
-    """Stands for sums that are kept elsewhere, since they grow in place."""
-
-    def __add__(self, other: Any) -> Any:
-        return other
-
-    def __sub__(self, other: Any) -> Uncounted:
-        return self
-
-    def times(self, factor: float) -> tuple[Uncounted, bool]:
-        return self, True
-
-    def same(self, other: Any) -> bool:
-        return isinstance(other, Uncounted)
-
-    def take(self, classes: Any) -> Uncounted:
-        return self
-
-    def merge(self, index: Any, size: int) -> Uncounted:
-        return self
-
-
-UNCOUNTED = Uncounted()

@@ -1,8 +1,8 @@
 //! Sums of text: a store that grows, copied when one of several owners changes it.
 
 use super::arrays::{
-    Codes, Held, HeldBlock, HeldRows, Int1, LabelSets, RowWeights, Shared, at_least_one, malformed,
-    shaped, size,
+    Codes, Held, HeldBlock, HeldRows, Int1, LabelSets, RowWeights, at_least_one, malformed, shaped,
+    size,
 };
 use super::integers::Integers;
 use super::text::{Tokeniser, string_of};
@@ -10,14 +10,14 @@ use crate::classes::Sets;
 use crate::encode::Strings;
 use crate::error::Error;
 use crate::words::{
-    self, Batch, Encoded, Given, Layout, Matrix, Numbers, Stored, StoredNumbers, Texts,
+    self, Batch, Encoded, Found, Given, Layout, Matrix, Numbers, Stored, StoredNumbers, Texts,
+    Version,
 };
 use numpy::{Element, IntoPyArray, PyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyMapping, PyString, PyTuple};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 pyo3::create_exception!(
     _core,
@@ -353,25 +353,21 @@ impl Groups {
     }
 }
 
-/// Words that change in place. ``version`` tells one state of them from another: it changes in the same call as they do, so that
-/// whoever was interrupted right after a call can tell whether it took effect.
+/// Words as a value: what changes them gives others.
 #[pyclass(module = "banbury._core", frozen)]
-pub(super) struct Words {
-    shared: Shared<words::Words>,
-    version: AtomicU64,
-}
+pub(super) struct Words(Version);
+
+/// What changes words by a batch; it gives what it added or took away if that is to be kept.
+type Change = fn(&mut words::Words, Batch, usize, bool) -> Result<Vec<Found>, Error>;
 
 impl Words {
     fn of(words: words::Words) -> Self {
-        Words::sharing(words)
+        Words(Version::new(words))
     }
 
-    fn sharing(words: impl Into<Arc<words::Words>>) -> Self {
-        Words { shared: Shared::new(words), version: AtomicU64::new(0) }
-    }
-
+    /// If another thread is changing words of the same base, waits for it without the GIL, which that one may need.
     pub(super) fn get(&self, py: Python<'_>) -> Arc<words::Words> {
-        self.shared.get(py)
+        self.0.try_words().unwrap_or_else(|| py.detach(|| self.0.words()))
     }
 
     /// Changes them by texts and their classes, without the GIL.
@@ -383,22 +379,22 @@ impl Words {
         rows: HeldRows<'py>,
         more: Option<LabelSets<'py>>,
         threads: i64,
-        version: u64,
-        f: fn(&mut words::Words, Batch, usize) -> Result<Vec<u32>, Error>,
-    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        adds: bool,
+    ) -> PyResult<Words> {
         let (held, threads) = (HeldTexts::new(texts)?, at_least_one(threads)?);
         let (texts, tokeniser) = (held.texts()?, &**tokeniser.inner());
         let sets = |(offsets, codes)| Sets::new(offsets, codes, rows.n_classes);
         let more = more.as_ref().map(|more| sets((&more.0, &more.1))).transpose()?;
-        let found = rows.with(py, |&rows| {
+        let change: Change = if adds {
+            words::Words::count
+        } else {
+            |words, batch, threads, _| words.forget(batch, threads)
+        };
+        let changed = rows.with(py, |&rows| {
             let batch = Batch { tokeniser, texts: &texts, rows, more };
-            self.shared.change(|words| {
-                let touched = f(words, batch, threads)?;
-                self.version.store(version, Ordering::Release);
-                Ok(touched)
-            })
+            self.0.change(adds, |words, keep| change(words, batch, threads, keep))
         })?;
-        Ok(found.into_pyarray(py))
+        Ok(Words(changed))
     }
 
     /// Makes others of them, without the GIL.
@@ -421,11 +417,6 @@ impl Words {
     }
 
     #[getter]
-    fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
-    }
-
-    #[getter]
     fn n_classes(&self, py: Python<'_>) -> usize {
         self.get(py).n_classes()
     }
@@ -445,7 +436,7 @@ impl Words {
         self.get(py).n_columns()
     }
 
-    #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None, version=0))]
+    #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None))]
     fn count<'py>(
         &self,
         py: Python<'py>,
@@ -455,13 +446,12 @@ impl Words {
         weights: Option<RowWeights<'py>>,
         threads: i64,
         more: Option<LabelSets<'py>>,
-        version: u64,
-    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    ) -> PyResult<Words> {
         let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights, 1)?;
-        self.batch(py, tokeniser, texts, rows, more, threads, version, words::Words::count)
+        self.batch(py, tokeniser, texts, rows, more, threads, true)
     }
 
-    #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None, version=0))]
+    #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None))]
     fn forget<'py>(
         &self,
         py: Python<'py>,
@@ -471,19 +461,28 @@ impl Words {
         weights: Option<RowWeights<'py>>,
         threads: i64,
         more: Option<LabelSets<'py>>,
-        version: u64,
-    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    ) -> PyResult<Words> {
         let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights, 1)?;
-        self.batch(py, tokeniser, texts, rows, more, threads, version, words::Words::forget)
+        self.batch(py, tokeniser, texts, rows, more, threads, false)
     }
 
-    fn copy(&self, py: Python<'_>) -> Words {
-        Words::sharing(self.get(py))
+    fn changed_since<'py>(
+        &self,
+        py: Python<'py>,
+        old: &Words,
+    ) -> Option<Bound<'py, PyArray1<u32>>> {
+        let changed = py.detach(|| self.0.changed_since(&old.0));
+        changed.map(|ids| ids.into_pyarray(py))
     }
 
     fn plus(&self, py: Python<'_>, other: &Words) -> PyResult<Words> {
-        let other = other.get(py);
-        self.made(py, |words| words.plus(&other))
+        let (words, other) = (self.get(py), other.get(py));
+        let alone = !words.outweighs(&other);
+        drop(words);
+        if alone {
+            return self.made(py, |words| words.plus(&other));
+        }
+        Ok(Words(py.detach(|| self.0.change(true, |words, _| words.add(&other)))?))
     }
 
     fn minus(&self, py: Python<'_>, other: &Words) -> PyResult<Words> {

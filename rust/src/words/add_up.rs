@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 /// The cells of one class that some texts add up to, in the order of the words.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Found {
     pub class: u32,
     pub ids: Vec<u32>,

@@ -2,10 +2,13 @@
 
 use super::add_up::Found;
 use super::index::{UNKNOWN, Vocabulary};
-use super::store::{Cell, Cells, Count, Counts, Form, Unit, merge};
+use super::store::{Cell, Cells, Count, Counts, Form, Lane, Unit, merge};
 use super::{TOO_LARGE, TOO_MANY, Words};
 use crate::error::{Error, Number, demand, fit};
 use crate::integers::{Int, PARTS, parts};
+
+/// Words are added to others in place if those have so many times their cells.
+const MANY: usize = 8;
 
 /// The difference, or how much is missing.
 fn minus(a: &Count, b: &Count) -> Result<Count, Count> {
@@ -190,6 +193,45 @@ impl Words {
             texts: texts.map(|(a, b)| both(a, b)).collect(),
             totals: totals.map(|(a, b)| [0, 1].map(|i| both(&a[i], &b[i]))).collect(),
         })
+    }
+
+    /// Whether adding another to these words costs less than making new ones of both.
+    pub fn outweighs(&self, other: &Words) -> bool {
+        MANY * other.cells.len <= self.cells.len
+    }
+
+    /// Adds another, and gives what it adds.
+    pub fn add(&mut self, other: &Words) -> Result<Vec<Found>, Error> {
+        self.check_alike(other)?;
+        fit(
+            self.total() + other.total() < TOO_LARGE
+                && self.n_texts() + other.n_texts() < TOO_LARGE,
+            TOO_MANY,
+        )?;
+        let mut units = vec![];
+        let mut classes: Vec<Vec<(u32, Counts)>> = vec![vec![]; self.n_classes()];
+        for id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
+            let number = self.vocabulary.add_from(&other.vocabulary, id, &mut units)?;
+            for cell in other.cells.of(id) {
+                classes[cell.class as usize].push((number, cell.counts));
+            }
+        }
+        let mut found = vec![];
+        for (class, mut cells) in classes.into_iter().enumerate() {
+            if other.texts[class].is_zero() {
+                continue;
+            }
+            cells.sort_unstable_by_key(|&(id, _)| id);
+            let counts = cells.iter().map(|&(_, counts)| counts);
+            let lane = match other.unit() {
+                Unit::One => Lane::Wide(counts.map(|counts| counts.map(|n| n.0[0])).collect()),
+                Unit::Part => Lane::Parts(counts.collect()),
+            };
+            let ids = cells.iter().map(|&(id, _)| id).collect();
+            found.push(Found::new(class as u32, ids, lane, other.texts[class]));
+        }
+        self.add_found(&mut found, 1)?;
+        Ok(found)
     }
 
     /// What is left without the texts of another.

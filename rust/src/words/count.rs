@@ -6,7 +6,6 @@
 
 use super::add_up::{Found, add_up};
 use super::index::{UNKNOWN, Vocabulary};
-use super::merge::gather;
 use super::number::{self, Unknown};
 use super::store::Unit;
 use super::{TOO_LARGE, Texts, Words};
@@ -385,20 +384,29 @@ impl<'a> Reader<'a> {
 }
 
 impl Words {
-    /// Adds texts. Gives the numbers of the words they have, in order.
-    pub fn count(&mut self, batch: Batch, threads: usize) -> Result<Vec<u32>, Error> {
+    /// Adds texts. Gives what they add up to if it is to be kept; an error changes nothing then but the numbers given out.
+    pub fn count(&mut self, batch: Batch, threads: usize, keep: bool) -> Result<Vec<Found>, Error> {
         if let Texts::Counted(matrix) = batch.texts {
             demand(batch.more.is_none(), "rows of a matrix have one class each")?;
             return self.count_matrix(matrix, batch.rows, threads);
         }
         let threads = threads::worth(threads, batch.texts.bytes());
-        self.count_cut(Reader::new(batch, CUT, threads))
+        let mut kept = vec![];
+        let counted = self.count_cut(Reader::new(batch, CUT, threads), keep.then_some(&mut kept));
+        if let Err(error) = counted {
+            self.take_found(&mut kept, false)?;
+            return Err(error);
+        }
+        Ok(kept)
     }
 
-    fn count_cut(&mut self, mut reader: Reader) -> Result<Vec<u32>, Error> {
+    fn count_cut(
+        &mut self,
+        mut reader: Reader,
+        mut kept: Option<&mut Vec<Found>>,
+    ) -> Result<(), Error> {
         reader.batch.check(self)?;
         reader.batch.check_size(self.n_texts(), self.total())?;
-        let (before, mut touched) = (self.n_ids(), vec![]);
         reader.units = self.vocabulary.begin(reader.batch.tokeniser);
         if reader.threads > 1 && reader.batch.texts.bytes() >= SPLIT {
             self.vocabulary.split();
@@ -409,16 +417,15 @@ impl Words {
             let mut found = reader.add_up(&chunks, self.n_ids());
             drop(chunks);
             self.add_found(&mut found, reader.threads)?;
-            if before > 0 {
-                gather(&mut touched, &found, self.n_ids());
+            if let Some(kept) = &mut kept {
+                kept.append(&mut found);
             }
         }
-        // Where there were no words, the texts have all that there are now.
-        Ok(if before > 0 { touched } else { (0..self.n_ids() as u32).collect() })
+        Ok(())
     }
 
-    /// Takes texts away again; changes nothing if they are not there.
-    pub fn forget(&mut self, batch: Batch, threads: usize) -> Result<Vec<u32>, Error> {
+    /// Takes texts away again, and gives what they add up to; changes nothing if they are not there.
+    pub fn forget(&mut self, batch: Batch, threads: usize) -> Result<Vec<Found>, Error> {
         if let Texts::Counted(matrix) = batch.texts {
             demand(batch.more.is_none(), "rows of a matrix have one class each")?;
             return self.forget_matrix(matrix, batch.rows, threads);
@@ -427,19 +434,17 @@ impl Words {
         self.forget_cut(Reader::new(batch, CUT, threads))
     }
 
-    fn forget_cut(&mut self, mut reader: Reader) -> Result<Vec<u32>, Error> {
+    fn forget_cut(&mut self, mut reader: Reader) -> Result<Vec<Found>, Error> {
         reader.batch.check(self)?;
         reader.batch.check_size(0, 0)?;
         reader.units = self.vocabulary.grams(reader.batch.tokeniser).is_some();
-        let (mut all, mut touched) = (vec![], vec![]);
+        let mut all = vec![];
         while reader.begin() {
             let chunks = reader.read_known(&self.vocabulary)?;
-            let found = reader.add_up(&chunks, self.n_ids());
-            gather(&mut touched, &found, self.n_ids());
-            all.extend(found);
+            all.append(&mut reader.add_up(&chunks, self.n_ids()));
         }
         self.take_found(&mut all, !reader.batch.tokeniser.is_damped())?;
-        Ok(touched)
+        Ok(all)
     }
 }
 
@@ -527,8 +532,7 @@ mod tests {
 
     fn counted(batch: Batch, cut: Cut, threads: usize) -> Words {
         let mut words = Words::new(batch.rows.n_classes, 0).unwrap();
-        let ids = words.count_cut(Reader::new(batch, cut, threads)).unwrap();
-        assert!(ids.iter().copied().eq(0..words.n_ids() as u32));
+        words.count_cut(Reader::new(batch, cut, threads), None).unwrap();
         words
     }
 
@@ -576,7 +580,7 @@ mod tests {
 
     fn counted_any(batch: Batch) -> Words {
         let mut words = Words::new(batch.rows.n_classes, 0).unwrap();
-        words.count_cut(Reader::new(batch, TINY, 1)).unwrap();
+        words.count_cut(Reader::new(batch, TINY, 1), None).unwrap();
         words
     }
 
@@ -617,7 +621,7 @@ mod tests {
             let batch = |weights| batch(&tokeniser, &texts, &[0, 1], weights);
             let times = |weights, n| {
                 let mut words = Words::new(3, 0).unwrap();
-                (0..n).for_each(|_| drop(words.count(batch(weights), 1).unwrap()));
+                (0..n).for_each(|_| drop(words.count(batch(weights), 1, false).unwrap()));
                 words
             };
             let (tenths, half) = (times(Weights::Parts(&tenth), 5), Weights::Parts(&half));
@@ -679,7 +683,7 @@ mod tests {
             let error = words.forget_cut(Reader::new(batch, TINY, 1)).unwrap_err();
             assert!(matches!(error, Error::NotThere { .. }));
             assert!(words.state() == empty);
-            words.count_cut(Reader::new(batch, TINY, 2)).unwrap();
+            words.count_cut(Reader::new(batch, TINY, 2), None).unwrap();
             assert!(seen(&words) == before);
         });
     }

@@ -597,7 +597,7 @@ mod tests {
         let classes: Vec<i32> = (0..texts.len() as i32).map(|i| i % 3 - i % 2).collect();
         let texts = Texts::Borrowed(texts.iter().map(|text| Some(text.as_bytes())).collect());
         let rows = Rows::new(&classes, 3, Weights::Ones).unwrap();
-        words.count(Batch { tokeniser, texts: &texts, rows, more: None }, threads).unwrap();
+        words.count(Batch { tokeniser, texts: &texts, rows, more: None }, threads, false).unwrap();
     }
 
     #[test]

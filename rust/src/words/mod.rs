@@ -17,9 +17,10 @@ mod number;
 mod state;
 mod store;
 mod texts;
+mod version;
 pub mod weights;
 
-pub use add_up::Damping;
+pub use add_up::{Damping, Found};
 pub use count::Batch;
 pub use counted::Counted;
 pub use groups::Groups;
@@ -28,6 +29,7 @@ pub use matrix::{Layout, Matrix, Row, finite_or_nan, has_twins};
 pub use state::{Numbers, State, Stored, StoredNumbers};
 pub use store::{Cell, Count, Counts, Unit};
 pub use texts::{Encoded, Given, Texts};
+pub use version::Version;
 
 use crate::error::{Error, demand};
 use crate::integers::Integers;
@@ -396,6 +398,20 @@ impl Words {
 
     fn n_texts(&self) -> u64 {
         rounded_up(self.unit(), self.texts.iter().copied())
+    }
+
+    /// Without the words from this number on, which no text has.
+    fn truncate(&mut self, n_ids: usize) -> Result<(), Error> {
+        if self.n_ids() <= n_ids {
+            return Ok(());
+        }
+        let (mut vocabulary, mut units) = (self.vocabulary.emptied(), vec![]);
+        for id in 0..n_ids {
+            vocabulary.add_from(&self.vocabulary, id, &mut units)?;
+        }
+        self.vocabulary = vocabulary;
+        self.cells.truncate(n_ids);
+        Ok(())
     }
 
     /// Counts in a finer unit.

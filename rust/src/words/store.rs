@@ -101,7 +101,7 @@ impl Form {
 }
 
 /// The numbers of cells, side by side.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Lane {
     Narrow(Vec<[u32; 2]>),
     Wide(Vec<[u64; 2]>),
@@ -387,6 +387,12 @@ impl Cells {
             let starts = (first..first + places).step_by(room as usize);
             self.spans.extend(starts.map(|start| Span { start, len: 0, room }));
         }
+    }
+
+    /// Only the words below this number; the others have no cells.
+    pub fn truncate(&mut self, words: usize) {
+        let gone = self.spans.split_off(words.min(self.spans.len()));
+        self.lost += gone.iter().map(|span| span.room as usize).sum::<usize>();
     }
 
     /// Whether every word has room for all classes.

@@ -17,7 +17,7 @@ from banbury.reading import Batch, read
 from banbury.reading.batches import joined
 from banbury.tally.schema import NO_VALUE, STEADY, Features, Known, Missing, Schema, Trees
 from banbury.tally.table import Held, Table, fractional_among
-from banbury.tally.tally import Growing, Tally, of_no_rows, parts
+from banbury.tally.tally import Tally, of_no_rows, parts, plus
 
 GROUPS_EACH = 4  # groups of files that a worker gets, at least
 
@@ -254,47 +254,47 @@ class CountPart:
     def __call__(self, partition: int, rows: Any) -> Parcel:
         """Several files are counted one after the other into one tally."""
         files = rows.files if isinstance(rows, Several) else {partition: rows}
-        growing = Growing(self.settled.schema)
+        total: Tally | None = None
         n_rows = 0
         wider = Wider()
         with errors.overheard() as warnings:
             for number, part in files.items():
                 with at_partition(number, part if isinstance(part, str) else None), here(part) as table:
-                    growing, more, shown = self._count_batches(table, growing)
+                    total, more, shown = self._count_batches(table, total)
                 n_rows = n_rows + more
                 wider = wider | shown
         if wider:
             return Parcel(tuple(files), CountedRows(0, None, wider))
-        tally = growing.frozen() if n_rows else of_no_rows(self.settled.schema)
+        tally = total if total is not None and n_rows else of_no_rows(self.settled.schema)
         return Parcel(tuple(files), CountedRows(n_rows, tally, warnings=tuple(warnings)))
 
-    def count_into(self, growing: Growing, table: Table, batch: Batch) -> Growing:
-        """Counts a batch of a partition."""
-        for part in parts(table.aligned(batch, growing.schema), growing.schema, table.labels):
-            growing = growing + part
-        return growing
+    def count_batch(self, schema: Schema, table: Table, batch: Batch) -> Iterator[Tally]:
+        """The tallies of a batch of a partition."""
+        return parts(table.aligned(batch, schema), schema, table.labels)
 
-    def _count_batches(self, rows: Any, growing: Growing) -> tuple[Growing, int, Wider]:
+    def _count_batches(self, rows: Any, total: Tally | None) -> tuple[Tally | None, int, Wider]:
         """Counts a partition: the sums with its rows, how many they are, and what they show that the first did not."""
         n_rows = 0
         if has_no_rows(rows):
-            return growing, n_rows, Wider()
+            return total, n_rows, Wider()
         try:
             table = self.settled.settings.table(rows)
             for batch in table.batches("counting"):
                 if wider := self.settled.wider(batch):
-                    return growing, n_rows, wider
-                growing = self.count_into(growing, table, batch)
+                    return total, n_rows, wider
+                schema = self.settled.schema if total is None else total.schema
+                for part in self.count_batch(schema, table, batch):
+                    total = plus(total, part)
                 n_rows += batch.n_rows
         except errors.EmptyData:  # a file that has no rows
-            return growing, n_rows, Wider()
+            return total, n_rows, Wider()
         except errors.BadValue as unfit:
             column = getattr(unfit, "column", None)
             of_words = isinstance(getattr(unfit, "value", None), str)
             if not (self.settled.inferred and self.settled.are_files and of_words and column is not None):
                 raise
-            return growing, n_rows, Wider(kinds={column: "string"})
-        return growing, n_rows, Wider()
+            return total, n_rows, Wider(kinds={column: "string"})
+        return total, n_rows, Wider()
 
 
 def settle(sample: Sequence[Sampled], wider: Wider, settings: CountSettings, are_files: bool) -> Settled:

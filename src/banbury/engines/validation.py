@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,8 +22,9 @@ from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows, renumbered, used_names
 from banbury.rows.scoring import FoldModels, PendingWarnings, score_batch
 from banbury.sums import in_order
+from banbury.tally.schema import Schema
 from banbury.tally.table import Table, numbered
-from banbury.tally.tally import Growing, Label, Tally, count_rows
+from banbury.tally.tally import Label, Tally, count_rows
 
 
 @dataclass(frozen=True)
@@ -32,14 +33,14 @@ class CountFolds(CountPart):
 
     dealing: Dealing
 
-    def count_into(self, growing: Growing, table: Table, batch: Batch) -> Growing:
-        fits = table.aligned(batch, growing.schema)
+    def count_batch(self, schema: Schema, table: Table, batch: Batch) -> Iterator[Tally]:
+        fits = table.aligned(batch, schema)
         n_folds = self.dealing.n_folds
-        numbers, names, weights = numbered(fits, growing.schema, table.labels)
-        codes = np.where(numbers >= 0, numbers * np.int32(n_folds) + self.dealing.folds(fits, growing.schema), -1)
+        numbers, names, weights = numbered(fits, schema, table.labels)
+        codes = np.where(numbers >= 0, numbers * np.int32(n_folds) + self.dealing.folds(fits, schema), -1)
         folded = [json.dumps([fold, name]) for name in names for fold in range(n_folds)]
         labels = Codes(codes.astype(np.int32), 0, folded)
-        return growing + count_rows(fits, growing.schema, labels, weights, table.labels.threads)
+        yield count_rows(fits, schema, labels, weights, table.labels.threads)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from banbury.scikit_learn import BaseEstimator, ClassifierMixin
 from banbury.tally.partitioned import or_in_partitions, partitions_of
 from banbury.tally.schema import Schema
 from banbury.tally.table import Table, aligned, class_number
-from banbury.tally.tally import Growing, Part, count
+from banbury.tally.tally import Tally, count
 from banbury.threads import taken
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             settings = self._settings(self.alpha)
             tally = count(frame, target, weights=weights, features=self._families, **self._counting)
             tell_unlabelled(tally.skipped)
-            return Learner.of(tally, settings)
+            return Learner(tally, settings)
         from banbury.quality import tune
 
         names = ("how", "class_prior", "seed", "features", "calibrate")
@@ -186,8 +186,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         known = self._learner.classes
         before = self._learner.settings.declared
         declared = declared | before
-        if dtype != self._dtype or declared != before or not set(known).issuperset(part.tally.classes):
-            self.classes_ = sorted_classes(declared.union(known, part.tally.classes), dtype)
+        if dtype != self._dtype or declared != before or not set(known).issuperset(part.classes):
+            self.classes_ = sorted_classes(declared.union(known, part.classes), dtype)
         self._dtype = dtype
         self._take_over(self._learner.learn, part, declared, "partial_fit")
 
@@ -216,7 +216,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         self._take_over(self._learner.forget, part, declared, "forget")
         self.classes_ = sorted_classes(declared.union(self._learner.classes), self._dtype)
 
-    def _take_over(self, change: Callable[..., Learner], part: Part, declared: frozenset[Any], why: str) -> None:
+    def _take_over(self, change: Callable[..., Learner], part: Tally, declared: frozenset[Any], why: str) -> None:
         """Learns or forgets rows. A calibration that was learned from other rows does not hold any more."""
         before = self._learner.settings
         self._learner = change(part, replace(before, declared=declared, calibration=None))
@@ -320,7 +320,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
     def _learner_of(self, tuning: Tuning) -> Learner:
         """What a tuning teaches; it is kept where a setting was to be chosen."""
         self.tuning_ = tuning if self._chosen else None
-        return Learner.of(tuning.tally, self._settings(tuning.best["alpha"], tuning.calibration))
+        return Learner(tuning.tally, self._settings(tuning.best["alpha"], tuning.calibration))
 
     def _learn_first(
         self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False
@@ -330,15 +330,15 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         batch.threads = n_threads(self.threads)
         schema = self._schema(batch, more_to_come)
         part = _count_part(batch, schema, labels, sample_weight)
-        if not part.tally.classes:
+        if not part.classes:
             raise errors.empty_data(None, "every row has a weight of zero or a missing label")
-        return Learner(Growing(schema), settings).learn(part)
+        return Learner(part, settings)
 
     def _schema(self, batch: Batch, more_to_come: bool) -> Schema:
         table = Table.of(batch, labelled=False, features=self._families, missing=self.missing)  # type: ignore[arg-type]
         return table.settled(batch, more_to_come)
 
-    def _more(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Part:
+    def _more(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Tally:
         """Rows under the schema that stands, apart."""
         self._check_columns(batch)
         schema = self._learner.schema
@@ -398,12 +398,12 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             return wide
 
 
-def _count_part(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any) -> Part:
+def _count_part(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any) -> Tally:
     """The rows, counted but for their texts; raises unless some of them have a label."""
     part = part_of(batch, schema, labels, weights)
-    if part.tally.skipped == batch.n_rows:
+    if part.skipped == batch.n_rows:
         raise errors.no_target(batch.n_rows, None)
-    tell_unlabelled(part.tally.skipped)
+    tell_unlabelled(part.skipped)
     return part
 
 

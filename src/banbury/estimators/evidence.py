@@ -100,7 +100,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         tally = counted(table)
         tell_unlabelled(tally.skipped)
         check_class_weight(self.class_weight, tally.classes)
-        return Learner.of(tally, self._settings(1.0, weighing=self._learn_weights(tally, table)))
+        return Learner(tally, self._settings(1.0, weighing=self._learn_weights(tally, table)))
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:

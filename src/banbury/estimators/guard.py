@@ -20,8 +20,7 @@ def in_one_step(method: Callable[Concatenate[E, P], object]) -> Callable[Concate
     """A method that changes an estimator completely, or, where it raises or is interrupted, not at all.
 
     It works on a draft, a shallow copy, whose attributes the estimator takes over in a single assignment. So it must replace
-    what an attribute holds, and never change that in place; a ``Learner`` undoes a change that was not kept. Methods that it
-    calls work on the same draft.
+    what an attribute holds, and never change that in place. Methods that it calls work on the same draft.
     """
 
     @wraps(method)
@@ -33,13 +32,9 @@ def in_one_step(method: Callable[Concatenate[E, P], object]) -> Callable[Concate
             draft = object.__new__(type(self))
             draft.__dict__.update(self.__dict__)
             draft.__dict__[DRAFT] = True
-            try:
-                method(draft, *args, **kwargs)
-                del draft.__dict__[DRAFT]
-                self.__dict__ = draft.__dict__
-            finally:
-                if (learner := self.__dict__.get("_learner")) is not None:
-                    learner.keep()
+            method(draft, *args, **kwargs)
+            del draft.__dict__[DRAFT]
+            self.__dict__ = draft.__dict__
         return self
 
     return change

@@ -31,7 +31,6 @@ from banbury.sums import in_order
 from banbury.tally.label_sets import EVERY, LabelSets, LabelTarget, are_sets
 from banbury.tally.schema import Schema
 from banbury.tally.table import Held, Labels, Table, aligned
-from banbury.tally.tally import Growing
 
 
 class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -108,7 +107,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             raise errors.empty_data(None, "no row has any label and a weight above zero: there is nothing to learn")
         model = self._learn(rows)
         self._kind, self._columns = kind, columns
-        self._keep(Learner.of(model.tally, settings_of(model, self.threads)))
+        self._keep(Learner(model.tally, settings_of(model, self.threads)))
         self._note_columns(model.schema)
 
     @in_one_step
@@ -123,14 +122,15 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             choice = checked_choice(self.how, 1.0 if is_auto(self.alpha) else self.alpha, 0)
             table = Table.of(batch, labelled=False, features=self.features, missing=self.missing)  # type: ignore[arg-type]
             schema = replace(table.settled(batch, True), labels=LabelTarget())
-            learner = Learner(Growing(schema), LabelSettings(choice, Thresholds.half(()), threads=self.threads))
+            settings = LabelSettings(choice, Thresholds.half(()), threads=self.threads)
             self._kind, self._columns = kind, columns
             self._note_columns(schema)
-        else:
-            learner = self._learner
-            self._check_columns(batch)
-            self._check_kind(sets, columns)
-            batch = aligned(batch, learner.schema)
+            self._keep(Learner(part_of(batch, schema, sets, sample_weight), settings))
+            return
+        learner = self._learner
+        self._check_columns(batch)
+        self._check_kind(sets, columns)
+        batch = aligned(batch, learner.schema)
         self._keep(learner.learn(part_of(batch, learner.schema, sets, sample_weight)))
 
     @in_one_step

@@ -18,7 +18,7 @@ from banbury.sums import in_order
 from banbury.tally.label_sets import are_sets
 from banbury.tally.schema import Schema
 from banbury.tally.table import Labels
-from banbury.tally.tally import Part, Tally, parts
+from banbury.tally.tally import Tally, parts
 
 M = TypeVar("M")  # the model that an estimator makes
 
@@ -209,8 +209,8 @@ def labels_of(y: Any, name: str) -> NDArray[Any]:
     return labels
 
 
-def part_of(batch: Batch, schema: Schema, labels: Any, sample_weight: Any) -> Part:
-    """The rows, counted apart but for their texts."""
+def part_of(batch: Batch, schema: Schema, labels: Any, sample_weight: Any) -> Tally:
+    """The tally of these rows."""
     weights = sample_weights(sample_weight, batch.n_rows)
     target = Labels.of(labels, weights, None, n_threads(batch.threads))
     target.check_length(batch.n_rows)

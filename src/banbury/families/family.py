@@ -243,8 +243,8 @@ class Parameters:
         """A value of each feature for rows of these classes."""
         raise NotImplementedError
 
-    def follow(self, sums: Any, touched: Mapping[str, NDArray[np.uint32]]) -> bool:
-        """Brings the parameters up to date, in place, after these words of features changed; False: estimate them anew."""
+    def follow(self, sums: Any) -> bool:
+        """Brings the parameters up to date with other sums, in place, where that costs what changed; False: estimate anew."""
         return False
 
     def categories(self, f: int, column: str) -> Keys | None:
@@ -340,6 +340,7 @@ class RowsToCount:
     weights: NDArray[Any] | None  # whole numbers, or limbs of parts of a row
     threads: int
     several: tuple[Int, NDArray[np.int32]] | None = None  # further classes of each row: offsets and numbers
+    skipped: int = 0  # rows without a target
 
     @property
     def has_whole_weights(self) -> bool:
@@ -367,7 +368,7 @@ class Counter:
     """How features are counted: a row adds whole numbers to their sums. Each question is asked of a group of features."""
 
     apart: ClassVar[bool] = False  # whether each feature has sums of its own; others share theirs
-    words: ClassVar[bool] = False  # whether these are tables of words, which grow in place
+    words: ClassVar[bool] = False  # whether these are tables of words
 
     def reads(self, feature: Feature) -> Reads | None:
         """What the column of a text file is read as, where its first rows do not settle it."""
@@ -393,7 +394,7 @@ class Counter:
         return not feature.scales and is_power(feature.unit)
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
-        """The features, whose bins may have become wider, and the sums of these rows; UNCOUNTED where they grow in place."""
+        """The features, whose bins may have become wider, and the sums of these rows."""
         raise NotImplementedError
 
     def check(self, features: Sequence[Feature], sums: Any, rows: Integers, classes: Sequence[Any]) -> None:

@@ -30,7 +30,7 @@ from banbury.sums import in_order
 from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.schema import Schema
 from banbury.tally.table import aligned, batches, class_number, opened
-from banbury.tally.tally import Growing, Label, Tally, count, count_rows
+from banbury.tally.tally import Label, Tally, count, count_rows
 from banbury.threads import taken
 from banbury.uncollected import uncollected
 
@@ -416,7 +416,7 @@ class Model(Displayed):
         weights = None if weight == 1.0 else np.array([weight])
         own = count_rows(row, self.schema, Codes(np.zeros(1, dtype=np.int32), 0, [label]), weights, 1)
         try:
-            rest = (Growing.of(self.tally) - own).frozen()
+            rest = (self.tally - own).without_unused_words()
         except errors.NegativeCount as problem:
             why = problem.args[0].partition(". ")[0]
             raise errors.NegativeCount(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.families.bags.vocabulary import AllBut, Learned
-from banbury.sums import UNCOUNTED, Words
+from banbury.sums import Words
 from banbury.tally.label_sets import LabelTarget
 from banbury.tally.tally import Label, Tally
 
@@ -63,7 +63,8 @@ class Groups:
     @cached_property
     def _rest(self) -> Tally:
         """All but the words."""
-        return self.counted.with_sums(dict.fromkeys(self._columns, UNCOUNTED))
+        nothing = Words(_core.Words(len(self.counted.classes), 0))
+        return self.counted.with_sums(dict.fromkeys(self._columns, nothing))
 
     @cached_property
     def _total(self) -> Tally:

@@ -32,9 +32,9 @@ from banbury.tally.table import (
     open_table,
     row_hashes,
 )
-from banbury.tally.tally import Growing, Label, Part, Tally, count_sets, counted_weights, parts
+from banbury.tally.tally import Label, Tally, count_sets, counted_weights, of_no_rows, parts, plus
 
-CountBatch = Callable[[Batch, int, Schema], Iterator[Part]]  # a batch, the number of its first row, and the schema
+CountBatch = Callable[[Batch, int, Schema], Iterator[Tally]]  # a batch, the number of its first row, and the schema
 PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored
 
 
@@ -141,17 +141,19 @@ class LabelledRows:
     def _count(self, groups: NDArray[np.int32], n_groups: int, schema: Schema) -> Tally:
         """The tally whose class ``class * n_groups + group`` has the rows of one class and group."""
         count_batch = self._counter(groups, n_groups) if self.sets is None else self._set_counter(groups, n_groups)
-        growing = Growing(replace(schema, labels=None))
+        total: Tally | None = None
+        schema = replace(schema, labels=None)
         try:
             for batch, start in zip(self.each("counting"), self.starts.tolist(), strict=False):
-                for part in count_batch(batch, start, growing.schema):
-                    growing = growing + part
+                for part in count_batch(batch, start, schema):
+                    total = plus(total, part)
+                    schema = total.schema
         except errors.TooManyCells as many:
             column = getattr(many, "column", "")
             of_classes = f"{n_groups:,} folds × {len(self.classes):,} classes"
             text = f"column {column!r} has too many values for {of_classes}: there is a number for "
             raise errors.BadSetting(f"{text}each of them. Give fewer folds.", column=column) from None
-        counted = growing.frozen()
+        counted = of_no_rows(schema) if total is None else total
         if self.others is None:
             return counted
         # The rows that are not here belong to the last group.
@@ -176,7 +178,7 @@ class LabelledRows:
         first_numbers = np.array([place.get(name, -1) for name in (EVERY, *sets.names)], dtype=np.int64)
         counted = (self.labels >= 0) & (groups >= 0)
 
-        def count_batch(batch: Batch, start: int, schema: Schema) -> Iterator[Part]:
+        def count_batch(batch: Batch, start: int, schema: Schema) -> Iterator[Tally]:
             rows = start + np.flatnonzero(counted[start : start + batch.n_rows])
             if len(rows):
                 some = batch if len(rows) == batch.n_rows else batch.take(rows - start)

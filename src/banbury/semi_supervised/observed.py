@@ -21,7 +21,7 @@ from banbury.reading import Batch, Codes
 from banbury.rows.labelled import Encoded
 from banbury.sums import Counts, Keys, Words, as_index, in_parts, weighed
 from banbury.tally.schema import Schema
-from banbury.tally.tally import Growing, Label, Tally, count_rows
+from banbury.tally.tally import Label, Tally, count_rows, plus
 
 Parts = NDArray[np.uint64]
 SMALL = 1e-9  # a class with less of a row is left out when the row is counted
@@ -45,7 +45,7 @@ class RowCells:
         if not keyed:
             return cls(schema, (), (), threads)
         one = Codes(np.zeros(batch.n_rows, dtype=np.int32), 0, [0])
-        counted = count_rows(batch, schema, one, np.ascontiguousarray(weights), threads).tally
+        counted = count_rows(batch, schema, one, np.ascontiguousarray(weights), threads)
         if counted.schema != schema:
             return None
         known = {f.name: sums.keys[k] for _, group, sums in counted.groups for k, f in enumerate(group)}
@@ -153,7 +153,7 @@ class Observed:
             numbers, parts = weighed(every, in_parts(shares).reshape(-1, 2))
             return _no_features(schema, classes, _core.count_classes(numbers, len(classes), parts, self.threads))
         together = max(PIECE // max(self.n_rows, 1), 1)
-        growing = Growing(schema, classes)
+        total: Tally | None = None
         parts = in_parts(shares)
         for first in range(0, len(classes), together):
             some = classes[first : first + together]
@@ -165,20 +165,22 @@ class Observed:
                 self._repeats[n] = self.batch.take(np.tile(np.arange(self.n_rows), n))
             part = self._repeats[n] if n > 1 else self.batch
             part.threads = self.threads
-            growing = growing + count_rows(part, schema, Codes(numbers, 0, list(some)), weights, self.threads)
-        return growing.frozen()
+            total = plus(total, count_rows(part, schema, Codes(numbers, 0, list(some)), weights, self.threads))
+        assert total is not None
+        return total.with_classes(classes)
 
     def _count(
         self, schema: Schema, classes: tuple[Label, ...], rows: Int, numbers: NDArray[np.int32], weights: Parts
     ) -> Tally:
-        growing = Growing(schema, classes)
+        total: Tally | None = None
         for start in range(0, max(len(rows), 1), PIECE):
             some = slice(start, start + PIECE)
             part = self.batch.take(rows[some])
             part.threads = self.threads
             labels = Codes(numbers[some], 0, list(classes))
-            growing = growing + count_rows(part, schema, labels, weights[some], self.threads)
-        return growing.frozen()
+            total = plus(total, count_rows(part, schema, labels, weights[some], self.threads))
+        assert total is not None
+        return total.with_classes(classes)
 
 
 def _no_features(schema: Schema, classes: tuple[Label, ...], rows: Integers) -> Tally:

@@ -13,7 +13,7 @@ from banbury.learner import Learner, ModelSettings, Settings
 from banbury.model.naive_bayes import class_log_prior
 from banbury.service.rows import JsonRows
 from banbury.tally.schema import Schema
-from banbury.tally.tally import Growing, Part, Tally
+from banbury.tally.tally import Tally
 
 QUICK = 0.02  # seconds: what is derived faster than this is derived before the next answer, and anything else beside it
 
@@ -39,7 +39,7 @@ class ServedLearner:
         self.lock = threading.RLock()
         self.change = change
         self.weighed_at: int | None = None  # the change as of which weights were learned here
-        self._learner = Learner.of(tally, settings)
+        self._learner = Learner(tally, settings)
         self._derived: Derived | None = None  # the last one
         self._beside: ThreadPoolExecutor | None = None
         self._deriving = False
@@ -67,31 +67,28 @@ class ServedLearner:
 
     # Learning
 
-    def part(self, row: Any, label: Any) -> Part:
+    def part(self, row: Any, label: Any) -> Tally:
         """One row, counted apart, of a class that the class prior knows."""
         part = self.rows.part(row, label)
-        errors.require(part.tally.classes, "label", label, "a class; null keeps a row without a label")
+        errors.require(part.classes, "label", label, "a class; null keeps a row without a label")
         return part
 
-    def add(self, part: Part) -> None:
+    def add(self, part: Tally) -> None:
         """Adds a row; if it raises, nothing was changed."""
         self._change(lambda learner: learner.learn(part))
 
-    def forget(self, part: Part) -> None:
+    def forget(self, part: Tally) -> None:
         """Takes a row out again; if it raises, nothing was changed."""
         self._change(lambda learner: forget(learner, part))
 
     def _change(self, change: Callable[[Learner], Learner]) -> None:
         with self.lock:
-            try:
-                learner = change(self._learner)
-                if not learner.classes:
-                    self._derived = None  # nothing may answer from rows that are gone
-                elif learner.classes != self.classes and isinstance(self.settings, ModelSettings):
-                    class_log_prior(self.settings.class_prior, learner.freeze())  # raises where it lacks a class
-                self._learner = learner
-            finally:
-                self._learner.keep()
+            learner = change(self._learner)
+            if not learner.classes:
+                self._derived = None  # nothing may answer from rows that are gone
+            elif learner.classes != self.classes and isinstance(self.settings, ModelSettings):
+                class_log_prior(self.settings.class_prior, learner.freeze())  # raises where it lacks a class
+            self._learner = learner
 
     def use(self, settings: Settings) -> None:
         """From now on models are derived so; answers go on with the old one until the new one is there."""
@@ -164,10 +161,9 @@ class ServedLearner:
             self._beside.shutdown()
 
 
-def forget(learner: Learner, part: Part) -> Learner:
+def forget(learner: Learner, part: Tally) -> Learner:
     """Without rows that were learned, though they may be all that there are."""
     try:
         return learner.forget(part)
     except errors.EmptyData:
-        alone = Growing(learner.schema) + part
-        return Learner.of(learner.freeze() - alone.frozen(), learner.settings)
+        return Learner(learner.freeze() - part, learner.settings)

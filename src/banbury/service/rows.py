@@ -15,7 +15,7 @@ from banbury.reading.tables import from_mapping
 from banbury.tally.label_sets import LabelSets
 from banbury.tally.schema import Schema
 from banbury.tally.table import Table, aligned, numbered
-from banbury.tally.tally import Part, count_rows, count_sets
+from banbury.tally.tally import Tally, count_rows, count_sets
 
 LARGEST = 2**63
 
@@ -80,7 +80,7 @@ class JsonRows:
 
     # Counting
 
-    def part(self, row: Any, label: Any) -> Part:
+    def part(self, row: Any, label: Any) -> Tally:
         """One row, counted apart."""
         batch = aligned(self.batch([row]), self.schema)
         if self.schema.labels is not None:

@@ -31,7 +31,7 @@ from banbury.model.naive_bayes import Model, checked_choice
 from banbury.service.learner import ServedLearner
 from banbury.service.log import FORMAT, Change, DiskFull, Kept, Log
 from banbury.service.rows import key, plain
-from banbury.tally.tally import Part, Tally
+from banbury.tally.tally import Tally
 
 try:
     import fcntl
@@ -106,8 +106,8 @@ class Step(NamedTuple):
     """What a change takes out of the sums and adds to them."""
 
     change: int
-    old: Part | None
-    new: Part | None
+    old: Tally | None
+    new: Tally | None
 
 
 class ServedState:
@@ -516,13 +516,13 @@ class ServedState:
         """The classes that rows have, those of the change that is under way among them, and those that are offered."""
         return list(dict.fromkeys((*self.learner.classes, *self._new_classes, *(self.names or []))))
 
-    def _plan(self, change: int, old: Part | None, new: Part | None) -> None:
+    def _plan(self, change: int, old: Tally | None, new: Tally | None) -> None:
         """Notes what a change takes out of the sums and adds to them."""
         self._steps.append(Step(change, old, new))
         if new is not None:
-            self._new_classes.update(dict.fromkeys(new.tally.classes))
+            self._new_classes.update(dict.fromkeys(new.classes))
 
-    def _count(self, kept: Kept | None, row: Any, label: Any) -> tuple[Part | None, Part | None]:
+    def _count(self, kept: Kept | None, row: Any, label: Any) -> tuple[Tally | None, Tally | None]:
         """A row as it was learned, counted apart, and as it is to be learned; None: it was not, or is not to be."""
         old = None
         if kept is not None and kept.label is not None:

@@ -115,6 +115,11 @@ class Schema:
         return grouped(self.features)
 
     @property
+    def word_columns(self) -> list[str]:
+        """The columns whose words are counted."""
+        return [name for group in self.groups if group.counter.words for f in group.features for name in f.inputs]
+
+    @property
     def runs_python(self) -> bool:
         """Whether Python itself goes through every row of some feature."""
         return any(runs_python(feature.family) for feature in self.features)

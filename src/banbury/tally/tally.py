@@ -1,6 +1,6 @@
 """Tally: the sums of a data set, per class and feature, under one schema. Tallies add, subtract and scale.
 
-``count`` makes one of a table, batch by batch, in one pass; ``Growing`` is one that rows are added to and taken from in place.
+``count`` makes one of a table, batch by batch, in one pass.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property, partial, singledispatch
 from math import prod
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.errors import many
-from banbury.families.bags.words import GrowingWords, check_parts_of_words, subtract
+from banbury.families.bags.words import WORDS, add_texts, check_parts_of_words, subtract
 from banbury.families.family import Family, Feature, RowsToCount
 from banbury.families.keys import code_numbers, dense
 from banbury.notebooks import SHOWN, Displayed, NotebookTable
@@ -30,7 +29,6 @@ from banbury.reading.batches import LazyColumns, joined
 from banbury.reading.columns import empty_column
 from banbury.sums import (
     MOST_ROWS,
-    UNCOUNTED,
     Counts,
     WholeKeys,
     Words,
@@ -48,8 +46,6 @@ from banbury.tally.table import Labels, Table, doubt, open_table, refuse_continu
 from banbury.threads import Behind
 
 Label = bool | int | float | str
-# Of features whose sums grow in place, what rows changed: the ids of their words.
-Touched = dict[str, NDArray[np.uint32]]
 MANY_ROWS = 1000  # of a batch, whose words are worth a thread of their own
 MANY_BYTES = 1 << 24  # of texts that are counted together
 
@@ -151,6 +147,16 @@ class Tally(Displayed):
         """The same with other sums of some groups of features, by their numbers."""
         return replace(self, sums=tuple(changed.get(g, sums) for g, sums in enumerate(self.sums)))
 
+    def counted(self) -> Tally:
+        """The same, with all texts read: what ``count_rows`` returns reads them when their words are asked for."""
+        counted = {g: sums.counted() for g, sums in enumerate(self.sums) if isinstance(sums, Words)}
+        return self.with_sums(counted) if counted else self
+
+    def without_unused_words(self) -> Tally:
+        """The same without what was noted of words that no text has any more."""
+        used = {g: sums.without_unused() for g, sums in enumerate(self.sums) if isinstance(sums, Words)}
+        return self if all(self.sums[g] is sums for g, sums in used.items()) else self.with_sums(used)
+
     def _groups(self) -> Iterator[tuple[Group, Any]]:
         """The features that were counted together, with their sums."""
         return zip(self.schema.groups, self.sums, strict=True)
@@ -210,12 +216,33 @@ class Tally(Displayed):
         """
         if not isinstance(other, Tally):
             raise errors.not_a_tally(other, "subtract")
+        return self.minus(other)
+
+    def minus(self, other: Tally, declared: tuple[Label, ...] = ()) -> Tally:
+        """The same; classes that are declared stay, with rows or without."""
         if self.rounded or other.rounded:
             raise errors.forget_before_fading("this tally" if self.rounded else "the tally to be subtracted")
         try:
-            return self._minus(other).checked()._trimmed()
+            return self._minus(other).checked(self)._trimmed(declared)
         except errors.NegativeCount as problem:
             raise self._in_words(problem) from None
+
+    def add_texts(self, texts: list[str], labels: list[str], threads: int) -> Tally | None:
+        """With more texts, all that a row has, of classes that there are, without making a batch of them.
+
+        None if they are something else.
+        """
+        one_column = len(self.sums) == 1 and len(self.schema.columns) == 1 and not self.schema.named
+        if not one_column or {*map(type, texts), *map(type, labels)} != {str} or len(texts) != len(labels):
+            return None
+        [words] = self.sums
+        if not isinstance(words, Words) or not set(self.classes).issuperset(labels):
+            return None
+        numbers = _places(labels, self.classes).astype(np.int32)
+        rows = self.rows + _core.count_classes(numbers, len(self.classes), None, threads)
+        if (more := add_texts(self.schema.features[0], words, texts, numbers, threads)) is None:
+            return None
+        return replace(self, rows=rows, sums=(more,))._not_too_many()
 
     def without_part(self, part: Tally) -> Tally:
         """This data set without rows that were counted in it: their sums need no check."""
@@ -223,10 +250,12 @@ class Tally(Displayed):
 
     def _minus(self, other: Tally) -> Tally:
         a, b = _together(self, other)
+        rows = a.rows - b.rows
+        a._check_rows(rows)
         each = zip(a.schema.groups, a.sums, b.sums, strict=True)
         differences = tuple(subtract(g.features, x, y, a.classes) for g, x, y in each)
         skipped = max(0, a.skipped - b.skipped)
-        return replace(a, rows=a.rows - b.rows, sums=differences, skipped=skipped, parts=a.parts - b.parts)
+        return replace(a, rows=rows, sums=differences, skipped=skipped, parts=a.parts - b.parts)
 
     def _in_words(self, problem: errors.NegativeCount) -> errors.NegativeCount:
         """What is said of sums that cannot be; of sets of labels by their names."""
@@ -265,17 +294,24 @@ class Tally(Displayed):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def checked(self) -> Tally:
-        """This tally; raises where its sums cannot be those of any rows."""
-        for (label,) in np.argwhere(self.rows.is_negative()):
-            raise errors.negative_count(rows_of(self.rows)[label], self.classes[label])
+    def _check_rows(self, rows: Integers) -> None:
+        """Raises where a class would have less than no rows."""
+        for (label,) in np.argwhere(rows.is_negative()):
+            raise errors.negative_count(rows_of(rows)[label], self.classes[label])
+
+    def checked(self, before: Tally | None = None) -> Tally:
+        """This tally; raises where its sums cannot be those of any rows.
+
+        ``before``: the tally that it was made of, and that needs no check; then only the words that changed are looked at.
+        """
+        self._check_rows(self.rows)
         for group, sums in self._groups():
             group.counter.check(group.features, sums, self.rows, self.classes)
         if self.schema.labels is not None and EVERY in self.classes:
-            self._check_labels()
+            self._check_labels(before)
         return self
 
-    def _check_labels(self) -> None:
+    def _check_labels(self, before: Tally | None) -> None:
         """Raises where more rows have a label than there are rows, by any of their values."""
         every = self.classes.index(EVERY)
         others = np.array([c for c in range(len(self.classes)) if c != every], dtype=np.int64)
@@ -283,10 +319,11 @@ class Tally(Displayed):
         for (at,) in np.argwhere(rest.is_negative()):
             raise _more_of_a_label(errors.negative_count(0, self.classes[others[at]]))
         try:
-            for group, sums in self._groups():
+            for g, (group, sums) in enumerate(self._groups()):
                 if isinstance(sums, Words):
-                    check_parts_of_words(group.features[0], sums.table, None, every, self.classes)
-                elif sums is not UNCOUNTED:
+                    changed = None if before is None else sums.table.changed_since(before.sums[g].table)
+                    check_parts_of_words(group.features[0], sums.table, changed, every, self.classes)
+                else:
                     without = sums.take(np.full(len(others), every)) - sums.take(others)
                     group.counter.check(group.features, without, rest, [self.classes[c] for c in others])
         except errors.NegativeCount as problem:
@@ -313,10 +350,13 @@ class Tally(Displayed):
         rounded = any(new is not old and not isinstance(new, Counts) for new, old in each)
         return replace(self, schema=schema, sums=moved, rounded=self.rounded or rounded)
 
-    def _trimmed(self) -> Tally:
-        """Without the classes and the keys that no row has any more."""
+    def _trimmed(self, declared: tuple[Label, ...] = ()) -> Tally:
+        """Without the keys that no row has any more, and without such classes unless they are declared."""
         tally = self
         kept = np.flatnonzero(some(self.rows))
+        if declared:
+            stays = set(declared)
+            kept = np.union1d(kept, [c for c, name in enumerate(self.classes) if name in stays]).astype(np.int64)
         if len(kept) < len(self.classes):
             tally = self._of(kept, tuple(self.classes[c] for c in kept))
         groups = enumerate(tally._groups())
@@ -586,223 +626,9 @@ def within_bins(tally: Tally) -> Tally:
     return _coarsened(tally, tally.schema.with_features(wider))
 
 
-# Growing --------------------------------------------------------------------------------------------------------------
-
-
-def together(changes: Sequence[Touched]) -> Touched:
-    """The words that any of these changes touched."""
-    if len(changes) == 1:
-        return changes[0]
-    return {name: np.unique(np.concatenate([each[name] for each in changes])) for name in changes[0]}
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some rows: the tally of all but words, and the rows, whose words are still to be counted."""
-
-    tally: Tally
-    rows: RowsToCount
-
-
-_NO_WORDS: Mapping[int, GrowingWords] = MappingProxyType({})
-
-
-class Growing:
-    """The sums of all rows so far: ``growing + part`` has more rows, ``growing - part`` fewer.
-
-    It is used like a value. But words change in place, so that rows cost their own words and not all that were counted: once
-    ``keep`` was called, only the latest one can be used. Until then a change that was interrupted, or that raised, is undone
-    when the one before it is used again.
-    """
-
-    def __init__(
-        self,
-        schema: Schema,
-        declared: tuple[Label, ...] = (),
-        rest: Tally | None = None,
-        words: Mapping[int, GrowingWords] = _NO_WORDS,
-        touched: Touched | None = None,
-    ) -> None:
-        self._schema = schema
-        self.declared = declared  # classes that stay, with rows or without
-        self._rest = rest  # all but words; None: no rows yet
-        self._words = words  # by the number of the group
-        self.touched: Touched = touched or {}  # the words that the last change touched
-
-    @classmethod
-    def of(cls, tally: Tally, declared: tuple[Label, ...] = ()) -> Growing:
-        """One that begins with these sums."""
-        words = _begin_words(tally.schema, len(tally.classes), tally.sums)
-        return cls(tally.schema, declared, tally.with_sums(dict.fromkeys(words, UNCOUNTED)), words)
-
-    def _with(self, rest: Tally, words: Mapping[int, GrowingWords], touched: Touched) -> Growing:
-        return Growing(self._schema, self.declared, rest, words, touched)
-
-    def declare(self, classes: tuple[Label, ...]) -> Growing:
-        """The same sums, whose classes of these names stay, with rows or without."""
-        return Growing(self._schema, classes, self._rest, self._words, self.touched)
-
-    def keep(self) -> None:
-        """Makes the last change final, and lets go of rows that were needed to undo it."""
-        for words in self._words.values():
-            words.keep()
-
-    @property
-    def schema(self) -> Schema:
-        return self._schema if self._rest is None else self._rest.schema
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        return () if self._rest is None else self._rest.classes
-
-    @property
-    def grows_in_place(self) -> bool:
-        """Whether what was seen goes on growing, so that it is to be frozen before it is kept."""
-        return bool(self._words)
-
-    @property
-    def word_columns(self) -> list[str]:
-        """The columns whose words are counted."""
-        return [name for g in self._words for feature in self.schema.groups[g].features for name in feature.inputs]
-
-    @property
-    def only_words(self) -> bool:
-        """Whether rows were counted, and all sums are words."""
-        return self._rest is not None and len(self._words) == len(self._rest.sums)
-
-    @property
-    def seen(self) -> Tally:
-        """The tally as it stands, for looking only: its words go on growing."""
-        return self._tally({g: words.seen() for g, words in self._words.items()})
-
-    def frozen(self) -> Tally:
-        """The tally as it stands, for keeping."""
-        return self._tally({g: words.frozen() for g, words in self._words.items()})
-
-    def _tally(self, words: dict[int, Words]) -> Tally:
-        assert self._rest is not None
-        return self._rest.with_sums(words)
-
-    def __add__(self, part: Part) -> Growing:
-        """With more rows."""
-        rest = self._plus(part.tally)
-        rows = _several_numbered(part.rows, rest.classes)
-        numbers = _numbers(rows, rest.classes)
-        words = dict[int, GrowingWords]()
-        touched = Touched()
-        for g, before in self._with_classes(rest.classes).items():
-            words[g], touched[self._name(g)] = before.count(rows, numbers)
-        return self._with(rest, words, touched)
-
-    def add_texts(self, texts: list[str], labels: list[str], threads: int) -> Growing | None:
-        """The same of texts, all that a row has, of classes that there are, without making a batch of them.
-
-        None if they are something else.
-        """
-        rest = self._rest
-        plain = {*map(type, texts), *map(type, labels)} == {str}
-        if rest is None or rest.schema.named or len(rest.schema.columns) != 1 or not plain:
-            return None
-        if len(self._words) != 1 or len(texts) != len(labels) or not set(rest.classes).issuperset(labels):
-            return None
-        numbers = _places(labels, rest.classes).astype(np.int32)
-        rows = rest.rows + _core.count_classes(numbers, len(rest.classes), None, threads)
-        rest = replace(rest, rows=rows)._not_too_many()
-        [(group, before)] = self._words.items()
-        if (counted := before.count_texts(texts, numbers, threads)) is None:
-            return None
-        words, ids = counted
-        return self._with(rest, {group: words}, {rest.schema.features[0].name: ids})
-
-    def _plus(self, more: Tally) -> Tally:
-        """All but words, together; where there is nothing else, only rows are to be added, and at once."""
-        if self.declared and not set(more.classes).issuperset(self.declared):
-            more = more.with_classes(self.declared)
-        rest = self._rest
-        if rest is None:
-            return more
-        if len(self._words) < len(rest.sums) or not set(rest.classes).issuperset(more.classes):
-            return rest + more
-        place = _places(more.classes, rest.classes)
-        rows = rest.rows + more.rows.merge(place, len(rest.classes), 0)
-        return replace(rest, rows=rows, skipped=rest.skipped + more.skipped)._not_too_many()
-
-    def __sub__(self, part: Part) -> Growing:
-        """Without rows that were added; raises where they were not, or where nothing would be left."""
-        assert self._rest is not None
-        rest = self._rest - part.tally
-        classes = self._rest.classes
-        if self.declared and rest.classes:
-            rest = rest.with_classes(self.declared)
-        if not rest.classes:
-            raise errors.empty_data(None, "forgetting these rows would leave no row at all")
-        rows = _several_numbered(part.rows, classes)
-        numbers = _numbers(rows, classes)
-        words = dict[int, GrowingWords]()
-        touched = Touched()
-        try:
-            for g, before in self._words.items():
-                words[g], touched[self._name(g)] = before.forget(rows, numbers, classes)
-        except errors.NegativeCount as problem:
-            raise rest._in_words(problem) from None
-        self._check_left(words, rest, touched)
-        if rest.classes != classes:
-            kept = _places(rest.classes, classes)
-            words = {g: left.taken(kept) for g, left in words.items()}
-        return self._with(rest, words, touched)
-
-    def _name(self, group: int) -> str:
-        return self.schema.groups[group].features[0].name
-
-    def _check_left(self, words: Mapping[int, GrowingWords], left: Tally, touched: Touched) -> None:
-        """Raises if more texts are left than rows: some that were forgotten had none, or other ones."""
-        rows_left = dict(zip(left.classes, left.rows.value.tolist(), strict=True))
-        for g, grown in words.items():
-            feature = self._name(g)
-            for name, texts in zip(self.classes, grown.seen().present.value[0].tolist(), strict=True):
-                if texts > rows_left.get(name, 0.0):
-                    raise left._in_words(errors.impossible_sums(name, feature))
-            if self.schema.labels is not None:
-                try:
-                    grown.check_parts(touched[feature], self.classes.index(EVERY), self.classes)
-                except errors.NegativeCount as problem:
-                    raise _more_of_a_label(problem) from None
-
-    def _with_classes(self, classes: tuple[Any, ...]) -> Mapping[int, GrowingWords]:
-        """The words, with room for these classes."""
-        if self._rest is None:
-            return _begin_words(self._schema, len(classes))
-        if classes == self._rest.classes or not self._words:
-            return self._words
-        index = _places(self._rest.classes, classes)
-        return {g: words.placed(index, len(classes)) for g, words in self._words.items()}
-
-
-def _begin_words(schema: Schema, n_classes: int, sums: tuple[Any, ...] | None = None) -> dict[int, GrowingWords]:
-    """Those sums that grow in place, by group: empty, or beginning with these."""
-    begun = {}
-    for g, (counter, features, _) in enumerate(schema.groups):
-        if counter.words:
-            begun[g] = GrowingWords.begin(features[0], n_classes, None if sums is None else sums[g])
-    return begun
-
-
-def _several_numbered(rows: RowsToCount, classes: tuple[Label, ...]) -> RowsToCount:
-    """The rows with their further classes, if they have any, by the place in ``classes``."""
-    if rows.several is None:
-        return rows
-    place = {name: c for c, name in enumerate(classes)}
-    lookup = np.array([place.get(name, 0) for name in rows.labels], dtype=np.int32)
-    return replace(rows, several=(rows.several[0], lookup[rows.several[1]]))
-
-
-def _numbers(rows: RowsToCount, classes: tuple[Any, ...]) -> NDArray[np.int32]:
-    """The rows' classes by their place in ``classes``."""
-    if tuple(rows.labels) == classes:
-        return rows.classes
-    place = {name: c for c, name in enumerate(classes)}
-    lookup = np.array([*(place.get(name, -1) for name in rows.labels), -1], dtype=np.int32)
-    return lookup[rows.classes]
+def plus(total: Tally | None, part: Tally) -> Tally:
+    """A tally and more rows, where there may be none yet."""
+    return part.counted() if total is None else total + part
 
 
 # Counting -------------------------------------------------------------------------------------------------------------
@@ -883,48 +709,53 @@ def summed(table: Table) -> tuple[Tally, int]:
 
     Words of a batch that lasts are counted while the next is read.
     """
-    growing: list[Growing] = []
+    begun: list[tuple[Schema, Tally | None]] = []
     n_rows = 0
-    beside = Beside[tuple[Part, ...]](table.labels.threads)
+    beside = Beside[tuple[Tally, ...]](table.labels.threads)
 
-    def add(part: Part) -> None:
-        growing[0] = growing[0] + part
+    def add(part: Tally) -> None:
+        total = plus(begun[0][1], part)
+        begun[0] = total.schema, total
 
     with Behind() as behind:
-        for batch in gathered(table.batches("counting", growing.clear, beside=beside), growing):
+        for batch in gathered(table.batches("counting", begun.clear, beside=beside), begun):
             behind.wait()  # the schema may become another one
-            if not growing:
-                growing.append(Growing(table.settled(batch)))
+            if not begun:
+                begun.append((table.settled(batch), None))
                 n_rows = 0
+            [(schema, total)] = begun
+            texts = schema.word_columns
             n_rows += batch.n_rows
             large = batch.n_rows >= MANY_ROWS and table.labels.threads > 1
-            schema = growing[0].schema
             aligned = table.aligned(batch, schema)
             for part in beside.result(batch) or parts(aligned, schema, table.labels):
                 behind.wait()
-                if large and growing[0].grows_in_place and aligned.text_bytes(growing[0].word_columns) is not None:
+                if large and texts and total is not None and aligned.text_bytes(texts) is not None:
                     behind.start(partial(add, part))
                 else:
                     add(part)
-            if table.labels.by_column and not growing[0].grows_in_place:
-                beside.work = partial(_parts_beside, table, growing[0].schema)
+            if table.labels.by_column and not texts:
+                beside.work = partial(_parts_beside, table, begun[0][0])
         behind.wait()
-    return growing[0].seen, n_rows
+    [(_, total)] = begun
+    assert total is not None
+    return total, n_rows
 
 
-def gathered(batches: Iterator[Batch], growing: Sequence[Growing]) -> Iterator[Batch]:
+def gathered(batches: Iterator[Batch], begun: Sequence[tuple[Schema, Tally | None]]) -> Iterator[Batch]:
     """The batches; where all that is counted are words, small ones after the first are joined.
 
-    A word's cell in a class costs the same for one text as for many. ``growing`` is empty before the first batch, and once more
+    A word's cell in a class costs the same for one text as for many. ``begun`` is empty before the first batch, and once more
     where all come again.
     """
     some = list[Batch]()
     size = 0
     for batch in batches:
-        if not growing:
+        if not begun:
             some = []
             size = 0
-        more = batch.text_bytes(growing[0].schema.columns) if growing and growing[0].only_words else None
+        only_words = bool(begun) and all(group.counter.words for group in begun[0][0].groups)
+        more = batch.text_bytes(begun[0][0].columns) if only_words else None
         if some and (more is None or batch.names != some[0].names or size + more > MANY_BYTES):
             yield joined(some) if len(some) > 1 else some[0]
             some = []
@@ -938,56 +769,68 @@ def gathered(batches: Iterator[Batch], growing: Sequence[Growing]) -> Iterator[B
         yield joined(some) if len(some) > 1 else some[0]
 
 
-def _parts_beside(table: Table, schema: Schema, batch: Batch) -> tuple[Part, ...]:
+def _parts_beside(table: Table, schema: Schema, batch: Batch) -> tuple[Tally, ...]:
     """The parts of a later batch, counted by the one thread that has parsed it, with bins as wide as they were by then."""
     return tuple(parts(table.aligned(batch, schema), schema, replace(table.labels, threads=1)))
 
 
 def of_no_rows(schema: Schema) -> Tally:
     nothing = Batch(schema.columns, 0, LazyColumns(lambda name: empty_column(0)), schema.named)
-    part = count_rows(nothing, schema, Codes(np.zeros(0, dtype=np.int32), 0, ()), None, 1)
-    return (Growing(schema) + part).frozen()
+    return count_rows(nothing, schema, Codes(np.zeros(0, dtype=np.int32), 0, ()), None, 1).counted()
 
 
-def parts(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Part]:
-    """The batch's rows, counted but for their texts: one part, or one for each class of soft labels."""
+def parts(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Tally]:
+    """The tally of the batch's rows, or one for each class of soft labels. Texts are read when their words are asked for."""
     if labels.several is not None:
         yield count_sets(batch, schema, labels.sets_of(batch), labels.weights_of(batch), labels.threads)
         return
+    for rows in rows_of_batch(batch, schema, labels):
+        yield tally_of(rows, schema)
+
+
+def rows_of_batch(batch: Batch, schema: Schema, labels: Labels) -> Iterator[RowsToCount]:
+    """The batch's rows with their classes, once for each class of soft labels."""
     codes, weights = labels.of_batch(batch, schema.target_kind)
     if weights is None or weights.ndim == 1:
-        yield count_rows(batch, schema, codes, weights, labels.threads)
+        yield rows_to_count(batch, codes, weights, labels.threads)
         return
     assert labels.classes is not None
     shares = in_parts(weights)
     for c, label in enumerate(labels.classes):
         every = Codes(np.zeros(batch.n_rows, dtype=np.int32), 0, [label])
-        part = count_rows(batch, schema, every, shares[:, c], labels.threads)
-        yield replace(part, tally=replace(part.tally, skipped=0))
+        yield replace(rows_to_count(batch, every, shares[:, c], labels.threads), skipped=0)
 
 
-def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[Any] | None, threads: int) -> Part:
-    """The batch's rows, of these labels and weights, counted but for their texts. Weights may be in parts already."""
+def rows_to_count(batch: Batch, labels: Codes, weights: NDArray[Any] | None, threads: int) -> RowsToCount:
+    """The batch's rows, of these labels and weights. Weights may be in parts already."""
     if len(labels.codes) != batch.n_rows or (weights is not None and len(weights) != batch.n_rows):
         short = len(labels.codes) if len(labels.codes) != batch.n_rows else len(weights)  # type: ignore[arg-type]
         raise errors.length_mismatch("labels" if len(labels.codes) != batch.n_rows else "weights", short, batch.n_rows)
     labels = dense(labels, threads)
     refuse_continuous(labels.values, batch.n_rows)
     classes = code_numbers(labels, threads)
-    if weights is not None:
-        skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
-        given = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0
-        classes, weights = weighed(classes, weights)
-        assert weights is not None
-        _warn_of_light(given - int(np.count_nonzero(weights if weights.ndim == 1 else weights.any(axis=1))))
-    rows = RowsToCount(batch, labels.values, classes, weights, threads)
+    skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
     if weights is None:
-        skipped = batch.n_rows - int(rows.per_class.value.sum())
+        return RowsToCount(batch, labels.values, classes, None, threads, None, skipped)
+    given = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0
+    classes, weights = weighed(classes, weights)
+    assert weights is not None
+    _warn_of_light(given - int(np.count_nonzero(weights if weights.ndim == 1 else weights.any(axis=1))))
+    return RowsToCount(batch, labels.values, classes, weights, threads, None, skipped)
+
+
+def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[Any] | None, threads: int) -> Tally:
+    """The tally of the batch's rows, of these labels and weights. Texts are read when their words are asked for."""
+    return tally_of(rows_to_count(batch, labels, weights, threads), schema)
+
+
+def tally_of(rows: RowsToCount, schema: Schema) -> Tally:
+    """The tally of these rows. Texts are read when their words are asked for."""
     counted = [(group, *group.counter.count(group.features, rows)) for group in schema.groups]
     if not all(features is group.features for group, features, _ in counted):
         schema = schema.with_features((group, features) for group, features, _ in counted)
-    tally = Tally(schema, tuple(labels.values), rows.per_class, tuple(sums for *_, sums in counted), skipped)
-    return Part(within_bins(_sorted_classes(tally)._trimmed()), rows)
+    tally = Tally(schema, tuple(rows.labels), rows.per_class, tuple(sums for *_, sums in counted), rows.skipped)
+    return within_bins(_sorted_classes(tally)._trimmed())
 
 
 def counted_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -1011,7 +854,7 @@ def count_sets(
     weights: NDArray[Any] | None,
     threads: int,
     groups: tuple[NDArray[Any], NDArray[Any]] | None = None,
-) -> Part:
+) -> Tally:
     """The same of rows with sets of labels: a row counts for each of its labels, and once for all rows.
 
     Its texts are read once, whatever labels it has. ``groups``: that of each row, and the number of the first group of all rows
@@ -1034,9 +877,14 @@ def count_sets(
         _warn_of_light(int(np.count_nonzero((weights > 0) & sets.known & (classes < 0))))
         there = np.where(classes >= 0, np.diff(sets.offsets), 0)
         several = np.concatenate([[0], np.cumsum(there)]), several[1][classes[sets.rows] >= 0]
-    counted = RowsToCount(batch, names, classes, own, threads, several)
-    skipped = int(np.count_nonzero(~sets.known))
-    return Part(replace(part.tally, skipped=skipped), counted)
+    once = RowsToCount(batch, names, classes, own, threads, several)
+    kept = _places(part.classes, names)
+    words = {
+        g: WORDS.count(group.features, once)[1].take(kept)
+        for g, (group, sums) in enumerate(part._groups())
+        if isinstance(sums, Words)
+    }
+    return replace(part.with_sums(words), skipped=int(np.count_nonzero(~sets.known)))
 
 
 def sums_of_rows(
@@ -1057,10 +905,9 @@ def sums_of_groups(
 ) -> Any:
     """The sums of some features, every group of rows a class of its own."""
     numbers = tuple(range(n_groups))
-    growing = Growing(replace(schema, features=features), numbers)
     labels = Codes(groups.astype(np.int32), 0, numbers)
-    growing = growing + count_rows(batch, growing.schema, labels, weights, threads)
-    [(_, _, sums)] = growing.frozen().with_classes(numbers).groups
+    counted = count_rows(batch, replace(schema, features=features), labels, weights, threads)
+    [(_, _, sums)] = counted.with_classes(numbers).counted().groups
     return sums
 
 

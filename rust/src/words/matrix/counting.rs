@@ -7,20 +7,19 @@ use crate::error::{Error, demand};
 use crate::threads;
 use crate::words::add_up::Found;
 use crate::words::index::{Vocabulary, number_column};
-use crate::words::merge::gather;
 use crate::words::store::{Count, Lane, Unit};
 use crate::words::{TOO_LARGE, TOO_MANY, Words, rounded_up};
 
 pub const TOO_MANY_COLUMNS: &str = "the matrix has more columns than the words it is counted into";
 
 impl Words {
-    /// Adds the rows of a matrix, whose columns are the words. Gives the numbers of the words they have, in order.
+    /// Adds the rows of a matrix, whose columns are the words. Gives what they add up to.
     pub fn count_matrix(
         &mut self,
         matrix: &Matrix,
         rows: Rows,
         threads: usize,
-    ) -> Result<Vec<u32>, Error> {
+    ) -> Result<Vec<Found>, Error> {
         let mut found = self.found(matrix, rows, threads)?;
         let all = |count: fn(&Found) -> Count| {
             let unit = found.first().map_or(Unit::One, Found::unit);
@@ -35,25 +34,21 @@ impl Words {
         self.renumber(&mut found)?;
         let threads = threads::worth(threads, matrix.cells());
         self.add_found(&mut found, threads)?;
-        let mut touched = vec![];
-        gather(&mut touched, &found, self.n_ids());
-        Ok(touched)
+        Ok(found)
     }
 
-    /// Takes the rows of a matrix away again; changes nothing if they are not there.
+    /// Takes the rows of a matrix away again, and gives what they add up to; changes nothing if they are not there.
     pub fn forget_matrix(
         &mut self,
         matrix: &Matrix,
         rows: Rows,
         threads: usize,
-    ) -> Result<Vec<u32>, Error> {
+    ) -> Result<Vec<Found>, Error> {
         let mut found = self.found(matrix, rows, threads)?;
         self.number_columns(matrix.n_columns)?;
         self.renumber(&mut found)?;
-        let mut touched = vec![];
-        gather(&mut touched, &found, self.n_ids());
         self.take_found(&mut found, false)?;
-        Ok(touched)
+        Ok(found)
     }
 
     fn found(&self, matrix: &Matrix, rows: Rows, threads: usize) -> Result<Vec<Found>, Error> {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -29,7 +29,7 @@ from banbury.reading.batches import Matrix, positions
 from banbury.reading.tables import has_twins
 from banbury.sums import some
 from banbury.tally.schema import Schema, block
-from banbury.tally.tally import Growing, Tally, Touched, count_rows
+from banbury.tally.tally import Tally, count_rows
 from banbury.threads import taken
 
 LabelArray = NDArray[Any]
@@ -74,8 +74,8 @@ class Settings(ModelSettings):
     def model(self, tally: Tally) -> Model:
         return self._with_prior(super().model(self.tally(tally)))
 
-    def follow(self, model: Model, tally: Tally, touched: Touched) -> Model:
-        return self._with_prior(super().follow(model, self.tally(tally), touched))
+    def follow(self, model: Model, tally: Tally) -> Model:
+        return self._with_prior(super().follow(model, self.tally(tally)))
 
     def _with_prior(self, model: Model) -> Model:
         return model if self.log_prior is None else replace(model, log_prior=self.log_prior)
@@ -152,8 +152,9 @@ class DropIn(Guarded):
         settings = self._settings(n_classes)
         schema = self._schema(batch, settings)
         self._float_dtype = self._float_dtype_of(batch)
-        learner = Learner(Growing(schema, tuple(named.tolist())), settings)
-        self._learner = self._change(learner.learn, schema, X, batch, codes, weights)
+        declared = tuple(named.tolist())
+        begin = partial(Learner, declared=declared)
+        self._learner = self._change(begin, schema, X, batch, codes, weights, settings)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     @in_one_step
@@ -231,7 +232,7 @@ class DropIn(Guarded):
         batch.threads = n_threads(None)
         try:
             part = count_rows(batch, schema, labels, weights, batch.threads)
-            self._check_sums(part.tally, X)
+            self._check_sums(part, X)
             return change(part, settings)
         except errors.BadValue:
             self._refuse(X)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -110,9 +110,6 @@ class Occurrences(WordFamily):
 
     def word(self, feature: Feature, name: str) -> tuple[str, str | None]:
         return feature.columns[int(name.removeprefix("#"))], None
-
-    def frozen(self, words: Words) -> Words:
-        return words.frozen(keep=True)
 
     def check(self, rows: ColumnReader, feature: Feature, counting: bool = False) -> None:
         """Raises for numbers that are no occurrences: below zero, or more than can be added up; a threshold takes any."""
@@ -325,15 +322,17 @@ class OccurrencesParameters(Parameters):
 
     # Growing
 
-    def follow(self, sums: Words, touched: Mapping[str, Ids]) -> bool:
-        """Brings these columns up to date, after rows with them were counted or forgotten in the same table."""
+    def follow(self, sums: Words) -> bool:
+        """Makes the rows anew of the columns that changed, where they are known."""
         table = sums.table
         a = self.pseudo_count
         if a is None or table.n_classes != len(self.scores.base):
             return False
         if self.family.model == "bernoulli" and self._small:
             return False  # all rows are soon made
-        pairs = pairs_of(table, touched[self.features[0].name])
+        if (changed := table.changed_since(self.table)) is None:
+            return False
+        pairs = pairs_of(table, changed)
         if self.family.model == "bernoulli":
             self.family.check_shares(pairs, table.texts().value)
             if self.growth is None:

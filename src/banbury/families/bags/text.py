@@ -227,8 +227,7 @@ class LookedUpTexts:
             raise errors.bad_setting("choose_by", family.choose_by, "'count' where rows have no label")
         texts = family.texts(rows, feature.name)
         there, parts = weighed(np.zeros(rows.n_rows, dtype=np.int32), weights)
-        table = _core.Words(1, 0)
-        table.count(family.tokeniser, texts, there, parts, threads)
+        table = _core.Words(1, 0).count(family.tokeniser, texts, there, parts, threads)
         kept = family.words(table) if family.vocabulary is not None or family.pruning.any else None
         table = table if kept is None else kept.table
         offsets, ids, times = table.bags(family.tokeniser, texts, threads)
@@ -259,8 +258,7 @@ class LookedUpTexts:
         numbers = np.where(self.missing[rows], np.int32(-1), classes)
         table = _core.Words(n_classes, max(self.n_words, 1)).with_columns(self.n_words)
         matrix: Any = ("matrix", cells, self.n_words, None, True)
-        table.count(UNREAD, matrix, numbers, weights, threads)
-        return Words(table)
+        return Words(table.count(UNREAD, matrix, numbers, weights, threads))
 
 
 def _only(kept: NDArray[np.uint32], n_ids: int, offsets: Int, ids: Any, times: Any) -> tuple[Int, Any, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -162,8 +162,8 @@ class TextParameters(Parameters):
         """Whether ``follow`` costs the words of a text only."""
         return self.pseudo_count is not None
 
-    def follow(self, sums: Words, touched: Mapping[str, Ids]) -> bool:
-        """Brings the rows of these words up to date, after texts with them were counted or forgotten in the same table."""
+    def follow(self, sums: Words) -> bool:
+        """Makes the rows anew of the words that changed, where they are known."""
         family = self.family
         table = sums.table
         a = self.pseudo_count
@@ -173,7 +173,8 @@ class TextParameters(Parameters):
             return False
         if family.model == "log_odds" and self.scores.margin != event_models.log_odds_margin(table.texts().value):
             return False
-        ids = touched[self.features[0].name]
+        if (ids := table.changed_since(self.table)) is None:
+            return False
         if a > 0 and self.scores.polya is None and family.model != "log_odds":
             ids = event_models.follow_whole_counts(self.scores.weights, table, ids, family.once, a, family.model)
         if len(ids):
@@ -229,8 +230,7 @@ class TextParameters(Parameters):
 
     def _every(self, texts: Any) -> NDArray[np.int32]:
         """How often each of a text's words occurs, those outside the table too, which have a part in the text's length."""
-        alone = _core.Words(1, 0)
-        alone.count(self.family.tokeniser, texts, np.zeros(1, dtype=np.int32), None, 1)
+        alone = _core.Words(1, 0).count(self.family.tokeniser, texts, np.zeros(1, dtype=np.int32), None, 1)
         return alone.bags(self.family.tokeniser, texts, 1)[2]
 
     def evidence(self, text: str) -> list[Term]:

@@ -1,22 +1,22 @@
-"""Words counted in a table that grows in place: columns of text, and blocks of columns that say how often something occurs."""
+"""Words counted in a table: columns of text, and blocks of columns that say how often something occurs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from itertools import count
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
-from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.families.bags.vocabulary import Pruning, Vocabulary, every_word, mutual_information, of_one_class
 from banbury.families.family import ColumnReader, Counter, Family, Feature, Reads, RowsToCount, Stored, bad_value
 from banbury.families.information import BIT
-from banbury.sums import UNCOUNTED, Words
+from banbury.sums import Words, as_index
 from banbury.threads import n_threads
 
 Ids = NDArray[np.uint32]
@@ -60,10 +60,6 @@ class WordFamily(Family):
         """In a message, the column that a word is of, and the word; None where the column is the word."""
         return feature.name, f"value {name!r}"
 
-    def frozen(self, words: Words) -> Words:
-        """The same words, apart from a table that goes on growing."""
-        return words.frozen()
-
     def used_words(self, feature: Feature, sums: Words) -> Vocabulary:
         """The words that an estimate uses, which tell one by one."""
         raise NotImplementedError
@@ -91,148 +87,102 @@ def word_family(feature: Feature) -> WordFamily:
     return feature.family
 
 
-VERSIONS = count(1)  # of tables that change in place: no two states of a table have the same one
+@dataclass(frozen=True)
+class RowsOfWords:
+    """Rows whose words are still to be counted: the kernel does it, in the table that they belong to.
 
-
-class WordTable:
-    """A table of words that changes in place, and the last change, which can be undone until it is kept.
-
-    A change is one call of the kernel, which sets the table's version as well. So an interrupt finds the table as it was before
-    the change or as it is after it, and ``at`` tells which.
+    ``classes`` are numbers among ``n_classes``, −1 where a row is not counted; ``several`` are further classes of each row.
     """
 
-    def __init__(self, tokeniser: _core.Tokeniser, table: _core.Words) -> None:
-        self.tokeniser = tokeniser
-        self.table = table
-        self._last: tuple[int, bool, KernelRows] | None = None  # the version before, add or forget, the rows
+    feature: Feature
+    rows: RowsToCount
+    classes: NDArray[np.int32]
+    several: tuple[Int, NDArray[np.int32]] | None
+    n_classes: int
 
-    def change(self, version: int, adds: bool, rows: KernelRows) -> tuple[Ids, int]:
-        """Adds rows to the table as of a version, or takes them out: the ids of their words, and the new version.
+    def renumbered(self, index: Int, n_classes: int) -> RowsOfWords:
+        """Class c is class ``index[c]``, −1 if it has no rows."""
+        numbers = np.append(index, -1).astype(np.int32)
+        several = None if self.several is None else (self.several[0], np.maximum(numbers[self.several[1]], 0))
+        return replace(self, classes=numbers[self.classes], several=several, n_classes=n_classes)
 
-        ``rows`` are arguments of the kernel. If it raises, nothing was changed.
+    def change(self, kernel: Callable[..., _core.Words]) -> _core.Words:
+        """What a kernel makes of these rows: ``count`` or ``forget`` of a table."""
+        family = word_family(self.feature)
+        batch = self.rows.batch
+        try:
+            return kernel(family.tokeniser, *self._arguments)
+        except _core.BadValue as bad:
+            raise bad_value(bad, self.feature.inputs, batch) from None
+        except OverflowError:
+            family.check_countable(batch, self.feature)
+            raise errors.too_many_rows() from None
+
+    @property
+    def _arguments(self) -> KernelRows:
+        """What the kernels take: texts or a matrix, classes, weights, threads and, where rows have several classes, those.
+
+        Rows of a matrix are repeated for each of their classes; texts are not, for they are still to be read.
         """
-        table = self.at(version)
-        self._last = version, adds, rows  # first: from the kernel's return on, it may be needed
-        after = next(VERSIONS)
-        kernel = table.count if adds else table.forget
-        return kernel(self.tokeniser, *rows, version=after), after
-
-    def at(self, version: int) -> _core.Words:
-        """The table as of a version. A later change was interrupted before anybody kept it, and is undone."""
-        if self.table.version != version:
-            assert self._last is not None
-            before, added, rows = self._last
-            assert before == version
-            kernel = self.table.forget if added else self.table.count
-            kernel(self.tokeniser, *rows, version=version)
-        return self.table
-
-    def keep(self, version: int) -> None:
-        """From now on the table as of this version stands, and rows that were needed to undo a change are let go."""
-        self.at(version)
-        self._last = None
+        family = word_family(self.feature)
+        rows = self.rows
+        given = family.kernel_input(rows.batch, self.feature)
+        if self.several is None or not (isinstance(given, tuple) and isinstance(given[0], str)):
+            return given, self.classes, rows.weights, rows.threads, self.several
+        offsets, codes = self.several
+        n = len(self.classes)
+        at = np.concatenate([np.arange(n), np.repeat(np.arange(n), np.diff(offsets))])
+        weights = None if rows.weights is None else rows.weights[at]
+        given = family.kernel_input(rows.batch.take(at), self.feature)
+        return given, np.concatenate([self.classes, codes]), weights, rows.threads, None
 
 
-class GrowingWords:
-    """The words of all rows so far. Adding rows gives another one, for the price of their words.
+class UnreadWords(Words):
+    """Words of rows whose texts are read when they are asked for; added to other words, they are counted among those at once."""
 
-    Only the latest one that is used is cheap: all share one table, which changes in place.
-    """
+    def __init__(self, rows: RowsOfWords) -> None:
+        self._rows = rows
 
-    def __init__(self, feature: Feature, table: WordTable, version: int) -> None:
-        self.feature = feature
-        self._table = table
-        self._version = version
-
-    @classmethod
-    def of(cls, feature: Feature, table: _core.Words) -> GrowingWords:
-        return cls(feature, WordTable(word_family(feature).tokeniser, table), table.version)
-
-    @classmethod
-    def begin(cls, feature: Feature, n_classes: int, words: Words | None) -> GrowingWords:
-        """Beginning with these words, or with none."""
-        table = word_family(feature).empty_table(feature, n_classes) if words is None else words.table.copy()
-        return cls.of(feature, table)
+    @cached_property
+    def _counted(self) -> _core.Words:
+        empty = word_family(self._rows.feature).empty_table(self._rows.feature, self._rows.n_classes)
+        return self._rows.change(empty.count)
 
     @property
     def table(self) -> _core.Words:
-        return self._table.at(self._version)
+        return self._counted
 
-    def keep(self) -> None:
-        """From now on no older one can be used."""
-        self._table.keep(self._version)
-
-    def seen(self) -> Words:
+    def counted(self) -> Words:
         return Words(self.table)
 
-    def frozen(self) -> Words:
-        return word_family(self.feature).frozen(self.seen())
+    def add_to(self, table: _core.Words) -> _core.Words:
+        return super().add_to(table) if "_counted" in self.__dict__ else self._rows.change(table.count)
 
-    def _changed(self, adds: bool, rows: KernelRows) -> tuple[GrowingWords, Ids]:
-        ids, version = self._table.change(self._version, adds, rows)
-        return GrowingWords(self.feature, self._table, version), ids
+    def take_from(self, table: _core.Words) -> _core.Words:
+        return self._rows.change(table.forget)
 
-    def count(self, rows: RowsToCount, numbers: NDArray[np.int32]) -> tuple[GrowingWords, Ids]:
-        """With more rows, of classes by these numbers; the ids of their words too."""
-        family = word_family(self.feature)
-        try:
-            return self._changed(True, _arguments(self.feature, numbers, rows))
-        except _core.BadValue as bad:
-            raise bad_value(bad, self.feature.inputs, rows.batch) from None
-        except OverflowError:
-            family.check_countable(rows.batch, self.feature)
-            raise errors.too_many_rows() from None
+    def take(self, classes: Any) -> Words:
+        kept = as_index(classes)
+        if len(np.unique(kept)) < len(kept):
+            return super().take(kept)
+        index = np.full(self._rows.n_classes, -1, dtype=np.int64)
+        index[kept] = np.arange(len(kept))
+        return UnreadWords(self._rows.renumbered(index, len(kept)))
 
-    def count_texts(
-        self, texts: list[str], numbers: NDArray[np.int32], threads: int
-    ) -> tuple[GrowingWords, Ids] | None:
-        """The same of texts as they come; None where that takes more than the kernel."""
-        if not self.feature.reads_text or runs_python(self.feature.family):
-            return None
-        try:
-            return self._changed(True, (texts, numbers, None, threads, None))
-        except (TypeError, ValueError, OverflowError):
-            return None
-
-    def forget(self, rows: RowsToCount, numbers: NDArray[np.int32], classes: Sequence[Any]) -> tuple[GrowingWords, Ids]:
-        """Without rows that were added; raises where their words were not."""
-        family = word_family(self.feature)
-        try:
-            return self._changed(False, _arguments(self.feature, numbers, rows))
-        except _core.NotThere as absent:
-            raise not_there(absent, self.feature, classes) from None
-        except _core.BadValue as bad:
-            raise bad_value(bad, self.feature.inputs, rows.batch) from None
-        except OverflowError:
-            family.check_countable(rows.batch, self.feature)
-            raise
-
-    def check_parts(self, ids: Ids, every: int, classes: Sequence[Any]) -> None:
-        """Raises if class ``every`` has some of these words less often than another class."""
-        check_parts_of_words(self.feature, self.table, ids, every, classes)
-
-    def placed(self, index: Int, n_classes: int) -> GrowingWords:
-        """The same with room for more classes: class c is class ``index[c]`` there."""
-        return GrowingWords.of(self.feature, self.table.place(index, n_classes))
-
-    def taken(self, kept: Int) -> GrowingWords:
-        return GrowingWords.of(self.feature, self.table.take(kept))
+    def merge(self, index: Any, size: int) -> Words:
+        return UnreadWords(self._rows.renumbered(as_index(index), size))
 
 
-def _arguments(feature: Feature, numbers: NDArray[np.int32], rows: RowsToCount) -> KernelRows:
-    """What the kernels take: texts or a matrix, classes, weights, threads and, where rows have several classes, those.
-
-    Rows of a matrix are repeated for each of their classes; texts are not, for they are still to be read.
-    """
-    family = word_family(feature)
-    given = family.kernel_input(rows.batch, feature)
-    if rows.several is None or not (isinstance(given, tuple) and isinstance(given[0], str)):
-        return given, numbers, rows.weights, rows.threads, rows.several
-    offsets, codes = rows.several
-    at = np.concatenate([np.arange(len(numbers)), np.repeat(np.arange(len(numbers)), np.diff(offsets))])
-    weights = None if rows.weights is None else rows.weights[at]
-    given = family.kernel_input(rows.batch.take(at), feature)
-    return given, np.concatenate([numbers, codes]), weights, rows.threads, None
+def add_texts(
+    feature: Feature, words: Words, texts: list[str], classes: NDArray[np.int32], threads: int
+) -> Words | None:
+    """With more texts as they come, of classes by their numbers; None where that takes more than the kernel."""
+    if not feature.reads_text or runs_python(feature.family):
+        return None
+    try:
+        return Words(words.table.count(word_family(feature).tokeniser, texts, classes, None, threads))
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def check_parts_of_words(feature: Feature, table: _core.Words, ids: Ids | None, every: int, classes: Any) -> None:
@@ -274,11 +224,8 @@ class WordCounter(Counter):
         return ""
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
-        return features, UNCOUNTED
-
-    def check(self, features: Sequence[Feature], sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
-        if sums is not UNCOUNTED:
-            super().check(features, sums, rows, classes)
+        (feature,) = features
+        return features, UnreadWords(RowsOfWords(feature, rows, rows.classes, rows.several, len(rows.labels)))
 
     def summary(self, feature: Feature, sums: Words, missing: str) -> str:
         each = (word_family(feature).word(feature, name) for name in sums.most_frequent(5))

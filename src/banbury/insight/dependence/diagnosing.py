@@ -29,7 +29,7 @@ from banbury.reading.columns import Numbers
 from banbury.sums import in_rows
 from banbury.tally.schema import Features, Missing, Schema
 from banbury.tally.table import Labels, Table
-from banbury.tally.tally import Growing, Label, Part, Tally, parts
+from banbury.tally.tally import Label, Tally, plus, rows_of_batch, tally_of
 
 LIGHTEST = 1e-290  # the reciprocal of a smaller weight may be no number
 
@@ -155,7 +155,7 @@ def _notes(
 def _counted(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
     """The tally, with numbers in fine bins; the rows' classes and weights; the schema that ``bb.count`` would have."""
     labels = table.labels
-    begun = list[tuple[Schema, Growing]]()
+    begun = list[tuple[Schema, Schema, Tally | None]]()
     labelled: list[list[tuple[Sequence[Label], CodedRows]]] = []
 
     def anew() -> None:
@@ -164,19 +164,21 @@ def _counted(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
 
     for batch in table.batches("counting", anew, quietly=True):
         if not begun:
-            begun.append((settled := table.settled(batch), Growing(_compared(settled, batch))))
-        [(schema, growing)] = begun
+            settled = table.settled(batch)
+            begun.append((settled, _compared(settled, batch), None))
+        [(schema, compared, total)] = begun
         batch = table.aligned(batch, schema)
         _check_least(batch, schema, labels.threads)
-        for k, part in enumerate(_parts(batch, growing.schema, labels)):
-            growing = growing + part
+        for k, (part, rows) in enumerate(_parts(batch, compared, labels)):
+            total = plus(total, part)
             if k == len(labelled):
                 labelled.append([])
-            weights = None if part.rows.weights is None else in_rows(part.rows.weights)
-            labelled[k].append((part.rows.labels, CodedRows(part.rows.classes, weights)))
-        begun[0] = schema, growing
-    [(schema, growing)] = begun
-    tally = growing.frozen()
+            weights = None if rows.weights is None else in_rows(rows.weights)
+            labelled[k].append((rows.labels, CodedRows(rows.classes, weights)))
+        assert total is not None
+        begun[0] = schema, total.schema, total
+    [(schema, _, tally)] = begun
+    assert tally is not None
     n_rows = sum(len(rows.classes) for _, rows in labelled[0])
     if not tally.classes and tally.skipped == n_rows:
         raise errors.no_target(n_rows, labels.name)
@@ -193,11 +195,11 @@ def _check_least(batch: Batch, schema: Schema, threads: int) -> None:
             feature.counter.count([feature], rows)
 
 
-def _parts(batch: Batch, schema: Schema, labels: Labels) -> list[Part]:
+def _parts(batch: Batch, schema: Schema, labels: Labels) -> list[tuple[Tally, RowsToCount]]:
     """The batch, counted; numbers too far away for their bins to be numbered are brought nearer."""
     while True:
         try:
-            return list(parts(batch, schema, labels))
+            return [(tally_of(rows, schema), rows) for rows in rows_of_batch(batch, schema, labels)]
         except errors.BadValue as bad:
             column = schema[bad.column] if getattr(bad, "what", None) == "too fine" else None  # type: ignore[attr-defined]
             if column is None or column.family.settings():

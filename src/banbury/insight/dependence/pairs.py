@@ -209,7 +209,7 @@ def count_pairs(
                 if len(columns) > 1:
                     groups = rows.with_columns({each.name: each.coded(rows, part.classes) for each in columns})
                     codes = Codes(part.classes, 0, every_class)
-                    pairs[:] = [sum(pairs, count_rows(groups, schema, codes, weights, labels.threads).tally)]
+                    pairs[:] = [sum(pairs, count_rows(groups, schema, codes, weights, labels.threads))]
                 if words:
                     _add_words(together, words, texts, rows, part, labels.threads)
         seen += batch.n_rows

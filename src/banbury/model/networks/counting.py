@@ -82,7 +82,7 @@ class NetworkCounts:
         schema = tables_of(variables, parents)
         weights = labels.weights_of(batch)
         part = count_rows(columns, schema, Codes(every, 0, EVERY), weights, labels.threads)
-        return cls.of(variables, parents, replace(part.tally, skipped=0))
+        return cls.of(variables, parents, replace(part, skipped=0))
 
     @classmethod
     def of_tables(
