@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 FILE = Path(__file__).with_name("durations.json")
+ROOT = FILE.parents[1]
 LEAST = 0.5  # seconds: what takes less is not recorded
 MOST = 3.0  # seconds of a test that is not marked as slow
 BEGUN = pytest.StashKey[float]()
@@ -54,6 +55,7 @@ class Recorder:
         if not self.writes:
             return
         known = json.loads(FILE.read_text()) if FILE.exists() else {}
+        known = {test: times for test, times in known.items() if (ROOT / test.partition("::")[0]).exists()}
         for test, (seconds, slow) in self.seconds.items():
             known.pop(test, None)
             if seconds >= LEAST:

@@ -63,8 +63,8 @@ def told_while_counting(monkeypatch: pytest.MonkeyPatch, count: Callable[[], Any
     said = list[tuple[str, str, int, float]]()
 
     class Kept(progress.Line):
-        def _tell(self) -> bool:
-            said.append((self.title, self.unit, self.n_rows, self.share or 0.0))
+        def write(self) -> bool:
+            said.append((self.title, self.unit, self.n_rows or 0, self.share or 0.0))
             return True
 
     for name, value in (("display", Kept), ("FIRST", 0.05), ("EVERY", 0.05)):

@@ -18,4 +18,3 @@ def reader() -> dict[str, Any]:
 
 
 posterior = reader()["posterior"]
-scores = reader()["scores"]

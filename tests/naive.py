@@ -62,7 +62,7 @@ class Tally:
 
     def values(self, feature: Any) -> list[Any]:
         """The values declared, else those seen in any class."""
-        seen = {key for key, _ in self.keys[feature.name]} | set(feature.family.declared_keys() or ())
+        seen = {key for key, _ in self.keys[feature.name]} | set(feature.family.permanent_keys() or ())
         if feature.family.name == "column_tree":
             return naive_column_trees.in_order(seen)
         return sorted(seen - {None}) + [None] * (None in seen)

@@ -91,7 +91,7 @@ class Tree:
                 cell = self.tally.keys[self.feature.name][(lower, lower), label]
                 alone.setdefault(key, {})[label] = cell
         if node.cuts is None:
-            return {key: key for key in {*alone, *(node.family.declared_keys() or ())}}
+            return {key: key for key in {*alone, *(node.family.permanent_keys() or ())}}
         bins = range(len(node.cuts) + 1)
         if node.family.bins != "mdl" or node.family.width is not None:
             return {key: key for key in bins}

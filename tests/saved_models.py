@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import banbury as bb
+from banbury.model.explain import Explanation
 
 Table = dict[str, list[Any]]
 WORDS = ["good", "bad", "one", "no", "two", "été"]
@@ -279,7 +280,7 @@ def questions_of_network(network: bb.BeliefNetwork) -> Iterator[tuple[str, Calla
         yield "predict", lambda: list(network.predict(rows))
 
 
-def evidence_of(explanation: bb.Explanation) -> tuple[str, list[float]]:
+def evidence_of(explanation: Explanation) -> tuple[str, list[float]]:
     decibans = [part.decibans for part in explanation.evidence]
     assert not any(math.isnan(part) for part in decibans), explanation
     return str(explanation), decibans

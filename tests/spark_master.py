@@ -28,7 +28,7 @@ def main(master: str, folder: Path) -> None:
         folder / "tally.banbury",
         bb.count(frame, "label"),
     )
-    assert cli.main(["count", pattern, "--target", "label", "--engine", master, "-o", str(out)]) == 0
+    assert cli.main(["tally", "count", pattern, "--target", "label", "--engine", master, "-o", str(out)]) == 0
     found = bb.load(out)
     assert found == whole and isinstance(found, bb.Tally) and len(found.parts) == 5
     begun = time.monotonic()

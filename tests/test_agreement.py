@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import banbury as bb
+from banbury.model.explain import Explanation
 
 TOLERANCE = 1e-9
 N_ROWS = 160  # more than the 100 from which on evidence is weighed
@@ -96,7 +97,7 @@ def probability(log_odds: float) -> float:
     return 1.0 / (1.0 + math.exp(-log_odds)) if log_odds > -700.0 else 0.0
 
 
-def assert_terms_sum_to_the_total(told: bb.Explanation) -> None:
+def assert_terms_sum_to_the_total(told: Explanation) -> None:
     terms = [told.prior, told.calibration]
     if not told.impossible:  # else the prior answers
         terms += [each.decibans for each in told.evidence]
@@ -114,7 +115,7 @@ class Answers:
 
     names: Sequence[str]
     classes: Sequence[Any]
-    explain: Callable[..., bb.Explanation]
+    explain: Callable[..., Explanation]
     predict: Callable[[Any], Any]
     posterior: Callable[[Any], np.ndarray]
     log_posterior: Callable[[Any], np.ndarray] | None = None

@@ -21,10 +21,10 @@ import banbury as bb
 import by_shape
 from banbury import _core, errors
 from banbury.families.column_tree import pairs_of
-from banbury.families.covariance import bits_of_normals, block_test
 from banbury.families.joint import table_of
 from banbury.insight.dependence import telling_words
-from banbury.insight.dependence.testing import block_groups
+from banbury.insight.dependence.densities import bits_of_normals
+from banbury.insight.dependence.testing import block_groups, block_test
 from banbury.reading import encode, read
 from banbury.reading.columns import Coded
 from banbury.tally.tally import count_rows

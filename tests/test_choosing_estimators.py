@@ -21,7 +21,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import banbury as bb
-from banbury.quality.calibration import METHODS
+from banbury.quality import Tuning
+from banbury.quality.calibration import METHODS, Calibration
 from test_laws import quietly
 from test_selection import mixed_frame
 
@@ -76,7 +77,7 @@ def out_of_fold(X: Any, y: Any, weights: Any = None, **settings: Any) -> tuple[A
     return scores, truth, weights
 
 
-def assert_same_calibration(found: Any, expected: bb.Calibration) -> None:
+def assert_same_calibration(found: Any, expected: Calibration) -> None:
     assert type(found) is type(expected) and found.n_classes == expected.n_classes
     scores = np.log(np.random.default_rng(1).dirichlet(np.ones(found.n_classes), 50))
     np.testing.assert_allclose(found.apply(scores), expected.apply(scores), rtol=0, atol=1e-5)
@@ -169,7 +170,7 @@ def test_auto_is_tune(name: str) -> None:
     clf = fitted(name, alpha="auto")
     found = bb.tune(X, y)
     assert clf.alpha == "auto" and clf.alpha_ == found.best["alpha"] and clf.calibration_ is None
-    assert isinstance(clf.tuning_, bb.Tuning)
+    assert isinstance(clf.tuning_, Tuning)
     np.testing.assert_array_equal(clf.tuning_.scores, found.scores)
     assert clf.tally_ == found.tally
     np.testing.assert_array_equal(clf.predict_proba(X), found.model.posterior(X))
@@ -235,7 +236,9 @@ def test_parameters_and_clones(settings: dict[str, Any]) -> None:
 
 
 @every_configuration
-@pytest.mark.parametrize("name", ["strings", "texts", "frame"])
+@pytest.mark.parametrize(
+    "name", ["frame", *(pytest.param(name, marks=pytest.mark.slow) for name in ("strings", "texts"))]
+)
 def test_pickles_answer_the_same(settings: dict[str, Any], name: str) -> None:
     X, _ = DATA[name]
     clf = fitted(name, **settings)
@@ -332,6 +335,7 @@ def test_a_refused_step_keeps_the_calibration() -> None:
 # Inside scikit-learn --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_configuration
 def test_nested_in_cross_validation_it_sees_the_training_rows_alone(settings: dict[str, Any]) -> None:
     X, y = WINE
@@ -360,7 +364,7 @@ def test_pipelines(settings: dict[str, Any]) -> None:
 
 
 @every_configuration
-@pytest.mark.parametrize("sigmoid", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("sigmoid", ["sigmoid", pytest.param("isotonic", marks=pytest.mark.slow)])
 def test_calibrated_classifier(settings: dict[str, Any], sigmoid: str) -> None:
     X, y = DATA["strings"]
     clf = CalibratedClassifierCV(NB(**settings), method=sigmoid, cv=3).fit(X, y)

@@ -85,18 +85,39 @@ def stdin(monkeypatch, data):
 # Help ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("verb", ["", *VERBS])
-def test_help_is_what_it_was(verb, capsys):
+def golden_name(verb, option):
+    return f"{verb.replace(' ', '-') or 'banbury'}{option.removeprefix('--help')}.txt"
+
+
+HELP = [(verb, "--help") for verb in ("", "tally", *VERBS)] + [(verb, "--help-all") for verb in VERBS]
+
+
+@pytest.mark.parametrize(("verb", "option"), HELP)
+def test_help_is_what_it_was(verb, option, capsys):
     """Where a change is meant: BANBURY_GOLDEN=write."""
-    assert main([verb, "--help"] if verb else ["--help"]) == 0
-    shown, golden = capsys.readouterr().out, GOLDEN / f"{verb or 'banbury'}.txt"
+    assert main([*verb.split(), option]) == 0
+    shown, golden = capsys.readouterr().out, GOLDEN / golden_name(verb, option)
     if os.environ.get("BANBURY_GOLDEN") == "write":
         golden.write_text(shown, encoding="utf-8")
     assert shown == golden.read_text(encoding="utf-8")
 
 
 def test_no_golden_help_is_of_a_command_that_is_gone():
-    assert {path.stem for path in GOLDEN.glob("*.txt")} == {"banbury", *VERBS}
+    assert {path.name for path in GOLDEN.glob("*.txt")} == {golden_name(*pair) for pair in HELP}
+
+
+@pytest.mark.parametrize("verb", parsers.VERBS, ids=lambda verb: verb.name)
+def test_help_shows_at_most_eight_options_and_help_all_every_one(verb):
+    def options(all_options):
+        actions = parsers.parser(verb, all_options)._actions
+        return {name for action in actions if action.help != "==SUPPRESS==" for name in action.option_strings}
+
+    usual = options(False) - {"-h", "--help", "--help-all"}
+    assert len({name.replace("--no-", "--") for name in usual if name.startswith("--")}) <= 8
+    assert verb.usual <= usual  # each of them exists
+    assert (
+        usual <= options(True) == {name for action in parsers.parser(verb)._actions for name in action.option_strings}
+    )
 
 
 @pytest.mark.parametrize("verb", parsers.VERBS, ids=lambda verb: verb.name)
@@ -104,8 +125,8 @@ def test_every_help_has_an_example_that_parses(verb):
     assert verb.examples
     for example in verb.examples:
         words = shlex.split(example.rpartition("| ")[2])
-        assert words[:2] == ["banbury", verb.name]
-        assert parsers.parser(verb).parse_args(words[2:])
+        assert " ".join(words).startswith(f"banbury {verb.name}")
+        assert parsers.parser(verb).parse_args(words[1 + len(verb.name.split()) :])
 
 
 def test_help_is_short_of_nothing(capsys):
@@ -157,10 +178,13 @@ def environment(**more):
         (["fti"], "Did you mean: banbury fit"),
         (["nonsense"], "The commands are fit, tune"),
         (["--fit"], "Did you mean: banbury fit"),
-        (["--nonsense"], "no option '--nonsense'"),
+        (["--nonsense"], "'--nonsense' stands before one"),
+        (["count", "a.csv"], "Did you mean: banbury tally count"),
+        (["tally", "cuont"], "Did you mean: banbury tally count"),
+        (["tally", "nonsense"], "unknown command 'tally nonsense'"),
         (["fit"], "INPUT"),
         (["fit", "a.csv", "--nonsense"], "--nonsense"),
-        (["count", "a.csv"], "-o"),
+        (["tally", "count", "a.csv"], "-o"),
         (["predict", "m.banbury"], "INPUT"),
         (["fit", "a.csv", "--json", "--csv"], "not allowed with"),
         (["fit", "a.csv", "--seed", "x"], "--seed"),
@@ -374,7 +398,7 @@ def test_a_class_prior_names_classes_as_the_data_have_them(hold, here, capsys):
     Path("rows.csv").write_text("a,y\n" + "p,1\nq,0\np,1\n" * 10)
     said(capsys, "fit", "rows.csv", "--target", "y", "--class-prior", "0=0.75,1=0.25", "-o", "new.banbury", *hold)
     np.testing.assert_allclose(np.exp(bb.load("new.banbury").log_prior), [0.75, 0.25])
-    said(capsys, "estimate", "new.banbury", "--class-prior", "0=0.5,1=0.5", "-o", "new.banbury")
+    said(capsys, "tally", "estimate", "new.banbury", "--class-prior", "0=0.5,1=0.5", "-o", "new.banbury")
     np.testing.assert_allclose(np.exp(bb.load("new.banbury").log_prior), [0.5, 0.5])
     said(capsys, "cross-validate", "rows.csv", "--target", "y", "--class-prior", "0=0.75,1=0.25", *hold)
 
@@ -412,29 +436,31 @@ def test_what_cannot_be_taken_together_is_said_as_it_was_typed(features, words, 
     _, message = refused(capsys, "fit", *arguments)
     assert all(word in message for word in words) and "bb." not in message
     if "=gaussian" in features:
-        said(capsys, "count", *arguments[:-1], f"{features},covariance=full", "-o", "new.banbury")
-        _, message = refused(capsys, "estimate", "new.banbury", "--features", features, "-o", "newer.banbury")
+        said(capsys, "tally", "count", *arguments[:-1], f"{features},covariance=full", "-o", "new.banbury")
+        _, message = refused(capsys, "tally", "estimate", "new.banbury", "--features", features, "-o", "newer.banbury")
         assert all(word in message for word in words)
 
 
 def test_a_column_whose_name_has_a_plus_is_meant_before_a_block(here, capsys):
     write_csv("plus.csv", {"a": [1, 2, 3, 4], "b": [2, 1, 2, 1], "a+b": [3, 3, 5, 5], "y": list("ppqq")})
     for family, name in (("joint", "joint"), ("gaussian", "gaussian")):
-        found = said(capsys, "count", "plus.csv", "--target", "y", "--features", f"a+b={family}", "-o", "new.banbury")
+        found = said(
+            capsys, "tally", "count", "plus.csv", "--target", "y", "--features", f"a+b={family}", "-o", "new.banbury"
+        )
         assert [each["name"] for each in found["features"]] == ["a", "b", "a+b"]
         assert found["features"][2]["family"] == name
-        said(capsys, "estimate", "new.banbury", "--features", f"a+b={family}", "-o", "newer.banbury")
+        said(capsys, "tally", "estimate", "new.banbury", "--features", f"a+b={family}", "-o", "newer.banbury")
 
 
 def test_more_rows_of_a_density_are_counted_like_it(here, capsys):
     rows, more = {"a": [1.0, 2.0, 4.0]}, {"a": [100.0, 300.0]}
     bb.save(bb.Density().fit(rows).tally_, "rows.banbury")
     bb.save(bb.Density().fit(more).tally_, "more.banbury")
-    _, message = refused(capsys, "merge", "rows.banbury", "more.banbury", "-o", "all.banbury")
-    assert "banbury count rows.csv --like rows.banbury" in message
+    _, message = refused(capsys, "tally", "merge", "rows.banbury", "more.banbury", "-o", "all.banbury")
+    assert "banbury tally count rows.csv --like rows.banbury" in message
     write_csv("more.csv", more)
-    said(capsys, "count", "more.csv", "--like", "rows.banbury", "-o", "more.banbury")
-    found = said(capsys, "merge", "rows.banbury", "more.banbury", "-o", "all.banbury")
+    said(capsys, "tally", "count", "more.csv", "--like", "rows.banbury", "-o", "more.banbury")
+    found = said(capsys, "tally", "merge", "rows.banbury", "more.banbury", "-o", "all.banbury")
     assert found["classes"] == [{"class": "all", "rows": 5}]
 
 
@@ -444,7 +470,9 @@ def test_what_predict_cannot_do_about_a_value_is_not_advised(here, capsys):
     Path("bad.csv").write_text("x\n1\ntwo\n")
     _, message = refused(capsys, "predict", "new.banbury", "bad.csv")
     assert "'two'" in message and "--missing-values" in message and "features" not in message
-    _, message = refused(capsys, "count", "bad.csv", "--target", "x", "--features", "x=gaussian", "-o", "it.banbury")
+    _, message = refused(
+        capsys, "tally", "count", "bad.csv", "--target", "x", "--features", "x=gaussian", "-o", "it.banbury"
+    )
     assert "column 'x' is the target" in message
 
 
@@ -512,7 +540,7 @@ def test_a_header_is_doubted_on_stdin_too(here, capsys, monkeypatch):
 
 
 def test_several_folders_with_a_folder_per_class_need_no_target(here, capsys):
-    found = said(capsys, "count", "mail", "mail", "-o", "new.banbury")
+    found = said(capsys, "tally", "count", "mail", "mail", "-o", "new.banbury")
     assert found["rows"] == 12 and found["target"] == "class"
     assert bb.load("new.banbury") == bb.count("mail") * 2
     code, message = refused(capsys, "fit", "mail/spam")
@@ -545,7 +573,9 @@ def test_a_class_that_is_a_long_text_is_shortened(here, capsys):
 )
 def test_what_a_column_should_be_is_said_as_a_shell_says_it(text, family, words, here, capsys):
     Path("rows.csv").write_text(text)
-    _, message = refused(capsys, "count", "rows.csv", "--target", "y", "--features", f"x={family}", "-o", "new.banbury")
+    _, message = refused(
+        capsys, "tally", "count", "rows.csv", "--target", "y", "--features", f"x={family}", "-o", "new.banbury"
+    )
     assert all(word in message for word in words) and "bb." not in message
 
 
@@ -576,8 +606,8 @@ def test_a_file_is_suggested_only_if_its_own_name_is_like(here, capsys):
 
 def test_the_output_does_not_take_the_place_of_the_data(here, capsys):
     before = Path("weather.csv").read_bytes()
-    for verb in ("fit", "count"):
-        code, message = refused(capsys, verb, "weather.csv", "--target", "play", "-o", "weather.csv")
+    for verb in (["fit"], ["tally", "count"]):
+        code, message = refused(capsys, *verb, "weather.csv", "--target", "play", "-o", "weather.csv")
         assert code == 2 and "another file than the input" in message
     assert Path("weather.csv").read_bytes() == before
 
@@ -775,7 +805,7 @@ def test_several_files_are_one_table(here, capsys):
     Path("a.csv").write_text("".join(lines[:6]))
     Path("b.csv").write_text("".join([lines[0], *lines[6:]]))
     for given in (["a.csv", "b.csv"], ["[ab].csv"]):
-        assert said(capsys, "count", *given, "--target", "play", "-o", "new.banbury")["rows"] == 14
+        assert said(capsys, "tally", "count", *given, "--target", "play", "-o", "new.banbury")["rows"] == 14
         assert bb.load("new.banbury") == bb.load("tally.banbury")
 
 
@@ -1013,14 +1043,26 @@ def test_explain_by_a_tree(here, capsys):
     [
         (["show", "tree.banbury", "--informative", "2"], 1, "a model is wanted"),
         (["report", "tree.banbury", "weather.csv", "-o", "page.html"], 1, "a model is wanted"),
-        (["subtract", "tally.banbury", "tree.banbury", "-o", "new.banbury"], 1, "--like tally.banbury"),
-        (["merge", "tree.banbury", "tree.banbury", "play.banbury", "-o", "new.banbury"], 1, "--like tree.banbury"),
-        (["merge", "lawn.banbury", "lawn.banbury", "-o", "new.banbury"], 2, "tables were given, not counted"),
+        (["tally", "subtract", "tally.banbury", "tree.banbury", "-o", "new.banbury"], 1, "--like tally.banbury"),
+        (
+            ["tally", "merge", "tree.banbury", "tree.banbury", "play.banbury", "-o", "new.banbury"],
+            1,
+            "--like tree.banbury",
+        ),
+        (["tally", "merge", "lawn.banbury", "lawn.banbury", "-o", "new.banbury"], 2, "tables were given, not counted"),
         (["predict", "lawn.banbury", "weather.csv"], 1, "bb.load('lawn.banbury').query(node, given)"),
         (["evaluate", "tree.banbury", "weather.csv"], 1, "a model is wanted"),
-        (["estimate", "tree.banbury", "--class-prior", "uniform", "-o", "new.banbury"], 2, "--class-prior must be"),
-        (["estimate", "tree.banbury", "--alpha", "1,2", "-o", "new.banbury"], 2, "--alpha must be one number"),
-        (["estimate", "tree.banbury", "--features", "wind=bernoulli", "-o", "new.banbury"], 2, "--features must be"),
+        (
+            ["tally", "estimate", "tree.banbury", "--class-prior", "uniform", "-o", "new.banbury"],
+            2,
+            "--class-prior must be",
+        ),
+        (["tally", "estimate", "tree.banbury", "--alpha", "1,2", "-o", "new.banbury"], 2, "--alpha must be one number"),
+        (
+            ["tally", "estimate", "tree.banbury", "--features", "wind=bernoulli", "-o", "new.banbury"],
+            2,
+            "--features must be",
+        ),
     ],
     ids=lambda each: " ".join(each[:2]) if isinstance(each, list) else "",
 )
@@ -1112,18 +1154,18 @@ def test_a_tree_is_evaluated_merged_subtracted_and_estimated_as_in_python(here, 
     tree = bb.load("a.banbury")
     found = said(capsys, "evaluate", "a.banbury", "b.csv")
     assert found == json.loads(json.dumps(bb.evaluate(tree, "b.csv").to_dict()))
-    found = said(capsys, "count", "b.csv", "--like", "a.banbury", "-o", "b.banbury")
+    found = said(capsys, "tally", "count", "b.csv", "--like", "a.banbury", "-o", "b.banbury")
     assert (found["kind"], found["rows"]) == ("tally", 150) and bb.load("b.banbury") == tree.tally.count("b.csv")
-    found = said(capsys, "merge", "a.banbury", "b.banbury", "-o", "both.banbury")
+    found = said(capsys, "tally", "merge", "a.banbury", "b.banbury", "-o", "both.banbury")
     assert found["rows"] == 400 and bb.load("both.banbury").tally == tree.tally + tree.tally.count("b.csv")
-    said(capsys, "subtract", "both.banbury", "b.banbury", "-o", "rest.banbury")
+    said(capsys, "tally", "subtract", "both.banbury", "b.banbury", "-o", "rest.banbury")
     assert bb.load("rest.banbury").tally == tree.tally
-    found = said(capsys, "estimate", "both.banbury", "--how", "map", "--alpha", "2", "-o", "map.banbury")
+    found = said(capsys, "tally", "estimate", "both.banbury", "--how", "map", "--alpha", "2", "-o", "map.banbury")
     assert (found["how"], found["alpha"]) == ("map", 2.0)
     assert bb.load("map.banbury").tally == bb.load("both.banbury").tally
     said(capsys, "fit", "b.csv", "--target", "ill", "--tan", "--bins", "3", "-o", "other.banbury")
-    code, message = refused(capsys, "merge", "a.banbury", "other.banbury", "-o", "new.banbury")
-    assert code == 1 and "banbury count rows.csv --like a.banbury" in message
+    code, message = refused(capsys, "tally", "merge", "a.banbury", "other.banbury", "-o", "new.banbury")
+    assert code == 1 and "banbury tally count rows.csv --like a.banbury" in message
 
 
 @pytest.mark.parametrize(
@@ -1206,23 +1248,23 @@ def test_parts_counted_by_several_processes_merge_to_the_whole_and_subtract_agai
             [sys.executable, "-m", "banbury", *arguments], env=environment(), stdout=subprocess.DEVNULL
         )
 
-    assert banbury("count", "0.csv", "--target", "y", "-o", "0.banbury").wait() == 0
-    together = [banbury("count", f"{i}.csv", "--like", "0.banbury", "-o", f"{i}.banbury") for i in (1, 2)]
+    assert banbury("tally", "count", "0.csv", "--target", "y", "-o", "0.banbury").wait() == 0
+    together = [banbury("tally", "count", f"{i}.csv", "--like", "0.banbury", "-o", f"{i}.banbury") for i in (1, 2)]
     assert [process.wait() for process in together] == [0, 0]
-    assert banbury("merge", "2.banbury", "0.banbury", "1.banbury", "-o", "merged.banbury").wait() == 0
+    assert banbury("tally", "merge", "2.banbury", "0.banbury", "1.banbury", "-o", "merged.banbury").wait() == 0
     first = bb.load("0.banbury")
     whole = bb.count("all.csv", target="y", schema=first.schema)
     assert bb.load("merged.banbury") == whole
-    assert banbury("subtract", "merged.banbury", "1.banbury", "2.banbury", "-o", "merged.banbury").wait() == 0
+    assert banbury("tally", "subtract", "merged.banbury", "1.banbury", "2.banbury", "-o", "merged.banbury").wait() == 0
     assert bb.load("merged.banbury") == first
 
 
 def test_a_model_forgets_and_stays_a_model(here, capsys):
     weather = bb.datasets.play_tennis()
     write_csv("part.csv", {name: column[:4] for name, column in weather.items()})
-    said(capsys, "estimate", "tally.banbury", "--how", "predictive", "--alpha", "0.5", "-o", "model.banbury")
-    said(capsys, "count", "part.csv", "--like", "model.banbury", "-o", "part.banbury")
-    found = said(capsys, "subtract", "model.banbury", "part.banbury", "-o", "model.banbury")
+    said(capsys, "tally", "estimate", "tally.banbury", "--how", "predictive", "--alpha", "0.5", "-o", "model.banbury")
+    said(capsys, "tally", "count", "part.csv", "--like", "model.banbury", "-o", "part.banbury")
+    found = said(capsys, "tally", "subtract", "model.banbury", "part.banbury", "-o", "model.banbury")
     rest = bb.count({name: column[4:] for name, column in weather.items()}, target="play")
     model = bb.load("model.banbury")
     assert found["kind"] == "model" and model.tally == rest
@@ -1232,28 +1274,39 @@ def test_a_model_forgets_and_stays_a_model(here, capsys):
 def test_a_merged_model_is_no_longer_calibrated(here, capsys):
     assert main(["fit", "weather.csv", "--target", "play", "--calibrate", "temperature", "-o", "hot.banbury"]) == 0
     capsys.readouterr()
-    assert main(["merge", "hot.banbury", "tally.banbury", "-o", "both.banbury"]) == 0
+    assert main(["tally", "merge", "hot.banbury", "tally.banbury", "-o", "both.banbury"]) == 0
     assert "warning: after merge probabilities are not calibrated" in capsys.readouterr().err
     assert bb.load("both.banbury").calibration is None
 
 
 def test_estimate_gives_a_tally_other_settings(here, capsys):
-    said(capsys, "estimate", "mail.banbury", "--text", "model=complement", "--text", "min_count=2", "-o", "new.banbury")
+    said(
+        capsys,
+        "tally",
+        "estimate",
+        "mail.banbury",
+        "--text",
+        "model=complement",
+        "--text",
+        "min_count=2",
+        "-o",
+        "new.banbury",
+    )
     assert bb.load("new.banbury").schema["text"].family == bb.Text(model="complement", min_count=2)
-    code, message = refused(capsys, "estimate", "mail.banbury", "--text", "ngrams=2", "-o", "new.banbury")
+    code, message = refused(capsys, "tally", "estimate", "mail.banbury", "--text", "ngrams=2", "-o", "new.banbury")
     assert code == 1 and "was counted with ngrams" in message
 
 
 def test_tallies_of_other_things_do_not_merge_and_the_message_says_how(here, capsys):
-    code, message = refused(capsys, "merge", "tally.banbury", "mail.banbury", "-o", "both.banbury")
+    code, message = refused(capsys, "tally", "merge", "tally.banbury", "mail.banbury", "-o", "both.banbury")
     assert code == 1 and "--like tally.banbury" in message and not Path("both.banbury").exists()
-    code, message = refused(capsys, "merge", "tally.banbury", "-o", "both.banbury")
+    code, message = refused(capsys, "tally", "merge", "tally.banbury", "-o", "both.banbury")
     assert code == 2 and "two files" in message
 
 
 def test_subtracting_what_was_never_added_says_no(here, capsys):
-    said(capsys, "merge", "tally.banbury", "tally.banbury", "-o", "twice.banbury")
-    code, message = refused(capsys, "subtract", "tally.banbury", "twice.banbury", "-o", "new.banbury")
+    said(capsys, "tally", "merge", "tally.banbury", "tally.banbury", "-o", "twice.banbury")
+    code, message = refused(capsys, "tally", "subtract", "tally.banbury", "twice.banbury", "-o", "new.banbury")
     assert code == 1 and "was not part of this one" in message and not Path("new.banbury").exists()
 
 
@@ -1276,8 +1329,8 @@ BAD_DATA = {
 ON_DATA = [
     ["fit", "DATA", "--target", "play"],
     ["fit", "DATA", "--target", "play", "--hold", "0"],
-    ["count", "DATA", "--target", "play", "-o", "new.banbury"],
-    ["count", "DATA", "--like", "tally.banbury", "-o", "new.banbury"],
+    ["tally", "count", "DATA", "--target", "play", "-o", "new.banbury"],
+    ["tally", "count", "DATA", "--like", "tally.banbury", "-o", "new.banbury"],
     ["predict", "play.banbury", "DATA"],
     ["explain", "play.banbury", "DATA"],
     ["evaluate", "play.banbury", "DATA"],
@@ -1321,10 +1374,10 @@ ON_FILES = [
     ["predict", "FILE", "weather.csv"],
     ["explain", "FILE", "weather.csv"],
     ["evaluate", "FILE", "weather.csv"],
-    ["merge", "FILE", "tally.banbury", "-o", "new.banbury"],
-    ["subtract", "tally.banbury", "FILE", "-o", "new.banbury"],
-    ["estimate", "FILE", "-o", "new.banbury"],
-    ["count", "weather.csv", "--like", "FILE", "-o", "new.banbury"],
+    ["tally", "merge", "FILE", "tally.banbury", "-o", "new.banbury"],
+    ["tally", "subtract", "tally.banbury", "FILE", "-o", "new.banbury"],
+    ["tally", "estimate", "FILE", "-o", "new.banbury"],
+    ["tally", "count", "weather.csv", "--like", "FILE", "-o", "new.banbury"],
     ["show", "FILE"],
 ]
 
@@ -1348,18 +1401,18 @@ def test_bad_files_are_refused_in_one_message(arguments, here, capsys):
 
 
 def test_a_tally_is_no_model(here, capsys):
-    assert "banbury estimate tally.banbury" in refused(capsys, "predict", "tally.banbury", "weather.csv")[1]
+    assert "banbury tally estimate tally.banbury" in refused(capsys, "predict", "tally.banbury", "weather.csv")[1]
 
 
 def test_what_cannot_be_written_is_refused(here, capsys):
     Path("folder").mkdir()
     for verb in (
         ["fit", "weather.csv"],
-        ["count", "weather.csv"],
-        ["merge", "tally.banbury", "tally.banbury"],
-        ["estimate", "no"],
+        ["tally", "count", "weather.csv"],
+        ["tally", "merge", "tally.banbury", "tally.banbury"],
+        ["tally", "estimate", "no"],
     ):
-        target = [] if verb[0] in ("merge", "estimate") else ["--target", "play"]
+        target = [] if verb[1] in ("merge", "estimate") else ["--target", "play"]
         for place in ("no/such/folder/x.banbury", "folder"):
             code, message = refused(capsys, *verb, *target, "-o", place)
             assert code == 1 and f"cannot write {place}" in message
@@ -1429,7 +1482,7 @@ def test_what_the_system_refuses_is_one_line_with_its_file(here, capsys, monkeyp
 
 
 def test_one_family_for_all_columns_of_a_tally_is_refused(here, capsys):
-    code, message = refused(capsys, "estimate", "tally.banbury", "--features", "gaussian", "-o", "new.banbury")
+    code, message = refused(capsys, "tally", "estimate", "tally.banbury", "--features", "gaussian", "-o", "new.banbury")
     assert code == 2 and "--features must be COLUMN=FAMILY: each column has a family already. Got 'gaussian'" in message
 
 
@@ -1513,7 +1566,7 @@ def test_an_interrupted_write_leaves_what_was_there(end, code, here, capsys, mon
         raise end
 
     monkeypatch.setattr(os, "replace", interrupted)  # all is written, and not yet in its place
-    assert main(["merge", "tally.banbury", "tally.banbury", "-o", "tally.banbury"]) == code
+    assert main(["tally", "merge", "tally.banbury", "tally.banbury", "-o", "tally.banbury"]) == code
     assert Path("tally.banbury").read_bytes() == before and sorted(os.listdir()) == files
 
 
@@ -1541,7 +1594,7 @@ def test_progress_is_a_bar_on_stderr_that_goes_away(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     terminal, read = Terminal(), []
     with contextlib.redirect_stderr(terminal):
-        for batch in progress.watched(batches(5), "counting", "mail/"):
+        for batch in progress.watch(batches(5), "counting", "mail/"):
             time.sleep(0.1)
             read.append(batch)
     shown = terminal.getvalue()
@@ -1570,6 +1623,7 @@ def test_the_page_says_what_happens(page, at_least, tmp_path):
 # Large files ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path):
     """A file four times as long takes hardly more memory. BANBURY_LARGE_MB=1000 tries a gigabyte."""
     most = float(os.environ.get("BANBURY_LARGE_MB", "60"))
@@ -1664,7 +1718,7 @@ def test_the_output_is_a_file_or_becomes_one(kind, here, capsys):
         place.symlink_to(here / "real.banbury")
     elif kind == "folder":
         place.mkdir()
-    given = ["count", "weather.csv", "--target", "play", "-o", str(place) if kind else ""]
+    given = ["tally", "count", "weather.csv", "--target", "play", "-o", str(place) if kind else ""]
     if kind == "link":
         said(capsys, *given)
         assert place.is_symlink() and bb.load(here / "real.banbury") == bb.load("tally.banbury")

@@ -115,15 +115,15 @@ def test_labels_are_cross_validated_from_every_kind_of_target(capsys):
 
 @pytest.mark.usefixtures("papers")
 def test_tallies_of_labels_are_counted_merged_subtracted_and_estimated(capsys):
-    said(capsys, "count", "early.ndjson", "--target", "topics", "-o", "early.banbury")
-    said(capsys, "count", "late.ndjson", "--like", "early.banbury", "-o", "late.banbury")
-    said(capsys, "merge", "early.banbury", "late.banbury", "-o", "all.banbury")
+    said(capsys, "tally", "count", "early.ndjson", "--target", "topics", "-o", "early.banbury")
+    said(capsys, "tally", "count", "late.ndjson", "--like", "early.banbury", "-o", "late.banbury")
+    said(capsys, "tally", "merge", "early.banbury", "late.banbury", "-o", "all.banbury")
     whole = bb.load("all.banbury")
     texts, sets = made(300)
     assert whole == bb.count({"text": texts, "topics": sets}, target="topics")
-    said(capsys, "subtract", "all.banbury", "late.banbury", "-o", "rest.banbury")
+    said(capsys, "tally", "subtract", "all.banbury", "late.banbury", "-o", "rest.banbury")
     assert bb.load("rest.banbury") == bb.load("early.banbury")
-    said(capsys, "estimate", "all.banbury", "--alpha", "0.1", "-o", "model.banbury")
+    said(capsys, "tally", "estimate", "all.banbury", "--alpha", "0.1", "-o", "model.banbury")
     model = bb.load("model.banbury")
     assert np.array_equal(model.posterior(texts[:9]), bb.LabelModel.of(whole, alpha=0.1).posterior(texts[:9]))
 
@@ -163,14 +163,16 @@ def test_learners_of_one_class_for_each_row_name_the_one_of_several():
 def test_labels_in_one_text_are_doubted_and_a_flag_that_is_no_column_is_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("tags.csv").write_text("x,tags\n" + "a,spam;ad\nb,ham\na,ad;ham\nb,spam\n" * 4)
-    assert main(["count", "tags.csv", "--target", "tags", "-o", "tags.banbury"]) == 0
+    assert main(["tally", "count", "tags.csv", "--target", "tags", "-o", "tags.banbury"]) == 0
     said = capsys.readouterr().err
     assert "the class 'ad;ham' looks like several labels with ';' between them, as do 2 of 4 classes" in said
     assert "'ham', 'spam' are classes by themselves" in said and "say --target-delimiter ';'." in said
-    assert main(["count", "tags.csv", "--target", "tags", "--target-delimiter", ";", "-o", "tags.banbury"]) == 0
+    assert (
+        main(["tally", "count", "tags.csv", "--target", "tags", "--target-delimiter", ";", "-o", "tags.banbury"]) == 0
+    )
     assert "looks like" not in capsys.readouterr().err
     Path("names.csv").write_text("x,y\n" + 'a,"Smith, J."\nb,"Smith, A."\na,"Jones, B."\n' * 4)
-    assert main(["count", "names.csv", "--target", "y", "-o", "names.banbury"]) == 0
+    assert main(["tally", "count", "names.csv", "--target", "y", "-o", "names.banbury"]) == 0
     assert "looks like" not in capsys.readouterr().err
     Path("flags.csv").write_text("x,funny,sad\n" + "a,1,0\nb,0,1\n" * 4)
     assert main(["fit", "flags.csv", "--target", "funny,sda"]) == 1

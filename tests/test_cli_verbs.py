@@ -181,12 +181,16 @@ def test_cross_validate_calibrates_within_folds(capsys):
 def test_features_may_be_named_by_a_star(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("soil.csv").write_text("soil_1,soil_2,high,y\n0,1,2.5,a\n1,0,3.5,b\n1,1,2.0,a\n0,0,1.0,b\n")
-    facts = said(capsys, "count", "soil.csv", "--target", "y", "--features", "soil_*=bernoulli", "-o", "soil.banbury")
+    facts = said(
+        capsys, "tally", "count", "soil.csv", "--target", "y", "--features", "soil_*=bernoulli", "-o", "soil.banbury"
+    )
     assert [each["family"].partition("(")[0] for each in facts["features"]] == ["bernoulli", "bernoulli", "gaussian"]
-    facts = said(capsys, "count", "soil.csv", "--target", "y", "--features", "soil_*+high=joint", "-o", "soil.banbury")
+    facts = said(
+        capsys, "tally", "count", "soil.csv", "--target", "y", "--features", "soil_*+high=joint", "-o", "soil.banbury"
+    )
     assert len(facts["features"]) == 1
     code, err = refused(
-        capsys, "count", "soil.csv", "--target", "y", "--features", "soli_*=bernoulli", "-o", "x.banbury"
+        capsys, "tally", "count", "soil.csv", "--target", "y", "--features", "soli_*=bernoulli", "-o", "x.banbury"
     )
     assert code == 1 and "no column is named like 'soli_*' in soil.csv. Did you mean 'soil_" in err
 
@@ -223,7 +227,14 @@ def test_every_display_has_a_name_or_is_said_to_be_of_python():
     assert all(name in told for name in plotting.PICTURES)
 
 
-@pytest.mark.parametrize(("picture", "of"), [(name, of) for name, each in DRAWN.items() for of in each])
+@pytest.mark.parametrize(
+    ("picture", "of"),
+    [
+        pytest.param(picture, of, marks=pytest.mark.slow if number else ())
+        for picture, ways in DRAWN.items()
+        for number, of in enumerate(ways)
+    ],
+)
 def test_each_picture_is_drawn_by_its_name(picture, of, wine, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(wine)
     png, svg = tmp_path / "picture.png", tmp_path / "picture.svg"

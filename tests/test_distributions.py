@@ -25,7 +25,7 @@ from banbury.errors import BadSetting, BadValue
 from banbury.families import FAMILIES, family
 from banbury.families import kernel_density as kernels
 from banbury.families.family import HOWS, Feature, in_words
-from banbury.families.kernel_density import DEVIATION, tried_bandwidths
+from banbury.families.kernel_density import DEVIATION, try_bandwidths
 
 
 def count(x: Any, y: Any, given: Any) -> bb.Tally:
@@ -766,7 +766,7 @@ def test_leave_one_out_maximises_the_likelihood_of_each_row_under_the_others() -
 def left_out(given: bb.KernelDensity, tally: bb.Tally) -> tuple[Any, Any]:
     """Bandwidths in bins, and the mean log-likelihood, per bin, of a row under the kernels of the others."""
     (feature,) = tally.schema.features
-    found = tried_bandwidths(feature._replace(family=given), tally.of(feature.name), 0, 0)
+    found = try_bandwidths(feature._replace(family=given), tally.of(feature.name), 0, 0)
     assert found is not None
     tried, likelihoods = found
     return tried / feature.unit, likelihoods + np.log(feature.unit)

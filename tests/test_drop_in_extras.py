@@ -230,6 +230,7 @@ def test_requests_are_those_of_theirs(name: str) -> None:
         assert (asked["fit"], asked["score"]) == ({"sample_weight": False}, {"sample_weight": True})
 
 
+@pytest.mark.slow
 def test_scikit_learns_array_api_test_of_the_gaussian() -> None:
     """It runs only where SCIPY_ARRAY_API was set before SciPy was imported."""
     pytest.importorskip("array_api_strict")

@@ -102,7 +102,9 @@ def test_bags_of_records_and_files_on_workers(client: Any, frame: pandas.DataFra
     address = client.scheduler.address.removeprefix("tcp://")
     assert bb.count(pattern, "label", engine=f"dask://{address}") == whole
     out = tmp_path / "tally.banbury"
-    assert cli.main(["count", pattern, "--target", "label", "--engine", f"dask://{address}", "-o", str(out)]) == 0
+    assert (
+        cli.main(["tally", "count", pattern, "--target", "label", "--engine", f"dask://{address}", "-o", str(out)]) == 0
+    )
     assert bb.load(out) == whole
     assert bb.count(frame, "label", engine=client, partitions=3) == whole
 
@@ -119,7 +121,7 @@ def test_the_command_line_at_the_address_of_a_scheduler(frame: pandas.DataFrame,
             processes.append(subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=tmp_path))
             _wait(lambda: place.exists() and place.read_text().endswith("}"))
         address = json.loads(place.read_text())["address"].replace("tcp://", "dask://")
-        command = [sys.executable, "-m", "banbury", "count", pattern, "--target", "label", "--engine", address]
+        command = [sys.executable, "-m", "banbury", "tally", "count", pattern, "--target", "label", "--engine", address]
         done = subprocess.run([*command, "-o", out], capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stdout + done.stderr
         assert bb.load(out) == bb.count(frame, "label")

@@ -219,9 +219,9 @@ def test_files_are_counted_on_processes_from_the_command_line(tmp_path: Path) ->
     pieces = [rows(300, seed) for seed in range(3)]
     pattern, tally = written(tmp_path, pieces, "csv"), tmp_path / "all.banbury"
     command = ["--target", "label", "--engine", "processes", "-o", str(tally)]
-    assert cli.main(["count", pattern, *command]) == 0
+    assert cli.main(["tally", "count", pattern, *command]) == 0
     assert bb.load(tally) == bb.count(pandas.concat(pieces), "label")
-    assert cli.main(["count", "-", *command]) == 2
+    assert cli.main(["tally", "count", "-", *command]) == 2
 
 
 def _runs(group: int) -> bool:

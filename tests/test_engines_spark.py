@@ -114,7 +114,7 @@ def test_files_and_tables_with_a_session_and_tallies_of_many_cells(
     assert bb.count(table, "label", engine="spark", partitions=3) == whole
     out = tmp_path / "tally.banbury"
     for engine in ("spark", "local[2]"):  # the session that is there, either way
-        assert cli.main(["count", pattern, "--target", "label", "--engine", engine, "-o", str(out)]) == 0
+        assert cli.main(["tally", "count", pattern, "--target", "label", "--engine", engine, "-o", str(out)]) == 0
         assert bb.load(out) == whole
 
 

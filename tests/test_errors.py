@@ -696,7 +696,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         "only_a_tally",
         lambda d: banbury("predict", kept(counted(), d), file(d, "x,y\n1,a\n")),
         errors.BadFile,
-        ["kept.banbury holds a tally", "banbury estimate"],
+        ["kept.banbury holds a tally", "banbury tally estimate"],
     ),
     (
         "only a network",
@@ -706,9 +706,14 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ),
     (
         "tally beside network",
-        lambda d: banbury("merge", kept(tree(), d), kept(counted(), d, "other"), "-o", d / "both.banbury"),
+        lambda d: banbury("tally", "merge", kept(tree(), d), kept(counted(), d, "other"), "-o", d / "both.banbury"),
         errors.SchemaMismatch,
-        ["other.banbury holds a tally", "kept.banbury a network", "banbury count rows.csv --like", "kept.banbury -o"],
+        [
+            "other.banbury holds a tally",
+            "kept.banbury a network",
+            "banbury tally count rows.csv --like",
+            "kept.banbury -o",
+        ],
     ),
     (
         "network to predict",
@@ -730,7 +735,9 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ),
     (
         "counted unlike",
-        lambda d: banbury("merge", kept(counted(), d), kept(bb.count(["a text"], ["a"]), d, "b"), "-o", d / "c"),
+        lambda d: banbury(
+            "tally", "merge", kept(counted(), d), kept(bb.count(["a text"], ["a"]), d, "b"), "-o", d / "c"
+        ),
         errors.SchemaMismatch,
         ["only here [x], only there [text]", "--like", "kept.banbury"],
     ),

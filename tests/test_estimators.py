@@ -974,6 +974,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     assert in_a_process(f"import sys, banbury; print(*(m for m in {heavy} if m in sys.modules))") == ""
 
 
+@pytest.mark.slow
 def test_a_first_fit_imports_no_statistics_and_no_frames_and_both_are_whole_when_asked_for() -> None:
     """scikit-learn imports both beside its base classes: most of the time that a first fit would take."""
     fit = (

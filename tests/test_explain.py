@@ -20,7 +20,7 @@ from banbury.errors import BadSetting, BanburyError, NegativeCount, UnknownClass
 from banbury.families.bags.text_parameters import OTHERS
 from banbury.families.evidence import stretch
 from banbury.families.kernel_density import DEVIATION
-from banbury.model.explain import LikelihoodRatio
+from banbury.model.explain import Explanation, Informative, LikelihoodRatio
 from banbury.quality.calibration import Isotonic, Temperature
 
 ROW = {"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"}
@@ -208,7 +208,7 @@ def mail_model(**settings: Any) -> bb.Model:
     return bb.estimate(bb.count(MAILS, target=KINDS, features=bb.Text(**settings)))
 
 
-def positions(told: bb.Explanation) -> dict[str, tuple[tuple[int, int], ...]]:
+def positions(told: Explanation) -> dict[str, tuple[tuple[int, int], ...]]:
     return {e.value: e.positions for e in told.evidence}
 
 
@@ -402,7 +402,7 @@ def test_a_stretch_of_whole_numbers_holds_its_values_and_no_other() -> None:
         (-np.inf, 4.2),
     ]:
         inside = [v for v in range(-3, 10) if low <= v < high]
-        said = stretch(low, high, whole=True)
+        said = stretch(low, high, whole_numbers=True)
         numbers = [int(word) for word in re.findall(r"-?\d+", said)]
         assert {"=": numbers == inside, "f": numbers == [inside[0], inside[-1]]}.get(
             said[0], numbers == [inside[-1] if said[0] == "≤" else inside[0]]
@@ -566,7 +566,7 @@ class Page(HTMLParser):
         return (e for e in self.all if all(e.get(name) == value for name, value in wanted.items()))
 
 
-def shades(told: bb.Explanation) -> dict[str, tuple[str, float]]:
+def shades(told: Explanation) -> dict[str, tuple[str, float]]:
     """The colour of each shaded stretch of text, and how dense it is."""
     spans = [e for e in Page(told._repr_html_()).of(tag="span") if "title" in e]
     found = [(e["letters"], re.fullmatch(r"background:rgba\((.*), ([\d.]+)\)", e["style"])) for e in spans]
@@ -641,7 +641,7 @@ def test_infinite_evidence_has_a_bar() -> None:
 # Informative values --------------------------------------------------------------------------------------------------
 
 
-def ratios(found: bb.Informative, label: Any) -> dict[Any, float]:
+def ratios(found: Informative, label: Any) -> dict[Any, float]:
     return {(r.feature, r.value): r.ratio for r in found.ratios[label]}
 
 

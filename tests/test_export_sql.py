@@ -232,6 +232,7 @@ def test_names_that_are_sql_are_names(tmp_path: Path) -> None:
     compare(model, fewer, "sqlite", ask_sqlite, tmp_path)
 
 
+@pytest.mark.slow
 def test_many_values_and_long_ones(tmp_path: Path) -> None:
     values = [f"value {k}" for k in range(100_000)] + ["x" * 1_000_000]
     model = bb.estimate(
@@ -262,6 +263,7 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
         bb.export(texts, tmp_path / "texts.sql", dialect="sqlite")
 
 
+@pytest.mark.slow
 def test_the_last_step_of_a_pipeline_is_written(tmp_path: Path) -> None:
     pipeline = make_pipeline(FunctionTransformer(), bb.GaussianNB())
     numbers = np.arange(20.0).reshape(10, 2)

@@ -133,6 +133,6 @@ def test_the_command_line_refuses_and_writes_nothing(tmp_path: Path, capsys: pyt
     bb.save(tally * FADE, files[0])
     bb.save(tally.count({"x": ["u"], "y": ["a"]}), files[1])
     for first, second in (files[:2], files[1::-1]):
-        assert cli.main(["subtract", first, second, "-o", files[2]]) != 0
+        assert cli.main(["tally", "subtract", first, second, "-o", files[2]]) != 0
         assert REFUSED in " ".join(capsys.readouterr().err.split())
         assert not Path(files[2]).exists()

@@ -29,6 +29,7 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 
 import banbury as bb
 import by_shape
+from banbury.quality import CrossValidation
 from banbury.quality.calibration import reliability
 from banbury.reading import read
 
@@ -649,6 +650,7 @@ def test_the_replay_on_20_newsgroups_reaches_the_lectures_89_percent(posts, figu
     )
 
 
+@pytest.mark.slow
 def test_without_the_headers_that_name_groups_20_newsgroups_are_harder(posts, figure):
     bodies = newsgroups.bodies(posts.rows)
     splits = [newsgroups.split(bodies, seed) for seed in newsgroups.SEEDS]
@@ -1020,7 +1022,7 @@ def refitted(frame: pd.DataFrame, target: str, schema: bb.Schema, folds: np.ndar
     return np.array([parts[row] for row in range(len(frame))])
 
 
-def assert_folds_subtract(frame: pd.DataFrame, target: str, found: bb.CrossValidation, schema: bb.Schema) -> None:
+def assert_folds_subtract(frame: pd.DataFrame, target: str, found: CrossValidation, schema: bb.Schema) -> None:
     """All rows minus a fold have the counts of the other folds, bit for bit."""
     whole = bb.count(frame, target=target, schema=schema)
     for fold in np.unique(found.folds):

@@ -1293,6 +1293,7 @@ def test_headers_of_real_messages_are_those_of_the_standard_library(letters):
     assert compared > 1400
 
 
+@pytest.mark.slow
 def test_headers_of_the_spamassassin_corpus_tell_more_than_the_text_alone(unpacked, tmp_path):
     for part in (unpacked("spamassassin") / "spamassassin").iterdir():
         kind = tmp_path / ("spam" if part.name.startswith("spam") else "ham")
@@ -1311,6 +1312,7 @@ def test_headers_of_news_tell_more_than_the_text_alone(unpacked):
     assert bb.evaluate(model, test, headers="columns").accuracy.value > 0.8
 
 
+@pytest.mark.slow
 def test_news_is_plain_text(unpacked):
     folder = unpacked("20news-bydate")
     with warnings.catch_warnings():

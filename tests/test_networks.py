@@ -513,13 +513,13 @@ def test_the_tree_is_the_best_of_all_trees(table):
         return
     tally = bb.count(table, "d", features=bb.ColumnTree(None, columns=dict.fromkeys("abc", "categorical")))
     (family, (feature,), sums) = tally.groups[0]
-    drawn = family.drawn(feature, sums)
+    drawn = family.draw(feature, sums)
     names = [variable.name for variable in drawn.variables]
     weights = {
         frozenset(pair): naive.information(rows, *pair, "d") if _both(rows, *pair) else 0.0
         for pair in combinations(columns, 2)
     }
-    for a, b, bits in drawn.pairs.weighed(None):
+    for a, b, bits in drawn.pairs.rank_edges(None):
         assert bits == pytest.approx(weights[frozenset((names[a], names[b]))], abs=1e-9)
     tree = [frozenset((names[b], names[a])) for b, a in enumerate(drawn.parents) if a is not None]
     best = max(sum(weights[frozenset(edge)] for edge in edges) for edges in naive.spanning_trees(columns))

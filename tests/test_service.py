@@ -480,6 +480,7 @@ def banbury(*words: str) -> subprocess.CompletedProcess[str]:
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(bb.__file__).parents[1])}
 
 
+@pytest.mark.slow
 def test_the_command_serves_ends_in_order_and_is_killed(tmp_path: Path) -> None:
     """Started, asked, refused twice, killed while eight clients learn, started again, verified."""
     model, state = tmp_path / "mail.banbury", tmp_path / "state"

@@ -15,6 +15,7 @@ from sklearn.model_selection import GroupKFold, KFold, RepeatedStratifiedKFold, 
 
 import banbury as bb
 from banbury import errors
+from banbury.quality import CrossValidation, Tuning
 from banbury.quality import families as choosing
 from banbury.quality.tuning import AUTO, SCORINGS
 from test_laws import quietly
@@ -43,12 +44,12 @@ FOLDS: dict[str, Any] = {
 }
 
 
-def measure(found: bb.CrossValidation, scoring: str) -> float:
+def measure(found: CrossValidation, scoring: str) -> float:
     """As cross_validate says it: accuracy is the mean over folds."""
     return float(found.accuracy.value if scoring == "accuracy" else getattr(found, scoring))
 
 
-def assert_scores(found: bb.Tuning, data: Any, labels: Any, features: Any, scoring: str, **common: Any) -> None:
+def assert_scores(found: Tuning, data: Any, labels: Any, features: Any, scoring: str, **common: Any) -> None:
     """Every setting by itself; and the best is the best of them."""
     expected, right = [], []
     for setting in found.settings:

@@ -78,7 +78,7 @@ def test_trees_are_those_of_the_slow_twin(seed: int) -> None:
         assert strengths == expected
         assert [sorted({(nodes.tolist().index(k), len(nodes) - nodes.tolist()[::-1].index(k)) for k in nodes.tolist()})
                 for nodes in tree.levels] == [sorted(nodes) for nodes in levels]  # fmt: skip
-    plain, left_out = tree.shares(cells, strengths, prior)[-1], tree.left_out(cells, strengths, prior)[-1]
+    plain, left_out = tree.shares(cells, strengths, prior)[-1], tree.shares_left_out(cells, strengths, prior)[-1]
     levels = [sorted({(int(np.argmax(nodes == k)), len(nodes) - int(np.argmax(nodes[::-1] == k))) for k in nodes})
               for nodes in tree.levels]  # fmt: skip
     for leaf in range(len(cells)):
@@ -95,7 +95,7 @@ def test_trees_are_those_of_the_slow_twin(seed: int) -> None:
 def test_a_row_that_is_left_out_was_never_counted() -> None:
     cells = np.random.default_rng(1).poisson(2.0, (9, 2)).astype(float)
     prior, (_, (tree, _)) = np.array([0.4, 0.6]), trees_of([cells], 1)[0]
-    left_out = tree.left_out(cells, (2.0, 2.0), prior)[-1]
+    left_out = tree.shares_left_out(cells, (2.0, 2.0), prior)[-1]
     for leaf, own in product(range(9), range(2)):
         if cells[leaf, own]:
             without = cells.copy()
@@ -129,11 +129,11 @@ def test_columns_told_together_are_those_told_one_by_one(threads: int) -> None:
         np.add.at(counts, (rows.codes[:, j], rows.labels), rows.weights)
         first = int(evidence.layout.starts[j])
         assert np.array_equal(evidence.counts[first : first + cells.n_cells], counts[:-1])
-        for fast, slow in ((evidence.plain, cells.tree.shares), (evidence.left_out, cells.tree.left_out)):
+        for fast, slow in ((evidence.plain, cells.tree.shares), (evidence.left_out, cells.tree.shares_left_out)):
             shares = slow(counts[:-1], cells.strengths, evidence.prior)[-1]
             own = fast[start : start + cells.n_cells + 1]
             assert np.array_equal(own[:-1], np.log(np.maximum(shares, 1e-300) / evidence.prior)) and not own[-1].any()
-        gain = cells.tree.chosen(counts[:-1], evidence.prior)[1]
+        gain = cells.tree.choose_strengths(counts[:-1], evidence.prior)[1]
         assert evidence.gains()[j] == gain
         start += cells.n_cells + 1
     assert start == len(evidence.plain) == len(evidence.left_out)
@@ -169,7 +169,7 @@ def slow_pair(
         depth = nodes.levels[level]
         if own is None:
             return cells.plain.shares(counts[side], cells.plain_strengths, prior)[depth][node]
-        return cells.plain.left_out(counts[side], cells.plain_strengths, prior)[depth][node, own]
+        return cells.plain.shares_left_out(counts[side], cells.plain_strengths, prior)[depth][node, own]
 
     def apart(level: int, u: int, v: int) -> Any:
         p = shares(0, level, u) * shares(1, level, v) / prior
@@ -559,6 +559,7 @@ def test_cross_validation_weighs_within_each_fold() -> None:
         bb.cross_validate(X, y, weigh=True, how="mle")
 
 
+@pytest.mark.slow
 def test_fit_compares_plain_and_weighed_and_keeps_the_better(tmp_path: Path) -> None:
     rows, labels = table(240)
     file, model = tmp_path / "rows.csv", tmp_path / "model.banbury"

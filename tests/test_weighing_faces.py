@@ -161,10 +161,10 @@ def test_commands_take_a_weighed_model(tmp_path: Path, capsys: pytest.CaptureFix
         said("learning-curve", file, "--target", "y", "--weigh", "--sizes", "200", "--repeats", "1", "--json")
     )
     assert curve["name"] == "weighed evidence"
-    said("count", part, "--like", model, "-o", tally)
-    said("subtract", model, tally, "-o", model, warned="are kept, and of other rows than these")
+    said("tally", "count", part, "--like", model, "-o", tally)
+    said("tally", "subtract", model, tally, "-o", model, warned="are kept, and of other rows than these")
     assert json.loads(said("show", model, "--json"))["weighing"]["stale"] is True
-    said("estimate", model, "-o", model, warned="are left out of what is estimated anew")
+    said("tally", "estimate", model, "-o", model, warned="are left out of what is estimated anew")
     assert "weighing" not in json.loads(said("show", model, "--json"))
 
 

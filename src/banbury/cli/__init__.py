@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     try:
-        args = parsers.parsed(words)
+        args = parsers.parse(words)
     except parsers.Usage as wrong:
         _say(str(wrong))
         return WRONG_USAGE

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from banbury import progress
 from banbury.cli import about, inputs, judging, labels, output, settings
 from banbury.errors import many
 from banbury.files import save
@@ -16,6 +17,7 @@ from banbury.model.naive_bayes import Model
 from banbury.quality import CrossValidation, SummedValidation
 from banbury.quality.recipes import Plain
 from banbury.quality.results import Mean
+from banbury.quality.validation import FEW_FOLDS
 from banbury.reports.alternatives import alternatives
 from banbury.rows.labelled import LabelledRows, MemoryRows
 from banbury.tally.schema import WHOLE
@@ -52,8 +54,11 @@ def fit(args: Namespace) -> None:
     """Counts, estimates and cross-validates; chooses and calibrates where asked; keeps the model."""
     inputs.check_output(args)
     args.folds = settings.folds(args.folds, "; `banbury cross-validate` takes loo too")
-    with inputs.labelled(args) as data:
+    n_folds = args.folds if isinstance(args.folds, int) else FEW_FOLDS
+    with inputs.labelled(args) as data, progress.Steps() as steps:
+        steps.begin("", (n_folds - 1.0) / n_folds if n_folds > 1 else 1.0)  # each fold learns from all other folds
         judged = judging.judge(args, data, compares=args.cross_validate)
+        steps.begin("all rows", 1.0)
         if judged.rows.has_sets:
             return labels.fit(args, judged.learn(), judged.validation, judged.notes)  # type: ignore[arg-type]
         fitted = Fitted(judged.learn(), judged.validation, judged.notes, judged.rows)  # type: ignore[arg-type]

@@ -214,7 +214,7 @@ def _model(path: str, thing: Model | Tally | BeliefNetwork | LabelModel) -> Mode
         text = f"{path} holds a model of labels, of which rows may have several, and a model of classes is wanted here. It can "
         raise errors.BadFile(text + "predict, explain, evaluate, show, report and plot labels.", path=path)
     if isinstance(thing, Tally):
-        text = f"{path} holds a tally, and a model is wanted. Make one: banbury estimate {path} -o model.banbury"
+        text = f"{path} holds a tally, and a model is wanted. Make one: banbury tally estimate {path} -o model.banbury"
         raise errors.BadFile(text, path=path)
     text = f"{path} holds a belief network, and a model is wanted. Fit one, with a tree if columns depend on each other: banbury "
     text += f"fit rows.csv --target COLUMN --tan; or ask the network in Python: bb.load({path!r}).query(node, given)"

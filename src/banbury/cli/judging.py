@@ -13,6 +13,7 @@ from banbury.cli import inputs, labels, settings
 from banbury.families.column_tree import tree_of_columns
 from banbury.labels.weighing import can_weigh
 from banbury.model.naive_bayes import is_auto
+from banbury.progress import Steps
 from banbury.quality.label_recipes import ALPHAS, TELLING, PlainLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe
 from banbury.quality.tuning import Tuned, Tuning
@@ -21,6 +22,7 @@ from banbury.rows.labelled import LabelledRows, MemoryRows, load_rows, stream_ro
 from banbury.weighing import FEWEST_ROWS, MOST_ROWS
 
 MOST_NUMBERS = 50  # classes that are numbers, before it is doubted that they are classes
+READING_SHARE = 0.05  # of the bar
 LONG = 10.0  # seconds of weighing, from which on the output offers --plain
 ONLY_PLAIN = {"gibbs", "predictive"}  # ways to estimate that weighed evidence does not have
 PLAIN_TEXT = {"model", "alpha", "damping", "length", "idf", "norm"}  # settings of texts that it does not have
@@ -66,7 +68,15 @@ def judge(args: Namespace, data: Any, compares: bool = True, takes_sets: bool = 
 
     Without comparing, weighed evidence is taken from 100 rows on. ``takes_sets``: rows may have sets of labels.
     """
-    rows = read_rows(args, data, takes_sets)
+    with Steps() as steps:
+        steps.begin("reading", READING_SHARE, timed=False, reads=True)
+        rows = read_rows(args, data, takes_sets)
+        steps.begin("", 1.0)
+        return _judge_rows(args, data, rows, compares)
+
+
+def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) -> KeptRecipe:
+    """The recipe that is kept of those that these rows allow."""
     if rows.n_labelled < 2:
         note = "one row only, so there is nothing to validate it on"
         plain = plain_recipe(args, data)

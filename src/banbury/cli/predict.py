@@ -19,7 +19,7 @@ from banbury.arrays import Real
 from banbury.cli import inputs, output, settings
 from banbury.cli.wording import printable
 from banbury.families.bags.text_settings import strings
-from banbury.model.explain.explanation import strict
+from banbury.model.explain.explanation import Explanation, strict
 from banbury.model.explain.page import percent
 from banbury.model.naive_bayes import Model, cost_matrix
 from banbury.reading import Batch
@@ -231,9 +231,7 @@ def explain(args: Namespace) -> None:
     output.result(args, facts, text, facts["evidence"])
 
 
-def _explained(
-    args: Namespace, model: Model, row: Any, against: Any, truth: Any
-) -> tuple[banbury.Explanation, bool | None]:
+def _explained(args: Namespace, model: Model, row: Any, against: Any, truth: Any) -> tuple[Explanation, bool | None]:
     """The explanation, and whether the model has counted the row: None where that cannot be told.
 
     A row that was counted is left out, unless that is declined: it would speak for itself.

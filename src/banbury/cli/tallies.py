@@ -20,7 +20,7 @@ from banbury.tally import tally
 from banbury.tally.tally import Tally
 from banbury.weighing import Weighing
 
-COUNT_ALIKE = "Count all parts as the first was counted: banbury count rows.csv --like {} -o part.banbury"
+COUNT_ALIKE = "Count all parts as the first was counted: banbury tally count rows.csv --like {} -o part.banbury"
 
 
 def count(args: Namespace) -> None:
@@ -75,7 +75,7 @@ def _combined(args: Namespace, operation: Any) -> Kept:
     if not isinstance(first, Model):
         return sums
     if first.calibration is not None:
-        errors.warn(errors.not_calibrated(args.verb))
+        errors.warn(errors.not_calibrated(args.function))
     model = models.estimate(sums, class_prior=first.class_prior, **about.estimated(first))  # type: ignore[arg-type]
     return _weighed_as(first, model, args)
 

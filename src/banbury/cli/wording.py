@@ -19,7 +19,7 @@ PHRASES = {
     "header=False": "--no-header",
     "header=True": "--header",
     "the columns with columns=": "the columns with --names",
-    "bb.count(..., features=...)": "banbury count and --features",
+    "bb.count(..., features=...)": "banbury tally count and --features",
     "bb.Text(min_count=..., max_words=...)": "--text min_count=... or --text max_words=...",
     "of bb.Text": "of --text",
     "bb.Bernoulli(threshold=...)": "--features COLUMN=bernoulli,threshold=...",

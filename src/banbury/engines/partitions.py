@@ -19,7 +19,7 @@ from banbury.families.moments import SAMPLE
 from banbury.labels import LabelEvaluation
 from banbury.labels import evaluate as evaluate_labels
 from banbury.model.naive_bayes import Model, met, model_of, same_rows
-from banbury.progress import watched
+from banbury.progress import watch
 from banbury.quality.results import OWN_ROWS, SummedEvaluation
 from banbury.reading import n_threads
 from banbury.reading.batches import as_name, other_columns
@@ -145,7 +145,7 @@ class Partitions:
                 n_before = n_done
 
         with hear_interrupts(), closing(steps):
-            yield from watched(each(), doing, self.engine.name, "partitions" if ask is None else "tasks", ask)
+            yield from watch(each(), doing, self.engine.name, "partitions" if ask is None else "tasks", ask)
 
 
 @dataclass(frozen=True, eq=False)

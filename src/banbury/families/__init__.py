@@ -41,12 +41,12 @@ __all__ += [
 ]
 
 
-def family(given: Any) -> Family:
+def family(spec: Any) -> Family:
     """A family from its name, its class or an instance."""
-    if isinstance(given, Family):
-        return given
-    if isinstance(given, type) and issubclass(given, Family):
-        return given()
-    if isinstance(given, str) and given in FAMILIES:
-        return FAMILIES[given]()
-    raise errors.unknown_choice("a family", given, FAMILIES)
+    if isinstance(spec, Family):
+        return spec
+    if isinstance(spec, type) and issubclass(spec, Family):
+        return spec()
+    if isinstance(spec, str) and spec in FAMILIES:
+        return FAMILIES[spec]()
+    raise errors.unknown_choice("a family", spec, FAMILIES)

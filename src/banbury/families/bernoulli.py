@@ -73,7 +73,7 @@ class Bernoulli(KeyedFamily):
     def counter(self, feature: Feature) -> FlagCounter:
         return FLAGS
 
-    def declared_keys(self) -> frozenset[Key]:
+    def permanent_keys(self) -> frozenset[Key]:
         return frozenset(KEYS)
 
     @property
@@ -86,8 +86,8 @@ class Bernoulli(KeyedFamily):
         if self.m is not None:
             share = 0.5 if self.p is None else self.p
             return self.m * np.array([1.0 - share, share])
-        own = float(self.alpha if self.alpha is not None else alpha)
-        return np.array([own if self.beta is None else self.beta, own])
+        yes_count = float(self.alpha if self.alpha is not None else alpha)
+        return np.array([yes_count if self.beta is None else self.beta, yes_count])
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
         name = feature.name
@@ -179,7 +179,7 @@ def _count_numbers(features: Sequence[Feature], rows: RowsToCount) -> Integers:
 FLAGS = FlagCounter()
 
 
-def named_flags(family: Family) -> tuple[list[Any], list[str]] | None:
+def flag_names(family: Family) -> tuple[list[Any], list[str]] | None:
     """A value that means no and one that means yes, and what they are called; None where values are no flags."""
     if not isinstance(family, Bernoulli):
         return None
@@ -210,7 +210,7 @@ class BernoulliParameters(KeyedParameters):
         columns = [rows.codes(name) for name in names]
         low = np.array([column.low for column in columns], dtype=np.int64)
         yes = (self.family.means_yes(column.values, name) for name, column in zip(names, columns, strict=True))
-        lookups = [np.array(own, dtype=np.uint32) + np.uint32(2 * f) for f, own in enumerate(yes)]
+        lookups = [np.array(is_yes, dtype=np.uint32) + np.uint32(2 * f) for f, is_yes in enumerate(yes)]
         table = np.stack([self.no, self.yes], axis=1).reshape(2 * len(names), -1)
         return [_core.TablePart([column.codes for column in columns], low, lookups, np.full(len(names), -1), table)]
 

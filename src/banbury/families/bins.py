@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.families.family import MOST_BINS, ColumnReader, Counter, Feature, RowsToCount, columns_of, is_power, named
+from banbury.families.family import (
+    MOST_BINS,
+    ColumnReader,
+    Counter,
+    Feature,
+    RowsToCount,
+    bad_value,
+    columns_of,
+    is_power,
+)
 from banbury.families.keys import LOWEST, KeyCounter, count_codes, narrow, scalar_keys
 from banbury.families.moments import first_rows, names_of, scales
 from banbury.reading import Batch, Codes
@@ -38,8 +47,8 @@ class BinCounter(KeyCounter):
 
     def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         fine = _fine(batch, names_of(features, batch))
-        each = ((feature, *_grid(feature, fine[f : f + 1])[0]) for f, feature in enumerate(features))
-        return [feature._replace(kind="float", origin=start, unit=width) for feature, start, width in each]
+        grids = ((feature, *_grid(feature, fine[f : f + 1])[0]) for f, feature in enumerate(features))
+        return [feature._replace(kind="float", origin=start, unit=width) for feature, start, width in grids]
 
     def has_valid_scale(self, feature: Feature) -> bool:
         return not feature.scales
@@ -92,7 +101,7 @@ def bins_of(column: NDArray[Any], name: str, start: float, width: float, rows: R
     try:
         return _core.bins(column, start, width, rows.threads)
     except _core.BadValue as bad:
-        raise named(bad, [name], rows.batch) from None
+        raise bad_value(bad, [name], rows.batch) from None
 
 
 def _within(feature: Feature, keys: Keys, most: int) -> Feature:
@@ -106,7 +115,7 @@ def _within(feature: Feature, keys: Keys, most: int) -> Feature:
 
 def _doublings(old: Feature, new: Feature) -> Any:
     """How often the bins of a column, or of each of a block's, are doubled; raises where that does not make the new ones."""
-    here, there = (block_widths(each) if each.columns else np.array([each.unit]) for each in (old, new))
+    here, there = (block_widths(feature) if feature.columns else np.array([feature.unit]) for feature in (old, new))
     doublings = np.log2(there / here)
     unfit = (doublings < 0) | (doublings != np.rint(doublings))
     if unfit.any():
@@ -118,8 +127,10 @@ def _doublings(old: Feature, new: Feature) -> Any:
 
 def _span(names: Sequence[str], starts: Sequence[float], widths: Sequence[float], numbers: Sequence[int]) -> str:
     """Where a bin lies, or a cell of a block: from where to where in each column."""
-    each = zip(names, starts, widths, numbers, strict=True)
-    return errors.listed((f"{name} {start + w * k:.9g} to {start + w * (k + 1):.9g}" for name, start, w, k in each), 6)
+    places = zip(names, starts, widths, numbers, strict=True)
+    return errors.listed(
+        (f"{name} {start + w * k:.9g} to {start + w * (k + 1):.9g}" for name, start, w, k in places), 6
+    )
 
 
 class CellCounter(BinCounter):
@@ -147,8 +158,8 @@ class CellCounter(BinCounter):
         return _span(feature.inputs, block_starts(feature).tolist(), block_widths(feature).tolist(), list(key))
 
     def widen(self, features: Sequence[Feature], sums: Counts) -> Sequence[Feature]:
-        each = zip(features, sums.keys, strict=True)
-        return [fitting_block(f, np.array(k, dtype=np.int64)) if len(k) > most_cells(f) else f for f, k in each]
+        blocks = zip(features, sums.keys, strict=True)
+        return [fitting_block(f, np.array(k, dtype=np.int64)) if len(k) > most_cells(f) else f for f, k in blocks]
 
     def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
         if [start for start, _ in feature.scales] != [start for start, _ in other.scales]:
@@ -174,9 +185,9 @@ def _block_codes(feature: Feature, rows: RowsToCount) -> NDArray[np.int64]:
 
 def _cells(codes: NDArray[np.int64], rows: RowsToCount) -> Codes:
     """The numbers of the cells that a block's values fall into."""
-    whole = (rows.classes >= 0) & (codes != LOWEST).all(axis=1)
+    complete = (rows.classes >= 0) & (codes != LOWEST).all(axis=1)
     numbers = np.full(len(codes), -1, dtype=np.int32)
-    numbers[whole], cells = distinct_cells(codes[whole], rows.threads)
+    numbers[complete], cells = distinct_cells(codes[complete], rows.threads)
     keys: Any = [tuple(cell) for cell in cells.tolist()]
     return Codes(numbers, 0, keys)
 
@@ -233,14 +244,14 @@ def fitting_block(feature: Feature, cells: Int, threads: int = 1) -> Feature:
 
 def block_steps(rows: ColumnReader, feature: Feature, width: Real) -> Real:
     """The bins, of these widths, that rows to be scored fall into, (rows, columns); NaN where a value is missing."""
-    found = np.empty((rows.n_rows, len(width)))
+    steps = np.empty((rows.n_rows, len(width)))
     for j, (column, start) in enumerate(zip(columns_of(rows, feature), block_starts(feature), strict=True)):
         with np.errstate(over="ignore", invalid="ignore"):
             z = (
                 np.floor(np.clip((column - start) / width[j], -FARTHEST_BIN, FARTHEST_BIN)) + 0.0
             )  # −0 is no other number
-            found[:, j] = np.where(np.isnan(z), np.nan, z)
-    return found
+            steps[:, j] = np.where(np.isnan(z), np.nan, z)
+    return steps
 
 
 BINS = BinCounter()

@@ -28,7 +28,7 @@ from banbury.families.family import (
     check_positive,
     side_by_side,
 )
-from banbury.families.keys import KEY_TYPES, KeyCounter, KeyedFamily, count_values, dense_numbers, looked_up
+from banbury.families.keys import KEY_TYPES, KeyCounter, KeyedFamily, count_values, dense_numbers, look_up
 from banbury.reading import Codes
 from banbury.sums import Counts, Key, Keys, Moments, as_index, in_order, total
 
@@ -67,7 +67,7 @@ class Categorical(KeyedFamily):
         if self.missing not in ("skip", "category"):
             raise errors.unknown_choice("missing", self.missing, ["skip", "category"])
         if self.values is not None:
-            object.__setattr__(self, "values", declared_values(self.values))
+            object.__setattr__(self, "values", scalar_values(self.values))
         if self.codes is not None and not (isinstance(self.codes, (int, np.integer)) and 0 <= self.codes < 2**31):
             raise errors.bad_setting("codes", self.codes, "None or a whole number from 0 up")
         check_prior(self.alpha, self.m, self.p)
@@ -75,17 +75,17 @@ class Categorical(KeyedFamily):
     def counter(self, feature: Feature) -> ValueCounter:
         return VALUES
 
-    def declared_keys(self) -> frozenset[Key] | None:
+    def permanent_keys(self) -> frozenset[Key] | None:
         return None if self.values is None else frozenset(self.values)
 
     def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
         if self.m is not None:
             return self.m * _shares(self.p, keys)
-        own = self.alpha if self.alpha is not None else alpha
-        if isinstance(own, Mapping):
-            check_covers("alpha", own, keys)
-            return np.array([own[key] for key in keys], dtype=np.float64)
-        return np.full(len(keys), float(own))
+        pseudo_count = self.alpha if self.alpha is not None else alpha
+        if isinstance(pseudo_count, Mapping):
+            check_covers("alpha", pseudo_count, keys)
+            return np.array([pseudo_count[key] for key in keys], dtype=np.float64)
+        return np.full(len(keys), float(pseudo_count))
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
         column = rows.codes(feature.name, feature.kind) if strict else values_of(rows, feature)
@@ -118,7 +118,7 @@ class Categorical(KeyedFamily):
         return every if len(seen) == len(keys) and min(seen, default=0) >= 0 else in_order({*every, *keys})
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
-        return (self,) if column.few and column.n_values > 2 else ()
+        return (self,) if column.has_few_values and column.n_values > 2 else ()
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)
@@ -133,7 +133,7 @@ class Categorical(KeyedFamily):
         if not keys:
             return None
         tree = flat(len(keys))
-        strengths = tree.chosen(rows, prior_of(rows))[0]
+        strengths = tree.choose_strengths(rows, prior_of(rows))[0]
         return NamedCells(feature, tree, strengths, tree, strengths, keys)
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
@@ -155,12 +155,12 @@ class ValueCounter(KeyCounter):
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
         counted = zip(features, count_values(features, [feature.kind for feature in features], rows), strict=True)
-        parts = [_completed(feature, keys, cells, rows.per_class) for feature, (keys, cells) in counted]
+        parts = [_complete_keys(feature, keys, cells, rows.per_class) for feature, (keys, cells) in counted]
         return features, Counts.join(parts, len(rows.labels))
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
         values = super().check_keys(feature, keys)
-        declared = feature.family.declared_keys() or frozenset()
+        declared = feature.family.permanent_keys() or frozenset()
         types = {type(value) for value in values if value not in declared}
         missing = {type(None)} if counts_missing(feature.family) else set()
         if not types <= {KEY_TYPES[feature.kind], *missing}:
@@ -168,7 +168,7 @@ class ValueCounter(KeyCounter):
         return values
 
 
-def _completed(feature: Feature, keys: Keys, cells: Integers, per_class: Integers) -> tuple[Keys, Integers]:
+def _complete_keys(feature: Feature, keys: Keys, cells: Integers, per_class: Integers) -> tuple[Keys, Integers]:
     """The keys that the family has: those declared, and missing as a value where it is one."""
     family = feature.family
     assert isinstance(family, Categorical)
@@ -176,14 +176,14 @@ def _completed(feature: Feature, keys: Keys, cells: Integers, per_class: Integer
         rest = per_class.arranged([1, *per_class.shape]) - total(cells, 0)
         keys = (*keys, None)
         cells = Integers.join([cells, rest])
-    declared = family.declared_keys()
+    declared = family.permanent_keys()
     if not declared:
         return keys, cells
     for key in keys:
         if key is not None and key not in declared:
             raise errors.unknown_value(key, feature.name, in_order(declared))
-    wanted = in_order(declared.union(keys))
-    return wanted, cells.merge(as_index([wanted.index(key) for key in keys]), len(wanted), 0)
+    all_keys = in_order(declared.union(keys))
+    return all_keys, cells.merge(as_index([all_keys.index(key) for key in keys]), len(all_keys), 0)
 
 
 VALUES = ValueCounter()
@@ -194,13 +194,13 @@ def counts_missing(family: Family) -> bool:
     return isinstance(family, Categorical) and family.missing == "category"
 
 
-def declared_values(values: Any) -> Keys:
+def scalar_values(values: Any) -> Keys:
     """The values in order, each once; raises unless they are scalars."""
-    wanted = "a list of at least one value: texts, numbers or booleans"
-    errors.require(not isinstance(values, (str, bytes)) and isinstance(values, Iterable), "values", values, wanted)
+    expected = "a list of at least one value: texts, numbers or booleans"
+    errors.require(not isinstance(values, (str, bytes)) and isinstance(values, Iterable), "values", values, expected)
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     if not plain or not all(isinstance(value, (bool, int, float, str)) and value == value for value in plain):
-        raise errors.bad_setting("values", values, wanted)
+        raise errors.bad_setting("values", values, expected)
     return in_order(dict.fromkeys(plain))
 
 
@@ -218,10 +218,10 @@ def check_prior(alpha: Any, m: Any, p: Any) -> None:
         check_positive("alpha", number, zero=True)
 
 
-def check_covers(setting: str, given: Mapping[Key, float], keys: Keys) -> None:
-    absent = [key for key in keys if key not in given]
+def check_covers(setting: str, shares: Mapping[Key, float], keys: Keys) -> None:
+    absent = [key for key in keys if key not in shares]
     if absent:
-        raise errors.bad_setting(setting, dict(given), f"given for every value seen; {errors.listed(absent)} has none")
+        raise errors.bad_setting(setting, dict(shares), f"given for every value seen; {errors.listed(absent)} has none")
 
 
 def _shares(p: Mapping[Key, float] | None, keys: Keys) -> Real:
@@ -237,10 +237,10 @@ def values_of(rows: ColumnReader, feature: Feature) -> Any:
         return rows.codes(feature.name, feature.kind)
     except errors.BadValue:
         column = rows.codes(feature.name)
-        return replace(column, values=[_converted(value, feature.kind) for value in column.values])
+        return replace(column, values=[_convert(value, feature.kind) for value in column.values])
 
 
-def _converted(value: Any, kind: str) -> Any:
+def _convert(value: Any, kind: str) -> Any:
     try:
         if kind == "string":
             return str(value)
@@ -264,10 +264,10 @@ class CategoricalParameters(KeyedParameters):
     counted: tuple[Keys, ...]
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        whole = rows.whole([feature.name for feature in self.features]) if self._by_number is not None else None
-        if whole is not None:
+        matrix = rows.whole([feature.name for feature in self.features]) if self._by_number is not None else None
+        if matrix is not None:
             assert self._by_number is not None
-            return [_core.TablePart([whole], *self._by_number, self.table)]
+            return [_core.TablePart([matrix], *self._by_number, self.table)]
         columns = [self._column(f, rows) for f in range(len(self.features))]
         codes, low, lookups, outside = zip(*columns, strict=True)
         arrays = np.array(low, dtype=np.int64), list(lookups), np.array(outside, dtype=np.int64)
@@ -329,8 +329,8 @@ class CategoricalParameters(KeyedParameters):
     @cached_property
     def _positions(self) -> list[dict[Any, int]]:
         """The table's row of each key, feature by feature."""
-        each = zip(self.keys, self.offsets.tolist(), strict=False)
-        return [{key: k for k, key in enumerate(keys, start)} for keys, start in each]
+        starts_of_keys = zip(self.keys, self.offsets.tolist(), strict=False)
+        return [{key: k for k, key in enumerate(keys, start)} for keys, start in starts_of_keys]
 
     def _missing(self, f: int) -> int:
         if not counts_missing(self.features[f].family):
@@ -351,8 +351,8 @@ class CategoricalParameters(KeyedParameters):
         return self.keys[f]
 
     def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:
-        def new(feature: Feature, known: set[Key]) -> Int:
-            return looked_up(values_of(rows, feature), lambda values: [value not in known for value in values], 0)
+        def new(feature: Feature, seen_keys: set[Key]) -> Int:
+            return look_up(values_of(rows, feature), lambda values: [value not in seen_keys for value in values], 0)
 
         return np.stack([*map(new, self.features, map(set, self.counted))], axis=1).astype(np.bool_)
 
@@ -366,6 +366,6 @@ class CategoricalParameters(KeyedParameters):
             share = np.exp(self.table[self.offsets[f] : self.offsets[f + 1]])
             one = len({type(key) for key in keys}) == 1
             values = np.array(keys if keys else [None], dtype=None if one else object)
-            drawn = dirichlet.drawn(share, classes, rng) if keys else np.zeros(len(classes), dtype=np.int64)
+            drawn = dirichlet.draw_cells(share, classes, rng) if keys else np.zeros(len(classes), dtype=np.int64)
             columns.append(values[drawn])
         return columns

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.families.evidence import stretch
-from banbury.families.family import ColumnReader, Feature, named
+from banbury.families.family import ColumnReader, Feature, bad_value
 from banbury.families.keys import places_of
 from banbury.sums import Keys
 
@@ -48,7 +48,7 @@ class Tree:
 
     def sums(self, cells: Real) -> list[Real]:
         """Rows per class of the nodes of each level, from those of the cells."""
-        return [grouped(cells, level) for level in self.levels]
+        return [sum_by_node(cells, level) for level in self.levels]
 
     def strength(self, strengths: Strengths, depth: int) -> float:
         return strengths[0] if depth == 0 else strengths[1]
@@ -57,25 +57,25 @@ class Tree:
         """P(class | node) of each level, (nodes, classes)."""
         return self._alone().shares_by_level(cells, strengths, prior, False)
 
-    def left_out(self, cells: Real, strengths: Strengths, prior: Real) -> list[Real]:
+    def shares_left_out(self, cells: Real, strengths: Strengths, prior: Real) -> list[Real]:
         """The same without one row of each class in turn, (nodes, own class, classes)."""
         return self._alone().shares_by_level(cells, strengths, prior, True)
 
-    def of_rows(self, cells: Real, strengths: Strengths, prior: Real, at: Int, own: Int, weights: Real) -> Real:
+    def of_rows(self, cells: Real, strengths: Strengths, prior: Real, at: Int, labels: Int, weights: Real) -> Real:
         """P(class | cell) of rows in these cells, (rows, classes), each without its own weight."""
         rows_at = np.arange(len(at))
         share = np.broadcast_to(prior, (len(at), len(prior)))
         for depth, (rows, level) in enumerate(zip(self.sums(cells), self.levels, strict=True)):
             less = rows[level[at]]
-            less[rows_at, own] = np.maximum(less[rows_at, own] - weights, 0.0)
+            less[rows_at, labels] = np.maximum(less[rows_at, labels] - weights, 0.0)
             total = less.sum(axis=1, keepdims=True) + (m := self.strength(strengths, depth))
             share = (less + m * share) / np.where(total > 0, total, 1.0) + (total <= 0) * share
         return share
 
-    def chosen(self, cells: Real, prior: Real) -> tuple[tuple[float, float], float]:
+    def choose_strengths(self, cells: Real, prior: Real) -> tuple[tuple[float, float], float]:
         """The strengths under which rows, each left out, are likeliest, and how much likelier than by the prior alone."""
-        ((first, others),), (gain,) = self._alone().strengths(cells, [self.told_apart], prior, 1)
-        return (first, others), float(gain)
+        ((first, below),), (gain,) = self._alone().strengths(cells, [self.told_apart], prior, 1)
+        return (first, below), float(gain)
 
     def _alone(self) -> _core.Trees:
         return trees_together([self])
@@ -106,7 +106,7 @@ def prior_of(cells: Real) -> Real:
     return np.asarray(rows / rows.sum())
 
 
-def grouped(cells: Real, nodes: Int) -> Real:
+def sum_by_node(cells: Real, nodes: Int) -> Real:
     """Rows per class of nodes, from those of cells; added in order."""
     n = int(nodes.max(initial=-1)) + 1
     n_classes = cells.shape[1]
@@ -160,14 +160,14 @@ def trees_of(cells: Sequence[Real], threads: int) -> list[tuple[tuple[Tree, Stre
     Leaves are joined by count; first by cuts that tell the classes apart where these gain more than it costs to name them.
     """
     every = np.concatenate(cells)
-    sizes = np.array([len(each) for each in cells], dtype=np.int64)
+    sizes = np.array([len(column) for column in cells], dtype=np.int64)
     rows = np.add.reduceat(every, np.cumsum(sizes) - sizes, axis=0) + HALF_ROW
     priors = rows / rows.sum(axis=1, keepdims=True)
-    found = []
-    for (levels, strengths), told in _core.Trees.grown(every, every.sum(axis=1), sizes, priors, threads):
+    trees = []
+    for (levels, strengths), by_class in _core.Trees.grown(every, every.sum(axis=1), sizes, priors, threads):
         plain = Tree(tuple(levels)), strengths
-        found.append((plain if told is None else (Tree(tuple(told[0]), True), told[1]), plain))
-    return found
+        trees.append((plain if by_class is None else (Tree(tuple(by_class[0]), True), by_class[1]), plain))
+    return trees
 
 
 def number_of(keys: Int) -> Real:
@@ -328,7 +328,7 @@ class NumberCells(Cells):
         if first > len(self.cuts):
             return None
         ends = np.concatenate([[-np.inf], self.cuts, [np.inf]])
-        return stretch(float(ends[first]), float(ends[last + 1]), whole=self.feature.kind == "integer")
+        return stretch(float(ends[first]), float(ends[last + 1]), whole_numbers=self.feature.kind == "integer")
 
     @property
     def stretches(self) -> bool:
@@ -356,17 +356,21 @@ class NumberCells(Cells):
 def cells_by_column(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> list[NDArray[Any]]:
     """The cell of each row, column by column; of a value in none its number of cells, or −1. Numbers are found together."""
     numbers = {j: cells for j, cells in enumerate(columns) if isinstance(cells, NumberCells)}
-    found = _steps(list(numbers.values()), rows, threads) if numbers else np.zeros((rows.n_rows, 0), dtype=np.uint16)
+    number_cells = (
+        _steps(list(numbers.values()), rows, threads) if numbers else np.zeros((rows.n_rows, 0), dtype=np.uint16)
+    )
     if len(numbers) == len(columns):
-        return [found]
-    steps = iter(found.T)
+        return [number_cells]
+    steps = iter(number_cells.T)
     return [next(steps) if j in numbers else cells.find(rows, threads) for j, cells in enumerate(columns)]
 
 
 def codes_of(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> NDArray[np.uint32]:
     """The cell of each row in each column, (rows, columns); the number of cells where a value is in none."""
-    each = [found if found.ndim == 2 else found[:, None] for found in cells_by_column(columns, rows, threads)]
-    codes = np.concatenate(each, axis=1, dtype=np.uint32, casting="unsafe")
+    columns_of_cells = [
+        column if column.ndim == 2 else column[:, None] for column in cells_by_column(columns, rows, threads)
+    ]
+    codes = np.concatenate(columns_of_cells, axis=1, dtype=np.uint32, casting="unsafe")
     return np.minimum(codes, np.array([cells.n_cells for cells in columns], dtype=np.uint32), out=codes)
 
 
@@ -376,4 +380,4 @@ def _steps(columns: Sequence[NumberCells], rows: ColumnReader, threads: int) -> 
     try:
         return _core.steps(rows.numbers(names), [cells.cuts for cells in columns], threads)
     except _core.BadValue as bad:
-        raise named(bad, names, rows) from None  # type: ignore[arg-type]
+        raise bad_value(bad, names, rows) from None  # type: ignore[arg-type]

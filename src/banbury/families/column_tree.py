@@ -29,8 +29,8 @@ from banbury.families.family import (
     line_by_line,
 )
 from banbury.families.histogram import Histogram
-from banbury.families.information import FEWEST_ROWS, LEVEL, PairInformation, informed
-from banbury.families.joint import TOGETHER, CombinationCounter, OrderedColumn, filled, stacked
+from banbury.families.information import FEWEST_ROWS, LEVEL, PairInformation, pair_information
+from banbury.families.joint import TOGETHER, CombinationCounter, OrderedColumn, fill_tables, stack_columns
 from banbury.families.keys import KEY_TYPES, kind_of
 from banbury.families.nodes import (
     FEWEST_FINE,
@@ -92,9 +92,9 @@ class ColumnTree(Family):
 
     def __post_init__(self) -> None:
         check_level(self.level)
-        object.__setattr__(self, "bins", checked_bins(self.bins))
+        object.__setattr__(self, "bins", check_bins(self.bins))
         if not all(isinstance(node, Variable) for node in self.nodes):  # out of a file
-            object.__setattr__(self, "nodes", tuple(_restored_node(node) for node in self.nodes))
+            object.__setattr__(self, "nodes", tuple(_restore_node(node) for node in self.nodes))
 
     def settings(self) -> dict[str, Any]:
         """The settings that differ from the defaults, as JSON can hold them; what columns were to be is in the nodes."""
@@ -118,10 +118,10 @@ class ColumnTree(Family):
 
     def check_columns(self, feature: Feature) -> None:
         if not self.nodes and self.columns != "auto":
-            wanted = (
+            expected = (
                 "left out where the columns are named as a block: features=ColumnTree(columns=...) joins all it can"
             )
-            raise errors.bad_setting("columns", self.columns, wanted)
+            raise errors.bad_setting("columns", self.columns, expected)
         if self.root is not None and self.root not in feature.columns:
             raise errors.unknown_column(self.root, feature.columns)
 
@@ -130,7 +130,7 @@ class ColumnTree(Family):
         inside = [feature for feature in features if can_be_node(feature)]
         if not inside:
             return list(features)
-        nodes = self.settled_nodes(inside, batch)
+        nodes = self.settle_nodes(inside, batch)
         names = tuple(node.name for node in nodes)
         block = Feature("tree", replace(self, nodes=nodes), columns=names)
         while block.name in batch.names:
@@ -138,7 +138,7 @@ class ColumnTree(Family):
         block.family.check_columns(block)
         return [block, *(feature for feature in features if feature not in inside)]
 
-    def settled_nodes(self, columns: Sequence[Feature], batch: Batch) -> tuple[Variable, ...]:
+    def settle_nodes(self, columns: Sequence[Feature], batch: Batch) -> tuple[Variable, ...]:
         """The columns as nodes; the more of them are numbers, the fewer fine bins has each."""
         n_numbers = sum(column.family.has_density() for column in columns)
         n_fine = int(np.clip(FINE_IN_ALL // max(n_numbers, 1), FEWEST_FINE, MOST_FINE))
@@ -147,16 +147,16 @@ class ColumnTree(Family):
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
     ) -> TreeParameters:
-        trees = (self.drawn(feature, sums.select([f])) for f, feature in enumerate(features))
+        trees = (self.draw(feature, sums.select([f])) for f, feature in enumerate(features))
         return TreeParameters(features, tuple(EstimatedTree.of(tree, choice, rng) for tree in trees))
 
-    def drawn(self, feature: Feature, sums: Counts) -> DrawnTree:
+    def draw(self, feature: Feature, sums: Counts) -> DrawnTree:
         """The tree of the pairs that were counted of one feature."""
         pairs = CountedPairs.of(feature, sums)
         return DrawnTree(pairs, pairs.parents(self.level, self.root))
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts) -> list[tuple[int, int]]:
-        trees = [self.drawn(feature, sums.select([f])) for f, feature in enumerate(features)]
+        trees = [self.draw(feature, sums.select([f])) for f, feature in enumerate(features)]
         return [(tree.n_parameters, 0) for tree in trees]
 
     def has_density(self) -> bool:
@@ -171,7 +171,7 @@ def joining_family(family: Family) -> ColumnTree | None:
     return family if isinstance(family, ColumnTree) else None
 
 
-def drawn_trees(parameters: Iterable[Parameters]) -> list[DrawnTree]:
+def find_trees(parameters: Iterable[Parameters]) -> list[DrawnTree]:
     """The trees of columns that each depend on one other, of a model's parameters."""
     return [tree.drawn for group in parameters if isinstance(group, TreeParameters) for tree in group.trees]
 
@@ -187,7 +187,7 @@ def check_level(level: Any) -> None:
         raise errors.bad_setting("level", level, "a share above 0 and up to 1, or None for the whole tree")
 
 
-def checked_bins(bins: Any, with_classes: bool = True) -> Any:
+def check_bins(bins: Any, with_classes: bool = True) -> Any:
     """How numbers are cut; where the classes change only if there are classes."""
     if with_classes and isinstance(bins, str) and bins == "mdl":
         return bins
@@ -205,20 +205,20 @@ def _plain_node(node: Variable) -> list[Any]:
     return [node.name, node.family.name, settings, node.kind, cuts, list(node.ends)]
 
 
-def _restored_node(node: Any) -> Variable:
+def _restore_node(node: Any) -> Variable:
     """A node out of a file; raises some error or other where it is none."""
     name, family, settings, kind, cuts, ends = node
     chosen = {key: dict(map(tuple, value["pairs"])) if isinstance(value, dict) else value for key, value in settings}
-    own = NODES[family](**chosen)
-    if not isinstance(name, str) or kind not in get_args(Kind) or (cuts is None) is own.has_density():
+    node_family = NODES[family](**chosen)
+    if not isinstance(name, str) or kind not in get_args(Kind) or (cuts is None) is node_family.has_density():
         raise ValueError(f"{name!r} is no column of a tree")
     if cuts is None:
-        return Variable(name, in_order(own.declared_keys() or ()), own, kind)
+        return Variable(name, in_order(node_family.permanent_keys() or ()), node_family, kind)
     if not all(type(number) is float and isfinite(number) for number in (*cuts, *ends)) or len(ends) != 2:
         raise ValueError(f"the bins of {name!r} are not those of numbers")
     if not all(np.diff(cuts) > 0) or not ends[0] <= ends[1]:
         raise ValueError(f"the cuts of {name!r} are not in order")
-    return Variable(name, intervals(cuts), own, kind, tuple(cuts), (ends[0], ends[1]))
+    return Variable(name, intervals(cuts), node_family, kind, tuple(cuts), (ends[0], ends[1]))
 
 
 # Counting -------------------------------------------------------------------------------------------------------------
@@ -245,28 +245,28 @@ class TreeCounter(CombinationCounter):
             family: Any = feature.family
             if not family.nodes:
                 columns = [_by_type(name, batch) for name in feature.columns]
-                feature = feature._replace(family=replace(family, nodes=family.settled_nodes(columns, batch)))
+                feature = feature._replace(family=replace(family, nodes=family.settle_nodes(columns, batch)))
             settled.append(feature)
         return settled
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
-        parts = [self._counted(feature, rows) for feature in features]
+        parts = [self._count_feature(feature, rows) for feature in features]
         return features, Counts.join(parts, len(rows.labels))
 
-    def _counted(self, feature: Feature, rows: RowsToCount) -> tuple[Any, Integers]:
+    def _count_feature(self, feature: Feature, rows: RowsToCount) -> tuple[Any, Integers]:
         columns = [
-            OrderedColumn.of(node.checked_codes(rows.batch, rows.threads), rows.threads) for node in nodes_of(feature)
+            OrderedColumn.of(node.codes_to_count(rows.batch, rows.threads), rows.threads) for node in nodes_of(feature)
         ]
         values = [column.values for column in columns]
-        check_pairs(feature.columns, [len(own) for own in values], len(rows.labels))
-        axis = stacked(values)
+        check_pairs(feature.columns, [len(column_values) for column_values in values], len(rows.labels))
+        axis = stack_columns(values)
         starts = np.cumsum([0, *map(len, values)])
         keys = [np.zeros(0, dtype=np.int64)]
         cells = list[Integers]()
         for b, column in enumerate(columns):
             size = max(len(column.values), 1)
             line = 0
-            tables = [*filled([column], [], rows), *filled(columns[:b], [column], rows, TOGETHER)]
+            tables = [*fill_tables([column], [], rows), *fill_tables(columns[:b], [column], rows, TOGETHER)]
             for number, table in enumerate(tables):
                 used = np.flatnonzero(lines_with_some(table))
                 cells.append(table.take(used, 0))
@@ -311,8 +311,8 @@ class TreeCounter(CombinationCounter):
                 raise TypeError(f"the keys of {feature.name!r} are not all values of its columns")
         if in_order(set(combined)) != combined:
             raise ValueError(f"the keys of {feature.name!r} are not in order, or not each once")
-        known = {upper for upper, lower in combined if upper == lower}
-        if not all(upper in known and lower in known for upper, lower in combined):
+        single_values = {upper for upper, lower in combined if upper == lower}
+        if not all(upper in single_values and lower in single_values for upper, lower in combined):
             raise ValueError(f"the keys of {feature.name!r} have values that no row has")
         return combined  # type: ignore[no-any-return]
 
@@ -342,7 +342,7 @@ def _key_check(node: Variable) -> Any:
     """What says whether a key out of a file is one of a node's."""
     if node.cuts is not None:
         return lambda key: type(key) is int and 0 <= key < node.size
-    declared = node.family.declared_keys()
+    declared = node.family.permanent_keys()
     of_kind = KEY_TYPES[node.kind]
     if declared:
         return lambda key: (key in declared and key == key) or (key is None and counts_missing(node.family))
@@ -351,10 +351,10 @@ def _key_check(node: Variable) -> Any:
 
 def check_pairs(names: Sequence[str], sizes: Sequence[int], n_classes: int) -> None:
     """Raises where the tables of all pairs would not fit."""
-    each = np.array(sizes, dtype=np.float64)
-    cells = (each.sum() ** 2 - (each**2).sum()) / 2 * n_classes
+    n_values = np.array(sizes, dtype=np.float64)
+    cells = (n_values.sum() ** 2 - (n_values**2).sum()) / 2 * n_classes
     if cells > MOST_CELLS:
-        widest = int(each.argmax())
+        widest = int(n_values.argmax())
         text = f"the tables of all pairs of columns would have {int(cells):,} cells, and {MOST_CELLS:,} are the most; "
         text += f"{names[widest]!r} alone has {sizes[widest]:,} values. Leave it out with features={{{names[widest]!r}: None}}, "
         text += "join its rare values, or cut numbers into fewer bins."
@@ -382,14 +382,14 @@ class CountedPairs:
         values: list[set[Any]] = [set() for _ in feature.columns]
         for k, value in _values_of(keys):
             values[k].add(value)
-        variables = [node.of_keys(own) for node, own in zip(nodes_of(feature), values, strict=True)]
+        variables = [node.of_keys(column_values) for node, column_values in zip(nodes_of(feature), values, strict=True)]
         check_pairs(feature.columns, [variable.size for variable in variables], cells.shape[1])
-        axis = stacked([variable.keys for variable in variables])
+        axis = stack_columns([variable.keys for variable in variables])
         upper, lower = np.divmod(cells_of(keys, (axis, axis)), max(len(axis), 1))
         pairs = cls(tuple(variables), upper, lower, cells)
-        return pairs._joined() if joined else pairs
+        return pairs._join_bins() if joined else pairs
 
-    def _joined(self) -> CountedPairs:
+    def _join_bins(self) -> CountedPairs:
         """With the bins that the classes make of fine ones."""
         if not any(variable.cut_by_class for variable in self.variables):
             return self
@@ -397,7 +397,7 @@ class CountedPairs:
         groups = list[Int]()
         start = 0
         for k, fine in enumerate(self.variables):
-            variable, group = fine.joined(self.alone(k).value)
+            variable, group = fine.join_bins(self.alone(k).value)
             variables.append(variable)
             groups.append(start + group)
             start += variable.size
@@ -436,36 +436,36 @@ class CountedPairs:
 
     def _table(self, k: int, j: int, size: int, places: Int) -> Integers:
         columns = self._columns
-        own = np.flatnonzero((columns[0] == k) & (columns[1] == j))
-        return self.cells.take(own, 0).merge(as_index(places[own]), size, 0)
+        at = np.flatnonzero((columns[0] == k) & (columns[1] == j))
+        return self.cells.take(at, 0).merge(as_index(places[at]), size, 0)
 
     def parents(self, level: float | None, root: str | None) -> list[int | None]:
         """Of each column the one it depends on beside the class: Chow and Liu's tree, or what of it is beyond chance."""
         names = [variable.name for variable in self.variables]
-        edges = [(a, b) for a, b, _ in self.weighed(level)]
+        edges = [(a, b) for a, b, _ in self.rank_edges(level)]
         first = 0 if root is None else names.index(root)
-        return directed(spanning_forest(edges, len(names)), len(names), first)
+        return direct_edges(spanning_forest(edges, len(names)), len(names), first)
 
-    def informed(self, whole: float, least: float, fewest: int = 1) -> tuple[Int, Int, PairInformation]:
+    def information(self, n_rows: float, least: float, fewest: int = 1) -> tuple[Int, Int, PairInformation]:
         """Every two columns of so many values at least, and what they share, as ``informed`` says of their tables."""
         varied = [k for k, variable in enumerate(self.variables) if variable.size >= fewest]
         sizes = [self.variables[k].size for k in varied]
-        first, second, every = informed(self._tables(varied, sizes), sizes, whole, least)
+        first, second, every = pair_information(self._tables(varied, sizes), sizes, n_rows, least)
         return as_index(varied)[first], as_index(varied)[second], every
 
-    def weighed(self, level: float | None) -> list[tuple[int, int, float]]:
+    def rank_edges(self, level: float | None) -> list[tuple[int, int, float]]:
         """Pairs of columns and I(A; B | class) in bits, the greatest first: those beyond chance at the level, or all."""
-        whole = max((float(self.alone(k).value.sum()) for k in range(len(self.variables))), default=0.0)
-        if not whole > 0:
+        n_rows = max((float(self.alone(k).value.sum()) for k in range(len(self.variables))), default=0.0)
+        if not n_rows > 0:
             return []
-        least = 0.0 if level is None else FEWEST_ROWS / whole
-        first, second, every = self.informed(whole, least, fewest=2)
+        least = 0.0 if level is None else FEWEST_ROWS / n_rows
+        first, second, every = self.information(n_rows, least, fewest=2)
         bits = every.joint
         shown = np.arange(len(first))
         if level is not None:
-            found = every.beyond_chance(lambda k: (str(first[k]), str(second[k])), whole, 1.0)
-            bits = found.bits
-            shown = found.beyond(level, len(first))
+            measured_pairs = every.beyond_chance(lambda k: (str(first[k]), str(second[k])), n_rows, 1.0)
+            bits = measured_pairs.bits
+            shown = measured_pairs.beyond(level, len(first))
         order = shown[np.lexsort((second[shown], first[shown], -np.round(bits[shown], TIED)))]
         return [(int(first[k]), int(second[k]), float(bits[k])) for k in order]
 
@@ -479,9 +479,9 @@ class CountedPairs:
         columns = self._columns
         for at, b in enumerate(varied[1:], 1):
             table = np.zeros((starts[at] * sizes[at], rows.shape[1]))
-            own = np.flatnonzero((columns[0] == b) & (columns[1] < b) & (place[self.lower] >= 0))
-            lines = place[self.lower[own]] * sizes[at] + self.upper[own] - self.starts[b]
-            np.add.at(table, lines, rows[own])
+            keys_of_pair = np.flatnonzero((columns[0] == b) & (columns[1] < b) & (place[self.lower] >= 0))
+            lines = place[self.lower[keys_of_pair]] * sizes[at] + self.upper[keys_of_pair] - self.starts[b]
+            np.add.at(table, lines, rows[keys_of_pair])
             yield table.reshape(starts[at], sizes[at], rows.shape[1])
 
 
@@ -544,7 +544,7 @@ def spanning_forest(edges: Iterable[tuple[int, int]], n_nodes: int) -> list[tupl
     return kept
 
 
-def directed(edges: Iterable[tuple[int, int]], n_nodes: int, root: int = 0) -> list[int | None]:
+def direct_edges(edges: Iterable[tuple[int, int]], n_nodes: int, root: int = 0) -> list[int | None]:
     """The parent of each node, when the edges of a forest lead away from ``root``, and in other trees from the first node."""
     beside: list[list[int]] = [[] for _ in range(n_nodes)]
     for a, b in edges:
@@ -607,12 +607,12 @@ class EstimatedTree:
         at_once = max(int(MOST_AT_ONCE // max(self.forest.width, 1)), 1)
         for start in range(0, n_rows, at_once):
             part = slice(start, start + at_once)
-            scores[part] = self.forest.log_joint([each[part] for each in places])
+            scores[part] = self.forest.log_joint([column[part] for column in places])
         return scores
 
     def terms(self, rows: ColumnReader) -> list[Term]:
         """What each column says given the columns above it: parents come before their children."""
-        places = np.array([own[:1] for own in self.places(rows)], dtype=np.int32)[:, 0]
+        places = np.array([column[:1] for column in self.places(rows)], dtype=np.int32)[:, 0]
         order = [node.variable for node in reversed(self.forest.nodes) if places[node.variable] != MISSING]
         shown = np.full((len(places), len(order) + 1), MISSING, dtype=np.int32)  # nothing, then one column more a row
         for at, k in enumerate(order, 1):
@@ -633,8 +633,8 @@ class EstimatedTree:
             below = np.cumsum(node.table, axis=2)[:, :, :-1]
             places[node.variable] = (below[classes, above] <= rng.random(len(classes))[:, None]).sum(axis=1)
         nothing = np.full(len(classes), None, dtype=object)
-        each = enumerate(self.variables)
-        return [variable.drawn(places[k], rng) if k in places else nothing for k, variable in each]
+        numbered_variables = enumerate(self.variables)
+        return [variable.draw(places[k], rng) if k in places else nothing for k, variable in numbered_variables]
 
 
 @dataclass(frozen=True)
@@ -652,11 +652,11 @@ class TreeParameters(Parameters):
         return [term for tree in self.trees for term in tree.terms(rows)]
 
     def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:
-        each = (np.any([own == UNSEEN for own in tree.places(rows)], axis=0) for tree in self.trees)
-        return np.stack(list(each), axis=1)
+        columns = (np.any([column == UNSEEN for column in tree.places(rows)], axis=0) for tree in self.trees)
+        return np.stack(list(columns), axis=1)
 
     def categories(self, f: int, column: str) -> Keys | None:
-        variable = next(own for own in self.trees[f].variables if own.name == column)
+        variable = next(node for node in self.trees[f].variables if node.name == column)
         return variable.values if variable.cuts is None else None
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:

@@ -14,17 +14,12 @@ from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.families.evidence import Comparison, TellingValues, stretches
 from banbury.families.family import ColumnReader, Feature, NumericParameters, Parameters, columns_of, line_by_line
-from banbury.families.information import BIT, ColumnTest, entropy, log_mixture, shares, untested
 from banbury.families.moments import log_rising
 from banbury.sums import Products
 
 LEAST = 1e-6  # of the columns' variances, mixed into a covariance that rows do not settle
 SHARES = (1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 2.0 * 64)  # of its diagonal, for a covariance that has no root by rounding
 NARROW = 1e-12  # a covariance is not settled if its smallest eigenvalue is less than this share of its largest
-SAME_PLANE = 1e-10  # of the widest direction: a narrower one is rounding
-NARROWEST = 1e-12  # a class's variance in units of that of all rows
-DRAWS = 1 << 15  # rows drawn of each class's density
-MOST_DENSITIES = 1 << 23  # of all rows drawn, times the densities
 
 
 @dataclass(frozen=True)
@@ -48,7 +43,7 @@ class Posterior:
     scale: Real  # (classes, columns, columns)
     n_means: int  # that have a covariance in common
 
-    def expected(self) -> Real:
+    def posterior_mean(self) -> Real:
         """The covariance's mean, which exists only above two degrees of freedom; below, the mode."""
         proper = self.nu > 2.0
         share = np.where(proper, 1.0 / np.where(proper, self.nu - 2.0, 1.0), 1.0 / self._mode)
@@ -62,7 +57,7 @@ class Posterior:
     def _mode(self) -> Real:
         return np.asarray(self.nu + 2.0 * self.mean.shape[1] + self.n_means)
 
-    def drawn(self, tied: bool, rng: np.random.Generator) -> tuple[Real, Real]:
+    def draw(self, tied: bool, rng: np.random.Generator) -> tuple[Real, Real]:
         """One draw of means and covariances (Bartlett)."""
         size, d = self.mean.shape
         covariance = np.empty((size, d, d))
@@ -73,14 +68,14 @@ class Posterior:
             degrees = float(self.nu[c]) + d - 1.0
             lower = np.tril(rng.standard_normal((d, d)), -1)
             lower[np.diag_indices(d)] = np.sqrt(rng.chisquare(degrees - np.arange(d)))
-            root = _rooted(self.scale[c : c + 1])[1][0] @ np.linalg.inv(lower).T
+            root = _cholesky(self.scale[c : c + 1])[1][0] @ np.linalg.inv(lower).T
             covariance[c] = root @ root.T
-        roots = _rooted(covariance)[1]
+        roots = _cholesky(covariance)[1]
         noise = np.einsum("cij,cj->ci", roots, rng.standard_normal((size, d)))
         return self.mean + noise / np.sqrt(self.kappa)[:, None], covariance
 
 
-def shrunk(sums: Products) -> Real:
+def shrink_scatter(sums: Products) -> Real:
     """The products about the means of their classes, summed, with a share of their correlations taken away.
 
     The share is that of the oracle-approximating shrinkage (Chen, Wiesel, Eldar and Hero, 2010, "Shrinkage algorithms for MMSE
@@ -108,7 +103,7 @@ def plain(sums: Products, tied: bool, shrink: bool, feature: Feature) -> tuple[R
     n, (rows, centre, scatter) = sums.n.value, sums.pooled()
     every = scatter / max(rows, 1e-300)
     if tied:
-        within = (shrunk(sums) if shrink else sums.scatter.sum(axis=0)) / max(rows, 1e-300)
+        within = (shrink_scatter(sums) if shrink else sums.scatter.sum(axis=0)) / max(rows, 1e-300)
         if shrink:  # of many numbers some are the same in all rows, and tell nothing
             within = within + LEAST * np.diag(np.diagonal(every) <= 0)
         covariance = np.broadcast_to(within, sums.scatter.shape)
@@ -116,24 +111,25 @@ def plain(sums: Products, tied: bool, shrink: bool, feature: Feature) -> tuple[R
         some = (n > 0)[:, None, None]
         covariance = np.where(some, sums.scatter / np.where(n > 0, n, 1.0)[:, None, None], every)
     means = np.where((n > 0)[:, None], sums.mean, centre)
-    return means, _settled(covariance, every, n if not tied else np.full(len(n), rows), feature)
+    return means, _make_invertible(covariance, every, n if not tied else np.full(len(n), rows), feature)
 
 
-def _settled(covariance: Real, every: Real, n: Real, feature: Feature) -> Real:
+def _make_invertible(covariance: Real, every: Real, n: Real, feature: Feature) -> Real:
     """The covariances, with a little of the columns' own variances where they would have no inverse."""
     variance = np.diagonal(every)
-    own = np.diag(np.where(variance > 0, variance, 1.0))
-    scale = np.sqrt(np.diagonal(own))
+    diagonal = np.diag(np.where(variance > 0, variance, 1.0))
+    scale = np.sqrt(np.diagonal(diagonal))
     values = np.linalg.eigvalsh(covariance / scale[:, None] / scale)
     loose = ~(values[:, 0] > NARROW * np.maximum(values[:, -1], 1.0))
     if loose.any() and n.any():
         tied = getattr(feature.family, "covariance", None) != "full"
         columns = errors.many(len(variance), "column")
         rows = errors.many(int(n[loose].min()), "row")
-        few, advice = ("", "") if tied else ("a class of ", "covariance='tied', ")
-        text = f"block {feature.name!r} of {columns} has {few}{rows}, whose covariance has no inverse; a little of each column's "
+        too_few = rows if tied else f"a class of {rows}"
+        advice = "" if tied else "covariance='tied', "
+        text = f"block {feature.name!r} of {columns} has {too_few}, whose covariance has no inverse; a little of each column's "
         errors.warn(f"{text}own variance is mixed into it. Take fewer columns, {advice}or a prior.")
-    return np.where(loose[:, None, None], (1.0 - LEAST) * covariance + LEAST * own, covariance)
+    return np.where(loose[:, None, None], (1.0 - LEAST) * covariance + LEAST * diagonal, covariance)
 
 
 def posterior(sums: Products, prior: Prior, tied: bool, shrink: bool) -> Posterior:
@@ -145,7 +141,7 @@ def posterior(sums: Products, prior: Prior, tied: bool, shrink: bool) -> Posteri
     if not tied:
         extra = sums.scatter + extra
     else:
-        within = shrunk(sums) if shrink else sums.scatter.sum(axis=0)
+        within = shrink_scatter(sums) if shrink else sums.scatter.sum(axis=0)
         extra = np.broadcast_to(within + extra.sum(axis=0), extra.shape)
         strength = np.full(len(n), n.sum())
     mean = (prior.kappa * prior.mean + n[:, None] * sums.mean) / kappa[:, None]
@@ -159,25 +155,25 @@ def n_means(sums: Products, tied: bool) -> int:
 
 def normal(features: tuple[Feature, ...], mean: Real, covariance: Real) -> GaussianBlockParameters:
     d = mean.shape[1]
-    covariance, roots = _rooted(covariance)
+    covariance, roots = _cholesky(covariance)
     constant = -0.5 * d * np.log(2.0 * np.pi) - _log_volume(roots)
     return GaussianBlockParameters(features, mean, covariance, constant, None)
 
 
-def student(features: tuple[Feature, ...], found: Posterior) -> GaussianBlockParameters:
+def student(features: tuple[Feature, ...], posterior: Posterior) -> GaussianBlockParameters:
     """The predictive distribution: Student t of ``nu`` degrees of freedom."""
-    scale = found.scale * ((found.kappa + 1.0) / (found.kappa * found.nu))[:, None, None]
-    return _student(features, found.mean, scale, found.nu)
+    scale = posterior.scale * ((posterior.kappa + 1.0) / (posterior.kappa * posterior.nu))[:, None, None]
+    return _student(features, posterior.mean, scale, posterior.nu)
 
 
 def _student(features: tuple[Feature, ...], mean: Real, scale: Real, nu: Real) -> GaussianBlockParameters:
     d = mean.shape[1]
-    scale, roots = _rooted(scale)
+    scale, roots = _cholesky(scale)
     constant = log_rising(nu / 2.0, d / 2.0) - 0.5 * d * np.log(nu * np.pi) - _log_volume(roots)
     return GaussianBlockParameters(features, mean, scale, constant, nu)
 
 
-def _rooted(covariance: Real) -> tuple[Real, Real]:
+def _cholesky(covariance: Real) -> tuple[Real, Real]:
     """Covariances and their lower triangular roots; more and more of their own diagonal is added to one that has none."""
     deviation = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), np.finfo(float).tiny))
     sides = deviation[:, :, None] * deviation[:, None, :]
@@ -218,7 +214,7 @@ class GaussianBlockParameters(Parameters):
     @cached_property
     def _whiten(self) -> Real:
         """What turns z − mean into independent numbers of variance 1."""
-        roots = _rooted(self.covariance)[1]
+        roots = _cholesky(self.covariance)[1]
         size, d, _ = roots.shape
         return np.ascontiguousarray(np.linalg.solve(roots, np.broadcast_to(np.eye(d), (size, d, d))))
 
@@ -252,8 +248,8 @@ class GaussianBlockParameters(Parameters):
         for p, pattern in enumerate(patterns):
             if pattern.any():
                 at = np.flatnonzero(which.reshape(-1) == p)
-                few = self if pattern.all() else self.of(np.flatnonzero(pattern))
-                part = few._part([np.ascontiguousarray(numbers[np.ix_(at, pattern)])])
+                marginal = self if pattern.all() else self.of(np.flatnonzero(pattern))
+                part = marginal._part([np.ascontiguousarray(numbers[np.ix_(at, pattern)])])
                 table[at] = _core.score(len(at), np.zeros(len(self.mean)), [part], "log_joint", 1)[0]
         return line_by_line(np.where(there.any(axis=1), np.arange(rows.n_rows), -1), table)
 
@@ -270,18 +266,18 @@ class GaussianBlockParameters(Parameters):
         """The marginal distribution of some of the columns."""
         (feature,) = self.features
         inputs = tuple(feature.inputs[j] for j in columns.tolist())
-        few = feature._replace(columns=inputs, scales=tuple(feature.scales[j] for j in columns.tolist()))
+        marginal_feature = feature._replace(columns=inputs, scales=tuple(feature.scales[j] for j in columns.tolist()))
         covariance = self.covariance[:, columns[:, None], columns]
         if self.nu is None:
-            return normal((few,), self.mean[:, columns], covariance)
-        return _student((few,), self.mean[:, columns], covariance, self.nu)
+            return normal((marginal_feature,), self.mean[:, columns], covariance)
+        return _student((marginal_feature,), self.mean[:, columns], covariance, self.nu)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         """The stretches of each column, as it is distributed whatever the others are."""
         return None if self.features[0].holds_lists else stretches(MarginalParameters(self), compared)
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
-        roots = _rooted(self.covariance)[1]
+        roots = _cholesky(self.covariance)[1]
         z = np.einsum("rij,rj->ri", roots[classes], rng.standard_normal((len(classes), self.mean.shape[1])))
         if self.nu is not None:
             z /= np.sqrt(rng.chisquare(self.nu[classes]) / self.nu[classes])[:, None]
@@ -298,11 +294,11 @@ class MarginalParameters(NumericParameters):
         self._block, self._variance = block, np.diagonal(block.covariance, axis1=1, axis2=2)
 
     def spread(self, f: int) -> tuple[Real, Real]:
-        origin, unit = (each[f] for each in self._block._scales)
+        origin, unit = (scales[f] for scales in self._block._scales)
         return origin + unit * self._block.mean[:, f], unit * np.sqrt(self._variance[:, f])
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        origin, unit = (each[f] for each in self._block._scales)
+        origin, unit = (scales[f] for scales in self._block._scales)
         z = ((cuts - origin) / unit)[:, None] - self._block.mean[:, f]
         return normal_tails(z / np.sqrt(self._variance[:, f]), self._block.nu)
 
@@ -312,81 +308,3 @@ def normal_tails(z: Real, nu: Real | None) -> tuple[Real, Real]:
     from scipy.special import ndtr, stdtr  # a third of a second to import; few need it
 
     return (ndtr(z), ndtr(-z)) if nu is None else (stdtr(nu, z), stdtr(nu, -z))
-
-
-# What a block tells about the class -------------------------------------------------------------------------------------
-
-
-def bits_of_normals(prior: Real, mean: Real, covariance: Real) -> float:
-    """I(block; class) of normal distributions: the mean of log P(row | class) − log P(row) over rows drawn from them."""
-    size, d = mean.shape
-    if size < 2:
-        return 0.0
-    roots = np.linalg.cholesky(covariance)
-    whiten = np.linalg.solve(roots, np.broadcast_to(np.eye(d), roots.shape))
-    constant = -np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
-    half = int(np.clip(MOST_DENSITIES // (2 * size * size * d), 16, DRAWS // 2))
-    drawn = np.random.default_rng(0).standard_normal((half, d))
-    noise = np.concatenate([drawn, -drawn])
-    nats = 0.0
-    for c in range(size):
-        apart = (mean[c] + noise @ roots[c].T)[:, None] - mean
-        densities = constant - 0.5 * np.square(np.einsum("cij,rcj->rci", whiten, apart)).sum(axis=2)
-        nats += float(prior[c] * (densities[:, c] - log_mixture(densities, prior)).mean())
-    return min(max(nats / BIT, 0.0), entropy(prior))
-
-
-def block_test(sums: Products, tied: bool, scale: float) -> ColumnTest:
-    """What a block of normal distributions tells beyond chance, if rows are enough to say.
-
-    By the likelihood-ratio test that all classes have one mean, and one covariance unless it is tied. Where rows are few, G is
-    higher on average than chi-square with its degrees of freedom: it is brought down by its expectation, which follows from the
-    Wishart distribution. Where a class has fewer rows than its covariance needs, means are tested alone.
-    """
-    from scipy.special import chdtrc  # few need it
-
-    n, mean, scatter = _whitened(sums)
-    (size, d), rows = mean.shape, n * scale
-    if size < 2 or d == 0 or rows.sum() - size < d:
-        return ColumnTest(why=untested(float(rows.sum()), sums.n.shape[0], size, "too few rows, or one value only"))
-    tied = tied or bool(rows.min() < d + 1)
-    covariance = scatter / n[:, None, None]
-    if tied:
-        covariance = np.broadcast_to(scatter.sum(axis=0) / n.sum(), scatter.shape)
-    values = np.maximum(np.linalg.eigvalsh(covariance), NARROWEST)  # one that is flat is as if it were not quite
-    g = max(-float(rows @ np.log(values).sum(axis=-1)), 0.0)
-    chance = _expected_g(rows, d, tied)
-    freedom = (size - 1) * (d if tied else d + d * (d + 1) // 2)
-    bits = bits_of_normals(shares(n), mean, covariance + NARROWEST * np.eye(d))
-    beyond = max(bits - chance / (2.0 * float(rows.sum()) * BIT), 0.0)
-    return ColumnTest(beyond, float(chdtrc(freedom, g * freedom / chance)))
-
-
-def _whitened(sums: Products) -> tuple[Real, Real, Real]:
-    """Rows, means and scatters of the classes that have rows, in directions in which all rows together vary by 1."""
-    seen = sums.n.value > 0
-    rows, centre, scatter = sums.pooled()
-    every = scatter / max(rows, 1e-300)
-    deviation = np.sqrt(np.maximum(np.diagonal(every), 0.0))
-    safe = np.where(deviation > 0, deviation, 1.0)
-    values, vectors = np.linalg.eigh(every / safe[:, None] / safe)
-    kept = values > SAME_PLANE * max(float(values[-1]), 1e-300)
-    directions = vectors[:, kept] / safe[:, None] / np.sqrt(values[kept])
-    within = directions.T @ sums.scatter[seen] @ directions
-    return sums.n.value[seen], (sums.mean[seen] - centre) @ directions, within
-
-
-def _expected_g(rows: Real, d: int, tied: bool) -> float:
-    """What G is on average where all classes are alike."""
-    whole = float(rows.sum())
-    if tied:
-        return whole * (_log_scatter(whole - 1.0, d) - _log_scatter(whole - len(rows), d))
-    each = np.array([_log_scatter(n - 1.0, d) - d * np.log(n) for n in rows.tolist()])
-    return float(whole * (_log_scatter(whole - 1.0, d) - d * np.log(whole)) - rows @ each)
-
-
-def _log_scatter(degrees: float, d: int) -> float:
-    """E log |S| of a Wishart distribution in d directions, but for a constant."""
-    from scipy.special import digamma  # few need it
-
-    return float(digamma((degrees - np.arange(d)) / 2.0).sum())

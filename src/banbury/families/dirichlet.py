@@ -12,7 +12,7 @@ from banbury.arrays import Int, Real
 from banbury.families.family import HeldOutRows, How, at_least, by_class
 
 
-def added(alpha: Any, how: How) -> Any:
+def prior_counts(alpha: Any, how: How) -> Any:
     """What the prior adds to the rows of each key; under map it may be less than nothing."""
     if how == "mle":
         return 0.0 * alpha
@@ -24,15 +24,15 @@ def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: np.random.Gene
 
     A feature without rows in a class gets equal shares under mle, and under map when nothing is left to divide.
     """
-    weights = np.maximum(cells + added(alpha, how)[:, None], 0.0)
+    weights = np.maximum(cells + prior_counts(alpha, how)[:, None], 0.0)
     if how == "gibbs":
         weights = np.maximum(rng.standard_gamma(weights), np.finfo(float).tiny)
-    return _divided(weights, offsets)
+    return _divide(weights, offsets)
 
 
 def log_prior(logs: Real, alpha: Real, how: How) -> float:
     """What the prior adds to the log-likelihood of all keys and classes: its pseudo-counts times their log-probabilities."""
-    pseudo = np.maximum(added(alpha, how), 0.0)
+    pseudo = np.maximum(prior_counts(alpha, how), 0.0)
     return float(pseudo @ np.where(pseudo[:, None] > 0, logs, 0.0).sum(axis=1))
 
 
@@ -43,7 +43,7 @@ def unseen(cells: Real, offsets: Int, alpha: Real, how: How) -> Real:
     """
     size = np.diff(offsets)
     strength = per_feature(alpha[:, None], offsets)[:, 0] / np.maximum(size, 1)
-    strength = np.maximum(added(strength, how), 0.0)
+    strength = np.maximum(prior_counts(strength, how), 0.0)
     rows = per_feature(cells, offsets) + (strength * size)[:, None]
     skip = (strength == 0)[:, None] | (size == 0)[:, None] | (rows <= 0)
     share = np.broadcast_to(strength[:, None], rows.shape) / np.where(skip, 1.0, rows)
@@ -52,21 +52,21 @@ def unseen(cells: Real, offsets: Int, alpha: Real, how: How) -> Real:
 
 def per_feature(cells: Real, offsets: Int) -> Real:
     """Sums over each feature's keys, (features, classes)."""
-    result = np.zeros((len(offsets) - 1, cells.shape[1]))
-    filled = np.diff(offsets) > 0  # reduceat would give an empty feature its neighbour's first row
-    if filled.any():
-        result[filled] = np.add.reduceat(cells, offsets[:-1][filled], axis=0)
-    return result
+    sums = np.zeros((len(offsets) - 1, cells.shape[1]))
+    has_keys = np.diff(offsets) > 0  # reduceat would give an empty feature its neighbour's first row
+    if has_keys.any():
+        sums[has_keys] = np.add.reduceat(cells, offsets[:-1][has_keys], axis=0)
+    return sums
 
 
-def _divided(weights: Real, offsets: Int) -> Real:
+def _divide(weights: Real, offsets: Int) -> Real:
     size = np.diff(offsets)
     sums = np.repeat(per_feature(weights, offsets), size, axis=0)
     equal = 1.0 / np.repeat(size, size)[:, None]
     return np.where(sums > 0, weights / np.where(sums > 0, sums, 1.0), equal)
 
 
-def drawn(share: Real, classes: Int, rng: np.random.Generator) -> Int:
+def draw_cells(share: Real, classes: Int, rng: np.random.Generator) -> Int:
     """A cell for each of these classes, from the shares of cells, (cells, classes)."""
     cells = np.zeros(len(classes), dtype=np.int64)
     for c, rows in enumerate(by_class(classes, share.shape[1])):
@@ -100,10 +100,12 @@ def conditional(cells: Real, alpha: Real, how: How, rng: np.random.Generator) ->
         return table, unseen(flat, offsets, alpha, how).reshape(cells.shape[1:])
     lower, new = _of_fewer_parents(cells, alpha, how, rng)
     rows_of_fewer = cells.sum(axis=(0, -1))[..., None]
-    whole = _entropy(cells.sum(axis=-1))
-    each = float(alpha.mean())
-    left_open = _entropy(cells) / whole if whole > 0 else 1.0  # of the node's entropy given its other parents
-    pseudo_count = 0.0 if how == "mle" else max(each - 1.0, 0.0) if how == "map" else float(at_least(each))
+    entropy_of_node = _entropy(cells.sum(axis=-1))
+    mean_alpha = float(alpha.mean())
+    left_open = (
+        _entropy(cells) / entropy_of_node if entropy_of_node > 0 else 1.0
+    )  # of the node's entropy given its other parents
+    pseudo_count = 0.0 if how == "mle" else max(mean_alpha - 1.0, 0.0) if how == "map" else float(at_least(mean_alpha))
     strength = pseudo_count * (1.0 + left_open**2 * np.sqrt(rows_of_fewer))
     weights = cells + strength * lower
     if how == "gibbs":
@@ -123,17 +125,17 @@ def _entropy(cells: Real) -> float:
 
 def _of_fewer_parents(cells: Real, alpha: Real, how: How, rng: np.random.Generator) -> tuple[Real, Real]:
     """P(x | all parents but the last) · P(x | the last) / P(x), in shares; and the log-probability of a new value."""
-    others, new_of_others = conditional(cells.sum(axis=-1), alpha, how, rng)
+    all_but_last, new_of_all_but_last = conditional(cells.sum(axis=-1), alpha, how, rng)
     between = tuple(range(1, cells.ndim - 1))
     last, new_of_last = conditional(cells.sum(axis=between), alpha, how, rng)
     alone, new_alone = conditional(cells.sum(axis=(*between, -1)), alpha, how, rng)
     shape = (len(cells), *(1 for _ in between), -1)
     ratio = np.where(alone[:, None] > 0, last / np.where(alone > 0, alone, 1.0)[:, None], 0.0)
-    product = others[..., None] * ratio.reshape(shape)
-    whole = product.sum(axis=0)
-    lower = np.where(whole > 0, product / np.where(whole > 0, whole, 1.0), others[..., None])
-    new = new_of_others[..., None] + (new_of_last - new_alone).reshape(shape[1:])
-    return lower, new - np.log(np.where(whole > 0, whole, 1.0))
+    product = all_but_last[..., None] * ratio.reshape(shape)
+    total = product.sum(axis=0)
+    lower = np.where(total > 0, product / np.where(total > 0, total, 1.0), all_but_last[..., None])
+    new = new_of_all_but_last[..., None] + (new_of_last - new_alone).reshape(shape[1:])
+    return lower, new - np.log(np.where(total > 0, total, 1.0))
 
 
 # Every row left out, from the sums of all: they differ in one cell, so that most of what is estimated stays -------------------
@@ -153,50 +155,50 @@ class Shares:
     spread: bool = False
     log_width: float = 0.0
 
-    def left_out(self, cells: Int, held_out: HeldOutRows) -> Real:
+    def log_leave_one_out(self, cells: Int, held_out: HeldOutRows) -> Real:
         """log P(cell | class) of rows in these cells, (rows, classes), each without its own weight; 0 for a row in none."""
         total = np.zeros((len(cells), held_out.n_classes))
         there = np.flatnonzero(cells >= 0)
         cells = cells[there]
         labels = held_out.labels[there]
         if held_out.weights is not None:
-            total[there] = self._each(cells, labels, held_out.weights[there]) - self.log_width
+            total[there] = self._log_shares(cells, labels, held_out.weights[there]) - self.log_width
             return total
         cells, labels, row = different_rows(cells, labels, self.cells.shape)
-        total[there] = (self._each(cells, labels, np.ones(len(cells))) - self.log_width)[row]
+        total[there] = (self._log_shares(cells, labels, np.ones(len(cells))) - self.log_width)[row]
         return total
 
-    def _each(self, keys: Int, labels: Int, weights: Real) -> Real:
+    def _log_shares(self, keys: Int, labels: Int, weights: Real) -> Real:
         at = np.arange(len(keys))
         n_keys = len(self.cells)
-        pseudo = added(self.alpha, self.how)
+        pseudo = prior_counts(self.alpha, self.how)
         counts = self.cells[keys]
-        every = np.broadcast_to(self.cells.sum(axis=0), counts.shape).copy()
+        n_rows = np.broadcast_to(self.cells.sum(axis=0), counts.shape).copy()
         parts = np.maximum(self.cells + pseudo[:, None], 0.0)
-        whole = np.broadcast_to(parts.sum(axis=0), counts.shape).copy()
+        totals = np.broadcast_to(parts.sum(axis=0), counts.shape).copy()
         mine = np.maximum(counts[at, labels] - weights, 0.0)
         part = parts[keys]
         left = np.maximum(mine + pseudo[keys], 0.0)
-        whole[at, labels] += left - part[at, labels]
+        totals[at, labels] += left - part[at, labels]
         part[at, labels] = left
-        every[at, labels] -= counts[at, labels] - mine
+        n_rows[at, labels] -= counts[at, labels] - mine
         counts[at, labels] = mine
         if pseudo.min() >= 0:  # of whole numbers the sum is exact, and next to no smoothing is not lost in a difference
-            whole = np.maximum(every, 0.0) + pseudo.sum()
-        share = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 1.0 / n_keys)
-        result = log(np.maximum(share, 0.0))
+            totals = np.maximum(n_rows, 0.0) + pseudo.sum()
+        share = np.where(totals > 0, part / np.where(totals > 0, totals, 1.0), 1.0 / n_keys)
+        logs = log(np.maximum(share, 0.0))
         gone = ~self.stays[keys] & ~counts.any(axis=1)
         if gone.any():
-            result[gone] = self._unseen(keys[gone], np.maximum(every[gone], 0.0))
-        return result
+            logs[gone] = self._unseen(keys[gone], np.maximum(n_rows[gone], 0.0))
+        return logs
 
-    def _unseen(self, keys: Int, every: Real) -> Real:
+    def _unseen(self, keys: Int, n_rows: Real) -> Real:
         """The same of keys that no other row has."""
         size = len(self.cells) - 1
         rest = self.alpha.sum() - (0.0 if self.spread else self.alpha[keys])
         strength = np.broadcast_to(rest / max(size, 1), keys.shape)
-        strength = np.maximum(added(strength, self.how), 0.0)
-        rows = every + (strength * size)[:, None]
+        strength = np.maximum(prior_counts(strength, self.how), 0.0)
+        rows = n_rows + (strength * size)[:, None]
         skip = (strength == 0)[:, None] | (rows <= 0) | (size == 0)
         return np.where(skip, 0.0, np.log(np.where(skip, 1.0, strength[:, None] / np.where(skip, 1.0, rows))))
 
@@ -206,9 +208,9 @@ def different_rows(cells: Int, labels: Int, shape: tuple[int, ...]) -> tuple[Int
     n_cells, n_classes = shape
     pairs = cells * n_classes + labels
     if n_cells * n_classes > 4 * len(pairs):
-        each, row = np.unique(pairs, return_inverse=True)
-        return each // n_classes, each % n_classes, row.reshape(-1)
+        distinct, row = np.unique(pairs, return_inverse=True)
+        return distinct // n_classes, distinct % n_classes, row.reshape(-1)
     there = np.zeros(n_cells * n_classes, dtype=np.bool_)
     there[pairs] = True
-    each = np.flatnonzero(there)
-    return each // n_classes, each % n_classes, (np.cumsum(there) - 1)[pairs]
+    distinct = np.flatnonzero(there)
+    return distinct // n_classes, distinct % n_classes, (np.cumsum(there) - 1)[pairs]

@@ -73,12 +73,12 @@ class TellingValues(NamedTuple):
     kind: Literal["value", "word", "stretch"] = "value"
 
 
-def telling(own: Real, elsewhere: Real, more: Real) -> tuple[Real, Real]:
+def telling(share: Real, share_of_rest: Real, difference: Real) -> tuple[Real, Real]:
     """The ratio of P(value | class) to P(value | rest), and how telling it is: its logarithm times how much more of the class's
     rows than of the rest's have the value. Nothing where it does not speak for the class."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.where(own > 0, own / elsewhere, 0.0)
-        score = np.where((ratio > 1) & (more > 0), more * np.log(np.minimum(ratio, LARGEST)), 0.0)
+        ratio = np.where(share > 0, share / share_of_rest, 0.0)
+        score = np.where((ratio > 1) & (difference > 0), difference * np.log(np.minimum(ratio, LARGEST)), 0.0)
     return ratio, score
 
 
@@ -92,7 +92,7 @@ class Spreading(Protocol):
     def features(self) -> Sequence[Any]: ...
     def spread(self, f: int) -> tuple[Real, Real]: ...
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]: ...
-    def ends(self, f: int, wanted: Real, step: Real) -> Real: ...
+    def ends(self, f: int, near: Real, step: Real) -> Real: ...
 
 
 def stretches(group: Spreading, compared: Comparison) -> Iterator[TellingValues]:
@@ -103,19 +103,19 @@ def stretches(group: Spreading, compared: Comparison) -> Iterator[TellingValues]
     for f, feature in enumerate(group.features):
         centre, deviation = group.spread(f)
         usable = [c for c in compared.chosen if 0 < deviation[c] < np.inf and abs(centre[c]) < np.inf]
-        for some in (usable[start : start + n_together] for start in range(0, len(usable), n_together)):
-            wanted = centre[some, None] + deviation[some, None] * np.linspace(-FARTHEST, FARTHEST, STEPS)
-            cuts = group.ends(f, wanted, _round_steps(deviation[some] / 2.0)[:, None])
+        for classes in (usable[start : start + n_together] for start in range(0, len(usable), n_together)):
+            near = centre[classes, None] + deviation[classes, None] * np.linspace(-FARTHEST, FARTHEST, STEPS)
+            cuts = group.ends(f, near, _round_steps(deviation[classes] / 2.0)[:, None])
             share, low, high = _between(group, f, cuts)
-            own = np.stack([share[k, :, c] for k, c in enumerate(some)])
-            elsewhere = np.einsum("ksc,ck->ks", share, rest[:, some])
-            score = telling(own, elsewhere, own - elsewhere)[1]
+            share_of_class = np.stack([share[k, :, c] for k, c in enumerate(classes)])
+            share_of_rest = np.einsum("ksc,ck->ks", share, rest[:, classes])
+            score = telling(share_of_class, share_of_rest, share_of_class - share_of_rest)[1]
             best = np.argmax(np.where(np.isfinite(low) & np.isfinite(high), SIMPLER, 1.0) * score, axis=1)
-            at = np.arange(len(some)), best
-            whole = feature.kind == "integer"
+            at = np.arange(len(classes)), best
+            whole_numbers = feature.kind == "integer"
             ends = zip(low[at].tolist(), high[at].tolist(), strict=True)
-            names = [(feature.name, stretch(*each, whole=whole)) for each in ends]
-            allowed = np.array(some)[:, None] == np.arange(n_classes)
+            names = [(feature.name, stretch(*low_and_high, whole_numbers=whole_numbers)) for low_and_high in ends]
+            allowed = np.array(classes)[:, None] == np.arange(n_classes)
             yield TellingValues(share[at], share[at], names.__getitem__, allowed, "stretch")
 
 
@@ -136,9 +136,9 @@ def _between(group: Spreading, f: int, cuts: Real) -> tuple[Real, Real, Real]:
     return share, low, np.concatenate([cuts, endless, cuts[:, j]], axis=1)
 
 
-def stretch(low: float, high: float, whole: bool = False) -> str:
+def stretch(low: float, high: float, whole_numbers: bool = False) -> str:
     """Where numbers lie, in words: from ``low`` on, and below ``high``. Of whole numbers, which they are."""
-    if whole:
+    if whole_numbers:
         first = np.ceil(low) + 0.0
         last = np.ceil(high) - 1.0 + 0.0
         if np.isneginf(low) or np.isposinf(high):
@@ -203,17 +203,17 @@ class DrawnNumbers:
         below = np.minimum(up_to[np.searchsorted(self.values, cuts)], 1.0)
         return below, 1.0 - below
 
-    def ends(self, f: int, wanted: Real, step: Real) -> Real:
-        return round_ends(self.features[f], wanted, step)
+    def ends(self, f: int, near: Real, step: Real) -> Real:
+        return round_ends(self.features[f], near, step)
 
 
-def round_ends(feature: Any, wanted: Real, step: Real) -> Real:
+def round_ends(feature: Any, near: Real, step: Real) -> Real:
     """Multiples of a round step near the numbers wanted; of whole numbers just below the next one."""
-    ends = np.round(wanted / step) * step
+    ends = np.round(near / step) * step
     return np.asarray(np.ceil(ends) - 0.5 if feature.kind == "integer" else ends)
 
 
-def drawn_telling(alone: Any, drawn: NDArray[Any], compared: Comparison) -> Iterator[TellingValues]:
+def telling_from_draws(alone: Any, drawn: NDArray[Any], compared: Comparison) -> Iterator[TellingValues]:
     """The stretches of the one column of some parameters, or its values where they are no numbers, by what was drawn of it."""
     if drawn.dtype.kind in "iuf":
         yield from stretches(DrawnNumbers(alone, drawn.astype(np.float64), compared.log_likelihood), compared)

@@ -38,7 +38,7 @@ class ExponentialParameters(RateParameters):
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []
         for f, feature in enumerate(self.features):
-            rate = self.drawn_rates(f, classes, rng)
+            rate = self.draw_rates(f, classes, rng)
             columns.append(feature.unit * rng.standard_exponential(len(classes)) / rate)
         return columns
 

@@ -22,7 +22,6 @@ from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.families import evidence
 from banbury.families.evidence import Comparison, TellingValues, Term
-from banbury.families.information import bits_of_draws, bits_of_numbers
 from banbury.reading import Batch, Codes
 from banbury.sums import Key, Keys, is_all
 from banbury.threads import n_threads
@@ -56,7 +55,7 @@ class ColumnReader(Protocol):
 
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]: ...
     def lists(self, name: str, width: int) -> NDArray[Any]: ...
-    def codes(self, name: str, wanted: Any = None) -> Any: ...
+    def codes(self, name: str, kind: Any = None) -> Any: ...
     def integers(self, name: str) -> NDArray[Any] | None: ...
     def whole(self, names: Sequence[str]) -> NDArray[Any] | None: ...
     def kind(self, name: str) -> Any: ...
@@ -133,12 +132,12 @@ class NumberColumn(NamedTuple):
 
     least: float
     greatest: float
-    whole: bool  # whether all are whole numbers
+    holds_whole_numbers: bool  # whether all are whole numbers
     n_values: int  # different ones
     n_rows: int
 
     @property
-    def few(self) -> bool:
+    def has_few_values(self) -> bool:
         """Whether the values are so few that each is known by itself."""
         return self.n_values <= (MOST_CATEGORIES if self.n_rows >= FEWEST_ROWS else 2)
 
@@ -237,7 +236,7 @@ class Parameters:
         if is_all(index, len(self.features)):
             return self
         every = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
-        chosen = {name: _chosen(each, index) for name, each in every.items() if each is not None}
+        chosen = {name: _take(array, index) for name, array in every.items() if array is not None}
         return replace(self, **chosen)  # type: ignore[type-var]
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
@@ -264,8 +263,8 @@ class Parameters:
             values = rows.first([feature.name for feature in self.features])
         new = self.never_seen(rows)
         unseen = np.zeros(len(values), dtype=np.bool_) if new is None else new[0]
-        each = zip(self.features, values, log_likelihoods, unseen.tolist(), strict=True)
-        return [Term(f.name, value, says, bool(f.columns) or not new) for f, value, says, new in each]
+        evidence_of_features = zip(self.features, values, log_likelihoods, unseen.tolist(), strict=True)
+        return [Term(f.name, value, says, bool(f.columns) or not new) for f, value, says, new in evidence_of_features]
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         """Values that may tell classes apart, some at a time; None: columns speak together, and have none."""
@@ -273,7 +272,9 @@ class Parameters:
             return None
         drawn = self.sample(np.repeat(np.arange(len(compared.rest)), evidence.DRAWN), np.random.default_rng(0))
         columns = ((self.select([f]), values) for f, values in enumerate(drawn))
-        return (each for column in columns for each in evidence.drawn_telling(*column, compared))
+        return (
+            telling_values for column in columns for telling_values in evidence.telling_from_draws(*column, compared)
+        )
 
     def cuts(self, column: str | None) -> list[float] | None:
         """The numbers at which the density of a column jumps, in order; None: it is no histogram."""
@@ -288,8 +289,8 @@ class Parameters:
         return None
 
 
-def _chosen(each: Any, index: Sequence[int]) -> Any:
-    return tuple(each[f] for f in index) if isinstance(each, tuple) else each[np.asarray(index, dtype=np.int64)]
+def _take(array: Any, index: Sequence[int]) -> Any:
+    return tuple(array[f] for f in index) if isinstance(array, tuple) else array[np.asarray(index, dtype=np.int64)]
 
 
 class NumericParameters(Parameters):
@@ -303,9 +304,9 @@ class NumericParameters(Parameters):
         """P(x < cut | class) and P(x ≥ cut | class), (cuts, classes)."""
         raise NotImplementedError
 
-    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+    def ends(self, f: int, near: Real, step: Real) -> Real:
         """Where a stretch may end, near each of the numbers wanted: at multiples of a round step."""
-        return evidence.round_ends(self.features[f], wanted, step)
+        return evidence.round_ends(self.features[f], near, step)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         return evidence.stretches(self, compared)
@@ -341,7 +342,7 @@ class RowsToCount:
     several: tuple[Int, NDArray[np.int32]] | None = None  # further classes of each row: offsets and numbers
 
     @property
-    def whole(self) -> bool:
+    def has_whole_weights(self) -> bool:
         return self.weights is None or self.weights.ndim == 1
 
     @cached_property
@@ -353,10 +354,10 @@ class RowsToCount:
         try:
             return kernel(*arguments, self.classes, len(self.labels), self.weights, self.threads)
         except _core.BadValue as bad:
-            raise named(bad, names, self.batch) from None
+            raise bad_value(bad, names, self.batch) from None
 
 
-def named(bad: _core.BadValue, names: Sequence[str], batch: Batch) -> errors.BadValue:
+def bad_value(bad: _core.BadValue, names: Sequence[str], batch: Batch) -> errors.BadValue:
     """A value that cannot be counted, in a user's words."""
     what, feature, row, number = bad.args
     return errors.bad_value(what, number, names[feature], batch.first_row + row, batch.source)
@@ -463,7 +464,7 @@ class Family:
     def check_columns(self, feature: Feature) -> None:
         """Raises where settings do not fit the feature's columns."""
 
-    def declared_keys(self) -> frozenset[Key] | None:
+    def permanent_keys(self) -> frozenset[Key] | None:
         """The keys that stay in a tally even when no row has them."""
         return None
 
@@ -495,14 +496,6 @@ class Family:
     def has_density(self) -> bool:
         """Whether a value has a density, and no probability."""
         return True
-
-    def bits(self, features: tuple[Feature, ...], sums: Any, rows: Real) -> Real:
-        """I(feature; class) of each feature, in bits, by the default estimate; ``rows`` per class."""
-        parameters = self.estimate(features, sums, Choice(), UNUSED)
-        if not isinstance(parameters, NumericParameters):
-            return bits_of_draws(parameters, rows)
-        present = sums.present.value
-        return np.array([bits_of_numbers(parameters, f, present[f]) for f in range(len(features))])
 
     # Keys
 
@@ -560,7 +553,7 @@ def estimates_without_each(
     own_sums = held_out.own_sums(features)
     for row, label in enumerate(held_out.labels.tolist()):
         of_row = own_sums.take([row]).merge([label], held_out.n_classes)
-        left = (sums - of_row).without_empty(feature.family.declared_keys() for feature in features)
+        left = (sums - of_row).without_empty(feature.family.permanent_keys() for feature in features)
         yield family.estimate(features, left, choice, UNUSED)
 
 
@@ -612,9 +605,9 @@ def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
     real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     number: Any = (value if isinstance(value, int) else float(value)) if real else np.nan
     if not 0 <= number <= LARGEST_SETTING or (number == 0 and not zero):
-        wanted = "a finite number from 0 up" if zero else "a finite number above 0"
+        expected = "a finite number from 0 up" if zero else "a finite number above 0"
         large = LARGEST_SETTING < number < np.inf
-        raise errors.bad_setting(setting, value, f"{wanted}, {LARGEST_SETTING:g} at most" if large else wanted)
+        raise errors.bad_setting(setting, value, f"{expected}, {LARGEST_SETTING:g} at most" if large else expected)
 
 
 def check_settings(family: Family, *settings: str, zero: bool = False) -> None:

@@ -74,7 +74,7 @@ class Gamma(LogMomentFamily):
         if choice.how == "map":
             return GammaParameters(features, shape, mean, None)
         if choice.how == "gibbs":
-            shape = _drawn_shape(shape, rows, rng)
+            shape = _draw_shape(shape, rows, rng)
             rate = np.maximum(rng.standard_gamma(shape * rows + 1.0), TINY) / (rows * mean)
             return GammaParameters(features, shape, shape / rate, None)
         strength = shape * rows + 1.0  # of the rate: Gamma(strength, rows · mean)
@@ -97,11 +97,11 @@ def shape_of(s: Real) -> Real:
     return np.asarray(np.clip(k, WIDEST, NARROWEST))
 
 
-def _drawn_shape(shape: Real, rows: Real, rng: np.random.Generator) -> Real:
+def _draw_shape(shape: Real, rows: Real, rng: np.random.Generator) -> Real:
     from scipy.special import polygamma
 
-    few = np.minimum(shape, LARGE)
-    information = np.where(shape < LARGE, shape * (few * polygamma(1, few) - 1.0), 0.5)  # about log k, of one row
+    small = np.minimum(shape, LARGE)
+    information = np.where(shape < LARGE, shape * (small * polygamma(1, small) - 1.0), 0.5)  # about log k, of one row
     drawn = shape * np.exp(np.clip(rng.standard_normal(shape.shape) / np.sqrt(rows * information), -50.0, 50.0))
     return np.clip(drawn, WIDEST, NARROWEST)
 
@@ -172,6 +172,6 @@ def _rest(x: Real) -> Real:
     """log Γ(x) − (x − ½) log x + x − ½ log 2π."""
     from scipy.special import gammaln  # a third of a second to import; few need it
 
-    few = np.minimum(x, LARGE)
-    near = gammaln(few) - (few - 0.5) * np.log(few) + few - 0.5 * np.log(2.0 * np.pi)
+    small = np.minimum(x, LARGE)
+    near = gammaln(small) - (small - 0.5) * np.log(small) + small - 0.5 * np.log(2.0 * np.pi)
     return np.asarray(np.where(x < LARGE, near, 1.0 / (12.0 * x)))

@@ -14,7 +14,6 @@ from banbury.arrays import Real
 from banbury.families.covariance import (
     GaussianBlockParameters,
     Prior,
-    bits_of_normals,
     n_means,
     normal,
     normal_tails,
@@ -23,7 +22,6 @@ from banbury.families.covariance import (
     student,
 )
 from banbury.families.family import (
-    UNUSED,
     Choice,
     ColumnReader,
     Counter,
@@ -39,7 +37,6 @@ from banbury.families.family import (
     check_positive,
     check_settings,
 )
-from banbury.families.information import shares
 from banbury.families.moments import MOMENTS, PRODUCTS, log_rising, one_by_one
 from banbury.sums import Counts, Moments, Products
 
@@ -73,7 +70,7 @@ class NormalInverseGamma:
         if self.variance is not None:
             check_positive("variance", self.variance)
 
-    def placed(self, origin: Real, unit: Real, centre: Real, variance: Real) -> tuple[Real, Real]:
+    def place(self, origin: Real, unit: Real, centre: Real, variance: Real) -> tuple[Real, Real]:
         """Where it is centred, in units of z: where it says, or else there."""
         with np.errstate(over="ignore"):
             if self.mean is not None:
@@ -125,8 +122,8 @@ class Gaussian(Family):
         if self.covariance not in (None, *COVARIANCES):
             raise errors.unknown_choice("covariance", self.covariance, [None, *COVARIANCES])
         if self.covariance is not None and (self.smoothing is not None or self.variance != "per class"):
-            wanted = "given without smoothing and variance, which are of one column"
-            raise errors.bad_setting("covariance", self.covariance, wanted)
+            expected = "given without smoothing and variance, which are of one column"
+            raise errors.bad_setting("covariance", self.covariance, expected)
         if self.prior is not None and not isinstance(self.prior, NormalInverseGamma):
             raise errors.bad_setting("prior", self.prior, "a bb.NormalInverseGamma, or None")
         check_settings(self, "smoothing", zero=True)
@@ -137,22 +134,24 @@ class Gaussian(Family):
         tied = self._tied
         block = self.covariance is not None
         shrink = self.covariance == "shrunk" and choice.how != "mle"
-        made = normal if block else _normal
-        found: Any
+        make_parameters = normal if block else _normal
+        estimated: Any
         if block and sums.n.is_zero().all():
             _warn_of_gaps(features[0])
         if self._without_prior(choice.how):
-            found = plain(sums, tied, shrink, features[0]) if block else self._plain(features, sums)
-            return made(features, *found)
+            estimated = plain(sums, tied, shrink, features[0]) if block else self._plain(features, sums)
+            return make_parameters(features, *estimated)
         if block:
-            found = posterior(sums, self._block_prior(features[0], sums), tied, shrink)
+            estimated = posterior(sums, self._block_prior(features[0], sums), tied, shrink)
         else:
-            found = self._posterior(features, sums)
+            estimated = self._posterior(features, sums)
         if choice.how == "predictive":
-            return student(features, found) if block else _student(features, found)
+            return student(features, estimated) if block else _student(features, estimated)
         if choice.how == "gibbs":
-            return made(features, *found.drawn(tied or self.variance == "shared", rng))
-        return made(features, found.mean, found.mode() if choice.how == "map" else found.expected())
+            return make_parameters(features, *estimated.draw(tied or self.variance == "shared", rng))
+        return make_parameters(
+            features, estimated.mean, estimated.mode() if choice.how == "map" else estimated.posterior_mean()
+        )
 
     @property
     def _tied(self) -> bool:
@@ -160,18 +159,18 @@ class Gaussian(Family):
 
     def _block_prior(self, feature: Feature, sums: Products) -> Prior:
         """The prior of one column's mean and variance, for each of them apart."""
-        given, (rows, centre, scatter) = self.prior or NormalInverseGamma(), sums.pooled()
+        family_prior, (rows, centre, scatter) = self.prior or NormalInverseGamma(), sums.pooled()
         variance = np.diagonal(scatter) / max(rows, 1e-300)
         variance = np.where(variance > 0, variance, 1.0)
         origin, unit = np.array(feature.scales).T
-        centre, variance = given.placed(origin, unit, centre, variance)
-        return Prior(given.kappa, given.nu, centre, np.diag(variance))
+        centre, variance = family_prior.place(origin, unit, centre, variance)
+        return Prior(family_prior.kappa, family_prior.nu, centre, np.diag(variance))
 
     def _without_prior(self, how: How) -> bool:
         return how == "mle" or (self.prior is None and how in ("map", "mean"))
 
     def _plain(self, features: tuple[Feature, ...], sums: Moments) -> tuple[Real, Real]:
-        n, spread, (all_mean, all_variance) = sums.n.value, sums.spread, pooled(sums)
+        n, spread, (all_mean, all_variance) = sums.n.value, sums.spread, pool_classes(sums)
         if self.variance == "shared":
             rows = n.sum(axis=1, keepdims=True)
             variance = np.broadcast_to(spread.sum(axis=1, keepdims=True) / np.where(rows > 0, rows, 1.0), n.shape)
@@ -183,11 +182,11 @@ class Gaussian(Family):
             every = apart / np.where(rows > 0, rows, 1.0)  # 0 where there is none: such a column tells no classes apart
             variance = np.where(n > 0, variance, every)
             with np.errstate(over="ignore"):
-                variance = np.minimum(variance + self._added(features, sums), WIDEST)
+                variance = np.minimum(variance + self._smoothing_of_z(features, sums), WIDEST)
             least = np.where(variance > 0, 0.0, least)
         return np.where(n > 0, sums.mean, all_mean), np.maximum(variance, least)
 
-    def added(self, features: tuple[Feature, ...], sums: Moments) -> float:
+    def smoothing_variance(self, features: tuple[Feature, ...], sums: Moments) -> float:
         """What smoothing adds to every variance: its share of the widest column's."""
         with np.errstate(over="ignore", under="ignore"):
             return float(np.square(np.sqrt(self.smoothing or 0.0) * self._widest(features, sums)))
@@ -198,10 +197,10 @@ class Gaussian(Family):
         with np.errstate(over="ignore", under="ignore"):
             return min(float((_scales(features)[1] * deviation).max(initial=0.0)), float(np.finfo(float).max))
 
-    def _added(self, features: tuple[Feature, ...], sums: Moments) -> Real:
+    def _smoothing_of_z(self, features: tuple[Feature, ...], sums: Moments) -> Real:
         """The same in units of z, (features, 1): deviations are divided before they are squared, so that none vanishes."""
-        each = np.sqrt(self.smoothing or 0.0) * self._widest(features, sums) / _scales(features)[1]
-        return np.asarray(np.square(each)[:, None])
+        deviation = np.sqrt(self.smoothing or 0.0) * self._widest(features, sums) / _scales(features)[1]
+        return np.asarray(np.square(deviation)[:, None])
 
     def _posterior(self, features: tuple[Feature, ...], sums: Moments) -> _Posterior:
         prior = self.prior or NormalInverseGamma()
@@ -220,13 +219,13 @@ class Gaussian(Family):
     def _n_means(self, sums: Moments) -> Real:
         """How many means have a variance in common, (features, 1): of all classes that have values, or one."""
         n = sums.n.value
-        each = (n > 0).sum(axis=1, keepdims=True) if self.variance == "shared" else np.ones((len(n), 1))
-        return np.asarray(each, dtype=np.float64)
+        counts = (n > 0).sum(axis=1, keepdims=True) if self.variance == "shared" else np.ones((len(n), 1))
+        return np.asarray(counts, dtype=np.float64)
 
     def _centre(self, prior: NormalInverseGamma, features: tuple[Feature, ...], sums: Moments) -> tuple[Real, Real]:
         """The prior's mean and variance of z, (features, 1)."""
         origin, unit = _scales(features)
-        return prior.placed(origin[:, None], unit[:, None], *pooled(sums))
+        return prior.place(origin[:, None], unit[:, None], *pool_classes(sums))
 
     def log_prior(self, parameters: Any, sums: Any, choice: Choice) -> float:
         if self.prior is None or choice.how == "mle":
@@ -253,14 +252,6 @@ class Gaussian(Family):
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
         return (self,) if column.n_values > 2 else ()
 
-    def bits(self, features: tuple[Feature, ...], sums: Any, rows: Real) -> Real:
-        if self.covariance is None:
-            return super().bits(features, sums, rows)
-        parameters: Any = self.estimate(features, sums, Choice(), UNUSED)
-        seen = sums.n.value > 0
-        prior = shares(sums.n.value[seen])
-        return np.array([bits_of_normals(prior, parameters.mean[seen], parameters.covariance[seen])])
-
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         alone = self.covariance is None and self.smoothing is None
         return alone and super().can_leave_one_out(features, choice, weighted)
@@ -273,26 +264,26 @@ class Gaussian(Family):
         plain = self.variance == "per class" and self.smoothing is None and self.covariance is None
         if not plain or not self._without_prior(choice.how):
             return one_by_one(self, features, sums, choice, held_out)
-        floor = FLOOR * pooled(sums)[1]
+        floor = FLOOR * pool_classes(sums)[1]
         n = sums.n.value
         low = ((n <= 0) | (sums.spread < NEAR * floor * n)).any(axis=1)  # a class without values has those of all
         slow = np.flatnonzero(low).tolist()
         quick = np.flatnonzero(~low).tolist()
-        few = tuple(features[f] for f in slow)
+        slow_features = tuple(features[f] for f in slow)
         if not quick:
-            return one_by_one(self, few, sums.select(slow), choice, held_out)
-        kept = _normal(features, *self._plain(features, sums)).select(quick)
-        alone = sums.select(quick)
-        total = held_out.scores(kept)
+            return one_by_one(self, slow_features, sums.select(slow), choice, held_out)
+        quick_parameters = _normal(features, *self._plain(features, sums)).select(quick)
+        quick_sums = sums.select(quick)
+        total = held_out.scores(quick_parameters)
         if slow:
-            total += one_by_one(self, few, sums.select(slow), choice, held_out)
-        gains = _gains(kept, alone, floor[quick][:, 0], held_out)
+            total += one_by_one(self, slow_features, sums.select(slow), choice, held_out)
+        gains = _gains(quick_parameters, quick_sums, floor[quick][:, 0], held_out)
         total[np.arange(len(gains)), held_out.labels] += gains
         doubtful = np.flatnonzero(np.isnan(gains))
         if len(doubtful):
-            some = held_out.take(doubtful)
-            total[doubtful] = one_by_one(self, kept.features, alone, choice, some)
-            total[doubtful] += one_by_one(self, few, sums.select(slow), choice, some)
+            doubtful_rows = held_out.take(doubtful)
+            total[doubtful] = one_by_one(self, quick_parameters.features, quick_sums, choice, doubtful_rows)
+            total[doubtful] += one_by_one(self, slow_features, sums.select(slow), choice, doubtful_rows)
         return total
 
 
@@ -312,7 +303,7 @@ class _Posterior:
     variance: Real
     n_means: Real  # that have a variance in common, (features, 1)
 
-    def drawn(self, shared: bool, rng: np.random.Generator) -> tuple[Real, Real]:
+    def draw(self, shared: bool, rng: np.random.Generator) -> tuple[Real, Real]:
         """One draw of means and variances."""
         chi = rng.chisquare(self.nu[:, :1] if shared else self.nu)
         variance = self.nu * self.variance / np.maximum(chi, np.finfo(float).tiny)
@@ -322,30 +313,30 @@ class _Posterior:
         """The variance at the joint mode of it and its means."""
         return self.nu * self.variance / (self.nu + 2.0 + self.n_means)
 
-    def expected(self) -> Real:
+    def posterior_mean(self) -> Real:
         """The variance's mean, which exists only above two degrees of freedom; below, the mode."""
         proper = self.nu > 2.0
         return np.where(proper, self.nu * self.variance / np.where(proper, self.nu - 2.0, 1.0), self.mode())
 
 
-def pooled(sums: Moments) -> tuple[Real, Real]:
+def pool_classes(sums: Moments) -> tuple[Real, Real]:
     """Mean and variance of z over all classes, (features, 1); variance 1 where there is none."""
     n, mean, spread = sums.pooled()
     variance = spread / np.where(n > 0, n, 1.0)
     return mean, np.where(variance > 0, variance, 1.0)
 
 
-_asked: tuple[tuple[Feature, ...], tuple[Real, Real]] = (), (np.zeros(0), np.zeros(0))
+_last_scales: tuple[tuple[Feature, ...], tuple[Real, Real]] = (), (np.zeros(0), np.zeros(0))
 
 
 def _scales(features: tuple[Feature, ...]) -> tuple[Real, Real]:
     """Origins and units; those that were asked for last are kept, since an estimate asks several times."""
-    global _asked
-    last, found = _asked
+    global _last_scales
+    last, scales = _last_scales
     if last is not features:
-        found = np.array([f.origin for f in features]), np.array([f.unit for f in features])
-        _asked = features, found
-    return found
+        scales = np.array([f.origin for f in features]), np.array([f.unit for f in features])
+        _last_scales = features, scales
+    return scales
 
 
 def _normal(features: tuple[Feature, ...], mean: Real, variance: Real) -> GaussianParameters:
@@ -436,7 +427,7 @@ class GaussianParameters(NumericParameters):
         return np.asarray(2.0 * self.power[f] - 1.0)
 
 
-def collapsed(parameters: Parameters, sums: Any) -> list[tuple[int, int, float]]:
+def find_collapsed_classes(parameters: Parameters, sums: Any) -> list[tuple[int, int, float]]:
     """Where a class's bell curve is so narrow, beside its column, that it stands on one value: feature, class and value."""
     if not isinstance(parameters, GaussianParameters):
         return []

@@ -42,7 +42,7 @@ from banbury.families.family import (
 )
 from banbury.families.joint import (
     MOST_COMBINATIONS,
-    joined_columns,
+    columns_of_table,
     log_prior_of_cells,
     shares,
     too_many_combinations,
@@ -56,12 +56,12 @@ FARTHEST = 2.0**20  # steps: farther out a sum would lose what tells the classes
 NODE_BINS = 10  # that a network cuts numbers into, where nothing else is said and no class says where
 
 
-def several(given: Any) -> tuple[Any, ...]:
+def numbers_of_setting(setting: Any) -> tuple[Any, ...]:
     """A setting's numbers, one for each column of a block; none of None."""
-    return given if isinstance(given, tuple) else () if given is None else (given,)
+    return setting if isinstance(setting, tuple) else () if setting is None else (setting,)
 
 
-def reached(sizes: Int) -> Real:
+def reach_of(sizes: Int) -> Real:
     """Over how many steps' worth of density the share of each bin is spread; beyond an outer one lies one more."""
     steps = sizes.astype(np.float64)
     steps[0] += 1.0
@@ -79,7 +79,7 @@ class Joined(NamedTuple):
 
     @property
     def reach(self) -> Real:
-        return reached(self.sizes)
+        return reach_of(self.sizes)
 
 
 class GridFamily(BinnedFamily):
@@ -93,15 +93,15 @@ class GridFamily(BinnedFamily):
 
     def __post_init__(self) -> None:
         for setting in self.per_column:
-            if isinstance(given := getattr(self, setting), (list, np.ndarray)):
-                object.__setattr__(self, setting, tuple(np.asarray(given, dtype=object).tolist()))
+            if isinstance(values := getattr(self, setting), (list, np.ndarray)):
+                object.__setattr__(self, setting, tuple(np.asarray(values, dtype=object).tolist()))
         start = self.start
         width = self.width
         errors.require((start is None) == (width is None), "start and width", (start, width), "given together")
-        for each in several(width):
-            check_positive("width", each)
-        for each in several(start):
-            check_finite("start", each)
+        for number in numbers_of_setting(width):
+            check_positive("width", number)
+        for number in numbers_of_setting(start):
+            check_finite("start", number)
 
     def counter(self, feature: Feature) -> BinCounter:
         return BLOCK_CELLS if feature.columns else BINS
@@ -123,8 +123,10 @@ class GridFamily(BinnedFamily):
         """Start and width of each column's bins; ``fine`` are widths that will do."""
         if self.start is None:
             return tuple((0.0, width) for width in fine.tolist())
-        each = (np.broadcast_to(np.array(g, dtype=np.float64), fine.shape).tolist() for g in (self.start, self.width))
-        return tuple(zip(*each, strict=True))
+        starts_and_widths = (
+            np.broadcast_to(np.array(g, dtype=np.float64), fine.shape).tolist() for g in (self.start, self.width)
+        )
+        return tuple(zip(*starts_and_widths, strict=True))
 
 
 @dataclass(frozen=True, repr=False)
@@ -160,8 +162,8 @@ class Histogram(GridFamily):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_settings(self, "alpha", zero=True)
-        whole = isinstance(self.bins, int) and not isinstance(self.bins, bool) and self.bins >= 1
-        if not whole and not (isinstance(self.bins, str) and self.bins in ("auto", "mdl")):
+        is_number = isinstance(self.bins, int) and not isinstance(self.bins, bool) and self.bins >= 1
+        if not is_number and not (isinstance(self.bins, str) and self.bins in ("auto", "mdl")):
             raise errors.bad_setting("bins", self.bins, "'auto', 'mdl' or a whole number from 1 up")
 
     def doublings(self, codes: Int, rows: Real, n_columns: int = 1) -> int:
@@ -182,10 +184,10 @@ class Histogram(GridFamily):
     ) -> HistogramParameters | HistogramBlockParameters:
         alpha = self._alpha(choice)
         if features[0].columns:
-            each = ((feature, *_cells(sums, f)) for f, feature in enumerate(features))
-            cells = tuple(cells_of(self, *given, alpha, choice, rng) for given in each)
+            counted_blocks = ((feature, *_cells(sums, f)) for f, feature in enumerate(features))
+            cells = tuple(cells_of(self, *block, alpha, choice, rng) for block in counted_blocks)
             return HistogramBlockParameters(features, cells)
-        joined = self._joined_of(sums)
+        joined = self._join_all(sums)
         ends = np.cumsum([0, *(len(bins.cells) for bins in joined)])
         every = np.concatenate([b.cells for b in joined])
         share = dirichlet.shares(every, ends, np.full(ends[-1], alpha), choice.how, rng)
@@ -201,16 +203,16 @@ class Histogram(GridFamily):
     def _alpha(self, choice: Choice) -> float:
         return choice.alpha if self.alpha is None else self.alpha
 
-    def _joined_of(self, sums: Counts) -> list[Joined]:
+    def _join_all(self, sums: Counts) -> list[Joined]:
         """The bins of every column, which no prior changes."""
-        made = (type(self), self.bins, self.width)
-        if any(made not in own for own in sums.derived):
-            each = zip(sums.keys, np.split(sums.cells.value, sums.offsets[1:-1]), strict=True)
-            for own, (keys, cells) in zip(sums.derived, each, strict=True):
-                own[made] = self.joined(keys, cells)
-        return [own[made] for own in sums.derived]
+        settings = (type(self), self.bins, self.width)
+        if any(settings not in derived for derived in sums.derived):
+            counts = zip(sums.keys, np.split(sums.cells.value, sums.offsets[1:-1]), strict=True)
+            for derived, (keys, cells) in zip(sums.derived, counts, strict=True):
+                derived[settings] = self.join_bins(keys, cells)
+        return [derived[settings] for derived in sums.derived]
 
-    def joined(self, keys: Keys, cells: Real, n_columns: int = 1) -> Joined:
+    def join_bins(self, keys: Keys, cells: Real, n_columns: int = 1) -> Joined:
         """The bins for estimation, from the fine ones and their rows per class; ``n_columns``: of the block they are of."""
         codes = np.array(keys, dtype=np.int64)
         times = self.doublings(codes, cells.sum(axis=1), n_columns)
@@ -229,32 +231,32 @@ class Histogram(GridFamily):
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
         told_apart = Histogram(bins="mdl")
-        return (told_apart,) if column.few else (self, told_apart)
+        return (told_apart,) if column.has_few_values else (self, told_apart)
 
     def log_prior(self, parameters: Any, sums: Counts, choice: Choice) -> float:
         alpha = self._alpha(choice)
         if isinstance(parameters, HistogramBlockParameters):
             return sum(log_prior_of_cells(c.seen, c.empty, c.n_empty, alpha, choice) for c in parameters.cells)
         first_steps = [np.cumsum(sizes) - sizes for sizes in parameters.sizes]
-        logs = [table[steps] for table, steps in zip(parameters.tables, first_steps, strict=True)]
-        return sum(dirichlet.log_prior(each, np.full(len(each), alpha), choice.how) for each in logs)
+        logs = [bins[steps] for bins, steps in zip(parameters.tables, first_steps, strict=True)]
+        return sum(dirichlet.log_prior(bins_logs, np.full(len(bins_logs), alpha), choice.how) for bins_logs in logs)
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)
         n_columns = [len(feature.inputs) for feature in features]
         if features[0].columns:
             bins = [join_columns(self, *_cells(sums, f), d) for f, d in enumerate(n_columns)]
-            return [(prod(len(each.sizes) for each in block) - 1, 0) for block in bins]
-        return [(len(bins.cells) - 1, 0) for bins in self._joined_of(sums)]
+            return [(prod(len(column.sizes) for column in block) - 1, 0) for block in bins]
+        return [(len(bins.cells) - 1, 0) for bins in self._join_all(sums)]
 
     def empty_share(self, feature: Feature, sums: Counts) -> float:
         """Between the lowest and the highest bin of each column that rows have."""
-        axes, numbers, _ = occupied(self, feature, *_cells(sums, 0))
+        axes, numbers, _ = block_table(self, feature, *_cells(sums, 0))
         bins = np.unravel_index(numbers, [axis.n_bins for axis in axes])
-        return 1.0 - len(numbers) / prod(int(np.ptp(each)) + 1 for each in bins) if len(numbers) else 0.0
+        return 1.0 - len(numbers) / prod(int(np.ptp(column)) + 1 for column in bins) if len(numbers) else 0.0
 
-    def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
-        return occupied(self, feature, keys, cells)[2] if feature.columns else self.joined(keys, cells).cells
+    def join_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
+        return block_table(self, feature, keys, cells)[2] if feature.columns else self.join_bins(keys, cells).cells
 
     def node_cuts(self, values: Real, cells: Real, bins: int | Literal["mdl"], name: str) -> tuple[float, ...]:
         """Where a network cuts a column's numbers, midway between two that occur: with "mdl" where the classes change.
@@ -265,9 +267,9 @@ class Histogram(GridFamily):
         """
         if self.width is not None:
             return self._edges_between(values, name)
-        wanted = bins if self.bins == "auto" else self.bins
-        cuts = _core.cuts_of(cells) if wanted == "mdl" else []
-        most = next((each for each in (wanted, bins) if isinstance(each, int)), NODE_BINS)
+        bins_or_rule = bins if self.bins == "auto" else self.bins
+        cuts = _core.cuts_of(cells) if bins_or_rule == "mdl" else []
+        most = next((choice for choice in (bins_or_rule, bins) if isinstance(choice, int)), NODE_BINS)
         group = np.arange(len(values))
         if cuts:
             group = np.searchsorted(cuts, group, side="right")
@@ -289,8 +291,8 @@ class Histogram(GridFamily):
         if not len(values):
             return ()
         first, last = (int(np.floor((x - start) / width)) for x in (values[0], values[-1]))
-        wanted = f"one that makes {MOST_BINS:,} bins at most, not {last - first + 1:,}"
-        errors.require(last - first < MOST_BINS, f"width of {name!r}", width, wanted)
+        expected = f"one that makes {MOST_BINS:,} bins at most, not {last - first + 1:,}"
+        errors.require(last - first < MOST_BINS, f"width of {name!r}", width, expected)
         return tuple((start + width * np.arange(first + 1, last + 1)).tolist())
 
     def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
@@ -298,12 +300,12 @@ class Histogram(GridFamily):
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         """A row may move every cut of "mdl"."""
-        whole = self.bins == "mdl" or bool(features[0].columns)
-        return not whole and super().can_leave_one_out(features, choice, weighted)
+        cuts_depend_on_rows = self.bins == "mdl" or bool(features[0].columns)
+        return not cuts_depend_on_rows and super().can_leave_one_out(features, choice, weighted)
 
     def shares(self, feature: Feature, keys: Keys, cells: Real, choice: Choice) -> tuple[Shares, Int]:
         """The bins are those of all rows, and all stay."""
-        bins = self.joined(keys, cells)
+        bins = self.join_bins(keys, cells)
         width = _width(bins, feature)
         n_bins = len(bins.cells)
         every = np.ones(n_bins, dtype=np.bool_)
@@ -322,36 +324,38 @@ def cuts_after(values: Real, last: Int) -> tuple[float, ...]:
     return tuple(np.where(between > low, between, high).tolist())
 
 
-def cut_by(feature: Feature) -> Histogram | None:
+def cutting_histogram(feature: Feature) -> Histogram | None:
     """What says where a network cuts a column; None where another family was asked for, which has no cuts."""
     if isinstance(feature.family, Histogram):
         return feature.family
     return None if feature.declared or feature.reads_text else Histogram()
 
 
-def in_bins(name: str, start: float, width: float) -> Feature:
+def column_in_bins(name: str, start: float, width: float) -> Feature:
     """A column of numbers in bins so wide, to be compared with others."""
     return Feature(name, Histogram(), start, max(width, FINEST), "float")
 
 
-def as_compared(feature: Feature, rows: Any) -> tuple[Feature, ...]:
+def columns_to_compare(feature: Feature, rows: Any) -> tuple[Feature, ...]:
     """The columns of a feature as they are compared with others: numbers in fine bins, all else as values."""
     family = feature.family
     inputs = feature.inputs
     if feature.counter.words or (family.keyed and not feature.columns):
         return (feature,)
     if feature.kinds or feature.holds_lists:
-        return joined_columns(feature)
+        return columns_of_table(feature)
     if family.keyed:
-        each = zip(inputs, block_starts(feature).tolist(), block_widths(feature).tolist(), strict=True)
-        return tuple(in_bins(*column) for column in each)
+        grid = zip(inputs, block_starts(feature).tolist(), block_widths(feature).tolist(), strict=True)
+        return tuple(column_in_bins(*column) for column in grid)
     fine = FINE if family.has_density() else 1.0
     scales = feature.scales or ((feature.origin, feature.unit),) * len(inputs)
     columns = []
     for name, (origin, unit) in zip(inputs, scales, strict=True):
         kind = rows.kind(name)
         numeric = kind in ("integer", "float", "empty")
-        columns.append(in_bins(name, origin, unit * fine) if numeric else Feature(name, Categorical(), kind=kind))
+        columns.append(
+            column_in_bins(name, origin, unit * fine) if numeric else Feature(name, Categorical(), kind=kind)
+        )
     return tuple(columns)
 
 
@@ -401,7 +405,7 @@ class HistogramParameters(NumericParameters):
         for feature, first, width, table in zip(self.features, self.firsts, self.widths, self.tables, strict=True):
             share = np.exp(table + np.log(width))
             share[[0, -1]] *= 2.0
-            bins = dirichlet.drawn(share, classes, rng)
+            bins = dirichlet.draw_cells(share, classes, rng)
             beyond = rng.geometric(0.5, len(classes)) - 1
             bins = np.where(bins == 0, -beyond, np.where(bins == len(share) - 1, bins + beyond, bins))
             columns.append(feature.origin + width * (first + bins + rng.random(len(classes))))
@@ -422,10 +426,10 @@ class HistogramParameters(NumericParameters):
         below = _below(edges, masses, self.widths[f], cuts)
         return below, _below(-edges[::-1], masses[::-1], self.widths[f], -cuts)
 
-    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+    def ends(self, f: int, near: Real, step: Real) -> Real:
         """The edges of bins that lie nearest to round numbers."""
         edges = self._edges(f)
-        cuts = super().ends(f, wanted, step)
+        cuts = super().ends(f, near, step)
         at = np.clip(np.round((cuts - edges[0]) / self.widths[f]), 0, len(edges) - 1).astype(np.int64)
         ends = np.cumsum([0, *self.sizes[f]])
         above = np.searchsorted(ends, at)
@@ -449,13 +453,13 @@ class HistogramParameters(NumericParameters):
 def _below(edges: Real, masses: Real, width: float, cuts: Real) -> Real:
     """The mass below each cut, (cuts, classes): even within a bin; of what lies beyond the first, half in each next one."""
     sums = np.cumsum(np.concatenate([masses[:1], masses]), axis=0)
-    within = np.stack([np.interp(cuts, edges, each) for each in sums.T], axis=1)
+    within = np.stack([np.interp(cuts, edges, column) for column in sums.T], axis=1)
     far = np.maximum(edges[0] - cuts, 0.0) / width
-    whole = np.floor(far)
-    left = masses[0] * (2.0**-whole * (1.0 - (far - whole) / 2.0))[:, None]
+    n_bins = np.floor(far)
+    left = masses[0] * (2.0**-n_bins * (1.0 - (far - n_bins) / 2.0))[:, None]
     far = np.maximum(cuts - edges[-1], 0.0) / width
-    whole = np.floor(far)
-    right = masses[-1] * (1.0 - 2.0**-whole * (1.0 - (far - whole) / 2.0))[:, None]
+    n_bins = np.floor(far)
+    right = masses[-1] * (1.0 - 2.0**-n_bins * (1.0 - (far - n_bins) / 2.0))[:, None]
     return np.asarray(np.where((cuts < edges[0])[:, None], left, within + right))
 
 
@@ -487,9 +491,9 @@ class BlockAxis:
 
     def log_sizes(self) -> Real:
         """Of each bin the logarithm of what its share is divided by: its size, and beyond an outer one as much as a step."""
-        return np.asarray(np.log(reached(self.sizes)) + np.log(self.width))
+        return np.asarray(np.log(reach_of(self.sizes)) + np.log(self.width))
 
-    def drawn(self, bins: Int, rng: np.random.Generator) -> Real:
+    def draw(self, bins: Int, rng: np.random.Generator) -> Real:
         """A value in each of these bins, or beyond an outer one, where the density halves from step to step."""
         before = (bins == 0).astype(np.int64)
         after = (bins == self.n_bins - 1).astype(np.int64)
@@ -515,30 +519,30 @@ class BlockCells:
         """The same of some of the columns, whatever the others are."""
         axes = tuple(self.axes[j] for j in columns)
         bins = np.unravel_index(self.numbers, [axis.n_bins for axis in self.axes])
-        here = _numbered([bins[j] for j in columns], axes)
+        here = _cell_numbers([bins[j] for j in columns], axes)
         numbers, where = np.unique(here, return_inverse=True)
-        others = prod(axis.n_bins for j, axis in enumerate(self.axes) if j not in columns)
+        n_others = prod(axis.n_bins for j, axis in enumerate(self.axes) if j not in columns)
         with np.errstate(divide="ignore"):
             some = np.zeros((len(numbers), len(self.empty)))
             np.add.at(some, where, np.exp(self.seen))
-            some += (others - np.bincount(where, minlength=len(numbers)))[:, None] * np.exp(self.empty)
+            some += (n_others - np.bincount(where, minlength=len(numbers)))[:, None] * np.exp(self.empty)
             seen = np.log(some)
-            empty = np.log(float(others)) + self.empty
+            empty = np.log(float(n_others)) + self.empty
         return BlockCells(axes, numbers, seen, empty, float(prod(axis.n_bins for axis in axes) - len(numbers)))
 
     def log_densities(self, steps: Real) -> Real:
         """Of cells of steps, (cells, columns), the log density in each class."""
         places = [axis.bins(steps[:, j]) for j, axis in enumerate(self.axes)]
-        numbers = _numbered([bins for bins, _ in places], self.axes)
+        numbers = _cell_numbers([bins for bins, _ in places], self.axes)
         at = np.minimum(np.searchsorted(self.numbers, numbers), max(len(self.numbers) - 1, 0))
-        found = np.broadcast_to(self.empty, (len(numbers), len(self.empty)))
+        log_shares = np.broadcast_to(self.empty, (len(numbers), len(self.empty)))
         if len(self.numbers):
-            found = np.where((self.numbers[at] == numbers)[:, None], self.seen[at], found)
+            log_shares = np.where((self.numbers[at] == numbers)[:, None], self.seen[at], log_shares)
         sizes = sum(axis.log_sizes()[bins] for axis, (bins, _) in zip(self.axes, places, strict=True))
         beyond = sum(far for _, far in places) * np.log(2.0)
-        return np.asarray(found - (sizes + beyond)[:, None])
+        return np.asarray(log_shares - (sizes + beyond)[:, None])
 
-    def drawn(self, n: int, c: int, rng: np.random.Generator) -> list[Real]:
+    def draw(self, n: int, c: int, rng: np.random.Generator) -> list[Real]:
         share = np.append(np.exp(self.seen[:, c]), self.n_empty * np.exp(self.empty[c]))
         chosen = rng.choice(len(share), n, p=share / share.sum())
         numbers = np.append(self.numbers, -1)[chosen]
@@ -547,38 +551,40 @@ class BlockCells:
             tried = rng.integers(every, size=len(other))
             numbers[other] = np.where(np.isin(tried, self.numbers), -1, tried)
         bins = np.unravel_index(numbers, [axis.n_bins for axis in self.axes])
-        return [axis.drawn(np.asarray(each), rng) for axis, each in zip(self.axes, bins, strict=True)]
+        return [axis.draw(np.asarray(column), rng) for axis, column in zip(self.axes, bins, strict=True)]
 
 
-def _numbered(bins: Sequence[Any], axes: Sequence[BlockAxis]) -> Int:
+def _cell_numbers(bins: Sequence[Any], axes: Sequence[BlockAxis]) -> Int:
     return np.asarray(np.ravel_multi_index(tuple(bins), [axis.n_bins for axis in axes]), dtype=np.int64)
 
 
 def join_columns(family: Histogram, keys: Any, cells: Real, d: int) -> list[Joined]:
     """The bins of each column: those of a histogram of it alone, but wider, since rows are spread over more cells."""
     codes = np.array(keys, dtype=np.int64).reshape(len(keys), d)
-    found = []
+    joined = []
     for j in range(d):
-        own, where = np.unique(codes[:, j], return_inverse=True)
-        rows = np.zeros((len(own), cells.shape[1]))
+        column_bins, where = np.unique(codes[:, j], return_inverse=True)
+        rows = np.zeros((len(column_bins), cells.shape[1]))
         np.add.at(rows, where, cells)
-        found.append(family.joined(tuple(own.tolist()), rows, d))
-    return found
+        joined.append(family.join_bins(tuple(column_bins.tolist()), rows, d))
+    return joined
 
 
-def occupied(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tuple[tuple[BlockAxis, ...], Int, Real]:
+def block_table(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tuple[tuple[BlockAxis, ...], Int, Real]:
     """The bins of each column, the cells that rows have, and their rows per class."""
     d = len(feature.inputs)
     bins = join_columns(family, keys, cells, d)
-    if prod(len(each.sizes) for each in bins) > MOST_COMBINATIONS:
+    if prod(len(column.sizes) for column in bins) > MOST_COMBINATIONS:
         raise too_many_combinations(feature.name, d)
     codes = np.array(keys, dtype=np.int64).reshape(len(keys), d)
     width = block_widths(feature)
     scales = zip(block_starts(feature).tolist(), width.tolist(), bins, strict=True)
-    axes = tuple(BlockAxis(start, min(w * each.width, 2.0**1023), each.first, each.sizes) for start, w, each in scales)
-    steps = (codes[:, j] >> round(np.log2(each.width)) for j, each in enumerate(bins))
-    places = [axis.bins(own.astype(np.float64))[0] for axis, own in zip(axes, steps, strict=True)]
-    numbers, where = np.unique(_numbered(places, axes), return_inverse=True)
+    axes = tuple(
+        BlockAxis(start, min(w * column.width, 2.0**1023), column.first, column.sizes) for start, w, column in scales
+    )
+    steps = (codes[:, j] >> round(np.log2(column.width)) for j, column in enumerate(bins))
+    places = [axis.bins(column_steps.astype(np.float64))[0] for axis, column_steps in zip(axes, steps, strict=True)]
+    numbers, where = np.unique(_cell_numbers(places, axes), return_inverse=True)
     rows = np.zeros((len(numbers), cells.shape[1]))
     np.add.at(rows, where, cells)
     return axes, numbers, rows
@@ -587,7 +593,7 @@ def occupied(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tup
 def cells_of(
     family: Histogram, feature: Feature, keys: Any, rows: Real, alpha: float, choice: Choice, rng: np.random.Generator
 ) -> BlockCells:
-    axes, numbers, cells = occupied(family, feature, keys, rows)
+    axes, numbers, cells = block_table(family, feature, keys, rows)
     every = float(prod(axis.n_bins for axis in axes))
     seen, empty = shares(cells, every, alpha, choice, rng)
     return BlockCells(axes, numbers, seen, empty, every - len(numbers))
@@ -604,16 +610,16 @@ class HistogramBlockParameters(Parameters):
         parts = []
         for feature, cells in zip(self.features, self.cells, strict=True):
             width = np.array([axis.width for axis in cells.axes])
-            numbers, found = distinct_cells(block_steps(rows, feature, width))
-            table = np.zeros((len(found), len(cells.empty)))
-            there = ~np.isnan(found)
+            numbers, distinct = distinct_cells(block_steps(rows, feature, width))
+            table = np.zeros((len(distinct), len(cells.empty)))
+            there = ~np.isnan(distinct)
             patterns, which = np.unique(there, axis=0, return_inverse=True)
             for p, pattern in enumerate(patterns):
                 if columns := np.flatnonzero(pattern).tolist():
                     at = np.flatnonzero(which.reshape(-1) == p)
-                    known = cells if len(columns) == len(cells.axes) else cells.of(columns)
-                    table[at] = known.log_densities(found[at][:, columns])
-            codes = np.where(there.any(axis=1)[numbers], numbers, -1) if len(found) else numbers
+                    marginal = cells if len(columns) == len(cells.axes) else cells.of(columns)
+                    table[at] = marginal.log_densities(distinct[at][:, columns])
+            codes = np.where(there.any(axis=1)[numbers], numbers, -1) if len(distinct) else numbers
             parts.append(line_by_line(codes, table))
         return parts
 
@@ -629,6 +635,6 @@ class HistogramBlockParameters(Parameters):
         for feature, cells in zip(self.features, self.cells, strict=True):
             drawn = np.empty((len(feature.inputs), len(classes)))
             for c, rows in enumerate(by_class(classes, len(cells.empty))):
-                drawn[:, rows] = cells.drawn(len(rows), c, rng)
+                drawn[:, rows] = cells.draw(len(rows), c, rng)
             columns += list(drawn)
         return columns

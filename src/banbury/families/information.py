@@ -1,47 +1,21 @@
-"""Information about the class, in bits: of tables of counts, of densities and of rows that are drawn; and the test of chance.
-
-Of every two columns, too: what they share given the class, from tables of their values together.
-"""
+"""Information in tables of counts, in bits, and the test of chance: of one column and the class, and of two given the class."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core
 from banbury.arrays import Int, Real
-from banbury.reading import read
 
 LEVEL = 0.05  # the chance of taking noise for information that tests allow
 SAME = 1e-9  # entropies closer than this share are equal
 NEARLY = 0.95  # of what a column holds is also in another, which duplicates it
 BIT = float(np.log(2.0))
-NODES = 801  # of a density's grid, from −9 to 9 deviations
-MOST_NODES = 1 << 21  # of all densities, times the densities
-DRAWN = 1 << 12  # rows of each class
-DRAWN_CUTS = 1 << 8  # numbers of each class, beside those of a grid
 LEAST_SHARE = 2.0**-1000  # whose terms of an entropy are told apart from 0
 FEWEST_ROWS = 10  # of a class, for it to be tested by itself
-FEW_CLASSES = 20  # up to so many, even small ones are tested one by one
-
-
-class ColumnTest(NamedTuple):
-    """What a feature tells about the class: bits beyond chance, and how often chance alone would come so far."""
-
-    bits: float = 0.0
-    p: float = 1.0
-    different: bool = False  # whether it is a column of two values at least, and no text
-    why: str = ""  # why it could not be tested, or nothing
-    words: Mapping[str, float] = {}
-
-    def at_least(self, others: Sequence[ColumnTest]) -> ColumnTest:
-        """No less than the best of others tells; p is that of the best of all."""
-        every = [self, *others]
-        p = min(min(each.p for each in every) * len(every), 1.0)
-        return self._replace(bits=max(each.bits for each in every), p=p)
 
 
 # Tables --------------------------------------------------------------------------------------------------------------
@@ -49,8 +23,8 @@ class ColumnTest(NamedTuple):
 
 def shares(cells: Real) -> Real:
     """Of the sum of all; zeros where there is none."""
-    whole = float(cells.sum())
-    return np.asarray(cells / whole) if whole > 0 else np.zeros_like(cells)
+    total = float(cells.sum())
+    return np.asarray(cells / total) if total > 0 else np.zeros_like(cells)
 
 
 def entropy_terms(share: Real) -> Real:
@@ -83,7 +57,7 @@ def equal_groups(cells: Real, most: Int) -> Int:
 # Chance --------------------------------------------------------------------------------------------------------------
 
 
-def expected(freedom: Any, n: Any) -> Any:
+def bits_by_chance(freedom: Any, n: Any) -> Any:
     """The bits that chance alone gives, about."""
     return freedom / (2.0 * np.maximum(n, 1e-300) * BIT)
 
@@ -107,95 +81,10 @@ def excess(first: Any, second: Any, n: Any) -> Any:
     return (first - 1.0) * (second - 1.0) / (6.0 * n)
 
 
-def inverse_shares(cells: Real, whole: Any) -> Real:
+def inverse_shares(cells: Real, total: Any) -> Real:
     """whole / cell, 0 for an empty cell."""
     some = cells > 0
-    return np.where(some, whole / np.where(some, cells, 1.0), 0.0)
-
-
-def table_test(cells: Real, groups: Int, scale: float) -> ColumnTest:
-    """What groups of values tell; ``cells`` has the rows of each value and class, of which ``scale`` makes numbers of rows."""
-    n = float(cells.sum()) * scale
-    n_classes = cells.shape[1]
-    table = np.zeros((int(groups.max(initial=0)) + 1, n_classes))
-    np.add.at(table, groups, cells)
-    rare = table.sum(axis=0) * scale < FEWEST_ROWS
-    if n_classes > FEW_CLASSES and rare.any():  # where classes are many, those too small for a test are taken as one
-        table = np.column_stack([table[:, ~rare], table[:, rare].sum(axis=1)])
-    bits = bits_of(table)
-    margins = [table.sum(axis=axis) for axis in (1, 0)]
-    values, classes = (int(np.count_nonzero(margin)) for margin in margins)
-    freedom = max(values - 1, 0) * max(classes - 1, 0)
-    rare_values, rare_classes = (float(inverse_shares(margin, table.sum()).sum()) for margin in margins)
-    p = float(p_values(bits, freedom, excess(rare_values, rare_classes, max(n, 1e-300)), n))
-    why = untested(n, n_classes, classes, "one value only" if values < 2 else "")
-    return ColumnTest(max(bits - float(expected(freedom, n)), 0.0), p, values > 1, why)
-
-
-def untested(n: float, n_classes: int, with_values: int, otherwise: str) -> str:
-    """Why there is nothing to test."""
-    if not n > 0:
-        return "no value"
-    if n_classes < 2:
-        return "there is one class only"
-    return "values in one class only" if with_values < 2 else otherwise
-
-
-# Densities -----------------------------------------------------------------------------------------------------------
-
-
-def log_mixture(log_likelihood: Real, prior: Real) -> Real:
-    """log P(value), whatever the class, from log P(value | class), (values, classes)."""
-    highest = log_likelihood.max(axis=1, keepdims=True)
-    return np.asarray(highest[:, 0] + np.log(np.exp(log_likelihood - highest) @ prior))
-
-
-def grid(mean: Real, deviation: Real) -> Real:
-    """Where densities are looked at: from −9 to 9 deviations of each of them, closely unless they are many.
-
-    The nodes of all together, so that a narrow density among wide ones is seen.
-    """
-    most = MOST_NODES // len(mean)
-    steps = np.linspace(-9.0, 9.0, int(np.clip(most // len(mean), 16, NODES)))
-    nodes = np.unique(mean[:, None] + deviation[:, None] * steps)
-    return nodes[:: -(-len(nodes) // max(most, 1))]
-
-
-def bits_of_numbers(parameters: Any, f: int, rows: Real) -> float:
-    """I(feature; class) of a column of numbers; ``rows`` per class that have a value.
-
-    It is that of the table of cells between the nodes of a grid, and some numbers that are drawn: of a density without an end
-    most may lie between two nodes.
-    """
-    classes = np.flatnonzero(rows > 0)
-    if len(classes) < 2:
-        return 0.0
-    mean, deviation = (moment[classes] for moment in parameters.spread(f))
-    [drawn] = parameters.select([f]).sample(np.repeat(classes, DRAWN_CUTS), np.random.default_rng(0))
-    cuts = np.concatenate([grid(mean, deviation), drawn])
-    cuts = np.unique(np.rint(cuts) if parameters.features[f].kind == "integer" else cuts[np.isfinite(cuts)])
-    below, above = (tail[:, classes] for tail in parameters.tails(f, cuts))
-    inside = np.where(below[:-1] < 0.5, np.diff(below, axis=0), -np.diff(above, axis=0))
-    cells = np.concatenate([below[:1], np.maximum(inside, 0.0), above[-1:]])
-    return bits_of(cells * shares(rows[classes]))
-
-
-def bits_of_draws(parameters: Any, rows: Real) -> Real:
-    """I(feature; class) of each feature: the mean of log P(value | class) − log P(value) over rows drawn from the model."""
-    seen = np.flatnonzero(rows > 0)
-    features = parameters.features
-    prior = shares(rows[seen])
-    if len(seen) < 2:
-        return np.zeros(len(features))
-    columns = parameters.sample(np.repeat(seen, DRAWN), np.random.default_rng(0))
-    [batch] = read(dict(zip((name for feature in features for name in feature.inputs), columns, strict=True)))
-    scores = _core.score(batch.n_rows, np.zeros(len(rows)), parameters.parts(batch), "parts", 1)[0][:, :, seen]
-    bits = np.zeros(len(features))
-    for f in range(len(features)):
-        own = np.repeat(np.arange(len(seen)), DRAWN)
-        apart = scores[np.arange(len(own)), f, own] - log_mixture(scores[:, f], prior)
-        bits[f] = prior @ apart.reshape(len(seen), DRAWN).mean(axis=1) / BIT
-    return np.clip(bits, 0.0, entropy(prior))
+    return np.where(some, total / np.where(some, cells, 1.0), 0.0)
 
 
 # Every two columns, given the class -----------------------------------------------------------------------------------
@@ -235,7 +124,7 @@ class PairInformation(NamedTuple):
         """Bits beyond chance, and the test. ``rows`` are shares of ``total``, of which ``scale`` makes numbers of rows."""
         rows = self.rows * total
         rows = np.where(np.abs(rows - np.rint(rows)) <= SAME * rows, np.rint(rows), rows)
-        chance = expected(self.freedom, rows * scale)
+        chance = bits_by_chance(self.freedom, rows * scale)
         smaller = np.minimum(self.first, self.second)
         bits = np.maximum(self.joint - chance, 0.0)
         room = smaller - chance
@@ -249,8 +138,8 @@ class PairInformation(NamedTuple):
 NOTHING = (np.zeros(0),) * 7
 
 
-def informed(
-    tables: Iterable[Real], sizes: Sequence[int], whole: float, least: float
+def pair_information(
+    tables: Iterable[Real], sizes: Sequence[int], total: float, least: float
 ) -> tuple[Int, Int, PairInformation]:
     """Every two of some columns, and what they share.
 
@@ -261,13 +150,13 @@ def informed(
     measures = [PairInformation(*NOTHING)]
     starts = np.cumsum([0, *sizes])
     for b, table in enumerate(tables, 1):
-        shares = np.divide(table.transpose(0, 2, 1), whole, order="C")
-        measures.append(measured(shares, starts[:b], least))
+        shares = np.divide(table.transpose(0, 2, 1), total, order="C")
+        measures.append(measure_column(shares, starts[:b], least))
     second, first = np.tril_indices(len(sizes), -1)
     return first, second, PairInformation(*(np.concatenate(arrays) for arrays in zip(*measures, strict=True)))
 
 
-def measured(table: Real, starts: Int, least: float) -> PairInformation:
+def measure_column(table: Real, starts: Int, least: float) -> PairInformation:
     """Of B with each A, whose groups begin at ``starts``, in the classes that have the least share of rows.
 
     ``table`` is (groups of all A, classes, groups of B).
@@ -282,7 +171,7 @@ def measured(table: Real, starts: Int, least: float) -> PairInformation:
     of_a = table.sum(axis=2)  # (groups of A, classes)
     of_b = np.add.reduceat(table, starts, axis=0)  # (A, classes, groups of B)
     rows = of_class.sum(axis=1)
-    whole = np.where(rows > 0, rows, 1.0)
+    total = np.where(rows > 0, rows, 1.0)
     e_cells = np.add.reduceat(entropy_terms(table).sum(axis=(1, 2)), starts)
     e_a = np.add.reduceat(entropy_terms(of_a).sum(axis=1), starts)
     e_b = entropy_terms(of_b).sum(axis=(1, 2))
@@ -293,16 +182,16 @@ def measured(table: Real, starts: Int, least: float) -> PairInformation:
     rare_a = of_class * np.add.reduceat(inverse_shares(of_a, 1.0), starts, axis=0)
     rare_b = of_class * inverse_shares(of_b, 1.0).sum(axis=2)
     above = np.where(freedom > 0, excess(rare_a, rare_b, np.where(of_class > 0, of_class, 1.0)), 0.0)
-    bits = (e_a + e_b - e_cells - e_class) / whole, (e_a - e_class) / whole, (e_b - e_class) / whole
-    repeated = _repeated(table.sum(axis=1), starts)
+    bits = (e_a + e_b - e_cells - e_class) / total, (e_a - e_class) / total, (e_b - e_class) / total
+    repeated = _repetition(table.sum(axis=1), starts)
     return PairInformation(*bits, freedom.sum(axis=1).astype(np.float64), above.sum(axis=1), rows, repeated)
 
 
-def _repeated(table: Real, starts: Int) -> Real:
+def _repetition(table: Real, starts: Int) -> Real:
     """I(A; B) of B with each A as a share of the smaller entropy, from a ``table`` of (groups of all A, groups of B)."""
     of_b = np.add.reduceat(table, starts, axis=0)
     e_cells, e_a = (
-        np.add.reduceat(each, starts) for each in (entropy_terms(table).sum(axis=1), entropy_terms(table.sum(axis=1)))
+        np.add.reduceat(terms, starts) for terms in (entropy_terms(table).sum(axis=1), entropy_terms(table.sum(axis=1)))
     )
     e_b = entropy_terms(of_b).sum(axis=1)
     e_rows = entropy_terms(of_b.sum(axis=1))

@@ -88,17 +88,17 @@ class Joint(KeyedFamily):
         return [(max(prod(size) - 1, 0), 0) for size in sizes]
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
-        numbers, found = combinations(rows, feature, threads, counting=strict)
-        return Codes(numbers, 0, found)  # type: ignore[arg-type]
+        numbers, tuples = combinations(rows, feature, threads, counting=strict)
+        return Codes(numbers, 0, tuples)  # type: ignore[arg-type]
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         return False  # refitting is quicker
 
 
-def joined_columns(feature: Feature) -> tuple[Feature, ...]:
+def columns_of_table(feature: Feature) -> tuple[Feature, ...]:
     """The columns of a joint table, one by one."""
-    each = zip(feature.columns, feature.kinds, strict=False)
-    return tuple(Feature(column, Categorical(), kind=kind) for column, kind in each)
+    names_and_kinds = zip(feature.columns, feature.kinds, strict=False)
+    return tuple(Feature(column, Categorical(), kind=kind) for column, kind in names_and_kinds)
 
 
 def _warn_of_fractions(block: Feature, rows: Real) -> None:
@@ -123,11 +123,11 @@ class CombinationCounter(KeyCounter):
         parts = []
         once = dict[Any, OrderedColumn]()
         for feature in features:
-            block = ordered_columns(feature, rows, once)
+            block = order_columns(feature, rows, once)
             if prod(len(column.values) for column in block) > most:
-                parts += count_codes([feature], [_combined(feature, rows)], rows)
+                parts += count_codes([feature], [_combination_codes(feature, rows)], rows)
             else:
-                (cells,) = filled(block[:1], block[1:], rows)
+                (cells,) = fill_tables(block[:1], block[1:], rows)
                 used = np.flatnonzero(lines_with_some(cells))
                 keys: Any = Combinations(tuple(column.values for column in block), used)
                 parts.append((keys, cells.take(used, 0)))
@@ -169,27 +169,27 @@ class OrderedColumn:
 Block = Sequence[OrderedColumn]
 
 
-def ordered_columns(feature: Feature, rows: RowsToCount, once: dict[Any, OrderedColumn]) -> list[OrderedColumn]:
+def order_columns(feature: Feature, rows: RowsToCount, once: dict[Any, OrderedColumn]) -> list[OrderedColumn]:
     """The columns of a block, each made ``once``."""
     names = list(zip(feature.inputs, feature.kinds, strict=True))
-    for each in names:
-        if each not in once:
-            once[each] = OrderedColumn.of(rows.batch.codes(*each), rows.threads)
-    return [once[each] for each in names]
+    for column in names:
+        if column not in once:
+            once[column] = OrderedColumn.of(rows.batch.codes(*column), rows.threads)
+    return [once[column] for column in names]
 
 
-def filled(first: Block, others: Block, rows: RowsToCount, together: int = 1) -> Iterator[Integers]:
+def fill_tables(outer: Block, inner: Block, rows: RowsToCount, together: int = 1) -> Iterator[Integers]:
     """Tables of first columns, so many one below the other: a line for every combination of its values and the others'."""
     n_classes = len(rows.labels)
-    size = prod(len(column.values) for column in others)
+    size = prod(len(column.values) for column in inner)
     within = np.zeros(len(rows.classes), dtype=np.int32)
-    for column in others:
+    for column in inner:
         within = within * np.int32(len(column.values)) + column.numbers
     within = within * np.int32(n_classes) + rows.classes
-    for numbers in (rows.classes, *(column.numbers for column in others)):
+    for numbers in (rows.classes, *(column.numbers for column in inner)):
         within[numbers < 0] = -1
-    for start in range(0, len(first), together):
-        some_of_them = first[start : start + together]
+    for start in range(0, len(outer), together):
+        some_of_them = outer[start : start + together]
         sizes = np.array([len(column.values) for column in some_of_them], dtype=np.int64)
         codes = [column.numbers for column in some_of_them]
         low = np.zeros(len(sizes), dtype=np.int64)
@@ -197,12 +197,12 @@ def filled(first: Block, others: Block, rows: RowsToCount, together: int = 1) ->
         yield cells.arranged([int(sizes.sum()) * size, n_classes])
 
 
-def _combined(feature: Feature, rows: RowsToCount) -> Codes:
+def _combination_codes(feature: Feature, rows: RowsToCount) -> Codes:
     """The combinations that rows have, numbered as they occur: there may be many more that none has."""
-    numbers, found = combinations(rows.batch, feature, rows.threads, counting=True)
-    whole = np.array([None not in value for value in found], dtype=np.bool_)
-    place = np.where(whole, np.cumsum(whole) - 1, -1).astype(np.int32)
-    keys: Any = list(compress(found, whole))
+    numbers, tuples = combinations(rows.batch, feature, rows.threads, counting=True)
+    complete = np.array([None not in value for value in tuples], dtype=np.bool_)
+    place = np.where(complete, np.cumsum(complete) - 1, -1).astype(np.int32)
+    keys: Any = list(compress(tuples, complete))
     return Codes(place[numbers], 0, keys)
 
 
@@ -226,15 +226,17 @@ class JointTable:
 
     def of(self, value: tuple[Any, ...]) -> Real:
         """log P(value | class); where some of it is missing, of the rest."""
-        given = [j for j, part in enumerate(value) if part is not None]
-        known = [j for j in given if value[j] in self.values[j]]
-        if len(known) < len(given):  # beside a value never seen all others are as likely as one another
-            return np.where(self.new < 0, self.new - np.log(float(prod(len(self.values[j]) for j in known))), self.new)
-        if len(given) == len(value):
+        present = [j for j, part in enumerate(value) if part is not None]
+        places_of_known = [j for j in present if value[j] in self.values[j]]
+        if len(places_of_known) < len(present):  # beside a value never seen all others are as likely as one another
+            return np.where(
+                self.new < 0, self.new - np.log(float(prod(len(self.values[j]) for j in places_of_known))), self.new
+            )
+        if len(present) == len(value):
             at = self.cells.get(value)
             return self.empty if at is None else np.asarray(self.seen[at])
-        match = [at for key, at in self.cells.items() if all(key[j] == value[j] for j in given)]
-        free = prod(len(values) for j, values in enumerate(self.values) if j not in given)
+        match = [at for key, at in self.cells.items() if all(key[j] == value[j] for j in present)]
+        free = prod(len(values) for j, values in enumerate(self.values) if j not in present)
         with np.errstate(divide="ignore"):
             both = np.exp(self.seen[match]).sum(axis=0) + (free - len(match)) * np.exp(self.empty)
             return np.asarray(np.log(both))
@@ -253,20 +255,20 @@ def _table(
 def shares(cells: Real, every: float, alpha: float, choice: Choice, rng: np.random.Generator) -> tuple[Real, Real]:
     """Log-shares of the cells that rows have, (cells, classes), and of each of the others, of ``every`` so many in all."""
     n_empty = every - len(cells)
-    more = dirichlet.added(alpha, choice.how)
+    more = dirichlet.prior_counts(alpha, choice.how)
     weights = np.maximum(cells + more, 0.0)
     rest = max(more, 0.0)
-    each: Any = np.full(cells.shape[1], rest)
+    empty_weight: Any = np.full(cells.shape[1], rest)
     if choice.how == "gibbs":
         tiny = np.finfo(float).tiny
         weights = np.maximum(rng.standard_gamma(weights), tiny)
         if n_empty > 0:
-            each = np.maximum(rng.standard_gamma(rest * n_empty, cells.shape[1]), tiny) / n_empty
-    total = weights.sum(axis=0) + n_empty * each
+            empty_weight = np.maximum(rng.standard_gamma(rest * n_empty, cells.shape[1]), tiny) / n_empty
+    total = weights.sum(axis=0) + n_empty * empty_weight
     nothing = total <= 0
     safe = np.where(nothing, 1.0, total)
     equal = 1.0 / max(every, 1.0)
-    return log(np.where(nothing, equal, weights / safe)), log(np.where(nothing, equal, each / safe))
+    return log(np.where(nothing, equal, weights / safe)), log(np.where(nothing, equal, empty_weight / safe))
 
 
 def log_prior_of_cells(seen: Real, empty: Real, n_empty: float, alpha: float, choice: Choice) -> float:
@@ -284,9 +286,9 @@ def combinations(
 
     ``counting``: a value that is not of its column's kind is an error, and not merely one that was never seen.
     """
-    each = zip(feature.inputs, feature.kinds, strict=True)
+    names_and_kinds = zip(feature.inputs, feature.kinds, strict=True)
     read = rows.codes if counting else lambda name, kind: values_of(rows, Feature(name, feature.family, kind=kind))
-    columns = [read(name, kind) for name, kind in each]
+    columns = [read(name, kind) for name, kind in names_and_kinds]
     if prod(len(column.values) + 1 for column in columns) > MOST_COMBINATIONS:
         raise too_many_combinations(feature.name, len(feature.inputs))
     parts = []
@@ -299,8 +301,8 @@ def combinations(
         total += codes * stride
         stride *= len(column.values) + 1
     numbers, first, _ = _core.encode_records(np.ascontiguousarray(total).view(np.uint8).reshape(-1, 8), threads)
-    found = [tuple(values[int(codes[row])] for codes, values in parts) for row in first.tolist()]
-    return numbers, found
+    tuples = [tuple(values[int(codes[row])] for codes, values in parts) for row in first.tolist()]
+    return numbers, tuples
 
 
 @dataclass(frozen=True)
@@ -316,15 +318,15 @@ class JointParameters(KeyedParameters):
         tables = []
         start = 0
         for feature, table in zip(self.features, self.tables, strict=True):
-            numbers, found = combinations(rows, feature)
-            nothing = np.array([all(part is None for part in value) for value in found], dtype=np.bool_)
-            columns.append(np.where(nothing[numbers], -1, numbers) if len(found) else numbers)
-            lookups.append(np.arange(start, start + len(found), dtype=np.uint32))
+            numbers, tuples = combinations(rows, feature)
+            nothing = np.array([all(part is None for part in value) for value in tuples], dtype=np.bool_)
+            columns.append(np.where(nothing[numbers], -1, numbers) if len(tuples) else numbers)
+            lookups.append(np.arange(start, start + len(tuples), dtype=np.uint32))
             zero = np.zeros_like(table.empty)
-            each = zip(found, nothing, strict=True)
-            scores = [zero if gone else table.of(value) for value, gone in each]
-            tables.append(np.array(scores).reshape(len(found), len(table.empty)))
-            start += len(found)
+            tuples_and_gaps = zip(tuples, nothing, strict=True)
+            scores = [zero if gone else table.of(value) for value, gone in tuples_and_gaps]
+            tables.append(np.array(scores).reshape(len(tuples), len(table.empty)))
+            start += len(tuples)
         low = np.zeros(len(columns), dtype=np.int64)
         outside = np.full(len(columns), -1, dtype=np.int64)
         return [_core.TablePart(columns, low, lookups, outside, np.concatenate(tables))]
@@ -335,9 +337,9 @@ class JointParameters(KeyedParameters):
     def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:
         columns = []
         for feature, table in zip(self.features, self.tables, strict=True):
-            numbers, found = combinations(rows, feature)
-            parts = [zip(value, table.values, strict=True) for value in found]
-            unseen = [any(part is not None and part not in known for part, known in each) for each in parts]
+            numbers, tuples = combinations(rows, feature)
+            parts = [zip(value, table.values, strict=True) for value in tuples]
+            unseen = [any(part is not None and part not in seen for part, seen in cell) for cell in parts]
             columns.append(np.array([*unseen, False], dtype=np.bool_)[numbers])
         return np.stack(columns, axis=1)
 
@@ -382,7 +384,7 @@ def too_many_combinations(block: str, n_columns: int) -> errors.BanburyError:
 JOINT = Joint()
 
 
-def stacked(columns: Sequence[Keys]) -> Any:
+def stack_columns(columns: Sequence[Keys]) -> Any:
     """The values of columns, one column below the other, each with the column's number."""
     return tuple((k, value) for k, values in enumerate(columns) for value in values)
 

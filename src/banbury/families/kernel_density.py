@@ -33,7 +33,7 @@ from banbury.families.family import (
     by_class,
     check_positive,
 )
-from banbury.families.histogram import GridFamily, Histogram, several
+from banbury.families.histogram import GridFamily, Histogram, numbers_of_setting
 from banbury.families.moments import CELLS
 from banbury.sums import ROUNDING, Counts, Keys, Moments
 from banbury.threads import n_threads
@@ -164,11 +164,11 @@ class KernelDensity(GridFamily):
             if self.bandwidth not in RULES:
                 raise errors.unknown_choice("bandwidth", self.bandwidth, RULES)
         else:
-            for each in several(self.bandwidth) or (self.bandwidth,):
-                check_positive("bandwidth", each)
+            for number in numbers_of_setting(self.bandwidth) or (self.bandwidth,):
+                check_positive("bandwidth", number)
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
-        return () if column.few or column.n_rows > MOST_TRIED else (self,)
+        return () if column.has_few_values or column.n_rows > MOST_TRIED else (self,)
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
@@ -197,8 +197,8 @@ class KernelDensity(GridFamily):
     def _bandwidths(self, feature: Feature, centres: Real, cells: Real) -> Real:
         """Per class and column, in bins."""
         if not isinstance(self.bandwidth, str):
-            given = np.broadcast_to(np.asarray(self.bandwidth, dtype=np.float64), centres.shape[1:])
-            return np.tile(given / _places(feature)[1], (cells.shape[1], 1))
+            by_column = np.broadcast_to(np.asarray(self.bandwidth, dtype=np.float64), centres.shape[1:])
+            return np.tile(by_column / _places(feature)[1], (cells.shape[1], 1))
         return np.array([self._by_rule(centres, rows, bool(feature.columns)) for rows in cells.T])
 
     def _by_rule(self, centres: Real, rows: Real, block: bool = False) -> Real:
@@ -212,10 +212,10 @@ class KernelDensity(GridFamily):
             return np.asarray(rule)
         if block:
             return _leave_one_out(self.kernel, centres, rows, rule)
-        tried, likelihoods = self._tried(centres[:, 0], rows, float(rule[0]))
+        tried, likelihoods = self._try_bandwidths(centres[:, 0], rows, float(rule[0]))
         return np.asarray(tried[[likelihoods.argmax()]] if len(tried) else rule)
 
-    def _tried(self, centres: Real, rows: Real, rule: float) -> tuple[Real, Real]:
+    def _try_bandwidths(self, centres: Real, rows: Real, rule: float) -> tuple[Real, Real]:
         """Bandwidths, in bins, and the rows' log-likelihood under each; none where there is nothing to leave out."""
         centres = centres[rows > 0]
         rows = rows[rows > 0]
@@ -226,29 +226,32 @@ class KernelDensity(GridFamily):
         def likelihoods(tried: Iterable[float]) -> dict[float, float]:
             return {h: self._likelihood_left_out(centres, rows, h) for h in (max(h, least) for h in tried)}
 
-        found = likelihoods(rule * 2.0 ** (k / 2.0) for k in range(-12, 7))
+        by_bandwidth = likelihoods(rule * 2.0 ** (k / 2.0) for k in range(-12, 7))
         for finer in FINER:
-            best = max(found, key=lambda h: found[h])
-            found |= likelihoods([best / 2.0**finer, best * 2.0**finer])
-        tried = np.array(sorted(found))
-        return tried, np.array([found[h] for h in tried.tolist()])
+            best = max(by_bandwidth, key=lambda h: by_bandwidth[h])
+            by_bandwidth |= likelihoods([best / 2.0**finer, best * 2.0**finer])
+        tried = np.array(sorted(by_bandwidth))
+        return tried, np.array([by_bandwidth[h] for h in tried.tolist()])
 
     def _likelihood_left_out(self, centres: Real, rows: Real, bandwidth: float) -> float:
-        centres, rows, h = _joined(centres, rows, bandwidth)
-        own = np.minimum(rows, 1.0)  # one row of a bin; all of it where weights make it less
+        centres, rows, h = _join_bins(centres, rows, bandwidth)
+        left_out = np.minimum(rows, 1.0)  # one row of a bin; all of it where weights make it less
         n = rows.sum()
-        density = _others(self.kernel, centres, rows, h) + (rows - own) * height(self.kernel, np.zeros(1))[0]
+        density = (
+            _density_of_other_bins(self.kernel, centres, rows, h)
+            + (rows - left_out) * height(self.kernel, np.zeros(1))[0]
+        )
         least = np.finfo(float).tiny
-        logs = np.log(np.maximum(density, least)) - np.log(np.maximum(n - own, least))
-        return float(rows @ np.where(n - own > ROUNDING * n, logs, np.log(least))) - float(n * np.log(bandwidth))
+        logs = np.log(np.maximum(density, least)) - np.log(np.maximum(n - left_out, least))
+        return float(rows @ np.where(n - left_out > ROUNDING * n, logs, np.log(least))) - float(n * np.log(bandwidth))
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)
         sizes = zip(features, sums.keys, strict=True)
         return [(max(len(keys) - 1, 0) + len(feature.inputs), 0) for feature, keys in sizes]
 
-    def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
-        return Histogram().joined_cells(feature, keys, cells)
+    def join_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
+        return Histogram().join_cells(feature, keys, cells)
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         return not features[0].columns and super().can_leave_one_out(features, choice, weighted)
@@ -280,7 +283,7 @@ class KernelDensity(GridFamily):
         return ["the bandwidths of kernels"]
 
 
-def tried_bandwidths(feature: Feature, sums: Any, f: int, c: int) -> tuple[Real, Real] | None:
+def try_bandwidths(feature: Feature, sums: Any, f: int, c: int) -> tuple[Real, Real] | None:
     """Bandwidths of a column in class c, in its own unit, and the mean log-likelihood of a row under the kernels of the others.
 
     None where it is no kernel density; without any where there are no two values.
@@ -290,15 +293,15 @@ def tried_bandwidths(feature: Feature, sums: Any, f: int, c: int) -> tuple[Real,
         return None
     keys, rows = sums.feature(f)
     centres = np.array(keys, dtype=np.float64) + 0.5
-    own = rows.value[:, c]
-    if not own.any():
+    class_rows = rows.value[:, c]
+    if not class_rows.any():
         return np.empty(0), np.empty(0)
-    (rule,) = replace(family, bandwidth="scott")._by_rule(centres[:, None], own)
-    tried, likelihoods = family._tried(centres, own, float(rule))
-    return tried * feature.unit, likelihoods / own.sum() - np.log(feature.unit)
+    (rule,) = replace(family, bandwidth="scott")._by_rule(centres[:, None], class_rows)
+    tried, likelihoods = family._try_bandwidths(centres, class_rows, float(rule))
+    return tried * feature.unit, likelihoods / class_rows.sum() - np.log(feature.unit)
 
 
-def _joined(centres: Real, rows: Real, bandwidth: float) -> tuple[Real, Real, float]:
+def _join_bins(centres: Real, rows: Real, bandwidth: float) -> tuple[Real, Real, float]:
     """Bins joined in pairs, again and again, while the bandwidth is many of them; and the bandwidth in these bins."""
     times = max(int(np.floor(np.log2(bandwidth / MANY))), 0)
     if not times:
@@ -307,34 +310,34 @@ def _joined(centres: Real, rows: Real, bandwidth: float) -> tuple[Real, Real, fl
     return joined, np.asarray(np.bincount(where, rows), dtype=np.float64), bandwidth / 2.0**times
 
 
-def _others(kernel: str, centres: Real, rows: Real, bandwidth: float) -> Real:
+def _density_of_other_bins(kernel: str, centres: Real, rows: Real, bandwidth: float) -> Real:
     """Σ rows K((centre − other) / bandwidth) over the other bins: those near, and farther ones where they are all there is.
 
     Terms are added one by one: an FFT's rounding would decide how likely the loneliest rows are.
     """
-    found = _near(kernel, centres, rows, bandwidth, NEAR if kernel == "normal" else 1.0)
+    density = _near(kernel, centres, rows, bandwidth, NEAR if kernel == "normal" else 1.0)
     if kernel == "normal":
-        lonely = np.flatnonzero(found < LONELY * rows.sum())
+        lonely = np.flatnonzero(density < LONELY * rows.sum())
         for block in np.array_split(lonely, len(lonely) // 256 + 1):
-            others = block[:, None] + np.concatenate([np.arange(-AROUND, 0), np.arange(1, AROUND + 1)])
-            inside = (others >= 0) & (others < len(centres))
-            others = np.clip(others, 0, len(centres) - 1)
-            heights = height(kernel, (centres[block, None] - centres[others]) / bandwidth)
-            found[block] = (heights * rows[others] * inside).sum(axis=1)
-    return found
+            neighbours = block[:, None] + np.concatenate([np.arange(-AROUND, 0), np.arange(1, AROUND + 1)])
+            inside = (neighbours >= 0) & (neighbours < len(centres))
+            neighbours = np.clip(neighbours, 0, len(centres) - 1)
+            heights = height(kernel, (centres[block, None] - centres[neighbours]) / bandwidth)
+            density[block] = (heights * rows[neighbours] * inside).sum(axis=1)
+    return density
 
 
 def _near(kernel: str, centres: Real, rows: Real, bandwidth: float, reach: float) -> Real:
     """The same over the other bins within reach, in bandwidths."""
     steps = int(reach * bandwidth) + 1
     if centres[-1] - centres[0] > SPARSE * len(centres):
-        found = np.empty(len(centres))
+        density = np.empty(len(centres))
         for block in np.array_split(np.arange(len(centres)), len(centres) // 64 + 1):
             low, high = np.searchsorted(centres, [centres[block[0]] - steps, centres[block[-1]] + steps + 1])
             heights = height(kernel, (centres[block, None] - centres[low:high]) / bandwidth)
             heights[block - block[0], block - low] = 0.0
-            found[block] = heights @ rows[low:high]
-        return found
+            density[block] = heights @ rows[low:high]
+        return density
     at = (centres - centres[0]).astype(np.int64)
     heights = height(kernel, np.arange(-steps, steps + 1) / bandwidth)
     heights[steps] = 0.0
@@ -379,13 +382,13 @@ def _leave_one_out(kernel: str, centres: Real, rows: Real, rule: Real) -> Real:
     rows = rows[used]
     if len(centres) < 2:
         return rule
-    found: dict[tuple[float, ...], float] = {}
+    likelihoods: dict[tuple[float, ...], float] = {}
 
     def better(tried: Real, best: Real) -> Real:
         for h in (tried, best):
-            if tuple(h) not in found:
-                found[tuple(h)] = _likelihood(kernel, centres, rows, h)
-        return tried if found[tuple(tried)] > found[tuple(best)] else best
+            if tuple(h) not in likelihoods:
+                likelihoods[tuple(h)] = _likelihood(kernel, centres, rows, h)
+        return tried if likelihoods[tuple(tried)] > likelihoods[tuple(best)] else best
 
     least = np.array([_least(kernel, column, rows) for column in centres.T])
     best = np.maximum(rule, least)
@@ -419,9 +422,9 @@ def _likelihood(kernel: str, centres: Real, rows: Real, bandwidth: Real) -> floa
     logs = _core.kernels_left_out(kernel, centres, rows, bandwidth, some, n_threads(None))
     least = np.finfo(float).tiny
     n = rows.sum()
-    own = np.minimum(rows[some], 1.0)
-    logs = np.maximum(logs, np.log(least)) - np.log(np.maximum(n - own, least))
-    logs = np.where(n - own > ROUNDING * n, logs, np.log(least))
+    left_out = np.minimum(rows[some], 1.0)
+    logs = np.maximum(logs, np.log(least)) - np.log(np.maximum(n - left_out, least))
+    logs = np.where(n - left_out > ROUNDING * n, logs, np.log(least))
     return float(rows[some] @ logs / rows[some].sum()) - times * len(bandwidth) * float(np.log(2.0))
 
 
@@ -532,5 +535,5 @@ def bandwidths_of(parameters: Parameters) -> list[Any] | None:
     (feature,) = parameters.features
     bandwidths = (parameters.bumps[0].bandwidth * _places(feature)[1]).tolist()
     if not feature.columns:
-        return [own for (own,) in bandwidths]
-    return [dict(zip(feature.columns, own, strict=True)) for own in bandwidths]
+        return [row for (row,) in bandwidths]
+    return [dict(zip(feature.columns, row, strict=True)) for row in bandwidths]

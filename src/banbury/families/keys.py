@@ -26,7 +26,6 @@ from banbury.families.family import (
     Stored,
     side_by_side,
 )
-from banbury.families.information import bits_of
 from banbury.reading import Batch, Codes
 from banbury.sums import Counts, Keys, as_index, in_order, rows_of, some
 
@@ -78,15 +77,17 @@ class KeyCounter(Counter):
     def restore(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Counts:
         keys = stored.keys(features, self.check_keys)
         counts = Counts(keys, stored.integers("cells", (sum(map(len, keys)), n_classes)))
-        if counts.without_empty(feature.family.declared_keys() for feature in features) is not counts:
+        if counts.without_empty(feature.family.permanent_keys() for feature in features) is not counts:
             raise ValueError("a key has no rows")
         return counts
 
 
 def count_values(features: Sequence[Feature], kinds: Sequence[Kind | None], rows: RowsToCount) -> ListedCounts:
     """For each column of the batch the values that occur, in order, and the rows of each."""
-    each = zip(features, kinds, strict=True)
-    return count_codes(features, [narrow(rows.batch.codes(feature.name, kind), rows) for feature, kind in each], rows)
+    columns = zip(features, kinds, strict=True)
+    return count_codes(
+        features, [narrow(rows.batch.codes(feature.name, kind), rows) for feature, kind in columns], rows
+    )
 
 
 def count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: RowsToCount) -> ListedCounts:
@@ -95,7 +96,7 @@ def count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: Row
         return []
     low = np.array([column.low for column in columns], dtype=np.int64)
     size = np.array([len(column.values) for column in columns], dtype=np.int64)
-    if int(size.sum()) * len(rows.labels) * (1 if rows.whole else 2) > MOST_CELLS:
+    if int(size.sum()) * len(rows.labels) * (1 if rows.has_whole_weights else 2) > MOST_CELLS:
         widest = int(size.argmax())
         name = features[widest].name
         n_values = int(size[widest])
@@ -145,7 +146,7 @@ def dense(column: Codes, threads: int) -> Codes:
     return Codes(codes, 0, values)
 
 
-def looked_up(column: Any, places: Callable[[Sequence[Any]], Sequence[int]], absent: int = -1) -> Int:
+def look_up(column: Any, places: Callable[[Sequence[Any]], Sequence[int]], absent: int = -1) -> Int:
     """Of a column of codes the place of each row's value, as ``places`` has those of values; ``absent`` where it is missing."""
     codes = np.subtract(column.codes, column.low - 1, dtype=np.int64)
     values = column.values
@@ -153,9 +154,9 @@ def looked_up(column: Any, places: Callable[[Sequence[Any]], Sequence[int]], abs
         inside = (codes > 0) & (codes <= len(values))
         used, at = np.unique(codes[inside], return_inverse=True)
         codes[inside], codes[~inside], values = at + 1, 0, [values[k - 1] for k in used.tolist()]
-    known = np.full(len(values) + 2, absent, dtype=np.int64)  # of one before all values, and one after
-    known[1:-1] = places(values)
-    return np.asarray(known.take(codes, mode="clip"))
+    place_of_code = np.full(len(values) + 2, absent, dtype=np.int64)  # of one before all values, and one after
+    place_of_code[1:-1] = places(values)
+    return np.asarray(place_of_code.take(codes, mode="clip"))
 
 
 def places_of(codes: Codes | None, keys: Keys) -> Int:
@@ -173,7 +174,7 @@ def places_of(codes: Codes | None, keys: Keys) -> Int:
         return np.where(bins[at] == codes.codes, at, -1) if len(bins) else np.full(len(codes.codes), -1)
     place = {key: k for k, key in enumerate(keys)}
     if len(codes.values) > len(codes.codes):
-        return looked_up(codes, lambda values: [place.get(value, -1) for value in values])
+        return look_up(codes, lambda values: [place.get(value, -1) for value in values])
     return np.array([*(place.get(value, -1) for value in codes.values), -1], dtype=np.int64).take(codes.codes)
 
 
@@ -206,8 +207,8 @@ def scalar_keys(feature: Feature, keys: Any) -> Keys:
 
 def dense_numbers(codes: Codes, threads: int) -> tuple[NDArray[np.int32], Sequence[Any]]:
     """The number of each row's value among those that occur, −1 where it is missing; and the values."""
-    few = dense(codes, threads)
-    return code_numbers(few, threads), few.values
+    codes_in_use = dense(codes, threads)
+    return code_numbers(codes_in_use, threads), codes_in_use.values
 
 
 def code_numbers(codes: Codes, threads: int = 1) -> NDArray[np.int32]:
@@ -233,7 +234,7 @@ class KeyedFamily(Family):
 
     keyed: ClassVar[bool] = True
 
-    def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
+    def join_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
         """Rows per key and class, as an estimate takes them."""
         return cells
 
@@ -242,7 +243,7 @@ class KeyedFamily(Family):
 
     def shares(self, feature: Feature, keys: Keys, cells: Real, choice: Choice) -> tuple[Shares, Int]:
         """The cells of a feature, from which each row is left out, and which of them has each key."""
-        declared = self.declared_keys() or frozenset()
+        declared = self.permanent_keys() or frozenset()
         stays = np.array([key in declared for key in keys], dtype=np.bool_)
         return Shares(cells, self.pseudo_counts(keys, choice.alpha), choice.how, stays), np.arange(len(keys))
 
@@ -254,12 +255,8 @@ class KeyedFamily(Family):
             if keys:
                 shares, cell_of_key = self.shares(feature, keys, rows.value, choice)
                 places = places_of(self.keys_of(held_out.rows, feature, held_out.threads), keys)
-                total += shares.left_out(np.append(cell_of_key, -1)[places], held_out)
+                total += shares.log_leave_one_out(np.append(cell_of_key, -1)[places], held_out)
         return total
-
-    def bits(self, features: tuple[Feature, ...], sums: Counts, rows: Real) -> Real:
-        each = ((feature, *sums.feature(f)) for f, feature in enumerate(features))
-        return np.array([bits_of(self.joined_cells(feature, keys, cells.value)) for feature, keys, cells in each])
 
 
 class BinnedFamily(KeyedFamily):

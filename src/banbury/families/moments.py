@@ -108,12 +108,12 @@ class MomentCounter(Counter):
 
     def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         names = names_of(features, batch)
-        origins, units = (each.tolist() for each in scales_of_moments(first_rows(batch, names)))
+        origins, units = (scale.tolist() for scale in scales_of_moments(first_rows(batch, names)))
         first = next(iter(features), None)
         if first is not None and all(f.family is first.family and f.why is first.why for f in features):
             return alike(names, Feature("", first.family, kind="float", why=first.why), origins, units)
-        each = zip(features, origins, units, strict=True)
-        return [Feature(f.name, f.family, origin, unit, "float", f.why) for f, origin, unit in each]
+        scaled = zip(features, origins, units, strict=True)
+        return [Feature(f.name, f.family, origin, unit, "float", f.why) for f, origin, unit in scaled]
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Moments]:
         names = names_of(features, rows.batch)
@@ -158,7 +158,7 @@ class ProductCounter(Counter):
     apart = True
 
     def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        return [_settled(batch, feature) for feature in features]
+        return [_settle_block(batch, feature) for feature in features]
 
     def has_valid_scale(self, feature: Feature) -> bool:
         n = len(feature.columns)
@@ -204,7 +204,7 @@ class ProductCounter(Counter):
         return _possible(sums, d, stored.exact)
 
 
-def _settled(batch: Batch, feature: Feature) -> Feature:
+def _settle_block(batch: Batch, feature: Feature) -> Feature:
     """The block with an origin and a unit for each of its numbers."""
     if len(feature.inputs) == 1 and batch.kind(feature.inputs[0]) == "list":
         feature = feature._replace(holds_lists=True)

@@ -18,7 +18,7 @@ from banbury.digits import told_apart
 from banbury.families.categorical import Categorical
 from banbury.families.dirichlet import log
 from banbury.families.family import ColumnReader, Family, Feature, Kind, check_positive
-from banbury.families.histogram import NODE_BINS, Histogram, cut_by, cuts_after
+from banbury.families.histogram import NODE_BINS, Histogram, cuts_after, cutting_histogram
 from banbury.families.keys import finite_numbers
 from banbury.reading import Batch, Codes, read
 from banbury.reading.columns import Coded, kind_of
@@ -64,14 +64,14 @@ class Variable:
     def number(self) -> dict[Key, int]:
         return {key: k for k, key in enumerate(self.keys)}
 
-    def called(self, key: Any) -> Key:
+    def name_of_key(self, key: Any) -> Key:
         return key if self.cuts is None else self.values[key]  # type: ignore[no-any-return]
 
     def of_keys(self, keys: Iterable[Key]) -> Variable:
         """The same with the values that have these keys, and those that are declared."""
         if self.cuts is not None:
             return self
-        values = in_order({*keys, *(self.family.declared_keys() or ())})
+        values = in_order({*keys, *(self.family.permanent_keys() or ())})
         return self if values == self.values else replace(self, values=values)
 
     def differs(self, other: Variable) -> str | None:
@@ -87,7 +87,7 @@ class Variable:
         """Whether its bins are fine ones, to be joined where the classes do not change."""
         return isinstance(self.family, Histogram) and self.family.bins == "mdl" and self.family.width is None
 
-    def joined(self, cells: Real) -> tuple[Variable, Int]:
+    def join_bins(self, cells: Real) -> tuple[Variable, Int]:
         """The same with bins that end where the classes change, by the rows of each fine bin and class; and where each went."""
         if self.cuts is None or not (isinstance(self.family, Histogram) and self.cut_by_class):
             return self, np.arange(self.size)
@@ -113,10 +113,10 @@ class Variable:
         assert keys is not None
         return keys
 
-    def checked_codes(self, batch: ColumnReader, threads: int) -> Codes:
+    def codes_to_count(self, batch: ColumnReader, threads: int) -> Codes:
         """The same of rows to count; raises for a value that is not declared."""
         codes = self.codes(batch, threads)
-        declared = self.family.declared_keys() if self.cuts is None else None
+        declared = self.family.permanent_keys() if self.cuts is None else None
         for key in codes.values if declared else ():
             if key is not None and key not in declared:  # type: ignore[operator]
                 raise errors.unknown_value(key, self.name, in_order(declared))
@@ -147,19 +147,19 @@ class Variable:
             raise errors.value_never_seen(value, self.name, self.values)
         return place
 
-    def likelihood(self, known: Any) -> Real:
+    def likelihood(self, evidence: Any) -> Real:
         """How likely what was observed is under each value: 1 or 0 of a value or several; soft evidence names every value."""
         weights = np.zeros(self.size)
-        if isinstance(known, np.ndarray) and known.ndim == 0:
-            known = known.item()
-        if not isinstance(known, Mapping):
-            several = known if isinstance(known, (list, tuple, set, frozenset, np.ndarray)) else (known,)
-            weights[[self.place(value) for value in several]] = 1.0
+        if isinstance(evidence, np.ndarray) and evidence.ndim == 0:
+            evidence = evidence.item()
+        if not isinstance(evidence, Mapping):
+            values = evidence if isinstance(evidence, (list, tuple, set, frozenset, np.ndarray)) else (evidence,)
+            weights[[self.place(value) for value in values]] = 1.0
             return weights
-        places = [self.place(value) for value in known]
-        wanted = "one number for each value, and each value once"
-        errors.require(len(set(places)) == len(places), f"the evidence of {self.name!r}", known, wanted)
-        for place, (value, weight) in zip(places, known.items(), strict=True):
+        places = [self.place(value) for value in evidence]
+        expected = "one number for each value, and each value once"
+        errors.require(len(set(places)) == len(places), f"the evidence of {self.name!r}", evidence, expected)
+        for place, (value, weight) in zip(places, evidence.items(), strict=True):
             check_positive(f"the evidence of {self.name} = {value!r}", weight, zero=True)
             weights[place] = weight
         if lacking := [value for place, value in enumerate(self.values) if place not in places]:
@@ -168,7 +168,7 @@ class Variable:
             raise errors.BadSetting(text, name="given", value=self.name)
         return weights
 
-    def drawn(self, places: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
+    def draw(self, places: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
         """Values with these numbers: of bins any number within, each as likely as another."""
         if self.cuts is None:
             same = len({type(value) for value in self.values}) == 1
@@ -188,16 +188,16 @@ class Variable:
 
 
 def kind_of_values(values: Sequence[Any]) -> Kind:
-    found = kind_of([value for value in values if value is not None])
-    return found if found in ("boolean", "integer", "float", "string") else "string"
+    kind = kind_of([value for value in values if value is not None])
+    return kind if kind in ("boolean", "integer", "float", "string") else "string"
 
 
-def coded(batch: Batch, variables: Sequence[Variable], threads: int) -> Batch:
+def encode_variables(batch: Batch, variables: Sequence[Variable], threads: int) -> Batch:
     """The rows with the columns of these variables as codes of their keys; raises for a value that is not declared."""
-    return batch.with_columns({v.name: Coded(v.checked_codes(batch, threads)) for v in variables})
+    return batch.with_columns({v.name: Coded(v.codes_to_count(batch, threads)) for v in variables})
 
 
-def counted_numbers(batch: Batch, name: str, weights: Real | None = None) -> tuple[Real, Real]:
+def count_numbers(batch: Batch, name: str, weights: Real | None = None) -> tuple[Real, Real]:
     """The numbers that occur in a column, in order, and the rows or the weight of each; rows of no weight do not count."""
     numbers = finite_numbers(batch, name)
     kept = ~np.isnan(numbers)
@@ -217,12 +217,12 @@ def fine_cuts(values: Real, rows: Real, n_bins: int) -> tuple[float, ...]:
     """
     last = np.arange(len(values) - 1)
     if len(values) > n_bins:
-        whole = rows.sum()
-        window = ((np.cumsum(rows) - rows / 2.0) / whole * n_bins).astype(np.int64)[:-1]
+        n_rows = rows.sum()
+        window = ((np.cumsum(rows) - rows / 2.0) / n_rows * n_bins).astype(np.int64)[:-1]
         with np.errstate(over="ignore"):
             widest_first = np.lexsort((-np.diff(values), window))
         last = widest_first[np.unique(window[widest_first], return_index=True)[1]]
-        frequent = np.flatnonzero(rows * n_bins > whole)
+        frequent = np.flatnonzero(rows * n_bins > n_rows)
         last = np.unique(np.concatenate([last, frequent, frequent - 1]))
         last = last[(last >= 0) & (last < len(values) - 1)]
     return cuts_after(values, last)
@@ -233,7 +233,7 @@ def can_be_node(feature: Feature) -> bool:
     family = feature.family
     if feature.columns or feature.reads_text:
         return False
-    return not family.has_density() or cut_by(feature) is not None
+    return not family.has_density() or cutting_histogram(feature) is not None
 
 
 def as_node(
@@ -243,10 +243,10 @@ def as_node(
 
     Where they are to be cut by the classes, which are not looked at here, they are cut finely first (``Variable.joined``).
     """
-    cut = cut_by(feature) if feature.family.has_density() else None
+    cut = cutting_histogram(feature) if feature.family.has_density() else None
     if cut is None:
-        return Variable(feature.name, in_order(feature.family.declared_keys() or ()), feature.family, feature.kind)
-    values, rows = counted_numbers(batch, feature.name, weights)
+        return Variable(feature.name, in_order(feature.family.permanent_keys() or ()), feature.family, feature.kind)
+    values, rows = count_numbers(batch, feature.name, weights)
     if cut.bins == "auto":
         cut = replace(cut, bins=bins)
     if cut.bins == "mdl" and cut.width is None:
@@ -292,20 +292,20 @@ class Node:
     def logs(self) -> Real:
         return log(self.table)
 
-    def shown(self, place: Places, above: Places | None) -> Real:
+    def log_shown(self, place: Places, above: Places | None) -> Real:
         """log P(value) where rows show it: (rows, asked), or (rows, asked, parent) where they do not show the parent's."""
         return self.logs.transpose(2, 0, 1)[place] if above is None else self.logs.transpose(2, 1, 0)[place, above]
 
-    def summed(self, said: Real, above: Places | None) -> Real:
+    def sum_out(self, messages: Real, above: Places | None) -> Real:
         """The same where rows lack it, and its children have said something of each of its values: (rows, asked, values)."""
-        highest = said.max(axis=2, keepdims=True)
+        highest = messages.max(axis=2, keepdims=True)
         highest = np.where(np.isfinite(highest), highest, 0.0)
-        weights = np.exp(said - highest)
+        weights = np.exp(messages - highest)
         if above is None:
             return log((weights.transpose(1, 0, 2) @ self.table.transpose(0, 2, 1)).transpose(1, 0, 2)) + highest
         return log((weights * self.table.transpose(1, 0, 2)[above]).sum(axis=2)) + highest[:, :, 0]
 
-    def new(self, unseen: Real, above: Places | None) -> Real:
+    def log_unseen(self, unseen: Real, above: Places | None) -> Real:
         """The same where rows have a value that was never counted."""
         return unseen[None] if above is None else unseen.T[above]
 
@@ -314,32 +314,32 @@ class Node:
 class Messages:
     """What is known of each row, (rows, asked); and of rows that lack a variable, what its children say of its values."""
 
-    known: Real
+    log_joint: Real
     below: dict[int, Real] = field(default_factory=dict)  # (rows, asked, values)
-    told: dict[int, NDArray[np.bool_]] = field(default_factory=dict)  # which of the rows that is said of
+    lacking: dict[int, NDArray[np.bool_]] = field(default_factory=dict)  # which of the rows that is said of
 
     def tell(self, node: Node, rows: Int, above: Places, says: Says) -> None:
         """What a node says of its parent is known where the parent is; elsewhere it is kept for the parent's turn."""
         there = above[rows] >= 0
         shown = rows[there]
         lacking = rows[~there]
-        self.known[shown] += says(shown, above[shown])
+        self.log_joint[shown] += says(shown, above[shown])
         if node.parent is not None and len(lacking):
             if node.parent not in self.below:
-                self.below[node.parent] = np.zeros((*self.known.shape, node.table.shape[1]))
-                self.told[node.parent] = np.zeros(len(self.known), dtype=np.bool_)
+                self.below[node.parent] = np.zeros((*self.log_joint.shape, node.table.shape[1]))
+                self.lacking[node.parent] = np.zeros(len(self.log_joint), dtype=np.bool_)
             self.below[node.parent][lacking] += says(lacking, None)
-            self.told[node.parent][lacking] = True
+            self.lacking[node.parent][lacking] = True
 
     def speak(self, node: Node, place: Places, above: Places) -> None:
         """A node's turn, after all of its children's."""
-        self.tell(node, np.flatnonzero(place >= 0), above, lambda rows, at: node.shown(place[rows], at))
+        self.tell(node, np.flatnonzero(place >= 0), above, lambda rows, at: node.log_shown(place[rows], at))
         if node.variable in self.below:
-            said = self.below.pop(node.variable)
-            told = self.told.pop(node.variable)
-            self.tell(node, np.flatnonzero(told), above, lambda rows, at: node.summed(said[rows], at))
+            message = self.below.pop(node.variable)
+            lacking = self.lacking.pop(node.variable)
+            self.tell(node, np.flatnonzero(lacking), above, lambda rows, at: node.sum_out(message[rows], at))
         if (unseen := node.unseen) is not None:
-            self.tell(node, np.flatnonzero(place == UNSEEN), above, lambda rows, at: node.new(unseen, at))
+            self.tell(node, np.flatnonzero(place == UNSEEN), above, lambda rows, at: node.log_unseen(unseen, at))
 
 
 @dataclass(frozen=True)
@@ -347,7 +347,7 @@ class NodeForest:
     """The nodes, children before their parents; what is asked for, if anything, and how many values it has."""
 
     nodes: tuple[Node, ...]
-    asked: int | None
+    query: int | None
     size: int
 
     @classmethod
@@ -356,32 +356,32 @@ class NodeForest:
         tables: Sequence[Real],
         unseen: Sequence[Real | None],
         parents: Sequence[tuple[int, ...]],
-        asked: int | None,
+        query: int | None,
     ) -> NodeForest | None:
         """None where a variable has two parents beside what is asked for."""
-        above = [[p for p in each if p != asked] for each in parents]
-        if any(len(each) > 1 for each in above):
+        above = [[p for p in node_parents if p != query] for node_parents in parents]
+        if any(len(node_parents) > 1 for node_parents in above):
             return None
-        parent = [each[0] if each else None for each in above]
-        size = 1 if asked is None else len(tables[asked])
+        parent = [node_parents[0] if node_parents else None for node_parents in above]
+        size = 1 if query is None else len(tables[query])
         nodes = []
         for v in children_first(parent):
             table = tables[v]
             new = unseen[v]
-            if v == asked:  # it has one value, whichever is asked for
-                whole = _laid_out(table, (v, *parents[v]), (asked, parent[v]), size)[:, :, None]
-                nodes.append(Node(v, parent[v], whole, None))
+            if v == query:  # it has one value, whichever is asked for
+                expanded = _laid_out(table, (v, *parents[v]), (query, parent[v]), size)[:, :, None]
+                nodes.append(Node(v, parent[v], expanded, None))
                 continue
-            whole = _laid_out(table, (v, *parents[v]), (asked, parent[v], v), size)
-            new = None if new is None else _laid_out(new, parents[v], (asked, parent[v]), size)
-            nodes.append(Node(v, parent[v], whole, new))
-        return cls(tuple(nodes), asked, size)
+            expanded = _laid_out(table, (v, *parents[v]), (query, parent[v], v), size)
+            new = None if new is None else _laid_out(new, parents[v], (query, parent[v]), size)
+            nodes.append(Node(v, parent[v], expanded, new))
+        return cls(tuple(nodes), query, size)
 
     def at(self, k: int) -> NodeForest:
         """The same for the one value of what is asked for that has this number."""
         one = slice(k, k + 1)
-        each = ((node, None if node.unseen is None else node.unseen[one]) for node in self.nodes)
-        nodes = (replace(node, table=node.table[one], unseen=unseen) for node, unseen in each)
+        tables_at = ((node, None if node.unseen is None else node.unseen[one]) for node in self.nodes)
+        nodes = (replace(node, table=node.table[one], unseen=unseen) for node, unseen in tables_at)
         return replace(self, nodes=tuple(nodes), size=1)
 
     @property
@@ -395,9 +395,9 @@ class NodeForest:
         messages = Messages(np.zeros((n_rows, self.size)))
         first = np.zeros(n_rows, dtype=np.int32)
         for node in self.nodes:
-            place = first if node.variable == self.asked else places[node.variable]
+            place = first if node.variable == self.query else places[node.variable]
             messages.speak(node, place, first if node.parent is None else places[node.parent])
-        return messages.known
+        return messages.log_joint
 
 
 def children_first(parent: Sequence[int | None]) -> list[int]:

@@ -19,8 +19,8 @@ from banbury.families.family import (
     Feature,
     NumberColumn,
     RowsToCount,
+    bad_value,
     check_settings,
-    named,
 )
 from banbury.families.moments import MomentCounter, log_rising, names_of
 from banbury.families.positive import EACH, PositiveCounter, RateFamily, RateParameters
@@ -55,7 +55,7 @@ def check_counts(rows: Any, names: Sequence[str], threads: int = 1) -> None:
     try:
         _core.not_counts(rows.numbers(names), threads)
     except _core.BadValue as bad:
-        raise named(bad, names, rows) from None
+        raise bad_value(bad, names, rows) from None
 
 
 WHOLE_NUMBERS = WholeNumberCounter()
@@ -107,7 +107,7 @@ class PoissonParameters(RateParameters):
         )
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
-        return [rng.poisson(self.drawn_rates(f, classes, rng)) for f in range(len(self.features))]
+        return [rng.poisson(self.draw_rates(f, classes, rng)) for f in range(len(self.features))]
 
     def spread(self, f: int) -> tuple[Real, Real]:
         mean = self.rate[f]
@@ -124,9 +124,9 @@ class PoissonParameters(RateParameters):
         p = self.scale[f] / (self.scale[f] + 1.0)
         return betainc(shape, k, p), betainc(k, shape, 1.0 - p)
 
-    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+    def ends(self, f: int, near: Real, step: Real) -> Real:
         step = np.maximum(step, 1.0)
-        return np.maximum(np.round(wanted / step), 1.0) * step
+        return np.maximum(np.round(near / step), 1.0) * step
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,7 +170,7 @@ class Poisson(RateFamily):
         return shape + total, scale + n
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
-        return (self,) if column.whole and column.least >= 0 and column.n_values > 2 else ()
+        return (self,) if column.holds_whole_numbers and column.least >= 0 and column.n_values > 2 else ()
 
     def has_density(self) -> bool:
         return False

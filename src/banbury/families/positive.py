@@ -91,7 +91,7 @@ class Positive(Family):
         return POSITIVE
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
-        return (self,) if column.least >= self.least and not column.few else ()
+        return (self,) if column.least >= self.least and not column.has_few_values else ()
 
     def leave_one_out(self, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
         return one_by_one(self, features, sums, choice, held_out)
@@ -120,8 +120,8 @@ class PositiveParameters(NumericParameters):
             parts.append(line_by_line(np.where(there, np.arange(len(x)), -1), table))
         return parts
 
-    def ends(self, f: int, wanted: Real, step: Real) -> Real:
-        return np.maximum(super().ends(f, wanted, step), 0.0)
+    def ends(self, f: int, near: Real, step: Real) -> Real:
+        return np.maximum(super().ends(f, near, step), 0.0)
 
 
 # Sums of logarithms, too --------------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ class RateParameters(PositiveParameters):
     rate: Real
     scale: Real | None
 
-    def drawn_rates(self, f: int, classes: Int, rng: np.random.Generator) -> Real:
+    def draw_rates(self, f: int, classes: Int, rng: np.random.Generator) -> Real:
         rate = self.rate[f, classes]
         if self.scale is None:
             return np.asarray(rate)

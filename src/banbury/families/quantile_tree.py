@@ -155,11 +155,13 @@ class QuantileTree(BinnedFamily):
     ) -> QuantileTreeParameters:
         leaves = self.leaves(features, sums)
         logs = dirichlet.log(_shares(leaves, choice, rng))
-        starts = np.cumsum([0, *(len(each.cells) for each in leaves)])
-        each = zip(starts[:-1], leaves, strict=True)
-        tables = tuple(logs[a + own.leaf] - own.log_widths[:, None] + own.log_tails[:, None] for a, own in each)
-        edges = tuple(each.edges for each in leaves)
-        cuts = tuple(each.cuts for each in leaves)
+        starts = np.cumsum([0, *(len(column.cells) for column in leaves)])
+        tables = tuple(
+            logs[start + column.leaf] - column.log_widths[:, None] + column.log_tails[:, None]
+            for start, column in zip(starts[:-1], leaves, strict=True)
+        )
+        edges = tuple(column.edges for column in leaves)
+        cuts = tuple(column.cuts for column in leaves)
         return QuantileTreeParameters(features, edges, tables, cuts)
 
     def leaves(self, features: tuple[Feature, ...], sums: Counts, threads: int = 1) -> list[Leaves]:
@@ -175,13 +177,13 @@ class QuantileTree(BinnedFamily):
         return [sums.derived[f][how] for f, how in enumerate(made)]
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
-        return () if column.few else (self,)
+        return () if column.has_few_values else (self,)
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts) -> list[tuple[int, int]]:
-        return [(max(len(each.cells) - 1, 0), 0) for each in self.leaves(features, sums)]
+        return [(max(len(column.cells) - 1, 0), 0) for column in self.leaves(features, sums)]
 
-    def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
-        return _joined([cells], 1)[0][1] if len(cells) else cells
+    def join_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
+        return _join_bins([cells], 1)[0][1] if len(cells) else cells
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
         """The leading bits of numbers, in the order of numbers."""
@@ -191,8 +193,8 @@ class QuantileTree(BinnedFamily):
         return bin_codes(np.where(np.isnan(numbers), LOWEST, keys))
 
     def cells(self, features: tuple[Feature, ...], sums: Counts, missing: Real, threads: int) -> Sequence[NumberCells]:
-        each = zip(features, self.leaves(features, sums, threads), missing, strict=True)
-        return [self._cells(feature, leaves, lacking) for feature, leaves, lacking in each]
+        columns = zip(features, self.leaves(features, sums, threads), missing, strict=True)
+        return [self._cells(feature, leaves, lacking) for feature, leaves, lacking in columns]
 
     def _cells(self, feature: Feature, leaves: Leaves, missing: Real) -> NumberCells:
         trees = [(leaves.tree, leaves.strengths), (leaves.plain, leaves.plain_strengths)]
@@ -205,25 +207,25 @@ class QuantileTree(BinnedFamily):
 
     def _with_missing(self, tree: Tree, counts: Real) -> tuple[Tree, Strengths]:
         tree = tree.with_missing()
-        return tree, tree.chosen(counts, prior_of(counts))[0] if self.m is None else (self.m, self.m)
+        return tree, tree.choose_strengths(counts, prior_of(counts))[0] if self.m is None else (self.m, self.m)
 
     def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
         """Leaves, strengths and the shares of the classes are those of all rows."""
         total = np.zeros((len(held_out.labels), held_out.n_classes))
-        for feature, each in zip(features, self.leaves(features, sums), strict=True):
+        for feature, leaves in zip(features, self.leaves(features, sums), strict=True):
             column = held_out.rows.numbers([feature.name])
-            cell = _core.steps(column, [each.edges], held_out.threads)[:, 0].astype(np.int64)
-            there = np.flatnonzero((cell < len(each.leaf)) & (held_out.weight > 0))
+            cell = _core.steps(column, [leaves.edges], held_out.threads)[:, 0].astype(np.int64)
+            there = np.flatnonzero((cell < len(leaves.leaf)) & (held_out.weight > 0))
             cell = cell[there]
             labels = held_out.labels[there]
             if held_out.weights is None:  # many rows are alike
-                cell, labels, row = different_rows(cell, labels, (len(each.leaf), held_out.n_classes))
+                cell, labels, row = different_rows(cell, labels, (len(leaves.leaf), held_out.n_classes))
                 weight = np.ones(len(cell))
             else:
                 weight = held_out.weight[there]
                 row = np.arange(len(there))
-            share = each.shares_left_out(choice, each.leaf[cell], labels, weight)
-            says = (dirichlet.log(share) + (each.log_tails - each.log_widths)[cell, None])[row]
+            share = leaves.shares_left_out(choice, leaves.leaf[cell], labels, weight)
+            says = (dirichlet.log(share) + (leaves.log_tails - leaves.log_widths)[cell, None])[row]
             total[there if len(there) < len(total) else slice(None)] += says
         return total
 
@@ -255,11 +257,11 @@ class Leaves:
         """Those of columns, from their keys, the rows of each and class, and units."""
         nothing = np.zeros(1, dtype=np.int64)
         counted = [(keys, rows) if len(keys) else (nothing, np.zeros((1, rows.shape[1]))) for keys, rows, _ in columns]
-        joined = _joined([rows for _, rows in counted], threads)
+        joined = _join_bins([rows for _, rows in counted], threads)
         begins = [np.append(0, np.flatnonzero(leaf[1:] != leaf[:-1]) + 1) for leaf, _ in joined]
-        each = zip((keys for keys, _ in counted), begins, strict=True)
+        keys_and_begins = zip((keys for keys, _ in counted), begins, strict=True)
         # Where all leaves but the last end, where they begin, and where the last one ends.
-        outer = [np.concatenate([keys[at[1:] - 1] + 1, keys[at], keys[-1:] + 1]) for keys, at in each]
+        outer = [np.concatenate([keys[at[1:] - 1] + 1, keys[at], keys[-1:] + 1]) for keys, at in keys_and_begins]
         sizes = np.array([len(keys) for keys in outer])
         edges = bin_edges(np.concatenate(outer), np.repeat([unit for *_, unit in columns], sizes))
         lines: list[tuple[Any, ...]] = [()] * len(columns)
@@ -271,12 +273,12 @@ class Leaves:
             for column, line in zip(alike.tolist(), _stretches(cuts, ends[:, n - 1], ends[:, -1]), strict=True):
                 lines[column] = line
         strengths = None if m is None else (m, m)
-        found = []
-        for (_, cells), (told, plain), line in zip(
+        leaves = []
+        for (_, cells), (tree, plain), line in zip(
             joined, trees_of([c for _, c in joined], threads), lines, strict=True
         ):
-            found.append(cls(cells, told[0], strengths or told[1], plain[0], strengths or plain[1], *line))
-        return found
+            leaves.append(cls(cells, tree[0], strengths or tree[1], plain[0], strengths or plain[1], *line))
+        return leaves
 
     def shares(self, choice: Choice, rng: np.random.Generator) -> Real:
         """P(leaf | class), (leaves, classes)."""
@@ -286,14 +288,14 @@ class Leaves:
             total = self.cells.sum(axis=0)
             return np.asarray(np.where(total > 0, self.cells / np.where(total > 0, total, 1.0), 1.0 / n))
         if choice.how == "gibbs":
-            share = self._drawn(prior, rng)
+            share = self._draw_shares(prior, rng)
         else:
             share = self.tree.shares(self.cells, self.strengths, prior)[-1]
-        joint = share * self.had()[:, None]
+        joint = share * self.overall_shares()[:, None]
         return np.asarray(joint / joint.sum(axis=0))
 
     @cached_property
-    def _stretched(self) -> tuple[Int, Real]:
+    def _wider_stretches(self) -> tuple[Int, Real]:
         """The wider stretch of each leaf whose density it has, whatever the class, and the leaf's part of its width.
 
         Leaves have few rows each, so that their own densities would be mostly chance.
@@ -304,13 +306,13 @@ class Leaves:
         widths = np.maximum(widths, SMALLEST)
         return node, np.asarray(widths / np.bincount(node, widths)[node])
 
-    def had(self) -> Real:
+    def overall_shares(self) -> Real:
         """The share of all rows in each leaf: even within a wider stretch, in which half a row more is taken to be."""
-        node, part = self._stretched
+        node, part = self._wider_stretches
         rows = np.bincount(node, self.cells.sum(axis=1)) + HALF_ROW
         return np.asarray((rows / rows.sum())[node] * part)
 
-    def _drawn(self, prior: Real, rng: np.random.Generator) -> Real:
+    def _draw_shares(self, prior: Real, rng: np.random.Generator) -> Real:
         """Shares of the classes in each leaf, drawn from Dirichlet distributions down the tree."""
         share = prior[None, :]
         for depth, (rows, parent) in enumerate(zip(self.tree.sums(self.cells), self.tree._parents(), strict=True)):
@@ -319,7 +321,7 @@ class Leaves:
             share = np.maximum(drawn, 1e-300) / np.maximum(drawn, 1e-300).sum(axis=1, keepdims=True)
         return share
 
-    def shares_left_out(self, choice: Choice, leaf: Int, own: Int, weight: Real) -> Real:
+    def shares_left_out(self, choice: Choice, leaf: Int, labels: Int, weight: Real) -> Real:
         """P(leaf | class) of rows in these leaves, (rows, classes), each without itself."""
         prior = prior_of(self.cells)
         n = len(self.cells)
@@ -327,12 +329,12 @@ class Leaves:
         if choice.how == "mle":
             cells = self.cells[leaf]
             total = np.broadcast_to(self.cells.sum(axis=0), cells.shape).copy()
-            cells[at, own] = np.maximum(cells[at, own] - weight, 0.0)
-            total[at, own] = np.maximum(total[at, own] - weight, 0.0)
+            cells[at, labels] = np.maximum(cells[at, labels] - weight, 0.0)
+            total[at, labels] = np.maximum(total[at, labels] - weight, 0.0)
             return np.asarray(np.where(total > 0, cells / np.where(total > 0, total, 1.0), 1.0 / n))
-        share = self.tree.of_rows(self.cells, self.strengths, prior, leaf, own, weight)
-        overall = (self.tree.shares(self.cells, self.strengths, prior)[-1] * self.had()[:, None]).sum(axis=0)
-        node, part = self._stretched
+        share = self.tree.of_rows(self.cells, self.strengths, prior, leaf, labels, weight)
+        overall = (self.tree.shares(self.cells, self.strengths, prior)[-1] * self.overall_shares()[:, None]).sum(axis=0)
+        node, part = self._wider_stretches
         rows = np.bincount(node, self.cells.sum(axis=1))
         left = np.maximum(rows[node[leaf]] - weight, 0.0) + HALF_ROW
         had = left / (rows.sum() - weight + HALF_ROW * len(rows)) * part[leaf]
@@ -341,18 +343,18 @@ class Leaves:
 
 def _shares(leaves: Sequence[Leaves], choice: Choice, rng: np.random.Generator) -> Real:
     """P(leaf | class) of columns, one below the other; where all have the same rows, their trees are gone through in one call."""
-    priors = np.array([prior_of(each.cells) for each in leaves])
+    priors = np.array([prior_of(column.cells) for column in leaves])
     if choice.how in ("mle", "gibbs") or (priors != priors[:1]).any():
-        return np.concatenate([each.shares(choice, rng) for each in leaves])
-    sizes = np.array([len(each.cells) for each in leaves])
-    forest = Forest.of([(each.tree, each.strengths) for each in leaves])
-    shares = forest.shares(np.concatenate([each.cells for each in leaves]), priors[0], False, 1)
+        return np.concatenate([column.shares(choice, rng) for column in leaves])
+    sizes = np.array([len(column.cells) for column in leaves])
+    forest = Forest.of([(column.tree, column.strengths) for column in leaves])
+    shares = forest.shares(np.concatenate([column.cells for column in leaves]), priors[0], False, 1)
     shares = np.delete(shares, np.cumsum(sizes + 1) - 1, axis=0)  # of values in no leaf
-    joint = shares * np.concatenate([each.had() for each in leaves])[:, None]
+    joint = shares * np.concatenate([column.overall_shares() for column in leaves])[:, None]
     return np.concatenate([rows / rows.sum(axis=0) for rows in np.split(joint, np.cumsum(sizes)[:-1])])
 
 
-def _joined(columns: Sequence[Real], threads: int) -> list[tuple[Int, Real]]:
+def _join_bins(columns: Sequence[Real], threads: int) -> list[tuple[Int, Real]]:
     """Of each column the leaf of every bin, from rows per bin and class, and rows per leaf and class."""
     every = np.concatenate(columns)
     sizes = np.array([len(rows) for rows in columns], dtype=np.int64)
@@ -384,7 +386,7 @@ def _stretches(cuts: Real, low: Real, high: Real) -> Iterator[tuple[Real, Real, 
     if n == 1:  # one leaf has both tails
         part[:TAILS] -= np.log(2.0)
         part[-TAILS:] -= np.log(2.0)
-    return ((*line, leaf, own, part) for *line, own in zip(cuts, edges, log_widths, strict=True))
+    return ((*line, leaf, widths, part) for *line, widths in zip(cuts, edges, log_widths, strict=True))
 
 
 @dataclass(frozen=True)
@@ -409,7 +411,7 @@ class QuantileTreeParameters(NumericParameters):
         for f in range(len(self.features)):
             ends = self._ends(f)
             mass = self._masses(f)
-            drawn = dirichlet.drawn(mass, classes, rng)
+            drawn = dirichlet.draw_cells(mass, classes, rng)
             part = rng.random(len(classes))
             columns.append(np.clip(ends[drawn] * (1.0 - part) + ends[drawn + 1] * part, -LARGEST, LARGEST))
         return columns
@@ -433,16 +435,16 @@ class QuantileTreeParameters(NumericParameters):
         none = np.zeros((1, mass.shape[1]))
         below = np.concatenate([none, np.cumsum(mass, axis=0)])
         above = np.concatenate([np.cumsum(mass[::-1], axis=0)[::-1], none])
-        return tuple(np.stack([np.interp(cuts, ends, column) for column in each.T], axis=1) for each in (below, above))  # type: ignore[return-value]
+        return tuple(np.stack([np.interp(cuts, ends, column) for column in tail.T], axis=1) for tail in (below, above))  # type: ignore[return-value]
 
-    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+    def ends(self, f: int, near: Real, step: Real) -> Real:
         """The cuts between leaves that lie nearest."""
         cuts = self.leaf_cuts[f]
         if not len(cuts):
-            return super().ends(f, wanted, step)
-        right = np.clip(np.searchsorted(cuts, wanted), min(1, len(cuts) - 1), len(cuts) - 1)
+            return super().ends(f, near, step)
+        right = np.clip(np.searchsorted(cuts, near), min(1, len(cuts) - 1), len(cuts) - 1)
         left = np.maximum(right - 1, 0)
-        return np.asarray(np.where(wanted - cuts[left] < cuts[right] - wanted, cuts[left], cuts[right]))
+        return np.asarray(np.where(near - cuts[left] < cuts[right] - near, cuts[left], cuts[right]))
 
     def cuts(self, column: str | None) -> list[float]:
         return [float(cut) for cut in self.leaf_cuts[0]]

@@ -109,7 +109,7 @@ def _variable(node: Mapping[str, Any], counted: bool) -> Variable:
         check(len(ends) == 2 and kind in ("integer", "float"), f"the bins of {name!r} are not those of numbers")
         return Variable(name, intervals(cuts), family, kind, cuts, (ends[0], ends[1]))
     values = (names_of if counted else scalars)(f"the values of {name!r}", node["values"])
-    declared = family.declared_keys()
+    declared = family.permanent_keys()
     there = tuple(value for value in values if value is not None)
     fit = declared is None or there == in_order(declared)
     check(fit, f"the values of {name!r} are not those that were declared")

@@ -148,10 +148,10 @@ class CellEvidence:
             table = np.zeros((cells.n_cells + 1, 3, own.shape[1]))
             for k in range(own.shape[1]):
                 rows = np.stack([every - own[:, k], own[:, k]], axis=1)
-                strengths = cells.tree.chosen(rows, prior_of(rows))[0]
+                strengths = cells.tree.choose_strengths(rows, prior_of(rows))[0]
                 for at, shares in (
                     (0, cells.tree.shares(rows, strengths, prior[k])[-1][:, None]),
-                    (slice(1, None), cells.tree.left_out(rows, strengths, prior[k])[-1]),
+                    (slice(1, None), cells.tree.shares_left_out(rows, strengths, prior[k])[-1]),
                 ):
                     says = np.log(np.maximum(shares, SMALLEST) / prior[k])
                     table[:-1, at, k] = np.squeeze(says[..., 1] - says[..., 0], axis=1 if at == 0 else ())

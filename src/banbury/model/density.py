@@ -19,7 +19,7 @@ from banbury.arrays import Real
 from banbury.errors import many
 from banbury.families.family import Feature, Parameters
 from banbury.families.information import equal_groups
-from banbury.families.joint import joined_columns
+from banbury.families.joint import columns_of_table
 from banbury.model.explain import DECIBANS, Evidence, Surprise
 from banbury.model.naive_bayes import Model, estimate, log_sum
 from banbury.reading import Batch, is_texts, read
@@ -351,7 +351,7 @@ class _AskedColumn:
         """The values as the column counts them, None where one is missing: 1 and "1" may be the same."""
         try:
             [batch] = read({self.name: values}, kinds=self.schema.kinds())
-            column = next((f for f in joined_columns(self.feature) if f.name == self.name), self.feature)
+            column = next((f for f in columns_of_table(self.feature) if f.name == self.name), self.feature)
             codes = column.family.keys_of(batch, column, strict=False)
             if codes is None or column.family.has_density():
                 return list(batch.numbers([self.name])[0].reshape(-1))

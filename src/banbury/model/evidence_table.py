@@ -123,13 +123,19 @@ def calibration_rows(calibration: Any) -> list[tuple[Any, ...]]:
     n = int(state["n_classes"][0])
     if method == "temperature":
         return [(None, method, float(state["temperature"][0]), float(state["floor"][0]))]
-    classes = range(n) if n != 2 else range(1, 2)
     if method == "platt":
-        return list(
-            zip(classes, [method] * len(classes), state["slopes"].tolist(), state["intercepts"].tolist(), strict=True)
-        )
-    owners = np.repeat(np.array(classes), state["lengths"]).tolist()
-    return list(zip(owners, [method] * len(owners), state["odds"].tolist(), state["shares"].tolist(), strict=True))
+        corners = [
+            np.array([[slope, intercept]])
+            for slope, intercept in zip(state["slopes"], state["intercepts"], strict=True)
+        ]
+        mirrored = corners[0] * [1.0, -1.0]
+    else:
+        ends = np.cumsum(state["lengths"])[:-1]
+        corners = np.split(np.stack([state["odds"], state["shares"]], axis=1), ends)
+        mirrored = ([0.0, 1.0] - corners[0])[::-1]
+    if n == 2:  # the calibration keeps the rule of the second class alone
+        corners.insert(0, mirrored)
+    return [(c, method, *corner) for c, own in enumerate(corners) for corner in own.tolist()]
 
 
 def _centred(says: Real) -> Real:

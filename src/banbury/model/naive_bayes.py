@@ -17,7 +17,7 @@ from banbury.errors import many
 from banbury.families.bags.occurrences import check_occurrences
 from banbury.families.bags.text_parameters import log_orders, lost_words, texts_and_unknown_words
 from banbury.families.dirichlet import log
-from banbury.families.family import HOWS, Choice, How, Kind, Parameters, check_positive, named
+from banbury.families.family import HOWS, Choice, How, Kind, Parameters, bad_value, check_positive
 from banbury.families.kernel_density import bandwidths_of
 from banbury.families.keys import dense_numbers
 from banbury.model.evidence_table import EvidenceTable, calibration_rows, evidence_table
@@ -102,7 +102,7 @@ def again(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
 
 
 class Calibrates(Protocol):
-    """What turns log posteriors into calibrated posteriors: ``bb.calibrate`` makes it, a ``bb.Calibration``."""
+    """What turns log posteriors into calibrated posteriors: ``bb.calibrate`` makes it, a ``Calibration``."""
 
     @property
     def n_classes(self) -> int: ...
@@ -862,8 +862,8 @@ def _named(bad: _core.BadValue, parameters: Sequence[Parameters], batch: Batch) 
             column = feature.columns[at - first]
             number = batch.take(np.array([row])).numbers([column])[0].reshape(-1)[0]
             if number == value or (number != number and value != value):
-                return named(_core.BadValue(bad.args[0], 0, row, value), [column], batch)
-    return named(bad, [f.name for f in features], batch)
+                return bad_value(_core.BadValue(bad.args[0], 0, row, value), [column], batch)
+    return bad_value(bad, [f.name for f in features], batch)
 
 
 def _finite(column: NDArray[Any]) -> NDArray[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from banbury import errors
 from banbury.arrays import Real
 from banbury.families.evidence import check_line
-from banbury.families.kernel_density import tried_bandwidths
+from banbury.families.kernel_density import try_bandwidths
 from banbury.model.naive_bayes import Model, estimate
 from banbury.plots.display import COLOURS, FAINT, Display, legend_beside, name, pyplot
 from banbury.plots.features import check_model, grid, log_likelihood, number_of, parts_of
@@ -59,7 +59,7 @@ class BandwidthDisplay(Display):
         family = parts.feature.family
         c = 0 if label is None else number_of(model, label)
         check_line(column)
-        tried = tried_bandwidths(column, parts.sums, parts.at, c)
+        tried = try_bandwidths(column, parts.sums, parts.at, c)
         if tried is None:
             text = f"column {feature!r} is counted as {family.name}, which has no bandwidth. Name a column counted as "
             text += f"kernel_density, or count this one so, if it holds numbers, with features={{{feature!r}: 'kernel_density'}}."

@@ -12,7 +12,7 @@ from banbury import errors
 from banbury.arrays import FARTHEST, Real
 from banbury.families import NUMBERS
 from banbury.families.bags.occurrences import telling_columns
-from banbury.families.bernoulli import named_flags
+from banbury.families.bernoulli import flag_names
 from banbury.families.evidence import NamedValues, no_line
 from banbury.families.family import Feature, Parameters
 from banbury.families.quantile_tree import value_range
@@ -129,7 +129,7 @@ def named_values(model: Model, parts: FeatureParts, n: int | None = None) -> Nam
         return telling_columns(parts.group, sums, n)
     if isinstance(sums, Counts) and (feature.kinds or not feature.columns):
         keys, cells = sums.feature(parts.at)
-        values, names = named_flags(feature.family) or (list(keys), [_called(key) for key in keys])
+        values, names = flag_names(feature.family) or (list(keys), [_called(key) for key in keys])
         what = "combination" if feature.kinds else "value"
         return NamedValues(values, names, cells.value.sum(axis=1), what=what).most_frequent(n)
     rng = np.random.default_rng(0)

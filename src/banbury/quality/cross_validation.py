@@ -72,7 +72,7 @@ def cross_validate(
     There ``weigh``, ``calibrate`` and an ``alpha`` to choose are learned from a ``sample`` of rows, as in ``bb.weigh`` (100,000),
     and tested on it; the models count all rows.
 
-    A target of sets of labels (see ``bb.count``) is answered by a ``bb.LabelEvaluation``: F1 over all labels and label by label.
+    A target of sets of labels (see ``bb.count``) is answered by a ``LabelEvaluation``: F1 over all labels and label by label.
     ``threshold`` then says how probable a label must be ("f1": chosen on the rows of other folds), as in
     ``bb.MultiLabelClassifier``.
 

@@ -15,8 +15,8 @@ from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.families.bags.words import word_family
 from banbury.families.family import Feature, How
-from banbury.families.joint import joined_columns
-from banbury.families.keys import looked_up
+from banbury.families.joint import columns_of_table
+from banbury.families.keys import look_up
 from banbury.model.naive_bayes import ClassPrior, check_seed
 from banbury.notebooks import Tabular, columns_of
 from banbury.quality.cross_validation import is_estimator, recipe_from, settings_of
@@ -326,7 +326,7 @@ class PeerArrays:
                 if feature.holds_lists:
                     numbers += [np.concatenate([feature.numbers(b)[0] for b in rows.batches], dtype=np.float64)]
                     continue
-                for column in joined_columns(feature) or [feature._replace(name=name) for name in feature.inputs]:
+                for column in columns_of_table(feature) or [feature._replace(name=name) for name in feature.inputs]:
                     if _is_category(column, rows.batches[0]):
                         codes = [
                             column.family.keys_of(b, column, strict=False) or b.codes(column.name) for b in rows.batches
@@ -384,7 +384,7 @@ def _is_category(column: Feature, batch: Batch) -> bool:
     if batch.kind(column.name) not in ("boolean", "integer", "float", "empty"):
         return True
     family = column.family
-    return family.keyed and not family.has_density() and family.declared_keys() != frozenset((False, True))
+    return family.keyed and not family.has_density() and family.permanent_keys() != frozenset((False, True))
 
 
 def _numbered(batches: Sequence[Any]) -> Int:
@@ -394,7 +394,7 @@ def _numbered(batches: Sequence[Any]) -> Int:
     def numbers(values: Sequence[Any]) -> list[int]:
         return [place.setdefault(value, len(place)) for value in values]
 
-    return np.concatenate([looked_up(column, numbers) for column in batches])
+    return np.concatenate([look_up(column, numbers) for column in batches])
 
 
 # The curve -----------------------------------------------------------------------------------------------------------

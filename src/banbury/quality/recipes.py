@@ -14,6 +14,7 @@ from banbury.arrays import Int, Real
 from banbury.families.column_tree import joining_family
 from banbury.families.family import Choice, How
 from banbury.model.naive_bayes import ClassPrior, Model, checked_choice, estimate
+from banbury.progress import each_step
 from banbury.quality.calibration import METHODS, Calibration, Method, calibrate
 from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
 from banbury.rows.folds import Round, SingleRows
@@ -60,7 +61,8 @@ class Recipe:
     def leave_out(self, rows: Any, splits: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
         """Puts what is said of the rows of each split, by a model that has not seen them, into a sink."""
         rows = replace(rows, schema=rows.tally.schema)  # all rows settle how finely numbers are kept
-        for number, split in enumerate(splits.splits):
+        n_splits = len(splits.splits)
+        for number, split in enumerate(each_step(splits.splits, lambda k: f"fold {k + 1} of {n_splits}")):
             model = replace(self.learn(rows.learned_from(splits, number)), threads=rows.threads)
             scores, impossible = score_rows(rows, split.test, model, want)
             pending.impossible += impossible

@@ -254,6 +254,7 @@ class Measures(Displayed):
     def _notebook_tables(self) -> list[NotebookTable]:
         figures = {"accuracy": str(self.accuracy), "majority": self.majority, "log loss": self.log_loss}
         figures |= {"Brier score": self.brier, "macro F1": self.macro_f1, "calibration error": self.calibration_error}
+        figures |= {} if self._auc is None else {"AUC": self._auc}
         each = {name: values.tolist() for name, values in self.per_class._asdict().items()}
         measures = NotebookTable("", {"measure": list(figures), "value": list(figures.values())})
         return [measures, NotebookTable("", {"class": self.classes, **each})]
@@ -327,23 +328,42 @@ class Evaluation(Tabular, Measures):
 
     @property
     def auc(self) -> float:
-        """The area under the ROC curve, of two classes: how often a row of the second class gets the higher posterior."""
+        """The area under the ROC curve: how often a row of the second class gets a higher P(second class) than another row.
+
+        Of more than two classes, the mean of the areas of each class against all others; classes without rows are left out.
+        """
         if self._auc is None:
-            wanted = "asked of two classes, both of them tested"
-            raise errors.bad_setting("auc", f"asked of {len(self.classes)} classes", wanted)
+            tested = np.count_nonzero(self.per_class.rows)
+            raise errors.bad_setting(
+                "auc", f"asked of {many(int(tested), 'class')}", "asked of two tested classes at least"
+            )
         return self._auc
 
     @cached_property
     def _auc(self) -> float | None:
-        if len(self.classes) != 2 or not self.per_class.rows.all():
+        tested = np.flatnonzero(self.per_class.rows).tolist()
+        if len(tested) < 2:
             return None
-        from sklearn.metrics import roc_auc_score
-
-        return float(roc_auc_score(self.truth, self.posteriors[:, 1], sample_weight=self.weights))
+        positive = [1] if len(self.classes) == 2 else tested
+        areas = [area_under_roc(self.posteriors[:, c], self.truth == c, self.weights) for c in positive]
+        return float(np.mean(areas))
 
     @property
     def _n_different(self) -> int:
         return len(np.unique(self.rows))
+
+
+def area_under_roc(scores: Real, positive: NDArray[np.bool_], weights: Real | None) -> float:
+    """How often a positive row scores higher than a negative row; an equal score counts one half. Row order changes nothing."""
+    order = np.argsort(scores, kind="stable") if weights is None else np.lexsort((weights, positive, scores))
+    row_weights = np.ones(len(order), dtype=np.int64) if weights is None else weights[order]
+    is_positive = positive[order]
+    starts = np.flatnonzero(np.diff(scores[order], prepend=-np.inf))
+    positives = np.add.reduceat(np.where(is_positive, row_weights, 0), starts)
+    negatives = np.add.reduceat(np.where(is_positive, 0, row_weights), starts)
+    lower = np.cumsum(negatives) - negatives
+    pairs = positives.sum() * negatives.sum()
+    return float((positives * (2 * lower + negatives)).sum() / (2 * pairs))
 
 
 class FoldMeasures(Measures):
@@ -422,7 +442,7 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
 
     ``target`` is the column of the true classes, or one class per row: the column that the model was counted with, if not given.
     Rows without a class are left aside. A class that the model does not know is never answered, so its rows are wrong. If these
-    are the very rows that the model has counted, ``notes`` say so. Of a ``bb.LabelModel`` it is a ``bb.LabelEvaluation``, and
+    are the very rows that the model has counted, ``notes`` say so. Of a ``bb.LabelModel`` it is a ``LabelEvaluation``, and
     the target may be sets of labels. Rows in partitions (see ``engine`` of ``bb.count``) are answered where they are, and
     the figures are the same; those with sets of labels are answered here, a ``sample`` of them (100,000 at most, if not given).
 

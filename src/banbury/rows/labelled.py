@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int
 from banbury.families.bags.text_parameters import missing_texts
-from banbury.progress import watched
+from banbury.progress import watch
 from banbury.reading import Batch, Codes
 from banbury.rows.folds import Dealing, Round, learned_from, rounds
 from banbury.rows.groups import Groups
@@ -228,7 +228,7 @@ class MemoryRows(LabelledRows):
         return [batch.n_rows for batch in self.batches]
 
     def each(self, doing: str) -> Iterator[Batch]:
-        return iter(watched(self.batches, doing, self.name))
+        return iter(watch(self.batches, doing, self.name))
 
     def _settle(self, table: Table) -> Schema:
         """What the first batch settles; again where a later batch has fractions in a column that was taken for whole numbers."""

@@ -14,6 +14,7 @@ from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.families.bags.text import warn_of_no_words
 from banbury.model.naive_bayes import ClassPrior, Model, score_each
+from banbury.progress import Steps
 from banbury.reading import Batch
 from banbury.reading.batches import remember_answers
 from banbury.rows.folds import Round, Split
@@ -85,7 +86,22 @@ def leave_out(
     pending: PendingWarnings,
 ) -> None:
     """Scores every row by a model of what its split learns from: one count for all recipes, one scoring for each."""
-    groups = rows.count_round(splits)
+    with Steps() as steps:
+        steps.begin("counting", 1.0 / (1.0 + len(recipes)), reads=True)
+        groups = rows.count_round(splits)
+        steps.begin("scoring", 1.0, reads=True)
+        _score_round(rows, splits, groups, recipes, want, sinks, pending)
+
+
+def _score_round(
+    rows: Any,
+    splits: Round,
+    groups: Groups,
+    recipes: Sequence[Estimates],
+    want: str,
+    sinks: Sequence[Sink],
+    pending: PendingWarnings,
+) -> None:
     by_recipe = [FoldModels(rows, splits, groups, recipe, pending) for recipe in recipes]
     one_by_one = groups.counted.has_words or rows.has_sets or not _every_class_is_learned(splits, groups)
     if isinstance(rows, MemoryRows) and one_by_one:

@@ -66,7 +66,7 @@ class RowCells:
             each.append(cells.arranged([1, int(size.sum())]))
         turned = np.arange(n_classes * size.sum()).reshape(n_classes, -1).T
         cells = Integers.join(each).arranged([int(size.sum()), n_classes], as_index(turned.reshape(-1)))
-        return Counts(self.keys, cells).without_empty([f.family.declared_keys() for f in self.schema.features])
+        return Counts(self.keys, cells).without_empty([f.family.permanent_keys() for f in self.schema.features])
 
 
 @dataclass(frozen=True)

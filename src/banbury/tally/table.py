@@ -18,7 +18,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.families.family import Kind
 from banbury.families.keys import dense_numbers
-from banbury.progress import watched
+from banbury.progress import watch
 from banbury.reading import Batch, Beside, Codes, Scalar, Source, Widened, encode, read
 from banbury.reading.batches import NumberBatch, all_whole, as_name
 from banbury.reading.columns import missing as is_missing
@@ -276,7 +276,7 @@ def batches(
     while True:
         known.whole.clear()
         try:
-            for batch in watched(source.each(beside), doing, source.name):
+            for batch in watch(source.each(beside), doing, source.name):
                 if batch.first_row >= n_done:
                     for name in fractional_among(batch, known.whole):
                         raise Widened(name, "float")

@@ -320,7 +320,7 @@ class Tally(Displayed):
         if len(kept) < len(self.classes):
             tally = self._of(kept, tuple(self.classes[c] for c in kept))
         groups = enumerate(tally._groups())
-        trimmed = {n: sums.without_empty(f.family.declared_keys() for f in g.features) for n, (g, sums) in groups}
+        trimmed = {n: sums.without_empty(f.family.permanent_keys() for f in g.features) for n, (g, sums) in groups}
         return tally if all(sums is tally.sums[n] for n, sums in trimmed.items()) else tally.with_sums(trimmed)
 
     def _of(self, kept: Any, names: tuple[Label, ...]) -> Tally:

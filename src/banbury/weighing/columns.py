@@ -82,7 +82,7 @@ def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOut
     scores = np.zeros_like(plain)
     for fold in np.unique(folds).tolist():
         fold_sums = group_sums.take(np.arange(fold * k, (fold + 1) * k))
-        sums_without_fold = (sums - fold_sums).without_empty([feature.family.declared_keys()])
+        sums_without_fold = (sums - fold_sums).without_empty([feature.family.permanent_keys()])
         rows = np.flatnonzero(folds == fold)
         scores[rows] = held_out.take(rows).scores(feature.family.estimate(features, sums_without_fold, CHOICE, UNUSED))
     return scores

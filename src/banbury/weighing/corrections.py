@@ -8,7 +8,7 @@ corrections of the one before.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.arrays import Real
 from banbury.families.bags.lexicon import Bags
-from banbury.progress import watched
+from banbury.progress import Steps
 from banbury.weighing.rows import WeighedRows
 
 S = TypeVar("S")
@@ -254,38 +254,34 @@ def choose(
     fold decides on C, too.
     """
     first, *other_folds = folds
-    with ThreadPoolExecutor(max(1, threads)) as pool:
-        raced = _follow_each(pool, search, [(setting, first) for setting in settings])
+    n_left = n_kept * len(other_folds)
+    with ThreadPoolExecutor(max(1, threads)) as pool, Steps() as steps:
+        steps.begin("", len(settings) / (len(settings) + n_left))
+        raced = _follow_each(pool, search, [(setting, first) for setting in settings], steps)
         order = np.argsort([least_loss(path).loss for path in raced], kind="stable")
         kept = sorted(order[:n_kept].tolist())
         if settle:
             raced = [[least_loss(path)] for path in raced]
             search = StrengthSearch([raced[kept[0]][0].strength], search.loss)
-        rest_paths = iter(_follow_each(pool, search, [(settings[k], fold) for k in kept for fold in other_folds]))
+        steps.begin("", 1.0)
+        rest_paths = iter(
+            _follow_each(pool, search, [(settings[k], fold) for k in kept for fold in other_folds], steps)
+        )
     tried = [(settings[k], search.together(folds, [raced[k], *islice(rest_paths, len(other_folds))])) for k in kept]
     return min(tried, key=lambda pair: least_loss(pair[1]).loss)
 
 
 def _follow_each(
-    pool: ThreadPoolExecutor, search: StrengthSearch, jobs: list[tuple[Any, Fold]]
+    pool: ThreadPoolExecutor, search: StrengthSearch, jobs: list[tuple[Any, Fold]], steps: Steps
 ) -> list[list[TriedStrength]]:
-    """The steps of each fold under its setting; a line on stderr says how far they are."""
+    """The strengths that are tried for each setting and fold; moves the progress on."""
 
     def follow(job: tuple[Any, Fold]) -> list[TriedStrength]:
         setting, fold = job
         return search.follow(fold.correct(setting), fold.truth, fold.held_out)
 
-    def report() -> Iterator[_Followed]:
-        for k, ((_, fold), path) in enumerate(zip(jobs, pool.map(follow, jobs), strict=True), 1):
-            yield _Followed(len(fold.held_out), k / len(jobs), path)
-
-    return [job.path for job in watched(report(), "weighing words")]
-
-
-@dataclass
-class _Followed:
-    """The steps of a fold under a setting, and how much of the work is done with them."""
-
-    n_rows: int
-    share: float | None
-    path: list[TriedStrength]
+    paths = []
+    for path in pool.map(follow, jobs):
+        paths.append(path)
+        steps.advance(len(paths) / len(jobs))
+    return paths

@@ -247,7 +247,7 @@ class EvidenceTables:
             nodes = self.columns[j].nodes
             rows = self._counts_of(j)
             shares = cells.plain.shares(rows, cells.plain_strengths, self.prior)
-            left_out = cells.plain.left_out(rows, cells.plain_strengths, self.prior)
+            left_out = cells.plain.shares_left_out(rows, cells.plain_strengths, self.prior)
             tables = [
                 self._with_unknown(shares_by_level[level])
                 for shares_by_level in (shares, left_out)

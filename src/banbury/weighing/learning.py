@@ -13,6 +13,7 @@ import numpy as np
 from banbury import _core
 from banbury.arrays import Real
 from banbury.families.cells import Cells
+from banbury.progress import Steps
 from banbury.weighing.corrections import CellLearner, StrengthSearch, least_loss
 from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair, most_pair_cells
 from banbury.weighing.minimum import minimise
@@ -22,6 +23,7 @@ from banbury.weighing.texts import LearnedTexts, learn_words
 RIDGE = 5.0  # of a column's weight, towards the one that all share
 PAIR_RIDGE = 10.0  # of a pair's, towards nothing; of a trend's, towards the one that all trends share
 SHARED = np.array([1.0, 0.0])  # what the shared weights of columns and of trends are pulled towards
+TEXTS_SHARE = 0.8  # of the time that weighing takes, where there are columns beside them
 MOST_PAIRS = 5_000  # that are looked at; of many columns those that gain most are paired
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # C: how far corrections may go
 PASSES = 2
@@ -71,7 +73,9 @@ def learn_weights(
 
     Also gives the evidence of the cells of each pair beyond both columns, (cells, classes).
     """
-    texts, rows = _learn_texts(rows, n_classes, correct, seed, threads)
+    with Steps() as steps:
+        steps.begin("", TEXTS_SHARE if columns else 1.0)
+        texts, rows = _learn_texts(rows, n_classes, correct, seed, threads)
     trends = tuple(j for j, cells in enumerate(columns) if cells.has_trend)
     evidence = EvidenceTables(PairedColumns(columns, trends, ()), rows, n_classes, threads)
     weights, intercepts = _fit_weights(evidence, None)

@@ -18,6 +18,7 @@ from banbury.families.cells import MANY_NODES, Cells, cells_by_column
 from banbury.families.evidence import Comparison, TellingValues
 from banbury.families.family import ColumnReader, Feature, Parameters
 from banbury.model.naive_bayes import Model, check_seed, estimate
+from banbury.progress import Steps
 from banbury.rows.sampling import RowSample, sample_rows
 from banbury.sums import Keys
 from banbury.tally.table import Table, open_table
@@ -391,7 +392,8 @@ def learn(
     rows = rows if sample is None else replace(rows, elsewhere=CountsElsewhere.of(tally, weighed, rows))
     rows, columns_left = rows.without_twins(weighed.cells)
     columns = tuple(weighed.cells[j] for j in columns_left)
-    with OneBlasThread():
+    with OneBlasThread(), Steps() as steps:
+        steps.begin("weighing", 1.0)
         k = len(tally.classes)
         how = {"pairs": pairs, "correct": correct}
         weights, tables = learn_weights(columns, rows, k, **how, seed=seed, threads=threads)

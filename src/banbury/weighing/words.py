@@ -15,7 +15,7 @@ from banbury.families.bags.lexicon import Bags, Lexicon
 from banbury.families.bags.text_parameters import weighed_texts
 from banbury.families.bags.words import word_family
 from banbury.families.evidence import Comparison, TellingValues, Term
-from banbury.families.family import ColumnReader, Curve, Feature, LinearWords, Parameters, line_by_line, named
+from banbury.families.family import ColumnReader, Curve, Feature, LinearWords, Parameters, bad_value, line_by_line
 from banbury.sums import Keys
 from banbury.threads import n_threads
 from banbury.weighing.corrections import Reals32
@@ -119,7 +119,7 @@ class ScaledParameters(Parameters):
         try:
             scores = _core.score(rows.n_rows, np.zeros(self.n_classes), parts, "log_joint", threads)[0]
         except _core.BadValue as bad:
-            raise named(bad, [name for feature in self.features for name in feature.inputs], rows) from None  # type: ignore[arg-type]
+            raise bad_value(bad, [name for feature in self.features for name in feature.inputs], rows) from None  # type: ignore[arg-type]
         scores = self.weight * scores if self.weight else np.zeros_like(scores)
         return [line_by_line(np.arange(rows.n_rows), scores)]
 

@@ -128,7 +128,7 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
         """What is added to every variance."""
         ((family, features, sums),) = model.tally.groups
         assert isinstance(family, Gaussian)
-        return self._float_dtype(family.added(features, sums))  # type: ignore[no-any-return]
+        return self._float_dtype(family.smoothing_variance(features, sums))  # type: ignore[no-any-return]
 
     @read_off
     def theta_(self, model: Model) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.families.bags.vocabulary import Pruning, Vocabulary, every_word, mutual_information, of_one_class
-from banbury.families.family import ColumnReader, Counter, Family, Feature, Reads, RowsToCount, Stored, named
+from banbury.families.family import ColumnReader, Counter, Family, Feature, Reads, RowsToCount, Stored, bad_value
 from banbury.families.information import BIT
 from banbury.sums import UNCOUNTED, Words
 from banbury.threads import n_threads
@@ -78,10 +78,6 @@ class WordFamily(Family):
 
     def has_density(self) -> bool:
         return False
-
-    def bits(self, features: tuple[Feature, ...], sums: Words, rows: Real) -> Real:
-        best = [most_telling(feature, self.used_words(feature, sums), 1) for feature in features]
-        return np.array([words[0].bits if words else 0.0 for words in best])
 
 
 def runs_python(family: Family) -> bool:
@@ -182,7 +178,7 @@ class GrowingWords:
         try:
             return self._changed(True, _arguments(self.feature, numbers, rows))
         except _core.BadValue as bad:
-            raise named(bad, self.feature.inputs, rows.batch) from None
+            raise bad_value(bad, self.feature.inputs, rows.batch) from None
         except OverflowError:
             family.check_countable(rows.batch, self.feature)
             raise errors.too_many_rows() from None
@@ -206,7 +202,7 @@ class GrowingWords:
         except _core.NotThere as absent:
             raise not_there(absent, self.feature, classes) from None
         except _core.BadValue as bad:
-            raise named(bad, self.feature.inputs, rows.batch) from None
+            raise bad_value(bad, self.feature.inputs, rows.batch) from None
         except OverflowError:
             family.check_countable(rows.batch, self.feature)
             raise

@@ -284,13 +284,10 @@ def _honest(graph: Graph, rules: Sequence[dict[str, Any]], score: str, k: int) -
     odds = graph.add("Sub", score, rest)
     classes = sorted({row["class"] for row in rules})
     corners = [np.array([(row["x"], row["y"]) for row in rules if row["class"] == c]) for c in classes]
-    if k == 2:
-        odds = graph.add("Gather", odds, graph.constant([1], np.int64), axis=1)
     if rules[0]["method"] == "platt":
         (slopes, shifts) = np.concatenate(corners).T
         certain = graph.add("Greater", graph.add("Abs", odds), graph.constant(-IMPOSSIBLE / 2.0))
         line = graph.add("Where", certain, odds, _line(graph, odds, slopes, shifts))
-        line = graph.add("Concat", graph.add("Neg", line), line, axis=1) if k == 2 else line
         low = graph.add("Min", line, graph.constant(0.0))
         rest = graph.add(
             "Log", graph.add("Add", graph.add("Exp", graph.add("Neg", graph.add("Abs", line))), graph.constant(1.0))
@@ -308,8 +305,6 @@ def _honest(graph: Graph, rules: Sequence[dict[str, Any]], score: str, k: int) -
         )
         near = graph.add("Min", graph.add("Max", own, graph.constant(x[0])), graph.constant(x[-1]))
         each.append(graph.add("Add", height, graph.add("Mul", tilt, graph.add("Sub", near, start))))
-    if k == 2:
-        return graph.add("Concat", graph.add("Sub", graph.constant([[1.0]]), each[0]), each[0], axis=1)
     shares = graph.add("Concat", *each, axis=1)
     total = graph.add("ReduceSum", shares, graph.constant([1], np.int64), keepdims=1)
     safe = graph.add("Max", total, graph.constant(1e-300))

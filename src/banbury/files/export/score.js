@@ -173,17 +173,15 @@ function posteriorOf(scores) {
     const top = Math.max(...others);
     return top === -Infinity ? Infinity : score - top - Math.log(others.reduce((sum, other) => sum + Math.exp(other - top), 0));
   });
-  const two = s.length === 2;
   if (method === "platt") {
-    const line = (c) => (Number.isFinite(odds[c]) ? rules[c].slope * odds[c] + rules[c].shift : odds[c]);
-    return shares(two ? [logSigmoid(-line(1)), logSigmoid(line(1))] : s.map((_, c) => logSigmoid(line(c))));
+    return shares(odds.map((x, c) => logSigmoid(Number.isFinite(x) ? rules[c].slope * x + rules[c].shift : x)));
   }
   const stair = (c) => {
     const { x, y } = rules[c];
     const i = x.findIndex((each) => each > odds[c]);
     return i === 0 ? y[0] : i < 0 ? y[y.length - 1] : y[i - 1] + ((odds[c] - x[i - 1]) / (x[i] - x[i - 1])) * (y[i] - y[i - 1]);
   };
-  const each = two ? [1 - stair(1), stair(1)] : s.map((_, c) => stair(c));
+  const each = s.map((_, c) => stair(c));
   const total = each.reduce((a, b) => a + b);
   return each.map((share) => (total > 0 ? share / total : 1 / s.length));
 }

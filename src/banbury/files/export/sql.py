@@ -501,28 +501,15 @@ class _Script:
             "compared",
             f"SELECT s.row_id, s.class, s.score, {certain} AS odds FROM seconds AS s {others} {group}, s.top",
         )
-        two = self.k == 2
         if self.method == "isotonic":
             where = "st.class = s.class AND st.low <= s.odds AND s.odds <= st.last"
             held = f"SELECT class, row_id, score, {self.between(-1e300, 'odds', 1e300)} AS odds FROM compared"
             line = "CASE WHEN st.slope = 0 THEN st.y ELSE st.y + (s.odds - st.x) * st.slope END"
             stairs = f"({held}) AS s JOIN {self.own('stairs')} AS st ON {where}"
-            yield "stepped", f"SELECT s.row_id, s.class, s.score, {line} AS share FROM {stairs}"
-            if two:
-                flip = "CASE WHEN c.class = 1 THEN s.share ELSE 1e0 - s.share END"
-                both = "centred AS c JOIN stepped AS s ON s.row_id = c.row_id"
-                yield "honest", f"SELECT c.row_id, c.class, c.score, {flip} AS share FROM {both}"
-            else:
-                yield "honest", "SELECT row_id, class, score, share FROM stepped"
+            yield "honest", f"SELECT s.row_id, s.class, s.score, {line} AS share FROM {stairs}"
             return
-        sign = "1e0"
-        if two:  # one sigmoid, of the second class
-            sign = "CASE WHEN s.class = 1 THEN 1e0 ELSE -1e0 END"
-            join = f"CROSS JOIN (SELECT slope, shift FROM {self.own('prior')} WHERE class = 1) AS p"
-        odds = f"s.row_id, s.class, s.score, s.odds, p.slope, p.shift, {sign} AS sign"
-        yield "signed", f"SELECT {odds} FROM compared AS s {join}"
-        line = f"CASE WHEN odds IN ({infinity}, -{infinity}) THEN odds ELSE sign * (slope * sign * odds + shift) END"
-        yield "lines", f"SELECT row_id, class, score, {line} AS line FROM signed"
+        line = f"CASE WHEN s.odds IN ({infinity}, -{infinity}) THEN s.odds ELSE p.slope * s.odds + p.shift END"
+        yield "lines", f"SELECT s.row_id, s.class, {line} AS line FROM compared AS s {join}"
         log = f"-{greatest}(0e0, -line) - LN(1e0 + EXP(-{self.sql.extremes[0]}(ABS(line), {DEEPEST})))"
         yield "honest", f"SELECT row_id, class, {log} AS score FROM lines"
 

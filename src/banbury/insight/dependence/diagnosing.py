@@ -10,8 +10,8 @@ import numpy as np
 
 from banbury import errors
 from banbury.families.family import RowsToCount
-from banbury.families.histogram import as_compared
-from banbury.families.information import LEVEL, ColumnTest, entropy, shares
+from banbury.families.histogram import columns_to_compare
+from banbury.families.information import LEVEL, entropy, shares
 from banbury.families.keys import within_reach
 from banbury.insight.dependence.information import check_n
 from banbury.insight.dependence.pairs import (
@@ -23,7 +23,7 @@ from banbury.insight.dependence.pairs import (
     word_columns,
 )
 from banbury.insight.dependence.results import Diagnosis, Telling, Uninformative
-from banbury.insight.dependence.testing import joins, test_features
+from banbury.insight.dependence.testing import ColumnTest, joins, test_features
 from banbury.reading import Batch
 from banbury.reading.columns import Numbers
 from banbury.sums import in_rows
@@ -208,7 +208,7 @@ def _parts(batch: Batch, schema: Schema, labels: Labels) -> list[Part]:
 
 def _compared(schema: Schema, batch: Batch) -> Schema:
     """The schema of columns as they are compared, numbers in fine bins; columns of blocks beside the blocks, one by one."""
-    columns = [column for feature in schema.features for column in as_compared(feature, batch)]
+    columns = [column for feature in schema.features for column in columns_to_compare(feature, batch)]
     blocks = [feature for feature in schema.features if joins(feature)]
     if any(feature.columns for feature in schema.features):
         place = {name: number for number, name in enumerate(schema.columns)}

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.families.bags.words import most_telling, word_family
-from banbury.families.family import Feature
-from banbury.families.information import entropy, shares
+from banbury.families.family import UNUSED, Choice, Family, Feature, NumericParameters
+from banbury.families.information import bits_of, entropy, shares
+from banbury.insight.dependence.densities import bits_of_draws, bits_of_normals, bits_of_numbers
 from banbury.insight.dependence.results import Information
+from banbury.sums import Products, Words
 from banbury.tally.tally import Tally
 
 
@@ -39,7 +42,7 @@ def mutual_information(tally: Tally, n: int = 10) -> Information:
     bits = dict[str, float]()
     words = dict[str, dict[str, float]]()
     for family, features, sums in tally.groups:
-        bits |= zip((feature.name for feature in features), family.bits(features, sums, rows).tolist(), strict=True)
+        bits |= zip((feature.name for feature in features), _bits(family, features, sums, rows), strict=True)
         words |= {feature.name: best for feature in features if (best := _telling(feature, sums, n)) is not None}
     ranked = sorted(tally.schema.features, key=lambda feature: -bits[feature.name])
     return Information({feature.name: bits[feature.name] for feature in ranked}, words, entropy(shares(rows)))
@@ -74,6 +77,25 @@ def _telling(feature: Feature, sums: Any, n: int) -> dict[str, float] | None:
     if not feature.counter.words:
         return None
     return {word.name: word.bits for word in most_telling(feature, word_family(feature).used_words(feature, sums), n)}
+
+
+def _bits(family: Family, features: tuple[Feature, ...], sums: Any, rows: Real) -> list[float]:
+    """I(feature; class) of each feature: of counts from their table, of other sums from the model that they make by default."""
+    if isinstance(sums, Words):
+        best = [most_telling(feature, word_family(feature).used_words(feature, sums), 1) for feature in features]
+        return [words[0].bits if words else 0.0 for words in best]
+    if family.keyed:
+        keyed: Any = family
+        columns = zip(features, map(sums.feature, range(len(features))), strict=True)
+        return [bits_of(keyed.join_cells(feature, keys, cells.value)) for feature, (keys, cells) in columns]
+    parameters: Any = family.estimate(features, sums, Choice(), UNUSED)
+    if isinstance(sums, Products):
+        seen = sums.n.value > 0
+        return [bits_of_normals(shares(sums.n.value[seen]), parameters.mean[seen], parameters.covariance[seen])]
+    if isinstance(parameters, NumericParameters):
+        present = sums.present.value
+        return [bits_of_numbers(parameters, f, present[f]) for f in range(len(features))]
+    return bits_of_draws(parameters, rows).tolist()  # type: ignore[no-any-return]
 
 
 def check_tally(tally: Any) -> None:

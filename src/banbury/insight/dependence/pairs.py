@@ -22,12 +22,12 @@ from banbury.families.information import (
     SAME,
     MeasuredPairs,
     PairInformation,
-    measured,
+    measure_column,
 )
 from banbury.families.keys import places_of
 from banbury.insight.dependence.results import Pair
 from banbury.insight.dependence.testing import MOST_VALUES, groups_given_class
-from banbury.progress import watched
+from banbury.progress import watch
 from banbury.reading import Batch, Codes, Source
 from banbury.reading.columns import Coded
 from banbury.sums import Keys
@@ -141,7 +141,7 @@ class FeaturePairs:
         second = np.arange(0)
         measures = PairInformation(*NOTHING)
         if self.counts is not None:
-            first, second, measures = self.counts.informed(self.total, FEWEST_ROWS / (self.total * scale))
+            first, second, measures = self.counts.information(self.total, FEWEST_ROWS / (self.total * scale))
         names = [column.name for column in self.columns]
         of = [block.get(name, name) for name in names]
         apart = np.array([of[a] != of[b] for a, b in zip(first, second, strict=True)], dtype=np.bool_)
@@ -162,7 +162,7 @@ class FeaturePairs:
         cells = np.where((whole > 0) & (cells > SAME * whole), cells, 0.0)  # the rest is rounding
         turned = cells.reshape(2, 2, len(counts), len(first)).transpose(3, 0, 2, 1)
         table = turned.reshape(2 * len(first), len(counts), 2)
-        measures = measured(table, np.arange(0, len(table), 2), FEWEST_ROWS / (self.total * scale))
+        measures = measure_column(table, np.arange(0, len(table), 2), FEWEST_ROWS / (self.total * scale))
         return measures.beyond_chance(lambda k: (words[first[k]].name, words[second[k]].name), self.total, scale)
 
 
@@ -193,7 +193,7 @@ def count_pairs(
     schema = Schema((pairs_of([column.name for column in columns]),))
     every_class = tuple(range(n_classes))
     pairs = list[Tally]()
-    for batch in watched(source, "comparing", source.name):
+    for batch in watch(source, "comparing", source.name):
         batch.threads = labels.threads
         if batch.n_rows:
             batch = aligned(batch, tally.schema, labels.reserved())

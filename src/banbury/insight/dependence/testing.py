@@ -2,22 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from banbury.arrays import Int, Real
 from banbury.families.bags.words import most_telling, word_family
-from banbury.families.covariance import block_test
 from banbury.families.family import Family, Feature
-from banbury.families.information import ColumnTest, equal_groups, expected, p_values, table_test, untested
+from banbury.families.information import (
+    BIT,
+    FEWEST_ROWS,
+    bits_by_chance,
+    bits_of,
+    equal_groups,
+    excess,
+    inverse_shares,
+    p_values,
+    shares,
+)
+from banbury.insight.dependence.densities import bits_of_normals
 from banbury.sums import Keys, Products, Words
 
 ROWS_PER_CELL = 5  # numbers are cut into no more groups than leave so many rows in each cell of a table, on average
 MOST_GROUPS = 12  # of a column of numbers
 MOST_VALUES = 50  # that are taken as they are; of more the frequent ones are, and the rest in groups of equal size
 FEWEST_VALUES = 5  # however few the rows
+FEW_CLASSES = 20  # up to so many, even small ones are tested one by one
+SAME_PLANE = 1e-10  # of the widest direction: a narrower one is rounding
+NARROWEST = 1e-12  # a class's variance in units of that of all rows
+
+
+class ColumnTest(NamedTuple):
+    """What a feature tells about the class: bits beyond chance, and how often chance alone would come so far."""
+
+    bits: float = 0.0
+    p: float = 1.0
+    different: bool = False  # whether it is a column of two values at least, and no text
+    why: str = ""  # why it could not be tested, or nothing
+    words: Mapping[str, float] = {}
+
+    def at_least(self, tests: Sequence[ColumnTest]) -> ColumnTest:
+        """No less than the best of others tells; p is that of the best of all."""
+        every = [self, *tests]
+        p = min(min(test.p for test in every) * len(every), 1.0)
+        return self._replace(bits=max(test.bits for test in every), p=p)
 
 
 def joins(feature: Feature) -> bool:
@@ -73,10 +102,10 @@ def _test_words(feature: Feature, sums: Words, scale: float, n: int) -> ColumnTe
     classes = int(np.count_nonzero(texts))
     freedom = max(classes - 1, 0) if words.n_words else 0
     best = most_telling(feature, words, n)
-    chance = float(expected(freedom, n_texts))
+    chance = float(bits_by_chance(freedom, n_texts))
     p = float(p_values(best[0].bits if best else 0.0, freedom, 0.0, n_texts)) * max(words.n_words, 1)
     beyond = {word.name: max(word.bits - chance, 0.0) for word in best}
-    why = untested(n_texts, len(texts), classes, "" if words.n_words else "no words")
+    why = reason_not_tested(n_texts, len(texts), classes, "" if words.n_words else "no words")
     return ColumnTest(max(beyond.values(), default=0.0), min(p, 1.0), False, why, beyond)
 
 
@@ -120,3 +149,89 @@ def block_groups(keys: Keys, cells: Real, limit: int) -> Int:
         margin = np.bincount(place.reshape(-1), rows, len(values)).astype(np.float64)
         groups[:, j] = equal_groups(margin[:, None], np.array([most]))[place.reshape(-1), 0]
     return np.asarray(np.unique(groups, axis=0, return_inverse=True)[1].reshape(-1))
+
+
+def table_test(cells: Real, groups: Int, scale: float) -> ColumnTest:
+    """What groups of values tell; ``cells`` has the rows of each value and class, of which ``scale`` makes numbers of rows."""
+    n = float(cells.sum()) * scale
+    n_classes = cells.shape[1]
+    table = np.zeros((int(groups.max(initial=0)) + 1, n_classes))
+    np.add.at(table, groups, cells)
+    rare = table.sum(axis=0) * scale < FEWEST_ROWS
+    if n_classes > FEW_CLASSES and rare.any():  # where classes are many, those too small for a test are taken as one
+        table = np.column_stack([table[:, ~rare], table[:, rare].sum(axis=1)])
+    bits = bits_of(table)
+    margins = [table.sum(axis=axis) for axis in (1, 0)]
+    values, classes = (int(np.count_nonzero(margin)) for margin in margins)
+    freedom = max(values - 1, 0) * max(classes - 1, 0)
+    rare_values, rare_classes = (float(inverse_shares(margin, table.sum()).sum()) for margin in margins)
+    p = float(p_values(bits, freedom, excess(rare_values, rare_classes, max(n, 1e-300)), n))
+    why = reason_not_tested(n, n_classes, classes, "one value only" if values < 2 else "")
+    return ColumnTest(max(bits - float(bits_by_chance(freedom, n)), 0.0), p, values > 1, why)
+
+
+def reason_not_tested(n: float, n_classes: int, with_values: int, otherwise: str) -> str:
+    """Why there is nothing to test."""
+    if not n > 0:
+        return "no value"
+    if n_classes < 2:
+        return "there is one class only"
+    return "values in one class only" if with_values < 2 else otherwise
+
+
+def block_test(sums: Products, tied: bool, scale: float) -> ColumnTest:
+    """What a block of normal distributions tells beyond chance, if rows are enough to say.
+
+    By the likelihood-ratio test that all classes have one mean, and one covariance unless it is tied. Where rows are few, G is
+    higher on average than chi-square with its degrees of freedom: it is brought down by its expectation, which follows from the
+    Wishart distribution. Where a class has fewer rows than its covariance needs, means are tested alone.
+    """
+    from scipy.special import chdtrc  # few need it
+
+    n, mean, scatter = _whiten_classes(sums)
+    (size, d), rows = mean.shape, n * scale
+    if size < 2 or d == 0 or rows.sum() - size < d:
+        return ColumnTest(
+            why=reason_not_tested(float(rows.sum()), sums.n.shape[0], size, "too few rows, or one value only")
+        )
+    tied = tied or bool(rows.min() < d + 1)
+    covariance = scatter / n[:, None, None]
+    if tied:
+        covariance = np.broadcast_to(scatter.sum(axis=0) / n.sum(), scatter.shape)
+    values = np.maximum(np.linalg.eigvalsh(covariance), NARROWEST)  # one that is flat is as if it were not quite
+    g = max(-float(rows @ np.log(values).sum(axis=-1)), 0.0)
+    chance = _mean_g(rows, d, tied)
+    freedom = (size - 1) * (d if tied else d + d * (d + 1) // 2)
+    bits = bits_of_normals(shares(n), mean, covariance + NARROWEST * np.eye(d))
+    beyond = max(bits - chance / (2.0 * float(rows.sum()) * BIT), 0.0)
+    return ColumnTest(beyond, float(chdtrc(freedom, g * freedom / chance)))
+
+
+def _whiten_classes(sums: Products) -> tuple[Real, Real, Real]:
+    """Rows, means and scatters of the classes that have rows, in directions in which all rows together vary by 1."""
+    seen = sums.n.value > 0
+    rows, centre, scatter = sums.pooled()
+    every = scatter / max(rows, 1e-300)
+    deviation = np.sqrt(np.maximum(np.diagonal(every), 0.0))
+    safe = np.where(deviation > 0, deviation, 1.0)
+    values, vectors = np.linalg.eigh(every / safe[:, None] / safe)
+    kept = values > SAME_PLANE * max(float(values[-1]), 1e-300)
+    directions = vectors[:, kept] / safe[:, None] / np.sqrt(values[kept])
+    within = directions.T @ sums.scatter[seen] @ directions
+    return sums.n.value[seen], (sums.mean[seen] - centre) @ directions, within
+
+
+def _mean_g(rows: Real, d: int, tied: bool) -> float:
+    """What G is on average where all classes are alike."""
+    n_rows = float(rows.sum())
+    if tied:
+        return n_rows * (_log_scatter(n_rows - 1.0, d) - _log_scatter(n_rows - len(rows), d))
+    class_terms = np.array([_log_scatter(n - 1.0, d) - d * np.log(n) for n in rows.tolist()])
+    return float(n_rows * (_log_scatter(n_rows - 1.0, d) - d * np.log(n_rows)) - rows @ class_terms)
+
+
+def _log_scatter(degrees: float, d: int) -> float:
+    """E log |S| of a Wishart distribution in d directions, but for a constant."""
+    from scipy.special import digamma  # few need it
+
+    return float(digamma((degrees - np.arange(d)) / 2.0).sum())

@@ -16,7 +16,7 @@ from banbury.arrays import Int
 from banbury.errors import many
 from banbury.families.column_tree import DrawnTree
 from banbury.families.joint import table_of
-from banbury.families.nodes import Variable, coded
+from banbury.families.nodes import Variable, encode_variables
 from banbury.model.networks.elimination import MOST_CELLS
 from banbury.reading import Batch, Codes, Source
 from banbury.sums import Combinations, Counts, Keys, as_index, cells_of, in_order, total
@@ -75,7 +75,7 @@ class NetworkCounts:
         cls, batch: Batch, variables: Sequence[Variable], parents: Parents, labels: Labels, target: int | None = None
     ) -> NetworkCounts:
         """Of these rows; of those alone that have a value of the target, where there is one."""
-        columns = coded(batch, variables, labels.threads)
+        columns = encode_variables(batch, variables, labels.threads)
         every = np.zeros(batch.n_rows, dtype=np.int32)
         if target is not None:
             every[columns.codes(variables[target].name).codes < 0] = -1
@@ -173,7 +173,7 @@ class NetworkCounts:
                 fewer = (self.rows - other.rows).value - (self.tally.sums[0] - other.tally.sums[0]).present.value
             for node in self.variables if key is not None else ():
                 if node.name == short.feature:  # type: ignore[attr-defined]
-                    raise errors.negative_rows(fewer, node.name, node.called(key[0])) from None
+                    raise errors.negative_rows(fewer, node.name, node.name_of_key(key[0])) from None
             raise errors.negative_rows(np.min(fewer), None, None) from None
         return left.checked()
 
@@ -189,7 +189,7 @@ class NetworkCounts:
             seen = seen.merge(as_index([place[key] for (key,) in alone]), len(every), 0)
             left = seen - cells.merge(as_index([place[key] for key in own]), len(every), 0)
             for k, _ in np.argwhere(left.is_negative()):
-                raise errors.negative_rows(left.value[k, 0], variable.name, variable.called(every[k]))
+                raise errors.negative_rows(left.value[k, 0], variable.name, variable.name_of_key(every[k]))
         return self
 
     def __mul__(self, factor: float) -> NetworkCounts:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.errors import many
-from banbury.families.column_tree import DrawnTree, checked_bins, drawn_trees, tree_of_columns
+from banbury.families.column_tree import DrawnTree, check_bins, find_trees, tree_of_columns
 from banbury.families.dirichlet import conditional
 from banbury.families.family import Choice, Feature, How, check_positive, in_words
 from banbury.families.histogram import NODE_BINS
@@ -117,7 +117,7 @@ class BeliefNetwork(Displayed):
         structure = checked_parents(parents)
         order = in_topological_order(structure)
         choice = checked_choice(how, alpha, seed)
-        bins = checked_bins(bins, with_classes=False)
+        bins = check_bins(bins, with_classes=False)
         source = read(data, **reading)
         labels = Labels.without_target(source.weights if weights is None else weights, n_threads(threads))
         first: list[Batch] = []
@@ -635,7 +635,7 @@ class BeliefNetwork(Displayed):
                 cells = cells * scorer.sizes[each] + places[self.nodes[each]]
             below = np.cumsum(scorer.tables[v].reshape(scorer.sizes[v], -1), axis=0)[:-1]
             places[name] = (below[:, cells] <= rng.random(n)).sum(axis=0)
-        return {variable.name: variable.drawn(places[variable.name], rng) for variable in self.variables}
+        return {variable.name: variable.draw(places[variable.name], rng) for variable in self.variables}
 
     def __repr__(self) -> str:
         rows = "tables given" if self.sums is None else many(self.n_rows, "row")
@@ -674,7 +674,7 @@ def has_tree(model: Model) -> bool:
 
 def _tree_of(model: Model) -> DrawnTree | None:
     """The one tree that a model has."""
-    trees = drawn_trees(model.parameters)
+    trees = find_trees(model.parameters)
     return trees[0] if len(trees) == 1 else None
 
 

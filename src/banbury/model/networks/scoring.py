@@ -73,11 +73,11 @@ class Scorer:
         """log P(keep, what the rows show), without the axis of what the forest is beside where that is not kept."""
         if keep:
             return forest.log_joint(places)
-        if forest.asked is None:
+        if forest.query is None:
             return forest.log_joint(places)[:, 0]
         answer = np.empty(len(places[0]))
-        beside = places[forest.asked]
-        unseen = self.unseen[forest.asked]
+        beside = places[forest.query]
+        unseen = self.unseen[forest.query]
         for k in np.unique(beside).tolist():
             rows = np.flatnonzero(beside == k)
             own = [each[rows] for each in places]

@@ -10,7 +10,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real, plain
-from banbury.families.categorical import declared_values
+from banbury.families.categorical import scalar_values
 from banbury.families.nodes import Variable
 from banbury.sums import Key, Keys, in_order
 
@@ -20,7 +20,7 @@ CLOSE = 1e-9  # shares that sum to 1 within this are taken as they are
 def given_values(name: str, table: Any, n_parents: int, values: Mapping[str, Sequence[Key]] | None) -> Keys:
     """The values of a node: those that are named, as they stand, or those of its table, in order."""
     if values is not None and name in values:
-        declared_values(values[name])
+        scalar_values(values[name])
         named = tuple(plain(value) for value in values[name])
         errors.require(len(set(named)) == len(named), "values", {name: list(named)}, "each value once")
         return named
