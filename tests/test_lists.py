@@ -21,8 +21,8 @@ from sklearn.covariance import OAS
 import banbury as bb
 import naive_blocks
 from banbury.cli import main
-from banbury.families.covariance import shrinkage
 from banbury.families.family import HOWS
+from banbury.families.gaussian import shrinkage
 from banbury.reading import blocks, read
 
 mpl.use("Agg")

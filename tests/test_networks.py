@@ -389,17 +389,29 @@ def test_numbers_are_cut_into_bins_and_asked_for_by_number():
     rows = {"x": np.concatenate([low, high]), "kind": ["low"] * 500 + ["high"] * 500, "n": np.arange(1000) % 3}
     network = bb.BeliefNetwork.count(rows, {"x": ["kind"], "kind": [], "n": []}, bins=4)
     assert network.query("kind", {"x": 9.5})["high"] > 0.99 and network.query("kind", {"x": -1e9})["low"] > 0.99
-    assert len(network.values["x"]) == 4 and network.values["n"] == ("below 0.5", "0.5 to 1.5", "1.5 and above")
+    assert len(network.values["x"]) == 4 and network.values["n"] == (0, 1, 2)
     drawn = network.sample(2000, seed=1)
     assert set(drawn["n"].tolist()) == {0, 1, 2}
     assert low.min() <= drawn["x"].min() and drawn["x"].max() <= high.max()
     assert bb.BeliefNetwork.count({"x": [5, 5]}, {"x": []}).sample(3)["x"].tolist() == [5, 5, 5]
     again = network.count_more({**drawn, "x": drawn["x"]})
     assert again.query("kind", {"x": 9.5})["high"] > 0.99
-    as_they_are = bb.BeliefNetwork.count(rows, {"n": ["kind"]}, features={"n": "categorical"})
-    assert as_they_are.values["n"] == (0, 1, 2)
+    in_bins = bb.BeliefNetwork.count(rows, {"n": ["kind"]}, features={"n": bb.Histogram(bins=3)})
+    assert in_bins.values["n"] == ("below 0.5", "0.5 to 1.5", "1.5 and above")
     grid = bb.BeliefNetwork.count(rows, {"x": ["kind"]}, features={"x": bb.Histogram(start=0, width=5)})
     assert grid.values["x"][0] == "below 0" and grid.values["x"][-1] == "10 and above"
+
+
+@pytest.mark.parametrize("kind", [int, float])
+def test_few_whole_numbers_are_values_as_they_are(kind):
+    """As for any model: 0 and 1 however few rows there are, others from 100 rows on, and only while all are whole."""
+    flags = {"a": [kind(k % 2) for k in range(20)], "b": [kind(k % 3 == 0) for k in range(20)]}
+    answer = bb.BeliefNetwork.count(flags, {"b": ["a"]}).query("a", {"b": 1})
+    assert list(answer) == [0, 1] and answer[0] == pytest.approx(5 / 9)
+    later = {"a": [kind(2), None, kind(1)]}
+    assert bb.BeliefNetwork.count([{"a": flags["a"]}, later], {"a": []}).values["a"] == (0, 1, 2)
+    fractions = [{"a": flags["a"]}, {"a": [0.5, 1.0, 3.25]}]
+    assert bb.BeliefNetwork.count(fractions, {"a": []}).values["a"] == ("below 0.5", "0.5 and above")
 
 
 def test_bins_of_large_numbers_are_named_without_exponents():

@@ -26,6 +26,7 @@ from banbury.labels import LabelEvaluation
 from banbury.plots.density import level_inside
 from banbury.plots.display import COLOURS, Display
 from banbury.plots.layers import along
+from banbury.plots.likelihood import RowsPerBin, explain_agreement
 from banbury.plots.nomogram import Scale
 from banbury.quality.calibration import Temperature, calibrate, reliability
 from test_labels import made
@@ -323,6 +324,31 @@ def test_names_that_matplotlib_would_read_as_its_own_are_written_as_they_are() -
     plots.EvidenceDisplay.from_model(model, row).figure_.canvas.draw()
     plots.NomogramDisplay.from_model(model, labels[0], labels[1], row=row).figure_.canvas.draw()
     plots.ConfusionMatrixDisplay.from_predictions(labels, labels).figure_.canvas.draw()
+
+
+def test_curves_agree_with_the_histogram_or_the_picture_says_why_not() -> None:
+    """Where a weighed column's classes differ by chance alone, the curves coincide and the histograms do not."""
+    rng = np.random.default_rng(0)
+    n = 800
+    x = np.round(rng.normal(30.0, 9.0, n))
+    labels = rng.integers(0, 2, n)
+    for shift, is_explained in ((0.0, True), (12.0, False)):
+        rows = {"x": x + shift * labels, "z": rng.normal(size=n), "y": np.array(["no", "yes"])[labels]}
+        model = bb.weigh(bb.estimate(bb.count(rows, target="y")), rows)
+        shown = plots.LikelihoodDisplay.from_model(model, "x", rows)
+        assert (shown.note is not None) == is_explained
+        assert ("taken for chance" in shown.ax_.get_xlabel()) == is_explained
+        assert plots.LikelihoodDisplay.from_model(model, "x").note is None
+
+
+def test_the_difference_of_curves_is_that_of_their_areas() -> None:
+    edges = np.array([0.0, 1.0, 3.0])
+    histogram = RowsPerBin(edges, np.array([[1.0, 0.0], [0.0, 0.5]]))  # no row in common
+    values = np.linspace(0.0, 3.0, 301)
+    alike = np.full((301, 2), 1 / 3)
+    assert "by up to 100% of their rows, the curves by 0%" in str(explain_agreement(histogram, values, alike))
+    apart = np.stack([values <= 1.0, values > 1.0], axis=1) / [1.0, 2.0]
+    assert explain_agreement(histogram, values, apart) is None
 
 
 def test_classes_are_told_apart_by_colour_and_beyond_eight_by_the_line_too() -> None:

@@ -10,6 +10,7 @@ import pytest
 import banbury as bb
 from banbury import errors
 from banbury.plots.shapes import Shape, shapes_of
+from banbury.reports import charts
 
 pytest.importorskip("matplotlib")
 
@@ -113,3 +114,29 @@ def test_a_report_has_a_picture_for_every_column() -> None:
     html = bb.report(model, table, target="y", alternatives=False).html
     section = html.partition('<section id="shapes">')[2].partition("</section>")[0]
     assert section.count("<svg") == 3 and "evidence in decibans" in section
+
+
+def test_the_pictures_of_a_report_are_small() -> None:
+    """Thirteen columns of a hundred stretches each for three classes, with what a pointer is told of them."""
+    from sklearn.datasets import load_wine
+
+    wine = load_wine()
+    table = dict(zip(wine.feature_names, wine.data.T, strict=True))
+    target = wine.target_names[wine.target]
+    report = bb.report(bb.EvidenceClassifier().fit(table, target).model_, table, target, alternatives=False)
+    assert len(report.html.encode()) < 400_000
+    assert report.html.count("<svg") > 39 and "decibans</title>" in report.html
+
+
+def test_a_staircase_is_the_path_of_its_stretches() -> None:
+    chart = charts.Chart("evidence", charts.linear("", 0.0, 1.0, str), charts.linear("", 0.0, 1.0, str))
+    chart.staircase([0.0, 0.25, 0.5, 1.0], [0.0, 1.0, 1.0], "one")
+    width = charts.WIDTH - charts.LEFT - charts.RIGHT
+    bottom, top = charts.HEIGHT - charts.BOTTOM, charts.TOP
+    quarter = charts.LEFT + width / 4
+    path = f'd="M{charts.LEFT} {bottom}H{quarter:g}V{top}H{charts.LEFT + width}"'
+    assert path in str(chart)
+    chart.hovers([0.0, 0.01, 0.25, 1.0], lambda first, last: f"{first} to {last}")
+    assert "<title>0 to 2</title>" in str(chart) and "<title>2 to 3</title>" in str(chart)  # the narrow one is joined
+    chart.strip([0.0, 0.25, 0.5, 1.0], [0.0, 0.5, 0.5])
+    assert str(chart).count('class="strip"') == 1  # nothing where there are no rows, and one path of each shade

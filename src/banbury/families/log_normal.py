@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury.arrays import Int, Real
-from banbury.families.covariance import normal_tails
 from banbury.families.family import Choice, Feature
-from banbury.families.gaussian import Gaussian, NormalInverseGamma
+from banbury.families.gaussian import Gaussian, NormalInverseGamma, normal_tails
 from banbury.families.positive import EACH, LogMomentFamily, LogMoments, PositiveParameters
 
 LOWEST = np.log(np.finfo(np.float64).tiny)  # what is drawn is a number above 0

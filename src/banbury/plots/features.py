@@ -155,6 +155,11 @@ def _counted_range(model: Model, feature: str) -> tuple[float, float] | None:
     return low_and_high if low_and_high is not None and low_and_high[0] < low_and_high[1] else None
 
 
+def shrinks_differences(parts: FeatureParts) -> bool:
+    """Whether the column is counted number by number, so that rows left out decide how far its classes may differ."""
+    return isinstance(parts.sums, Counts) and value_range(parts.feature, parts.sums.feature(parts.at)[0]) is not None
+
+
 def span(model: Model, feature: str, values: Real | None = None) -> tuple[float, float]:
     """Where to draw: from the lowest to the highest of the values, or counted number, or nearly all that the model would draw."""
     counted = _counted_range(model, feature) if values is None else None

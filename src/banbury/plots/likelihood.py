@@ -22,10 +22,13 @@ from banbury.plots.features import (
     named_values,
     number_of,
     parts_of,
+    shrinks_differences,
     table,
 )
 
 MOST_BINS = 50
+LEAST_DIFFERENCE = 0.05  # of the rows of two classes, below which nobody sees that they differ
+SHRUNK = 0.6  # of that difference; curves that keep less are explained
 
 
 class RowsPerBin(NamedTuple):
@@ -38,6 +41,8 @@ class RowsPerBin(NamedTuple):
 @dataclass(eq=False, repr=False)
 class LikelihoodDisplay(Display):
     """P(value | class) of one feature: densities of a numeric column, over a histogram if rows are given; else bars.
+
+    ``note`` explains why the curves of trees lie closer together than the histograms, where they do.
 
     ``values`` are those drawn, ``likelihood`` what the model says of them, values × classes, times P(class) where ``prior``
     is true. ``histogram`` has the rows' own densities, or is None.
@@ -64,6 +69,7 @@ class LikelihoodDisplay(Display):
     hidden: int = field(default=0, kw_only=True)
     what: str = field(default="value", kw_only=True)
     chosen: str = field(default="frequent", kw_only=True)
+    note: str | None = field(default=None, kw_only=True)
 
     @classmethod
     def from_model(
@@ -113,6 +119,8 @@ class LikelihoodDisplay(Display):
             values = grid(model, feature, drawn, seen)
             logs = model.log_likelihood(table(model, {drawn: values}), feature.name)
             likelihood = np.exp(logs + weight)
+            if "histogram" in more and shrinks_differences(parts):
+                more["note"] = explain_agreement(more["histogram"], values, likelihood[:, at])
             if len(feature.inputs) > 1:
                 feature = feature._replace(name=drawn, columns=())
         return cls(feature, chosen, values, likelihood[:, at], **more).plot(ax)
@@ -140,7 +148,7 @@ class LikelihoodDisplay(Display):
         what = "density" if self.feature.family.has_density() else "probability"
         room = 0.6 * counts
         ax.set(xlim=(self.values[0] - room, self.values[-1] + room), ylim=(0.0, top * 1.08 or 1.0))
-        ax.set_xlabel(name(self.feature.name))
+        ax.set_xlabel(name(self.feature.name) + (f"\n\n{self.note}" if self.note else ""))
         ax.set_ylabel(f"P(class) · {what} given the class" if self.prior else f"{what} given the class")
         if counts:
             ax.xaxis.get_major_locator().set_params(integer=True)
@@ -181,6 +189,32 @@ def _drawn(parts: FeatureParts, columns: Any) -> str:
         text += "bb.plots.DecisionBoundaryDisplay draws two."
         raise errors.BadSetting(text, feature=feature.name, columns=list(inputs))
     return str(columns)
+
+
+def explain_agreement(histogram: RowsPerBin, values: Real, likelihood: Real) -> str | None:
+    """Why the curves of two classes agree where their histograms differ; None where both differ about as much."""
+    edges, density = histogram
+    rows = density * np.diff(edges)[:, None]
+    heights = np.where(np.isfinite(likelihood), likelihood, 0.0)
+    steps = np.diff(values)[:, None] * (heights[1:] + heights[:-1]) / 2.0
+    area = np.concatenate([np.zeros((1, steps.shape[1])), np.cumsum(steps, axis=0)])
+    curves = np.stack([np.diff(np.interp(edges, values, area[:, c])) for c in range(area.shape[1])], axis=1)
+    of_rows = largest_difference(rows)
+    of_curves = largest_difference(curves)
+    if of_rows < LEAST_DIFFERENCE or of_curves >= SHRUNK * of_rows:
+        return None
+    return (
+        f"The histograms of two classes differ by up to {of_rows:.0%} of their rows, the curves by {of_curves:.0%}: "
+        "the rest did not help to predict rows that were left out, and is taken for chance."
+    )
+
+
+def largest_difference(masses: Real) -> float:
+    """The share of rows that would have to move for two classes to agree, bins × classes: that of the classes most unlike."""
+    total = masses.sum(axis=0)
+    shares = masses[:, total > 0] / total[total > 0]
+    between = (0.5 * np.abs(shares - shares[:, [c]]).sum(axis=0).max(initial=0.0) for c in range(shares.shape[1]))
+    return float(max(between, default=0.0))
 
 
 def _histogram(rows: ClassedRows, column: str, at: list[int], bins: Any, prior: bool) -> tuple[Real, RowsPerBin]:

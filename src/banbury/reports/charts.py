@@ -21,6 +21,7 @@ LEFT = 50  # around what is drawn
 RIGHT = 20
 TOP = 12
 BOTTOM = 44
+UNTITLED = 18  # less, where the axis across has no title
 SMALLEST = 3.0  # radii of marks
 LARGEST = 9.0
 STEPS = 4  # of an axis
@@ -28,6 +29,8 @@ MOST_MARKED = 6
 ROW = 17  # the height of a bar, and the width of the names beside them
 NAMES = 118
 KINDS = ("one", "two")  # of curves
+SHADES = 16  # that the eye tells apart, of strips and heat maps
+HOVER_WIDTH = 9.0  # of what the pointer can rest on
 Z = 1.96  # deviations that hold 95% of a normal distribution
 
 
@@ -84,16 +87,52 @@ class Chart:
         height = HEIGHT - BOTTOM - top
         self._parts.append(_tag("rect", "column", title, x=left, y=top, width=right - left, height=height))
 
-    def strip(self, start: float, end: float, share: float, title: str) -> None:
-        """A part of the strip below the chart, the darker the more rows lie there; the pointer is told of all above it."""
-        left = self.x(start)
-        right = self.x(end)
-        bottom = HEIGHT - BOTTOM
-        shade = _tag("rect", "strip", x=left, y=float(bottom + 1), width=right - left, height=5.0)
-        self._parts.append(shade.replace("<rect ", f'<rect fill-opacity="{share:.2f}" ', 1))
-        self._parts.append(
-            _tag("rect", "hover", title, x=left, y=float(TOP), width=right - left, height=float(bottom - TOP))
-        )
+    def staircase(self, places: Sequence[float], heights: Sequence[float], kind: str) -> None:
+        """A level line over each stretch between two places."""
+        self._parts.append(_tag("path", f"line {kind}", d=f"M{self._stairs(places, heights)}"))
+
+    def staircase_band(self, places: Sequence[float], low: Sequence[float], high: Sequence[float], kind: str) -> None:
+        """The area between two staircases."""
+        back = self._stairs(places[::-1], low[::-1])
+        self._parts.append(_tag("path", f"band {kind}", d=f"M{self._stairs(places, high)}L{back}z"))
+
+    def _stairs(self, places: Sequence[float], heights: Sequence[float]) -> str:
+        """The path along stretches, whose heights are those of the stretches; what would not be seen to rise is left out."""
+        ends = [_short_number(self.x(place)) for place in places]
+        levels = [_short_number(self.y(height)) for height in heights]
+        path = f"{ends[0]} {levels[0]}"
+        for k, level in enumerate(levels):
+            path += f"V{level}" * (k > 0 and level != levels[k - 1])
+            path += f"H{ends[k + 1]}" * (k + 1 == len(levels) or levels[k + 1] != level)
+        return path
+
+    def strip(self, places: Sequence[float], shares: Sequence[float]) -> None:
+        """A strip below the chart, the darker the more rows lie in a stretch."""
+        top = HEIGHT - BOTTOM + 1
+        by_shade: dict[int, str] = {}
+        shades = [round(share * SHADES) for share in shares]
+        for shade, first, last in _runs(shades):
+            left = self.x(places[first])
+            path = f"M{_short_number(left)} {top}h{_short_number(self.x(places[last]) - left)}v5H{_short_number(left)}z"
+            by_shade[shade] = by_shade.get(shade, "") + path * (shade > 0)
+        for shade, path in by_shade.items():
+            if path:
+                self._parts.append(f'<path class="strip" fill-opacity="{shade / SHADES:.2g}" d="{path}"/>')
+
+    def hovers(self, places: Sequence[float], title: Callable[[int, int], str]) -> None:
+        """What a pointer is told over stretches; narrow ones are joined. ``title`` is of those from one number to another."""
+        first = 0
+        parts = []
+        for last in range(1, len(places)):
+            left = self.x(places[first])
+            width = self.x(places[last]) - left
+            if width < HOVER_WIDTH and last + 1 < len(places):
+                continue
+            height = HEIGHT - BOTTOM - TOP
+            path = f"M{_short_number(left)} {TOP}h{_short_number(width)}v{height}H{_short_number(left)}z"
+            parts.append(f'<path d="{path}"><title>{safe(title(first, last))}</title></path>')
+            first = last
+        self._parts.append(f'<g class="hover">{"".join(parts)}</g>')
 
     def level(self, y: float) -> None:
         """A dashed level across the chart."""
@@ -104,7 +143,8 @@ class Chart:
         self._parts.append(_tag("line", f"whisker {kind}", x1=at, x2=at, y1=self.y(low), y2=self.y(high)))
 
     def __str__(self) -> str:
-        head = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{safe(self._what)}">'
+        height = HEIGHT if self._x.title else HEIGHT - UNTITLED
+        head = f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{safe(self._what)}">'
         return f"{head}{''.join(self._frame())}{''.join(self._parts)}</svg>"
 
     def _frame(self) -> Iterator[str]:
@@ -117,17 +157,32 @@ class Chart:
         for tick in self._x.ticks:
             at = self.x(tick)
             yield _tag("line", "grid", x1=at, x2=at, y1=TOP, y2=bottom)
-            yield f'<text x="{at:.1f}" y="{bottom + 16}" text-anchor="middle">{safe(self._x.shown(tick))}</text>'
+            yield f'<text x="{at:.1f}" y="{bottom + 18}" text-anchor="middle">{safe(self._x.shown(tick))}</text>'
         middle_x = (LEFT + right) / 2
         middle_y = (TOP + bottom) / 2
-        yield f'<text class="title" x="{middle_x}" y="{HEIGHT - 6}" text-anchor="middle">{safe(self._x.title)}</text>'
+        if self._x.title:
+            yield f'<text class="title" x="{middle_x}" y="{HEIGHT - 6}" text-anchor="middle">{safe(self._x.title)}</text>'
         turned = f"translate(11 {middle_y}) rotate(-90)"
         yield f'<text class="title" transform="{turned}" text-anchor="middle">{safe(self._y.title)}</text>'
 
 
+def _short_number(number: float) -> str:
+    """A place, to a tenth."""
+    return f"{number:.1f}".removesuffix(".0").replace("-0.", "-.").removeprefix("0") or "0"
+
+
+def _runs(values: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Each run of equal values: the value, where it begins, and where the next one does."""
+    first = 0
+    for k in range(1, len(values) + 1):
+        if k == len(values) or values[k] != values[first]:
+            yield values[first], first, k
+            first = k
+
+
 def _tag(name: str, kind: str, title: str | None = None, **places: float | str) -> str:
     """A shape, its places to a tenth, and what a pointer that rests on it is told."""
-    attributes = "".join(f' {k}="{f"{v:.1f}" if isinstance(v, float) else v}"' for k, v in places.items())
+    attributes = "".join(f' {k}="{_short_number(v) if isinstance(v, float) else v}"' for k, v in places.items())
     start = f'<{name} class="{kind}"{attributes}'
     return f"{start}/>" if title is None else f"{start}><title>{safe(title)}</title></{name}>"
 
@@ -157,19 +212,26 @@ def _steps(drawn: Shape) -> str:
     named = dict(marked)
     x = Axis("", 0.0, 1.0, [place for place, _ in marked], named.__getitem__)
     chart = Chart(f"{drawn.feature}: evidence in decibans", x, y)
-    ends = np.repeat(places, 2)[1:-1].tolist()
-    steps = np.repeat(drawn.decibans, 2)
+    stretches = places.tolist()
+    decibans = drawn.decibans
     if drawn.error is not None:
-        error = np.repeat(drawn.error, 2)
-        below, above = (np.clip(edge, y.low, y.high).tolist() for edge in (steps - error, steps + error))
-        chart.band(ends, below, above, "one")
+        edges = (decibans - drawn.error, decibans + drawn.error)
+        below, above = (np.clip(edge, y.low, y.high).tolist() for edge in edges)
+        chart.staircase_band(stretches, below, above, "one")
     chart.level(0.0)
-    chart.line(ends, steps.tolist(), "one")
-    density = strip_density(drawn, places).tolist()
-    edges = drawn.ends if drawn.ends is not None else places
-    each = zip(places[:-1].tolist(), places[1:].tolist(), density, edges[:-1], edges[1:], drawn.decibans, strict=True)
-    for left, right, share, start, end, decibans in each:
-        chart.strip(left, right, share, f"{start:,.6g} to {end:,.6g}: {_said(float(decibans))}")
+    chart.staircase(stretches, decibans.tolist(), "one")
+    chart.strip(stretches, strip_density(drawn, places).tolist())
+    ends = drawn.ends if drawn.ends is not None else places
+
+    def title(first: int, last: int) -> str:
+        low = float(decibans[first:last].min())
+        high = float(decibans[first:last].max())
+        said = (
+            _said(high) if f"{low:.1f}" == f"{high:.1f}" else f"{_said(low).removesuffix(' decibans')} to {_said(high)}"
+        )
+        return f"{ends[first]:,.6g} to {ends[last]:,.6g}: {said}"
+
+    chart.hovers(stretches, title)
     if drawn.missing is not None:
         chart.mark(
             1.0, float(np.clip(drawn.missing, y.low, y.high)), SMALLEST + 1, "two", f"missing: {_said(drawn.missing)}"
@@ -225,19 +287,27 @@ def _heat_map(drawn: Shape) -> str:
     bottom = 6 + high * len(down)
     most = max(float(np.abs(drawn.decibans).max(initial=0.0)), 1e-9)
     parts = []
+    names = []
+    cells: dict[tuple[str, int], str] = {}
     for i, first in enumerate(down):
         y = 6 + high * i
-        parts.append(
-            f'<text class="small" x="{left - 5}" y="{y + high / 2 + 3:.1f}" text-anchor="end">{safe(_short(first))}</text>'
-        )
+        names.append(f'<text x="{left - 5}" y="{y + high / 2 + 3:.1f}">{safe(_short(first))}</text>')
         for j, second in enumerate(across):
             decibans = float(drawn.decibans[i, j])
-            cell = _tag("rect", f"cell {'one' if decibans >= 0 else 'two'}", f"{first} with {second}: {_said(decibans)}",
-                x=left + wide * j, y=y, width=wide - 1, height=high - 1)  # fmt: skip
-            parts.append(cell.replace("<rect ", f'<rect fill-opacity="{abs(decibans) / most:.3f}" ', 1))
+            shade = round(abs(decibans) / most * SHADES)
+            if not shade:
+                continue
+            start = f"{_short_number(left + wide * j)} {_short_number(y)}"
+            path = f"M{start}h{_short_number(wide - 1)}v{_short_number(high - 1)}h-{_short_number(wide - 1)}z"
+            title = safe(f"{first} with {second}: {_said(decibans).removesuffix(' decibans')}")
+            group = "one" if decibans >= 0 else "two", shade
+            cells[group] = cells.get(group, "") + f'<path d="{path}"><title>{title}</title></path>'
+    for (kind, shade), paths in sorted(cells.items()):
+        parts.append(f'<g class="cell {kind}" fill-opacity="{shade / SHADES:.2g}">{paths}</g>')
     for j, second in enumerate(across):
         turned = f"translate({left + wide * (j + 0.5) + 3:.1f} {bottom + 5:.1f}) rotate(-90)"
-        parts.append(f'<text class="small" transform="{turned}" text-anchor="end">{safe(_short(second))}</text>')
+        names.append(f'<text transform="{turned}">{safe(_short(second))}</text>')
+    parts.append(f'<g class="small" text-anchor="end">{"".join(names)}</g>')
     head = f'<svg viewBox="0 0 {WIDTH} {bottom + 96:.0f}" role="img" aria-label="{safe(drawn.feature)}: evidence in decibans">'
     return f"{head}{''.join(parts)}</svg>"
 

@@ -34,6 +34,7 @@ ALL_COLUMNS = 300  # and when asked for
 UPRIGHT = 8  # classes up to which the labels of the confusion matrix stand upright
 SHAPES = 12  # pictures of columns that are shown at once, and at all
 MOST_SHAPES = 60
+LEAST_PAIR = 0.25  # decibans on average, below which a pair of columns has no picture: a sixteenth more or less
 SHAPE_CLASSES = 6  # classes that have pictures, if there are more than two
 CONFUSED = 15  # pairs of classes that are named
 CARDS = 24  # classes up to which the telling values of all are shown at once
@@ -464,7 +465,8 @@ def _shape_note(label: Any, other: str) -> str:
     return text + "right end the evidence of a missing one. The largest mean evidence is first."
 
 
-def _shape_figures(shapes: Sequence[Shape]) -> str:
+def _shape_figures(every: Sequence[Shape]) -> str:
+    shapes = [shape for shape in every if shape.kind != "pairs" or shape.importance >= LEAST_PAIR]
     figures = [
         _figure(f'{safe(_cut(s.feature))} <span class="key">{charts.importance(s)}</span>', charts.shape(s))
         for s in shapes
@@ -473,7 +475,10 @@ def _shape_figures(shapes: Sequence[Shape]) -> str:
         return ""
     more = f'<div class="charts shapes">{"".join(figures[SHAPES:MOST_SHAPES])}</div>'
     shown = f'<div class="charts shapes">{"".join(figures[:SHAPES])}</div>'
-    return shown + (_folded(many(len(figures) - SHAPES, "more picture"), more) if len(figures) > SHAPES else "")
+    hidden = len(every) - len(shapes)
+    weak = f"{many(hidden, 'more pair')} of columns, of {LEAST_PAIR:g} decibans at most on average, without a picture"
+    note = _paragraph(weak, "soft") if hidden else ""
+    return shown + (_folded(many(len(figures) - SHAPES, "more picture"), more) if len(figures) > SHAPES else "") + note
 
 
 # What tells -----------------------------------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ svg .bar.two, svg .cell.two { fill: var(--two); }
 svg .error { stroke: var(--soft); stroke-width: 1.2; }
 svg .strip { fill: var(--ink); }
 svg .hover { fill: transparent; }
-svg text.small { font-size: 9.5px; }
+svg .small text { font-size: 9.5px; }
 svg .band { fill: var(--one); opacity: .18; }
 
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 18rem), 1fr)); gap: .8rem; margin: .9rem 0;

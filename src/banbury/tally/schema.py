@@ -639,6 +639,19 @@ def _few_values(batch: Batch, names: Sequence[str], sample: Real, known: Known) 
     return {name: n for name, n in likely.items() if name in whole}
 
 
+def with_few_values(schema: Schema, batch: Batch, missing: Missing, known: Known) -> Schema:
+    """The schema with categories in place of inferred whole numbers of which these first rows show few."""
+    inferred = [feature.name for feature in schema.features if feature.why in ("integers", "floats")]
+    few = _few_values(batch, inferred, first_rows(batch, inferred), known)
+    known.whole.update(few)
+    why = {name: f"{WHOLE}, {n} different" for name, n in few.items()}
+    features = tuple(
+        f._replace(family=CATEGORICAL[missing], kind="integer", why=why[f.name]) if f.name in why else f
+        for f in schema.features
+    )
+    return replace(schema, features=features)
+
+
 def _steady(batch: Batch, kinds: Mapping[str, str], numbers: Sequence[str], sample: Real, missing: Missing) -> set[str]:
     """The columns that have two values at least and all of them the same; missing is a value where it is a category."""
     candidates = [name for name, kind in kinds.items() if kind in ("string", "boolean")]

@@ -30,7 +30,7 @@ from banbury.notebooks import Displayed, NotebookTable
 from banbury.reading import Batch, Beside, Source, n_threads, read
 from banbury.reading.columns import missing
 from banbury.sums import MOST_ROWS, Key, Keys, rows_of
-from banbury.tally.schema import Features, Missing, infer, starred
+from banbury.tally.schema import Features, Known, Missing, infer, starred, with_few_values
 from banbury.tally.table import Labels, batches
 from banbury.tally.tally import count
 
@@ -103,10 +103,11 @@ class BeliefNetwork(Displayed):
     ) -> BeliefNetwork:
         """Counts the tables of a structure: ``parents`` maps columns to the columns they depend on.
 
-        ``data`` is read as ``bb.count`` reads it. Words and booleans are values as they are; numbers are cut into ``bins`` of
-        about equal shares, settled by the first batch, unless ``features`` says otherwise: "categorical" or "bernoulli" for
-        numbers that are values, ``bb.Histogram(bins=...)`` or ``bb.Histogram(start=..., width=...)``. A row counts for a node
-        where it has a value of the node and of all its parents. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
+        ``data`` is read as ``bb.count`` reads it. Words, booleans and few whole numbers, such as 0 and 1, are values as they
+        are; other numbers are cut into ``bins`` of about equal shares, settled by the first batch, unless ``features`` says
+        otherwise: "categorical" or "bernoulli" for numbers that are values, ``bb.Histogram(bins=...)`` or
+        ``bb.Histogram(start=..., width=...)``. A row counts for a node where it has a value of the node and of all its parents.
+        ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
 
         >>> import banbury as bb
         >>> rooms = {"door": ["open", "open", "shut", "shut"], "celsius": [12, 14, 21, 22]}
@@ -122,10 +123,11 @@ class BeliefNetwork(Displayed):
         labels = Labels.without_target(source.weights if weights is None else weights, n_threads(threads))
         first: list[Batch] = []
 
-        def begin(batch: Batch) -> Callable[[Batch], NetworkCounts]:
+        def begin(batch: Batch, known: Known) -> Callable[[Batch], NetworkCounts]:
             first[:] = [batch]
             declared = _only(features, order)
-            schema = infer(batch.only(order), (), None, declared, missing, more_to_come=True, trees="none")
+            schema = infer(batch.only(order), (), None, declared, missing, more_to_come=True, trees="none", known=known)
+            schema = with_few_values(schema, batch, missing, known)
             for name, why in schema.left_out.items():
                 raise errors.BadSetting(
                     f"column {name!r} is named in parents=, and cannot be counted: {why}. Declare it in features=, or take it "
@@ -256,7 +258,7 @@ class BeliefNetwork(Displayed):
 
         source = self._read(data, reading)
         labels = Labels.without_target(source.weights if weights is None else weights, n_threads(self.threads))
-        return self._with(counted(source, labels, lambda batch: count))
+        return self._with(counted(source, labels, lambda batch, known: count))
 
     def __add__(self, other: BeliefNetwork) -> BeliefNetwork:
         """Both data sets together."""
