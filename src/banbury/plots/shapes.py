@@ -20,7 +20,7 @@ from banbury.plots.features import check_model, grid, has_axis, log_likelihood, 
 from banbury.plots.scales import Apart, node_names, text_scale
 from banbury.sums import Counts
 from banbury.threads import n_threads
-from banbury.weighing.columns import cells_of, counted
+from banbury.weighing.columns import cells_of, count_cells
 from banbury.weighing.model import WeighedParameters, Weighing
 
 Kind = Literal["numbers", "categories", "pairs", "words"]
@@ -234,7 +234,7 @@ def _plain_shape(
     if not has_axis(feature):
         return None
     if isinstance(cells, NumberCells):
-        (rows,) = counted(model.tally, [cells])
+        (rows,) = count_cells(model.tally, [cells])
         ends = _ends(model, feature, cells.cuts)
         middles = (ends[:-1] + ends[1:]) / 2.0
         decibans = apart(log_likelihood(model, feature, middles))
