@@ -40,7 +40,7 @@ class Logistic:
 def test_no_step_leads_lower(n_classes: int, n_terms: int, weight: float) -> None:
     """Slopes are flat, or rise from zero; both ways end at one place."""
     of = Logistic(n_classes, n_classes, n_terms, weight)
-    found = minimum.least(of.loss, of.start, of.bounded, of.curvature, 1e-7 * weight)
+    found = minimum.minimise(of.loss, of.start, of.bounded, of.curvature, 1e-7 * weight)
     passes = of.passes
     value, slope = of.loss(found)
     free = ~(of.bounded & (found == 0.0))
@@ -48,7 +48,7 @@ def test_no_step_leads_lower(n_classes: int, n_terms: int, weight: float) -> Non
     of.start = found
     still = 0.5 * slope[free] @ np.linalg.solve(of.curvature()[np.ix_(free, free)], slope[free])
     assert still < 1e-6 * value and (slope[~free] > 0.0).all()
-    other = minimum._of_many(of.loss, np.full(len(found), 0.7), of.bounded, 1e-7 * weight)
+    other = minimum._minimise_many(of.loss, np.full(len(found), 0.7), of.bounded, 1e-7 * weight)
     assert abs(value - of.loss(other)[0]) <= 1e-6 * value
 
 
@@ -66,14 +66,14 @@ def test_many_variables_need_no_curvature() -> None:
     def none() -> Real:
         raise AssertionError("there is no room for it")
 
-    found = minimum.least(of.loss, of.start, of.bounded, none, 1e-4)
+    found = minimum.minimise(of.loss, of.start, of.bounded, none, 1e-4)
     assert of.loss(found)[0] < of.loss(of.start)[0]
 
 
 def test_a_curvature_far_from_the_truth_is_mended() -> None:
     """Steps end by what they gain, a ten-millionth of a loss of 270, so that a slow approach may end so much higher."""
     of = Logistic(2, 3, 5)
-    right = minimum.least(of.loss, of.start, of.bounded, of.curvature, 1e-6)
+    right = minimum.minimise(of.loss, of.start, of.bounded, of.curvature, 1e-6)
     for wrong in (1e-6, 1e2):
-        found = minimum.least(of.loss, of.start, of.bounded, lambda w=wrong: w * of.curvature(), 1e-6)
+        found = minimum.minimise(of.loss, of.start, of.bounded, lambda w=wrong: w * of.curvature(), 1e-6)
         assert of.loss(found)[0] - of.loss(right)[0] < 1e-2

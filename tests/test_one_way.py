@@ -265,6 +265,8 @@ def test_figures_agree_where_numbers_are_kept_less_finely(capsys: pytest.Capture
     fitted = run(capsys, "fit", "many.csv", "--target", "y", "-o", "m.banbury")
     assert fitted["folds"] == 3 and bb.load("m.banbury").weighing is not None
     assert figures(run(capsys, "report", "m.banbury", "many.csv", "--no-alternatives")) == figures(fitted)
+    suspicious = run(capsys, "suspicious", "many.csv", "--target", "y")
+    assert suspicious["told_by"] == "leaving out one of 3 folds at a time, by weighed evidence"
 
 
 def test_what_was_tuned_keeps_no_rows() -> None:

@@ -36,7 +36,7 @@ def test_trends_are_those_of_the_slow_twin(columns: Any, data: st.DataObject) ->
     places = np.array(data.draw(st.lists(st.floats(-4, 4), min_size=int(lengths.sum()), max_size=int(lengths.sum()))))
     counts = np.concatenate([np.array(column) for column in columns])
     trends = Trends(places, lengths)
-    plain, left_out = trends.told(counts, False), trends.told(counts, True)
+    plain, left_out = trends.evidence(counts, False), trends.evidence(counts, True)
     first = 0
     for column in columns:
         own = slice(first, first + len(column))

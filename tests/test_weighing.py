@@ -243,7 +243,7 @@ class FoldOfLosses:
     def __init__(self, losses: dict[str, dict[float, float]]) -> None:
         self.losses, self.asked = losses, list[tuple[str, float]]()
 
-    def corrected(self, setting: str) -> Any:
+    def correct(self, setting: str) -> Any:
         def scores(strength: float) -> Any:
             self.asked.append((setting, strength))
             return np.full(2, self.losses[setting][strength])
@@ -258,7 +258,7 @@ def search(patience: int = 2) -> StrengthSearch:
 @pytest.mark.parametrize(("patience", "n"), [(1, 2), (2, 4), (3, 4)])
 def test_strengths_are_tried_until_they_lose_more(patience: int, n: int) -> None:
     fold = FoldOfLosses({"a": {0.0: 3.0, 1.0: 4.0, 3.0: 2.0, 10.0: 5.0}})
-    tried = search(patience).follow(fold.corrected("a"), fold.truth, fold.held_out)
+    tried = search(patience).follow(fold.correct("a"), fold.truth, fold.held_out)
     assert [step.strength for step in tried] == [0.0, 1.0, 3.0, 10.0][:n]
     assert least_loss(tried).strength == (0.0 if n == 2 else 3.0)
 
@@ -290,8 +290,8 @@ def test_settings_are_raced_on_the_first_fold(n_kept: int, settle: bool, expecte
 def test_evidence_row_by_row_is_that_of_tables() -> None:
     evidence = evidence_of()
     codes, labels = evidence.rows.codes, evidence.rows.labels
-    by_table = evidence.layout.terms.evidence(codes, evidence.table(own=True), 2, labels, 0, 1)
-    for term, says in enumerate(evidence.left_out_of_rows()):
+    by_table = evidence.layout.terms.evidence(codes, evidence.table(without_own_row=True), 2, labels, 0, 1)
+    for term, says in enumerate(evidence.each_row_left_out()):
         np.testing.assert_array_equal(by_table[:, 0, term], (says[:, 0] - says[:, 1]).astype(np.float32))
     assert term == by_table.shape[2] - 1
 
@@ -309,17 +309,17 @@ def test_no_table_grows_with_the_square_of_many_classes(monkeypatch: pytest.Monk
         {name: (values if "n" in name[:1] else values.astype(str)).tolist() for name, values in columns.items()}
     )
     sizes = []
-    paired = EvidenceTables._paired
+    paired = EvidenceTables._pair_arguments
 
     def note_sizes(self: EvidenceTables, pairs: Any) -> Any:
         sizes.extend(self.columns[a].n_fine * self.columns[b].n_fine * k * k for a, b in pairs)
         return paired(self, pairs)
 
-    monkeypatch.setattr(EvidenceTables, "_paired", note_sizes)
+    monkeypatch.setattr(EvidenceTables, "_pair_arguments", note_sizes)
     monkeypatch.delattr(EvidenceTables, "left_out")
     clf = bb.EvidenceClassifier().fit(rows, labels)
     assert max(sizes) <= MOST_PAIR_NUMBERS
-    looked_at, every = clf.weighing_.pairs_looked_at()
+    looked_at, every = clf.weighing_.count_pairs()
     assert 0 < looked_at < every == 10
     probabilities = clf.predict_proba(rows)
     assert probabilities.shape == (n, k) and np.allclose(probabilities.sum(axis=1), 1.0)

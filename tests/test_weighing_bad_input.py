@@ -49,8 +49,8 @@ def loss(clf: bb.EvidenceClassifier, data: Any, labels: Any) -> float:
 INSIDE: dict[str, tuple[Any, str]] = {
     "counting cells": (EvidenceTables, "__init__"),
     "weights": (_core, "weighed_slope"),
-    "pairs": (learning, "_chosen_pairs"),
-    "the choice of C": (learning, "_chosen_strength"),
+    "pairs": (learning, "_choose_pairs"),
+    "the choice of C": (learning, "_choose_strength"),
     "corrections": (corrections.CellLearner, "improve"),
     "tables of the model": (model.Weighing, "parameters"),
 }

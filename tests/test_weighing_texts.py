@@ -87,9 +87,9 @@ def test_a_text_that_is_left_out_was_never_counted(n_classes: int, setting: Any)
     evidence = WordEvidence(lexicon.documents(), lexicon.used.texts)
     numbers = np.array([tally.classes.index(label) for label in labels], dtype=np.int32)
     assert np.array_equal(bags.count(one_each(numbers), np.ones(60), n_classes), lexicon.documents())
-    left_out = evidence.left_out(bags, setting, one_each(numbers), 1)
+    left_out = evidence.leave_each_out(bags, setting, one_each(numbers), 1)
     for text in range(0, 60, 7):
-        slow = slow_left_out(texts, labels, text, setting.often, setting.power)
+        slow = slow_left_out(texts, labels, text, setting.use_counts, setting.idf_power)
         np.testing.assert_allclose(left_out[text], slow, rtol=2e-5, atol=2e-5)
 
 
@@ -218,7 +218,7 @@ def test_how_words_count_is_kept_and_older_files_left_texts_out(fitted: Any) -> 
     again = files.from_bytes(files.to_bytes(classifier.model_), "a test").weighing.weights.texts[0]
     assert again.setting == learned.setting and np.array_equal(again.corrections, learned.corrections)
     about = {"setting": list(learned.setting[:4]), "strength": 1.0}
-    assert read_setting(about, learned.corrections)[0] == learned.setting._replace(left_out=True)
+    assert read_setting(about, learned.corrections)[0] == learned.setting._replace(leave_out=True)
 
 
 def test_a_damaged_file_is_refused(fitted: Any, tmp_path: Path) -> None:

@@ -62,9 +62,9 @@ class ModelSettings:
         same = self.calibration is other.calibration and self.weighing is other.weighing
         return same and self.choice == other.choice
 
-    def kept(self, tally: Tally) -> Self:
+    def without_forgotten(self, tally: Tally) -> Self:
         """Without what was learned about words and values that no row has any more."""
-        return self if self.weighing is None else replace(self, weighing=self.weighing.kept(tally))
+        return self if self.weighing is None else replace(self, weighing=self.weighing.without_forgotten(tally))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +85,9 @@ class LabelSettings:
         model = LabelModel.of(tally, how=choice.how, alpha=choice.alpha, telling=self.telling, threads=self.threads)
         return model.weighed(self.weighing).with_thresholds(self.thresholds)
 
-    def kept(self, tally: Tally) -> LabelSettings:
+    def without_forgotten(self, tally: Tally) -> LabelSettings:
         """Without what was learned about labels, words and values that no row has any more."""
-        weighing = None if self.weighing is None else self.weighing.kept(tally)
+        weighing = None if self.weighing is None else self.weighing.without_forgotten(tally)
         thresholds = self.thresholds.of([label for label in tally.classes if label != EVERY])
         return replace(self, weighing=weighing, thresholds=thresholds)
 

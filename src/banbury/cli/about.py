@@ -64,7 +64,7 @@ def weighed(model: Model) -> dict[str, Any]:
     weighing = model.weighing
     if not isinstance(weighing, Weighing):
         return {}
-    looked_at, every = weighing.pairs_looked_at()
+    looked_at, every = weighing.count_pairs()
     facts = {"weights": weighing.worth(), "pairs_looked_at": looked_at, "pairs": every}
     facts |= {"strength": weighing.weights.strength, "temperature": weighing.weights.temperature}
     each = zip(weighing.texts, weighing.weights.texts, strict=True)

@@ -116,7 +116,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         """
         super().forget(X, y, sample_weight)
         if self.weighing_ is not None:
-            self._learner = self._learner.under(self._learner.settings.kept(self._learner.tally))
+            self._learner = self._learner.under(self._learner.settings.without_forgotten(self._learner.tally))
         if refit is not None:
             self.refit(*refit)
 

@@ -140,7 +140,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         batch, sets, _, _ = self._read_sets(X, y)
         self._check_columns(batch)
         learner = learner.forget(part_of(aligned(batch, learner.schema), learner.schema, sets, sample_weight))
-        self._keep(learner.under(learner.settings.kept(learner.tally)))
+        self._keep(learner.under(learner.settings.without_forgotten(learner.tally)))
 
     @in_one_step
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> None:

@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
 from banbury.arrays import Real
 
 LARGEST = 1e3  # a ratio above this ranks as this: where the rest hardly ever has a value, its size is mostly chance
@@ -149,34 +148,6 @@ def stretch(low: float, high: float, whole_numbers: bool = False) -> str:
     if np.isneginf(low):
         return f"< {high:.{NAMED}g}"
     return f"≥ {low:.{NAMED}g}" if np.isposinf(high) else f"from {low:.{NAMED}g} to {high:.{NAMED}g}"
-
-
-def check_line(feature: Any) -> None:
-    """Raises unless the values of a feature can stand along one line; combinations of values can."""
-    if (
-        feature.holds_lists
-        or (len(feature.inputs) > 1 and not feature.kinds)
-        or (feature.columns and feature.counter.words)
-    ):
-        raise no_line(feature)
-
-
-def no_line(feature: Any) -> errors.BadSetting:
-    """That they cannot."""
-    name = feature.name
-    if feature.reads_text:
-        text = (
-            f"column {name!r} is text, whose values have no axis to be drawn on. Draw what the words of one text say "
-        )
-        text += f"with bb.plots.EvidenceDisplay, or count without the column: features={{{name!r}: None}}."
-        return errors.BadSetting(text, column=name)
-    if feature.holds_lists:
-        text = f"column {name!r} holds lists of {len(feature.scales):,} numbers, which have no axis to be drawn on. "
-        text += "Draw what one row says with bb.plots.EvidenceDisplay, or draw another column."
-        return errors.BadSetting(text, feature=name, family=feature.family.name)
-    text = f"block {name!r} models {len(feature.inputs):,} columns together as {feature.family.name}, so none of them has a "
-    text += "line of its own to be drawn on. Draw the block with bb.plots.LikelihoodDisplay, or what one row says "
-    return errors.BadSetting(f"{text}with bb.plots.EvidenceDisplay.", feature=name, family=feature.family.name)
 
 
 # Families that say no more than what scores and draws ------------------------------------------------------------------

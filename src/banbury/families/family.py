@@ -504,6 +504,10 @@ class Family:
         """Each row's key as the feature is counted, −1 for none; ``strict`` raises for a value of another kind than it has."""
         return None
 
+    def join_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
+        """Rows per key and class, as an estimate takes them."""
+        return cells
+
     def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
         """The prior's pseudo-count of each key."""
         return np.full(len(keys), float(alpha))

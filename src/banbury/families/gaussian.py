@@ -137,9 +137,7 @@ class Gaussian(Family):
             return _student(features, posterior)
         if choice.how == "gibbs":
             return _normal(features, *posterior.draw(self.variance == "shared", rng))
-        return _normal(
-            features, posterior.mean, posterior.mode() if choice.how == "map" else posterior.expectation()
-        )
+        return _normal(features, posterior.mean, posterior.mode() if choice.how == "map" else posterior.expectation())
 
     def _estimate_block(
         self, feature: Feature, sums: Products, how: How, rng: np.random.Generator

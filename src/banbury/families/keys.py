@@ -234,10 +234,6 @@ class KeyedFamily(Family):
 
     keyed: ClassVar[bool] = True
 
-    def join_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
-        """Rows per key and class, as an estimate takes them."""
-        return cells
-
     def has_density(self) -> bool:
         return False
 

@@ -115,7 +115,7 @@ def _weighing_of(thing: Model | Tally) -> Weighing | None:
 
     if not isinstance(thing.weighing, Weighing):
         raise errors.bad_setting("the model's weighing", type(thing.weighing).__name__, "one that bb.weigh made")
-    return thing.weighing.kept(thing.tally)
+    return thing.weighing.without_forgotten(thing.tally)
 
 
 def without_rare(thing: Model | Tally | LabelModel, min_count: float) -> Model | Tally | LabelModel:

@@ -50,7 +50,7 @@ def about(model: LabelModel) -> dict[str, Any]:
 
 def _weighing(model: LabelModel) -> LabelWeighing | None:
     """Without the words and labels that no row has any more."""
-    return None if model.weighing is None else model.weighing.kept(model.tally)
+    return None if model.weighing is None else model.weighing.without_forgotten(model.tally)
 
 
 def arrays(model: LabelModel) -> Arrays:

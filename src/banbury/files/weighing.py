@@ -179,9 +179,9 @@ def _read_texts(
 def read_setting(about: Mapping[str, Any], corrections: Any) -> tuple[Setting, float, Any]:
     """How words count, C, and corrections, which are finite."""
     setting = Setting(*about["setting"])
-    check(type(setting.often) is bool, "words count how often they occur, or not")
-    check(type(setting.left_out) is bool, "a text's own words are left out, or not")
-    for name in ("power", "telling", "trust"):
+    check(type(setting.use_counts) is bool, "words count how often they occur, or not")
+    check(type(setting.leave_out) is bool, "a text's own words are left out, or not")
+    for name in ("idf_power", "variance_by_evidence", "evidence_weight"):
         number(name, getattr(setting, name), 0.0, 1.0)
     check(bool((np.abs(corrections) <= LARGEST).all()), "corrections are not finite")
     return setting, number("strength", about["strength"], 0.0, LARGEST), corrections.copy()

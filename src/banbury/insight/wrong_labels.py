@@ -29,6 +29,7 @@ from banbury.quality.calibration import calibrate
 from banbury.quality.cross_validation import is_estimator, recipe_from, settings_of
 from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
 from banbury.quality.recipes import Plain, Recipe
+from banbury.quality.validation import default_folds
 from banbury.rows.folds import Round
 from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.rows.scoring import FoldModels, PendingWarnings
@@ -40,7 +41,6 @@ from banbury.tally.tally import Label
 By = Literal["margin", "self_confidence"]
 BYS = ("margin", "self_confidence")
 ALPHA = 0.1  # a rare word must be able to say that a label is wrong
-FOLDS = 10
 LEAST = 1e-300  # a probability below this has the odds of this
 DECIMALS = 8  # of a log posterior: what the order of sums may change is beyond them
 FARTHEST = -1e200  # nats: a class farther behind is as far behind as this, so that no sum overflows
@@ -79,9 +79,10 @@ def suspicious(
     posterior of it is at least what rows of that class have on average.
 
     With ``groups`` (a column, or one for each row), rows that belong together never speak for each other: ten folds are then
-    left out in turn, as with ``weigh``, which weighs the evidence as ``bb.EvidenceClassifier`` does. What a row holds alone
-    decides its fold. Everything else is that of ``bb.count``. Rows without a label are skipped. An estimator of Banbury may come
-    first, as in ``bb.suspicious(clf, X, y)``: rows are then judged by models that learn as it does.
+    left out in turn. So they are with ``weigh``, which weighs the evidence as ``bb.EvidenceClassifier`` does (three folds from
+    2,000 rows on). What a row holds alone decides its fold. Everything else is that of ``bb.count``. Rows without a label are
+    skipped. An estimator of Banbury may come first, as in ``bb.suspicious(clf, X, y)``: rows are then judged by models that
+    learn as it does.
 
     >>> import banbury as bb
     >>> texts = ["cheap pills now", "cheap watches now", "pills and watches", "lunch at noon", "see you at lunch", "noon is fine"]
@@ -159,7 +160,7 @@ class Answers:
 
 def _leave_out_folds(rows: MemoryRows, recipe: Recipe) -> Answers:
     """What models of the other folds say of each row."""
-    folds = _dealt(rows)
+    folds = _dealt(rows, recipe)
     (splits,) = replace(rows, fold=folds, groups=None).deal(None, 0)
     answers = _FoldAnswers(rows, splits, recipe)
     recipe.leave_out(rows, splits, "log_posterior", answers, PendingWarnings())
@@ -198,7 +199,7 @@ def _of_folds(rows: MemoryRows, folds: NDArray[np.int32]) -> str:
     return f"leaving out one of {many(int(folds.max()) + 1, 'fold')}{together} at a time"
 
 
-def _dealt(rows: MemoryRows) -> NDArray[np.int32]:
+def _dealt(rows: MemoryRows, recipe: Recipe) -> NDArray[np.int32]:
     """A fold for every row that was counted, by what it holds or by its group: those that are alike are in one."""
     counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
     if rows.groups is None:
@@ -212,7 +213,7 @@ def _dealt(rows: MemoryRows) -> NDArray[np.int32]:
         what = "the rows" if rows.groups is None else "the groups"
         raise errors.bad_setting(what, "all alike", "two that differ at least, so that one may speak of the other")
     folds = np.full(rows.n_rows, -1, dtype=np.int32)
-    folds[counted] = place.reshape(-1) % min(FOLDS, len(different))
+    folds[counted] = place.reshape(-1) % min(default_folds(rows.n_labelled, [recipe]), len(different))
     return folds
 
 

@@ -18,7 +18,7 @@ from banbury.families.family import ColumnReader
 from banbury.tally.label_sets import EVERY
 from banbury.tally.tally import Tally
 from banbury.threads import n_threads
-from banbury.weighing.columns import cells_of, counted
+from banbury.weighing.columns import cells_of, count_cells
 from banbury.weighing.corrections import Reals32
 from banbury.weighing.evidence import of_column
 from banbury.weighing.model import WeighedParameters
@@ -86,7 +86,7 @@ class CellWords:
 
     def counts(self, tally: Tally) -> list[Real]:
         """Rows of each cell of each column, (cells, classes), as they are counted now."""
-        return counted(tally, self.cells)
+        return count_cells(tally, self.cells)
 
     def of_cells(self, documents: Real) -> list[Real]:
         """Rows of the cells of each column, (cells, classes), from those of words."""
@@ -114,7 +114,7 @@ class CellWords:
         features = tuple(cells.feature for cells in self.cells)
         return WeighedParameters(features, self.cells, self.terms, tuple(tables), tuple(counts))
 
-    def kept(self, tally: Tally) -> tuple[CellWords, NDArray[np.bool_]]:
+    def without_forgotten(self, tally: Tally) -> tuple[CellWords, NDArray[np.bool_]]:
         """The same without values that no row of the tally has any more; and whether each word stays."""
         columns = []
         stays = np.ones(len(self), dtype=np.bool_)
@@ -163,7 +163,7 @@ class CellEvidence:
         """What the cells of each column say, (cells + 1, labels)."""
         return [table[:, 0] for table in self._tables]
 
-    def left_out(self, codes: NDArray[np.uint32], flags: NDArray[np.bool_]) -> Real:
+    def leave_each_out(self, codes: NDArray[np.uint32], flags: NDArray[np.bool_]) -> Real:
         """What the cells of each row say when that row was not counted, (rows, labels)."""
         says = np.zeros(flags.shape)
         labels = np.arange(flags.shape[1])

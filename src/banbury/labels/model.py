@@ -157,7 +157,7 @@ class LabelModel:
 
     def weighed(self, weighing: LabelWeighing | None) -> LabelModel:
         """The same with its words weighed, or plain again. What was learned of values that no row has is left out."""
-        return replace(self, weighing=None if weighing is None else weighing.kept(self.tally))
+        return replace(self, weighing=None if weighing is None else weighing.without_forgotten(self.tally))
 
     @cached_property
     def labels(self) -> tuple[Label, ...]:

@@ -56,7 +56,7 @@ class LabelEvidence(WordEvidence):
 
     def values(self, bags: Bags, setting: Setting, threads: int) -> Real:
         """What each word counts in its text."""
-        return bags.values(setting.often, self.scale(setting.power), threads)
+        return bags.values(setting.use_counts, self.scale(setting.idf_power), threads)
 
     @property
     def _having(self) -> Real:
@@ -174,15 +174,15 @@ def _learner(texts: LabelTexts, setting: Setting, seed: int, threads: int) -> La
     values = [evidence.values(bags, setting, threads) for bags, evidence in both]
     offsets = np.tile(texts.log_prior, (len(texts), 1))
     for bags, evidence in both:
-        offsets += setting.trust * evidence.left_out(bags, setting, texts.sets, threads)
+        offsets += setting.evidence_weight * evidence.leave_each_out(bags, setting, texts.sets, threads)
     if len(texts.cells):
-        offsets += setting.trust * texts.of_cells.left_out(texts.codes, texts.flags)
+        offsets += setting.evidence_weight * texts.of_cells.leave_each_out(texts.codes, texts.flags)
         both.append((texts.words_of_cells, texts.of_words_of_cells))
         values.append(texts.cells.values[texts.words_of_cells.words])
     if texts.given is not None:
         offsets += texts.given
     says = np.concatenate([evidence.says for _, evidence in both])
-    words = WordValues.of(*_together([bags for bags, _ in both], values), says, setting.telling)
+    words = WordValues.of(*_together([bags for bags, _ in both], values), says, setting.variance_by_evidence)
     return LabelLearner(words, texts.flags, offsets, texts.weights, seed, threads)
 
 
@@ -191,7 +191,7 @@ def _scores(texts: LabelTexts, learned: LabelTexts, corrections: Reals32, settin
     scores = np.tile(learned.log_prior + COMMON * corrections[-1].astype(np.float64), (len(texts), 1))
     start = 0
     for bags, evidence in zip(texts.bags, learned.evidence, strict=True):
-        table = np.float32(setting.trust) * evidence.says + corrections[start : start + bags.n_words]
+        table = np.float32(setting.evidence_weight) * evidence.says + corrections[start : start + bags.n_words]
         scores += bags.scores(evidence.values(bags, setting, threads), table, threads)
         start += bags.n_words
     if len(texts.cells):
@@ -203,7 +203,7 @@ def _scores(texts: LabelTexts, learned: LabelTexts, corrections: Reals32, settin
 def tables_of_cells(evidence: CellEvidence, corrections: Reals32, setting: Setting) -> list[Real]:
     """What the cells of each column add for each label, (cells + 1, labels): what they say, and corrections."""
     each = zip(evidence.plain, evidence.words.folded(corrections), strict=True)
-    return [setting.trust * says + added for says, added in each]
+    return [setting.evidence_weight * says + added for says, added in each]
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class _LabelFold:
         self.inside, self.outside = texts.take(np.flatnonzero(~outside)), texts.take(np.flatnonzero(outside))
         self.truth, self.held_out, self.seed = self.outside.flags, self.outside.weights, seed
 
-    def corrected(self, setting: Setting) -> Scores:
+    def correct(self, setting: Setting) -> Scores:
         learner = _learner(self.inside, setting, self.seed, 1)
 
         def scores(strength: float) -> Reals32:
@@ -318,14 +318,14 @@ class LabelWeighing:
         table[:, at >= 0] = some[:, at[at >= 0]]
         return table
 
-    def kept(self, tally: Tally) -> LabelWeighing:
+    def without_forgotten(self, tally: Tally) -> LabelWeighing:
         """The same without corrections of words, values and labels that no row of the tally has any more."""
         every = tally.classes.index(EVERY)
         stays = []
         for name, words in zip(self.columns, self.words, strict=True):
             there = set(lexicon_of(tally.schema[name], tally.of(name), every).words)
             stays.append(np.array([word in there for word in words], dtype=np.bool_))
-        cells, of_cells = self.cells.kept(tally)
+        cells, of_cells = self.cells.without_forgotten(tally)
         rows = np.concatenate([*stays, of_cells, [True]])
         labels = tuple(label for label in self.labels if label in set(tally.classes))
         if labels == self.labels and rows.all():
@@ -346,7 +346,7 @@ class LabelTables:
         self.features = tuple(tally.schema[name] for name in weighing.columns)
         self.lexicons = tuple(lexicon_of(f, tally.of(f.name), self.every) for f in self.features)
         self.evidence = tuple(self._evidence(lexicon) for lexicon in self.lexicons)
-        trust = np.float32(weighing.setting.trust)
+        trust = np.float32(weighing.setting.evidence_weight)
         self.tables = tuple(
             trust * evidence.says + weighing.of(lexicon, k, labels)
             for k, (evidence, lexicon) in enumerate(zip(self.evidence, self.lexicons, strict=True))
@@ -420,7 +420,9 @@ class LabelTables:
         table = np.stack([np.zeros(len(lexicon), dtype=np.float32), self.tables[column][:, k]], axis=1)
         documents = np.stack([evidence.having - evidence.documents[:, k], evidence.documents[:, k]], axis=1)
         texts = np.array([evidence.n_texts - evidence.texts[k], evidence.texts[k]])
-        return word_scores(lexicon, sums, evidence.scale(setting.power), table, setting.often, documents, texts)
+        return word_scores(
+            lexicon, sums, evidence.scale(setting.idf_power), table, setting.use_counts, documents, texts
+        )
 
 
 def words_of(tally: Tally) -> tuple[tuple[str, ...], CellWords]:

@@ -122,7 +122,7 @@ class Weighs(Protocol):
     def is_stale(self, tally: Tally) -> bool: ...
     def log_prior(self, log_prior: Real, tally: Tally) -> Real: ...
     def parameters(self, model: Model) -> tuple[Parameters, ...]: ...
-    def kept(self, tally: Tally) -> Weighs: ...
+    def without_forgotten(self, tally: Tally) -> Weighs: ...
 
 
 def check_calibration(calibration: Any, n_classes: int) -> None:
@@ -244,7 +244,7 @@ class Model(Displayed):
         plain = self if self.weighing is None else again(self.tally, self.choice, self.class_prior)
         if weighing is None:
             return replace(plain, threads=self.threads)
-        weighing = weighing.kept(self.tally)
+        weighing = weighing.without_forgotten(self.tally)
         log_prior = weighing.log_prior(plain.log_prior, self.tally)
         return replace(plain, weighing=weighing, log_prior=log_prior, parameters=weighing.parameters(plain))
 

@@ -9,11 +9,10 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.families.evidence import check_line
 from banbury.families.kernel_density import try_bandwidths
 from banbury.model.naive_bayes import Model, estimate
 from banbury.plots.display import COLOURS, FAINT, Display, legend_beside, name, pyplot
-from banbury.plots.features import check_model, grid, log_likelihood, number_of, parts_of
+from banbury.plots.features import check_axis, check_model, grid, log_likelihood, number_of, parts_of
 
 CURVES = (("far under", COLOURS[4], "-"), ("best", COLOURS[0], "-"), ("far over", COLOURS[1], "--"))
 
@@ -58,7 +57,7 @@ class BandwidthDisplay(Display):
         column = parts.feature
         family = parts.feature.family
         c = 0 if label is None else number_of(model, label)
-        check_line(column)
+        check_axis(column)
         tried = try_bandwidths(column, parts.sums, parts.at, c)
         if tried is None:
             text = f"column {feature!r} is counted as {family.name}, which has no bandwidth. Name a column counted as "

@@ -13,7 +13,7 @@ from banbury.arrays import FARTHEST, Real
 from banbury.families import NUMBERS
 from banbury.families.bags.occurrences import telling_columns
 from banbury.families.bernoulli import flag_names
-from banbury.families.evidence import NamedValues, no_line
+from banbury.families.evidence import NamedValues
 from banbury.families.family import Feature, Parameters
 from banbury.families.quantile_tree import value_range
 from banbury.model.naive_bayes import Model
@@ -82,12 +82,42 @@ def column_of(model: Model, column: str) -> Feature:
     return next((f for f in model.schema.features if column in f.columns), None) or model.schema[column]
 
 
+def has_axis(feature: Feature) -> bool:
+    """Whether the values of a feature can stand along one axis; combinations of values can."""
+    block_of_numbers = len(feature.inputs) > 1 and not feature.kinds
+    return not (feature.holds_lists or block_of_numbers or (feature.columns and feature.counter.words))
+
+
+def check_axis(feature: Feature) -> None:
+    """Raises unless the values of a feature can stand along one axis."""
+    if not has_axis(feature):
+        raise no_axis(feature)
+
+
+def no_axis(feature: Feature) -> errors.BadSetting:
+    """Why the values of a feature have no axis, and what to draw instead."""
+    name = feature.name
+    if feature.reads_text:
+        text = (
+            f"column {name!r} is text, whose values have no axis to be drawn on. Draw what the words of one text say "
+        )
+        text += f"with bb.plots.EvidenceDisplay, or count without the column: features={{{name!r}: None}}."
+        return errors.BadSetting(text, column=name)
+    if feature.holds_lists:
+        text = f"column {name!r} holds lists of {len(feature.scales):,} numbers, which have no axis to be drawn on. "
+        text += "Draw what one row says with bb.plots.EvidenceDisplay, or draw another column."
+        return errors.BadSetting(text, feature=name, family=feature.family.name)
+    text = f"block {name!r} models {len(feature.inputs):,} columns together as {feature.family.name}, so none of them has a "
+    text += "line of its own to be drawn on. Draw the block with bb.plots.LikelihoodDisplay, or what one row says "
+    return errors.BadSetting(f"{text}with bb.plots.EvidenceDisplay.", feature=name, family=feature.family.name)
+
+
 def two_columns(model: Model, columns: Any) -> tuple[str, str]:
     """The names of two columns that hold numbers, by themselves or in a block; raises unless they are."""
     for column in (pair := pair_of("features", columns, "the names of two numeric columns")):
         feature = column_of(model, column)
         if feature.holds_lists:
-            raise no_line(feature)
+            raise no_axis(feature)
         if column not in parts_of(model, feature.name).axes:
             text = f"column {column!r} is counted as {feature.family.name}, and a column of numbers is needed to draw an axis "
             text += f"of them. Name another, counted as one of {errors.listed(each.name for each in NUMBERS)}, or count this "
@@ -124,7 +154,7 @@ def named_values(model: Model, parts: FeatureParts, n: int | None = None) -> Nam
     feature = parts.feature
     sums = parts.sums
     if feature.reads_text or feature.holds_lists:
-        raise no_line(feature)
+        raise no_axis(feature)
     if feature.counter.words:
         return telling_columns(parts.group, sums, n)
     if isinstance(sums, Counts) and (feature.kinds or not feature.columns):

@@ -11,13 +11,12 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.families.evidence import check_line
 from banbury.families.family import Feature, first_value
 from banbury.model.explain import DECIBANS, Explanation, Term, explained
 from banbury.model.explain.page import percent, printable
 from banbury.model.naive_bayes import Model
 from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, signed
-from banbury.plots.features import ClassedRows, check_model, number_of
+from banbury.plots.features import ClassedRows, check_axis, check_model, number_of
 from banbury.plots.scales import LANE, Scale, plain_scale, weighed_scales
 from banbury.reading import Batch
 
@@ -111,7 +110,7 @@ class NomogramDisplay(Display):
         if number_of(model, other) == c:
             raise errors.bad_setting("against", against, "another class than the one it is weighed against")
         for feature in model.schema.features:
-            check_line(feature)
+            check_axis(feature)
         rows = None if data is None else ClassedRows(model, data, target, reading)
         sheet = cls(model, label, other, [])
         sheet.scales = {scale.feature: scale for scale in sheet._scales(rows)}

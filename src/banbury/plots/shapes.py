@@ -11,17 +11,16 @@ import numpy as np
 from banbury import errors
 from banbury.arrays import FARTHEST, Int, Real
 from banbury.families.cells import Cells, NamedCells, NumberCells
-from banbury.families.evidence import check_line
 from banbury.families.family import Feature
 from banbury.families.quantile_tree import value_range
 from banbury.model.explain import DECIBANS
 from banbury.model.naive_bayes import Model
 from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, names, pyplot
-from banbury.plots.features import check_model, grid, log_likelihood, named_values, number_of, parts_of, span
+from banbury.plots.features import check_model, grid, has_axis, log_likelihood, named_values, number_of, parts_of, span
 from banbury.plots.scales import Apart, node_names, text_scale
 from banbury.sums import Counts
 from banbury.threads import n_threads
-from banbury.weighing.columns import cells_of, counted
+from banbury.weighing.columns import cells_of, count_cells
 from banbury.weighing.model import WeighedParameters, Weighing
 
 Kind = Literal["numbers", "categories", "pairs", "words"]
@@ -232,12 +231,10 @@ def _plain_shape(
         order = np.argsort(-scale.decibans, kind="stable")
         words = [str(scale.values[k]) for k in order.tolist()]
         return Shape(feature.name, "words", scale.decibans[order], np.ones(len(order)), (names(words),))
-    try:
-        check_line(feature)
-    except errors.BadSetting:
+    if not has_axis(feature):
         return None
     if isinstance(cells, NumberCells):
-        (rows,) = counted(model.tally, [cells])
+        (rows,) = count_cells(model.tally, [cells])
         ends = _ends(model, feature, cells.cuts)
         middles = (ends[:-1] + ends[1:]) / 2.0
         decibans = apart(log_likelihood(model, feature, middles))

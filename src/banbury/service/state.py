@@ -322,7 +322,7 @@ class ServedState:
         """From now on evidence is weighed so, as it was learned as of a change; a snapshot keeps it."""
 
         def used() -> None:
-            self.learner.use(settings.kept(self.learner.tally()))  # rows may have been forgotten meanwhile
+            self.learner.use(settings.without_forgotten(self.learner.tally()))  # rows may have been forgotten meanwhile
             self.learner.weighed_at = change
             with self.log.transaction():
                 self.log.tell(weighed_at=change)
@@ -538,7 +538,7 @@ class ServedState:
         with self.learner.lock:
             tally = self.learner.tally()
             if self._renew:
-                self.learner.use(self.learner.settings.kept(tally))
+                self.learner.use(self.learner.settings.without_forgotten(tally))
         return self._save(tally, self.learner.settings, self.learner.change)
 
     def _save(self, tally: Tally, settings: Settings, change: int) -> Path:

@@ -36,27 +36,27 @@ class WeighedColumns:
 
     @classmethod
     def of(cls, tally: Tally, threads: int) -> WeighedColumns:
-        known = cells_of(tally, threads)
+        cells_by_name = cells_of(tally, threads)
         cells = list[Cells]()
         texts = list[Lexicon]()
         scored = list[Feature]()
         for feature in tally.schema.features:
-            if feature.name in known:
-                cells.append(known[feature.name])
+            if feature.name in cells_by_name:
+                cells.append(cells_by_name[feature.name])
             elif feature.counter.words:
                 texts.append(_lexicon(feature, tally))
             else:
                 scored.append(feature)
         return cls(tuple(cells), tuple(texts), tuple(scored))
 
-    def left_out(self, tally: Tally, rows: Batch, labels: NDArray[np.int32], weights: Real, threads: int) -> Real:
-        """What each scored column says of each row when that was not counted, (rows, columns, classes): 0 of the best class."""
+    def leave_each_out(self, tally: Tally, rows: Batch, labels: NDArray[np.int32], weights: Real, threads: int) -> Real:
+        """Scores each row by all others, for columns without cells or words, (rows, columns, classes); the best class has 0."""
         says = np.zeros((len(labels), len(self.scored), len(tally.classes)))
-        own = None if (weights >= 1.0).all() else np.minimum(weights, 1.0)
-        sums = partial(sums_of_rows, tally.schema, rows, own, threads)
-        held_out = HeldOutRows(rows, labels.astype(np.int64), own, len(tally.classes), threads, sums)
+        row_weights = None if (weights >= 1.0).all() else np.minimum(weights, 1.0)
+        sums = partial(sums_of_rows, tally.schema, rows, row_weights, threads)
+        held_out = HeldOutRows(rows, labels.astype(np.int64), row_weights, len(tally.classes), threads, sums)
         for k, feature in enumerate(self.scored):
-            if feature.family.can_leave_one_out((feature,), CHOICE, own is not None):
+            if feature.family.can_leave_one_out((feature,), CHOICE, row_weights is not None):
                 scores = feature.family.leave_one_out((feature,), tally.of(feature.name), CHOICE, held_out)
             else:
                 scores = _out_of_fold(tally, feature, rows, held_out)
@@ -67,7 +67,7 @@ class WeighedColumns:
 
 
 def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOutRows) -> Real:
-    """What a column says of rows when a fold of them was not counted; equal rows are in one fold."""
+    """Scores rows by the rows of other folds, for a column without a leave-one-out formula; equal rows are in one fold."""
     features = (feature,)
     sums = tally.of(feature.name)
     k = len(tally.classes)
@@ -78,13 +78,13 @@ def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOut
     folds = (hashes % np.uint64(FOLDS)).astype(np.int64)
     groups = folds * k + held_out.labels
     threads = held_out.threads
-    own = sums_of_groups(tally.schema, batch, groups, FOLDS * k, held_out.weights, threads, features)
+    group_sums = sums_of_groups(tally.schema, batch, groups, FOLDS * k, held_out.weights, threads, features)
     scores = np.zeros_like(plain)
     for fold in np.unique(folds).tolist():
-        mine = own.take(np.arange(fold * k, (fold + 1) * k))
-        left = (sums - mine).without_empty([feature.family.permanent_keys()])
+        fold_sums = group_sums.take(np.arange(fold * k, (fold + 1) * k))
+        sums_without_fold = (sums - fold_sums).without_empty([feature.family.permanent_keys()])
         rows = np.flatnonzero(folds == fold)
-        scores[rows] = held_out.take(rows).scores(feature.family.estimate(features, left, CHOICE, UNUSED))
+        scores[rows] = held_out.take(rows).scores(feature.family.estimate(features, sums_without_fold, CHOICE, UNUSED))
     return scores
 
 
@@ -101,26 +101,26 @@ def _lexicon(feature: Feature, tally: Tally) -> Lexicon:
 
 def cells_of(tally: Tally, threads: int) -> dict[str, Cells]:
     """The cells of each column that has some."""
-    found: dict[str, Cells] = {}
+    cells_by_name: dict[str, Cells] = {}
     for family, features, sums in tally.groups:
         if family.has_cells:
-            each = family.cells(features, sums, _missing(tally, sums), threads)
-            found |= {cells.feature.name: cells for cells in each if cells is not None}
-    return found
+            family_cells = family.cells(features, sums, count_missing(tally, sums), threads)
+            cells_by_name |= {cells.feature.name: cells for cells in family_cells if cells is not None}
+    return cells_by_name
 
 
-def _missing(tally: Tally, sums: Any) -> Real:
+def count_missing(tally: Tally, sums: Any) -> Real:
     """The rows of each column and class without a value."""
     return np.asarray(np.maximum(tally.rows.value - sums.present.value, 0.0))
 
 
-def counted(tally: Tally, columns: Sequence[Cells]) -> list[Real]:
-    """Rows per cell and class of each column, as they are counted now."""
+def count_cells(tally: Tally, columns: Sequence[Cells]) -> list[Real]:
+    """The rows in each cell of each column, (cells, classes), by the sums of a tally."""
     of: dict[str, tuple[Feature, Keys, Real, Real]] = {}
     for family, features, sums in tally.groups:
         if family.has_cells:
             rows = sums.cells.value
-            missing = _missing(tally, sums)
+            missing = count_missing(tally, sums)
             for f, at in enumerate(map(slice, sums.offsets[:-1], sums.offsets[1:])):
                 of[features[f].name] = features[f], sums.keys[f], rows[at], missing[f]
     return [cells.rows_by_cell(*of[cells.feature.name]) for cells in columns]

@@ -123,12 +123,12 @@ class WordLearner(CorrectionLearner):
     def __init__(
         self, words: WordValues, truth: NDArray[Any], offsets: Real, weights: Real, seed: int, threads: int
     ) -> None:
-        own = words.bags.scores(words.values**2, words.variances[:-1], threads) + COMMON**2
+        own_variances = words.bags.scores(words.values**2, words.variances[:-1], threads) + COMMON**2
         variances = self.lay_out(words.variances, 1.0)
         self.both = np.stack([np.zeros_like(variances), variances], axis=-2)  # corrections, and how much each may vary
         super().__init__(self.lay_out(offsets, NEVER), weights, self.both[..., 0, :], seed)
         self.bags, self.values, self.threads = words.bags, words.values.astype(np.float32), threads
-        self.own = self.lay_out(own.astype(np.float32), 1.0)
+        self.own = self.lay_out(own_variances.astype(np.float32), 1.0)
         self.mu = self.lay_out(truth.astype(np.float32), 0.0)
 
     def visit(self, orders: Orders) -> None:
@@ -188,7 +188,7 @@ class Fold(Protocol):
     def truth(self) -> Any: ...
     @property
     def held_out(self) -> Real: ...
-    def corrected(self, setting: Any) -> Scores:
+    def correct(self, setting: Any) -> Scores:
         """The scores of rows held out, under a setting."""
 
 
@@ -253,8 +253,8 @@ def choose(
     All settings are tried on the first fold, and the ``n_kept`` that lose least there on all folds; with ``settle`` the first
     fold decides on C, too.
     """
-    first, *others = folds
-    n_left = n_kept * len(others)
+    first, *other_folds = folds
+    n_left = n_kept * len(other_folds)
     with ThreadPoolExecutor(max(1, threads)) as pool, Steps() as steps:
         steps.begin("", len(settings) / (len(settings) + n_left))
         raced = _follow_each(pool, search, [(setting, first) for setting in settings], steps)
@@ -264,8 +264,10 @@ def choose(
             raced = [[least_loss(path)] for path in raced]
             search = StrengthSearch([raced[kept[0]][0].strength], search.loss)
         steps.begin("", 1.0)
-        rest = iter(_follow_each(pool, search, [(settings[k], fold) for k in kept for fold in others], steps))
-    tried = [(settings[k], search.together(folds, [raced[k], *islice(rest, len(others))])) for k in kept]
+        rest_paths = iter(
+            _follow_each(pool, search, [(settings[k], fold) for k in kept for fold in other_folds], steps)
+        )
+    tried = [(settings[k], search.together(folds, [raced[k], *islice(rest_paths, len(other_folds))])) for k in kept]
     return min(tried, key=lambda pair: least_loss(pair[1]).loss)
 
 
@@ -276,7 +278,7 @@ def _follow_each(
 
     def follow(job: tuple[Any, Fold]) -> list[TriedStrength]:
         setting, fold = job
-        return search.follow(fold.corrected(setting), fold.truth, fold.held_out)
+        return search.follow(fold.correct(setting), fold.truth, fold.held_out)
 
     paths = []
     for path in pool.map(follow, jobs):

@@ -79,12 +79,12 @@ class PairedColumns:
     @cached_property
     def stretches(self) -> tuple[Trends, NDArray[np.bool_], NDArray[np.bool_]]:
         """Those of columns that have a trend; which they are of the cells of all columns; and of their own cells and one each."""
-        which = list(self.trends)
+        trend_columns = list(self.trends)
         lengths = np.zeros(len(self.columns), dtype=np.int64)
-        places = [self.columns[j].places for j in which]
-        lengths[which] = [len(each) for each in places]
-        trends = Trends(np.concatenate([[], *places]), lengths[which])
-        return trends, _first(lengths, self.sizes), _first(lengths[which], self.sizes[which] + 1)
+        places = [self.columns[j].places for j in trend_columns]
+        lengths[trend_columns] = [len(column_places) for column_places in places]
+        trends = Trends(np.concatenate([[], *places]), lengths[trend_columns])
+        return trends, _first(lengths, self.sizes), _first(lengths[trend_columns], self.sizes[trend_columns] + 1)
 
     @cached_property
     def corrections(self) -> _core.Terms:
@@ -101,11 +101,12 @@ class PairedColumns:
     def _of_pair(self, pair: WeighedPair, fine: Sequence[bool]) -> _core.Group:
         a = self.columns[pair.first].nodes
         b = self.columns[pair.second].nodes
-        widths = [b.n_fine if each else b.n_coarse for each in fine]
+        widths = [b.n_fine if is_fine else b.n_coarse for is_fine in fine]
         first, second = (
-            np.stack([own.fine if each else own.coarse[own.fine] for each in fine], axis=1) for own in (a, b)
+            np.stack([nodes.fine if is_fine else nodes.coarse[nodes.fine] for is_fine in fine], axis=1)
+            for nodes in (a, b)
         )
-        sizes = [(a.n_fine if each else a.n_coarse) * width for each, width in zip(fine, widths, strict=True)]
+        sizes = [(a.n_fine if is_fine else a.n_coarse) * width for is_fine, width in zip(fine, widths, strict=True)]
         return pair.first, first * np.array(widths, dtype=np.uint32), pair.second, second, sizes
 
 
@@ -116,7 +117,7 @@ def _of_levels(column: int, tree: Tree) -> _core.Group:
 
 
 def _first(n: Int, sizes: Int) -> NDArray[np.bool_]:
-    """The first n of each, of so many one after the other."""
+    """Marks the first n elements of each block; the blocks, of these sizes, follow one another."""
     place = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return np.asarray(place < np.repeat(n, sizes))
 
@@ -135,7 +136,7 @@ class EvidenceTables:
         self.n_classes = n_classes
         self.threads = threads
         self.columns, self.pairs = layout.columns, layout.pairs
-        self.counts = rows.counted(layout.sizes, n_classes, threads) if counts is None else counts
+        self.counts = rows.count_cells(layout.sizes, n_classes, threads) if counts is None else counts
 
     def of_rows(self, rows: WeighedRows) -> EvidenceTables:
         """The same columns and pairs under other rows."""
@@ -154,15 +155,15 @@ class EvidenceTables:
 
     @cached_property
     def plain(self) -> Real:
-        """What the cells of columns say, log P(class | cell) / P(class), (cells and one for values in none, classes)."""
-        return self._told(False)
+        """log P(class | cell) / P(class) of every cell, (cells and one for unknown values, classes)."""
+        return self._log_ratios(False)
 
     @cached_property
     def left_out(self) -> Real:
-        """The same without one row of each class, (cells and one, own class, classes)."""
-        return self._told(True)
+        """``plain`` without one row of each class, (cells and one, own class, classes)."""
+        return self._log_ratios(True)
 
-    def _told(self, left_out: bool) -> Real:
+    def _log_ratios(self, left_out: bool) -> Real:
         if not self.columns:
             return np.zeros((0, self.n_classes))
         shares = self.layout.forest.shares(self.counts, self.prior, left_out, self.threads)
@@ -174,29 +175,29 @@ class EvidenceTables:
         """How much likelier rows are by each column than by the shares of classes alone."""
         return self.layout.forest.gains(self.counts, self.prior, self.threads)
 
-    def table(self, own: bool) -> Real:
-        """What all cells say, of columns, trends and pairs, as numbers in a line; with a row left out, or plain."""
-        pairs = (each[1 if own else 0] for each in self.pair_tables)
-        columns = self.left_out if own else self.plain, self.trends(own)
-        return np.concatenate([each.ravel() for each in (*columns, *pairs)])
+    def table(self, without_own_row: bool) -> Real:
+        """The evidence of the cells of columns, trends and pairs, as one flat array; plain or without the row itself."""
+        pairs = (pair_evidence[1 if without_own_row else 0] for pair_evidence in self.pair_tables)
+        columns = self.left_out if without_own_row else self.plain, self.trends(without_own_row)
+        return np.concatenate([pair_evidence.ravel() for pair_evidence in (*columns, *pairs)])
 
     def trends(self, left_out: bool) -> Real:
-        """What cells say by the trends of their columns, likewise; what is no number says nothing."""
-        stretches, of_all, own = self.layout.stretches
-        said = np.zeros((len(own), *(self.n_classes,) * (2 if left_out else 1)))
-        if len(own):
-            said[own] = stretches.told(self.counts[of_all], left_out)
-        return said
+        """The evidence of cells by the trends of their columns, plain or left out; 0 for values that are no number."""
+        stretches, in_all_cells, in_own_cells = self.layout.stretches
+        trend_evidence = np.zeros((len(in_own_cells), *(self.n_classes,) * (2 if left_out else 1)))
+        if len(in_own_cells):
+            trend_evidence[in_own_cells] = stretches.evidence(self.counts[in_all_cells], left_out)
+        return trend_evidence
 
     # Rows
 
     @cached_property
     def goes_by_rows(self) -> bool:
-        """Whether evidence without a row is worked out row by row, as tables of it grow with the square of the classes."""
+        """Whether to leave rows out one by one: with many classes a table for every cell and own class would be larger."""
         return self.n_classes > FEW_CLASSES and self.rows.codes.size < self.counts.size
 
-    def left_out_of_rows(self) -> Iterator[Real]:
-        """What each column, trend and pair says of every row that was not counted, (rows, classes)."""
+    def each_row_left_out(self) -> Iterator[Real]:
+        """The evidence of each column, trend and pair for every row, by all other rows, (rows, classes)."""
         yield from map(self._column_of_rows, range(len(self.columns)))
         yield from map(self._trend_of_rows, self.layout.trends)
         codes = self.rows.codes
@@ -207,37 +208,39 @@ class EvidenceTables:
 
     def _column_of_rows(self, column: int) -> Real:
         cells = self.columns[column]
-        known, codes, labels = self._rows_below(column, cells.n_cells)
+        has_cell, codes, labels = self._rows_below(column, cells.n_cells)
         counts = self._counts_of(column)
         one = np.ones(len(codes))
         shares = cells.tree.of_rows(counts, cells.strengths, self.prior, codes, labels, one)
-        says = np.zeros((len(known), self.n_classes))
-        says[known] = np.log(np.maximum(shares, SMALLEST) / self.prior)
+        says = np.zeros((len(has_cell), self.n_classes))
+        says[has_cell] = np.log(np.maximum(shares, SMALLEST) / self.prior)
         return says
 
     def _trend_of_rows(self, column: int) -> Real:
         places = self.columns[column].places
-        known, codes, labels = self._rows_below(column, len(places))
+        has_place, codes, labels = self._rows_below(column, len(places))
         trend = Trends(places, np.array([len(places)]))
-        says = np.zeros((len(known), self.n_classes))
-        says[known] = trend.left_out(self._counts_of(column)[: len(places)], codes, labels)
+        says = np.zeros((len(has_place), self.n_classes))
+        says[has_place] = trend.leave_out(self._counts_of(column)[: len(places)], codes, labels)
         return says
 
     def _rows_below(self, column: int, n: int) -> tuple[NDArray[np.bool_], Int, Int]:
-        """Which rows are in the first cells of a column, their cells and classes."""
+        """Which rows are in the first n cells of a column, their cells and classes."""
         codes = self.rows.codes[:, column].astype(np.int64)
-        known = codes < n
-        return known, codes[known], self.rows.labels[known].astype(np.int64)
+        in_first_cells = codes < n
+        return in_first_cells, codes[in_first_cells], self.rows.labels[in_first_cells].astype(np.int64)
 
     def _counts_of(self, column: int) -> Real:
         return self.counts[self.layout.starts[column] : self.layout.starts[column + 1]]
 
     # Pairs
 
-    def _paired(self, pairs: Sequence[tuple[int, int]]) -> tuple[Any, list[tuple[Any, ...]], list[tuple[int, int]]]:
-        """The rows of the columns that are in pairs, the nodes of these columns and the pairs, as the kernels take them."""
+    def _pair_arguments(
+        self, pairs: Sequence[tuple[int, int]]
+    ) -> tuple[Any, list[tuple[Any, ...]], list[tuple[int, int]]]:
+        """The arguments of the pair kernels: rows, the nodes of each column that is in a pair, and the pairs."""
         used = sorted({j for pair in pairs for j in pair})
-        every = []
+        node_tables = []
         place = {j: k for k, j in enumerate(used)}
         for j in used:
             cells = self.columns[j]
@@ -245,25 +248,29 @@ class EvidenceTables:
             rows = self._counts_of(j)
             shares = cells.plain.shares(rows, cells.plain_strengths, self.prior)
             left_out = cells.plain.shares_left_out(rows, cells.plain_strengths, self.prior)
-            tables = [self._with_unknown(each[level]) for each in (shares, left_out) for level in nodes.levels]
-            every.append((nodes.fine, nodes.coarse, *tables))
+            tables = [
+                self._with_unknown(shares_by_level[level])
+                for shares_by_level in (shares, left_out)
+                for level in nodes.levels
+            ]
+            node_tables.append((nodes.fine, nodes.coarse, *tables))
         codes = np.ascontiguousarray(self.rows.codes[:, used])
         rows_of_pairs = codes, self.rows.labels, self.rows.weights, self.prior
-        return rows_of_pairs, every, [(place[a], place[b]) for a, b in pairs]
+        return rows_of_pairs, node_tables, [(place[a], place[b]) for a, b in pairs]
 
     def _with_unknown(self, shares: Real) -> Real:
         last = np.broadcast_to(self.prior, (1, *shares.shape[1:]))
         return np.ascontiguousarray(np.concatenate([shares, last]))
 
     def pair_gains(self, pairs: Sequence[tuple[int, int]], posteriors: Real) -> Real:
-        return _core.pair_gains(*self._paired(pairs), STRENGTHS, posteriors, self.threads)
+        return _core.pair_gains(*self._pair_arguments(pairs), STRENGTHS, posteriors, self.threads)
 
     @cached_property
     def pair_tables(self) -> list[tuple[Real, Real]]:
-        """What the cells of each pair say beyond both columns: (cells, classes), and (cells, own class, classes)."""
+        """The evidence of each pair beyond both columns: plain (cells, classes), left out (cells, own class, classes)."""
         if not self.pairs:
             return []
-        paired = self._paired([(pair.first, pair.second) for pair in self.pairs])
+        paired = self._pair_arguments([(pair.first, pair.second) for pair in self.pairs])
         strengths = np.array([pair.strength for pair in self.pairs])
         k = self.n_classes
         tables = _core.pair_tables(*paired, strengths, self.threads)

@@ -16,9 +16,9 @@ from banbury.families.cells import Cells
 from banbury.progress import Steps
 from banbury.weighing.corrections import CellLearner, StrengthSearch, least_loss
 from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair, most_pair_cells
-from banbury.weighing.minimum import least
+from banbury.weighing.minimum import minimise
 from banbury.weighing.rows import FEW_CLASSES, WeighedRows
-from banbury.weighing.texts import LearnedTexts, learned_texts
+from banbury.weighing.texts import LearnedTexts, learn_words
 
 RIDGE = 5.0  # of a column's weight, towards the one that all share
 PAIR_RIDGE = 10.0  # of a pair's, towards nothing; of a trend's, towards the one that all trends share
@@ -59,7 +59,7 @@ class Weights:
         return [c for c in (self.strength, *(text.strength for text in self.texts)) if c]
 
 
-def learned(
+def learn_weights(
     columns: tuple[Cells, ...],
     rows: WeighedRows,
     n_classes: int,
@@ -69,23 +69,23 @@ def learned(
     seed: int = 0,
     threads: int = 1,
 ) -> tuple[Weights, tuple[Real, ...]]:
-    """Weights of columns and their trends; then pairs that say more than both columns; then corrections, chosen by folds.
+    """Learns the weights of columns and trends, adds pairs that say more than both columns, then learns corrections.
 
-    With what the cells of each pair say beyond both columns, (cells, classes).
+    Also gives the evidence of the cells of each pair beyond both columns, (cells, classes).
     """
     with Steps() as steps:
         steps.begin("", TEXTS_SHARE if columns else 1.0)
-        texts, rows = _learned_texts(rows, n_classes, correct, seed, threads)
+        texts, rows = _learn_texts(rows, n_classes, correct, seed, threads)
     trends = tuple(j for j, cells in enumerate(columns) if cells.has_trend)
     evidence = EvidenceTables(PairedColumns(columns, trends, ()), rows, n_classes, threads)
-    weights, intercepts = _fitted(evidence, None)
+    weights, intercepts = _fit_weights(evidence, None)
     if pairs and len(columns) > 1:
-        chosen = _chosen_pairs(evidence, weights, intercepts)
+        chosen = _choose_pairs(evidence, weights, intercepts)
         if chosen:
             evidence = evidence.with_pairs(chosen)
             begun = np.insert(weights, len(columns) + len(trends), np.zeros(len(chosen)))
             start = np.concatenate([begun, intercepts - np.log(evidence.prior), SHARED])
-            weights, intercepts = _fitted(evidence, start)
+            weights, intercepts = _fit_weights(evidence, start)
     terms = evidence.layout.corrections
     strength = 0.0
     temperature = 1.0
@@ -94,21 +94,21 @@ def learned(
     if correct and columns:
         wide = len(rows.labels) <= min(len(terms), MOST_ALIKE)
         alike = terms.alike(rows.codes, threads) if wide else None
-        strength, temperature, losses = _chosen_strength(evidence, (weights, intercepts), alike, seed)
+        strength, temperature, losses = _choose_strength(evidence, (weights, intercepts), alike, seed)
         if strength:
-            offsets = _scores(evidence, weights, intercepts, rows, own=True)
+            offsets = _scores(evidence, weights, intercepts, rows, without_own_row=True)
             learner = CellLearner(terms, rows, offsets, alike, seed)
             learner.improve(strength, LAST_PASSES)
             table = learner.corrections()
     folded = tuple(terms.folded(table))
-    learned = weights, intercepts, folded, strength, temperature, losses, texts
-    return Weights(columns, trends, evidence.pairs, *learned), tuple(plain for plain, _ in evidence.pair_tables)
+    settings = weights, intercepts, folded, strength, temperature, losses, texts
+    return Weights(columns, trends, evidence.pairs, *settings), tuple(plain for plain, _ in evidence.pair_tables)
 
 
-def _learned_texts(
+def _learn_texts(
     rows: WeighedRows, n_classes: int, correct: bool, seed: int, threads: int
 ) -> tuple[tuple[LearnedTexts, ...], WeighedRows]:
-    """What is learned of each column of texts; and the rows with what its words say of them, learned from other rows."""
+    """Learns each text column; also gives the rows with its out-of-fold scores as extra evidence."""
     if not rows.bags:
         return (), rows
     shares = rows.folds(rows.n_folds)
@@ -116,13 +116,21 @@ def _learned_texts(
     learned = []
     evidence = []
     for t, bags in enumerate(rows.bags):
-        others = None if rows.others is None else (rows.others.documents[t], rows.others.rows)
-        texts, says = learned_texts(
-            bags, rows.labels, rows.weights, shares, n_classes, others, correct=correct, seed=seed, threads=threads
+        documents_elsewhere = None if rows.elsewhere is None else (rows.elsewhere.documents[t], rows.elsewhere.rows)
+        texts, says = learn_words(
+            bags,
+            rows.labels,
+            rows.weights,
+            shares,
+            n_classes,
+            documents_elsewhere,
+            correct=correct,
+            seed=seed,
+            threads=threads,
         )
         learned.append(texts)
         evidence.append(says)
-    return tuple(learned), replace(rows, given=np.concatenate([np.stack(evidence, axis=1), rows.given], axis=1))
+    return tuple(learned), replace(rows, extra=np.concatenate([np.stack(evidence, axis=1), rows.extra], axis=1))
 
 
 # Weights --------------------------------------------------------------------------------------------------------------
@@ -131,11 +139,11 @@ def _learned_texts(
 Fitted = tuple[Real, Real]  # weights and intercepts
 
 
-def _fitted(evidence: EvidenceTables, start: Real | None) -> Fitted:
+def _fit_weights(evidence: EvidenceTables, start: Real | None) -> Fitted:
     """The weights, none below zero, and intercepts that make rows likeliest, each left out; under a ridge."""
     rows = evidence.rows
     k = evidence.n_classes
-    sizes = len(evidence.columns), len(evidence.layout.trends), len(evidence.pairs), rows.given.shape[1]
+    sizes = len(evidence.columns), len(evidence.layout.trends), len(evidence.pairs), rows.extra.shape[1]
     n = sum(sizes)
     ridge = np.repeat([RIDGE, PAIR_RIDGE, PAIR_RIDGE, RIDGE], sizes)
     sharing = np.repeat([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0]], sizes, axis=0)  # what they are pulled towards
@@ -158,100 +166,104 @@ def _fitted(evidence: EvidenceTables, start: Real | None) -> Fitted:
         start = np.concatenate([0.7 * sharing @ SHARED, np.zeros(k), 0.7 * SHARED])
 
     def curvature() -> Real:
-        found: Real = np.diag(np.concatenate([ridge, np.ones(k), 1.0 + ridge @ sharing]))
-        found[:n, n + k :] = -ridge[:, None] * sharing
-        found[n + k :, :n] = found[:n, n + k :].T
-        found[: n + k, : n + k] += _curvature(says, rows.weights, start[:n], prior + start[n : n + k])
-        return found
+        matrix: Real = np.diag(np.concatenate([ridge, np.ones(k), 1.0 + ridge @ sharing]))
+        matrix[:n, n + k :] = -ridge[:, None] * sharing
+        matrix[n + k :, :n] = matrix[:n, n + k :].T
+        matrix[: n + k, : n + k] += _curvature(says, rows.weights, start[:n], prior + start[n : n + k])
+        return matrix
 
     bounded = np.repeat([True, False, True], [n, k, len(SHARED)])
     flat = FLAT * max(1.0, float(rows.weights.sum()) ** 0.5)
-    found = least(loss, start, bounded, curvature, flat)
-    return found[:n], found[n : n + k] + prior
+    minimum = minimise(loss, start, bounded, curvature, flat)
+    return minimum[:n], minimum[n : n + k] + prior
 
 
 def _curvature(says: Any, row_weights: Real, weights: Real, intercepts: Real) -> Real:
-    """How the slope along weights and intercepts changes with them, (both, both), from the first rows, which are any."""
+    """The Hessian of the loss by weights and intercepts, from the first rows, whose order is random."""
     n = len(weights)
     k = len(intercepts)
     n_rows = CURVATURE_CELLS // max(n, 1) * FEW_CLASSES // max(k, FEW_CLASSES)
-    some = says[: max(n_rows, 1)].astype(np.float64)
-    times = row_weights[: len(some)] * (len(says) / max(len(some), 1))
-    scores = np.zeros((len(some), k)) + intercepts
-    scores[:, :-1] += some @ weights
-    p = _softmax(scores)
-    mean = np.einsum("rc,rcn->rn", p[:, :-1], some)
-    each = times[:, None] * p
-    found = np.zeros((n + k, n + k))
-    flat = some.reshape(len(some) * (k - 1), n)
-    found[:n, :n] = (flat * each[:, :-1].reshape(-1, 1)).T @ flat - (mean * times[:, None]).T @ mean
-    found[:n, n:-1] = np.einsum("rc,rcn->nc", each[:, :-1], some)
-    found[:n, n:] -= mean.T @ each
-    found[n:, :n] = found[:n, n:].T
-    found[n:, n:] = np.diag(each.sum(axis=0)) - p.T @ each
-    return found
+    sampled_evidence = says[: max(n_rows, 1)].astype(np.float64)
+    sampled_weights = row_weights[: len(sampled_evidence)] * (len(says) / max(len(sampled_evidence), 1))
+    scores = np.zeros((len(sampled_evidence), k)) + intercepts
+    scores[:, :-1] += sampled_evidence @ weights
+    shares = _softmax(scores)
+    mean = np.einsum("rc,rcn->rn", shares[:, :-1], sampled_evidence)
+    weighted_shares = sampled_weights[:, None] * shares
+    matrix = np.zeros((n + k, n + k))
+    evidence_rows = sampled_evidence.reshape(len(sampled_evidence) * (k - 1), n)
+    matrix[:n, :n] = (evidence_rows * weighted_shares[:, :-1].reshape(-1, 1)).T @ evidence_rows - (
+        mean * sampled_weights[:, None]
+    ).T @ mean
+    matrix[:n, n:-1] = np.einsum("rc,rcn->nc", weighted_shares[:, :-1], sampled_evidence)
+    matrix[:n, n:] -= mean.T @ weighted_shares
+    matrix[n:, :n] = matrix[:n, n:].T
+    matrix[n:, n:] = np.diag(weighted_shares.sum(axis=0)) - shares.T @ weighted_shares
+    return matrix
 
 
 def _says(evidence: EvidenceTables) -> Any:
     """What each column, pair and given evidence says of each row left out, beyond the last class: (rows, classes − 1, terms)."""
     rows = evidence.rows
     k = evidence.n_classes
-    n_given = evidence.rows.given.shape[1]
+    n_extra = evidence.rows.extra.shape[1]
     terms = evidence.layout.terms
     if evidence.columns and not evidence.goes_by_rows:
-        table = evidence.table(own=True)
-        says = terms.evidence(rows.codes, table, k, rows.labels, n_given, evidence.threads)
+        table = evidence.table(without_own_row=True)
+        says = terms.evidence(rows.codes, table, k, rows.labels, n_extra, evidence.threads)
     else:
-        says = np.zeros((len(rows.labels), k - 1, len(terms) + n_given), dtype=np.float32)
-        for t, of_rows in enumerate(evidence.left_out_of_rows()):
+        says = np.zeros((len(rows.labels), k - 1, len(terms) + n_extra), dtype=np.float32)
+        for t, of_rows in enumerate(evidence.each_row_left_out()):
             says[:, :, t] = of_rows[:, :-1] - of_rows[:, -1:]
-    if n_given:
-        says[:, :, -n_given:] = (rows.given[:, :, :-1] - rows.given[:, :, -1:]).transpose(0, 2, 1)
+    if n_extra:
+        says[:, :, -n_extra:] = (rows.extra[:, :, :-1] - rows.extra[:, :, -1:]).transpose(0, 2, 1)
     return says
 
 
-def _scores(evidence: EvidenceTables, weights: Real, intercepts: Real, rows: WeighedRows, own: bool) -> Real:
+def _scores(
+    evidence: EvidenceTables, weights: Real, intercepts: Real, rows: WeighedRows, without_own_row: bool
+) -> Real:
     """Weighed scores of rows, (rows, classes): of those that were counted each left out (``own``), or of others."""
-    n_given = rows.given.shape[1]
-    given = np.einsum("rgc,g->rc", rows.given, weights[len(weights) - n_given :])
+    n_extra = rows.extra.shape[1]
+    column_scores = np.einsum("rgc,g->rc", rows.extra, weights[len(weights) - n_extra :])
     if not evidence.columns:
-        return np.asarray(intercepts + given)
-    weights = weights[: len(weights) - n_given]
-    if own and evidence.goes_by_rows:
-        each = zip(weights, evidence.left_out_of_rows(), strict=True)
-        return np.asarray(sum((w * says for w, says in each), intercepts + given))
-    labels = rows.labels if own else None
-    table = evidence.table(own)
+        return np.asarray(intercepts + column_scores)
+    weights = weights[: len(weights) - n_extra]
+    if without_own_row and evidence.goes_by_rows:
+        evidence_by_weight = zip(weights, evidence.each_row_left_out(), strict=True)
+        return np.asarray(sum((w * says for w, says in evidence_by_weight), intercepts + column_scores))
+    labels = rows.labels if without_own_row else None
+    table = evidence.table(without_own_row)
     terms = evidence.layout.terms
     scores = terms.scores(rows.codes, table, weights, intercepts, labels, evidence.threads)
-    return scores + given if n_given else scores
+    return scores + column_scores if n_extra else scores
 
 
 # Pairs ----------------------------------------------------------------------------------------------------------------
 
 
-def _chosen_pairs(evidence: EvidenceTables, weights: Real, intercepts: Real) -> list[WeighedPair]:
-    """The pairs that say more than their columns apart: by the slope of the loss along their weight, as a score test has it."""
+def _choose_pairs(evidence: EvidenceTables, weights: Real, intercepts: Real) -> list[WeighedPair]:
+    """The pairs that say more than both columns, by a score test of their weight."""
     columns = evidence.columns
     n = len(evidence.columns)
     usable = [j for j in range(n) if columns[j].n_fine > 2]
-    if n_paired(len(usable)) < len(usable):
-        best = np.argsort(-evidence.gains()[usable], kind="stable")[: n_paired(len(usable))]
+    if n_columns_to_pair(len(usable)) < len(usable):
+        best = np.argsort(-evidence.gains()[usable], kind="stable")[: n_columns_to_pair(len(usable))]
         usable = sorted(usable[k] for k in best.tolist())
     most = most_pair_cells(evidence.n_classes)
     every = [(a, b) for a, b in combinations(usable, 2) if columns[a].n_fine * columns[b].n_fine <= most]
     if not every:
         return []
-    scores = _scores(evidence, weights, intercepts, evidence.rows, own=True)
+    scores = _scores(evidence, weights, intercepts, evidence.rows, without_own_row=True)
     gain, strength, slope, curvature = evidence.pair_gains(every, _softmax(scores)).T
-    told = np.where(slope > 0, slope**2 / (2.0 * curvature + 1e-9), 0.0)
-    kept = np.flatnonzero((gain > 0) & (told > np.log(len(every))))
-    kept = kept[np.argsort(-told[kept], kind="stable")][: 2 * n]
+    test_statistic = np.where(slope > 0, slope**2 / (2.0 * curvature + 1e-9), 0.0)
+    kept = np.flatnonzero((gain > 0) & (test_statistic > np.log(len(every))))
+    kept = kept[np.argsort(-test_statistic[kept], kind="stable")][: 2 * n]
     return [WeighedPair(*every[k], float(strength[k])) for k in kept.tolist()]
 
 
-def n_paired(n_columns: int) -> int:
-    """How many columns are paired with each other, of so many: of many those that gain most."""
+def n_columns_to_pair(n_columns: int) -> int:
+    """How many of so many columns are paired with each other, to look at MOST_PAIRS pairs at most."""
     return min(n_columns, int((1.0 + (1.0 + 8.0 * MOST_PAIRS) ** 0.5) / 2.0))
 
 
@@ -272,11 +284,11 @@ class _TableFold:
         rows, self.held_out = evidence.rows.weighing(inside), evidence.rows.weighing(outside)
         counted, self.across = evidence.of_rows(rows), None
         if alike is not None:
-            at = np.flatnonzero(inside > 0)
-            others = np.flatnonzero(outside > 0)
-            alike, self.across = alike[np.ix_(at, at)], alike[np.ix_(others, at)]
-        offsets = _scores(counted, *fitted, rows, own=True)
-        self.plain = _scores(counted, *fitted, self.held_out, own=False)
+            learned = np.flatnonzero(inside > 0)
+            tested = np.flatnonzero(outside > 0)
+            alike, self.across = alike[np.ix_(learned, learned)], alike[np.ix_(tested, learned)]
+        offsets = _scores(counted, *fitted, rows, without_own_row=True)
+        self.plain = _scores(counted, *fitted, self.held_out, without_own_row=False)
         self.learner = CellLearner(evidence.layout.corrections, rows, offsets, alike, seed)
 
     def scores(self, strength: float, threads: int) -> Real:
@@ -292,10 +304,10 @@ class _TableFold:
         return self.plain + learner.terms.scores(self.held_out.codes, learner.table.ravel(), ones, none, None, threads)
 
 
-def _chosen_strength(
+def _choose_strength(
     evidence: EvidenceTables, fitted: Fitted, alike: Real | None, seed: int
 ) -> tuple[float, float, tuple[tuple[float, float], ...]]:
-    """C by the loss of rows held out, and the temperature that makes their scores honest; cuts, pairs and weights stay."""
+    """Chooses C by out-of-fold log loss, with the temperature of those scores; cuts, pairs and weights stay."""
     rows = evidence.rows
     threads = evidence.threads
     shares = [share for share in rows.folds(rows.n_folds).T if share.any() and (rows.weights - share).any()]
@@ -330,5 +342,5 @@ def _loss(scores: Real, labels: Any, weights: Real) -> float:
 def _temperature(scores: Real, labels: Any, weights: Real, loss: float) -> float:
     """What scores are multiplied by to lose least, 1 at most: weights were learned with these rows in view, so that they look
     better than they are; and 1 where less gains next to nothing."""
-    least, found = _core.tempered(scores.astype(np.float32), labels, weights, 0.0, 1.0)
-    return max(found, COOLEST) if loss - least > GAIN else 1.0
+    least_tempered_loss, temperature = _core.tempered(scores.astype(np.float32), labels, weights, 0.0, 1.0)
+    return max(temperature, COOLEST) if loss - least_tempered_loss > GAIN else 1.0

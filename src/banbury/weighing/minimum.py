@@ -20,27 +20,27 @@ DAMPING = 1e-9  # so that the curvature can be divided by, whatever it is
 Loss = Callable[[Real], tuple[float, Real]]  # its value and its slope
 
 
-def least(loss: Loss, start: Real, bounded: NDArray[np.bool_], curvature: Callable[[], Real], flat: float) -> Real:
+def minimise(loss: Loss, start: Real, bounded: NDArray[np.bool_], curvature: Callable[[], Real], flat: float) -> Real:
     """Where the loss is least. ``bounded`` variables are not below zero; the slope is ``flat`` there, or next to nothing gained.
 
     ``curvature`` is about that at the start, (variables, variables); it is not asked for where variables are many.
     """
     if len(start) > MOST_DENSE:
-        return _of_many(loss, start, bounded, flat)
-    return _by_newton(loss, start, bounded, curvature(), flat)
+        return _minimise_many(loss, start, bounded, flat)
+    return _minimise_by_newton(loss, start, bounded, curvature(), flat)
 
 
-def _by_newton(loss: Loss, at: Real, bounded: NDArray[np.bool_], curvature: Real, flat: float) -> Real:
+def _minimise_by_newton(loss: Loss, at: Real, bounded: NDArray[np.bool_], curvature: Real, flat: float) -> Real:
     """Newton's steps, each cut off at zero; the curvature is mended by what each shows (Broyden, Fletcher, Goldfarb, Shanno)."""
     curvature[np.diag_indices_from(curvature)] *= 1.0 + DAMPING
     value, slope = loss(at)
     for _ in range(MOST_STEPS):
-        held = bounded & (at <= EDGE) & (slope > 0.0)
-        if np.abs(np.where(held, np.minimum(slope, at), slope)).max() < flat:
+        at_bound = bounded & (at <= EDGE) & (slope > 0.0)
+        if np.abs(np.where(at_bound, np.minimum(slope, at), slope)).max() < flat:
             break
         step = -slope / np.diag(curvature)
-        step[~held] = -np.linalg.solve(curvature[np.ix_(~held, ~held)], slope[~held])
-        tried = _lower(loss, at, value, slope, step, bounded)
+        step[~at_bound] = -np.linalg.solve(curvature[np.ix_(~at_bound, ~at_bound)], slope[~at_bound])
+        tried = _search_line(loss, at, value, slope, step, bounded)
         if tried is None:
             break
         there, lower, steeper = tried
@@ -58,7 +58,7 @@ def _by_newton(loss: Loss, at: Real, bounded: NDArray[np.bool_], curvature: Real
     return at
 
 
-def _lower(
+def _search_line(
     loss: Loss, at: Real, value: float, slope: Real, step: Real, bounded: NDArray[np.bool_]
 ) -> tuple[Real, float, Real] | None:
     """A place along the step that is lower by enough, with its loss and slope; None where there is none."""
@@ -71,9 +71,9 @@ def _lower(
     return None
 
 
-def _of_many(loss: Loss, start: Real, bounded: NDArray[np.bool_], flat: float) -> Real:
+def _minimise_many(loss: Loss, start: Real, bounded: NDArray[np.bool_], flat: float) -> Real:
     from scipy.optimize import minimize
 
-    bounds = [(0.0, None) if each else (None, None) for each in bounded.tolist()]
+    bounds = [(0.0, None) if is_bounded else (None, None) for is_bounded in bounded.tolist()]
     options: dict[str, Any] = {"maxiter": MOST_STEPS, "maxcor": STEPS_HELD, "ftol": LEAST_GAIN, "gtol": flat}
     return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x)

@@ -24,11 +24,11 @@ from banbury.sums import Keys
 from banbury.tally.table import Table, open_table
 from banbury.tally.tally import Tally
 from banbury.threads import OneBlasThread, n_threads
-from banbury.weighing.columns import WeighedColumns, counted
+from banbury.weighing.columns import WeighedColumns, count_cells
 from banbury.weighing.corrections import COMMON
 from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair, most_pair_cells
-from banbury.weighing.learning import MOST_PAIRS, Weights, learned, n_paired
-from banbury.weighing.rows import OtherRows, WeighedRows
+from banbury.weighing.learning import MOST_PAIRS, Weights, learn_weights, n_columns_to_pair
+from banbury.weighing.rows import CountsElsewhere, WeighedRows
 from banbury.weighing.words import ScaledParameters, text_parameters
 
 FEWEST_ROWS = 100  # below which weights do not help
@@ -62,9 +62,9 @@ class Weighing:
     def __str__(self) -> str:
         weights = self.weights
         parts = [errors.many(len(weights.columns) + len(self.scored), "column")] * bool(weights.columns or self.scored)
-        looked_at, every = self.pairs_looked_at()
-        said = f" (looked at {looked_at:,} of {every:,} pairs)" if self.paired and looked_at < every else ""
-        parts += [errors.many(len(weights.pairs), "pair") + said] * bool(weights.pairs or said)
+        looked_at, n_pairs = self.count_pairs()
+        pairs_note = f" (looked at {looked_at:,} of {n_pairs:,} pairs)" if self.paired and looked_at < n_pairs else ""
+        parts += [errors.many(len(weights.pairs), "pair") + pairs_note] * bool(weights.pairs or pairs_note)
         parts += [f"{errors.many(len(text.words), 'word')} of {text.column!r}" for text in self.texts]
         strengths = ", ".join(f"{c:g}" for c in weights.strengths)
         parts += [f"corrected with C = {strengths}"] * bool(strengths)
@@ -78,22 +78,22 @@ class Weighing:
         names = [cells.feature.name for cells in self.columns]
         names += [*(f"{names[j]}, by trend" for j in self.weights.trends), *self._pair_names()]
         names += [*(text.column for text in self.texts), *self.scored]
-        found: dict[str, float] = {}
+        weights: dict[str, float] = {}
         for name, weight in zip(names, self.weights.weights.tolist(), strict=True):
-            while name in found:  # a column may be called what a trend or a pair is
+            while name in weights:  # a column may be called what a trend or a pair is
                 name += "*"
-            found[name] = weight
-        return found
+            weights[name] = weight
+        return weights
 
-    def pairs_looked_at(self) -> tuple[int, int]:
+    def count_pairs(self) -> tuple[int, int]:
         """How many pairs of columns were looked at, and how many there are: of many columns those that tell most are paired."""
         nodes = [n for n in (cells.n_fine for cells in self.columns) if n > 2]
-        every = len(nodes) * (len(nodes) - 1) // 2
-        if not self.paired or every > MOST_PAIRS:
-            n = n_paired(len(nodes)) if self.paired else 0
-            return n * (n - 1) // 2, every
+        n_pairs = len(nodes) * (len(nodes) - 1) // 2
+        if not self.paired or n_pairs > MOST_PAIRS:
+            n = n_columns_to_pair(len(nodes)) if self.paired else 0
+            return n * (n - 1) // 2, n_pairs
         sizes = np.array(nodes, dtype=np.int64)
-        return int(np.count_nonzero(np.triu(np.outer(sizes, sizes) <= most_pair_cells(len(self.classes)), 1))), every
+        return int(np.count_nonzero(np.triu(np.outer(sizes, sizes) <= most_pair_cells(len(self.classes)), 1))), n_pairs
 
     @property
     def settings(self) -> dict[str, bool]:
@@ -129,31 +129,31 @@ class Weighing:
     @property
     def _intercepts(self) -> Real:
         """With what all texts have in common."""
-        each = zip(self._given, self.weights.texts, strict=False)
-        common = (w * COMMON * text.corrections[-1].astype(np.float64) for w, text in each)
+        texts_by_weight = zip(self._given, self.weights.texts, strict=False)
+        common = (w * COMMON * text.corrections[-1].astype(np.float64) for w, text in texts_by_weight)
         return np.asarray(self.weights.intercepts + sum(common))
 
     @property
     def _given(self) -> Real:
         """The weights of texts and of columns that are scored."""
-        own = self.weights
-        return own.weights[len(own.columns) + len(own.trends) + len(own.pairs) :]
+        weights = self.weights
+        return weights.weights[len(weights.columns) + len(weights.trends) + len(weights.pairs) :]
 
     def parameters(self, model: Model) -> tuple[Parameters, ...]:
         """The scores of cells and words, from what the tally counts now."""
         tally = model.tally
         at = self._places(model.tally)
-        found: list[Parameters] = [] if not self.columns else [self._of_cells(tally, at)]
+        groups: list[Parameters] = [] if not self.columns else [self._of_cells(tally, at)]
         weights = (self.weights.temperature * self._given).tolist()
-        for k, (words, own) in enumerate(zip(self.texts, self.weights.texts, strict=True)):
+        for k, (words, learned) in enumerate(zip(self.texts, self.weights.texts, strict=True)):
             sums = tally.of(words.column)
             feature = tally.schema[words.column]
-            found.append(text_parameters(feature, sums, words.words, own, at, weights[k]))
+            groups.append(text_parameters(feature, sums, words.words, learned, at, weights[k]))
         for k, name in enumerate(self.scored, len(self.texts)):
-            places = ((each, f) for each in model.parameters for f in range(len(each.features)))
-            plain = next(each.select([f]) for each, f in places if each.features[f].name == name)
-            found.append(ScaledParameters(plain.features, plain, weights[k], len(tally.classes)))
-        return tuple(found)
+            places = ((group, f) for group in model.parameters for f in range(len(group.features)))
+            plain = next(group.select([f]) for group, f in places if group.features[f].name == name)
+            groups.append(ScaledParameters(plain.features, plain, weights[k], len(tally.classes)))
+        return tuple(groups)
 
     def _of_cells(self, tally: Tally, at: list[int]) -> WeighedParameters:
         weights = self.weights
@@ -163,24 +163,24 @@ class Weighing:
         sizes = evidence.layout.sizes + 1
         deltas = np.concatenate(weights.corrections[:n])[:, at]
         scores = weights.temperature * (np.repeat(weights.weights[:n], sizes)[:, None] * evidence.plain + deltas)
-        each = zip(weights.weights[of_pairs:], self.pair_tables, weights.corrections[n:], strict=False)
+        pairs_by_weight = zip(weights.weights[of_pairs:], self.pair_tables, weights.corrections[n:], strict=False)
         tables = np.split(scores, np.cumsum(sizes)[:-1])
         trends = np.split(evidence.trends(False), np.cumsum(sizes[list(weights.trends)])[:-1])
         for j, w, says in zip(weights.trends, weights.weights[n:of_pairs], trends, strict=False):
             tables[j] = tables[j] + weights.temperature * w * says
-        tables += [weights.temperature * (w * table[:, at] + delta[:, at]) for w, table, delta in each]
+        tables += [weights.temperature * (w * table[:, at] + delta[:, at]) for w, table, delta in pairs_by_weight]
         columns = tuple(tally.schema[cells.feature.name] for cells in self.columns)
-        named = zip(weights.pairs, self._pair_names(), strict=True)
+        names_by_pair = zip(weights.pairs, self._pair_names(), strict=True)
         pairs = tuple(
             columns[p.first]._replace(name=name, columns=(columns[p.first].name, columns[p.second].name))
-            for p, name in named
+            for p, name in names_by_pair
         )
         counts = tuple(np.split(evidence.counts, evidence.layout.starts[1:-1]))
         terms = replace(evidence.layout, trends=()).terms
         return WeighedParameters((*columns, *pairs), self.columns, terms, tuple(tables), counts)
 
     def _evidence(self, tally: Tally) -> EvidenceTables:
-        counts = np.concatenate(counted(tally, self.columns))
+        counts = np.concatenate(count_cells(tally, self.columns))
         k = len(tally.classes)
         codes = np.zeros((0, len(self.columns)), np.uint32)
         classes = np.arange(k, dtype=np.int32)
@@ -188,13 +188,13 @@ class Weighing:
         layout = PairedColumns(self.columns, self.weights.trends, self.weights.pairs)
         return EvidenceTables(layout, rows, k, n_threads(None), counts)
 
-    def kept(self, tally: Tally) -> Weighing:
-        """Only what rows of the tally still have: its classes, values and words, so that nothing of a forgotten row is left."""
+    def without_forgotten(self, tally: Tally) -> Weighing:
+        """Drops the classes, values and words that no row of the tally has any more."""
         there = set(tally.classes)
         classes = [c for c, name in enumerate(self.classes) if name in there]
         restricted = [cells.restrict(tally.of(cells.feature.name).keys[0]) for cells in self.columns]
         columns = tuple(cells for _, cells in restricted)
-        used_words = [_is_used(text, tally) for text in self.texts]
+        used_words = [_words_in_use(text, tally) for text in self.texts]
         same_cells = all(new is old for new, old in zip(columns, self.columns, strict=True))
         if len(classes) == len(self.classes) and same_cells and all(used.all() for used in used_words):
             return self
@@ -233,8 +233,8 @@ class Weighing:
         return np.add.outer(first * self.columns[pair.second].n_fine, second).ravel()
 
 
-def _is_used(text: CorrectedWords, tally: Tally) -> NDArray[np.bool_]:
-    """Whether each word is one that the tally's texts have and its family uses."""
+def _words_in_use(text: CorrectedWords, tally: Tally) -> NDArray[np.bool_]:
+    """Which of the corrected words still occur in the tally and are used by the family."""
     words = Lexicon.of(tally.schema[text.column], tally.of(text.column)).words
     if tuple(words) == text.words:
         return np.ones(len(words), dtype=np.bool_)
@@ -261,11 +261,11 @@ class WeighedParameters(Parameters):
         return np.concatenate(self.tables)
 
     def select(self, index: Sequence[int]) -> Self:
-        every = self.found_by.groups
-        used = sorted({j for t in index for j in (every[t][0], every[t][2]) if j >= 0})
+        groups = self.found_by.groups
+        used = sorted({j for t in index for j in (groups[t][0], groups[t][2]) if j >= 0})
         place = {-1: -1} | {j: k for k, j in enumerate(used)}
-        some = (every[t] for t in index)
-        terms = _core.Terms([(place[a], first, place[b], second, sizes) for a, first, b, second, sizes in some])
+        selected = (groups[t] for t in index)
+        terms = _core.Terms([(place[a], first, place[b], second, sizes) for a, first, b, second, sizes in selected])
         features = tuple(self.features[t] for t in index)
         tables = tuple(self.tables[t] for t in index)
         cells = tuple(self.cells[j] for j in used)
@@ -304,8 +304,8 @@ class WeighedParameters(Parameters):
             nodes = cells.plain.levels[cells.plain.up_to(MANY_NODES)]
             first = np.unique(nodes, return_index=True)[1]
             last = len(nodes) - 1 - np.unique(nodes[::-1], return_index=True)[1]
-            said = np.exp(np.clip(self.tables[t][: len(rows)], -LOUDEST, LOUDEST))
-            worth = (rows.sum(axis=1) / max(float(rows.sum()), 1e-300))[:, None] * said
+            odds = np.exp(np.clip(self.tables[t][: len(rows)], -LOUDEST, LOUDEST))
+            worth = (rows.sum(axis=1) / max(float(rows.sum()), 1e-300))[:, None] * odds
             share, had = np.zeros((2, len(first), rows.shape[1]))
             np.add.at(share, nodes, worth)
             np.add.at(had, nodes, rows / np.maximum(rows.sum(axis=0), 1e-300))
@@ -377,24 +377,26 @@ def learn(
 ) -> Weighing:
     """Weights of the rows of a table, which a tally counted; those of a ``sample`` of so many of them, on evidence of all."""
     if len(tally.classes) < 2:
-        wanted = "two at least, to weigh evidence between them"
-        raise errors.bad_setting("the classes", f"one, {tally.classes[0]!r}", wanted)
+        requirement = "two at least, to weigh evidence between them"
+        raise errors.bad_setting("the classes", f"one, {tally.classes[0]!r}", requirement)
     threads = table.labels.threads
     weighed = WeighedColumns.of(tally, threads)
     rows = WeighedRows.of(table, tally, weighed)
-    there = np.flatnonzero(rows.class_weights(len(tally.classes)) > 0).tolist()
-    if len(there) < 2:
+    class_numbers = np.flatnonzero(rows.class_weights(len(tally.classes)) > 0).tolist()
+    if len(class_numbers) < 2:
         nothing = "no row that has a weight and a class of the tally"
-        of = f"rows of {tally.classes[there[0]]!r} alone" if there else nothing
-        raise errors.bad_setting("the rows", of, "those that were counted, of two classes at least, to weigh evidence")
-    rows = rows if sample is None else replace(rows, others=OtherRows.of(tally, weighed, rows))
-    rows, at = rows.without_twins(weighed.cells)
-    columns = tuple(weighed.cells[j] for j in at)
+        problem = f"rows of {tally.classes[class_numbers[0]]!r} alone" if class_numbers else nothing
+        raise errors.bad_setting(
+            "the rows", problem, "those that were counted, of two classes at least, to weigh evidence"
+        )
+    rows = rows if sample is None else replace(rows, elsewhere=CountsElsewhere.of(tally, weighed, rows))
+    rows, columns_left = rows.without_twins(weighed.cells)
+    columns = tuple(weighed.cells[j] for j in columns_left)
     with OneBlasThread(), Steps() as steps:
         steps.begin("weighing", 1.0)
         k = len(tally.classes)
         how = {"pairs": pairs, "correct": correct}
-        weights, tables = learned(columns, rows, k, **how, seed=seed, threads=threads)
+        weights, tables = learn_weights(columns, rows, k, **how, seed=seed, threads=threads)
     texts = tuple(CorrectedWords(words.feature.name, tuple(words.words)) for words in weighed.texts)
     scored = tuple(feature.name for feature in weighed.scored)
     return Weighing(weights, tally.classes, tally.digest(), tables, texts, scored, bool(pairs), sample)

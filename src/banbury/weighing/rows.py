@@ -18,38 +18,41 @@ from banbury.rows.sampling import group_names, hash_names
 from banbury.tally.schema import Schema
 from banbury.tally.table import MIX, Table, mixed, numbered
 from banbury.tally.tally import Tally
-from banbury.weighing.columns import WeighedColumns, counted
+from banbury.weighing.columns import WeighedColumns, count_cells
 
 MANY_ROWS = 10_000  # from which on three folds will do
 FEW_CLASSES = 20  # of more, what grows with their square is not done
 
 
 @dataclass(frozen=True)
-class OtherRows:
-    """What rows that are not here add to counts, where those here are a sample: evidence is that of all, as it will be asked."""
+class CountsElsewhere:
+    """The counts of the rows outside a sample. Weights are learned on the sample, with the evidence of all rows."""
 
     rows: Real  # of each class
     cells: tuple[Real, ...]  # of each column, (cells, classes)
     documents: tuple[Real, ...]  # of each column of texts, (words, classes)
 
     @classmethod
-    def of(cls, tally: Tally, weighed: WeighedColumns, here: WeighedRows) -> OtherRows:
+    def of(cls, tally: Tally, weighed: WeighedColumns, here: WeighedRows) -> CountsElsewhere:
         k = len(tally.classes)
-        every = counted(tally, weighed.cells)
-        own = np.split(here.counted(np.array([len(rows) for rows in every]), k, 1), np.cumsum([*map(len, every)])[:-1])
-        cells = tuple(np.maximum(rows - mine, 0.0) for rows, mine in zip(every, own, strict=True))
+        all_cells = count_cells(tally, weighed.cells)
+        sizes = np.array([len(counts) for counts in all_cells])
+        cells_here = np.split(here.count_cells(sizes, k, 1), np.cumsum(sizes)[:-1])
+        cells = tuple(np.maximum(every - counts, 0.0) for every, counts in zip(all_cells, cells_here, strict=True))
         sets = np.arange(len(here.labels) + 1), here.labels
         texts = zip(weighed.texts, here.bags, strict=True)
-        documents = tuple(np.maximum(own.documents() - bags.count(sets, here.weights, k), 0.0) for own, bags in texts)
+        documents = tuple(
+            np.maximum(lexicon.documents() - bags.count(sets, here.weights, k), 0.0) for lexicon, bags in texts
+        )
         return cls(np.maximum(tally.rows.value - here.class_weights(k), 0.0), cells, documents)
 
 
 @dataclass(frozen=True)
 class WeighedRows:
-    """Rows of cells, (rows, columns), with classes and weights; ``groups`` are numbers of rows that stay together, or None.
+    """The rows that weights are learned from: the cell of each column, (rows, columns), the class and the weight.
 
-    ``bags`` has the words of each column of texts; ``given`` what is said of each row by evidence that is no cell, (rows,
-    pieces of evidence, classes).
+    ``groups`` numbers the rows that must stay in one fold, or is None. ``bags`` has the words of each text column. ``extra`` has
+    the scores of columns without cells, (rows, columns, classes). ``elsewhere`` counts the rows outside a sample.
     """
 
     codes: NDArray[np.uint32]
@@ -57,8 +60,8 @@ class WeighedRows:
     weights: Real
     groups: NDArray[np.uint64] | None
     bags: tuple[Bags, ...]
-    given: Real
-    others: OtherRows | None = None
+    extra: Real
+    elsewhere: CountsElsewhere | None = None
 
     @classmethod
     def of(cls, table: Table, tally: Tally, weighed: WeighedColumns) -> WeighedRows:
@@ -76,26 +79,28 @@ class WeighedRows:
             for labels, weights in _labels(table, batch, schema, classes):
                 there = np.flatnonzero((labels >= 0) & (weights > 0))
                 rows = cls(codes, labels, weights, groups, bags, np.zeros((len(labels), 0, k))).take(there)
-                given = weighed.left_out(tally, batch.take(there), rows.labels, rows.weights, threads)
-                parts.append(replace(rows, given=given))
-        return cls._together(parts)._merged()
+                extra = weighed.leave_each_out(tally, batch.take(there), rows.labels, rows.weights, threads)
+                parts.append(replace(rows, extra=extra))
+        return cls._together(parts)._merge_equal()
 
     @classmethod
     def _together(cls, parts: Sequence[WeighedRows]) -> WeighedRows:
         if len(parts) == 1:
             return parts[0]
-        arrays = ("codes", "labels", "weights", "given")
-        codes, labels, weights, given = (np.concatenate([getattr(part, name) for part in parts]) for name in arrays)
+        arrays = ("codes", "labels", "weights", "extra")
+        codes, labels, weights, extra = (np.concatenate([getattr(part, name) for part in parts]) for name in arrays)
         groups = None if parts[0].groups is None else np.concatenate([part.groups for part in parts])
-        bags = tuple(Bags.together(each) for each in zip(*(part.bags for part in parts), strict=True))
-        return cls(codes, labels, weights, groups, bags, given)
+        bags = tuple(
+            Bags.together(bags_of_column) for bags_of_column in zip(*(part.bags for part in parts), strict=True)
+        )
+        return cls(codes, labels, weights, groups, bags, extra)
 
-    def _merged(self) -> WeighedRows:
+    def _merge_equal(self) -> WeighedRows:
         """Equal rows as one, in the order of a hash of what they hold."""
         hashes = mixed(self.labels.astype(np.uint64) + np.uint64(1))
-        numbers = np.ascontiguousarray(self.given).view(np.uint64)
-        given = (numbers[:, g, c] for g in range(numbers.shape[1]) for c in range(numbers.shape[2]))
-        for column in (*self.codes.T, *given, *(bags.hashes for bags in self.bags)):
+        bits = np.ascontiguousarray(self.extra).view(np.uint64)
+        extra_columns = (bits[:, g, c] for g in range(bits.shape[1]) for c in range(bits.shape[2]))
+        for column in (*self.codes.T, *extra_columns, *(bags.hashes for bags in self.bags)):
             hashes = mixed(hashes * MIX + column.astype(np.uint64))
         if self.groups is not None:
             hashes = mixed(hashes * MIX + self.groups)
@@ -106,21 +111,21 @@ class WeighedRows:
         """The rows without columns that say what an earlier one says, cell by cell and by its trend; and the columns left."""
         first: dict[bytes, int] = {}
         for j, (column, cells) in enumerate(zip(np.ascontiguousarray(self.codes.T), columns, strict=True)):
-            there = np.zeros(int(column.max(initial=0)) + 1, dtype=np.uint32)
-            there[column] = 1
+            occurs = np.zeros(int(column.max(initial=0)) + 1, dtype=np.uint32)
+            occurs[column] = 1
             trend = (cells.places.round(6) + 0.0).tobytes() if cells.has_trend else b""
-            first.setdefault(np.cumsum(there, dtype=np.uint32)[column].tobytes() + trend, j)
+            first.setdefault(np.cumsum(occurs, dtype=np.uint32)[column].tobytes() + trend, j)
         kept = sorted(first.values())
         if len(kept) == self.codes.shape[1]:
             return self, kept
-        others = self.others and replace(self.others, cells=tuple(self.others.cells[j] for j in kept))
-        return replace(self, codes=self.codes[:, kept], others=others)._merged(), kept
+        other_rows = self.elsewhere and replace(self.elsewhere, cells=tuple(self.elsewhere.cells[j] for j in kept))
+        return replace(self, codes=self.codes[:, kept], elsewhere=other_rows)._merge_equal(), kept
 
     def take(self, at: Int) -> WeighedRows:
         groups = None if self.groups is None else self.groups[at]
         bags = tuple(bags.take(at) for bags in self.bags)
         codes = np.ascontiguousarray(self.codes[at])
-        return WeighedRows(codes, self.labels[at], self.weights[at], groups, bags, self.given[at], self.others)
+        return WeighedRows(codes, self.labels[at], self.weights[at], groups, bags, self.extra[at], self.elsewhere)
 
     def weighing(self, weights: Real) -> WeighedRows:
         """The rows that weigh something, of these weights; their texts stay behind."""
@@ -131,25 +136,25 @@ class WeighedRows:
         """In how many parts rows are dealt where something is chosen."""
         return 3 if len(self.labels) >= MANY_ROWS else 5
 
-    def counted(self, sizes: Int, n_classes: int, threads: int) -> Real:
-        """What rows of each class weigh in the cells of all columns, which have so many, (cells, classes)."""
+    def count_cells(self, sizes: Int, n_classes: int, threads: int) -> Real:
+        """The weight of the rows in each cell, (cells, classes); ``sizes`` is the number of cells of each column."""
         if not len(sizes):
             return np.zeros((0, n_classes))
-        found = _core.count_cells(self.codes, sizes, self.labels, self.weights, n_classes, threads)
-        return found if self.others is None else found + np.concatenate(self.others.cells)
+        cell_weights = _core.count_cells(self.codes, sizes, self.labels, self.weights, n_classes, threads)
+        return cell_weights if self.elsewhere is None else cell_weights + np.concatenate(self.elsewhere.cells)
 
     def every_class(self, n_classes: int) -> Real:
-        """What rows of each class weigh, with those that are not here."""
+        """The total weight of each class, including rows outside the sample."""
         here = self.class_weights(n_classes)
-        return here if self.others is None else here + self.others.rows
+        return here if self.elsewhere is None else here + self.elsewhere.rows
 
     def class_weights(self, n_classes: int) -> Real:
         return np.asarray(np.bincount(self.labels, self.weights, n_classes), dtype=np.float64)
 
     def folds(self, n: int) -> Real:
-        """What each row weighs in each fold, (rows, folds), evenly in each class: a weight of 2 is dealt as two rows are.
+        """Deals rows to folds, evenly in each class: the weight of each row in each fold, (rows, folds).
 
-        Rows of a group are in one fold.
+        A weight of 2 is dealt like two rows. Rows of a group go to one fold.
         """
         shares = np.zeros((len(self.labels), n))
         if self.groups is not None:
@@ -157,9 +162,9 @@ class WeighedRows:
             weight = np.bincount(group, self.weights)
             load = np.zeros(n)
             fold = np.zeros(len(names), dtype=np.int64)
-            for each in np.argsort(-weight, kind="stable").tolist():
-                fold[each] = np.argmin(load)
-                load[fold[each]] += weight[each]
+            for number in np.argsort(-weight, kind="stable").tolist():
+                fold[number] = np.argmin(load)
+                load[fold[number]] += weight[number]
             shares[np.arange(len(group)), fold[group]] = self.weights
             return shares
         for label in np.unique(self.labels):
@@ -167,24 +172,24 @@ class WeighedRows:
             end = np.cumsum(self.weights[rows])
             start = np.concatenate([[0.0], end[:-1]])
             for k in range(n):  # of the line from 0 to the class's weight, the units k, k + n, k + 2 n, …
-                shares[rows, k] = _covered(end, k, n) - _covered(start, k, n)
+                shares[rows, k] = _length_before(end, k, n) - _length_before(start, k, n)
         return np.maximum(shares, 0.0)
 
 
-def _covered(x: Real, k: int, n: int) -> Real:
-    """How much of the units k, k + n, k + 2 n, … of a line lies before x."""
-    whole = np.floor(x / n)
-    return np.asarray(whole + np.clip(x - whole * n - k, 0.0, 1.0))
+def _length_before(x: Real, k: int, n: int) -> Real:
+    """How much of the line before x belongs to fold k, if units are dealt to n folds in turn."""
+    full_rounds = np.floor(x / n)
+    return np.asarray(full_rounds + np.clip(x - full_rounds * n - k, 0.0, 1.0))
 
 
 def _labels(
     table: Table, batch: Batch, schema: Schema, classes: dict[Any, int]
 ) -> list[tuple[NDArray[np.int32], Real]]:
-    """Classes and weights of a batch's rows; of soft labels, those of each class in turn."""
+    """The class and weight of each row of a batch; with soft labels, a pair for each class."""
     weights = table.labels.weights_of(batch)
     if weights is not None and weights.ndim == 2:
-        each = ((classes.get(name, -1), weights[:, c]) for c, name in enumerate(table.labels.classes or ()))
-        return [(np.full(batch.n_rows, label, dtype=np.int32), own) for label, own in each]
+        class_shares = ((classes.get(name, -1), weights[:, c]) for c, name in enumerate(table.labels.classes or ()))
+        return [(np.full(batch.n_rows, label, dtype=np.int32), shares) for label, shares in class_shares]
     numbers, names, _ = numbered(batch, schema, table.labels)
     place = np.array([*(classes.get(name, -1) for name in names), -1], dtype=np.int32)
     return [(place[numbers], np.ones(batch.n_rows) if weights is None else weights)]
@@ -199,7 +204,7 @@ def _groups(table: Table, batch: Batch) -> NDArray[np.uint64] | None:
 
 
 def merge_equal(hashes: NDArray[np.uint64], weights: Real) -> tuple[Int, Int, Real]:
-    """Rows of equal hashes as one, in the order of these: one of each, which of these every row is, and what they weigh."""
+    """Merges rows with equal hashes, and sorts them by hash: the first row of each, the place of every row, and their weights."""
     order = np.lexsort((weights, hashes))
     ordered = hashes[order]
     is_new = np.ones(len(order), dtype=np.bool_)

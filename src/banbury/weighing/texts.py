@@ -41,14 +41,18 @@ MOST_HONEST = 10.0  # and it is this at most
 
 
 class Setting(NamedTuple):
-    """How words count: how often they occur (as a root) or whether; their rarity to a power; how much words that tell more may be
-    corrected more; how much of the plain evidence is believed; and whether a text is left out of it as it is learned from."""
+    """How the words of a text count.
 
-    often: bool
-    power: float
-    telling: float
-    trust: float
-    left_out: bool = True
+    ``use_counts``: the root of how often a word occurs, rather than whether it does. ``idf_power``: the power of the inverse
+    document frequency. ``variance_by_evidence``: how much more the corrections of words with strong evidence may vary.
+    ``evidence_weight``: the weight of the counted evidence. ``leave_out``: learn from evidence that leaves the text itself out.
+    """
+
+    use_counts: bool
+    idf_power: float
+    variance_by_evidence: float
+    evidence_weight: float
+    leave_out: bool = True
 
 
 SETTINGS = (
@@ -57,7 +61,7 @@ SETTINGS = (
     Setting(False, 1.0, 0.5, 0.5),
     Setting(True, 1.0, 0.5, 1.0),
     Setting(False, 0.5, 0.7, 1.0),
-    Setting(False, 0.5, 0.7, 0.3, left_out=False),
+    Setting(False, 0.5, 0.7, 0.3, leave_out=False),
 )
 
 
@@ -75,18 +79,22 @@ class LearnedTexts:
 
 
 class WordEvidence:
-    """What words say, from how many texts of each class have them, (words, classes), and how many texts there are."""
+    """The evidence of words, from the number of texts of each class that have each word, (words, classes), and that there are."""
 
     def __init__(self, documents: Real, texts: Real) -> None:
         self.documents, self.texts, self.n_classes = documents, texts, documents.shape[1]
 
     @classmethod
     def of(
-        cls, bags: Bags, labels: NDArray[np.int32], weights: Real, n_classes: int, others: Documents | None
+        cls, bags: Bags, labels: NDArray[np.int32], weights: Real, n_classes: int, documents_elsewhere: Documents | None
     ) -> WordEvidence:
         documents = bags.count(one_each(labels), weights, n_classes)
         texts = np.asarray(np.bincount(labels, weights, n_classes), dtype=np.float64)
-        return cls(documents, texts) if others is None else cls(documents + others[0], texts + others[1])
+        return (
+            cls(documents, texts)
+            if documents_elsewhere is None
+            else cls(documents + documents_elsewhere[0], texts + documents_elsewhere[1])
+        )
 
     @cached_property
     def _having(self) -> Real:
@@ -98,7 +106,7 @@ class WordEvidence:
 
     @property
     def _halved(self) -> float:
-        """Of two classes each says the opposite of the other, which must not count twice."""
+        """½ for two classes, whose evidence is one number with opposite signs and must not count twice."""
         return 0.5 if self.n_classes == 2 else 1.0
 
     @cached_property
@@ -108,71 +116,73 @@ class WordEvidence:
 
     @cached_property
     def _totals(self) -> tuple[Real, Real]:
-        """Of each class all its words, one of each kind added; and the same of all other classes."""
-        own = self.documents.sum(axis=0)
+        """The words in texts of each class, and of all other classes, with one added for each distinct word."""
+        class_totals = self.documents.sum(axis=0)
         words = float((self._having > 0).sum())
-        return own + words, own.sum() - own + words
+        return class_totals + words, class_totals.sum() - class_totals + words
 
     @cached_property
     def says(self) -> Reals32:
         """log P(word | class) / P(word | other classes), each count with one added; nothing where no text has the word."""
-        own, others = self._totals
+        own_total, other_total = self._totals
         rest = self._having[:, None] - self.documents
-        says = np.log((self.documents + 1.0) / (rest + 1.0)) + np.log(np.maximum(others, 1.0) / np.maximum(own, 1.0))
+        says = np.log((self.documents + 1.0) / (rest + 1.0)) + np.log(
+            np.maximum(other_total, 1.0) / np.maximum(own_total, 1.0)
+        )
         return np.where(self._having[:, None] > 0, self._halved * says, 0.0).astype(np.float32)
 
     @cached_property
     def _without(self) -> tuple[Reals32, Reals32]:
-        """What a word says of other classes than its text's own, and of that, when the text is left out; but for totals."""
+        """The evidence of a word for other classes, and for its text's own class, if the text is left out; without the totals."""
         rest = self._having[:, None] - self.documents
-        elsewhere = np.log((self.documents + 1.0) / np.maximum(rest, 1.0))
-        own = np.log(np.maximum(self.documents, 1.0) / (rest + 1.0))
-        return elsewhere.astype(np.float32), own.astype(np.float32)
+        other_classes = np.log((self.documents + 1.0) / np.maximum(rest, 1.0))
+        own_class = np.log(np.maximum(self.documents, 1.0) / (rest + 1.0))
+        return other_classes.astype(np.float32), own_class.astype(np.float32)
 
     def scale(self, power: float, alone: bool = True) -> Reals32:
-        """How much a word counts for its rarity; nothing if no text has it, or if only one has and not ``alone``."""
+        """The idf weight of each word; 0 if no text has it, or if only one has and ``alone`` is False."""
         rarity = np.log((1.0 + self._every_text) / (1.0 + self._having)) + 1.0
         return np.where(self._having > (0.0 if alone else 1.0), rarity**power, 0.0).astype(np.float32)
 
-    def left_out(self, bags: Bags, setting: Setting, labels: _core.LabelSets, threads: int) -> Real:
-        """What the words of each text say when that text was not counted, (texts, classes)."""
-        values = bags.values(setting.often, self.scale(setting.power, alone=False), threads)
+    def leave_each_out(self, bags: Bags, setting: Setting, labels: _core.LabelSets, threads: int) -> Real:
+        """The score of each text by the words of all other texts, (texts, classes)."""
+        values = bags.values(setting.use_counts, self.scale(setting.idf_power, alone=False), threads)
         says = bags.left_out(values, labels, *self._without, threads)
         words = np.diff(bags.offsets).astype(np.float64)
         lengths = bags.sums(values)
         alone = bags.sums((self._having <= 1.0)[bags.words])
         offsets, classes = labels
-        for some in stretches(len(bags)):
-            mine, others = (each - alone[some, None] for each in self._totals)
-            sizes = np.diff(offsets[some.start : some.stop + 1])
-            at = np.repeat(np.arange(len(sizes)), sizes), classes[offsets[some.start] : offsets[some.stop]]
-            kept = others[at]
-            others -= words[some, None]
-            others[at] = kept
-            mine[at] -= words[some][at[0]]
-            says[some] += lengths[some, None] * np.log(np.maximum(others, 1.0) / np.maximum(mine, 1.0))
+        for texts in stretches(len(bags)):
+            own_totals, other_totals = (totals - alone[texts, None] for totals in self._totals)
+            sizes = np.diff(offsets[texts.start : texts.stop + 1])
+            at = np.repeat(np.arange(len(sizes)), sizes), classes[offsets[texts.start] : offsets[texts.stop]]
+            unchanged = other_totals[at]
+            other_totals -= words[texts, None]
+            other_totals[at] = unchanged
+            own_totals[at] -= words[texts][at[0]]
+            says[texts] += lengths[texts, None] * np.log(np.maximum(other_totals, 1.0) / np.maximum(own_totals, 1.0))
         says *= self._halved
         return says
 
 
-def learned_texts(
+def learn_words(
     bags: Bags,
     labels: NDArray[np.int32],
     weights: Real,
     shares: Real,
     n_classes: int,
-    others: Documents | None = None,
+    documents_elsewhere: Documents | None = None,
     *,
     correct: bool = True,
     seed: int = 0,
     threads: int = 1,
 ) -> tuple[LearnedTexts, Real]:
-    """What is learned of a column of texts, and what its words say of each text when others were learned from.
+    """Learns how the words of a column count and their corrections; also gives each text's out-of-fold score.
 
-    ``shares`` has what each text weighs in each fold; ``others`` what texts that are not here have. The setting and C are those
-    whose scores lose least on texts held out, when they are made honest.
+    ``shares`` has the weight of each text in each fold; ``documents_elsewhere`` counts the texts outside a sample. The
+    setting and C are those with the least out-of-fold log loss after rescaling.
     """
-    folds = [_TextFold(bags, labels, weights, share, n_classes, others, seed) for share in shares.T]
+    folds = [_TextFold(bags, labels, weights, share, n_classes, documents_elsewhere, seed) for share in shares.T]
     search = StrengthSearch((0.0, *STRENGTHS) if correct else (0.0,), _honest_loss)
     is_raced = len(labels) * max(n_classes, FEW_CLASSES) >= MANY_TEXTS * FEW_CLASSES and len(folds) > RACED
     setting, steps = choose(folds, SETTINGS, search, RACED if is_raced else len(SETTINGS), threads)
@@ -183,7 +193,7 @@ def learned_texts(
         evidence[fold.outside] += part[:, None] * (scores - fold.counted.log_prior)
     table = np.zeros((bags.n_words + 1, n_classes), dtype=np.float32)
     if best.strength:
-        counted = WordEvidence.of(bags, labels, weights, n_classes, others)
+        counted = WordEvidence.of(bags, labels, weights, n_classes, documents_elsewhere)
         learner = _learner(bags, labels, weights, counted, setting, seed, threads)
         learner.improve(best.strength, LAST_PASSES)
         table = learner.corrections()
@@ -193,12 +203,12 @@ def learned_texts(
 
 
 def _honest_loss(scores: Reals32, labels: NDArray[np.int32], weights: Real) -> float:
-    """What scores lose when one number makes them honest."""
+    """The log loss of scores, rescaled by the one number that suits them best."""
     return _core.tempered(scores, labels, weights, RIDGE, MOST_HONEST)[0]
 
 
 def one_each(labels: NDArray[np.int32]) -> _core.LabelSets:
-    """Labels of texts that have one each, as sets."""
+    """Labels of texts that have one each, as sets of labels."""
     return np.arange(len(labels) + 1), labels
 
 
@@ -211,14 +221,14 @@ def _learner(
     seed: int,
     threads: int,
 ) -> WordLearner:
-    """Texts that are learned from under a setting."""
-    values = bags.values(setting.often, counted.scale(setting.power), threads)
-    if setting.left_out:
-        says = counted.left_out(bags, setting, one_each(labels), threads)
+    """A learner of corrections for these texts, under a setting."""
+    values = bags.values(setting.use_counts, counted.scale(setting.idf_power), threads)
+    if setting.leave_out:
+        says = counted.leave_each_out(bags, setting, one_each(labels), threads)
     else:
         says = bags.scores(values, counted.says, threads)
-    offsets = counted.log_prior + setting.trust * says
-    words = WordValues.of(bags, values, counted.says, setting.telling)
+    offsets = counted.log_prior + setting.evidence_weight * says
+    words = WordValues.of(bags, values, counted.says, setting.variance_by_evidence)
     return WordLearner(words, np.eye(counted.n_classes)[labels], offsets, weights, seed, threads)
 
 
@@ -232,14 +242,14 @@ class _TextFold:
         weights: Real,
         share: Real,
         n_classes: int,
-        others: Documents | None,
+        documents_elsewhere: Documents | None,
         seed: int,
     ) -> None:
         self.inside, self.outside = np.flatnonzero(weights - share > 0), np.flatnonzero(share > 0)
         self.bags, self.labels, self.truth = bags, labels[self.inside], labels[self.outside]
         self.weights, self.held_out = (weights - share)[self.inside], share[self.outside]
         self.n_classes = n_classes
-        self.others = others
+        self.elsewhere = documents_elsewhere
         self.seed = seed
 
     @cached_property
@@ -248,14 +258,14 @@ class _TextFold:
 
     @cached_property
     def counted(self) -> WordEvidence:
-        return WordEvidence.of(self._learned, self.labels, self.weights, self.n_classes, self.others)
+        return WordEvidence.of(self._learned, self.labels, self.weights, self.n_classes, self.elsewhere)
 
-    def corrected(self, setting: Setting) -> Scores:
+    def correct(self, setting: Setting) -> Scores:
         counted = self.counted
         learner = _learner(self._learned, self.labels, self.weights, counted, setting, self.seed, 1)
         tested = self.bags.take(self.outside)
-        values = tested.values(setting.often, counted.scale(setting.power), 1)
-        plain = counted.log_prior + setting.trust * tested.scores(values, counted.says, 1)
+        values = tested.values(setting.use_counts, counted.scale(setting.idf_power), 1)
+        plain = counted.log_prior + setting.evidence_weight * tested.scores(values, counted.says, 1)
 
         def scores(strength: float) -> Reals32:
             if not strength:

@@ -24,32 +24,32 @@ class Trends:
     places: Real
     lengths: Int
 
-    def told(self, counts: Real, left_out: bool) -> Real:
-        """What each stretch says, (stretches, classes), from rows per stretch and class; or without one row of each class in
-        turn, (stretches, own class, classes).
+    def evidence(self, counts: Real, left_out: bool) -> Real:
+        """The evidence of each stretch, (stretches, classes), from its rows of each class; with ``left_out``, without one row of
+        each class in turn, (stretches, own class, classes).
 
         log P(place | class) but for what all classes share: (z μ − μ² / 2) / σ². Half a row at 0 is added to each mean, and a
         row of width 1 to all, so that few rows say little.
         """
         if left_out:
             n, k = counts.shape
-            each = self.left_out(counts, np.repeat(np.arange(n), k), np.tile(np.arange(k), n))
-            return each.reshape(n, k, k)
+            left_out_rows = self.leave_out(counts, np.repeat(np.arange(n), k), np.tile(np.arange(k), n))
+            return left_out_rows.reshape(n, k, k)
         curves = self._curves(counts)
         variance = _variance(curves.spread, curves.n.sum(axis=0))
         return np.asarray((self._numerators(curves) / variance[self._column]).T)
 
-    def left_out(self, counts: Real, at: Int, own: Any) -> Real:
-        """What the stretches at these places say without one row of the classes ``own``, (as many, classes)."""
+    def leave_out(self, counts: Real, at: Int, own_class: Any) -> Real:
+        """The evidence of the stretches ``at`` these places without one row of the classes ``own_class``, (as many, classes)."""
         curves = self._curves(counts)
         z = self.places[at]
         column = self._column[at]
-        gone = np.minimum(counts[at, own], 1.0)
-        mean, by_mean = _curve(curves.n[own, column] - gone, curves.sums[own, column] - gone * z)
-        spread = (curves.spread[column] + curves.by_means[own, column]) - gone * z**2 - by_mean
+        gone = np.minimum(counts[at, own_class], 1.0)
+        mean, by_mean = _curve(curves.n[own_class, column] - gone, curves.sums[own_class, column] - gone * z)
+        spread = (curves.spread[column] + curves.by_means[own_class, column]) - gone * z**2 - by_mean
         variance = _variance(spread, curves.n.sum(axis=0)[column] - gone)
         says = self._numerators(curves).T[at] / variance[:, None]
-        says[np.arange(len(at)), own] = (z * mean - mean**2 / 2.0) / variance
+        says[np.arange(len(at)), own_class] = (z * mean - mean**2 / 2.0) / variance
         return np.asarray(says)
 
     @property

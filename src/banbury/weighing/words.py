@@ -33,20 +33,22 @@ def text_parameters(
     """What words say now, with corrections of ``words``, all of which some text has."""
     lexicon = Lexicon.of(feature, sums)
     evidence = WordEvidence(lexicon.documents(), lexicon.used.texts)
-    table = np.float32(learned.setting.trust) * evidence.says
+    table = np.float32(learned.setting.evidence_weight) * evidence.says
     table[lexicon.places(words)] += learned.corrections[:-1][:, classes]
     table *= np.float32(weight)
     counted = evidence.documents, evidence.texts
-    return word_scores(lexicon, sums, evidence.scale(learned.setting.power), table, learned.setting.often, *counted)
+    return word_scores(
+        lexicon, sums, evidence.scale(learned.setting.idf_power), table, learned.setting.use_counts, *counted
+    )
 
 
 def word_scores(
-    lexicon: Lexicon, sums: Any, scale: Reals32, table: Reals32, often: bool, documents: Real, n_texts: Real
+    lexicon: Lexicon, sums: Any, scale: Reals32, table: Reals32, use_counts: bool, documents: Real, n_texts: Real
 ) -> Parameters:
     """Parameters that add up the scores of a lexicon's words, (words, classes); ``documents`` of each class have each word."""
     if lexicon.feature.reads_text:
-        return weighed_texts(lexicon, scale, table, often, documents, n_texts)
-    return WordColumnScores((lexicon.feature,), sums, lexicon, scale, often, table)
+        return weighed_texts(lexicon, scale, table, use_counts, documents, n_texts)
+    return WordColumnScores((lexicon.feature,), sums, lexicon, scale, use_counts, table)
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class WordColumnScores(Parameters):
     sums: Any
     lexicon: Lexicon
     scale: Reals32
-    often: bool
+    use_counts: bool
     table: Reals32
 
     def select(self, index: Sequence[int]) -> Self:
@@ -67,7 +69,7 @@ class WordColumnScores(Parameters):
     def _bags(self, rows: ColumnReader) -> tuple[Bags, Real, int]:
         threads = n_threads(getattr(rows, "threads", None))
         bags = self.lexicon.bags(rows, self.sums, threads)
-        return bags, bags.values(self.often, self.scale, threads), threads
+        return bags, bags.values(self.use_counts, self.scale, threads), threads
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
         bags, values, threads = self._bags(rows)
@@ -80,8 +82,8 @@ class WordColumnScores(Parameters):
         columns = bags.words[: bags.offsets[1]]
         names = self.lexicon.words
         says = values[: len(columns), None] * self.table[columns]
-        each = zip(columns.tolist(), bags.times.tolist(), says, strict=False)
-        return [Term(names[column], times, own) for column, times, own in each]
+        column_terms = zip(columns.tolist(), bags.times.tolist(), says, strict=False)
+        return [Term(names[column], times, scores) for column, times, scores in column_terms]
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         raise NotImplementedError  # a model draws from its plain parameters
@@ -92,7 +94,7 @@ class WordColumnScores(Parameters):
     def linear(self) -> LinearWords:
         """The columns, with what they weigh; their counts are divided by the row's length."""
         plain = word_family(self.lexicon.feature).reading
-        reading = {**plain, "count": "root" if self.often else "presence", "length": "known"}
+        reading = {**plain, "count": "root" if self.use_counts else "presence", "length": "known"}
         weights = self.table.astype(np.float64)
         scale = self.scale.astype(np.float64)
         return LinearWords(self.lexicon.words, weights, np.zeros(weights.shape[1]), reading, scale)
@@ -103,7 +105,7 @@ class ScaledParameters(Parameters):
     """A column that is scored by its family, times what its evidence is worth."""
 
     features: tuple[Feature, ...]
-    own: Parameters
+    plain: Parameters
     weight: float
     n_classes: int
 
@@ -113,7 +115,7 @@ class ScaledParameters(Parameters):
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
         threads = n_threads(getattr(rows, "threads", None))
-        parts = self.own.parts(rows)
+        parts = self.plain.parts(rows)
         try:
             scores = _core.score(rows.n_rows, np.zeros(self.n_classes), parts, "log_joint", threads)[0]
         except _core.BadValue as bad:
@@ -122,20 +124,20 @@ class ScaledParameters(Parameters):
         return [line_by_line(np.arange(rows.n_rows), scores)]
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
-        return self.own.sample(classes, rng)
+        return self.plain.sample(classes, rng)
 
     def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_] | None:
-        return self.own.never_seen(rows)
+        return self.plain.never_seen(rows)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
-        return self.own.telling(compared)
+        return self.plain.telling(compared)
 
     def categories(self, f: int, column: str) -> Keys | None:
-        return self.own.categories(f, column)
+        return self.plain.categories(f, column)
 
     def cuts(self, column: str | None) -> list[float] | None:
-        return self.own.cuts(column)
+        return self.plain.cuts(column)
 
     def curve(self, f: int) -> Curve | None:
-        curve = self.own.curve(f)
+        curve = self.plain.curve(f)
         return None if curve is None else curve.times(self.weight)

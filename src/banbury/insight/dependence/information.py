@@ -85,9 +85,8 @@ def _bits(family: Family, features: tuple[Feature, ...], sums: Any, rows: Real) 
         best = [most_telling(feature, word_family(feature).used_words(feature, sums), 1) for feature in features]
         return [words[0].bits if words else 0.0 for words in best]
     if family.keyed:
-        keyed: Any = family
         columns = zip(features, map(sums.feature, range(len(features))), strict=True)
-        return [bits_of(keyed.join_cells(feature, keys, cells.value)) for feature, (keys, cells) in columns]
+        return [bits_of(family.join_cells(feature, keys, cells.value)) for feature, (keys, cells) in columns]
     parameters: Any = family.estimate(features, sums, Choice(), UNUSED)
     if isinstance(sums, Products):
         seen = sums.n.value > 0
