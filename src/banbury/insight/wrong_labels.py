@@ -151,7 +151,7 @@ class Answers:
         told = model.between(row.given, row.suggested).explain(batch)
         sides = [row.probability, row.self_confidence]
         odds = float(np.diff(np.log(np.maximum(sides, LEAST)))[0]) * (-1.0 if told.winner == row.suggested else 1.0)
-        told = told.recalibrated(1.0, odds - told.log_odds)
+        told = told.rescale(1.0, odds - told.log_odds)
         first, second = sides if told.winner == row.suggested else sides[::-1]
         fold = f"this row is labelled {row.given!r}; here its fold is left out, and does not speak for itself"
         remarks = (is_left_out(row.given) if held_out else fold,)

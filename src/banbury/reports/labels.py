@@ -238,7 +238,7 @@ def _misses(findings: LabelFindings) -> str:
         if each.explanation is None:
             body = pieces._paragraph("No other row has this label, so there is nothing to weigh.", "soft")
         else:
-            body = evidence.explained(each.explanation, pieces.BARS, pieces.TEXT)
+            body = evidence.explanation_body(each.explanation, pieces.BARS, pieces.TEXT)
         head = f'<summary>{pieces._named(each.label)} was missed<span class="soft">{about}</span></summary>'
         parts.append(f'<details class="mistake"{" open" * (n == 0)}>{head}{body}</details>')
     return "".join(parts)
