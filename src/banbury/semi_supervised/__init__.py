@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.families.gaussian import find_collapsed_classes
+from banbury.families.gaussian import find_narrow_classes
 from banbury.model.naive_bayes import Model, estimate
 from banbury.semi_supervised.observed import Observed
 from banbury.tally.tally import Label
@@ -161,7 +161,7 @@ def _best(climbs: list[Climb]) -> list[Climb]:
 def find_narrow(model: Model) -> list[tuple[Label, str, float]]:
     """Where a bell curve of a class is so narrow, beside its column, that it stands on one value: class, column and value."""
     groups = zip(model.tally.groups, model.parameters, strict=True)
-    each = ((features, found) for (_, features, sums), own in groups for found in find_collapsed_classes(own, sums))
+    each = ((features, found) for (_, features, sums), own in groups for found in find_narrow_classes(own, sums))
     return [(model.classes[c], features[f].name, value) for features, (f, c, value) in each]
 
 
