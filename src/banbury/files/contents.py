@@ -210,7 +210,7 @@ def restore_tally(schema: Schema, classes: tuple[Any, ...], about: Mapping[str, 
     if rounded:
         _check_rounding(tally)
     else:  # sums that are exact are those of rows, in all that can be told
-        tally.checked()
+        tally.verify()
     return tally
 
 

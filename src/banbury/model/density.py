@@ -499,7 +499,7 @@ def count_as_one_class(
         raise errors.EmptyData(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
     table = {"text": list(data)} if is_texts(data) else data
     settings = {"features": features, "weights": row_weights, "missing": missing, "threads": threads, "trees": "none"}
-    tally = tallies.counted(Table.of(table, classes=[ALL], **settings))
+    tally = tallies.count_table(Table.of(table, classes=[ALL], **settings))
     tally = tally if every is None else tally * every
     if not tally.classes:
         raise errors.empty_data(None, "every row has a weight of zero")
