@@ -30,7 +30,7 @@ from banbury.notebooks import Displayed, NotebookTable
 from banbury.reading import Batch, Beside, Source, n_threads, read
 from banbury.reading.columns import missing
 from banbury.sums import MOST_ROWS, Key, Keys, rows_of
-from banbury.tally.schema import ColumnFacts, Features, Missing, infer, with_few_values
+from banbury.tally.schema import ColumnFacts, Features, Missing, expand_stars, infer, with_few_values
 from banbury.tally.table import Labels, batches
 from banbury.tally.tally import count
 
