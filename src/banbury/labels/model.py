@@ -421,8 +421,8 @@ class LabelModel:
         lines = zip(
             range(len(self.labels)), own.calibration.slopes.tolist(), own.calibration.shifts.tolist(), strict=True
         )
-        calibration: list[tuple[Any, ...]] = [(k, "line", slope, shift) for k, slope, shift in lines]
-        calibration += [(k, "threshold", p, None) for k, p in enumerate(own.probabilities.tolist())]
+        calibration: list[tuple[Any, ...]] = [(k, "line", slope, shift, None) for k, slope, shift in lines]
+        calibration += [(k, "threshold", p, None, None) for k, p in enumerate(own.probabilities.tolist())]
         return evidence_table(models, self._prior, self.labels, calibration, self._every, min_rows, of_labels=True)
 
     def explain(self, row: Any, label: Label) -> Explanation:
