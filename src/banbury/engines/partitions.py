@@ -18,14 +18,14 @@ from banbury.engines.validation import Evaluate
 from banbury.families.moments import SAMPLE
 from banbury.labels import LabelEvaluation
 from banbury.labels import evaluate as evaluate_labels
-from banbury.model.naive_bayes import Model, met, model_of, same_rows
+from banbury.model.naive_bayes import Model, add_unknown_classes, model_of, same_rows
 from banbury.progress import watch
 from banbury.quality.results import OWN_ROWS, SummedEvaluation
 from banbury.reading import n_threads
 from banbury.reading.batches import as_name, other_columns
 from banbury.rows.sampling import LARGEST, sample_rows
 from banbury.tally.label_sets import LabelTarget
-from banbury.tally.tally import Tally, complete, counted
+from banbury.tally.tally import Tally, complete, count_table
 from banbury.weighing import MOST_ROWS, RowSample
 
 MORE_THAN_WANTED = 4  # times as many rows of a sample are brought, in case some are alike
@@ -88,7 +88,7 @@ class Partitions:
             raise _empty()
         if result.outcomes is None:
             raise errors.no_target(result.n_rows, target)
-        classes, notes = met(model.classes, result.classes)
+        classes, notes = add_unknown_classes(model.classes, result.classes)
         outcomes = result.outcomes.among(result.classes, classes)
         table = self.table(target, schema=model.schema, **reading)
         are_own = same_rows(lambda: model.n_rows == outcomes.n_rows and table.counted() == model.tally)
@@ -222,7 +222,7 @@ class PartitionedTable:
         return sample
 
 
-@counted.register
+@count_table.register
 def _(table: PartitionedTable) -> Tally:
     return table.counted()
 

@@ -33,7 +33,7 @@ from banbury.quality.validation import default_folds
 from banbury.rows.folds import Round
 from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.rows.scoring import FoldModels, PendingWarnings
-from banbury.sums import weighed as weighed_numbers
+from banbury.sums import kernel_weights
 from banbury.tally.schema import Features, Missing, Schema
 from banbury.tally.table import content_hashes
 from banbury.tally.tally import Label
@@ -155,7 +155,7 @@ class Answers:
         odds = float(np.diff(np.log(np.maximum(sides, LEAST)))[0]) * (
             -1.0 if explanation.winner == row.suggested else 1.0
         )
-        explanation = explanation.recalibrated(1.0, odds - explanation.log_odds)
+        explanation = explanation.rescale(1.0, odds - explanation.log_odds)
         first, second = sides if explanation.winner == row.suggested else sides[::-1]
         fold = f"this row is labelled {row.given!r}; here its fold is left out, and does not speak for itself"
         remarks = (is_left_out(row.given) if held_out else fold,)
@@ -302,7 +302,7 @@ def confident_joint(posteriors: Real, truth: NDArray[np.int32], weights: Real | 
     best = np.where(reached[at, truth] >= reached[at, best] - SAME, truth, best)  # what is as probable stays
     some = reached[at, best] >= 0
     cells = np.where(some, truth * n_classes + best, -1).astype(np.int32)
-    numbers, parts = weighed_numbers(cells, weights)
+    numbers, parts = kernel_weights(cells, weights)
     counts = _core.count_classes(numbers, n_classes * n_classes, parts, 1).value.reshape(n_classes, n_classes)
     return counts, thresholds, np.where(some, best, truth).astype(np.int64)
 

@@ -16,12 +16,12 @@ from banbury.arrays import Int, Real
 from banbury.errors import many
 from banbury.families.keys import dense_numbers
 from banbury.labels import evaluate as evaluate_labels
-from banbury.model.naive_bayes import Model, met, model_of, same_rows
+from banbury.model.naive_bayes import Model, add_unknown_classes, model_of, same_rows
 from banbury.notebooks import Displayed, NotebookTable, Tabular
 from banbury.reading import Source
 from banbury.reading.batches import as_name
 from banbury.rows.labelled import renumbered, used_names
-from banbury.sums import total, weighed
+from banbury.sums import kernel_weights, total
 from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.table import Labels
 from banbury.tally.tally import Label
@@ -91,7 +91,7 @@ class Outcomes:
         square = np.einsum("ij,ij->i", posteriors, posteriors)
         numbers = -np.log(np.maximum(said, FEWEST)), np.maximum(square - 2.0 * said + 1.0, 0.0), confidence
         place = np.minimum((confidence * BINS).astype(np.int32), BINS - 1)
-        rows, weight = weighed(np.zeros(len(truth), dtype=np.int32), weights)
+        rows, weight = kernel_weights(np.zeros(len(truth), dtype=np.int32), weights)
 
         def counted(number: Any, *shape: int) -> Integers:
             cells = np.where(rows < 0, -1, number).astype(np.int32)
@@ -483,7 +483,7 @@ def _evaluate_source(model: Model, source: Source, target: Any) -> Evaluation:
     seen = set[Label]().union(*(used_names(names, numbers) for names, numbers in parts))
     if not seen:
         raise errors.no_target(n_rows, labels.name)
-    classes, notes = met(model.classes, seen)
+    classes, notes = add_unknown_classes(model.classes, seen)
     truth = renumbered(parts, classes)
     rows = np.flatnonzero(truth >= 0)
     scores = np.concatenate(posteriors)
