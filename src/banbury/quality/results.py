@@ -21,7 +21,7 @@ from banbury.notebooks import Displayed, NotebookTable, Tabular
 from banbury.reading import Source
 from banbury.reading.batches import as_name
 from banbury.rows.labelled import renumbered, used_names
-from banbury.sums import total, weighed
+from banbury.sums import kernel_weights, total
 from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.table import Labels
 from banbury.tally.tally import Label
@@ -95,7 +95,7 @@ class Outcomes:
             confidence,
         )
         place = np.minimum((confidence * BINS).astype(np.int32), BINS - 1)
-        rows, weight = weighed(np.zeros(len(truth), dtype=np.int32), weights)
+        rows, weight = kernel_weights(np.zeros(len(truth), dtype=np.int32), weights)
 
         def count_cells(number: Any, *shape: int) -> Integers:
             cells = np.where(rows < 0, -1, number).astype(np.int32)
