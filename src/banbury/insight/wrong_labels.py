@@ -190,7 +190,7 @@ class _FoldAnswers(dict[int, Model]):
             groups = self._rows.count_round(self._splits)
             self[split] = FoldModels(self._rows, self._splits, groups, self._recipe, PendingWarnings())[split]
         else:
-            self[split] = self._recipe.learn(self._rows.learned_from(self._splits, split))
+            self[split] = self._recipe.learn(self._rows.training_rows(self._splits, split))
         return self[split]
 
 

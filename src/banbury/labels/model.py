@@ -248,7 +248,7 @@ class LabelModel:
         for batch in batches(source, "scoring", Beside(self.threads)):
             most = max(1, CELLS // len(self.labels))
             for start in range(0, batch.n_rows, most):
-                part = batch if batch.n_rows <= most else batch.cut(start, start + most)
+                part = batch if batch.n_rows <= most else batch.slice(start, start + most)
                 yield part, self.thresholds.honest(self.scores(part))
 
     def scores(self, batch: Batch) -> Real:

@@ -15,8 +15,8 @@ from banbury.quality.label_recipes import LabelRecipe, PlainLabels, WeighedLabel
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
 from banbury.quality.tuning import Tuned, check_weighs_alone
 from banbury.quality.validation import validate
-from banbury.rows.folds import Deal, kept_together
-from banbury.rows.labelled import chooses, labelled_rows, open_labelled, refuse_for_sets, several
+from banbury.rows.folds import Deal, rows_together
+from banbury.rows.labelled import chooses, open_rows, open_table_with_labels, refuse_for_sets, several
 from banbury.tally.label_sets import LabelSets, are_sets
 from banbury.tally.schema import Features, Missing, Schema
 
@@ -140,15 +140,15 @@ def _judge(
     dealt = {name: rest[name] for name in ("id", "deal")}
     counting = {name: settings[name] for name in ("schema", "features")}
     counting |= {name: rest[name] for name in ("weights", "threads", "engine", "partitions")}
-    counting |= {"missing": settings["missing"] or "skip", "groups": kept_together(rest["groups"], **dealt)}
-    table = open_labelled(data, target, **counting, **reading)
+    counting |= {"missing": settings["missing"] or "skip", "groups": rows_together(rest["groups"], **dealt)}
+    table = open_table_with_labels(data, target, **counting, **reading)
     recipe: Recipe
     if table.has_sets:
         refuse_for_sets(settings["features"], class_prior=settings["class_prior"], groups=rest["groups"])
         recipe = label_recipe_from(settings, rest["threshold"], seed)
     else:
         recipe = recipe_from(settings, seed)
-    rows = recipe.rows_from(labelled_rows(table, folds, seed, **dealt), rest["sample"])
+    rows = recipe.rows_from(open_rows(table, folds, seed, **dealt), rest["sample"])
     return validate(rows, folds, [recipe], seed=seed)[0]
 
 

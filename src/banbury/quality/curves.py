@@ -229,7 +229,7 @@ class Growth:
 
     def learned(self, k: int) -> Tally:
         """Their tally, for estimating."""
-        return self.groups.learned(np.arange(len(self.ends)) <= k)
+        return self.groups.estimation_tally(np.arange(len(self.ends)) <= k)
 
 
 def _answered(rows: MemoryRows, tested: Int, posteriors: Real) -> Evaluation:

@@ -50,7 +50,7 @@ class LabelRecipe(Recipe):
         """For each split the log-odds of the rows it tests, and its thresholds, by what it learns from."""
         rows = replace(rows, schema=rows.tally.schema)  # all rows settle how finely numbers are kept
         for number, split in enumerate(splits.splits):
-            model = replace(self.learn(rows.learned_from(splits, number)), threads=rows.threads)
+            model = replace(self.learn(rows.training_rows(splits, number)), threads=rows.threads)
             odds, _ = score_rows(rows, split.test, model, "log_odds")
             yield odds, model.thresholds.of(rows.names)
 
@@ -159,7 +159,7 @@ class WeighedLabels(LabelRecipe):
 
     def rows_from(self, rows: Any, n: int | None = None) -> MemoryRows:
         held: MemoryRows = super().rows_from(rows, n)
-        errors.require(held.others is None, "weigh", True, "left out where rows are a sample of others")
+        errors.require(held.tally_of_rest is None, "weigh", True, "left out where rows are a sample of others")
         return held
 
     def answer(self, rows: MemoryRows, splits: Round, pending: PendingWarnings) -> Iterator[tuple[Real, Thresholds]]:
@@ -289,7 +289,7 @@ def _score_rest(model: LabelModel, rows: MemoryRows, folds: Int, names: tuple[st
     if not rest:
         return None
     fewer = replace(model, tally=of_features(model.tally, rest))
-    of_rest = replace(rows, schema=replace(rows.schema, features=fewer.schema.features), others=None)
+    of_rest = replace(rows, schema=replace(rows.schema, features=fewer.schema.features), tally_of_rest=None)
     recipe = PlainLabels(how=model.choice.how, alpha=model.choice.alpha)
     [scores] = LabelScores.of(of_rest, of_rest.round_of(folds), [recipe], PendingWarnings())
     return scores.odds - fewer.log_prior_odds

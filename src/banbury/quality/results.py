@@ -20,7 +20,7 @@ from banbury.model.naive_bayes import Model, met, model_of, same_rows
 from banbury.notebooks import Displayed, NotebookTable, Tabular
 from banbury.reading import Source
 from banbury.reading.batches import as_name
-from banbury.rows.labelled import renumbered, used_names
+from banbury.rows.labelled import occurring_names, renumber
 from banbury.sums import total, weighed
 from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.table import Labels
@@ -480,11 +480,11 @@ def _evaluate_source(model: Model, source: Source, target: Any) -> Evaluation:
     labels.check_length(n_rows)
     if not n_rows:
         raise errors.empty_data(source.name)
-    seen = set[Label]().union(*(used_names(names, numbers) for names, numbers in parts))
+    seen = set[Label]().union(*(occurring_names(names, numbers) for names, numbers in parts))
     if not seen:
         raise errors.no_target(n_rows, labels.name)
     classes, notes = met(model.classes, seen)
-    truth = renumbered(parts, classes)
+    truth = renumber(parts, classes)
     rows = np.flatnonzero(truth >= 0)
     scores = np.concatenate(posteriors)
     scores = np.hstack([scores, np.zeros((len(scores), len(classes) - scores.shape[1]))])

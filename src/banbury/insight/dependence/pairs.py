@@ -198,7 +198,7 @@ def count_pairs(
         if batch.n_rows:
             batch = aligned(batch, tally.schema, labels.reserved())
         for start in range(0, batch.n_rows, CHUNK):
-            rows = batch if batch.n_rows <= CHUNK else batch.cut(start, start + CHUNK)
+            rows = batch if batch.n_rows <= CHUNK else batch.slice(start, start + CHUNK)
             rows.threads = labels.threads
             at = slice(seen + start, seen + start + rows.n_rows)
             for every in assigned:

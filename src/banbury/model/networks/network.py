@@ -607,7 +607,7 @@ class BeliefNetwork(Displayed):
             if len(batch.names) != len(self.columns):
                 raise errors.wrong_width(len(batch.names), len(self.columns), "BeliefNetwork", self.columns)
             threads = batch.threads
-            batch = batch.renamed(self.columns)
+            batch = batch.rename(self.columns)
             batch.threads = threads
         wanted = self.nodes if every else ()
         for name in wanted:
