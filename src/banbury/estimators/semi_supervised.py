@@ -106,7 +106,7 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
         self.log_likelihoods_, self.objectives_ = np.array(climb.log_likelihoods), np.array(climb.objectives)
         self.n_iter_, self.converged_ = len(climb.objectives), climb.converged
         self._note_columns(climb.model.schema)
-        for warning in climb.said:
+        for warning in climb.warnings:
             errors.warn(warning)
 
 

@@ -16,7 +16,16 @@ from banbury.families.quantile_tree import value_range
 from banbury.model.explain import DECIBANS
 from banbury.model.naive_bayes import Model
 from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, names, pyplot
-from banbury.plots.features import check_model, grid, has_axis, log_likelihood, named_values, number_of, parts_of, span
+from banbury.plots.features import (
+    check_model,
+    grid,
+    has_axis,
+    log_likelihood,
+    number_of,
+    parts_of,
+    span,
+    values_by_name,
+)
 from banbury.plots.scales import Apart, node_names, text_scale
 from banbury.sums import Counts
 from banbury.threads import n_threads
@@ -108,8 +117,8 @@ def shapes_of(model: Model, label: Any = None, against: Any = None) -> tuple[Sha
     classes = (
         [model.classes[c]] if d is None and len(model.classes) > 2 else [model.classes[c], model.classes[d or 1 - c]]
     )
-    found = _weighed_shapes if model.weighing is not None else _plain_shapes
-    shapes = list(found(model, apart, _Errors(c, d), classes))
+    shapes_in = _shapes_of_tables if model.weighing is not None else _shapes_of_plain
+    shapes = list(shapes_in(model, apart, _Errors(c, d), classes))
     return tuple(sorted(shapes, key=lambda shape: (-shape.importance, shape.feature)))
 
 
@@ -136,15 +145,15 @@ def _sides(model: Model, label: Any, against: Any) -> tuple[int, int | None]:
 
 def _evidence(model: Model, c: int, d: int | None) -> Apart:
     """What values say of each class, (values, classes), as decibans for one class against another or against all others."""
-    others = [k for k in range(len(model.classes)) if k != c] if d is None else [d]
-    log_share = model.log_prior[others] - np.logaddexp.reduce(model.log_prior[others])
+    rest = [k for k in range(len(model.classes)) if k != c] if d is None else [d]
+    log_share = model.log_prior[rest] - np.logaddexp.reduce(model.log_prior[rest])
     calibration = model.calibration
     scales = calibration is not None and (calibration.only_scales or len(model.classes) == 2)
     scale = DECIBANS * (calibration.scale if scales and calibration is not None else 1.0)
 
     def decibans(says: Real) -> Real:
         with np.errstate(invalid="ignore"):
-            nats = says[:, c] - np.logaddexp.reduce(says[:, others] + log_share, axis=1)
+            nats = says[:, c] - np.logaddexp.reduce(says[:, rest] + log_share, axis=1)
         finite = np.nan_to_num(scale * nats, nan=0.0, posinf=STRONGEST, neginf=-STRONGEST)
         return np.asarray(np.clip(finite, -STRONGEST, STRONGEST))
 
@@ -177,7 +186,7 @@ def _trigamma(x: Real) -> Real:
 # Of each kind of model ------------------------------------------------------------------------------------------------
 
 
-def _weighed_shapes(model: Model, apart: Apart, within: _Errors, classes: Sequence[Any]) -> Iterator[Shape]:
+def _shapes_of_tables(model: Model, apart: Apart, within: _Errors, classes: Sequence[Any]) -> Iterator[Shape]:
     """The columns and pairs of a weighed model: the very numbers that it adds up."""
     plain = model.weighed(None)
     worth = model.weighing.worth() if isinstance(model.weighing, Weighing) else {}
@@ -201,9 +210,9 @@ def _weighed_shapes(model: Model, apart: Apart, within: _Errors, classes: Sequen
                 across, n_across = node_names(group.cells[second], group.counts[second])
                 together = np.outer(n_down, n_across) / max(float(n_across.sum()), 1e-300)
                 seen = np.ix_(n_down > 0, n_across > 0)
-                each = zip((down, across), (n_down, n_across), strict=True)
+                sides = zip((down, across), (n_down, n_across), strict=True)
                 texts = [
-                    [short for (_, short), n in zip(called, rows_of, strict=True) if n > 0] for called, rows_of in each
+                    [short for (_, short), n in zip(called, rows_of, strict=True) if n > 0] for called, rows_of in sides
                 ]
                 yield Shape(feature.name, "pairs", decibans.reshape(together.shape)[seen], together[seen], tuple(texts))
                 continue
@@ -215,7 +224,7 @@ def _times(apart: Apart, weight: float) -> Apart:
     return lambda says: apart(weight * says)
 
 
-def _plain_shapes(model: Model, apart: Apart, within: _Errors, classes: Sequence[Any]) -> Iterator[Shape]:
+def _shapes_of_plain(model: Model, apart: Apart, within: _Errors, classes: Sequence[Any]) -> Iterator[Shape]:
     columns = cells_of(model.tally, n_threads(model.threads))
     for feature in model.schema.features:
         if shape := _plain_shape(model, feature, apart, within, classes, columns.get(feature.name)):
@@ -248,7 +257,7 @@ def _plain_shape(
         ends = np.concatenate([points[:1], (points[1:] + points[:-1]) / 2.0, points[-1:]])
         rows = np.exp(says + model.log_prior).sum(axis=1) * np.diff(ends)
         return Shape(feature.name, "numbers", apart(says), rows / max(rows.sum(), 1e-300), ends=ends)
-    shown = named_values(model, parts, MOST_VALUES)
+    shown = values_by_name(model, parts, MOST_VALUES)
     decibans = apart(log_likelihood(model, feature, shown.values))
     error = None
     if isinstance(parts.sums, Counts):
@@ -336,11 +345,11 @@ class ShapesDisplay(Display):
         for unused in axes.ravel()[len(shown) :]:
             unused.set_axis_off()
         draw = {"numbers": _steps, "categories": _bars, "words": _bars, "pairs": _heat_map}
-        for each, shape in zip(self.ax_, shown, strict=True):
-            draw[shape.kind](each, shape)
-            each.set_title(name(shape.feature, 44))
-        others = "all others" if self.against is None else name(self.against)
-        figure.supxlabel(f"decibans for {name(self.label)} (blue) against {others} (orange)", fontsize=9)
+        for axis, shape in zip(self.ax_, shown, strict=True):
+            draw[shape.kind](axis, shape)
+            axis.set_title(name(shape.feature, 44))
+        opponent = "all others" if self.against is None else name(self.against)
+        figure.supxlabel(f"decibans for {name(self.label)} (blue) against {opponent} (orange)", fontsize=9)
 
 
 def _steps(ax: Any, shape: Shape) -> None:

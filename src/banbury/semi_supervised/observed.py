@@ -48,10 +48,10 @@ class RowCells:
         counted = count_rows(batch, schema, one, np.ascontiguousarray(weights), threads)
         if counted.schema != schema:
             return None
-        known = {f.name: sums.keys[k] for _, group, sums in counted.groups for k, f in enumerate(group)}
-        each = ((f.family.keys_of(batch, f, threads), known[f.name]) for f in keyed)
-        places = tuple(places_of(codes, keys).astype(np.int64) + 1 for codes, keys in each)
-        return cls(schema, tuple(known[feature.name] for feature in keyed), places, threads)
+        keys_of = {f.name: sums.keys[k] for _, group, sums in counted.groups for k, f in enumerate(group)}
+        codes_and_keys = ((f.family.keys_of(batch, f, threads), keys_of[f.name]) for f in keyed)
+        places = tuple(places_of(codes, keys).astype(np.int64) + 1 for codes, keys in codes_and_keys)
+        return cls(schema, tuple(keys_of[feature.name] for feature in keyed), places, threads)
 
     def count(self, shares: Real) -> Counts:
         """The rows of each key and class, of which each class has these shares, rows × classes."""
@@ -59,13 +59,13 @@ class RowCells:
         n_classes = shares.shape[1]
         low = np.ones(len(self.keys), dtype=np.int64)
         size = as_index([len(keys) for keys in self.keys])
-        each = []
+        cells_of_classes = []
         for c in range(n_classes):
             rows, mine = weighed(np.zeros(len(parts), dtype=np.int32), parts[:, c])
             cells, _ = _core.count_codes(list(self.places), low, size, rows, 1, mine, self.threads)
-            each.append(cells.arranged([1, int(size.sum())]))
+            cells_of_classes.append(cells.arranged([1, int(size.sum())]))
         turned = np.arange(n_classes * size.sum()).reshape(n_classes, -1).T
-        cells = Integers.join(each).arranged([int(size.sum()), n_classes], as_index(turned.reshape(-1)))
+        cells = Integers.join(cells_of_classes).arranged([int(size.sum()), n_classes], as_index(turned.reshape(-1)))
         return Counts(self.keys, cells).without_empty([f.family.permanent_keys() for f in self.schema.features])
 
 
@@ -125,8 +125,8 @@ class Observed:
 
     def _join(self, rest: Tally, keyed: Counts | None, words: Mapping[str, Words]) -> Tally:
         """One tally of what was counted apart: features that are counted by key, looked-up words, and the rest."""
-        own = (*(text.feature for text in self.texts), *rest.schema.features)  # bins may have become wider
-        features = {feature.name: feature for feature in own}
+        counted = (*(text.feature for text in self.texts), *rest.schema.features)  # bins may have become wider
+        features = {feature.name: feature for feature in counted}
         schema = replace(self.schema, features=tuple(features.get(f.name, f) for f in self.schema.features))
         places = {} if keyed is None or self.cells is None else self.cells.schema.index
 
@@ -141,7 +141,7 @@ class Observed:
 
         return replace(rest, schema=schema, sums=tuple(sums_of(group.features) for group in schema.groups))
 
-    def named(self, classes: tuple[Label, ...], soft: Real) -> Tally:
+    def tally_by_name(self, classes: tuple[Label, ...], soft: Real) -> Tally:
         """The same as ``bb.count`` counts it, words by name."""
         return self._count(self.schema, classes, *_repeat_by_class(soft))
 
@@ -196,7 +196,7 @@ def _repeat_by_class(soft: Real) -> tuple[Int, NDArray[np.int32], Parts]:
 
 def _shares(soft: Real) -> Real:
     """What each class has of each row: shares too small to matter are left out, and the others make up for them."""
-    whole = soft.sum(axis=1, keepdims=True)
-    kept = np.where(soft > SMALL * whole, soft, 0.0)
+    totals = soft.sum(axis=1, keepdims=True)
+    kept = np.where(soft > SMALL * totals, soft, 0.0)
     left = kept.sum(axis=1, keepdims=True)
-    return np.asarray(kept * (whole / np.where(left > 0, left, 1.0)))
+    return np.asarray(kept * (totals / np.where(left > 0, left, 1.0)))

@@ -61,8 +61,10 @@ def telling_words(tally: Tally, feature: str | None = None, n: int = 20) -> dict
     """
     check_tally(tally)
     check_n(n)
-    each = ((column, _telling(column, sums, n)) for _, features, sums in tally.groups for column in features)
-    texts = {column.name: words for column, words in each if words is not None}
+    words_of_columns = (
+        (column, _telling(column, sums, n)) for _, features, sums in tally.groups for column in features
+    )
+    texts = {column.name: words for column, words in words_of_columns if words is not None}
     if feature is None and len(texts) == 1:
         (feature,) = texts
     name = None if feature is None else tally.schema[feature].name
