@@ -14,8 +14,8 @@ from banbury.engines.engine import FAN_IN
 from banbury.engines.parcels import Parcel, add_up
 from banbury.families.moments import SAMPLE
 from banbury.reading import Batch, read
-from banbury.reading.batches import join_batches
-from banbury.tally.schema import NO_VALUE, STEADY, Features, Known, Missing, Schema, Trees
+from banbury.reading.batches import joined
+from banbury.tally.schema import NO_VALUE, STEADY, ColumnFacts, Features, Missing, Schema, Trees
 from banbury.tally.table import Held, Table, fractional_among
 from banbury.tally.tally import Tally, of_no_rows, parts, plus
 
@@ -272,7 +272,7 @@ class CountPart:
 
     def count_batch(self, schema: Schema, table: Table, batch: Batch) -> Iterator[Tally]:
         """The tallies of a batch of a partition."""
-        return parts(table.aligned(batch, schema), schema, table.labels)
+        return parts(table.align(batch, schema), schema, table.labels)
 
     def _count_batches(self, rows: Any, total: Tally | None) -> tuple[Tally | None, int, Wider]:
         """Counts a partition: the sums with its rows, how many they are, and what they show that the first did not."""
@@ -305,16 +305,16 @@ def settle(sample: Sequence[Sampled], wider: Wider, settings: CountSettings, are
     first = sample[0]
     source = Held((batch,), first.name, first.target, first.reading)
     weights = first.weights if settings.weights is None else settings.weights
-    known_columns = Known(wider.fractional, wider.varied, wider.kinds)
-    table = replace(replace(settings, weights=weights, reading={}).table(source), known=known_columns)
+    known = ColumnFacts(wider.fractional, wider.varied, wider.kinds)
+    table = replace(replace(settings, weights=weights, reading={}).table(source), facts=known)
     table.labels.weights_of(batch)  # a column that is not there is missed here
     if table.labels.name is not None:
         batch.column(table.labels.name)
-    schema = table.settled(batch)
+    schema = table.settle_schema(batch)
     several = table.labels.several
     steady = {name: batch.first([name])[0] for name, why in schema.left_out.items() if why == STEADY}
     empty = frozenset(name for name, why in schema.left_out.items() if why == NO_VALUE)
     target = table.labels.name if several is None else several
     counted_as: dict[str, Any] = {"schema": schema, "features": "auto", "target": target, "weights": weights}
     settings = replace(settings, groups=None, target_delimiter=None, **counted_as)
-    return Settled(settings, schema, are_files, frozenset(known_columns.whole), steady, empty, table.schema is None)
+    return Settled(settings, schema, are_files, frozenset(known.whole_numbers), steady, empty, table.schema is None)

@@ -25,7 +25,7 @@ from banbury.reading import n_threads
 from banbury.reading.batches import as_name, other_columns
 from banbury.rows.sampling import LARGEST, sample_rows
 from banbury.tally.label_sets import LabelTarget
-from banbury.tally.tally import Tally, complete, counted
+from banbury.tally.tally import Tally, complete, count_table
 from banbury.weighing import MOST_ROWS, RowSample
 
 MORE_THAN_WANTED = 4  # times as many rows of a sample are brought, in case some are alike
@@ -224,7 +224,7 @@ class PartitionedTable:
         return sample
 
 
-@counted.register
+@count_table.register
 def _(table: PartitionedTable) -> Tally:
     return table.count_all()
 

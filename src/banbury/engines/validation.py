@@ -23,7 +23,7 @@ from banbury.rows.labelled import MemoryRows, occurring_names, renumber
 from banbury.rows.scoring import FoldModels, PendingWarnings, score_batch
 from banbury.sums import in_order
 from banbury.tally.schema import Schema
-from banbury.tally.table import Table, numbered
+from banbury.tally.table import Table, number_classes
 from banbury.tally.tally import Label, Tally, count_rows
 
 
@@ -34,9 +34,9 @@ class CountFolds(CountPart):
     dealing: Dealing
 
     def count_batch(self, schema: Schema, table: Table, batch: Batch) -> Iterator[Tally]:
-        fits = table.aligned(batch, schema)
+        fits = table.align(batch, schema)
         n_folds = self.dealing.n_folds
-        numbers, names, weights = numbered(fits, schema, table.labels)
+        numbers, names, weights = number_classes(fits, schema, table.labels)
         codes = np.where(numbers >= 0, numbers * np.int32(n_folds) + self.dealing.folds(fits, schema), -1)
         folded = [json.dumps([fold, name]) for name in names for fold in range(n_folds)]
         labels = Codes(codes.astype(np.int32), 0, folded)
@@ -133,9 +133,9 @@ class ScoreFolds(EachPart):
         table = self.settled.settings.table(rows)
         scored: Scored | None = None
         for batch in table.batches("scoring"):
-            fits = table.aligned(batch, schema)
-            own_numbers, names, weights = numbered(fits, schema, table.labels)
-            numbers = renumber([(names, own_numbers)], self.classes)
+            fits = table.align(batch, schema)
+            own_numbers, names, weights = number_classes(fits, schema, table.labels)
+            numbers = renumbered([(names, own_numbers)], self.classes)
             which = np.where(numbers >= 0, place[self.dealing.folds(fits, schema)], -1).astype(np.int32)
             part = self._dataset((fits,), numbers, weights)
             tested = which >= 0

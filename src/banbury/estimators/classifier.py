@@ -31,7 +31,7 @@ from banbury.reading import Batch, n_threads
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin
 from banbury.tally.partitioned import or_in_partitions, partitions_of
 from banbury.tally.schema import Schema
-from banbury.tally.table import Table, aligned, class_number
+from banbury.tally.table import Table, align_names, class_number
 from banbury.tally.tally import Tally, count
 from banbury.threads import taken
 
@@ -336,7 +336,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     def _schema(self, batch: Batch, more_to_come: bool) -> Schema:
         table = Table.of(batch, labelled=False, features=self._families, missing=self.missing)  # type: ignore[arg-type]
-        return table.settled(batch, more_to_come)
+        return table.settle_schema(batch, more_to_come)
 
     def _more(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Tally:
         """Rows under the schema that stands, apart."""
@@ -347,7 +347,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             if extra := [name for name in batch.names if name not in known]:
                 tell_other_columns([], extra, set())
         batch.threads = n_threads(self.threads)
-        return _count_part(aligned(batch, schema), schema, labels, sample_weight)
+        return _count_part(align_names(batch, schema), schema, labels, sample_weight)
 
     def _keep(self, learner: Learner, dtype: np.dtype[Any] | None) -> None:
         self.classes_ = sorted_classes(learner.settings.declared.union(learner.classes), dtype)

@@ -19,7 +19,7 @@ from banbury.rows.sampling import sample_rows
 from banbury.tally.partitioned import partitions_of
 from banbury.tally.schema import Schema, infer
 from banbury.tally.table import Held, Table, open_table
-from banbury.tally.tally import Tally, counted
+from banbury.tally.tally import Tally, count_table
 from banbury.weighing import FEWEST_ROWS, learn, learn_sample
 
 
@@ -97,7 +97,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
     def _learn_partitions(self, frame: Any, target: Any, weights: Any, groups: Any = None) -> Learner:
         counting = {"features": self.features, "missing": self.missing, "trees": "all", "threads": self.threads}
         table = open_table(frame, target, weights=weights, groups=groups, **counting)
-        tally = counted(table)
+        tally = count_table(table)
         tell_unlabelled(tally.skipped)
         check_class_weight(self.class_weight, tally.classes)
         return Learner(tally, self._settings(1.0, weighing=self._learn_weights(tally, table)))

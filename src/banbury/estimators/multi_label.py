@@ -30,7 +30,7 @@ from banbury.scikit_learn import BaseEstimator, ClassifierMixin
 from banbury.sums import in_order
 from banbury.tally.label_sets import EVERY, LabelSets, LabelTarget, are_sets
 from banbury.tally.schema import Schema
-from banbury.tally.table import Held, Labels, Table, aligned
+from banbury.tally.table import Held, Labels, Table, align_names
 
 
 class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -121,7 +121,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         if not self.__sklearn_is_fitted__():
             choice = checked_choice(self.how, 1.0 if is_auto(self.alpha) else self.alpha, 0)
             table = Table.of(batch, labelled=False, features=self.features, missing=self.missing)  # type: ignore[arg-type]
-            schema = replace(table.settled(batch, True), labels=LabelTarget())
+            schema = replace(table.settle_schema(batch, True), labels=LabelTarget())
             settings = LabelSettings(choice, Thresholds.half(()), threads=self.threads)
             self._kind, self._columns = kind, columns
             self._note_columns(schema)
@@ -130,7 +130,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         learner = self._learner
         self._check_columns(batch)
         self._check_kind(sets, columns)
-        batch = aligned(batch, learner.schema)
+        batch = align_names(batch, learner.schema)
         self._keep(learner.learn(part_of(batch, learner.schema, sets, sample_weight)))
 
     @in_one_step
@@ -139,7 +139,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         learner = self._check_fitted()
         batch, sets, _, _ = self._read_sets(X, y)
         self._check_columns(batch)
-        learner = learner.forget(part_of(aligned(batch, learner.schema), learner.schema, sets, sample_weight))
+        learner = learner.forget(part_of(align_names(batch, learner.schema), learner.schema, sets, sample_weight))
         self._keep(learner.under(learner.settings.without_forgotten(learner.tally)))
 
     @in_one_step
@@ -194,7 +194,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         given = Labels.without_target(sample_weights(sample_weight, batch.n_rows), n_threads(self.threads))
         given.check_length(batch.n_rows)
         weights = given.weights_of(batch)
-        known = sets.known if weights is None else sets.known & (weights > 0)
+        known = sets.has_target if weights is None else sets.has_target & (weights > 0)
         if not known.any():
             raise errors.empty_data(None, "no row has labels and a weight above zero: there is nothing to score")
         true = ({sets.names[k] for k in sets.codes[a:b]} for a, b in pairwise(sets.offsets.tolist()))
@@ -230,7 +230,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         settings = {name: getattr(self, name) for name in ("features", "how", "missing", "threads", "seed")}
         weighable = False
         if isinstance(batch, Batch):
-            schema = Table.of(batch, labelled=False, features=self.features).settled(batch)
+            schema = Table.of(batch, labelled=False, features=self.features).settle_schema(batch)
             weighable = any(f.family.has_cells or f.reads_text for f in schema.features)
         return batch, settings | self._settle_options(len(y), weighable)
 
@@ -266,7 +266,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             sets = LabelSets.of([None if missing(label) else [label] for label in labels])
         if len(sets) != batch.n_rows:
             raise errors.length_mismatch("labels", len(sets), batch.n_rows)
-        if not sets.known.any():
+        if not sets.has_target.any():
             raise errors.no_target(batch.n_rows, None)
         return batch, sets, kind, columns
 

@@ -24,7 +24,7 @@ from banbury.semi_supervised import HOWS, TRIAL, Climb, Task, find_narrow, rando
 from banbury.semi_supervised.observed import Observed
 from banbury.sums import in_order
 from banbury.tally.schema import Schema
-from banbury.tally.table import Labels, Table, aligned, refuse_continuous
+from banbury.tally.table import Labels, Table, align_names, refuse_continuous
 from banbury.tally.tally import Label, Tally
 
 FOLDS = 5  # parts of the rows, each of which is held out once
@@ -90,12 +90,12 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
 
     def _schema(self, batch: Batch) -> Schema:
         table = Table.of(batch, labelled=False, features=self.features, missing=self.missing, trees="none")
-        return table.settled(batch)
+        return table.settle_schema(batch)
 
     def _observe(self, batch: Batch, weights: Real) -> Observed:
         batch.threads = n_threads(self.threads)
         schema = self._schema(batch)
-        return Observed.of(aligned(batch, schema), schema, weights, batch.threads)
+        return Observed.of(align_names(batch, schema), schema, weights, batch.threads)
 
     def _task(self, observed: Observed, classes: Sequence[Label], labels: NDArray[np.int32], weights: Real) -> Task:
         settings = {"how": self.how, "alpha": float(self.alpha), "class_prior": self.class_prior}
@@ -363,7 +363,7 @@ class Mixture(AsDensity, _Maximiser):
         for fold in range(int(folds.max()) + 1):
             rest = np.flatnonzero(folds != fold)
             held = np.flatnonzero(folds == fold)
-            observed = Observed.of(aligned(batch.take(rest), schema), schema, weights[rest], threads)
+            observed = Observed.of(align_names(batch.take(rest), schema), schema, weights[rest], threads)
             enough = np.count_nonzero(weights[rest] > 0) >= n
             errors.require(enough, "n_components", n, "fewer than the rows that are left when some are held out")
             model = self._climb(observed, weights[rest], n).model

@@ -210,7 +210,7 @@ def restored(schema: Schema, classes: tuple[Any, ...], about: Mapping[str, Any],
     if rounded:
         _check_rounding(tally)
     else:  # sums that are exact are those of rows, in all that can be told
-        tally.checked()
+        tally.verify()
     return tally
 
 

@@ -26,7 +26,7 @@ from banbury.quality.curves import PeerArrays
 from banbury.reading import Batch, n_threads
 from banbury.reading.columns import empty_column
 from banbury.rows.labelled import MemoryRows
-from banbury.tally.table import MIX, content_hashes, mixed
+from banbury.tally.table import MIX, content_hashes, mix
 from banbury.tally.tally import Label
 
 SHARE = 0.1  # of the rows are drawn at random
@@ -163,7 +163,7 @@ class _Rows:
         order = np.argsort(hashes, kind="stable")
         first = np.searchsorted(hashes[order], hashes[order])
         copies = (np.arange(len(order)) - first).astype(np.uint64)
-        chance = mixed(mixed(hashes[order] * MIX + np.uint64(seed % 2**64)) * MIX + copies)
+        chance = mix(mix(hashes[order] * MIX + np.uint64(seed % 2**64)) * MIX + copies)
         return np.asarray(free[order[np.argsort(chance, kind="stable")[:n]]])
 
     def take(self, rows: Int) -> list[Batch]:

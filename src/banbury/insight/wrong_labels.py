@@ -33,7 +33,7 @@ from banbury.quality.validation import default_folds
 from banbury.rows.folds import Round
 from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.rows.scoring import FoldModels, PendingWarnings
-from banbury.sums import weighed as weighed_numbers
+from banbury.sums import kernel_weights
 from banbury.tally.schema import Features, Missing, Schema
 from banbury.tally.table import content_hashes
 from banbury.tally.tally import Label
@@ -302,7 +302,7 @@ def confident_joint(posteriors: Real, truth: NDArray[np.int32], weights: Real | 
     best = np.where(reached[at, truth] >= reached[at, best] - SAME, truth, best)  # what is as probable stays
     some = reached[at, best] >= 0
     cells = np.where(some, truth * n_classes + best, -1).astype(np.int32)
-    numbers, parts = weighed_numbers(cells, weights)
+    numbers, parts = kernel_weights(cells, weights)
     counts = _core.count_classes(numbers, n_classes * n_classes, parts, 1).value.reshape(n_classes, n_classes)
     return counts, thresholds, np.where(some, best, truth).astype(np.int64)
 

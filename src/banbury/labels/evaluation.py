@@ -11,7 +11,7 @@ from banbury.arrays import Int, Real
 from banbury.labels.model import LabelModel
 from banbury.labels.results import LabelEvaluation
 from banbury.model.naive_bayes import met
-from banbury.tally.label_sets import LabelSets, LabelTarget, gathered
+from banbury.tally.label_sets import LabelSets, LabelTarget, join_same_files
 from banbury.tally.table import Labels, label_target, wants_folders
 
 
@@ -29,7 +29,7 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
         delimiter = model.schema.labels.delimiter
     source = model.read(data, reading)
     if wants_folders(source, target):
-        source, target = gathered(source), LabelTarget((str(source.target),), folders=True)
+        source, target = join_same_files(source), LabelTarget((str(source.target),), folders=True)
     labels = Labels.of(label_target(source, target, delimiter if isinstance(target, str) else None), None, None, 1)
     errors.require(
         labels.several is not None, "target", target, "sets of labels: lists, flags, or texts with target_delimiter="
@@ -42,8 +42,8 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
     if not sets:
         raise errors.empty_data(source.name)
     labels.check_length(sum(map(len, sets)))
-    every = LabelSets.joined(sets)
-    known = np.flatnonzero(every.known)
+    every = LabelSets.concatenate(sets)
+    known = np.flatnonzero(every.has_target)
     return evaluate_answers(model, every.take(known), np.concatenate(posteriors)[known], known)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from banbury.arrays import Int, Real
 from banbury.families.bags.lexicon import Bags, Lexicon
 from banbury.families.bags.text import label_words
-from banbury.families.bags.text_parameters import weighed_texts
+from banbury.families.bags.text_parameters import weigh_texts
 from banbury.families.bags.vocabulary import AllBut, Vocabulary, of_one_class
 from banbury.families.family import Choice, Feature, Parameters
 from banbury.sums import Words
@@ -183,7 +183,7 @@ class TellingWords:
         table[words, 1], documents[words, 1] = self.says[pairs], self.documents[pairs]
         documents[:, 0] = np.maximum(lexicon.documents().sum(axis=1) - documents[:, 1], 0.0)
         ones = np.ones(len(lexicon), dtype=np.float32)
-        return weighed_texts(lexicon, ones, table, True, documents, n_texts)
+        return weigh_texts(lexicon, ones, table, True, documents, n_texts)
 
 
 def _telling(labels: Any, documents: Real, having: Real, rows: Real, n_rows: float, n: int) -> Int:

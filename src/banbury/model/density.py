@@ -491,7 +491,7 @@ def counted(
         raise errors.EmptyData(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
     table = {"text": list(data)} if is_texts(data) else data
     given = {"features": features, "weights": own, "missing": missing, "threads": threads, "trees": "none"}
-    tally = tallies.counted(Table.of(table, classes=[ALL], **given))
+    tally = tallies.count_table(Table.of(table, classes=[ALL], **given))
     tally = tally if every is None else tally * every
     if not tally.classes:
         raise errors.empty_data(None, "every row has a weight of zero")

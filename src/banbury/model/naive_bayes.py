@@ -29,7 +29,7 @@ from banbury.reading.columns import Codes, empty_column
 from banbury.sums import in_order
 from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.schema import Schema
-from banbury.tally.table import aligned, batches, class_number, opened
+from banbury.tally.table import align_names, batches, class_number, open_source
 from banbury.tally.tally import Label, Tally, count, count_rows
 from banbury.threads import taken
 from banbury.uncollected import uncollected
@@ -412,11 +412,11 @@ class Model(Displayed):
 
     def without(self, batch: Batch, label: Label, weight: float = 1.0) -> Model:
         """The same model of all rows but one, which was counted with this weight."""
-        row = aligned(batch, self.schema, (self.target or "",))
+        row = align_names(batch, self.schema, (self.target or "",))
         weights = None if weight == 1.0 else np.array([weight])
         own = count_rows(row, self.schema, Codes(np.zeros(1, dtype=np.int32), 0, [label]), weights, 1)
         try:
-            rest = (self.tally - own).without_unused_words()
+            rest = (self.tally - own).drop_absent_words()
         except errors.NegativeCount as problem:
             why = problem.args[0].partition(". ")[0]
             raise errors.NegativeCount(
@@ -664,7 +664,7 @@ class Model(Displayed):
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
         """The rows' batches, read as those were that were counted, unless told otherwise."""
-        return opened(rows, self.schema, reading)
+        return open_source(rows, self.schema, reading)
 
     @cached_property
     def _alone(self) -> Parameters | None:

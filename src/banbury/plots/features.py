@@ -19,7 +19,7 @@ from banbury.families.quantile_tree import value_range
 from banbury.model.naive_bayes import Model
 from banbury.rows.labelled import load_rows
 from banbury.sums import Counts
-from banbury.tally.table import aligned, class_number
+from banbury.tally.table import align_names, class_number
 
 SAMPLED = 4_000  # rows drawn from a model to see where its values lie
 STEPS = 1_000
@@ -238,7 +238,7 @@ class ClassedRows:
         target = model.schema.target if target is None else target
         if target is None and len(model.classes) == 1:
             source = model._read(data, reading)
-            self.batches = tuple(aligned(batch, model.schema) for batch in source if batch.n_rows)
+            self.batches = tuple(align_names(batch, model.schema) for batch in source if batch.n_rows)
             self.classes: NDArray[np.int64] = np.zeros(sum(batch.n_rows for batch in self.batches), dtype=np.int64)
             return
         labelled = load_rows(data, target, schema=model.schema, takes_sets=False, **reading)

@@ -364,7 +364,7 @@ class PeerArrays:
         blocks = [(scaled, self.numbers), (OneHotEncoder(handle_unknown="ignore"), self.categories)]
         for _, (feature, *_), sums in tally.groups:
             if (matrix := self.words.get(feature.name)) is not None:
-                kept = np.sort(word_family(feature).used_words(feature, sums).ids).astype(np.int64)
+                kept = np.sort(word_family(feature).words_in_use(feature, sums).ids).astype(np.int64)
                 blocks.append((TfidfTransformer(), matrix[:, kept[kept < matrix.shape[1]]]))
         return blocks
 

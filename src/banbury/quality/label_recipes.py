@@ -26,7 +26,7 @@ from banbury.rows.scoring import PendingWarnings, leave_out, score_rows
 from banbury.sums import Words
 from banbury.tally.label_sets import EVERY
 from banbury.tally.schema import Schema
-from banbury.tally.table import MIX, mixed
+from banbury.tally.table import MIX, mix
 from banbury.tally.tally import Label, Tally
 from banbury.weighing.rows import merge_equal
 
@@ -271,9 +271,9 @@ def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelW
     folds = alike_folds(rows, WEIGHED_FOLDS)
     weights = np.ones(len(known)) if rows.weights is None else rows.weights[known]
     rest = _score_rest(model, rows, folds, (*names, *cells.names))
-    texts = LabelTexts(bags, cells, codes, own_sets.numbered(labels), weights, len(labels), rest)
-    hashes = rows.hashes[known] * MIX + flags @ mixed(np.arange(1, flags.shape[1] + 1, dtype=np.uint64))
-    first, place, together = merge_equal(mixed(hashes), weights)
+    texts = LabelTexts(bags, cells, codes, own_sets.codes_of(labels), weights, len(labels), rest)
+    hashes = rows.hashes[known] * MIX + flags @ mix(np.arange(1, flags.shape[1] + 1, dtype=np.uint64))
+    first, place, together = merge_equal(mix(hashes), weights)
     learned = learned_labels(replace(texts.take(first), weights=together), folds[known][first], seed, rows.threads)
     every = tally.classes.index(EVERY)
     words = tuple(tuple(lexicon_of(tally.schema[name], tally.of(name), every).words) for name in names)

@@ -14,7 +14,7 @@ from banbury.families.family import Choice, HeldOutRows, estimates_without_each
 from banbury.model.naive_bayes import Model
 from banbury.reading import Batch
 from banbury.rows.labelled import MemoryRows
-from banbury.sums import weighed as weighed_numbers
+from banbury.sums import kernel_weights
 from banbury.tally.tally import sums_of_rows
 
 FAR = 131_072.0  # nats from every class: sums of such numbers are rounded by more than 1e-11
@@ -143,7 +143,7 @@ def _log_prior_without(model: Model, held_out: HeldOutRows) -> tuple[Real, NDArr
         others = model.tally.rows - _core.count_classes(each.astype(np.int32), len(rows), None, 1)
     else:
         each = labels
-        alone, parts = weighed_numbers(at.astype(np.int32), held_out.weights)
+        alone, parts = kernel_weights(at.astype(np.int32), held_out.weights)
         others = model.tally.rows.take(labels, 0) - _core.count_classes(alone, len(at), parts, 1)
     gone = others.is_zero() | others.is_negative()
     own = model.log_prior[each]

@@ -20,8 +20,8 @@ from banbury.model.naive_bayes import Model, met, model_of, same_rows
 from banbury.notebooks import Displayed, NotebookTable, Tabular
 from banbury.reading import Source
 from banbury.reading.batches import as_name
-from banbury.rows.labelled import occurring_names, renumber
-from banbury.sums import total, weighed
+from banbury.rows.labelled import renumbered, used_names
+from banbury.sums import kernel_weights, total
 from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.table import Labels
 from banbury.tally.tally import Label
@@ -91,7 +91,7 @@ class Outcomes:
         square = np.einsum("ij,ij->i", posteriors, posteriors)
         numbers = -np.log(np.maximum(said, FEWEST)), np.maximum(square - 2.0 * said + 1.0, 0.0), confidence
         place = np.minimum((confidence * BINS).astype(np.int32), BINS - 1)
-        rows, weight = weighed(np.zeros(len(truth), dtype=np.int32), weights)
+        rows, weight = kernel_weights(np.zeros(len(truth), dtype=np.int32), weights)
 
         def counted(number: Any, *shape: int) -> Integers:
             cells = np.where(rows < 0, -1, number).astype(np.int32)

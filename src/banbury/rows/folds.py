@@ -14,7 +14,7 @@ from banbury.arrays import Int
 from banbury.families.family import by_class
 from banbury.reading import Batch
 from banbury.tally.schema import Schema
-from banbury.tally.table import MIX, mixed, row_hashes
+from banbury.tally.table import MIX, mix, row_hashes
 from banbury.threads import n_threads
 
 Deal = Literal["stratified", "content"]  # how rows are dealt to folds
@@ -106,7 +106,7 @@ class Dealing:
 
     def of_hashes(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
         """The fold of each row, by what it holds."""
-        turned = mixed(hashes * MIX + np.uint64(self.seed))
+        turned = mix(hashes * MIX + np.uint64(self.seed))
         return ((turned >> np.uint64(11)) % np.uint64(self.n_folds)).astype(np.int32)
 
 
@@ -176,7 +176,7 @@ def rank_folds(hashes: NDArray[np.uint64], labels: NDArray[np.int32], folds: int
     if len(rows) < 2:
         raise errors.empty_data(None, f"{errors.many(len(rows), 'row')} with labels and a weight, and folds take two")
     errors.require(2 <= folds <= len(rows), "folds", folds, f"from 2 to {len(rows):,}, the number of rows")
-    order = np.lexsort((rows, mixed(hashes[rows] + np.uint64(seed))))
+    order = np.lexsort((rows, mix(hashes[rows] + np.uint64(seed))))
     numbers = np.full(len(labels), -1, dtype=np.int32)
     numbers[rows[order]] = np.arange(len(rows)) % int(folds)
     return numbers

@@ -58,7 +58,7 @@ class Groups:
         names = tuple(self.classes[c] for c in used.tolist())
         if len(used) == len(kept):  # one group of each class, so that there is nothing to add up
             return tally.of_classes(kept.tolist(), names, trims)
-        return tally.of_classes(kept.tolist(), tuple(range(len(kept))), trims).merged(index.reshape(-1), names)
+        return tally.of_classes(kept.tolist(), tuple(range(len(kept))), trims).merge_classes(index.reshape(-1), names)
 
     @cached_property
     def _rest(self) -> Tally:

@@ -21,7 +21,7 @@ from banbury.rows.groups import Groups
 from banbury.rows.sampling import MOST_ROWS, RowSample
 from banbury.sums import in_order, some
 from banbury.tally.label_sets import EVERY, LabelSets
-from banbury.tally.schema import Known, Schema, infer
+from banbury.tally.schema import ColumnFacts, Schema, infer
 from banbury.tally.table import (
     Held,
     LabelledBatch,
@@ -32,7 +32,7 @@ from banbury.tally.table import (
     open_table,
     row_hashes,
 )
-from banbury.tally.tally import Label, Tally, count_sets, counted_weights, of_no_rows, parts, plus
+from banbury.tally.tally import Label, Tally, count_sets, of_no_rows, parts, plus, round_weights
 
 CountBatch = Callable[[Batch, int, Schema], Iterator[Tally]]  # a batch, the number of its first row, and the schema
 PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored
@@ -237,11 +237,11 @@ class MemoryRows(LabelledRows):
         if table.schema is not None:
             return table.schema
         first, *rest = self.batches
-        fractional = table.known.fractional
+        fractional = table.facts.fractional
         while True:
-            known_columns = Known(fractional)
-            schema = infer(first, {}, None, table.chosen, table.missing, trees=table.trees, known=known_columns)
-            shown = frozenset(name for batch in rest for name in fractional_among(batch, known_columns.whole))
+            known = ColumnFacts(fractional)
+            schema = infer(first, {}, None, table.chosen, table.missing, trees=table.trees, facts=known)
+            shown = frozenset(name for batch in rest for name in fractional_among(batch, known.whole_numbers))
             if not shown:
                 kept = ("target", "target_kind", "labels", "reading")
                 return replace(schema, **{name: getattr(self.schema, name) for name in kept})
@@ -350,7 +350,7 @@ class StreamedRows(LabelledRows):
         schemas = list[Schema]()
         for batch in table.batches("reading", schemas.clear, quietly=True):
             if not schemas:
-                schemas.append(table.settled(batch))
+                schemas.append(table.settle_schema(batch))
         return schemas[0]
 
     def sample(self, n: int | None = None) -> MemoryRows:
@@ -452,13 +452,13 @@ def several(alpha: Any) -> bool:
 def _read_labels(table: Table, dealing: Dealing | None, keeps: bool) -> tuple[dict[str, Any], list[LabelledBatch]]:
     """What ``LabelledRows`` knows of the rows of a table, after one pass; and the batches, of which ``keeps`` keeps the rows."""
     parts = list[LabelledBatch]()
-    for part in table.labelled(parts.clear, keeps, dealing):
-        parts.append(part if keeps else replace(part, batch=part.batch.slice(0, 0)))
+    for part in table.batches_with_labels(parts.clear, keeps, dealing):
+        parts.append(part if keeps else replace(part, batch=part.batch.cut(0, 0)))
     sizes = [len(part.numbers) for part in parts]
     numbers = used = [(part.names, part.numbers) for part in parts]
     weights = None
     if parts[0].weights is not None:
-        weights = counted_weights(np.concatenate([part.weights for part in parts if part.weights is not None]))
+        weights = round_weights(np.concatenate([part.weights for part in parts if part.weights is not None]))
         each_weight = np.split(weights, np.cumsum(sizes)[:-1])
         used = [
             (names, np.where(w > 0, part_codes, -1))
@@ -472,9 +472,9 @@ def _read_labels(table: Table, dealing: Dealing | None, keeps: bool) -> tuple[di
     skipped = sum(int(np.count_nonzero(part < 0)) for _, part in numbers)
     every_set = None
     if table.has_sets:
-        every_set = LabelSets.joined([part.sets for part in parts if part.sets is not None])
+        every_set = LabelSets.concatenate([part.sets for part in parts if part.sets is not None])
         numbers = used
-        occurring |= every_set.used_names(np.concatenate([part_codes >= 0 for _, part_codes in used]))
+        occurring |= every_set.names_in_use(np.concatenate([own >= 0 for _, own in used]))
     else:
         doubt(in_order(occurring))
     classes: Any = in_order(occurring)

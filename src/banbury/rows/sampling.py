@@ -22,7 +22,7 @@ from banbury.reading.batches import join_batches
 from banbury.sums import in_order
 from banbury.tally.label_sets import LabelSets, LabelTarget
 from banbury.tally.schema import Schema
-from banbury.tally.table import MIX, Held, Labels, Table, content_hashes, mixed, numbered
+from banbury.tally.table import MIX, Held, Labels, Table, content_hashes, mix, number_classes
 from banbury.tally.tally import Tally
 
 MOST_ROWS = 100_000  # of a sample, where nothing else is said and rows are in partitions
@@ -56,8 +56,8 @@ class RowSample:
         columns = [*(name for name in schema.columns if name in inputs), *beside]  # whose values choose the rows
         sampled = [*schema.columns, *beside]
         for batch in table.batches("sampling"):
-            fits = table.aligned(batch, schema)
-            numbers, names, weights = _number_rows(table, batch, schema)
+            fits = table.align(batch, schema)
+            numbers, names, weights = _numbered(table, batch, schema)
             if weights is not None and weights.ndim == 2:
                 raise errors.bad_setting("sample", n, "left out with soft labels, of which a row has several")
             there = np.flatnonzero(numbers >= 0 if weights is None else (numbers >= 0) & (weights > 0))
@@ -66,12 +66,12 @@ class RowSample:
             of_groups = None if groups is None else hash_names(groups[there].tolist())
             fits = fits.only([name for name in sampled if name in fits.names])
             hashes = content_hashes(fits, columns)
-            hashes = mixed(hashes[there] * MIX + of_classes[numbers[there]])
+            hashes = mix(hashes[there] * MIX + of_classes[numbers[there]])
             for more in (None if weights is None else weights[there].view(np.uint64), of_groups):
-                hashes = hashes if more is None else mixed(hashes * MIX + more)
-            hashes = mixed(hashes * MIX)
-            last = min(below, LARGEST if len(sample.hashes) < n else float(sample.hashes[n - 1]))
-            first = sample._may_be_first(hashes, numbers[there], names, last)
+                hashes = hashes if more is None else mix(hashes * MIX + more)
+            hashes = mix(hashes * MIX)
+            last = min(below, LARGEST if len(found.hashes) < n else float(found.hashes[n - 1]))
+            first = found._may_be_first(hashes, numbers[there], names, last)
             low = np.flatnonzero((hashes.astype(np.float64) <= last) | first)
             kept = there[low]
             classes = np.empty(len(kept), dtype=object)
@@ -184,15 +184,13 @@ def sample_rows(table: Any, tally: Tally, n: int, also: Sequence[str] = ()) -> R
 def _number_rows(table: Table, batch: Batch, schema: Schema) -> tuple[NDArray[np.int32], Sequence[Any], Real | None]:
     """The number of each row's class, or of its set of labels, −1 where it has none; what numbers stand for; and weights."""
     if table.labels.several is None:
-        return numbered(table.aligned(batch, schema), schema, table.labels)
+        return number_classes(table.align(batch, schema), schema, table.labels)
     sets = table.labels.sets_of(batch)
     number_of_set = dict[tuple[Any, ...], int]()
     ends = zip(sets.offsets.tolist(), sets.offsets[1:].tolist(), strict=False)
-    label_sets = (tuple(sorted((sets.names[c] for c in sets.codes[a:b].tolist()), key=repr)) for a, b in ends)
-    numbers = np.array(
-        [number_of_set.setdefault(label_set, len(number_of_set)) for label_set in label_sets], dtype=np.int32
-    )
-    return np.where(sets.known, numbers, -1).astype(np.int32), list(number_of_set), table.labels.weights_of(batch)
+    each = (tuple(sorted((sets.names[c] for c in sets.codes[a:b].tolist()), key=repr)) for a, b in ends)
+    numbers = np.array([known.setdefault(own, len(known)) for own in each], dtype=np.int32)
+    return np.where(sets.has_target, numbers, -1).astype(np.int32), list(known), table.labels.weights_of(batch)
 
 
 def _classes(name: Any) -> tuple[Any, ...]:

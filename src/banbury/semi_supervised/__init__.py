@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.families.gaussian import find_collapsed_classes
+from banbury.families.gaussian import find_narrow_classes
 from banbury.model.naive_bayes import Model, estimate
 from banbury.semi_supervised.observed import Observed
 from banbury.tally.tally import Label
@@ -162,9 +162,7 @@ def find_narrow(model: Model) -> list[tuple[Label, str, float]]:
     """Where a bell curve of a class is so narrow, beside its column, that it stands on one value: class, column and value."""
     groups = zip(model.tally.groups, model.parameters, strict=True)
     collapsed = (
-        (features, spot)
-        for (_, features, sums), parameters in groups
-        for spot in find_collapsed_classes(parameters, sums)
+        (features, spot) for (_, features, sums), parameters in groups for spot in find_narrow_classes(parameters, sums)
     )
     return [(model.classes[c], features[f].name, value) for features, (f, c, value) in collapsed]
 

@@ -19,7 +19,7 @@ from banbury.families.keys import places_of
 from banbury.model.naive_bayes import Model
 from banbury.reading import Batch, Codes
 from banbury.rows.labelled import Encoded
-from banbury.sums import Counts, Keys, Words, as_index, in_parts, weighed
+from banbury.sums import Counts, Keys, Words, as_index, in_parts, kernel_weights
 from banbury.tally.schema import Schema
 from banbury.tally.tally import Label, Tally, count_rows, plus
 
@@ -61,7 +61,7 @@ class RowCells:
         size = as_index([len(keys) for keys in self.keys])
         cells_of_classes = []
         for c in range(n_classes):
-            rows, mine = weighed(np.zeros(len(parts), dtype=np.int32), parts[:, c])
+            rows, mine = kernel_weights(np.zeros(len(parts), dtype=np.int32), parts[:, c])
             cells, _ = _core.count_codes(list(self.places), low, size, rows, 1, mine, self.threads)
             cells_of_classes.append(cells.arranged([1, int(size.sum())]))
         turned = np.arange(n_classes * size.sum()).reshape(n_classes, -1).T
@@ -150,7 +150,7 @@ class Observed:
         schema = replace(self.schema, features=tuple(f for f in self.schema.features if f.name not in keyed.index))
         if not schema.features:
             every = np.tile(np.arange(len(classes), dtype=np.int32), self.n_rows)
-            numbers, parts = weighed(every, in_parts(shares).reshape(-1, 2))
+            numbers, parts = kernel_weights(every, in_parts(shares).reshape(-1, 2))
             return _no_features(schema, classes, _core.count_classes(numbers, len(classes), parts, self.threads))
         together = max(PIECE // max(self.n_rows, 1), 1)
         total: Tally | None = None

@@ -164,10 +164,10 @@ def _count_finely(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
 
     for batch in table.batches("counting", anew, quietly=True):
         if not begun:
-            settled = table.settled(batch)
+            settled = table.settle_schema(batch)
             begun.append((settled, _schema_to_compare(settled, batch), None))
         [(schema, compared, total)] = begun
-        batch = table.aligned(batch, schema)
+        batch = table.align(batch, schema)
         _check_least(batch, schema, labels.threads)
         for k, (part, rows) in enumerate(_parts(batch, compared, labels)):
             total = plus(total, part)

@@ -78,13 +78,13 @@ def _telling(feature: Feature, sums: Any, n: int) -> dict[str, float] | None:
     """The words that tell most, with their bits; None where values are no words."""
     if not feature.counter.words:
         return None
-    return {word.name: word.bits for word in most_telling(feature, word_family(feature).used_words(feature, sums), n)}
+    return {word.name: word.bits for word in most_telling(feature, word_family(feature).words_in_use(feature, sums), n)}
 
 
 def _bits(family: Family, features: tuple[Feature, ...], sums: Any, rows: Real) -> list[float]:
     """I(feature; class) of each feature: of counts from their table, of other sums from the model that they make by default."""
     if isinstance(sums, Words):
-        best = [most_telling(feature, word_family(feature).used_words(feature, sums), 1) for feature in features]
+        best = [most_telling(feature, word_family(feature).words_in_use(feature, sums), 1) for feature in features]
         return [words[0].bits if words else 0.0 for words in best]
     if family.keyed:
         columns = zip(features, map(sums.feature, range(len(features))), strict=True)

@@ -32,7 +32,7 @@ from banbury.reading import Batch, Codes, Source
 from banbury.reading.columns import Coded
 from banbury.sums import Keys
 from banbury.tally.schema import Schema
-from banbury.tally.table import Labels, aligned
+from banbury.tally.table import Labels, align_names
 from banbury.tally.tally import Tally, count_rows
 
 MOST_COLUMNS = 200  # whose pairs are counted: the most telling ones
@@ -70,7 +70,7 @@ class Word(NamedTuple):
 
 def word_columns(tally: Tally) -> list[WordColumn]:
     columns = ((feature, sums) for _, features, sums in tally.groups for feature in features if feature.counter.words)
-    return [WordColumn(feature, sums, word_family(feature).used_words(feature, sums)) for feature, sums in columns]
+    return [WordColumn(feature, sums, word_family(feature).words_in_use(feature, sums)) for feature, sums in columns]
 
 
 def words_to_compare(texts: Sequence[WordColumn], n_classes: int) -> list[Word]:
@@ -198,7 +198,7 @@ def count_pairs(
     for batch in watch(source, "comparing", source.name):
         batch.threads = labels.threads
         if batch.n_rows:
-            batch = aligned(batch, tally.schema, labels.reserved())
+            batch = align_names(batch, tally.schema, labels.roles())
         for start in range(0, batch.n_rows, CHUNK):
             rows = batch if batch.n_rows <= CHUNK else batch.slice(start, start + CHUNK)
             rows.threads = labels.threads

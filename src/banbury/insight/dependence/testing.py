@@ -96,7 +96,7 @@ def test_features(
 
 def _test_words(feature: Feature, sums: Words, scale: float, n: int) -> ColumnTest:
     """Of the word that tells most; p is that of the best of so many words."""
-    words = word_family(feature).used_words(feature, sums)
+    words = word_family(feature).words_in_use(feature, sums)
     texts = sums.texts.value
     n_texts = float(texts.sum()) * scale
     classes = int(np.count_nonzero(texts))
@@ -210,7 +210,7 @@ def block_test(sums: Products, tied: bool, scale: float) -> ColumnTest:
 def _whiten_classes(sums: Products) -> tuple[Real, Real, Real]:
     """Rows, means and scatters of the classes that have rows, in directions in which all rows together vary by 1."""
     seen = sums.n.value > 0
-    rows, centre, scatter = sums.pooled()
+    rows, centre, scatter = sums.pool()
     every = scatter / max(rows, 1e-300)
     deviation = np.sqrt(np.maximum(np.diagonal(every), 0.0))
     safe = np.where(deviation > 0, deviation, 1.0)

@@ -20,7 +20,7 @@ from banbury.families.nodes import Variable, encode_variables
 from banbury.model.networks.elimination import MOST_CELLS
 from banbury.reading import Batch, Codes, Source
 from banbury.sums import Combinations, Counts, Keys, as_index, cells_of, in_order, total
-from banbury.tally.schema import Known, Schema
+from banbury.tally.schema import ColumnFacts, Schema
 from banbury.tally.table import Labels, Table
 from banbury.tally.tally import Tally, count_rows
 
@@ -226,12 +226,12 @@ def check_size(variables: Sequence[Variable], v: int, parents: Sequence[int]) ->
         )
 
 
-def counted(source: Source, labels: Labels, begin: Callable[[Batch, Known], Callable[[Batch], Any]]) -> Any:
+def counted(source: Source, labels: Labels, begin: Callable[[Batch, ColumnFacts], Callable[[Batch], Any]]) -> Any:
     """The sum of what is made of each batch, by what the first one settles; where a column widens, all is read again."""
     so_far: list[Any] = []  # what counts a batch, and what it counted
     table = Table(source, labels)
     for batch in table.batches("counting", so_far.clear, quietly=True):
-        count = so_far[0] if so_far else begin(batch, table.known)
+        count = so_far[0] if so_far else begin(batch, table.facts)
         part = count(batch)
         so_far[:] = [count, so_far[1] + part if so_far else part]
     return so_far[1]

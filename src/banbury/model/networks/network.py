@@ -30,7 +30,7 @@ from banbury.notebooks import Displayed, NotebookTable
 from banbury.reading import Batch, Beside, Source, n_threads, read
 from banbury.reading.columns import missing
 from banbury.sums import MOST_ROWS, Key, Keys, rows_of
-from banbury.tally.schema import Features, Known, Missing, infer, starred, with_few_values
+from banbury.tally.schema import ColumnFacts, Features, Missing, expand_stars, infer, with_few_values
 from banbury.tally.table import Labels, batches
 from banbury.tally.tally import count
 
@@ -123,10 +123,10 @@ class BeliefNetwork(Displayed):
         labels = Labels.without_target(source.weights if weights is None else weights, n_threads(threads))
         first: list[Batch] = []
 
-        def begin(batch: Batch, known: Known) -> Callable[[Batch], NetworkCounts]:
+        def begin(batch: Batch, known: ColumnFacts) -> Callable[[Batch], NetworkCounts]:
             first[:] = [batch]
             declared = _only(features, order)
-            schema = infer(batch.only(order), (), None, declared, missing, more_to_come=True, trees="none", known=known)
+            schema = infer(batch.only(order), (), None, declared, missing, more_to_come=True, trees="none", facts=known)
             schema = with_few_values(schema, batch, missing, known)
             for name, why in schema.left_out.items():
                 raise errors.BadSetting(
@@ -142,7 +142,7 @@ class BeliefNetwork(Displayed):
 
         indexed = tuple(tuple(order.index(each) for each in structure[name]) for name in order)
         sums: NetworkCounts = counted(source, labels, begin)
-        columns = tuple(n for n in first[0].names if n not in labels.reserved())
+        columns = tuple(n for n in first[0].names if n not in labels.roles())
         named = first[0].named
         return cls(sums.variables, indexed, choice, sums, (), None, columns, named, {}, threads, reading=source.reading)
 
@@ -662,7 +662,7 @@ class BeliefNetwork(Displayed):
 def _only(features: Features, names: Sequence[str]) -> Features:
     if not isinstance(features, Mapping):
         return features
-    given = dict(starred(features, names))
+    given = dict(expand_stars(features, names))
     for block in given:
         if isinstance(block, tuple):
             raise no_block(" + ".join(map(str, block)))
