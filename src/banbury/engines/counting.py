@@ -14,7 +14,7 @@ from banbury.engines.engine import FAN_IN
 from banbury.engines.parcels import Parcel, add_up
 from banbury.families.moments import SAMPLE
 from banbury.reading import Batch, read
-from banbury.reading.batches import joined
+from banbury.reading.batches import join_batches
 from banbury.tally.schema import NO_VALUE, STEADY, ColumnFacts, Features, Missing, Schema, Trees
 from banbury.tally.table import Held, Table, fractional_among
 from banbury.tally.tally import Tally, of_no_rows, parts, plus
@@ -305,8 +305,8 @@ def settle(sample: Sequence[Sampled], wider: Wider, settings: CountSettings, are
     first = sample[0]
     source = Held((batch,), first.name, first.target, first.reading)
     weights = first.weights if settings.weights is None else settings.weights
-    known = ColumnFacts(wider.fractional, wider.varied, wider.kinds)
-    table = replace(replace(settings, weights=weights, reading={}).table(source), facts=known)
+    facts = ColumnFacts(wider.fractional, wider.varied, wider.kinds)
+    table = replace(replace(settings, weights=weights, reading={}).table(source), facts=facts)
     table.labels.weights_of(batch)  # a column that is not there is missed here
     if table.labels.name is not None:
         batch.column(table.labels.name)
@@ -317,4 +317,4 @@ def settle(sample: Sequence[Sampled], wider: Wider, settings: CountSettings, are
     target = table.labels.name if several is None else several
     counted_as: dict[str, Any] = {"schema": schema, "features": "auto", "target": target, "weights": weights}
     settings = replace(settings, groups=None, target_delimiter=None, **counted_as)
-    return Settled(settings, schema, are_files, frozenset(known.whole_numbers), steady, empty, table.schema is None)
+    return Settled(settings, schema, are_files, frozenset(facts.whole_numbers), steady, empty, table.schema is None)

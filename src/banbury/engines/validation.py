@@ -135,7 +135,7 @@ class ScoreFolds(EachPart):
         for batch in table.batches("scoring"):
             fits = table.align(batch, schema)
             own_numbers, names, weights = number_classes(fits, schema, table.labels)
-            numbers = renumbered([(names, own_numbers)], self.classes)
+            numbers = renumber([(names, own_numbers)], self.classes)
             which = np.where(numbers >= 0, place[self.dealing.folds(fits, schema)], -1).astype(np.int32)
             part = self._dataset((fits,), numbers, weights)
             tested = which >= 0

@@ -20,7 +20,7 @@ from banbury.model.naive_bayes import Model, met, model_of, same_rows
 from banbury.notebooks import Displayed, NotebookTable, Tabular
 from banbury.reading import Source
 from banbury.reading.batches import as_name
-from banbury.rows.labelled import renumbered, used_names
+from banbury.rows.labelled import occurring_names, renumber
 from banbury.sums import kernel_weights, total
 from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.table import Labels

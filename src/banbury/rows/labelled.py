@@ -239,9 +239,9 @@ class MemoryRows(LabelledRows):
         first, *rest = self.batches
         fractional = table.facts.fractional
         while True:
-            known = ColumnFacts(fractional)
-            schema = infer(first, {}, None, table.chosen, table.missing, trees=table.trees, facts=known)
-            shown = frozenset(name for batch in rest for name in fractional_among(batch, known.whole_numbers))
+            facts = ColumnFacts(fractional)
+            schema = infer(first, {}, None, table.chosen, table.missing, trees=table.trees, facts=facts)
+            shown = frozenset(name for batch in rest for name in fractional_among(batch, facts.whole_numbers))
             if not shown:
                 kept = ("target", "target_kind", "labels", "reading")
                 return replace(schema, **{name: getattr(self.schema, name) for name in kept})
@@ -453,7 +453,7 @@ def _read_labels(table: Table, dealing: Dealing | None, keeps: bool) -> tuple[di
     """What ``LabelledRows`` knows of the rows of a table, after one pass; and the batches, of which ``keeps`` keeps the rows."""
     parts = list[LabelledBatch]()
     for part in table.batches_with_labels(parts.clear, keeps, dealing):
-        parts.append(part if keeps else replace(part, batch=part.batch.cut(0, 0)))
+        parts.append(part if keeps else replace(part, batch=part.batch.slice(0, 0)))
     sizes = [len(part.numbers) for part in parts]
     numbers = used = [(part.names, part.numbers) for part in parts]
     weights = None
@@ -474,7 +474,7 @@ def _read_labels(table: Table, dealing: Dealing | None, keeps: bool) -> tuple[di
     if table.has_sets:
         every_set = LabelSets.concatenate([part.sets for part in parts if part.sets is not None])
         numbers = used
-        occurring |= every_set.names_in_use(np.concatenate([own >= 0 for _, own in used]))
+        occurring |= every_set.names_in_use(np.concatenate([part_codes >= 0 for _, part_codes in used]))
     else:
         doubt(in_order(occurring))
     classes: Any = in_order(occurring)

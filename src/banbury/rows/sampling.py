@@ -57,7 +57,7 @@ class RowSample:
         sampled = [*schema.columns, *beside]
         for batch in table.batches("sampling"):
             fits = table.align(batch, schema)
-            numbers, names, weights = _numbered(table, batch, schema)
+            numbers, names, weights = _number_rows(table, batch, schema)
             if weights is not None and weights.ndim == 2:
                 raise errors.bad_setting("sample", n, "left out with soft labels, of which a row has several")
             there = np.flatnonzero(numbers >= 0 if weights is None else (numbers >= 0) & (weights > 0))
@@ -70,8 +70,8 @@ class RowSample:
             for more in (None if weights is None else weights[there].view(np.uint64), of_groups):
                 hashes = hashes if more is None else mix(hashes * MIX + more)
             hashes = mix(hashes * MIX)
-            last = min(below, LARGEST if len(found.hashes) < n else float(found.hashes[n - 1]))
-            first = found._may_be_first(hashes, numbers[there], names, last)
+            last = min(below, LARGEST if len(sample.hashes) < n else float(sample.hashes[n - 1]))
+            first = sample._may_be_first(hashes, numbers[there], names, last)
             low = np.flatnonzero((hashes.astype(np.float64) <= last) | first)
             kept = there[low]
             classes = np.empty(len(kept), dtype=object)
@@ -188,9 +188,11 @@ def _number_rows(table: Table, batch: Batch, schema: Schema) -> tuple[NDArray[np
     sets = table.labels.sets_of(batch)
     number_of_set = dict[tuple[Any, ...], int]()
     ends = zip(sets.offsets.tolist(), sets.offsets[1:].tolist(), strict=False)
-    each = (tuple(sorted((sets.names[c] for c in sets.codes[a:b].tolist()), key=repr)) for a, b in ends)
-    numbers = np.array([known.setdefault(own, len(known)) for own in each], dtype=np.int32)
-    return np.where(sets.has_target, numbers, -1).astype(np.int32), list(known), table.labels.weights_of(batch)
+    label_sets = (tuple(sorted((sets.names[c] for c in sets.codes[a:b].tolist()), key=repr)) for a, b in ends)
+    numbers = np.array(
+        [number_of_set.setdefault(label_set, len(number_of_set)) for label_set in label_sets], dtype=np.int32
+    )
+    return np.where(sets.has_target, numbers, -1).astype(np.int32), list(number_of_set), table.labels.weights_of(batch)
 
 
 def _classes(name: Any) -> tuple[Any, ...]:

@@ -90,7 +90,7 @@ class Table:
             target = source.target
         if wants_folders(source, target):
             source, target = join_same_files(source), LabelTarget((str(source.target),), folders=True)
-        source = source.peeked()
+        source = source.peekable_source()
         target = label_target(source, target, target_delimiter)
         labels = Labels.of(target, weights, classes, n_threads(threads), groups)
         return cls(source, labels, schema, features, missing, data, reading, trees)
