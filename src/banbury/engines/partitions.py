@@ -18,7 +18,7 @@ from banbury.engines.validation import Evaluate
 from banbury.families.moments import SAMPLE
 from banbury.labels import LabelEvaluation
 from banbury.labels import evaluate as evaluate_labels
-from banbury.model.naive_bayes import Model, met, model_of, same_rows
+from banbury.model.naive_bayes import Model, add_unknown_classes, model_of, same_rows
 from banbury.progress import watch
 from banbury.quality.results import OWN_ROWS, SummedEvaluation
 from banbury.reading import n_threads
@@ -90,7 +90,7 @@ class Partitions:
             raise _empty()
         if result.outcomes is None:
             raise errors.no_target(result.n_rows, target)
-        classes, notes = met(model.classes, result.classes)
+        classes, notes = add_unknown_classes(model.classes, result.classes)
         outcomes = result.outcomes.among(result.classes, classes)
         table = self.table(target, schema=model.schema, **reading)
         are_own = same_rows(lambda: model.n_rows == outcomes.n_rows and table.count_all() == model.tally)

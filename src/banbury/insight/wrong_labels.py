@@ -155,7 +155,7 @@ class Answers:
         odds = float(np.diff(np.log(np.maximum(sides, LEAST)))[0]) * (
             -1.0 if explanation.winner == row.suggested else 1.0
         )
-        explanation = explanation.recalibrated(1.0, odds - explanation.log_odds)
+        explanation = explanation.rescale(1.0, odds - explanation.log_odds)
         first, second = sides if explanation.winner == row.suggested else sides[::-1]
         fold = f"this row is labelled {row.given!r}; here its fold is left out, and does not speak for itself"
         remarks = (is_left_out(row.given) if held_out else fold,)

@@ -9,7 +9,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.families.family import How
-from banbury.model.naive_bayes import ClassPrior, check_seed, checked_choice
+from banbury.model.naive_bayes import ClassPrior, check_seed, choice_of
 from banbury.quality.calibration import Method
 from banbury.quality.label_recipes import LabelRecipe, PlainLabels, WeighedLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
@@ -177,5 +177,5 @@ def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
         has_schema = settings["schema"] is not None
         return Tuned.of(alpha, how, None, settings["features"], prior, seed, calibrate, has_schema=has_schema)
     plain = Plain(how, alpha, prior, seed)
-    checked_choice(how, alpha, seed)
+    choice_of(how, alpha, seed)
     return plain if calibrate is None else Calibrated(plain, calibrate)

@@ -18,7 +18,7 @@ from banbury.labels.calibration import Flags, honest_loss
 from banbury.labels.model import labels_of, of_features
 from banbury.labels.weighing import MOST_CELLS, LabelTexts, bags_of, learned_labels, words_of
 from banbury.labels.words import lexicon_of
-from banbury.model.naive_bayes import checked_choice, is_auto
+from banbury.model.naive_bayes import choice_of, is_auto
 from banbury.quality.recipes import Plain, R, Recipe, Weighed, recipe_of, with_text
 from banbury.rows.folds import Round
 from banbury.rows.labelled import MemoryRows
@@ -90,7 +90,7 @@ class PlainLabels(LabelRecipe):
 
     def check(self) -> None:
         """Raises where a setting is not one."""
-        checked_choice(self.how, 1.0 if is_auto(self.alpha) else self.alpha, self.seed)
+        choice_of(self.how, 1.0 if is_auto(self.alpha) else self.alpha, self.seed)
 
     def under(self, rows: R) -> R:
         return rows.with_schema(with_text(rows.schema, self.text)) if self.text else rows
@@ -99,12 +99,12 @@ class PlainLabels(LabelRecipe):
         """The model of a tally, with thresholds of one half."""
         if self.text:
             tally = replace(tally, schema=with_text(tally.schema, self.text))
-        choice = checked_choice(self.how, self.alpha, 0)
+        choice = choice_of(self.how, self.alpha, 0)
         return LabelModel(tally, choice, Thresholds.half(labels_of(tally)), telling=self.telling)
 
     def reads_whole_tables(self, counted: Tally) -> bool:
         """Whether words are not scored for all labels at once somewhere, so that each label needs tables of its own."""
-        choice = checked_choice(self.how, self.alpha, 0)
+        choice = choice_of(self.how, self.alpha, 0)
         schema = with_text(counted.schema, self.text)
         in_tables = [
             name.features for name, sums in zip(schema.groups, counted.sums, strict=True) if isinstance(sums, Words)
@@ -116,7 +116,7 @@ class PlainLabels(LabelRecipe):
         if not is_auto(self.alpha):
             return [self]
         tried = [replace(self, alpha=alpha) for alpha in ALPHAS]
-        choice = checked_choice(self.how, 1.0, 0)
+        choice = choice_of(self.how, 1.0, 0)
         texts = any(label_words(f.family, choice) is not None for f in with_text(schema, self.text).features)
         return [*tried, replace(self, alpha=1.0, telling=TELLING)] if texts else tried
 

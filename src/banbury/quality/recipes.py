@@ -13,7 +13,7 @@ from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.families.column_tree import joining_family
 from banbury.families.family import Choice, How
-from banbury.model.naive_bayes import ClassPrior, Model, checked_choice, estimate
+from banbury.model.naive_bayes import ClassPrior, Model, choice_of, estimate
 from banbury.progress import each_step
 from banbury.quality.calibration import METHODS, Calibration, Method, calibrate
 from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
@@ -88,7 +88,7 @@ class Plain(Recipe):
     @property
     def choice(self) -> Choice:
         """How parameters are estimated; raises where a setting is not one."""
-        return checked_choice(self.how, self.alpha, self.seed)
+        return choice_of(self.how, self.alpha, self.seed)
 
     def under(self, rows: R) -> R:
         return rows.with_schema(with_text(rows.schema, self.text)) if self.text else rows

@@ -16,7 +16,7 @@ from banbury.arrays import Int, Real
 from banbury.errors import many
 from banbury.families.keys import dense_numbers
 from banbury.labels import evaluate as evaluate_labels
-from banbury.model.naive_bayes import Model, met, model_of, same_rows
+from banbury.model.naive_bayes import Model, add_unknown_classes, model_of, same_rows
 from banbury.notebooks import Displayed, NotebookTable, Tabular
 from banbury.reading import Source
 from banbury.reading.batches import as_name
@@ -483,7 +483,7 @@ def _evaluate_source(model: Model, source: Source, target: Any) -> Evaluation:
     seen = set[Label]().union(*(occurring_names(names, numbers) for names, numbers in parts))
     if not seen:
         raise errors.no_target(n_rows, labels.name)
-    classes, notes = met(model.classes, seen)
+    classes, notes = add_unknown_classes(model.classes, seen)
     truth = renumber(parts, classes)
     rows = np.flatnonzero(truth >= 0)
     scores = np.concatenate(posteriors)

@@ -14,7 +14,7 @@ from banbury import errors
 from banbury.errors import many
 from banbury.insight.dependence import Diagnosis, diagnose
 from banbury.model.explain import Explanation, Informative
-from banbury.model.naive_bayes import Model, met
+from banbury.model.naive_bayes import Model, add_unknown_classes
 from banbury.quality import CrossValidation, Evaluation, LearningCurve
 from banbury.quality.calibration import Calibration, Reliability, reliability
 from banbury.quality.curves import learn_sizes, spread
@@ -229,7 +229,7 @@ def _judge_by_folds(model: Model, rows: MemoryRows, folds: int | None, seed: int
 
 def _judge_as_it_is(model: Model, rows: MemoryRows) -> JudgedRows:
     """Other rows, answered by the model itself; a class that it does not know is never answered."""
-    classes, notes = met(model.classes, set(rows.classes))
+    classes, notes = add_unknown_classes(model.classes, set(rows.classes))
     notes = (*notes, "not exactly the rows that the model has counted; where some are among them, figures flatter it")
     truth = renumber([(rows.classes, rows.labels)], classes)
     tested = np.flatnonzero(truth >= 0)
