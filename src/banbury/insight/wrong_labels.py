@@ -155,7 +155,7 @@ class Answers:
         odds = float(np.diff(np.log(np.maximum(sides, LEAST)))[0]) * (
             -1.0 if explanation.winner == row.suggested else 1.0
         )
-        explanation = explanation.recalibrated(1.0, odds - explanation.log_odds)
+        explanation = explanation.rescale(1.0, odds - explanation.log_odds)
         first, second = sides if explanation.winner == row.suggested else sides[::-1]
         fold = f"this row is labelled {row.given!r}; here its fold is left out, and does not speak for itself"
         remarks = (is_left_out(row.given) if held_out else fold,)
@@ -194,7 +194,7 @@ class _FoldAnswers(dict[int, Model]):
             groups = self._rows.count_round(self._splits)
             self[split] = FoldModels(self._rows, self._splits, groups, self._recipe, PendingWarnings())[split]
         else:
-            self[split] = self._recipe.learn(self._rows.learned_from(self._splits, split))
+            self[split] = self._recipe.learn(self._rows.training_rows(self._splits, split))
         return self[split]
 
 

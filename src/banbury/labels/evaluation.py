@@ -10,7 +10,7 @@ from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.labels.model import LabelModel
 from banbury.labels.results import LabelEvaluation
-from banbury.model.naive_bayes import met
+from banbury.model.naive_bayes import add_unknown_classes
 from banbury.tally.label_sets import LabelSets, LabelTarget, join_same_files
 from banbury.tally.table import Labels, label_target, wants_folders
 
@@ -52,7 +52,7 @@ def evaluate_answers(
 ) -> LabelEvaluation:
     """The measures of P(label | row) of rows with these labels; labels that the model does not know are never given."""
     names: Any
-    names, notes = met(model.labels, set(sets.names), "label")
+    names, notes = add_unknown_classes(model.labels, set(sets.names), "label")
     n_new = len(names) - len(model.labels)
     answers = np.hstack([model.flags(posterior), np.zeros((len(posterior), n_new), dtype=np.bool_)])
     posterior = np.hstack([posterior, np.zeros((len(posterior), n_new))])

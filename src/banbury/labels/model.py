@@ -20,8 +20,8 @@ from banbury.labels.thresholds import Thresholds
 from banbury.labels.weighing import LabelTables, LabelWeighing
 from banbury.labels.words import LabelWords, TellingWords
 from banbury.model.evidence_table import EvidenceTable, evidence_table
-from banbury.model.explain import Explanation, Informative, explained
-from banbury.model.naive_bayes import Model, checked_choice, estimated
+from banbury.model.explain import Explanation, Informative, make_explanation
+from banbury.model.naive_bayes import Model, choice_of, model_under
 from banbury.reading import Batch, Beside, Source, n_threads
 from banbury.sums import Words
 from banbury.tally.label_sets import EVERY
@@ -132,7 +132,7 @@ class LabelModel:
             tally = replace(tally, schema=tally.schema.with_families(features))
         if not labels_of(tally):
             raise errors.empty_data(None, "no row has any label, so there is nothing to tell apart")
-        return cls(tally, checked_choice(how, alpha, 0), Thresholds.half(labels_of(tally)), threads, None, telling)
+        return cls(tally, choice_of(how, alpha, 0), Thresholds.half(labels_of(tally)), threads, None, telling)
 
     def with_thresholds(self, thresholds: Thresholds) -> LabelModel:
         return replace(self, thresholds=thresholds.of(self.labels))
@@ -187,7 +187,7 @@ class LabelModel:
         """All rows as one class: it reads rows as they were counted."""
         plain = replace(self.tally, schema=replace(self.schema, labels=None))
         every = plain.of_classes([self.tally.classes.index(EVERY)], (YES,))
-        return replace(estimated(every, Choice(waits=True), None), threads=self.threads)
+        return replace(model_under(every, Choice(waits=True), None), threads=self.threads)
 
     @cached_property
     def _words(self) -> tuple[LabelWords | TellingWords, ...]:
@@ -220,7 +220,7 @@ class LabelModel:
         if not names:
             return ()
         fewer = of_features(self.tally, names)
-        return tuple(estimated(yes_no(fewer, label), self.choice, None) for label in self.labels)
+        return tuple(model_under(yes_no(fewer, label), self.choice, None) for label in self.labels)
 
     @cached_property
     def log_prior_odds(self) -> Real:
@@ -248,7 +248,7 @@ class LabelModel:
         for batch in batches(source, "scoring", Beside(self.threads)):
             most = max(1, CELLS // len(self.labels))
             for start in range(0, batch.n_rows, most):
-                part = batch if batch.n_rows <= most else batch.cut(start, start + most)
+                part = batch if batch.n_rows <= most else batch.slice(start, start + most)
                 yield part, self.thresholds.honest(self.scores(part))
 
     def scores(self, batch: Batch) -> Real:
@@ -390,7 +390,7 @@ class LabelModel:
 
     def of_label(self, label: Label) -> Model:
         """The yes or no model of one label: a ``Model`` of two classes, True and False."""
-        plain = replace(estimated(yes_no(self.tally, label), self.choice, None), threads=self.threads)
+        plain = replace(model_under(yes_no(self.tally, label), self.choice, None), threads=self.threads)
         if len(plain.classes) < 2 or (self._weighed is None and self.telling is None):
             return plain
         if self._weighed is None:
@@ -453,7 +453,7 @@ class LabelModel:
         stale = self._weighed is not None and self._weighed.stale
         if self.calibration is not None:
             sign = 1.0 if explanation.winner is True else -1.0
-            explanation = explanation.recalibrated(
+            explanation = explanation.rescale(
                 float(self.calibration.slopes[k]), sign * float(self.calibration.shifts[k])
             )
         return replace(explanation, stale=stale).of_label(label)
@@ -464,7 +464,7 @@ class LabelModel:
         log_prior = np.array([0.0, self._prior[k]])
         log_prior -= np.logaddexp(*log_prior)
         winner = int(log_prior.argmax())
-        explanation = explained((NO, YES), log_prior, (), np.exp(log_prior), winner, 1 - winner)
+        explanation = make_explanation((NO, YES), log_prior, (), np.exp(log_prior), winner, 1 - winner)
         return replace(explanation, remarks=("every row counted has this label, so the prior answers",))
 
     def informative(self, label: Label, n: int = 10) -> Informative:

@@ -9,14 +9,14 @@ import numpy as np
 
 from banbury import errors
 from banbury.families.family import How
-from banbury.model.naive_bayes import ClassPrior, check_seed, checked_choice
+from banbury.model.naive_bayes import ClassPrior, check_seed, choice_of
 from banbury.quality.calibration import Method
 from banbury.quality.label_recipes import LabelRecipe, PlainLabels, WeighedLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
 from banbury.quality.tuning import Tuned, check_weighs_alone
 from banbury.quality.validation import validate
-from banbury.rows.folds import Deal, kept_together
-from banbury.rows.labelled import chooses, labelled_rows, open_labelled, refuse_for_sets, several
+from banbury.rows.folds import Deal, rows_together
+from banbury.rows.labelled import chooses, open_rows, open_table_with_labels, refuse_for_sets, several
 from banbury.tally.label_sets import LabelSets, are_sets
 from banbury.tally.schema import Features, Missing, Schema
 
@@ -141,15 +141,15 @@ def _judge(
     dealt = {name: rest[name] for name in ("id", "deal")}
     counting = {name: settings[name] for name in ("schema", "features")}
     counting |= {name: rest[name] for name in ("weights", "threads", "engine", "partitions")}
-    counting |= {"missing": settings["missing"] or "skip", "groups": kept_together(rest["groups"], **dealt)}
-    table = open_labelled(data, target, **counting, **reading)
+    counting |= {"missing": settings["missing"] or "skip", "groups": rows_together(rest["groups"], **dealt)}
+    table = open_table_with_labels(data, target, **counting, **reading)
     recipe: Recipe
     if table.has_sets:
         refuse_for_sets(settings["features"], class_prior=settings["class_prior"], groups=rest["groups"])
         recipe = label_recipe_from(settings, rest["threshold"], seed)
     else:
         recipe = recipe_from(settings, seed)
-    rows = recipe.rows_from(labelled_rows(table, folds, seed, **dealt), rest["sample"])
+    rows = recipe.rows_from(open_rows(table, folds, seed, **dealt), rest["sample"])
     return validate(rows, folds, [recipe], seed=seed)[0]
 
 
@@ -178,5 +178,5 @@ def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
         has_schema = settings["schema"] is not None
         return Tuned.of(alpha, how, None, settings["features"], prior, seed, calibrate, has_schema=has_schema)
     plain = Plain(how, alpha, prior, seed)
-    checked_choice(how, alpha, seed)
+    choice_of(how, alpha, seed)
     return plain if calibrate is None else Calibrated(plain, calibrate)

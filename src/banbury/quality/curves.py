@@ -233,7 +233,7 @@ class Growth:
 
     def tally(self, k: int) -> Tally:
         """Their tally, for estimating."""
-        return self.groups.learned(np.arange(len(self.ends)) <= k)
+        return self.groups.estimation_tally(np.arange(len(self.ends)) <= k)
 
 
 def _evaluate_answers(rows: MemoryRows, tested: Int, posteriors: Real) -> Evaluation:

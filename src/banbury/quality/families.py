@@ -18,7 +18,7 @@ from banbury.reading.batches import remember_answers
 from banbury.rows.folds import Round, Split
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows
-from banbury.rows.scoring import learned
+from banbury.rows.scoring import tally_of_split
 from banbury.tally.schema import Schema, infer
 
 LEAST = float(np.log(np.finfo(float).eps))  # scikit-learn's least log probability
@@ -165,7 +165,7 @@ def _losses(
 
 
 def _model(candidate: _Candidate, split: Split, number: int, recipe: Plain) -> Model:
-    tally = learned(candidate.rows, split, candidate.groups, number)
+    tally = tally_of_split(candidate.rows, split, candidate.groups, number)
     return recipe.estimate(tally, candidate.rows.classes)
 
 

@@ -18,7 +18,7 @@ from banbury.labels.calibration import Flags, honest_loss
 from banbury.labels.model import labels_of, of_features
 from banbury.labels.weighing import MOST_CELLS, LabelTexts, bags_of, learn_labels, words_of
 from banbury.labels.words import lexicon_of
-from banbury.model.naive_bayes import checked_choice, is_auto
+from banbury.model.naive_bayes import choice_of, is_auto
 from banbury.quality.recipes import Plain, R, Recipe, Weighed, recipe_of, with_text
 from banbury.rows.folds import Round
 from banbury.rows.labelled import MemoryRows
@@ -50,7 +50,7 @@ class LabelRecipe(Recipe):
         """For each split the log-odds of the rows it tests, and its thresholds, by what it learns from."""
         rows = replace(rows, schema=rows.tally.schema)  # all rows settle how finely numbers are kept
         for number, split in enumerate(splits.splits):
-            model = replace(self.learn(rows.learned_from(splits, number)), threads=rows.threads)
+            model = replace(self.learn(rows.training_rows(splits, number)), threads=rows.threads)
             odds, _ = score_rows(rows, split.test, model, "log_odds")
             yield odds, model.thresholds.of(rows.names)
 
@@ -90,7 +90,7 @@ class PlainLabels(LabelRecipe):
 
     def check(self) -> None:
         """Raises where a setting is not one."""
-        checked_choice(self.how, 1.0 if is_auto(self.alpha) else self.alpha, self.seed)
+        choice_of(self.how, 1.0 if is_auto(self.alpha) else self.alpha, self.seed)
 
     def under(self, rows: R) -> R:
         return rows.with_schema(with_text(rows.schema, self.text)) if self.text else rows
@@ -99,12 +99,12 @@ class PlainLabels(LabelRecipe):
         """The model of a tally, with thresholds of one half."""
         if self.text:
             tally = replace(tally, schema=with_text(tally.schema, self.text))
-        choice = checked_choice(self.how, self.alpha, 0)
+        choice = choice_of(self.how, self.alpha, 0)
         return LabelModel(tally, choice, Thresholds.half(labels_of(tally)), telling=self.telling)
 
     def reads_whole_tables(self, counted: Tally) -> bool:
         """Whether words are not scored for all labels at once somewhere, so that each label needs tables of its own."""
-        choice = checked_choice(self.how, self.alpha, 0)
+        choice = choice_of(self.how, self.alpha, 0)
         schema = with_text(counted.schema, self.text)
         in_tables = [
             name.features for name, sums in zip(schema.groups, counted.sums, strict=True) if isinstance(sums, Words)
@@ -116,7 +116,7 @@ class PlainLabels(LabelRecipe):
         if not is_auto(self.alpha):
             return [self]
         tried = [replace(self, alpha=alpha) for alpha in ALPHAS]
-        choice = checked_choice(self.how, 1.0, 0)
+        choice = choice_of(self.how, 1.0, 0)
         texts = any(label_words(f.family, choice) is not None for f in with_text(schema, self.text).features)
         return [*tried, replace(self, alpha=1.0, telling=TELLING)] if texts else tried
 
@@ -159,7 +159,7 @@ class WeighedLabels(LabelRecipe):
 
     def rows_from(self, rows: Any, n: int | None = None) -> MemoryRows:
         held: MemoryRows = super().rows_from(rows, n)
-        errors.require(held.others is None, "weigh", True, "left out where rows are a sample of others")
+        errors.require(held.tally_of_rest is None, "weigh", True, "left out where rows are a sample of others")
         return held
 
     def answer(self, rows: MemoryRows, splits: Round, pending: PendingWarnings) -> Iterator[tuple[Real, Thresholds]]:
@@ -291,7 +291,7 @@ def _score_rest(model: LabelModel, rows: MemoryRows, folds: Int, names: tuple[st
     if not rest:
         return None
     fewer = replace(model, tally=of_features(model.tally, rest))
-    of_rest = replace(rows, schema=replace(rows.schema, features=fewer.schema.features), others=None)
+    of_rest = replace(rows, schema=replace(rows.schema, features=fewer.schema.features), tally_of_rest=None)
     recipe = PlainLabels(how=model.choice.how, alpha=model.choice.alpha)
     [scores] = LabelScores.of(of_rest, of_rest.round_of(folds), [recipe], PendingWarnings())
     return scores.odds - fewer.log_prior_odds

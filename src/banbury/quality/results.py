@@ -16,11 +16,11 @@ from banbury.arrays import Int, Real
 from banbury.errors import many
 from banbury.families.keys import dense_numbers
 from banbury.labels import evaluate as evaluate_labels
-from banbury.model.naive_bayes import Model, met, model_of, same_rows
+from banbury.model.naive_bayes import Model, add_unknown_classes, model_of, same_rows
 from banbury.notebooks import Displayed, NotebookTable, Tabular
 from banbury.reading import Source
 from banbury.reading.batches import as_name
-from banbury.rows.labelled import renumbered, used_names
+from banbury.rows.labelled import occurring_names, renumber
 from banbury.sums import kernel_weights, total
 from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.table import Labels
@@ -488,11 +488,11 @@ def _evaluate_source(model: Model, source: Source, target: Any) -> Evaluation:
     labels.check_length(n_rows)
     if not n_rows:
         raise errors.empty_data(source.name)
-    seen = set[Label]().union(*(used_names(names, numbers) for names, numbers in parts))
+    seen = set[Label]().union(*(occurring_names(names, numbers) for names, numbers in parts))
     if not seen:
         raise errors.no_target(n_rows, labels.name)
-    classes, notes = met(model.classes, seen)
-    truth = renumbered(parts, classes)
+    classes, notes = add_unknown_classes(model.classes, seen)
+    truth = renumber(parts, classes)
     rows = np.flatnonzero(truth >= 0)
     scores = np.concatenate(posteriors)
     scores = np.hstack([scores, np.zeros((len(scores), len(classes) - scores.shape[1]))])

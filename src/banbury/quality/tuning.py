@@ -22,13 +22,13 @@ from banbury.quality.families import FamilyChoice, choose
 from banbury.quality.label_recipes import ALPHAS, PlainLabels, WeighedLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed, with_text
 from banbury.quality.validation import Keep, RecipeComparison, compare
-from banbury.rows.folds import Deal, kept_together
+from banbury.rows.folds import Deal, rows_together
 from banbury.rows.labelled import (
     LabelledRows,
     MemoryRows,
     chooses,
-    labelled_rows,
-    open_labelled,
+    open_rows,
+    open_table_with_labels,
     refuse_for_sets,
     several,
 )
@@ -101,13 +101,13 @@ def tune(
         raise errors.bad_setting("estimator", reading["estimator"], requirement)
     errors.require(not isinstance(folds, str), "folds", folds, "a number of folds, a fold for each row, or a splitter")
     counting = {"schema": schema, "features": features, "weights": weights, "threads": threads}
-    counting |= {"missing": missing or "skip", "groups": kept_together(groups, id, deal)}
-    table = open_labelled(data, target, engine=engine, partitions=partitions, **counting, **reading)
+    counting |= {"missing": missing or "skip", "groups": rows_together(groups, id, deal)}
+    table = open_table_with_labels(data, target, engine=engine, partitions=partitions, **counting, **reading)
     if table.has_sets:
         refuse_for_sets(features, class_prior=class_prior, groups=groups)
     rest = class_prior, seed, calibrate, weigh, missing, scoring, schema is not None, table.has_sets
     grid = Tuned.of(alpha, how, text, features, *rest)
-    tuning = grid.tune(labelled_rows(table, folds, int(seed), id, deal), folds, sample)
+    tuning = grid.tune(open_rows(table, folds, int(seed), id, deal), folds, sample)
     tuning.warn_of_edges()
     return tuning
 
@@ -197,7 +197,7 @@ class Tuned(Recipe):
         plain_rows = rows.sample(n_sampled) if needs_rows and self.plain else rows
         choice = None
         if self.chooses_families:
-            sample = replace(plain_rows, others=None)  # all other rows are counted as other families
+            sample = replace(plain_rows, tally_of_rest=None)  # all other rows are counted as other families
             first = sample.deal(folds, self.seed)[0]
             choice = choose(sample, first, Plain(self.hows[0], self.alphas[0], self.class_prior, self.seed))
             plain_rows = rows.with_schema(choice.schema).sample(n_sampled)
@@ -424,7 +424,7 @@ def _hows(how: Any) -> tuple[How, ...]:
 
 def _texts(text: Any, rows: LabelledRows, choosing: bool) -> list[dict[str, Any]]:
     """Every combination of the settings of texts; those that their families propose, where nobody declared one."""
-    sampled = rows.others is not None  # which were counted under one setting
+    sampled = rows.tally_of_rest is not None  # which were counted under one setting
     errors.require(text is None or not sampled, "text", text, "left out where settings are compared on a sample")
     if text is None:
         texts = [feature for feature in rows.schema.features if feature.reads_text]

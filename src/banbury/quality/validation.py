@@ -124,9 +124,9 @@ def _cross_validation(
 
 
 def _sample_note(rows: LabelledRows) -> tuple[str, ...]:
-    if rows.others is None:
+    if rows.tally_of_rest is None:
         return ()
-    return (f"tested on a sample; models learn from {errors.many(rows.others.n_rows, 'other row')} as well",)
+    return (f"tested on a sample; models learn from {errors.many(rows.tally_of_rest.n_rows, 'other row')} as well",)
 
 
 # Where scores go ------------------------------------------------------------------------------------------------------

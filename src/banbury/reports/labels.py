@@ -252,7 +252,7 @@ def _misses(findings: LabelFindings) -> str:
         if missed_label.explanation is None:
             body = pieces._paragraph("No other row has this label, so there is nothing to weigh.", "soft")
         else:
-            body = evidence.explained(missed_label.explanation, pieces.BARS, pieces.TEXT)
+            body = evidence.explanation_body(missed_label.explanation, pieces.BARS, pieces.TEXT)
         head = f'<summary>{pieces._name_tag(missed_label.label)} was missed<span class="soft">{about}</span></summary>'
         parts.append(f'<details class="mistake"{" open" * (n == 0)}>{head}{body}</details>')
     return "".join(parts)

@@ -16,7 +16,7 @@ from banbury.errors import many
 from banbury.families.family import in_words
 from banbury.model.explain import Informative
 from banbury.model.explain import page as evidence
-from banbury.model.explain.page import percent, printable, stated
+from banbury.model.explain.page import format_ratio, percent, printable
 from banbury.notebooks import STYLE as NOTEBOOK_STYLE
 from banbury.notebooks import safe
 from banbury.plots.shapes import Shape, shapes_by_class
@@ -530,7 +530,7 @@ def _card(informative: Informative, label: Any) -> str:
         share = 100 * min(log(max(ratio.ratio, 1.0)) / log(1000.0), 1.0)
         shade = f"background:linear-gradient(90deg,rgba(var(--blue),.2) {share:.0f}%,transparent {share:.0f}%)"
         value = _breakable(safe(informative.shown(ratio)))
-        rows += f'<li style="{shade}"><span>{value}</span><b>{stated(ratio.ratio)} : 1</b></li>'
+        rows += f'<li style="{shade}"><span>{value}</span><b>{format_ratio(ratio.ratio)} : 1</b></li>'
     list_of_values = f"<ol>{rows}</ol>" if rows else _paragraph("Nothing tells it from the rest.", "soft")
     return f'<div class="card"><h3>{safe(_shorten(label))}</h3>{list_of_values}</div>'
 
@@ -574,7 +574,7 @@ def _mistake(mistake: Mistake, unfolded: bool) -> str:
         names = ("" if e.feature in explanation.texts else f"{e.feature} = " for e in speaking)
         words = [of + printable(e.value) for of, e in zip(names, speaking, strict=True)]
         about += f" · by {safe(', '.join(words))}" if words else ""
-    body = "" if explanation is None else evidence.explained(explanation, BARS, TEXT)
+    body = "" if explanation is None else evidence.explanation_body(explanation, BARS, TEXT)
     if explanation is None or mistake.truth not in (explanation.winner, explanation.against):
         against = "there is nothing to weigh" if explanation is None else "the answer is weighed against the runner-up"
         body = _paragraph(f"No row of the true class was in the other folds, so {against}.", "soft") + body
