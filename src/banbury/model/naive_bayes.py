@@ -729,7 +729,7 @@ class Model(Displayed):
             if len(batch.names) != len(schema.columns):
                 names = schema.columns if schema.named else ()
                 raise errors.wrong_width(len(batch.names), len(schema.columns), names=names)
-            return batch.renamed(schema.columns), self.parameters
+            return batch.rename(schema.columns), self.parameters
         present = set(batch.names)
         blocks = [f for f in schema.features if not f.counter.words and not present.isdisjoint(f.columns)]
         gaps = [name for f in blocks for name in f.columns if name not in present]

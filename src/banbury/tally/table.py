@@ -90,7 +90,7 @@ class Table:
             target = source.target
         if wants_folders(source, target):
             source, target = join_same_files(source), LabelTarget((str(source.target),), folders=True)
-        source = source.peeked()
+        source = source.peekable_source()
         target = label_target(source, target, target_delimiter)
         labels = Labels.of(target, weights, classes, n_threads(threads), groups)
         return cls(source, labels, schema, features, missing, data, reading, trees)
@@ -361,7 +361,7 @@ def align_names(batch: Batch, schema: Schema, reserved: Collection[str] = ()) ->
     if len(rest) != len(schema.columns):
         raise errors.schema_mismatch(f"{len(schema.columns)} columns were counted, and these rows have {len(rest)}")
     names = iter(schema.columns)
-    return batch.renamed(tuple(name if name in reserved else next(names) for name in batch.names))
+    return batch.rename(tuple(name if name in reserved else next(names) for name in batch.names))
 
 
 def features_only(batch: Batch, schema: Schema) -> Batch:
@@ -408,7 +408,7 @@ class LabelledBatch:
         if codes_words:  # they are asked for many times
             inputs = (name for f in schema.features if f.counter.reads(f) != "text" for name in f.inputs)
             words = [name for name in inputs if batch.kind(name) == "string"]
-            batch = batch.coded(words) if words else batch
+            batch = batch.with_codes(words) if words else batch
         return cls(batch, schema, numbers, names, weights, sets, hashes, groups)
 
 
