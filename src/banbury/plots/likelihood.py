@@ -238,7 +238,7 @@ def _edges(values: Real, each: Sequence[Real], bins: Any) -> Real:
         try:
             return np.asarray(np.histogram_bin_edges(values, bins), dtype=np.float64)
         except (TypeError, ValueError):
-            raise errors.bad_setting("bins", bins, "a whole number from 1 up, or ascending edges") from None
+            raise errors.bad_setting("bins", bins, "a whole number of at least 1, or ascending edges") from None
     low = float(values.min())
     high = float(values.max())
     quartiles = ((np.quantile(own, [0.75, 0.25]), len(own)) for own in each if len(own))

@@ -571,7 +571,7 @@ class _State:
         array = np.asarray(array)
         fits = array.dtype == (np.int64 if whole else np.float64) and array.shape == (size,)
         fits = fits and bool((array > 0).all() if whole else np.isfinite(array).all())
-        self.check(name, fits, f"{size:,} {'whole numbers (int64) from 1 up' if whole else 'finite numbers (float64)'}")
+        self.check(name, fits, f"{size:,} {'positive whole numbers (int64)' if whole else 'finite numbers (float64)'}")
         return array
 
 

@@ -115,7 +115,7 @@ def kept_together(groups: Any, id: Any, deal: Any) -> Any:
     if deal not in get_args(Deal):
         raise errors.unknown_choice("deal", deal, get_args(Deal))
     by_content = id is not None or deal != "stratified"
-    wanted = "left out where rows are dealt by id= or by content"
+    wanted = "omitted when rows are assigned to folds by id= or by content"
     errors.require(groups is None or not by_content, "groups", groups, wanted)
     return groups if id is None else id
 
@@ -249,7 +249,7 @@ def _numbers(chosen: Any, n_rows: int) -> Int:
     return given.astype(np.int64)
 
 
-WANTED = "a number of folds from 2 up, a fold for each row, 'loo', or a scikit-learn splitter such as GroupKFold()"
+WANTED = "a number of folds, at least 2, a fold for each row, 'loo', or a scikit-learn splitter such as GroupKFold()"
 
 
 def _stratified(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.int32]:

@@ -43,7 +43,9 @@ def fields(state: ServedState) -> dict[str, Any]:
 
 def _can_be_drawn(schema: Schema) -> bool:
     """Whether every feature has a line in a nomogram: lists of numbers and blocks have none."""
-    return all(map(banbury.plots.features.has_axis, schema.features))  # pictures are not imported until one is asked for
+    return all(
+        map(banbury.plots.features.has_axis, schema.features)
+    )  # pictures are not imported until one is asked for
 
 
 def _fields(learner: ServedLearner) -> Iterator[dict[str, Any]]:
@@ -103,7 +105,7 @@ def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> dict
         names: tuple[Any, Any] = (True, False)
     elif len(model.classes) < 2:
         raise errors.EmptyData(
-            f"{model.classes[0]!r} is the only class so far, and evidence is weighed against another. Learn rows of a second "
+            f"{model.classes[0]!r} is the only class so far, but evidence compares two classes. Learn rows of a second "
             "class first."
         )
     else:

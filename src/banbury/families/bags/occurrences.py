@@ -87,7 +87,7 @@ class Occurrences(WordFamily):
         elif self.alpha is not None:
             given = np.asarray(self.alpha, dtype=np.float64)
             if given.ndim != 1 or not np.all((given >= 0) & (given <= 1e100)):
-                raise errors.bad_setting("alpha", self.alpha, "a number from 0 up, or one for each column")
+                raise errors.bad_setting("alpha", self.alpha, "a number of at least 0, or one for each column")
             object.__setattr__(self, "alpha", tuple(given.tolist()))
 
     # Counting
