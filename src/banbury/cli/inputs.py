@@ -161,7 +161,7 @@ def _likely_targets(first: Batch) -> list[str]:
 def _check(path: str) -> None:
     path = os.path.expanduser(path)
     if path.endswith(".banbury") and os.path.isfile(path):
-        raise errors.bad_file(path, "it holds a tally, a model or a network, and rows are wanted here.")
+        raise errors.bad_file(path, "it contains a tally, model or network, but rows are needed here.")
     if not os.path.exists(path) and not glob.has_magic(path) and split_archive_path(path) is None:
         raise errors.missing_file(path, near(path), otherwise="")
 
