@@ -205,6 +205,14 @@ def test_batches_are_of_bounded_size(tmp_path, monkeypatch, threads):
     assert batches[0].slice(1, 3).row_names == batches[0].row_names[1:3]
 
 
+def test_validation_reads_each_file_once(folder, monkeypatch):
+    beginnings = []
+    beginning = documents.beginning
+    monkeypatch.setattr(documents, "beginning", lambda path: beginnings.append(path) or beginning(path))
+    bb.cross_validate(folder, folds=2)
+    assert len(beginnings) == len(set(beginnings)) > 0
+
+
 def test_reading_may_be_broken_off(folder):
     source = iter(read(folder, batch_rows=1))
     next(source)

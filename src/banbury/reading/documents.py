@@ -185,7 +185,8 @@ def from_files(
     options.refuse(OF_TEXT_TABLES, "CSV and its kin, and these are texts")
     documents = _Documents(files, name, options, unreadable)
     target = documents.names[0] if documents.labelled else None
-    return Source(documents.batches, name, target=target, reading=options.settings(DOCUMENT_SETTINGS))
+    reading = options.settings(DOCUMENT_SETTINGS)
+    return Source(documents.batches, name, target=target, holds_no_lists=True, reading=reading)
 
 
 class _Documents:
