@@ -453,7 +453,7 @@ def from_folder(path: str, options: Options) -> Source | list[str]:
             options = options.recall(("classes_at",))
         files = _by_folder(path, [*beside, *below], folders, options)
         return from_files(files, path, options, unreadable)
-    errors.require(options.classes_at is None, "classes_at", options.classes_at, f"left out: {path} has no folders")
+    errors.require(options.classes_at is None, "classes_at", options.classes_at, f"omitted: {path} has no folders")
     if options.format == "auto" and are_tables:
         return parts
     return from_files(label_files(beside, options, path), path, options)
