@@ -697,7 +697,11 @@ def test_points_on_the_sheet_add_up_to_the_posterior() -> None:
 
 def test_a_nomogram_of_rows_ends_at_their_least_and_greatest_numbers() -> None:
     rng = np.random.default_rng(46)
-    rows = {"age": rng.gamma(2.0, 15.0, 300).round(1), "children": rng.poisson(1.5, 300), "y": rng.choice(["a", "b"], 300)}
+    rows = {
+        "age": rng.gamma(2.0, 15.0, 300).round(1),
+        "children": rng.poisson(1.5, 300),
+        "y": rng.choice(["a", "b"], 300),
+    }
     plain = bb.estimate(bb.count(rows, "y"))
     gaussian = bb.estimate(bb.count(rows, "y", features="gaussian"))
     for model in (plain, gaussian, bb.weigh(plain, rows, "y")):
