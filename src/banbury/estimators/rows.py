@@ -12,7 +12,7 @@ from banbury import errors
 from banbury.estimators.guard import Guarded
 from banbury.learner import Learner
 from banbury.reading import Batch, from_texts, is_texts, n_threads, read
-from banbury.reading.batches import joined
+from banbury.reading.batches import join_batches
 from banbury.scikit_learn import DataConversionWarning, NotFittedError
 from banbury.sums import in_order
 from banbury.tally.label_sets import are_sets
@@ -131,7 +131,7 @@ def one_batch(X: Any) -> Batch:
     if len(batches) > 1 and hasattr(X, "combine_chunks"):  # an Arrow table in pieces
         batches = list(read(X.combine_chunks()))
     if len(batches) > 1 and all(batch.is_text(name) for batch in batches for name in batch.names):  # documents
-        batches = [joined(batches)]
+        batches = [join_batches(batches)]
     errors.require(len(batches) == 1, "X", f"{len(batches)} batches of rows", "one table")
     [batch] = batches
     if batch.n_rows == 0 or not batch.names:

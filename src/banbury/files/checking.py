@@ -43,7 +43,7 @@ def reading_of(about: Mapping[str, Any]) -> dict[str, Any]:
     texts("missing values", settings.get("missing_values", []))
     class_patterns(settings.get("class_from"))
     check(is_mark(settings.get("delimiter", ",")), "the delimiter is more than a character")
-    Options(**settings).checked()
+    Options(**settings).check()
     return settings
 
 

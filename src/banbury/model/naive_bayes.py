@@ -729,7 +729,7 @@ class Model(Displayed):
             if len(batch.names) != len(schema.columns):
                 names = schema.columns if schema.named else ()
                 raise errors.wrong_width(len(batch.names), len(schema.columns), names=names)
-            return batch.renamed(schema.columns), self.parameters
+            return batch.rename(schema.columns), self.parameters
         present = set(batch.names)
         blocks = [f for f in schema.features if not f.counter.words and not present.isdisjoint(f.columns)]
         gaps = [name for f in blocks for name in f.columns if name not in present]
@@ -900,7 +900,9 @@ def check_seed(seed: Any) -> None:
 def check_drawn(n: Any, seed: Any) -> None:
     """Raises unless so many rows can be drawn by this seed."""
     is_whole = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
-    errors.require(is_whole and 0 <= n <= MOST_SAMPLED, "n", n, f"a whole number from 0 up, {MOST_SAMPLED:,} at most")
+    errors.require(
+        is_whole and 0 <= n <= MOST_SAMPLED, "n", n, f"a whole number of at least 0, {MOST_SAMPLED:,} at most"
+    )
     check_seed(seed)
 
 

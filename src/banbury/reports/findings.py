@@ -23,7 +23,7 @@ from banbury.quality.validation import default_folds, validate
 from banbury.reading import Source
 from banbury.reports.alternatives import Alternatives, alternatives
 from banbury.rows.folds import Round
-from banbury.rows.labelled import MemoryRows, load_rows, renumbered
+from banbury.rows.labelled import MemoryRows, load_rows, renumber
 from banbury.rows.scoring import PendingWarnings, score_rows
 from banbury.tally.tally import Label
 
@@ -84,7 +84,7 @@ class Findings:
         target = self.model.schema.target
         source = None if self.source is None else Path(self.source).name
         if target is not None:
-            return target if source is None else f"{target}, told from {source}"
+            return target if source is None else f"Predicting {target} from {source}"
         return "Banbury report" if source is None else f"Classes of {source}"
 
     @property
@@ -231,7 +231,7 @@ def _judge_as_it_is(model: Model, rows: MemoryRows) -> JudgedRows:
     """Other rows, answered by the model itself; a class that it does not know is never answered."""
     classes, notes = add_unknown_classes(model.classes, set(rows.classes))
     notes = (*notes, "not exactly the rows that the model has counted; where some are among them, figures flatter it")
-    truth = renumbered([(rows.classes, rows.labels)], classes)
+    truth = renumber([(rows.classes, rows.labels)], classes)
     tested = np.flatnonzero(truth >= 0)
     weights = None if rows.weights is None else rows.weights[tested]
 

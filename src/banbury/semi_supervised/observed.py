@@ -86,7 +86,7 @@ class Observed:
         texts = tuple(LookedUpTexts.of(f, batch, weights, threads) for f in schema.features if f.reads_text)
         names = [name for f in schema.features if not f.reads_text for name in f.inputs]
         strings = [name for name in names if batch.kind(name) == "string"]
-        batch = batch.coded(strings) if strings else batch
+        batch = batch.with_codes(strings) if strings else batch
         cells = None if texts else RowCells.of(batch, schema, weights, threads)
         return cls(schema, batch, texts, cells, threads)
 

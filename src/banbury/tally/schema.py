@@ -402,7 +402,7 @@ def infer(
     free = tuple(name for name in columns if name not in named) if named else columns
     kinds = dict(zip(free, batch.kinds(free), strict=True))
     kinds |= {name: kind for name, kind in facts.kinds.items() if kinds.get(name) == "empty"}
-    first = batch.cut(0, SAMPLE)
+    first = batch.slice(0, SAMPLE)
     numbers = [name for name, kind in kinds.items() if kind in ("integer", "float")]
     sample = first_rows(batch, batch.names if tuple(numbers) == batch.names else numbers)
     steady = set() if more_to_come else _steady(batch, kinds, numbers, sample, missing) - facts.varied

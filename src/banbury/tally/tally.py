@@ -25,7 +25,7 @@ from banbury.families.family import Family, Feature, RowsToCount
 from banbury.families.keys import code_numbers, dense
 from banbury.notebooks import SHOWN, Displayed, NotebookTable
 from banbury.reading import Batch, Beside, Codes
-from banbury.reading.batches import LazyColumns, joined
+from banbury.reading.batches import LazyColumns, join_batches
 from banbury.reading.columns import empty_column
 from banbury.sums import (
     MOST_ROWS,
@@ -757,7 +757,7 @@ def join_small_batches(batches: Iterator[Batch], begun: Sequence[tuple[Schema, T
         only_words = bool(begun) and all(group.counter.words for group in begun[0][0].groups)
         more = batch.text_bytes(begun[0][0].columns) if only_words else None
         if some and (more is None or batch.names != some[0].names or size + more > MANY_BYTES):
-            yield joined(some) if len(some) > 1 else some[0]
+            yield join_batches(some) if len(some) > 1 else some[0]
             some = []
             size = 0
         if more is None:
@@ -766,7 +766,7 @@ def join_small_batches(batches: Iterator[Batch], begun: Sequence[tuple[Schema, T
             some.append(batch)
             size += more
     if some:
-        yield joined(some) if len(some) > 1 else some[0]
+        yield join_batches(some) if len(some) > 1 else some[0]
 
 
 def _parts_beside(table: Table, schema: Schema, batch: Batch) -> tuple[Tally, ...]:

@@ -122,7 +122,7 @@ function curved(column, x) {
 function number(value, { name, steps = [] }) {
   if (empty(value)) return null;
   const x = steps.find((step) => step.value === String(value))?.from ?? Number(value);
-  if (Number.isNaN(x)) throw new Error(`${name}: ${shown(value)} is no number. Leave it empty if it is missing.`);
+  if (Number.isNaN(x)) throw new Error(`${name}: ${shown(value)} is not a number. Leave it empty if it is missing.`);
   return x;
 }
 

@@ -200,7 +200,7 @@ def count_pairs(
         if batch.n_rows:
             batch = align_names(batch, tally.schema, labels.roles())
         for start in range(0, batch.n_rows, CHUNK):
-            rows = batch if batch.n_rows <= CHUNK else batch.cut(start, start + CHUNK)
+            rows = batch if batch.n_rows <= CHUNK else batch.slice(start, start + CHUNK)
             rows.threads = labels.threads
             at = slice(seen + start, seen + start + rows.n_rows)
             for every in assigned:

@@ -611,7 +611,7 @@ class BeliefNetwork(Displayed):
             if len(batch.names) != len(self.columns):
                 raise errors.wrong_width(len(batch.names), len(self.columns), "BeliefNetwork", self.columns)
             threads = batch.threads
-            batch = batch.renamed(self.columns)
+            batch = batch.rename(self.columns)
             batch.threads = threads
         required = self.nodes if every else ()
         for name in required:
