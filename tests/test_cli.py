@@ -313,10 +313,10 @@ def test_fit_names_what_would_help_and_how_good_that_is(here, capsys):
     write_csv("board.csv", checkerboard(600))
     found = said(capsys, "fit", "board.csv", "--target", "y", "--plain")
     [note] = found["notes"]
-    assert note.startswith("No better than that. What is, over 5 folds of 600 rows: --") and found["accuracy"] < 0.6
+    assert note.startswith("No better than that. What is, over 10 folds of 600 rows: --") and found["accuracy"] < 0.6
     figures = dict(re.findall(r"(--\w+) (0\.\d+)", note))
     for option, setting in (("--weigh", {"weigh": True}),):
-        expected = bb.cross_validate("board.csv", "y", folds=5, **setting).accuracy.value
+        expected = bb.cross_validate("board.csv", "y", **setting).accuracy.value
         assert float(figures[option]) == pytest.approx(expected, abs=5e-5) and expected > 0.9
     kept = said(capsys, "fit", "board.csv", "--target", "y", "--tan")
     assert kept["accuracy"] > 0.9 and not any(note.startswith("No better") for note in kept["notes"])
@@ -325,7 +325,7 @@ def test_fit_names_what_would_help_and_how_good_that_is(here, capsys):
 def test_fit_says_what_did_not_help_either(here, capsys):
     write_csv("noise.csv", checkerboard(500, told=False))
     note = said(capsys, "fit", "noise.csv", "--target", "y")["notes"][0]
-    assert note.startswith("No better than that, nor is what else was tried, over 5 folds of 500 rows: --")
+    assert note.startswith("No better than that, nor is what else was tried, over 10 folds of 500 rows: --")
     assert "--weigh" not in note  # which is compared on the next lines
     assert said(capsys, "fit", "noise.csv", "--target", "y", "--hold", "0", "--plain")["notes"] == [
         "No better than that."

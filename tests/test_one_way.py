@@ -184,6 +184,7 @@ def test_a_target_that_was_measured_is_counted_plainly(capsys: pytest.CaptureFix
     facts = run(capsys, "fit", "fares.csv", "--target", "Fare", "-o", "m.banbury")
     assert bb.load("m.banbury").weighing is None and len(facts["classes"]) == 172
     assert any("not weighed, which would take long: --weigh does it" in note for note in facts["notes"])
+    assert not any(re.search(r"--weigh 0\.", note) for note in facts["notes"])  # nor is it tried as a way out
 
 
 # Estimators first -----------------------------------------------------------------------------------------------------
