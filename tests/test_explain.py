@@ -816,7 +816,7 @@ def test_a_missing_value_that_is_a_category_tells() -> None:
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, True, "ten", None])
 def test_n_is_a_number_of_values(model: bb.Model, n: Any) -> None:
-    with pytest.raises(BadSetting, match="n must be a whole number from 1 up"):
+    with pytest.raises(BadSetting, match="n must be a whole number of at least 1"):
         model.informative(n)
 
 

@@ -933,7 +933,7 @@ def test_what_cannot_be_drawn_of_a_nomogram() -> None:
         draw(tennis(), "yes", limit=0)
     with pytest.raises(BadSetting, match="n must be"):
         draw(tennis(), "yes", n=0)
-    with pytest.raises(BanburyError, match="one row is needed, and this table has 14"):
+    with pytest.raises(BanburyError, match="one row is needed, but this table has 14"):
         draw(tennis(), "yes", row=bb.datasets.play_tennis())
     flowers, species = load_iris(return_X_y=True)
     with pytest.raises(BanburyError, match="X has 2 features"):

@@ -708,12 +708,12 @@ def tennis(**changes: Any) -> dict[str, Any]:
     "data, error, message",
     [
         ({name: column for name, column in tennis().items() if name != "play"}, UnknownColumn, "no column 'play'"),
-        (tennis(play=[None] * 14), EmptyData, "every one of the 14 rows has a missing target"),
+        (tennis(play=[None] * 14), EmptyData, "is missing in all 14 rows"),
         ({name: column for name, column in tennis().items() if name != "wind"}, UnknownColumn, "no column 'wind'"),
         (tennis(play=["yes"] * 14), BadSetting, "the data must have two classes at least.*'yes'"),
         ({name: [] for name in tennis()}, EmptyData, "it has no rows"),
         ([], EmptyData, "the list is empty"),
-        ("no such file.csv", BadFile, "no such file"),
+        ("no such file.csv", BadFile, "does not exist"),
     ],
 )
 def test_data_that_do_not_fit_are_refused(data: Any, error: type[BanburyError], message: str) -> None:

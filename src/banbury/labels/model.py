@@ -126,7 +126,7 @@ class LabelModel:
         ``telling``: of each label the n words that tell most of it, in texts whose length is one; all words, if not given.
         """
         if telling is not None and (isinstance(telling, bool) or not isinstance(telling, int) or telling < 1):
-            raise errors.bad_setting("telling", telling, "a number of words from 1 up, or None for all")
+            raise errors.bad_setting("telling", telling, "a number of words, at least 1, or None for all")
         _check(tally)
         if features:
             tally = replace(tally, schema=tally.schema.with_families(features))

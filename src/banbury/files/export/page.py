@@ -33,7 +33,7 @@ style-src 'sha256-{style_hash}'; base-uri 'none'; form-action 'none'">
 <p id="problem" role="alert" hidden></p>
 <main id="content" tabindex="-1">
 <h1>Ask</h1>
-<form id="row" aria-label="The row to ask about"></form>
+<form id="row" aria-label="The row to classify"></form>
 <div id="answer" aria-live="polite"></div>
 <div id="text-shown"></div>
 <div id="why"></div>

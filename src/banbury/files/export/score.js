@@ -115,7 +115,7 @@ function number(value, column) {
   if (value === null || value === undefined || value === "") return null;
   const named = column && column.entries.find((entry) => entry.value === String(value));
   const x = named ? named.key : Number(value);
-  if (Number.isNaN(x)) throw new Error(`${column ? column.name : "a number"}: ${shown(value)} is no number. Leave it empty if it is missing.`);
+  if (Number.isNaN(x)) throw new Error(`${column ? column.name : "a number"}: ${shown(value)} is not a number. Leave it empty if it is missing.`);
   return x;
 }
 
