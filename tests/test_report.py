@@ -469,11 +469,18 @@ def test_more_rows_are_advised_where_the_curve_still_rises() -> None:
     assert made.findings.next_steps[-1].startswith(f"More rows: from {first:,} to {last:,}")
 
 
+def test_bars_of_classes_end_at_all_rows() -> None:
+    rows = {"x": ["a", "b"] * 50, "y": ["yes"] * 75 + ["no"] * 25}
+    html = bb.report(model_of(rows, "y"), rows, mistakes=0, alternatives=False).html
+    classes = html[html.index("<h3>Classes</h3>") : html.index("<h3>Columns</h3>")]
+    assert re.findall(r"width:([0-9.]+)%", classes) == ["25.0", "75.0"]
+
+
 def test_the_title_names_the_target_and_the_data(tmp_path: Path) -> None:
     wine = bb.datasets.wine()
     pd.DataFrame(wine).to_csv(tmp_path / "wine & co.csv", index=False)
     model = model_of(wine, "cultivar")
-    for data, title in ((tmp_path / "wine & co.csv", "cultivar, told from wine & co.csv"), (wine, "cultivar")):
+    for data, title in ((tmp_path / "wine & co.csv", "Predicting cultivar from wine & co.csv"), (wine, "cultivar")):
         assert check(bb.report(model, data, mistakes=0)).text.count(title) >= 1
     columns = {name: column for name, column in wine.items() if name != "cultivar"}
     unnamed = bb.report(bb.estimate(bb.count(columns, wine["cultivar"])), columns, wine["cultivar"], mistakes=0)

@@ -84,7 +84,7 @@ class Findings:
         target = self.model.schema.target
         source = None if self.source is None else Path(self.source).name
         if target is not None:
-            return target if source is None else f"{target}, told from {source}"
+            return target if source is None else f"Predicting {target} from {source}"
         return "Banbury report" if source is None else f"Classes of {source}"
 
     @property
