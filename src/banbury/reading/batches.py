@@ -39,6 +39,7 @@ from banbury.reading.columns import (
     threads_for,
 )
 from banbury.reading.packed import PackedColumns
+from banbury.threads import LimitThreads
 
 T = TypeVar("T")
 STRETCH = 1 << 20  # numbers that are looked at in one go
@@ -87,7 +88,6 @@ class Batch:
         self.row_names: list[str] | None = None
         self.share: float | None = None
         self.aside: frozenset[str] = frozenset()
-        self.threads: int | None = None  # for passes over the rows; None: as many as there are
 
     def __repr__(self) -> str:
         return f"Batch({self.n_rows:,} rows from {self.first_row:,}; {errors.listed(self.names)})"
@@ -135,7 +135,7 @@ class Batch:
 
     def codes(self, name: str, value_kind: Wanted | None = None) -> Codes:
         """The column as codes of its distinct values, which are of the ``wanted`` kind or else their own."""
-        return self._try(name, lambda column: column.codes(value_kind, threads_for(self.n_rows, self.threads)))
+        return self._try(name, lambda column: column.codes(value_kind, threads_for(self.n_rows)))
 
     def texts(self, name: str) -> Texts:
         """The column as texts, as the kernels take them. Numbers among them are written out."""
@@ -194,7 +194,6 @@ class Batch:
     def _with(self, names: tuple[str, ...], columns: Mapping[str, Column]) -> Batch:
         batch = Batch(names, self.n_rows, columns, self.named, self.source)
         batch.first_row = self.first_row
-        batch.threads = self.threads
         batch.row_names = self.row_names
         batch.share = self.share
         batch.aside = self.aside
@@ -320,7 +319,6 @@ class NumberBatch(Batch):
             return self
         batch = type(self)(self._held, names, self.named, self.source)
         batch.first_row = self.first_row
-        batch.threads = self.threads
         return batch
 
     def slice(self, start: int, stop: int) -> Batch:
@@ -386,7 +384,7 @@ class Matrix(NumberBatch):
     @cached_property
     def spans(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Lowest and highest of every column: one pass over the matrix serves them all."""
-        return _core.span([self._array], threads_for(self.n_rows, self.threads))
+        return _core.span([self._array], threads_for(self.n_rows))
 
     def take(self, rows: NDArray[np.int64]) -> Batch:
         return Matrix(self._held.take(rows, axis=0), self._own_names, self.named, self.source)
@@ -484,8 +482,7 @@ class Beside(Generic[T]):
     def __call__(self, batch: Batch) -> None:
         if self.work is None:
             return
-        batch.threads = 1
-        with contextlib.suppress(errors.BanburyError), errors.overheard() as warnings:
+        with LimitThreads(1), contextlib.suppress(errors.BanburyError), errors.overheard() as warnings:
             result = self.work(batch)
             if not warnings:
                 self._results[batch] = result

@@ -146,9 +146,9 @@ class Column:
         return values[:n]
 
 
-def threads_for(n_rows: int, threads: int | None) -> int:
+def threads_for(n_rows: int) -> int:
     """Threads for a pass over so many rows; starting them does not pay for a small batch."""
-    return n_threads(threads) if n_rows >= PARALLEL_ROWS else 1
+    return n_threads(None) if n_rows >= PARALLEL_ROWS else 1
 
 
 class Numbers(Column):

@@ -282,7 +282,6 @@ def batches(
                 if batch.first_row >= n_done:
                     for name in fractional_among(batch, facts.whole_numbers):
                         raise Widened(name, "float")
-                    batch.threads = batch.threads if beside is None else beside.threads
                     n_done = batch.first_row + batch.n_rows
                     yield batch
             return

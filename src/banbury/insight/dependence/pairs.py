@@ -196,12 +196,10 @@ def count_pairs(
     every_class = tuple(range(n_classes))
     pairs = list[Tally]()
     for batch in watch(source, "comparing", source.name):
-        batch.threads = labels.threads
         if batch.n_rows:
             batch = align_names(batch, tally.schema, labels.roles())
         for start in range(0, batch.n_rows, CHUNK):
             rows = batch if batch.n_rows <= CHUNK else batch.slice(start, start + CHUNK)
-            rows.threads = labels.threads
             at = slice(seen + start, seen + start + rows.n_rows)
             for every in assigned:
                 weights = None if every.weights is None else every.weights[at]
