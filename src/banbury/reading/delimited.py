@@ -31,10 +31,10 @@ from banbury.reading.blocks import (
     reason,
     split_into_blocks,
 )
+from banbury.reading.by_name import Columns, NamedMatrix, side_by_side
 from banbury.reading.columns import Coded, Codes, Column, Numbers, decode_bytes, empty_column, regroup
 from banbury.reading.decoding import LONE_SURROGATE
 from banbury.reading.options import TABLE_SETTINGS, Options, is_mark
-from banbury.reading.packed import NamedMatrix, PackedColumns, side_by_side
 from banbury.reading.tables import no_rows
 
 DELIMITERS = ",;\t|"
@@ -297,7 +297,7 @@ class _DelimitedFile(BlockFile):
                 matrices += side_by_side(table_columns)
             columns |= table_columns
         return Batch(
-            self.names, n_rows, PackedColumns(matrices, columns) if matrices else columns, self.named, self.path
+            self.names, n_rows, Columns(columns.__getitem__, matrices) if matrices else columns, self.named, self.path
         )
 
     def _tell_latin_1(self, block: Block) -> None:

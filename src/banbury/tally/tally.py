@@ -25,7 +25,8 @@ from banbury.families.family import Family, Feature, RowsToCount
 from banbury.families.keys import code_numbers, dense
 from banbury.notebooks import SHOWN, Displayed, NotebookTable
 from banbury.reading import Batch, Beside, Codes
-from banbury.reading.batches import LazyColumns, join_batches
+from banbury.reading.batches import join_batches
+from banbury.reading.by_name import Columns
 from banbury.reading.columns import empty_column
 from banbury.sums import (
     MOST_ROWS,
@@ -775,7 +776,7 @@ def _parts_beside(table: Table, schema: Schema, batch: Batch) -> tuple[Tally, ..
 
 
 def of_no_rows(schema: Schema) -> Tally:
-    nothing = Batch(schema.columns, 0, LazyColumns(lambda name: empty_column(0)), schema.named)
+    nothing = Batch(schema.columns, 0, Columns(lambda name: empty_column(0)), schema.named)
     return count_rows(nothing, schema, Codes(np.zeros(0, dtype=np.int32), 0, ()), None, 1).read_texts()
 
 
