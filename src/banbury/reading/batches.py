@@ -19,7 +19,6 @@ from banbury.reading.by_name import Columns
 from banbury.reading.columns import (
     EXACT,
     KINDS_OF_DTYPES,
-    Coded,
     Codes,
     Column,
     Kind,
@@ -28,7 +27,6 @@ from banbury.reading.columns import (
     Objects,
     Scalar,
     Texts,
-    Unconverted,
     Uneven,
     Unfit,
     Wanted,
@@ -121,7 +119,7 @@ class Batch:
 
     def codes(self, name: str, value_kind: Wanted | None = None) -> Codes:
         """The column as codes of its distinct values, which are of the ``wanted`` kind or else their own."""
-        return self._try(name, lambda column: column.codes(value_kind, threads_for(self.n_rows)))
+        return self._try(name, lambda column: column.to_codes(value_kind, threads_for(self.n_rows)))
 
     def texts(self, name: str) -> Texts:
         """The column as texts, as the kernels take them. Numbers among them are written out."""
@@ -195,7 +193,10 @@ class Batch:
 
     def with_codes(self, names: Sequence[str]) -> Batch:
         """The same rows, with these columns as codes of their distinct values."""
-        return self.with_columns({name: Coded(self.codes(name), self.categorical(name)) for name in names})
+        coded = {name: self.codes(name) for name in names}
+        return self.with_columns(
+            {name: codes.as_categorical() if self.categorical(name) else codes for name, codes in coded.items()}
+        )
 
     def with_columns(self, columns: Mapping[str, Any]) -> Batch:
         """The same rows, with these columns in the place of those of their names."""
@@ -543,12 +544,12 @@ def _join_columns(columns: Sequence[Column]) -> Column:
     if len(arrays) == len(columns) and len({(type(c), c.width, c.are_integers) for c in arrays}) == 1:
         return first._with(np.concatenate([column.held for column in arrays]))
     cells = [cell for column in columns for cell in column.cells()]
-    if all(isinstance(column, Unconverted) for column in columns):
-        return first._with(cells)
+    if isinstance(first, Objects) and first.of_kind and all(isinstance(column, Objects) for column in columns):
+        return Objects(cells, of_kind=first.of_kind)
     if any(column.text for column in columns):
         return Objects(cells, text=True)
     plain = from_list(cells)
-    return Coded(plain.codes(None, 1), True) if any(column.categorical for column in columns) else plain
+    return plain.to_codes(None, 1).as_categorical() if any(column.categorical for column in columns) else plain
 
 
 @lru_cache(maxsize=64)

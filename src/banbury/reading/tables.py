@@ -14,7 +14,6 @@ from banbury.reading.arrow import arrow, from_arrow
 from banbury.reading.batches import Batch, Matrix, Source, Sparse, distinct, number_rows, positions
 from banbury.reading.by_name import Columns
 from banbury.reading.columns import (
-    Coded,
     Codes,
     Column,
     Lists,
@@ -320,7 +319,7 @@ def encode(values: Any, threads: int = 1) -> Codes:
     Codes(codes=array([ 0,  1, -1,  0], dtype=int32), low=0, values=['spam', 'ham'])
     """
     try:
-        return column(values).codes(None, threads)
+        return column(values).to_codes(None, threads)
     except Unfit as unfit:
         value, row, needed = unfit.args
         raise errors.wrong_type(value, "labels", needed, row) from None
@@ -366,7 +365,7 @@ def from_pandas(values: Any) -> Column:
         return from_array(values.to_numpy())
     if hasattr(array, "categories") and hasattr(array, "codes"):
         categories = column(array.categories)
-        return Coded(regroup(Codes(array.codes, 0, []), categories.head(len(categories))))
+        return regroup(Codes(array.codes, 0, []), categories.head(len(categories)), categorical=True)
     try:
         return from_arrow(arrow().array(array))
     except (TypeError, OverflowError, UnicodeEncodeError, arrow().ArrowException):

@@ -515,7 +515,7 @@ class Labels:
 
     def of_rows(self, batch: Batch) -> Labels:
         rows = slice(batch.first_row, batch.first_row + batch.n_rows)
-        codes = None if self.codes is None else replace(self.codes, codes=self.codes.codes[rows])
+        codes = None if self.codes is None else Codes(self.codes.codes[rows], self.codes.low, self.codes.values)
         weights = None if self.weights is None else self.weights[rows]
         groups = None if self.groups is None else np.asarray(self.groups)[rows]
         sets = None if self.sets is None else self.sets.rows_between(rows.start, rows.stop)
