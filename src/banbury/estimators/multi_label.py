@@ -17,7 +17,7 @@ from banbury.estimators.guard import in_one_step
 from banbury.estimators.rows import WeighsEvidence, labels_of, part_of, sample_weights, to_validate
 from banbury.labels import LabelModel, Thresholds
 from banbury.labels.calibration import METHODS
-from banbury.labels.model import known_label
+from banbury.labels.model import find_label
 from banbury.labels.weighing import FEWEST_ROWS, can_weigh
 from banbury.learner import LabelSettings, Learner, settings_of
 from banbury.model.explain import Explanation, Informative
@@ -168,7 +168,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             if self._kind == "one":
                 return self.classes_[self._wide(model, posterior).argmax(axis=1)]
             if self._kind == "sets":
-                return model.chosen(posterior, at_least_one=bool(self.at_least_one))
+                return model.choose_labels(posterior, at_least_one=bool(self.at_least_one))
             flags = self._wide(model, model.flags(posterior, bool(self.at_least_one))).astype(np.int64)
             return flags if self._kind == "flags" else csr_matrix(flags)
 
@@ -316,7 +316,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     def _find_label(self, label: Any) -> Any:
         """A label as ``classes_`` lists it, which some rows may have or, where ``y`` had flags, none."""
-        return known_label(label, self.classes_.tolist())
+        return find_label(label, self.classes_.tolist())
 
     def _wide(self, model: LabelModel, columns: NDArray[Any]) -> NDArray[Any]:
         """With a column for each label, those without rows too."""

@@ -86,7 +86,7 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> LabelModel:
     check(fit and ((numbers >= 0) & (numbers <= 1)).all(), "thresholds are no probabilities")
     common, slope, shift = (float(settings[name]) for name in ("common", "slope", "shift"))
     check(0 <= common <= 1, "the threshold of new labels is no probability")
-    calibration = LabelCalibration.shared(len(labels), slope, shift)
+    calibration = LabelCalibration.uniform(len(labels), slope, shift)
     lines = {"slopes", "shifts"} & set(beside)
     if lines:
         slopes, shifts = (real(name, beside, (len(labels),)) for name in ("slopes", "shifts"))

@@ -168,7 +168,7 @@ def _leave_out_folds(rows: MemoryRows, recipe: Recipe) -> Answers:
     (splits,) = replace(rows, fold=folds, groups=None).deal(None, 0)
     answers = _FoldAnswers(rows, splits, recipe)
     recipe.leave_out(rows, splits, "log_posterior", answers, PendingWarnings())
-    told_by = f"{_of_folds(rows, folds)}, by {recipe.called(rows.schema)}"
+    told_by = f"{_of_folds(rows, folds)}, by {recipe.describe_under(rows.schema)}"
     tested = np.flatnonzero(splits.tested_by >= 0)
     return Answers(tested, answers.scores[tested], told_by, None, (), folds, answers)
 

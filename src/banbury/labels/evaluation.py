@@ -43,8 +43,8 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
         raise errors.empty_data(source.name)
     labels.check_length(sum(map(len, sets)))
     every = LabelSets.concatenate(sets)
-    known = np.flatnonzero(every.has_target)
-    return evaluate_answers(model, every.take(known), np.concatenate(posteriors)[known], known)
+    labelled = np.flatnonzero(every.has_target)
+    return evaluate_answers(model, every.take(labelled), np.concatenate(posteriors)[labelled], labelled)
 
 
 def evaluate_answers(
@@ -54,6 +54,6 @@ def evaluate_answers(
     names: Any
     names, notes = add_unknown_classes(model.labels, set(sets.names), "label")
     n_new = len(names) - len(model.labels)
-    given = np.hstack([model.flags(posterior), np.zeros((len(posterior), n_new), dtype=np.bool_)])
+    answers = np.hstack([model.flags(posterior), np.zeros((len(posterior), n_new), dtype=np.bool_)])
     posterior = np.hstack([posterior, np.zeros((len(posterior), n_new))])
-    return LabelEvaluation(names, rows, sets.flags(names), given, posterior, weights, notes=notes)
+    return LabelEvaluation(names, rows, sets.flags(names), answers, posterior, weights, notes=notes)

@@ -899,7 +899,9 @@ def check_seed(seed: Any) -> None:
 def check_drawn(n: Any, seed: Any) -> None:
     """Raises unless so many rows can be drawn by this seed."""
     is_whole = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
-    errors.require(is_whole and 0 <= n <= MOST_SAMPLED, "n", n, f"a whole number from 0 up, {MOST_SAMPLED:,} at most")
+    errors.require(
+        is_whole and 0 <= n <= MOST_SAMPLED, "n", n, f"a whole number of at least 0, {MOST_SAMPLED:,} at most"
+    )
     check_seed(seed)
 
 

@@ -104,31 +104,32 @@ def cross_validate(
     if is_estimator(data):
         for name, value in settings.items():
             same = value is DEFAULTS[name] or (isinstance(value, type(DEFAULTS[name])) and value == DEFAULTS[name])
-            errors.require(same, name, "given", "left out when an estimator is given, which has its own")
-        data, target, own = settings_of(data, target, y)
-        return _judge(data, target, {**settings, **own}, {**rest, **{k: own[k] for k in rest.keys() & own}}, reading)
+            errors.require(same, name, "given", "omitted when an estimator is given, which has its own")
+        data, target, estimator_settings = settings_of(data, target, y)
+        rest |= {name: estimator_settings[name] for name in rest.keys() & estimator_settings}
+        return _judge(data, target, {**settings, **estimator_settings}, rest, reading)
     errors.require(
-        y is None, "y", "given", "left out unless an estimator comes first, as in bb.cross_validate(clf, X, y)"
+        y is None, "y", "given", "omitted unless an estimator comes first, as in bb.cross_validate(clf, X, y)"
     )
     return _judge(data, target, settings, rest, reading)
 
 
-def is_estimator(thing: Any) -> bool:
+def is_estimator(candidate: Any) -> bool:
     """Whether it is an estimator; raises where it is none of Banbury's that can be validated by counting once."""
-    if isinstance(thing, type) or not (hasattr(thing, "get_params") and hasattr(thing, "fit")):
+    if isinstance(candidate, type) or not (hasattr(candidate, "get_params") and hasattr(candidate, "fit")):
         return False
-    if not hasattr(thing, "validation"):
-        wanted = "one of Banbury's that count rows once, such as bb.MultinomialNB()"
-        raise errors.bad_setting("estimator", f"{type(thing).__module__}.{type(thing).__name__}", wanted)
+    if not hasattr(candidate, "validation"):
+        requirement = "one of Banbury's that count rows once, such as bb.MultinomialNB()"
+        raise errors.bad_setting("estimator", f"{type(candidate).__module__}.{type(candidate).__name__}", requirement)
     return True
 
 
 def settings_of(estimator: Any, data: Any, target: Any) -> tuple[Any, Any, dict[str, Any]]:
     """The rows, the target, and the settings by which an estimator counts and estimates."""
-    data, own = estimator.validation(data, target)
-    if "threshold" in own and not are_sets(target):
+    data, settings = estimator.validation(data, target)
+    if "threshold" in settings and not are_sets(target):
         target = LabelSets.of_cells([[label] for label in np.asarray(target).tolist()], None)
-    return data, target, own
+    return data, target, settings
 
 
 def _judge(
@@ -170,8 +171,8 @@ def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
     chosen = chooses(settings["features"])
     if weigh is not False:
         check_weighs_alone(weigh, how, alpha, chosen)
-        wanted = "left out where evidence is weighed, which has a temperature"
-        errors.require(calibrate is None, "calibrate", calibrate, wanted)
+        requirement = "omitted for weighed evidence, which already has a temperature"
+        errors.require(calibrate is None, "calibrate", calibrate, requirement)
         return Weighed.of(weigh, class_prior=prior, seed=seed, missing=settings["missing"] or "category")
     if chosen or several(alpha):
         has_schema = settings["schema"] is not None

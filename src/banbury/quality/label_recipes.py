@@ -16,7 +16,7 @@ from banbury.families.family import How
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
 from banbury.labels.calibration import Flags, honest_loss
 from banbury.labels.model import labels_of, of_features
-from banbury.labels.weighing import MOST_CELLS, LabelTexts, bags_of, learned_labels, words_of
+from banbury.labels.weighing import MOST_CELLS, LabelTexts, bags_of, learn_labels, words_of
 from banbury.labels.words import lexicon_of
 from banbury.model.naive_bayes import choice_of, is_auto
 from banbury.quality.recipes import Plain, R, Recipe, Weighed, recipe_of, with_text
@@ -66,7 +66,7 @@ class LabelRecipe(Recipe):
             return Thresholds.half(scores.labels)
         weights = None if scores.weights is None else scores.weights[some]
         left_out = scores.odds[some], scores.flags[some], weights
-        return Thresholds.chosen(scores.labels, *left_out, self.threshold, self.calibrate)
+        return Thresholds.choose(scores.labels, *left_out, self.threshold, self.calibrate)
 
     def _with_thresholds(self, model: LabelModel, rows: MemoryRows, scores: LabelScores) -> LabelModel:
         """The model with thresholds that are chosen by all rows that were left out."""
@@ -159,12 +159,12 @@ class WeighedLabels(LabelRecipe):
 
     def rows_from(self, rows: Any, n: int | None = None) -> MemoryRows:
         held: MemoryRows = super().rows_from(rows, n)
-        errors.require(held.tally_of_rest is None, "weigh", True, "left out where rows are a sample of others")
+        errors.require(held.tally_of_rest is None, "weigh", True, "omitted when the rows are a sample")
         return held
 
     def answer(self, rows: MemoryRows, splits: Round, pending: PendingWarnings) -> Iterator[tuple[Real, Thresholds]]:
-        wanted = "False for rows that are all alike: none can be held out from the others"
-        errors.require(_differ(rows), "weigh", True, wanted)
+        requirement = "False for rows that are all alike: none can be held out from the others"
+        errors.require(_differ(rows), "weigh", True, requirement)
         return super().answer(rows, splits, pending)
 
     def learn(self, rows: MemoryRows) -> LabelModel:
@@ -227,11 +227,11 @@ def _differ(rows: MemoryRows) -> bool:
 
 def _fewer_tests(rows: MemoryRows, splits: Round) -> Round:
     """The round with no more rows tested than thresholds are chosen on, taken by what they hold."""
-    known = np.flatnonzero(rows.labels >= 0)
+    labelled = np.flatnonzero(rows.labels >= 0)
     most = max(1, CELLS // max(len(rows.names), 1))
-    if len(known) <= most:
+    if len(labelled) <= most:
         return splits
-    chosen = known[np.argsort(rows.hashes[known], kind="stable")[:most]]
+    chosen = labelled[np.argsort(rows.hashes[labelled], kind="stable")[:most]]
     fewer = (replace(split, test=np.intersect1d(split.test, chosen)) for split in splits.splits)
     return replace(splits, splits=tuple(fewer))
 
@@ -254,33 +254,35 @@ def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelW
     labels = model.labels
     names, cells = words_of(tally)
     if not names and not len(cells):
-        wanted = "False for rows without texts, categories and numbers: words and cells are weighed for sets of labels"
-        raise errors.bad_setting("weigh", True, wanted)
-    known = np.flatnonzero(rows.labels >= 0)
-    batches = list(rows.take(known))
+        requirement = (
+            "False for rows without texts, categories and numbers: words and cells are weighed for sets of labels"
+        )
+        raise errors.bad_setting("weigh", True, requirement)
+    labelled = np.flatnonzero(rows.labels >= 0)
+    batches = list(rows.take(labelled))
     bags = bags_of(tally, names, batches, rows.threads)
     codes = np.concatenate([cells.codes(batch, rows.threads) for batch in batches])
-    n_words = sum(each.n_words for each in bags) + len(cells)
-    if max(n_words, len(known)) * len(labels) > MOST_CELLS:
-        text = f"there are {len(labels):,} labels, {n_words:,} words and {len(known):,} rows: too many to weigh every word for "
-        text += "each label. Keep fewer words with bb.Text(min_count=..., max_words=...), or do not weigh."
+    n_words = sum(column_bags.n_words for column_bags in bags) + len(cells)
+    if max(n_words, len(labelled)) * len(labels) > MOST_CELLS:
+        text = f"there are {len(labels):,} labels, {n_words:,} words and {len(labelled):,} rows: too many to weigh every word "
+        text += "for each label. Keep fewer words with bb.Text(min_count=..., max_words=...), or do not weigh."
         raise errors.BadSetting(text, setting="weigh")
     assert rows.sets is not None
-    own_sets = rows.sets.take(known)
+    own_sets = rows.sets.take(labelled)
     flags = own_sets.flags(labels)
     folds = alike_folds(rows, WEIGHED_FOLDS)
-    weights = np.ones(len(known)) if rows.weights is None else rows.weights[known]
+    weights = np.ones(len(labelled)) if rows.weights is None else rows.weights[labelled]
     rest = _score_rest(model, rows, folds, (*names, *cells.names))
     texts = LabelTexts(bags, cells, codes, own_sets.codes_of(labels), weights, len(labels), rest)
-    hashes = rows.hashes[known] * MIX + flags @ mix(np.arange(1, flags.shape[1] + 1, dtype=np.uint64))
+    hashes = rows.hashes[labelled] * MIX + flags @ mix(np.arange(1, flags.shape[1] + 1, dtype=np.uint64))
     first, place, together = merge_equal(mix(hashes), weights)
-    learned = learned_labels(replace(texts.take(first), weights=together), folds[known][first], seed, rows.threads)
+    learned = learn_labels(replace(texts.take(first), weights=together), folds[labelled][first], seed, rows.threads)
     every = tally.classes.index(EVERY)
     words = tuple(tuple(lexicon_of(tally.schema[name], tally.of(name), every).words) for name in names)
     settled = learned.setting, learned.strength, learned.corrections
     weighing = LabelWeighing(labels, names, words, *settled, tally.digest(), learned.losses, cells)
     given_weights = None if rows.weights is None else weights
-    return weighing, LabelScores(labels, known, folds[known], flags, given_weights, learned.scores[place])
+    return weighing, LabelScores(labels, labelled, folds[labelled], flags, given_weights, learned.scores[place])
 
 
 def _score_rest(model: LabelModel, rows: MemoryRows, folds: Int, names: tuple[str, ...]) -> Real | None:

@@ -50,7 +50,7 @@ class Recipe:
         """Rows as this recipe needs them: in memory, a sample of ``n`` where they are not."""
         return self.under(rows).sample(n)
 
-    def called(self, schema: Schema) -> str:
+    def describe_under(self, schema: Schema) -> str:
         """What a reader calls it, of rows under a schema."""
         return self.name
 
@@ -81,7 +81,7 @@ class Plain(Recipe):
     text: Mapping[str, Any] | None = None
     name: ClassVar[str] = "plain naive Bayes"
 
-    def called(self, schema: Schema) -> str:
+    def describe_under(self, schema: Schema) -> str:
         is_tree = any(joining_family(feature.family) is not None for feature in schema.features)
         return "a tree of columns (TAN)" if is_tree else self.name
 
@@ -94,7 +94,7 @@ class Plain(Recipe):
         return rows.with_schema(with_text(rows.schema, self.text)) if self.text else rows
 
     def rows_from(self, rows: Any, n: int | None = None) -> Any:
-        errors.require(n is None, "sample", n, "left out where all rows are validated")
+        errors.require(n is None, "sample", n, "omitted when all rows are validated")
         return rows
 
     def estimate(self, tally: Tally, classes: Sequence[Label]) -> Model:
@@ -116,10 +116,10 @@ class Plain(Recipe):
         if not isinstance(splits, SingleRows):
             leave_out(rows, splits, [self], want, [sink], pending)
         elif can_leave_one_out(rows, self.choice):
-            each = leave_each_out(rows, self.learn(rows))
-            notes = (f"of all rows, not of all but one: {', '.join(each.kept)}",) if each.kept else ()
-            pending.add(PendingWarnings(each.impossible, notes=notes))
-            sink.put(each.tested, splits.groups[each.tested], normalise(each.scores))
+            left_out = leave_each_out(rows, self.learn(rows))
+            notes = (f"of all rows, not of all but one: {', '.join(left_out.kept)}",) if left_out.kept else ()
+            pending.add(PendingWarnings(left_out.impossible, notes=notes))
+            sink.put(left_out.tested, splits.groups[left_out.tested], normalise(left_out.scores))
         else:
             leave_out(rows, splits.split_up(), [self], want, [sink], pending)
 
@@ -187,10 +187,10 @@ class Calibrated(Recipe):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        return self.called(None)
+        return self.describe_under(None)
 
-    def called(self, schema: Schema | None) -> str:
-        plain = self.recipe.name if schema is None else self.recipe.called(schema)
+    def describe_under(self, schema: Schema | None) -> str:
+        plain = self.recipe.name if schema is None else self.recipe.describe_under(schema)
         return f"{plain}, calibrated ({self.method})"
 
     def under(self, rows: R) -> R:

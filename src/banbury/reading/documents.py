@@ -185,7 +185,8 @@ def from_files(
     options.refuse(OF_TEXT_TABLES, "CSV and its kin, and these are texts")
     documents = _Documents(files, name, options, unreadable)
     target = documents.names[0] if documents.labelled else None
-    return Source(documents.batches, name, target=target, reading=options.settings(DOCUMENT_SETTINGS))
+    reading = options.settings(DOCUMENT_SETTINGS)
+    return Source(documents.batches, name, target=target, holds_no_lists=True, reading=reading)
 
 
 class _Documents:
@@ -452,7 +453,7 @@ def from_folder(path: str, options: Options) -> Source | list[str]:
             options = options.recall(("classes_at",))
         files = _by_folder(path, [*beside, *below], folders, options)
         return from_files(files, path, options, unreadable)
-    errors.require(options.classes_at is None, "classes_at", options.classes_at, f"left out: {path} has no folders")
+    errors.require(options.classes_at is None, "classes_at", options.classes_at, f"omitted: {path} has no folders")
     if options.format == "auto" and are_tables:
         return parts
     return from_files(label_files(beside, options, path), path, options)

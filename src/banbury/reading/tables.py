@@ -308,7 +308,7 @@ def translate_stream_errors(batches: Any) -> Iterator[Any]:
     try:
         yield from batches
     except arrow().ArrowException as error:
-        why = (str(error).splitlines() or ["no reason given"])[0]
+        why = (str(error).splitlines() or ["no reason was given"])[0]
         raise errors.BanburyError(f"the stream of batches broke off: {why}") from None
 
 

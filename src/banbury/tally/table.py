@@ -79,7 +79,9 @@ class Table:
         if isinstance(data, Table):
             return data if schema is None else data.under(schema)
         if schema is not None and not (isinstance(features, str) and features == "auto"):
-            raise errors.bad_setting("features", features, "left out when a schema is given, which has its families")
+            raise errors.bad_setting(
+                "features", features, "omitted when a schema is given, because the schema has the families"
+            )
         errors.require(schema is None or isinstance(schema, Schema), "schema", schema, "a Schema, such as tally.schema")
         source = open_source(data, schema, reading)
         weights = source.weights if weights is None else weights
@@ -442,7 +444,7 @@ class Labels:
         name = target if isinstance(target, str) else None
         soft = plain.weights is not None and plain.weights.ndim == 2
         codes = None if target is None or name is not None else encode(target, threads)
-        expected = "left out, or a column to leave aside, when weights are soft labels"
+        expected = "omitted, or a column to ignore, when weights are soft labels"
         errors.require(not soft or codes is None, "target", "an array", expected)
         if soft:
             assert plain.weights is not None
@@ -452,7 +454,7 @@ class Labels:
                 raise errors.bad_setting("classes", classes, f"one name for each of the {n_classes} columns of weights")
         elif classes is not None:
             classes = _class_names(classes)
-            expected = "left out unless weights are soft labels, or all rows of one class"
+            expected = "omitted unless weights are soft labels or all rows have one class"
             errors.require(target is None and len(classes) == 1, "classes", classes, expected)
         elif target is None:
             raise errors.bad_setting("target", target, "a column's name, one label per row, or soft labels in weights=")
@@ -465,7 +467,7 @@ class Labels:
         """The same with labels that are sets, given apart or found in columns."""
         if self.weights is not None and self.weights.ndim == 2:
             raise errors.bad_setting("weights", "soft labels", "one number per row where rows have sets of labels")
-        errors.require(classes is None, "classes", classes, "left out where rows have sets of labels, which name them")
+        errors.require(classes is None, "classes", classes, "omitted for multi-label data, which name them")
         group_setting = {"group_name": groups} if isinstance(groups, str) else {"groups": groups}
         if isinstance(target, LabelTarget):
             name = None if target.flags or not target.columns else target.columns[0]

@@ -110,7 +110,7 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
             raise ValueError("Negative values in data passed to CategoricalNB (input X).")
         if high >= LARGEST_CODE:
             raise ValueError(
-                f"CategoricalNB (input X) has the code {high:g}; codes are numbers from 0 up, below 2**31."
+                f"CategoricalNB (input X) has the code {high:g}; codes must be numbers from 0 to 2**31 - 1."
             )
 
     @read_off
