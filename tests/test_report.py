@@ -402,10 +402,10 @@ def test_alternatives_are_tried_over_the_same_folds_and_the_best_is_advised() ->
     board = checkerboard(400)
     made = bb.report(model_of(board, "y"), board)
     tried = made.findings.alternatives
-    assert tried is not None and (tried.folds, tried.n_rows) == (5, 400)
-    assert tried.now.log_loss == bb.cross_validate(board, "y", folds=5).log_loss
+    assert tried is not None and (tried.folds, tried.n_rows) == (10, 400)
+    assert tried.now.log_loss == bb.cross_validate(board, "y").log_loss
     by_option = {each.option: each for each in tried.others}
-    weighed = bb.cross_validate(board, "y", folds=5, weigh=True)
+    weighed = bb.cross_validate(board, "y", weigh=True)
     assert (by_option["--weigh"].accuracy, by_option["--weigh"].log_loss) == (weighed.accuracy.value, weighed.log_loss)
     assert [each.log_loss for each in tried.others] == sorted(each.log_loss for each in tried.others)
     assert {each.option for each in tried.better} >= {
