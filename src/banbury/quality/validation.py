@@ -56,12 +56,13 @@ def validate(
     """
     if isinstance(folds, str) and folds == "loo":
         _check_single_rows(rows, recipes)
+    groups = _sharing_counts(rows, recipes, keep)
     rounds = rows.deal(folds, seed)
     n_splits = sum(len(splits.splits) for splits in rounds)
     if not isinstance(rows, MemoryRows):
         errors.require(n_splits <= MOST_MODELS, "folds", n_splits, f"{MOST_MODELS} at most where rows are not held")
     results: dict[int, Validation] = {}
-    for members in each_step(_sharing_counts(rows, recipes, keep), lambda _: ""):
+    for members in each_step(groups, lambda _: ""):
         shared = [recipes[k] for k in members]
         recipe_rows = shared[0].under(rows)
         sinks = [_sink(recipe_rows, rounds, n_splits, keep, models) for _ in shared]
