@@ -108,7 +108,7 @@ def test_an_interrupted_weigh_changes_no_model(monkeypatch: pytest.MonkeyPatch) 
     ("data", "labels", "error", "message"),
     [
         (DATA[["a", "b"]], LABELS, errors.UnknownColumn, "no column 'word'"),
-        (DATA.assign(a="x"), LABELS, errors.BadValue, "column 'a' holds 'x', and a number is needed"),
+        (DATA.assign(a="x"), LABELS, errors.BadValue, "column 'a' contains 'x', but must contain a number"),
         (DATA[:0], LABELS[:0], errors.EmptyData, "0 sample"),
         (DATA, LABELS[:5], errors.LengthMismatch, "5"),
         (DATA, ["perhaps"] * N, errors.BadSetting, "no row that has a weight and a class of the tally"),
