@@ -671,9 +671,6 @@ impl Words {
             }
             Numbers::Parts(limbs) => dict.set_item("parts", shaped(py, limbs, &[n, 2, 3])?)?,
         }
-        if let Some(slots) = state.slots {
-            dict.set_item("slots", slots.into_pyarray(py))?;
-        }
         Ok(dict)
     }
 
@@ -690,7 +687,7 @@ impl Words {
         let threads = at_least_one(threads)?;
         check_names(state)?;
         let counts = HeldNumbers::new(state)?;
-        let (texts, slots) = (counts.texts(state)?, array(state, "slots", 1)?);
+        let texts = counts.texts(state)?;
         let (bytes, ends) = (must(state, "bytes", 1)?, must(state, "ends", 1)?);
         let (starts, classes) = (must(state, "starts", 1)?, must(state, "classes", 1)?);
         let state = Stored {
@@ -700,7 +697,6 @@ impl Words {
             classes: classes.slice(),
             counts: counts.stored(),
             texts: texts.slice(),
-            slots: slots.as_ref().map(Held::slice),
         };
         let words =
             py.detach(|| words::Words::from_state(n_classes, n_columns, &state, threads))?;
@@ -709,7 +705,7 @@ impl Words {
 }
 
 /// Numbers are occurrences, documents and texts, or parts.
-const ARRAYS: [&str; 10] = [
+const ARRAYS: [&str; 9] = [
     "bytes",
     "ends",
     "starts",
@@ -719,7 +715,6 @@ const ARRAYS: [&str; 10] = [
     "texts",
     "parts",
     "texts.parts",
-    "slots",
 ];
 
 /// One of the arrays; none if it is not there.
