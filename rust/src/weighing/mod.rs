@@ -7,6 +7,7 @@ pub mod alike;
 pub mod ascent;
 pub mod labels;
 pub mod pairs;
+pub mod tables;
 pub mod texts;
 
 use crate::error::{Error, demand};
