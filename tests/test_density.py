@@ -211,7 +211,7 @@ def test_densities_of_iris_are_compared_on_held_out_rows(figure):
 @pytest.mark.slow
 @pytest.mark.usefixtures("data_dir")
 def test_densities_of_adult_are_compared_on_held_out_rows(figure):
-    table = densities.compared(densities.adult())
+    table = densities.compare_densities(densities.adult())
     (bells, block, kernels, kernel_block, cells, naive, seven, three, few, many) = (score for *_, score in table)
     assert many > few + 0.5 > naive + 1.5  # nats per row
     assert bells < block < naive < kernel_block < kernels < three < few, "of three columns bandwidths are wider"

@@ -252,7 +252,7 @@ def test_the_command_line_asks_about_train_and_test(capsys):
     assert said("evaluate m.banbury films --classes-at 2", capsys)[0] == 0
     assert said("predict m.banbury films/test", capsys)[0] == 0
     assert said("cross-validate films --classes-at 2 --folds 2", capsys)[0] == 0
-    assert said("count films --classes-at 2 -o t.banbury", capsys)[0] == 0
+    assert said("tally count films --classes-at 2 -o t.banbury", capsys)[0] == 0
 
 
 def test_the_command_line_takes_classes_from_names(capsys):

@@ -327,8 +327,8 @@ def test_the_command_line_reads_files_without_a_header(capsys):
     assert said("evaluate m.banbury rows.csv --no-header --target last --json", capsys)[0] == 0
     assert said("cross-validate rows.csv --no-header --target 4 --folds 2 --json", capsys)[0] == 0
     assert said("explain m.banbury rows.csv --no-header --row 2", capsys)[0] == 0
-    assert said("count rows.csv --no-header --target 4 -o t.banbury", capsys)[0] == 0
-    assert said("count rows.csv --no-header --like t.banbury -o u.banbury", capsys)[0] == 0
+    assert said("tally count rows.csv --no-header --target 4 -o t.banbury", capsys)[0] == 0
+    assert said("tally count rows.csv --no-header --like t.banbury -o u.banbury", capsys)[0] == 0
     assert said("fit rows.csv --no-header --target 4 --tan -o tree.banbury", capsys)[0] == 0
     assert said("predict tree.banbury rows.csv --no-header", capsys)[0] == 0
     assert "4" in said("show m.banbury", capsys)[1]

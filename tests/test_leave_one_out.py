@@ -233,7 +233,7 @@ def test_evidence_of_a_small_table_is_weighed_as_other_rows_give_it(case: Case) 
         columns = WeighedColumns.of(tally, 1)
         (batch,) = bb.reading.read(table)
         numbers = np.array([tally.classes.index(label) for label in labels], dtype=np.int32)
-        says = columns.left_out(tally, batch, numbers, np.ones(len(labels)), 1)
+        says = columns.leave_each_out(tally, batch, numbers, np.ones(len(labels)), 1)
         assert np.isfinite(says).all()
         for k, feature in enumerate(columns.scored):
             if feature.family.leave_one_out_notes() or not feature.family.can_leave_one_out((feature,), CHOICE, False):

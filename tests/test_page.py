@@ -15,7 +15,7 @@ import pytest
 import banbury as bb
 from banbury.cli import main
 from banbury.cli.label import _opened
-from banbury.cli.parsers import parsed
+from banbury.cli.parsers import parse
 from banbury.service import page as files
 from banbury.service.access import Tokens
 from banbury.service.app import Service
@@ -63,7 +63,7 @@ def pool(tmp_path: Path, n: int = 40) -> Path:
 
 def begun(tmp_path: Path) -> ServedState:
     words = ["label", str(pool(tmp_path)), "--classes", "spam,ham", "--state", str(tmp_path / "state")]
-    args = parsed(words)
+    args = parse(words)
     assert args is not None
     return _opened(args)
 

@@ -636,7 +636,7 @@ def test_texts_stay_texts_when_they_are_cut_or_renamed(route):
     batches = list(read(TEXT_ROUTES[route], batch_rows=2))
     assert len(batches) >= 2 and all(batch.is_text("text") for batch in batches)
     assert [text for batch in batches for text in texts_of(batch)][-4:] == TEXTS
-    assert batches[0].renamed(("other",)).is_text("other")
+    assert batches[0].rename(("other",)).is_text("other")
 
 
 def test_fixed_width_texts_have_no_gaps():
@@ -1638,7 +1638,7 @@ def test_a_few_blocks_are_read_ahead_and_no_more(tmp_path, monkeypatch, threads)
     monkeypatch.setenv("BANBURY_THREADS", str(threads))
     monkeypatch.setattr(blocks, "BLOCK", 1000)
     (tmp_path / "long.csv").write_text("a,b\n" + "".join(f"{row},x\n" for row in range(9000)), encoding="utf-8")
-    cut = delimited.cut
+    cut = delimited.split_into_blocks
     n_cut = 0
 
     def counted(*arguments):
@@ -1647,7 +1647,7 @@ def test_a_few_blocks_are_read_ahead_and_no_more(tmp_path, monkeypatch, threads)
             n_cut += 1
             yield block
 
-    monkeypatch.setattr(delimited, "cut", counted)
+    monkeypatch.setattr(delimited, "split_into_blocks", counted)
     n_rows = 0
     for done, batch in enumerate(read(str(tmp_path / "long.csv")), 1):
         assert n_cut <= done + threads + 2

@@ -94,7 +94,7 @@ def told(model: str, data: str, how: str, capsys: Any) -> list[str]:
     """What every command that has a model and an input answers."""
     few = "--no-alternatives --folds 2 --mistakes 0 -o r.html"
     verbs = [f"predict {model} {data} --posteriors", f"explain {model} {data} --row 2", f"evaluate {model} {data}"]
-    verbs += [f"count {data} --like {model} -o part.banbury", f"report {model} {data} {few}"]
+    verbs += [f"tally count {data} --like {model} -o part.banbury", f"report {model} {data} {few}"]
     return [said(f"{verb} {how} --json", capsys) for verb in verbs]
 
 

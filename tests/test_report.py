@@ -786,7 +786,7 @@ def test_a_notebook_shows_the_page_in_a_frame() -> None:
 def test_files_of_rows_have_their_names() -> None:
     rows = held(mail(), "kind")
     assert rows.row_name(3) is None
-    named = replace(rows, batches=(rows.batches[0].cut(0, 70), rows.batches[0].cut(70, 120)))
+    named = replace(rows, batches=(rows.batches[0].slice(0, 70), rows.batches[0].slice(70, 120)))
     named.batches[1].row_names = [f"file {i}" for i in range(50)]
     assert named.row_name(69) is None and named.row_name(70) == "file 0"
     assert named.row_name(119) == "file 49"

@@ -293,7 +293,7 @@ def test_numbers_counted_class_by_class_are_those_of_rows_repeated(monkeypatch: 
             monkeypatch.setattr("banbury.semi_supervised.observed.PIECE", piece)
             found.append(observed.tally(tuple("abcde"), soft))
         monkeypatch.undo()
-        assert all(each == observed.named(tuple("abcde"), soft) for each in found)
+        assert all(each == observed.tally_by_name(tuple("abcde"), soft) for each in found)
 
 
 KEYED = {
@@ -339,7 +339,7 @@ def test_keys_looked_up_once_count_as_rows_repeated(features: Any, labels: str) 
     batch = one_batch(table)
     observed = Observed.of(batch, infer(batch, [], None, features, "skip"), np.ones(n), 1)
     assert observed.cells is not None
-    found, named = (count(tuple("abcd"), soft) for count in (observed.tally, observed.named))
+    found, named = (count(tuple("abcd"), soft) for count in (observed.tally, observed.tally_by_name))
     assert found == named and found.schema == named.schema and found.classes == named.classes
     assert by_shape.counts(found).keys == by_shape.counts(named).keys
     model, other = bb.estimate(found), bb.estimate(named)
@@ -352,7 +352,7 @@ def test_bins_that_the_rows_widen_are_counted_as_ever() -> None:
     observed = Observed.of(batch, schema, np.ones(9_000), 1)
     soft = np.random.default_rng(0).dirichlet([1, 1], 9_000)
     assert observed.cells is None
-    found, named = observed.tally((0, 1), soft), observed.named((0, 1), soft)
+    found, named = observed.tally((0, 1), soft), observed.tally_by_name((0, 1), soft)
     assert found == named and found.schema["x"].unit > 1
     mixture = bb.Mixture(2, {"x": bb.Histogram(start=0, width=1)}, starts=1, max_iter=3).fit({"x": np.arange(9_000.0)})
     assert mixture.log_likelihoods_[-1] == pytest.approx(9_000 * mixture.score({"x": np.arange(9_000.0)}), rel=1e-9)
@@ -374,7 +374,7 @@ def test_texts_encoded_once_count_as_texts_counted_by_name(family: Any) -> None:
     soft = np.random.default_rng(0).dirichlet([1, 1, 1], 8)
     observed = Observed.of(batch, schema, np.ones(8), 1)
     numbered = bb.estimate(observed.tally((0, 1, 2), soft))
-    named = bb.estimate(observed.named((0, 1, 2), soft))
+    named = bb.estimate(observed.tally_by_name((0, 1, 2), soft))
     assert named.tally == bb.count(table, weights=soft, classes=[0, 1, 2], schema=schema)
     np.testing.assert_allclose(observed.log_joint(numbered), named.log_joint(table), rtol=1e-12)
 

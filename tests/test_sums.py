@@ -483,7 +483,7 @@ SMALL = st.one_of(st.integers(-200, 200), WHOLE)
 def test_no_rounding_makes_squares_too_small(n: int, first: int, more: int, digits: int, factor: float) -> None:
     square = -(-(first**2) // n) + more
     unit = 10**digits
-    found = sums.scaled_sums(
+    found = sums.scale_sums(
         made([Fraction(n, unit)]), made([[Fraction(first, unit), Fraction(square, unit)]]), factor, 1
     )
     fewer, (less, squares) = exact(found[0])[0], exact(found[1])[0]
@@ -552,13 +552,13 @@ def test_deviations_are_those_from_exact_means(rows: list[Row]) -> None:
 @given(ROWS)
 def test_pooled_sums_are_those_of_one_class(rows: list[Row]) -> None:
     one = [(a, b, w, 0) for a, b, w, _ in rows]
-    for found, expected in zip(moments(rows).pooled(), moments(one).pooled(), strict=True):
+    for found, expected in zip(moments(rows).pool(), moments(one).pool(), strict=True):
         assert found.tolist() == expected.tolist()
-    n, mean, spread = moments(rows).pooled()
+    n, mean, spread = moments(rows).pool()
     all_of_it = moments(one).take([0])
     assert (n.tolist(), mean.tolist()) == (all_of_it.n.value.tolist(), all_of_it.mean.tolist())
     assert spread.tolist() == all_of_it.spread.tolist()
-    total, centre, scatter = products(rows).pooled()
+    total, centre, scatter = products(rows).pool()
     together = products(one)
     assert total == together.n.value[0]
     assert (centre.tolist(), scatter.tolist()) == (together.mean[0].tolist(), together.scatter[0].tolist())
@@ -700,5 +700,5 @@ def test_keys_in_an_array_are_those_in_a_tuple(some, others, halved):
 
 @given(st.sets(st.integers(-9, 30)), st.sets(st.integers(-9, 30)))
 def test_keys_of_either_are_put_in_order(a: set[int], b: set[int]) -> None:
-    both = sums.united(*(WholeKeys(np.array(sorted(keys), dtype=np.int64)) for keys in (a, b)))
+    both = sums.unite(*(WholeKeys(np.array(sorted(keys), dtype=np.int64)) for keys in (a, b)))
     assert both.numbers.tolist() == sorted(a | b)

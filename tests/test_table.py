@@ -12,7 +12,7 @@ from scipy import sparse
 
 import banbury as bb
 from banbury.reading import blocks
-from banbury.tally.table import Spooled, Table, opened
+from banbury.tally.table import Spooled, Table, open_source
 
 N = 90
 
@@ -68,7 +68,7 @@ def test_what_comes_once_is_kept_in_memory_or_in_a_file(data, monkeypatch):
     whole = bb.count(data, labels)
     for size in (1 << 26, 10):
         monkeypatch.setattr("banbury.tally.table.IN_MEMORY", size)
-        source = Spooled(opened(data, None, {}))
+        source = Spooled(open_source(data, None, {}))
         assert bb.count(source, labels) == bb.count(source, labels) == whole
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeAlias
 from banbury import errors
 from banbury.families.family import Choice
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
-from banbury.model.naive_bayes import UNUSED, Calibrates, ClassPrior, Model, class_log_prior, estimated
+from banbury.model.naive_bayes import UNUSED, Calibrates, ClassPrior, Model, class_log_prior, model_under
 from banbury.tally.label_sets import EVERY
 from banbury.tally.schema import Schema
 from banbury.tally.tally import Label, Tally
@@ -38,7 +38,7 @@ class ModelSettings:
 
     def model(self, tally: Tally) -> Model:
         """The model of a tally. Weights and a calibration that do not fit its classes are left out."""
-        model = estimated(tally, self.choice, self.prior(tally))
+        model = model_under(tally, self.choice, self.prior(tally))
         if self.threads is not None:
             model = replace(model, threads=self.threads)
         if self.weighing is not None and set(tally.classes).issubset(self.weighing.classes):
@@ -119,7 +119,7 @@ class Learner:
 
     def __init__(self, tally: Tally, settings: Any, declared: tuple[Label, ...] = ()) -> None:
         """Classes that are declared stay, with rows or without."""
-        self._sums = tally.with_classes(declared).counted() if declared else tally.counted()
+        self._sums = tally.with_classes(declared).read_texts() if declared else tally.read_texts()
         self._declared = declared
         self.settings = settings
         self._tally: Tally | None = None
@@ -141,35 +141,35 @@ class Learner:
 
     def learn(self, part: Tally, settings: Any = None) -> Learner:
         """With more rows, and under other settings where some are given."""
-        return self._changed(self._sums + part, settings or self.settings)
+        return self._with(self._sums + part, settings or self.settings)
 
     def learn_texts(self, texts: list[str], labels: list[str], threads: int) -> Learner | None:
         """With more texts of known classes, without making a batch of them; None where that cannot be done."""
         tally = self._sums.add_texts(texts, labels, threads)
-        return None if tally is None else self._changed(tally, self.settings)
+        return None if tally is None else self._with(tally, self.settings)
 
     def forget(self, part: Tally, settings: Any = None) -> Learner:
         """Without rows that were learned; raises where they were not, or where no row would be left."""
         left = self._sums.minus(part, self._declared)
         if not left.rows.value.any():
             raise errors.empty_data(None, "forgetting these rows would leave no row at all")
-        return self._changed(left, settings or self.settings)
+        return self._with(left, settings or self.settings)
 
     def under(self, settings: Any) -> Learner:
         """The same rows under these settings."""
         if settings is self.settings:
             return self
-        learner = self._changed(self._sums, settings)
+        learner = self._with(self._sums, settings)
         learner._tally = self._tally
         return learner
 
     def declare(self, classes: Sequence[Label]) -> Learner:
         """The same, whose classes of these names stay, with rows or without."""
-        learner = self._changed(self._sums.with_classes(tuple(classes)), self.settings)
+        learner = self._with(self._sums.with_classes(tuple(classes)), self.settings)
         learner._declared = tuple(classes)
         return learner
 
-    def _changed(self, sums: Tally, settings: Any) -> Learner:
+    def _with(self, sums: Tally, settings: Any) -> Learner:
         learner = object.__new__(Learner)
         learner._sums = sums
         learner._declared = self._declared
@@ -183,7 +183,7 @@ class Learner:
 
     def freeze(self) -> Tally:
         """The sums, without what was noted of words that no text has any more."""
-        return self._sums.without_unused_words()
+        return self._sums.drop_absent_words()
 
     @property
     def tally(self) -> Tally:

@@ -83,9 +83,9 @@ def each_step(items: Sequence[T], title: Callable[[int], str], work: Sequence[fl
     """Yields items, each of which is a step of the job; of all of them each takes the share of time that ``work`` says."""
     left = [sum(work[k:]) if work else float(len(items) - k) for k in range(len(items))]
     with Steps() as steps:
-        for k, item in enumerate(items):
+        for k, step in enumerate(items):
             steps.begin(title(k), (work[k] if work else 1.0) / (left[k] or 1.0))
-            yield item
+            yield step
 
 
 def is_shown() -> bool:

@@ -91,7 +91,9 @@ def weighing(weights: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(weights > 0 if weights.ndim == 1 else weights.any(axis=1))
 
 
-def weighed(numbers: NDArray[np.int32], weights: NDArray[Any] | None) -> tuple[NDArray[np.int32], NDArray[Any] | None]:
+def kernel_weights(
+    numbers: NDArray[np.int32], weights: NDArray[Any] | None
+) -> tuple[NDArray[np.int32], NDArray[Any] | None]:
     """Numbers of rows' classes, −1 where a row weighs nothing, and the weights, both as kernels take them."""
     if weights is None:
         return numbers, None
@@ -202,7 +204,7 @@ class Combinations(Sequence[Any]):
         """Without the values that no key has: nothing of what was forgotten is kept."""
         places = np.unravel_index(self.cells, [len(axis) for axis in self.axes])
         used = zip(self.axes, map(np.unique, places), strict=True)
-        axes = tuple(tuple(axis[k] for k in own.tolist()) for axis, own in used)
+        axes = tuple(tuple(axis[k] for k in used_places.tolist()) for axis, used_places in used)
         return Combinations, (axes, cells_of(self, axes))
 
 
@@ -217,14 +219,14 @@ def cells_of(keys: Sequence[Any], axes: Sequence[Keys]) -> Int:
         columns = [new[old] for new, old in zip(moved, numbers, strict=True)]
     else:
         parts = zip(places, zip(*keys, strict=True), strict=False)
-        columns = [as_index([*map(place.__getitem__, own)]) for place, own in parts]
+        columns = [as_index([*map(place.__getitem__, members)]) for place, members in parts]
     index = np.zeros(len(keys), dtype=np.int64)
     for axis, column in zip(axes, columns, strict=False):
         index = index * len(axis) + column
     return index
 
 
-def united(a: Sequence[Any], b: Sequence[Any]) -> Any:
+def unite(a: Sequence[Any], b: Sequence[Any]) -> Any:
     """The keys of both, in order."""
     if isinstance(a, WholeKeys) and isinstance(b, WholeKeys):
         return WholeKeys(_in_either(a.numbers, b.numbers))
@@ -243,7 +245,7 @@ def _in_either(a: Int, b: Int) -> Int:
     return np.insert(a, places[new], b[new]) if new.any() else a
 
 
-def _kept(keys: Sequence[Any], used: NDArray[np.bool_]) -> Any:
+def _select_keys(keys: Sequence[Any], used: NDArray[np.bool_]) -> Any:
     if isinstance(keys, WholeKeys):
         return WholeKeys(keys.numbers[used])
     return Combinations(keys.axes, keys.cells[used]) if isinstance(keys, Combinations) else tuple(compress(keys, used))
@@ -328,7 +330,7 @@ class Counts:
     def union(self, other: Counts) -> tuple[Counts, Counts]:
         if self.keys == other.keys:
             return self, other
-        keys = tuple(a if a is b or a == b else united(a, b) for a, b in zip(self.keys, other.keys, strict=True))
+        keys = tuple(a if a is b or a == b else unite(a, b) for a, b in zip(self.keys, other.keys, strict=True))
         return self.with_keys(keys), other.with_keys(keys)
 
     def without_empty(self, declared: Iterable[frozenset[Key] | None]) -> Counts:
@@ -347,7 +349,7 @@ class Counts:
         if used.all():
             return self
         parts = np.split(used, self.offsets[1:-1])
-        keys = tuple(_kept(ks, us) for ks, us in zip(self.keys, parts, strict=True))
+        keys = tuple(_select_keys(ks, us) for ks, us in zip(self.keys, parts, strict=True))
         return Counts(keys, self.cells.take(np.flatnonzero(used), 0))
 
     def coarsen(self, f: int, times: int | Int) -> Counts:
@@ -422,7 +424,7 @@ class Words(Keyless):
     def table(self) -> _core.Words:
         return self._table
 
-    def counted(self) -> Words:
+    def read_texts(self) -> Words:
         """The same words, all of them counted: none waits for its texts to be read."""
         return self
 
@@ -479,7 +481,7 @@ class Words(Keyless):
     def merge(self, index: Any, size: int) -> Words:
         return Words(self.table.place(as_index(index), size))
 
-    def without_unused(self) -> Words:
+    def drop_absent_words(self) -> Words:
         """The same without the ids of words that no text has any more; columns of a matrix keep theirs."""
         if self.table.n_columns or self.table.n_ids == self.table.n_words:
             return self
@@ -513,7 +515,7 @@ def _words(n_classes: int, n_columns: int, state: Any) -> Words:
 # Moments -------------------------------------------------------------------------------------------------------------
 
 
-def scaled_sums(n: Integers, sums: Integers, factor: float, columns: int) -> tuple[Integers, Integers, bool]:
+def scale_sums(n: Integers, sums: Integers, factor: float, columns: int) -> tuple[Integers, Integers, bool]:
     """Numbers of rows, and sums of z and of products on one more axis, times a factor; and whether that is exact.
 
     Where it is not, the sums are scaled as the rounded numbers of rows are, sums of z towards zero and of squares upwards: so
@@ -524,28 +526,28 @@ def scaled_sums(n: Integers, sums: Integers, factor: float, columns: int) -> tup
     if exact and also:
         return fewer, less, True
     digits = max(n.digits, fewer.digits, sums.digits, 18)
-    before, after, each = (python_integers(part, digits) for part in (n, fewer, sums))
+    before, after, numbers = (python_integers(part, digits) for part in (n, fewer, sums))
     before = np.where(before == 0, 1, before)[..., None]
     after = after[..., None]
-    product = each * after
+    product = numbers * after
     down = np.where(product < 0, -(-product // before), product // before)
-    found = np.where(squares(columns), -(-product // before), down)
-    found = _with_constant(found, _constant(each, before, columns), each[..., :columns] // before)
-    return fewer, integers(_within(found, np.where(after == 0, 1, after)), digits), False
+    rounded_sums = np.where(squares(columns), -(-product // before), down)
+    rounded_sums = _with_constant(rounded_sums, _constant(numbers, before, columns), numbers[..., :columns] // before)
+    return fewer, integers(_within(rounded_sums, np.where(after == 0, 1, after)), digits), False
 
 
-def _constant(each: NDArray[Any], rows: NDArray[Any], columns: int) -> NDArray[np.bool_]:
+def _constant(sums: NDArray[Any], rows: NDArray[Any], columns: int) -> NDArray[np.bool_]:
     """Which columns have one value in all rows: a whole number of steps."""
-    first = each[..., :columns]
-    return np.asarray((rows * each[..., squares(columns)] == first**2) & (first % rows == 0))
+    first = sums[..., :columns]
+    return np.asarray((rows * sums[..., squares(columns)] == first**2) & (first % rows == 0))
 
 
-def _with_constant(found: NDArray[Any], constant: NDArray[np.bool_], value: NDArray[Any]) -> NDArray[Any]:
+def _with_constant(sums: NDArray[Any], constant: NDArray[np.bool_], value: NDArray[Any]) -> NDArray[Any]:
     """Sums that were rounded, with the products of constant columns as such a value makes them."""
     columns = constant.shape[-1]
     i, j = np.tril_indices(columns)
-    first = found[..., :columns]
-    by_j = np.where(constant[..., j], value[..., j] * first[..., i], found[..., columns:])
+    first = sums[..., :columns]
+    by_j = np.where(constant[..., j], value[..., j] * first[..., i], sums[..., columns:])
     both = np.where(constant[..., i], value[..., i] * first[..., j], by_j)
     return np.concatenate([first, both], axis=-1)
 
@@ -561,28 +563,28 @@ def n_columns(cells: int) -> int:
     return int(np.rint(((9 + 8 * cells) ** 0.5 - 3) / 2))
 
 
-def _beyond(each: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.bool_]:
+def _beyond(sums: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Which pairs of columns have more in common than rows can have, exactly."""
-    columns = n_columns(each.shape[-1])
+    columns = n_columns(sums.shape[-1])
     i, j = np.tril_indices(columns)
-    about = rows * each[..., columns:] - each[..., i] * each[..., j]
-    own = about[..., i == j]
-    return np.asarray((about**2 > own[..., i] * own[..., j]) & (i != j))
+    about = rows * sums[..., columns:] - sums[..., i] * sums[..., j]
+    variances = about[..., i == j]
+    return np.asarray((about**2 > variances[..., i] * variances[..., j]) & (i != j))
 
 
-def _within(each: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+def _within(sums: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
     """Sums that were rounded, with products of two columns that have no more in common than each has.
 
     Where they have, they get nothing in common, but for what is no whole number; there the squares are raised by one.
     """
-    beyond = _beyond(each, rows)
-    columns = n_columns(each.shape[-1])
+    beyond = _beyond(sums, rows)
+    columns = n_columns(sums.shape[-1])
     if not beyond.any():
-        return each
+        return sums
     i, j = np.tril_indices(columns)
-    first = each[..., :columns]
-    alone = each[..., i] * each[..., j]
-    second = np.where(beyond, alone // rows, each[..., columns:])
+    first = sums[..., :columns]
+    alone = sums[..., i] * sums[..., j]
+    second = np.where(beyond, alone // rows, sums[..., columns:])
     uneven = beyond & (alone % rows != 0)
     for column in range(columns):
         raised = (uneven & ((i == column) | (j == column))).any(axis=-1, keepdims=True)
@@ -590,7 +592,7 @@ def _within(each: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([first, second], axis=-1)
 
 
-def shifted_sums(n: Integers, sums: Integers, shift: Real, scale: Real) -> Integers:
+def shift_sums(n: Integers, sums: Integers, shift: Real, scale: Real) -> Integers:
     """Sums of z and of the products of pairs of columns about another origin and unit: z becomes scale · (z + shift).
 
     The shift is rounded to a step, so that nothing else is while units become finer. Where they become coarser, sums of z are
@@ -599,37 +601,37 @@ def shifted_sums(n: Integers, sums: Integers, shift: Real, scale: Real) -> Integ
     digits = max(n.digits, sums.digits)
     columns = shift.shape[-1]
     rows = python_integers(n, digits)[..., None]
-    each = python_integers(sums, digits)
+    numbers = python_integers(sums, digits)
     there, (i, j) = np.where(rows == 0, 1, rows), np.tril_indices(columns)
     kinds = lambda x: round(Fraction(x) * 2**GRID), Fraction, int, lambda x: -int(-x // 1), round
     by, factor, down, up, near = (np.vectorize(f, otypes=[object]) for f in kinds)
     by = by(shift)
     factor = factor(scale)
-    first = each[..., :columns]
-    second = each[..., columns:]
+    first = numbers[..., :columns]
+    second = numbers[..., columns:]
     moved = factor * (first + rows * by)
     cross = first[..., i] * by[..., j] + first[..., j] * by[..., i]
     both = factor[..., i] * factor[..., j] * (second + cross + rows * by[..., i] * by[..., j])
-    constant = _constant(each, there, columns)
+    constant = _constant(numbers, there, columns)
     value = near(moved / there)
-    found = [np.where(constant, rows * value, down(moved)), np.where(i == j, up(both), down(both))]
-    return integers(_within(_with_constant(np.concatenate(found, axis=-1), constant, value), there), digits)
+    moved_sums = [np.where(constant, rows * value, down(moved)), np.where(i == j, up(both), down(both))]
+    return integers(_within(_with_constant(np.concatenate(moved_sums, axis=-1), constant, value), there), digits)
 
 
 def negative(n: Integers, sums: Integers, spread: Real, columns: int) -> NDArray[np.bool_]:
     """Where no rows can have such sums: less than none, something of none, a spread below zero, more in common than each has."""
-    own = spread[..., squares(columns)[columns:]]
+    variances = spread[..., squares(columns)[columns:]]
     left_over = n.is_zero() & some(sums).any(axis=-1)
-    below = sums.is_negative()[..., squares(columns)].any(axis=-1) | (own < 0).any(axis=-1)
-    found = np.asarray(n.is_negative() | left_over | below)
+    below = sums.is_negative()[..., squares(columns)].any(axis=-1) | (variances < 0).any(axis=-1)
+    impossible = np.asarray(n.is_negative() | left_over | below)
     i, j = np.tril_indices(columns)
-    size = np.sqrt(np.maximum(own, 0.0))
+    size = np.sqrt(np.maximum(variances, 0.0))
     doubtful = (np.abs(spread) > size[..., i] * size[..., j] * (1.0 - 1e-9)) & (i != j)
     digits = max(n.digits, sums.digits)
-    for at in np.argwhere(doubtful.any(axis=-1) & ~found):
-        rows, each = (python_integers(part.take(at, 0), digits) for part in (n, sums))
-        found[tuple(at)] = _beyond(each, rows[..., None]).any()
-    return found
+    for at in np.argwhere(doubtful.any(axis=-1) & ~impossible):
+        rows, row_sums = (python_integers(part.take(at, 0), digits) for part in (n, sums))
+        impossible[tuple(at)] = _beyond(row_sums, rows[..., None]).any()
+    return impossible
 
 
 @dataclass(frozen=True, eq=False)
@@ -658,7 +660,7 @@ class NumberSums(Keyless):
         return type(self)(self.n - other.n, self.sums - other.sums)
 
     def times(self, factor: float) -> tuple[Self, bool]:
-        n, sums, exact = scaled_sums(self.n, self.sums, factor, self.n_columns)
+        n, sums, exact = scale_sums(self.n, self.sums, factor, self.n_columns)
         return type(self)(n, sums), exact
 
     def below_zero(self) -> NDArray[np.bool_]:
@@ -710,7 +712,7 @@ class Moments(NumberSums):
 
     def shift(self, shift: Real, scale: Real) -> Moments:
         """About another origin and unit, (features,) each: z becomes scale · (z + shift)."""
-        return Moments(self.n, shifted_sums(self.n, self.sums, shift[:, None, None], scale[:, None, None]))
+        return Moments(self.n, shift_sums(self.n, self.sums, shift[:, None, None], scale[:, None, None]))
 
     @cached_property
     def mean(self) -> Real:
@@ -718,7 +720,7 @@ class Moments(NumberSums):
         n = self.n.value
         return np.where(n > 0, self.sums.values(-GRID)[..., 0] / np.where(n > 0, n, 1.0), 0.0)
 
-    def pooled(self) -> tuple[Real, Real, Real]:
+    def pool(self) -> tuple[Real, Real, Real]:
         """n, mean and Σ(z − mean)² over all classes, (features, 1)."""
         return self._every.n.value, self._every.mean, self._every.spread
 
@@ -743,7 +745,7 @@ class Products(NumberSums):
 
     def shift(self, shift: Real, scale: Real) -> Products:
         """About other origins and units, (columns,) each: z becomes scale · (z + shift)."""
-        return Products(self.n, shifted_sums(self.n, self.sums, shift, scale))
+        return Products(self.n, shift_sums(self.n, self.sums, shift, scale))
 
     @cached_property
     def mean(self) -> Real:
@@ -759,6 +761,6 @@ class Products(NumberSums):
         result[:, i, j] = result[:, j, i] = self._deviations
         return result
 
-    def pooled(self) -> tuple[float, Real, Real]:
+    def pool(self) -> tuple[float, Real, Real]:
         """n, mean and Σ(z − mean)(z − mean)ᵀ over all classes."""
         return float(self._every.n.value[0]), self._every.mean[0], self._every.scatter[0]

@@ -17,8 +17,8 @@ class Bar(progress.Line):
             if self._drawn is None:
                 self._drawn = _start_bar()
                 self._task = self._drawn.add_task("", total=None, facts="")
-            known = {} if self.share is None else {"total": 1.0, "completed": self.share}
-            self._drawn.update(self._task, description=self.title, facts=self.facts(with_share=False), **known)
+            completion = {} if self.share is None else {"total": 1.0, "completed": self.share}
+            self._drawn.update(self._task, description=self.title, facts=self.facts(with_share=False), **completion)
             self._drawn.refresh()
         except (OSError, ValueError):  # stderr was closed
             return False

@@ -22,11 +22,11 @@ from banbury.cli.settings import reading
 from banbury.files import load
 from banbury.model.naive_bayes import Model
 from banbury.reading import Source, header_columns, read
-from banbury.reading.archives import divided
-from banbury.reading.batches import Batch, numbered
+from banbury.reading.archives import split_archive_path
+from banbury.reading.batches import Batch, number_rows
 from banbury.reading.blocks import BYTE_ORDER_MARK, COMPRESSED, head_of
-from banbury.reading.columns import decoded, missing
-from banbury.reading.files import PARQUET, is_document, is_named_table, kind_of_table, near
+from banbury.reading.columns import decode_bytes, missing
+from banbury.reading.files import PARQUET, has_table_ending, is_document, kind_of_table, near
 from banbury.reading.options import TABLE_SETTINGS
 from banbury.reading.tables import from_texts
 from banbury.tally.table import batches
@@ -79,7 +79,7 @@ def reading_of(thing: Any) -> Mapping[str, Any]:
 
 def _format(args: Namespace) -> str:
     """The format that was said, or that the data of the model had; a file whose name says that it is a table is one."""
-    if args.format is not None or any(map(is_named_table, args.input)):
+    if args.format is not None or any(map(has_table_ending, args.input)):
         return args.format or "auto"
     return str(_settings(args).get("format", "auto"))
 
@@ -162,14 +162,14 @@ def _check(path: str) -> None:
     path = os.path.expanduser(path)
     if path.endswith(".banbury") and os.path.isfile(path):
         raise errors.bad_file(path, "it holds a tally, a model or a network, and rows are wanted here.")
-    if not os.path.exists(path) and not glob.has_magic(path) and divided(path) is None:
+    if not os.path.exists(path) and not glob.has_magic(path) and split_archive_path(path) is None:
         raise errors.missing_file(path, near(path), otherwise="")
 
 
 def size(args: Namespace) -> float:
     """Roughly how many megabytes the input has when it is unpacked."""
     paths = [os.path.expanduser(path) for path in ([args.spool] if getattr(args, "spool", None) else args.input)]
-    paths = [place[0] if (place := divided(path)) else path for path in paths]
+    paths = [place[0] if (place := split_archive_path(path)) else path for path in paths]
     matched = ([path] if os.path.exists(path) else glob.glob(path, recursive=True) for path in paths)
     return sum(map(_bytes, chain.from_iterable(matched))) / 1e6
 
@@ -313,7 +313,7 @@ def lines_of(args: Namespace) -> Source:
                 yield from from_texts(lines)
 
     name = "standard input" if paths == ["-"] else paths[0]
-    return Source(lambda: numbered(batches()), name, again="-" not in paths)
+    return Source(lambda: number_rows(batches()), name, again="-" not in paths)
 
 
 def _chunks(stream: Any) -> Iterator[list[str]]:
@@ -330,7 +330,7 @@ def _chunks(stream: Any) -> Iterator[list[str]]:
 
 
 def _text(line: bytes) -> str:
-    return decoded(line.removesuffix(b"\n").removesuffix(b"\r"))
+    return decode_bytes(line.removesuffix(b"\n").removesuffix(b"\r"))
 
 
 def _stdin(begun: bytes = b"") -> Any:
@@ -371,7 +371,7 @@ def _row(args: Namespace, model: Model) -> Batch:
         for batch in batches(source, "reading"):
             at = wanted - 1 - batch.first_row
             if 0 <= at < batch.n_rows:
-                return batch.cut(at, at + 1)
+                return batch.slice(at, at + 1)
             n_rows = batch.first_row + batch.n_rows
         text = f"there is no row {wanted:,}: the first is 1 and the last {n_rows:,}."
         raise errors.BadSetting(text, setting="row", value=wanted)

@@ -52,15 +52,19 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     tables = model.evidence_table()
     graph = Graph(scope.get_unique_operator_name("banbury"))
     columns = input_columns(tables)
-    given = [variable.full_name for variable in operator.inputs]
-    if len(given) == 1 and len(columns) > 1:  # one matrix: a column each
+    graph_inputs = [variable.full_name for variable in operator.inputs]
+    if len(graph_inputs) == 1 and len(columns) > 1:  # one matrix: a column each
         order = {name: k for k, name in enumerate(model.schema.columns)}
-        each = {
-            name: graph.add("Gather", given[0], graph.constant([order[name]], np.int64), axis=1) for name, *_ in columns
+        column_inputs = {
+            name: graph.add("Gather", graph_inputs[0], graph.constant([order[name]], np.int64), axis=1)
+            for name, *_ in columns
         }
     else:
-        each = {name: own for (name, *_), own in zip(columns, given, strict=True)}
-    inputs = {name: graph.cast(each[name], "DOUBLE") if kind == "double" else each[name] for name, kind, _ in columns}
+        column_inputs = {name: graph_input for (name, *_), graph_input in zip(columns, graph_inputs, strict=True)}
+    inputs = {
+        name: graph.cast(column_inputs[name], "DOUBLE") if kind == "double" else column_inputs[name]
+        for name, kind, _ in columns
+    }
     label, shares = posteriors(graph, tables, inputs, model.names)
     answers = [variable.full_name for variable in operator.outputs]
     node = graph.onnx.helper.make_node

@@ -88,12 +88,12 @@ class Exponential(RateFamily):
 
     def likeliest(self, sums: Moments) -> Real:
         n = sums.n.value
-        mean = np.where(n > 0, sums.mean, sums.pooled()[1])
+        mean = np.where(n > 0, sums.mean, sums.pool()[1])
         return np.asarray(1.0 / np.maximum(mean, SMALLEST_MEAN))
 
     def prior(self, features: tuple[Feature, ...], sums: Moments) -> tuple[Any, Any]:
         if self.prior_total is None:
-            return self._rows, self._rows * np.maximum(sums.pooled()[1], SMALLEST_MEAN)
+            return self._rows, self._rows * np.maximum(sums.pool()[1], SMALLEST_MEAN)
         return self._rows, np.array([self.prior_total / feature.unit for feature in features])[:, None]
 
     def posterior(self, shape: Any, scale: Any, n: Real, total: Real) -> tuple[Real, Real]:

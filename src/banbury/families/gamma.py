@@ -54,9 +54,9 @@ class Gamma(LogMomentFamily):
         unit = np.array([feature.unit for feature in features])[:, None]
         n = sums.values.n.value
         mean = sums.values.mean
-        every = sums.values.pooled()
+        every = sums.values.pool()
         logs = sums.logs.mean - np.log(unit)
-        every_log = sums.logs.pooled()[1] - np.log(unit)
+        every_log = sums.logs.pool()[1] - np.log(unit)
         some = every[0] > 0  # a column without any number has a mean of 1
         every_mean = np.where(some, every[1], 1.0)
         every_log = np.where(some, every_log, 0.0)

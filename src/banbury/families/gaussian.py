@@ -162,7 +162,7 @@ class Gaussian(Family):
 
     def _block_prior(self, feature: Feature, sums: Products) -> BlockPrior:
         """The prior of one column's mean and variance, for each of them apart."""
-        family_prior, (rows, centre, scatter) = self.prior or NormalInverseGamma(), sums.pooled()
+        family_prior, (rows, centre, scatter) = self.prior or NormalInverseGamma(), sums.pool()
         variance = np.diagonal(scatter) / max(rows, 1e-300)
         variance = np.where(variance > 0, variance, 1.0)
         origin, unit = np.array(feature.scales).T
@@ -181,7 +181,7 @@ class Gaussian(Family):
             variance = np.where(n > 0, spread / np.where(n > 0, n, 1.0), all_variance)
         least = FLOOR * all_variance
         if self.smoothing is not None:
-            rows, _, apart = sums.pooled()
+            rows, _, apart = sums.pool()
             every = apart / np.where(rows > 0, rows, 1.0)  # 0 where there is none: such a column tells no classes apart
             variance = np.where(n > 0, variance, every)
             with np.errstate(over="ignore"):
@@ -195,7 +195,7 @@ class Gaussian(Family):
             return float(np.square(np.sqrt(self.smoothing or 0.0) * self._widest(features, sums)))
 
     def _widest(self, features: tuple[Feature, ...], sums: Moments) -> float:
-        n, _, spread = sums.pooled()
+        n, _, spread = sums.pool()
         deviation = np.sqrt(spread / np.where(n > 0, n, 1.0))[:, 0]
         with np.errstate(over="ignore", under="ignore"):
             return min(float((_scales(features)[1] * deviation).max(initial=0.0)), float(np.finfo(float).max))
@@ -324,7 +324,7 @@ class _Posterior:
 
 def pool_classes(sums: Moments) -> tuple[Real, Real]:
     """Mean and variance of z over all classes, (features, 1); variance 1 where there is none."""
-    n, mean, spread = sums.pooled()
+    n, mean, spread = sums.pool()
     variance = spread / np.where(n > 0, n, 1.0)
     return mean, np.where(variance > 0, variance, 1.0)
 
@@ -430,11 +430,11 @@ class GaussianParameters(NumericParameters):
         return np.asarray(2.0 * self.power[f] - 1.0)
 
 
-def find_collapsed_classes(parameters: Parameters, sums: Any) -> list[tuple[int, int, float]]:
+def find_narrow_classes(parameters: Parameters, sums: Any) -> list[tuple[int, int, float]]:
     """Where a class's bell curve is so narrow, beside its column, that it stands on one value: feature, class and value."""
     if not isinstance(parameters, GaussianParameters):
         return []
-    rows, _, spread = sums.pooled()
+    rows, _, spread = sums.pool()
     narrow = 0.5 / parameters.precision < NARROW * spread / np.maximum(rows, 1e-300)
     there = np.argwhere(narrow & (sums.n.value > 0)).tolist()
     return [(f, c, float(parameters.spread(f)[0][c])) for f, c in there]
@@ -521,7 +521,7 @@ def shrinkage(squares: float, d: int, n: float) -> float:
 
 def block_without_prior(sums: Products, tied: bool, shrink: bool, feature: Feature) -> tuple[Real, Real]:
     """Means and 1/n covariances; a class without rows has those of all, and what rows do not settle is mended."""
-    n, (rows, centre, scatter) = sums.n.value, sums.pooled()
+    n, (rows, centre, scatter) = sums.n.value, sums.pool()
     every = scatter / max(rows, 1e-300)
     if tied:
         within = (shrink_scatter(sums) if shrink else sums.scatter.sum(axis=0)) / max(rows, 1e-300)

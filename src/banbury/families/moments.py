@@ -28,7 +28,7 @@ from banbury.families.family import (
     is_power,
 )
 from banbury.reading import Batch
-from banbury.sums import GRID, Moments, Products, rows_of, weighed
+from banbury.sums import GRID, Moments, Products, kernel_weights, rows_of
 
 SAMPLE = 1000  # rows that settle origins, units and types
 S = TypeVar("S", Moments, Products)
@@ -139,7 +139,7 @@ class MomentCounter(Counter):
         return sums.shift(shift, np.array([a.unit / b.unit for a, b in zip(old, new, strict=True)]))
 
     def summary(self, feature: Feature, sums: Moments, missing: str) -> str:
-        n, centre, spread = (float(x[0, 0]) for x in sums.pooled())
+        n, centre, spread = (float(x[0, 0]) for x in sums.pool())
         if n == 0:
             return "no values"
         mean = feature.origin + feature.unit * centre
@@ -250,7 +250,7 @@ def one_by_one(family: Family, features: tuple[Feature, ...], sums: Any, choice:
     """
     n_rows = len(held_out.labels)
     n_classes = held_out.n_classes
-    numbers, weights = weighed(np.arange(n_rows, dtype=np.int32), held_out.weights)
+    numbers, weights = kernel_weights(np.arange(n_rows, dtype=np.int32), held_out.weights)
     alone = RowsToCount(held_out.rows, range(n_rows), numbers, weights, held_out.threads)
     total = np.zeros((n_rows, n_classes))
     for f, feature in enumerate(features):

@@ -158,12 +158,12 @@ class Poisson(RateFamily):
     def likeliest(self, sums: Moments) -> Real:
         n = sums.n.value
         none = ~(n > 0).any(axis=1, keepdims=True)  # no value in any class: no count is impossible
-        return np.where(n > 0, np.maximum(sums.mean, 0.0), np.where(none, 1.0, sums.pooled()[1]))
+        return np.where(n > 0, np.maximum(sums.mean, 0.0), np.where(none, 1.0, sums.pool()[1]))
 
     def prior(self, features: tuple[Feature, ...], sums: Moments) -> tuple[Any, Any]:
         rows = 1.0 if self.prior_rows is None else self.prior_rows
         if self.prior_count is None:
-            return rows * np.maximum(sums.pooled()[1], SMALLEST_RATE), rows
+            return rows * np.maximum(sums.pool()[1], SMALLEST_RATE), rows
         return self.prior_count, rows
 
     def posterior(self, shape: Any, scale: Any, n: Real, total: Real) -> tuple[Real, Real]:

@@ -26,7 +26,7 @@ from banbury.quality.curves import PeerArrays
 from banbury.reading import Batch, n_threads
 from banbury.reading.columns import empty_column
 from banbury.rows.labelled import MemoryRows
-from banbury.tally.table import MIX, content_hashes, mixed
+from banbury.tally.table import MIX, content_hashes, mix
 from banbury.tally.tally import Label
 
 SHARE = 0.1  # of the rows are drawn at random
@@ -77,25 +77,25 @@ def next_to_label(
         there = f"every one of the {many(rows.n, 'row')} has a label in the column {model.target!r}"
         raise errors.EmptyData(f"{there}, so that none is left to ask about. Give rows whose label is missing.")
     n_random = min(int(np.floor(n * float(share) + 0.5)), len(rows.free))
-    at_random = rows.drawn(n_random, int(seed))
+    at_random = rows.draw(n_random, int(seed))
     rest = np.setdiff1d(rows.free, at_random)
     rest = rest[np.lexsort((rows.hashes[rest], np.round(rows.odds[rest], DECIMALS)))]
-    known = [rows.taken(rows.labelled)] if len(rows.labelled) else []
-    known += [] if labelled is None else [list(_Rows.of(model, labelled, reading).batches)]
-    chosen = _standing_for_others(model, rows, rest, min(int(n) - n_random, len(rest)), known)
+    labelled_batches = [rows.take(rows.labelled)] if len(rows.labelled) else []
+    labelled_batches += [] if labelled is None else [list(_Rows.of(model, labelled, reading).batches)]
+    chosen = _standing_for_others(model, rows, rest, min(int(n) - n_random, len(rest)), labelled_batches)
     least_sure = set(rest[: len(chosen)].tolist())
     ranked = chosen[np.argsort(np.round(rows.odds[chosen], DECIMALS), kind="stable")]
-    found = [rows.told(row, UNSURE if row in least_sure else LIKE_OTHERS) for row in ranked.tolist()]
-    found += [rows.told(row, AT_RANDOM) for row in at_random.tolist()]
-    return NextToLabel(tuple(found), len(rows.free), rows.n - len(rows.free), float(share), int(seed))
+    next_rows = [rows.describe(row, UNSURE if row in least_sure else LIKE_OTHERS) for row in ranked.tolist()]
+    next_rows += [rows.describe(row, AT_RANDOM) for row in at_random.tolist()]
+    return NextToLabel(tuple(next_rows), len(rows.free), rows.n - len(rows.free), float(share), int(seed))
 
 
 def _check_model(model: Any) -> None:
-    wanted = "a Model, as bb.estimate makes it, or an estimator: one of a class for each row"
-    errors.require(isinstance(model, Model), "the model", type(model).__name__, wanted)
+    expected = "a Model, as bb.estimate makes it, or an estimator: one of a class for each row"
+    errors.require(isinstance(model, Model), "the model", type(model).__name__, expected)
     if len(model.classes) < 2:
-        wanted = "one of two classes at least, between which it can be unsure"
-        raise errors.bad_setting("the model", f"one class, {model.classes[0]!r}", wanted)
+        expected = "one of two classes at least, between which it can be unsure"
+        raise errors.bad_setting("the model", f"one class, {model.classes[0]!r}", expected)
 
 
 # The rows of a pool --------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ class _Rows:
         scores = []
         labels = []
         names = list[str]()
-        for raw, found, impossible in model._batches(source, "log_posterior"):
+        for raw, batch_scores, impossible in model._batches(source, "log_posterior"):
             model._warn_impossible(impossible, "log_posterior")
             there = model.target in raw.names and model.target not in model.schema.columns
             codes = dense_numbers(raw.codes(str(model.target), model.target_kind), 1)[0] if there else None
@@ -128,7 +128,7 @@ class _Rows:
             batch = model._fitting(raw, {"absent", "extra"})[0]
             batches.append(batch)
             hashes.append(content_hashes(batch, [name for name in model.schema.columns if name in batch.names]))
-            scores.append(found if model.calibration is None else model.calibration.log_apply(found))
+            scores.append(batch_scores if model.calibration is None else model.calibration.log_apply(batch_scores))
             names += raw.row_names or []
         if not sum(map(len, hashes)):
             text = f"the pool{errors.where(source.name)} has no rows."
@@ -156,21 +156,21 @@ class _Rows:
         with np.errstate(invalid="ignore"):
             return np.nan_to_num(top[:, -1] - top[:, -2], nan=0.0, posinf=np.inf)
 
-    def drawn(self, n: int, seed: int) -> Int:
+    def draw(self, n: int, seed: int) -> Int:
         """Free rows at random, by what they hold: the first by a hash, in which equal rows are numbered."""
         free = self.free
-        own = self.hashes[self.free]
-        order = np.argsort(own, kind="stable")
-        first = np.searchsorted(own[order], own[order])
+        hashes = self.hashes[self.free]
+        order = np.argsort(hashes, kind="stable")
+        first = np.searchsorted(hashes[order], hashes[order])
         copies = (np.arange(len(order)) - first).astype(np.uint64)
-        chance = mixed(mixed(own[order] * MIX + np.uint64(seed % 2**64)) * MIX + copies)
+        chance = mix(mix(hashes[order] * MIX + np.uint64(seed % 2**64)) * MIX + copies)
         return np.asarray(free[order[np.argsort(chance, kind="stable")[:n]]])
 
-    def taken(self, rows: Int) -> list[Batch]:
+    def take(self, rows: Int) -> list[Batch]:
         """These rows, in ascending order."""
         return list(_dataset(self.model, self.batches).take(np.sort(rows)))
 
-    def told(self, row: int, why: str) -> NextRow:
+    def describe(self, row: int, why: str) -> NextRow:
         ranked = np.argsort(-self.scores[row], kind="stable")
         classes = self.model.classes
         shares = np.exp(self.scores[row])
@@ -191,16 +191,16 @@ def _dataset(model: Model, batches: tuple[Batch, ...]) -> MemoryRows:
 # Rows that stand for others ------------------------------------------------------------------------------------------
 
 
-def _standing_for_others(model: Model, rows: _Rows, order: Int, n: int, known: list[list[Batch]]) -> Int:
+def _standing_for_others(model: Model, rows: _Rows, order: Int, n: int, labelled_batches: list[list[Batch]]) -> Int:
     """``n`` rows among those that come first; each adds most to how well these are stood for."""
     if n <= 0:
         return np.zeros(0, dtype=np.int64)
     looked_at = order[: max(LOOKED_AT * n, n)]
     chosen = list[int]()
     strips = np.array_split(looked_at, -(-len(looked_at) // TOGETHER))
-    wanted = np.diff(np.linspace(0, n, len(strips) + 1).astype(np.int64))
-    for strip, part in zip(strips, wanted.tolist(), strict=True):
-        alike, covered = _likeness(model, rows, strip, known)
+    n_of_strips = np.diff(np.linspace(0, n, len(strips) + 1).astype(np.int64))
+    for strip, part in zip(strips, n_of_strips.tolist(), strict=True):
+        alike, covered = _likeness(model, rows, strip, labelled_batches)
         chosen += strip[_greedy(alike, covered, part)].tolist()
     return np.array(chosen, dtype=np.int64)
 
@@ -225,11 +225,11 @@ def _gains(alike: Real, covered: Real) -> Real:
     return np.asarray(np.round(np.maximum(alike - covered, 0.0).sum(axis=1), DECIMALS))
 
 
-def _likeness(model: Model, rows: _Rows, strip: Int, known: list[list[Batch]]) -> tuple[Real, Real]:
+def _likeness(model: Model, rows: _Rows, strip: Int, labelled_batches: list[list[Batch]]) -> tuple[Real, Real]:
     """How alike each two of these rows are, in their order, and how like any labelled row each is."""
-    own = rows.taken(strip)
-    others = [batch for batches in known for batch in batches]
-    vectors = _vectors(model, [*own, *others])
+    strip_batches = rows.take(strip)
+    rest_batches = [batch for batches in labelled_batches for batch in batches]
+    vectors = _vectors(model, [*strip_batches, *rest_batches])
     mine = vectors[: len(strip)]
     rest = vectors[len(strip) :]
     mine = mine[np.argsort(np.argsort(strip))]
@@ -290,9 +290,9 @@ class NextRow:
 
     def to_dict(self) -> dict[str, Any]:
         """The row, as JSON can hold it."""
-        own = {**asdict(self), "random": self.random}
+        facts = {**asdict(self), "random": self.random}
         file = {} if self.file is None else {"file": self.file}
-        return {"row": own.pop("row"), **file, **{name: value for name, value in own.items() if name != "file"}}
+        return {"row": facts.pop("row"), **file, **{name: value for name, value in facts.items() if name != "file"}}
 
 
 @dataclass(frozen=True, repr=False)
@@ -328,12 +328,12 @@ class NextToLabel(Listed):
 
     def lines(self, first: int = 0) -> list[list[str]]:
         """A line for each row, in cells; rows are numbered from ``first``."""
-        told = []
+        lines = []
         for row in self.rows:
             where = f"{row.row + first:,}" if row.file is None else row.file
             best, second = (errors.shortened(repr(label)) for label in (row.predicted, row.against))
-            told.append([where, best, percent(row.probability), second, percent(row.margin), row.why])
-        return told
+            lines.append([where, best, percent(row.probability), second, percent(row.margin), row.why])
+        return lines
 
     @property
     def head(self) -> str:
@@ -345,5 +345,5 @@ class NextToLabel(Listed):
     def feet(self) -> list[str]:
         """What else is to be said, a sentence each."""
         n = int(self.random.sum())
-        told = "accuracy on the rows at random is that of the pool; the model was unsure of the others, and is worse on them"
-        return [told] * bool(n)
+        note = "accuracy on the rows at random is that of the pool; the model was unsure of the others, and is worse on them"
+        return [note] * bool(n)

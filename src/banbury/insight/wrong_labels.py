@@ -33,7 +33,7 @@ from banbury.quality.validation import default_folds
 from banbury.rows.folds import Round
 from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.rows.scoring import FoldModels, PendingWarnings
-from banbury.sums import weighed as weighed_numbers
+from banbury.sums import kernel_weights
 from banbury.tally.schema import Features, Missing, Schema
 from banbury.tally.table import content_hashes
 from banbury.tally.tally import Label
@@ -94,8 +94,8 @@ def suspicious(
     settings: dict[str, Any] = {"how": "mean", "alpha": alpha, "class_prior": None, "features": features}
     settings |= {"schema": schema, "missing": missing, "weigh": weigh, "calibrate": None}
     if is_estimator(data):
-        data, target, own = settings_of(data, target, y)
-        settings |= {name: value for name, value in own.items() if name in settings}
+        data, target, estimator_settings = settings_of(data, target, y)
+        settings |= {name: value for name, value in estimator_settings.items() if name in settings}
     if settings["weigh"] is not False:
         settings["alpha"] = 1.0  # which weighed evidence does not use
     counting = {name: settings[name] for name in ("schema", "features")}
@@ -111,15 +111,17 @@ def find_suspicious(rows: MemoryRows, recipe: Recipe, n: int = 10, by: By = "mar
         raise errors.unknown_choice("by", by, BYS)
     rows = recipe.under(rows)
     if len(rows.classes) < 2:
-        wanted = "two at least, to tell a wrong label from a right one"
-        raise errors.bad_setting("the classes", f"one, {rows.classes[0]!r}", wanted)
+        expected = "two at least, to tell a wrong label from a right one"
+        raise errors.bad_setting("the classes", f"one, {rows.classes[0]!r}", expected)
     if isinstance(recipe, Plain) and rows.groups is None and can_leave_one_out(rows, recipe.choice):
         model = recipe.learn(rows)
-        each = leave_each_out(rows, model)
-        answers = Answers(each.tested, each.scores, "leaving out one row at a time", model, tuple(each.kept))
+        left_out = leave_each_out(rows, model)
+        answers = Answers(
+            left_out.tested, left_out.scores, "leaving out one row at a time", model, tuple(left_out.kept)
+        )
     else:
         answers = _leave_out_folds(rows, recipe)
-    return _ranked(rows, answers, int(n), by)
+    return _rank_rows(rows, answers, int(n), by)
 
 
 # What the other rows say ---------------------------------------------------------------------------------------------
@@ -132,7 +134,7 @@ class Answers:
     tested: Int
     scores: Real
     told_by: str
-    whole: Model | None = None
+    model_of_all: Model | None = None
     kept: tuple[str, ...] = ()  # what stays that of all rows when one is left out
     folds: NDArray[np.int32] | None = None  # of all rows
     models: Mapping[int, Model] = field(default_factory=dict)
@@ -140,31 +142,33 @@ class Answers:
     def explain(self, rows: MemoryRows, row: SuspiciousRow) -> Explanation:
         """Why the row is of the one class or of the other; what calibration does to the odds is a line of its own."""
         (batch,) = rows.take(np.array([row.row]))
-        if self.whole is not None:
+        if self.model_of_all is not None:
             weight = 1.0 if rows.weights is None else float(rows.weights[row.row])
-            model = self.whole.without(batch, row.given, weight)
+            model = self.model_of_all.without(batch, row.given, weight)
             held_out = True
         else:
             assert self.folds is not None
             model = self.models[int(self.folds[row.row])]
             held_out = False
-        told = model.between(row.given, row.suggested).explain(batch)
+        explanation = model.between(row.given, row.suggested).explain(batch)
         sides = [row.probability, row.self_confidence]
-        odds = float(np.diff(np.log(np.maximum(sides, LEAST)))[0]) * (-1.0 if told.winner == row.suggested else 1.0)
-        told = told.recalibrated(1.0, odds - told.log_odds)
-        first, second = sides if told.winner == row.suggested else sides[::-1]
+        odds = float(np.diff(np.log(np.maximum(sides, LEAST)))[0]) * (
+            -1.0 if explanation.winner == row.suggested else 1.0
+        )
+        explanation = explanation.rescale(1.0, odds - explanation.log_odds)
+        first, second = sides if explanation.winner == row.suggested else sides[::-1]
         fold = f"this row is labelled {row.given!r}; here its fold is left out, and does not speak for itself"
         remarks = (is_left_out(row.given) if held_out else fold,)
-        return replace(told, probability=first, probability_against=second, held_out=held_out, remarks=remarks)
+        return replace(explanation, probability=first, probability_against=second, held_out=held_out, remarks=remarks)
 
 
 def _leave_out_folds(rows: MemoryRows, recipe: Recipe) -> Answers:
     """What models of the other folds say of each row."""
-    folds = _dealt(rows, recipe)
+    folds = _deal_folds(rows, recipe)
     (splits,) = replace(rows, fold=folds, groups=None).deal(None, 0)
     answers = _FoldAnswers(rows, splits, recipe)
     recipe.leave_out(rows, splits, "log_posterior", answers, PendingWarnings())
-    told_by = f"{_of_folds(rows, folds)}, by {recipe.called(rows.schema)}"
+    told_by = f"{_of_folds(rows, folds)}, by {recipe.describe_under(rows.schema)}"
     tested = np.flatnonzero(splits.tested_by >= 0)
     return Answers(tested, answers.scores[tested], told_by, None, (), folds, answers)
 
@@ -190,7 +194,7 @@ class _FoldAnswers(dict[int, Model]):
             groups = self._rows.count_round(self._splits)
             self[split] = FoldModels(self._rows, self._splits, groups, self._recipe, PendingWarnings())[split]
         else:
-            self[split] = self._recipe.learn(self._rows.learned_from(self._splits, split))
+            self[split] = self._recipe.learn(self._rows.training_rows(self._splits, split))
         return self[split]
 
 
@@ -199,7 +203,7 @@ def _of_folds(rows: MemoryRows, folds: NDArray[np.int32]) -> str:
     return f"leaving out one of {many(int(folds.max()) + 1, 'fold')}{together} at a time"
 
 
-def _dealt(rows: MemoryRows, recipe: Recipe) -> NDArray[np.int32]:
+def _deal_folds(rows: MemoryRows, recipe: Recipe) -> NDArray[np.int32]:
     """A fold for every row that was counted, by what it holds or by its group: those that are alike are in one."""
     counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
     if rows.groups is None:
@@ -220,12 +224,12 @@ def _dealt(rows: MemoryRows, recipe: Recipe) -> NDArray[np.int32]:
 # Which labels are wrong ----------------------------------------------------------------------------------------------
 
 
-def _ranked(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious:
+def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious:
     """The most suspicious of the rows that others of their class speak for."""
     truth = rows.labels[answers.tested]
     every = np.arange(len(answers.tested))
-    known = answers.scores > -np.inf  # what the other rows know of: not the class of which the row was the last
-    comparable = known[every, truth] & (np.count_nonzero(known, axis=1) > 1)
+    is_known = answers.scores > -np.inf  # what the other rows know of: not the class of which the row was the last
+    comparable = is_known[every, truth] & (np.count_nonzero(is_known, axis=1) > 1)
     weighs = np.ones(len(truth), dtype=np.bool_) if rows.weights is None else rows.weights[answers.tested] > 0
     kept = np.flatnonzero(comparable & weighs)
     if not len(kept):
@@ -236,26 +240,28 @@ def _ranked(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious:
     truth = truth[kept]
     weights = None if rows.weights is None else rows.weights[tested]
     behind = scores - scores.max(axis=1, keepdims=True)
-    scores = np.where(known[kept], np.round(np.maximum(behind, FARTHEST), DECIMALS), -np.inf)
+    scores = np.where(is_known[kept], np.round(np.maximum(behind, FARTHEST), DECIMALS), -np.inf)
     posteriors = calibrate("isotonic", scores, truth, weights).apply(scores)
     joint, thresholds, confident = confident_joint(posteriors, truth, weights)
     noise = estimate_wrong(posteriors, truth, weights)
     at = np.arange(len(kept))
-    own = posteriors[at, truth]
+    of_label = posteriors[at, truth]
     raw = scores[at, truth]
-    others = posteriors.copy()
-    others_raw = scores.copy()
-    others[~known[kept]] = -1.0
-    others[at, truth], others_raw[at, truth] = -1.0, -np.inf
-    suggested = others.argmax(axis=1)
-    margin = own - others[at, suggested]
-    order = _order(rows, tested, own if by == "self_confidence" else margin, raw - others_raw.max(axis=1), n)
-    columns = tested, truth, suggested, own, others[at, suggested], confident != truth
-    found = tuple(column[order] for column in columns)
+    without_label = posteriors.copy()
+    raw_without_label = scores.copy()
+    without_label[~is_known[kept]] = -1.0
+    without_label[at, truth], raw_without_label[at, truth] = -1.0, -np.inf
+    suggested = without_label.argmax(axis=1)
+    margin = of_label - without_label[at, suggested]
+    order = _order(
+        rows, tested, of_label if by == "self_confidence" else margin, raw - raw_without_label.max(axis=1), n
+    )
+    columns = tested, truth, suggested, of_label, without_label[at, suggested], confident != truth
+    columns_in_order = tuple(column[order] for column in columns)
     alone = int(np.count_nonzero(~comparable & weighs))
     size = float(len(kept)) if weights is None else float(weights.sum())
     counts = joint, thresholds, noise, size, rows.skipped, alone
-    return Suspicious(found, rows.classes, *counts, by, answers.told_by, rows, answers)
+    return Suspicious(columns_in_order, rows.classes, *counts, by, answers.told_by, rows, answers)
 
 
 def estimate_wrong(posteriors: Real, truth: NDArray[np.int32], weights: Real | None = None) -> Real:
@@ -287,16 +293,16 @@ def confident_joint(posteriors: Real, truth: NDArray[np.int32], weights: Real | 
     """
     n_classes = posteriors.shape[1]
     at = np.arange(len(truth))
-    each = np.ones(len(truth)) if weights is None else weights
-    rows = np.bincount(truth, each, n_classes)
-    own = np.bincount(truth, each * posteriors[at, truth], n_classes)
-    thresholds = np.where(rows > 0, own / np.where(rows > 0, rows, 1.0), np.inf)
+    row_weights = np.ones(len(truth)) if weights is None else weights
+    rows = np.bincount(truth, row_weights, n_classes)
+    sums = np.bincount(truth, row_weights * posteriors[at, truth], n_classes)
+    thresholds = np.where(rows > 0, sums / np.where(rows > 0, rows, 1.0), np.inf)
     reached = np.where(posteriors >= thresholds - SAME, posteriors, -1.0)
     best = reached.argmax(axis=1)
     best = np.where(reached[at, truth] >= reached[at, best] - SAME, truth, best)  # what is as probable stays
     some = reached[at, best] >= 0
     cells = np.where(some, truth * n_classes + best, -1).astype(np.int32)
-    numbers, parts = weighed_numbers(cells, weights)
+    numbers, parts = kernel_weights(cells, weights)
     counts = _core.count_classes(numbers, n_classes * n_classes, parts, 1).value.reshape(n_classes, n_classes)
     return counts, thresholds, np.where(some, best, truth).astype(np.int64)
 
@@ -347,9 +353,13 @@ class SuspiciousRow(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """The row, as JSON can hold it."""
         file = {} if self.file is None else {"file": self.file}
-        own = {"self_confidence": self.self_confidence, "probability": self.probability, "margin": self.margin}
+        probabilities = {
+            "self_confidence": self.self_confidence,
+            "probability": self.probability,
+            "margin": self.margin,
+        }
         labels = {"given": self.given, "suggested": self.suggested}
-        return {"row": self.row, **file, **labels, **own, "confident": self.confident}
+        return {"row": self.row, **file, **labels, **probabilities, "confident": self.confident}
 
 
 class Listed(Tabular):
@@ -449,7 +459,7 @@ class Suspicious(Listed):
             "told_by": self.told_by,
             "classes": list(self.classes),
             "joint": self.joint.tolist(),
-            "thresholds": [float(each) if np.isfinite(each) else None for each in self.thresholds],
+            "thresholds": [float(threshold) if np.isfinite(threshold) else None for threshold in self.thresholds],
             "notes": self.notes,
         }
 
@@ -468,15 +478,19 @@ class Suspicious(Listed):
 
         Rows are numbered from ``first``.
         """
-        told = []
+        lines = []
         for row, why in zip(self.rows, self.explanations, strict=True):
             side = 1.0 if why.winner == row.suggested else -1.0
             speaks = [e for e in why.evidence if side * e.decibans > 0][:TELLING]
-            evidence = ", ".join(errors.shortened(_said(e, len(self._data.schema.features) == 1), 30) for e in speaks)
+            evidence = ", ".join(
+                errors.shortened(_evidence_in_words(e, len(self._data.schema.features) == 1), 30) for e in speaks
+            )
             where = f"{row.row + first:,}" if row.file is None else row.file
             labels = [errors.shortened(repr(label)) for label in (row.given, row.suggested)]
-            told.append([where, labels[0], percent(row.self_confidence), labels[1], percent(row.probability), evidence])
-        return told
+            lines.append(
+                [where, labels[0], percent(row.self_confidence), labels[1], percent(row.probability), evidence]
+            )
+        return lines
 
     HEAD: ClassVar = ("row", "label", "", "rather", "", "because of")
 
@@ -491,15 +505,15 @@ class Suspicious(Listed):
     @property
     def feet(self) -> list[str]:
         """Which labels are really others, a line for each pair of classes, and the notes."""
-        pairs = [(round(n), given, other) for given, other, n in self.pairs if round(n)]
+        pairs = [(round(n), label, other) for label, other, n in self.pairs if round(n)]
         lines = [
-            f"about {n:,} labelled {given!r} {'is' if n == 1 else 'are'} really {other!r}" for n, given, other in pairs
+            f"about {n:,} labelled {label!r} {'is' if n == 1 else 'are'} really {other!r}" for n, label, other in pairs
         ]
         more = [f"and {len(lines) - SHOWN:,} more pairs of classes"] if len(lines) > SHOWN else []
         return [*lines[:SHOWN], *more, *self.notes]
 
 
-def _said(evidence: Evidence, alone: bool) -> str:
+def _evidence_in_words(evidence: Evidence, alone: bool) -> str:
     if evidence.value is None:
         return f"{evidence.feature} missing"
     return printable(evidence.value) if alone else f"{evidence.feature} = {printable(evidence.value)}"

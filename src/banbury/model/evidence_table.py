@@ -111,7 +111,7 @@ def evidence_table(
     maker = _Maker(models, len(names), of_labels, counted, min_rows)
     maker.add_features()
     rows = list(zip(range(len(names)), map(str, names), prior.tolist(), strict=True))
-    return maker.finished(rows, calibration)
+    return maker.make_tables(rows, calibration)
 
 
 def calibration_rows(calibration: Any) -> list[tuple[Any, ...]]:
@@ -135,10 +135,10 @@ def calibration_rows(calibration: Any) -> list[tuple[Any, ...]]:
         mirrored = ([0.0, 1.0] - corners[0])[::-1]
     if n == 2:  # the calibration keeps the rule of the second class alone
         corners.insert(0, mirrored)
-    return [(c, method, *corner) for c, own in enumerate(corners) for corner in own.tolist()]
+    return [(c, method, *corner) for c, class_corners in enumerate(corners) for corner in class_corners.tolist()]
 
 
-def _centred(says: Real) -> Real:
+def centre_over_classes(says: Real) -> Real:
     """What entries say of classes, without what they say of all; where a class is impossible, less the most of any."""
     highest = says.max(axis=1, keepdims=True)
     finite = np.isfinite(says).all(axis=1, keepdims=True)
@@ -168,35 +168,35 @@ class _Maker:
 
     def add_features(self) -> None:
         every: dict[str, Feature] = {}
-        for own in self.parameters:
-            every |= {name: parameters.features[0] for name, parameters in own.items()}
+        for by_name in self.parameters:
+            every |= {name: parameters.features[0] for name, parameters in by_name.items()}
         for name, feature in every.items():
             self._add(name, feature)
 
     def _add(self, name: str, feature: Feature) -> None:
-        forms = [None if own is None else own.linear() for own in self._each(name)]
+        forms = [None if parameters is None else parameters.linear() for parameters in self._each(name)]
         if any(form is not None for form in forms):
             self._add_words(name, feature, forms)
             return
-        curves = [None if own is None else own.curve(0) for own in self._each(name)]
+        curves = [None if parameters is None else parameters.curve(0) for parameters in self._each(name)]
         if any(curve is not None for curve in curves):
             self._add_curves(name, feature, curves)
             return
         entries = [self._entries(name, column, len(feature.inputs) == 1) for column in feature.inputs]
-        known = [each for each in entries if each is not None]
-        if len(known) == len(entries) == 1:
+        probed_entries = [entry for entry in entries if entry is not None]
+        if len(probed_entries) == len(entries) == 1:
             column = feature.inputs[0]
-            self.says[column] = self._scores(name, {column: known[0].probes})
-            self.entries[column] = known[0]
-            self._number_of(column, "number" if _holds_numbers(known[0]) else "string")
-        elif len(known) == len(entries) == 2:
-            self._add_pair(name, feature.inputs, known)
+            self.says[column] = self._scores(name, {column: probed_entries[0].probes})
+            self.entries[column] = probed_entries[0]
+            self._number_of(column, "number" if _holds_numbers(probed_entries[0]) else "string")
+        elif len(probed_entries) == len(entries) == 2:
+            self._add_pair(name, feature.inputs, probed_entries)
         else:
-            raise _refused(feature)
+            raise unwritable_family(feature)
 
     def _each(self, name: str) -> list[Parameters | None]:
         """The parameters of a feature in every model."""
-        return [own.get(name) for own in self.parameters]
+        return [by_name.get(name) for by_name in self.parameters]
 
     def _number_of(self, column: str, kind: str, **reading: Any) -> int:
         """The number of a column, which is listed once."""
@@ -204,14 +204,14 @@ class _Maker:
             self.columns[column] = {"column": len(self.columns), "name": column, "kind": kind, **reading}
         return int(self.columns[column]["column"])
 
-    def _together(self, each: Sequence[Real | None], shape: tuple[int, ...]) -> Real:
+    def _together(self, statements: Sequence[Real | None], shape: tuple[int, ...]) -> Real:
         """What the models say, (..., classes): of labels the log-odds of each."""
         if not self.of_labels:
-            (says,) = each
+            (says,) = statements
             assert says is not None
             return says
         odds = np.zeros((*shape, self.n_classes))
-        for k, says in enumerate(each):
+        for k, says in enumerate(statements):
             if says is None:
                 continue
             if not np.isfinite(says).all():
@@ -224,21 +224,23 @@ class _Maker:
     # Values and stretches of numbers
 
     def _entries(self, name: str, column: str, alone: bool) -> Entries | None:
-        own = [each for each in self._each(name) if each is not None]
-        listed = [each.categories(0, column) for each in own]
-        if all(keys is not None for keys in listed):
-            return _value_entries(column, in_order({key for keys in listed for key in keys or ()}))
-        cuts = [each.cuts(column) for each in own] if all(keys is None for keys in listed) else [None]
-        if any(each is None for each in cuts):
+        parameters = [group for group in self._each(name) if group is not None]
+        keys_by_model = [group.categories(0, column) for group in parameters]
+        if all(keys is not None for keys in keys_by_model):
+            return _value_entries(column, in_order({key for keys in keys_by_model for key in keys or ()}))
+        if any(keys is not None for keys in keys_by_model):
             return None
-        every = np.unique(np.array([cut for each in cuts for cut in each or ()], dtype=np.float64))
+        cuts_by_model = [group.cuts(column) for group in parameters]
+        if any(cuts is None for cuts in cuts_by_model):
+            return None
+        every = np.unique(np.array([cut for cuts in cuts_by_model for cut in cuts or ()], dtype=np.float64))
         if alone:
-            every = self._rounded_cuts(name, column, every)
+            every = self._effective_cuts(name, column, every)
         ends = [-np.inf, *every.tolist(), np.inf]
         spans = [*pairwise(ends), (None, None)]
         return Entries([*_middles(every).tolist(), None], spans, True)
 
-    def _rounded_cuts(self, name: str, column: str, cuts: Real) -> Real:
+    def _effective_cuts(self, name: str, column: str, cuts: Real) -> Real:
         """The least numbers that score as those beyond the cuts do: the kernel may round where a bin begins."""
         if not len(cuts):
             return cuts
@@ -254,28 +256,31 @@ class _Maker:
     def _scores(self, name: str, probes: Mapping[str, list[Any]]) -> Real:
         """What every row says of each class, centred, (rows, classes)."""
         n_rows = len(next(iter(probes.values())))
-        each = [
-            None if own is None else _score(own, model, probes)
-            for own, model in zip(self._each(name), self.models, strict=True)
+        model_scores = [
+            None if parameters is None else _score(parameters, model, probes)
+            for parameters, model in zip(self._each(name), self.models, strict=True)
         ]
-        says = self._together(each, (n_rows,))
-        return says if self.of_labels else _centred(says)
+        says = self._together(model_scores, (n_rows,))
+        return says if self.of_labels else centre_over_classes(says)
 
-    def _add_pair(self, name: str, columns: Sequence[str], known: Sequence[Entries]) -> None:
+    def _add_pair(self, name: str, columns: Sequence[str], entries_of_both: Sequence[Entries]) -> None:
         first, second = columns
-        for column, entries in zip(columns, known, strict=True):
+        for column, entries in zip(columns, entries_of_both, strict=True):
             kept = self.entries.setdefault(column, entries)
             if kept.names != entries.names:
                 raise errors.bad_setting("column", column, "one that is cut alike by all that use it")
             self.says.setdefault(column, np.zeros((len(entries.probes), self.n_classes)))
             self._number_of(column, "number" if _holds_numbers(entries) else "string")
-        n = len(known[0].probes)
-        m = len(known[1].probes)
+        n = len(entries_of_both[0].probes)
+        m = len(entries_of_both[1].probes)
         if n * m * self.n_classes > MOST_CELLS:
             raise errors.bad_setting(
                 "columns", f"{first!r} and {second!r}", f"fewer values: all pairs of them are {n * m:,}"
             )
-        probes = {first: [a for a in known[0].probes for _ in range(m)], second: list(known[1].probes) * n}
+        probes = {
+            first: [a for a in entries_of_both[0].probes for _ in range(m)],
+            second: list(entries_of_both[1].probes) * n,
+        }
         self.pairs.append((first, second, self._scores(name, probes).reshape(n, m, -1)))
 
     # Curves
@@ -320,8 +325,16 @@ class _Maker:
         at, classes = np.nonzero(kept)
         every = self._together(intercepts, ())
         self.words.append((number, [None] * self.n_classes, np.ones(self.n_classes), np.arange(self.n_classes), every))
-        found = rows[at]
-        self.words.append((number, [words[k] for k in found.tolist()], scale[found], classes, nats[found, classes]))
+        word_numbers = rows[at]
+        self.words.append(
+            (
+                number,
+                [words[k] for k in word_numbers.tolist()],
+                scale[word_numbers],
+                classes,
+                nats[word_numbers, classes],
+            )
+        )
 
     # Rows that have an entry
 
@@ -362,7 +375,7 @@ class _Maker:
 
     # Tables
 
-    def finished(self, prior: list[tuple[Any, ...]], calibration: Sequence[tuple[Any, ...]]) -> EvidenceTable:
+    def make_tables(self, prior: list[tuple[Any, ...]], calibration: Sequence[tuple[Any, ...]]) -> EvidenceTable:
         cells = self._cells()
         values = list[tuple[Any, ...]]()
         steps = list[tuple[Any, ...]]()
@@ -413,25 +426,25 @@ class _Maker:
 
 def _by_name(model: Any) -> dict[str, Parameters]:
     """The parameters of each feature by itself; a pair's name may be that of a column."""
-    found = dict[str, Parameters]()
+    parameters = dict[str, Parameters]()
     for group in model.parameters:
         for f, feature in enumerate(group.features):
             name = feature.name if len(feature.inputs) == 1 else "\x00".join([feature.name, *feature.inputs])
-            found[name] = group.select([f])
-    return found
+            parameters[name] = group.select([f])
+    return parameters
 
 
-def _score(own: Parameters, model: Any, probes: Mapping[str, list[Any]]) -> Real:
+def _score(parameters: Parameters, model: Any, probes: Mapping[str, list[Any]]) -> Real:
     """log P(values | class) of each row, (rows, classes)."""
     nothing = np.zeros(len(model.classes))
-    each = [
-        _core.score(batch.n_rows, nothing, own.parts(batch), "log_joint", 1)[0]
+    batch_scores = [
+        _core.score(batch.n_rows, nothing, parameters.parts(batch), "log_joint", 1)[0]
         for batch in batches(read(dict(probes)), "exporting", quietly=True)
     ]
-    return np.concatenate(each)
+    return np.concatenate(batch_scores)
 
 
-def _refused(feature: Feature) -> errors.BadSetting:
+def unwritable_family(feature: Feature) -> errors.BadSetting:
     text = f"column {feature.name!r} is {feature.family}, which cannot be written as a table"
     return errors.BadSetting(f"{text}. Give it {SUGGESTED}.", column=feature.name)
 
@@ -452,16 +465,18 @@ def _middles(cuts: Real) -> Real:
 
 def _value_entries(column: str, keys: Keys) -> Entries:
     """Listed values, then a missing one and one that no row has."""
-    known = [key for key in keys if key is not None]
-    strings = any(isinstance(key, str) for key in known) or not known
-    numbers = [None if strings else float(key) for key in known]
+    present_keys = [key for key in keys if key is not None]
+    strings = any(isinstance(key, str) for key in present_keys) or not present_keys
+    numbers = [None if strings else float(key) for key in present_keys]
     if len(set(numbers)) < len(numbers) and not strings:
         raise errors.bad_setting("column", column, "one of numbers that doubles tell apart, or count it as text")
-    names: list[tuple[Any, ...]] = [(str(key), number, False) for key, number in zip(known, numbers, strict=True)]
-    probes = [*known, None]
+    names: list[tuple[Any, ...]] = [
+        (str(key), number, False) for key, number in zip(present_keys, numbers, strict=True)
+    ]
+    probes = [*present_keys, None]
     names.append((None, None, False))
-    if not any(isinstance(key, bool) for key in known):
-        probes.append(UNSEEN if strings else next(k for k in count() if k not in known))
+    if not any(isinstance(key, bool) for key in present_keys):
+        probes.append(UNSEEN if strings else next(k for k in count() if k not in present_keys))
         names.append((None, None, True))
     return Entries(probes, names, False)
 
@@ -524,9 +539,9 @@ SCHEMAS: dict[str, dict[str, str]] = {
 def _types(name: str) -> Any:
     import pyarrow as pa
 
-    own = {"bool": pa.bool_(), "double": pa.float64(), "int32": pa.int32(), "string": pa.string()}
-    own |= {"strings": pa.list_(pa.string()), "words": pa.dictionary(pa.int32(), pa.string())}
-    return pa.schema([(column, own[kind]) for column, kind in SCHEMAS[name].items()])
+    arrow_types = {"bool": pa.bool_(), "double": pa.float64(), "int32": pa.int32(), "string": pa.string()}
+    arrow_types |= {"strings": pa.list_(pa.string()), "words": pa.dictionary(pa.int32(), pa.string())}
+    return pa.schema([(column, arrow_types[kind]) for column, kind in SCHEMAS[name].items()])
 
 
 def _table(name: str, columns: Sequence[Any]) -> pa.Table:

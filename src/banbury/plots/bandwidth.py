@@ -69,16 +69,16 @@ class BandwidthDisplay(Display):
             raise errors.bad_setting("times", times, "a number above 1, 1,000,000 at most")
         bandwidths, scores = tried
         if len(bandwidths) < 2:
-            few = f"too few values in class {model.classes[c]!r}"
-            raise errors.bad_setting(f"column {feature!r}", few, "one of two different values at least")
+            problem = f"too few values in class {model.classes[c]!r}"
+            raise errors.bad_setting(f"column {feature!r}", problem, "one of two different values at least")
         best = float(bandwidths[scores.argmax()])
         shown = max(best / times, column.unit), best, best * times
         values = grid(model, column, column.inputs[0])
         how = model.choice
         settings = {"how": how.how, "alpha": how.alpha, "seed": how.seed}
         families = ({feature: replace(family, bandwidth=h)} for h in shown)  # type: ignore[type-var]
-        each = (estimate(model.tally, **settings, features=features) for features in families)  # type: ignore[arg-type]
-        density = np.exp([log_likelihood(other, column, values)[:, c] for other in each]).T
+        models = (estimate(model.tally, **settings, features=features) for features in families)  # type: ignore[arg-type]
+        density = np.exp([log_likelihood(other, column, values)[:, c] for other in models]).T
         return cls(feature, model.classes[c], bandwidths, scores, shown, values, density).plot(ax)
 
     def _draw(self, ax: Any) -> None:

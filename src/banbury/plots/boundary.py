@@ -76,9 +76,9 @@ class DecisionBoundaryDisplay(Display):
         seen: tuple[Real | None, Real | None] = (None, None) if points is None else points[:2]
         xx0, xx1 = (np.linspace(*span(model, pair[i], seen[i]), steps) for i in (0, 1))
         across, up = np.meshgrid(xx0, xx1)
-        given: dict[str, Any] = {pair[0]: across.ravel(), pair[1]: up.ravel()}
-        given |= {feature: [value] * across.size for feature, value in held_at.items()}
-        posterior = model.posterior(table(model, given)).reshape(steps, steps, -1)
+        columns: dict[str, Any] = {pair[0]: across.ravel(), pair[1]: up.ravel()}
+        columns |= {feature: [value] * across.size for feature, value in held_at.items()}
+        posterior = model.posterior(table(model, columns)).reshape(steps, steps, -1)
         n_features = sum(len(feature.inputs) for feature in model.schema.features)
         return cls(pair, model.classes, xx0, xx1, posterior, difference, held_at, n_features, points).plot(ax)
 
@@ -93,17 +93,17 @@ class DecisionBoundaryDisplay(Display):
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 6.8 if self.difference is None else 7.4, 4.4)
         # Lighter than the points of a class, so that these stand out from its region.
-        plain = np.array([library().colors.to_rgb(colour(c)) for c in range(len(self.classes))])
+        class_colours = np.array([library().colors.to_rgb(colour(c)) for c in range(len(self.classes))])
         what = "Most probable class"
-        own = 1.0 - 0.5 * (1.0 - plain)
+        region_colours = 1.0 - 0.5 * (1.0 - class_colours)
         if self.difference is None:  # each class's region in its colour, the paler the less sure; the borders in black
             winner = self.posterior.argmax(axis=2)
             sure = (self.posterior.max(axis=2) - 1 / len(self.classes)) / (1 - 1 / len(self.classes))
-            self._image(ax, 1.0 - (0.25 + 0.7 * sure)[:, :, None] * (1.0 - own[winner]))
+            self._image(ax, 1.0 - (0.25 + 0.7 * sure)[:, :, None] * (1.0 - region_colours[winner]))
             for c in range(len(self.classes)):
                 self._border(ax, self.posterior[:, :, c] - np.delete(self.posterior, c, axis=2).max(axis=2))
         else:
-            self._ahead(ax, own)
+            self._ahead(ax, region_colours)
             what = f"How far {name(self.difference[0])} is ahead of {name(self.difference[1])}"
         self._rows(ax)
         ax.set(xlim=self.xx0[[0, -1]], ylim=self.xx1[[0, -1]])
@@ -120,11 +120,13 @@ class DecisionBoundaryDisplay(Display):
         if lead.min() < 0 < lead.max():
             ax.contour(self.xx0, self.xx1, lead, levels=[0.0], colors="black", linewidths=1.0)
 
-    def _ahead(self, ax: Any, own: Real) -> None:
+    def _ahead(self, ax: Any, region_colours: Real) -> None:
         assert self.difference is not None
         a, b = (self.classes.index(label) for label in self.difference)
         first, second = (name(label) for label in self.difference)
-        shades = library().colors.LinearSegmentedColormap.from_list("ahead", [own[b], (1.0, 1.0, 1.0), own[a]], N=41)
+        shades = library().colors.LinearSegmentedColormap.from_list(
+            "ahead", [region_colours[b], (1.0, 1.0, 1.0), region_colours[a]], N=41
+        )
         image = self._image(ax, self.response, cmap=shades, vmin=-1.0, vmax=1.0)
         bar = self.figure_.colorbar(image, ax=ax, fraction=0.06, pad=0.02)
         bar.set_label(f"P({first} | row) − P({second} | row)")
@@ -136,8 +138,8 @@ class DecisionBoundaryDisplay(Display):
         for c, label in enumerate(called):
             style = {"color": colour(c), "marker": mark(c), "edgecolors": "white", "linewidths": 0.6, "label": label}
             if self.points is not None:
-                own = self.points[2] == c
-                ax.scatter(self.points[0][own], self.points[1][own], s=24, zorder=3, **style)
+                of_class = self.points[2] == c
+                ax.scatter(self.points[0][of_class], self.points[1][of_class], s=24, zorder=3, **style)
             elif self.difference is None:
                 ax.scatter([], [], s=40, **{**style, "marker": "s"})
         if self.points is not None or self.difference is None:

@@ -77,17 +77,20 @@ class DensityDisplay(Display):
         xx0, xx1 = (np.linspace(low - room, high + room, steps) for low, high, room in reach)
         across, up = np.meshgrid(xx0, xx1)
         joint = density._marginal({first: across.ravel(), second: up.ravel()})
-        own = log_sum(density._marginal({first: x, second: y}))
+        at_points = log_sum(density._marginal({first: x, second: y}))
         log_density = log_sum(joint).reshape(steps, steps)
         parts = {column: parts_of(density.model_, column_of(density.model_, column).name) for column in (first, second)}
-        stepped = any(each.group.select([each.at]).cuts(column) is not None for column, each in parts.items())
+        stepped = any(
+            feature_parts.group.select([feature_parts.at]).cuts(column) is not None
+            for column, feature_parts in parts.items()
+        )
         grid = xx0, xx1, log_density, x, y
-        drawn = np.minimum(_beside(*grid), own) if stepped else _between(*grid)
+        drawn = np.minimum(_beside(*grid), at_points) if stepped else _between(*grid)
         levels, first_of = np.unique(np.quantile(drawn, [1.0 - share for share in INSIDE]), return_index=True)
         inside = [INSIDE[i] for i in first_of.tolist()]  # steps may have several shares at one level: there the largest
-        hidden = float(np.mean(own > drawn + PEAK))
-        each = {} if joint.shape[1] == 1 else _components(density.model_, joint, steps)
-        return cls((first, second), xx0, xx1, log_density, (x, y), levels, each, hidden, stepped, inside).plot(ax)
+        hidden = float(np.mean(at_points > drawn + PEAK))
+        components = {} if joint.shape[1] == 1 else _components(density.model_, joint, steps)
+        return cls((first, second), xx0, xx1, log_density, (x, y), levels, components, hidden, stepped, inside).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 6.8 if self.components or self.stepped else 5.8, 4.4)

@@ -90,18 +90,18 @@ class Display:
         self.figure_.draw_without_rendering()
         for ax in np.atleast_1d(self.ax_):
             width = self.figure_.get_figwidth() * (ax.get_position().width or 1.0)
-            ax.set_title(_filled(ax.get_title("left"), width / STYLE["axes.titlesize"]))
-            ax.set_xlabel(_filled(ax.get_xlabel(), width / STYLE["axes.labelsize"]))
+            ax.set_title(_fill_lines(ax.get_title("left"), width / STYLE["axes.titlesize"]))
+            ax.set_xlabel(_fill_lines(ax.get_xlabel(), width / STYLE["axes.labelsize"]))
 
 
-def _filled(text: str, width: float) -> str:
+def _fill_lines(text: str, width: float) -> str:
     """The lines of a text, broken where they are wider than so many inches of letters of size 1."""
     return "\n".join(textwrap.fill(line, max(int(LETTERS * width), 20)) for line in text.splitlines())
 
 
-def check_type(what: str, thing: Any, kind: type, wanted: str) -> None:
+def check_type(what: str, subject: Any, kind: type, expected: str) -> None:
     """Raises unless a thing is of this type."""
-    errors.require(isinstance(thing, kind), what, type(thing).__name__, wanted)
+    errors.require(isinstance(subject, kind), what, type(subject).__name__, expected)
 
 
 def library() -> Any:
@@ -159,26 +159,26 @@ def mark(c: int) -> str:
     return MARKS[(c + c // len(COLOURS)) % len(MARKS)]
 
 
-def name(thing: Any, longest: int = LONGEST_NAME) -> str:
+def name(label: Any, longest: int = LONGEST_NAME) -> str:
     """A class, feature or value as a short text, none of whose signs matplotlib takes for its own."""
-    text = f"{thing:,.6g}" if isinstance(thing, (float, np.floating)) else "missing" if thing is None else str(thing)
+    text = f"{label:,.6g}" if isinstance(label, (float, np.floating)) else "missing" if label is None else str(label)
     text = "".join(sign if sign.isprintable() else " " for sign in text)
     text = text if len(text) <= longest else text[: longest - 1] + "…"
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
-def names(things: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]:
+def names(labels: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]:
     """Short names that tell the things apart: where an ending tells more than a beginning, the ending is kept."""
-    short = [name(thing, longest) for thing in things]
+    short = [name(label, longest) for label in labels]
     if len(set(short)) == len(short):
         return short
     return [
-        text if len(str(thing)) <= longest else "…" + name(str(thing)[1 - longest :])
-        for text, thing in zip(short, things, strict=True)
+        text if len(str(label)) <= longest else "…" + name(str(label)[1 - longest :])
+        for text, label in zip(short, labels, strict=True)
     ]
 
 
-def signed(weight: float) -> str:
+def format_decibans(weight: float) -> str:
     """A weight of evidence in decibans, with its sign."""
     if not np.isfinite(weight):
         return "∞" if np.isnan(weight) else "+∞" if weight > 0 else "−∞"

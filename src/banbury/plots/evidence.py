@@ -12,7 +12,7 @@ from banbury.arrays import Real
 from banbury.model.explain import Evidence, Explanation
 from banbury.model.explain.page import percent
 from banbury.model.naive_bayes import Model
-from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, check_type, legend_beside, name, signed
+from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, check_type, format_decibans, legend_beside, name
 from banbury.plots.features import check_model
 
 
@@ -65,11 +65,13 @@ class EvidenceDisplay(Display):
         colours = [FOR if length >= 0 else AGAINST for length in lengths[:-1]]
         _bars(ax, places, lengths, weights, 0.72, [*colours, SUM])
         _frame(ax, places, self.labels, lengths)
-        told = self.explanation
-        winner = name(told.winner)
-        other = name(told.against)
+        explanation = self.explanation
+        winner = name(explanation.winner)
+        other = name(explanation.against)
         ax.set_xlabel(f"decibans: to the right for {winner}, to the left for {other}")
-        sides = f"{winner} {percent(told.probability)} against {other} {percent(told.probability_against)}"
+        sides = (
+            f"{winner} {percent(explanation.probability)} against {other} {percent(explanation.probability_against)}"
+        )
         ax.set_title(f"Weight of evidence: {sides}")
 
 
@@ -93,29 +95,29 @@ class ComparedEvidenceDisplay(Display):
     def __init__(self, explanations: Mapping[str, Explanation], *, n: int = 15) -> None:
         if not isinstance(explanations, Mapping) or len(explanations) != 2:
             raise errors.bad_setting("explanations", explanations, "two of them by name, as {'plain': …, 'weighed': …}")
-        for each in explanations.values():
-            check_type("an explanation", each, Explanation, "an Explanation, as model.explain makes it")
+        for explanation in explanations.values():
+            check_type("an explanation", explanation, Explanation, "an Explanation, as model.explain makes it")
         errors.check_whole("n", n, 1, 10**6)
         self.explanations = dict(explanations)
         first, second = self.explanations.values()
         if {first.winner, first.against} != {second.winner, second.against}:
-            told = f"{second.winner!r} against {second.against!r}"
-            wanted = f"of the same two classes, {first.winner!r} and {first.against!r}: name one with explain(row, against=...)"
-            raise errors.bad_setting("the second explanation", told, wanted)
+            classes = f"{second.winner!r} against {second.against!r}"
+            expected = f"of the same two classes, {first.winner!r} and {first.against!r}: name one with explain(row, against=...)"
+            raise errors.bad_setting("the second explanation", classes, expected)
         sign = 1.0 if first.winner == second.winner else -1.0
         says: dict[tuple[str, str], tuple[Evidence, list[float]]] = {}
-        for k, (each, factor) in enumerate(((first, 1.0), (second, sign))):
-            for e in each.evidence:
+        for k, (explanation, factor) in enumerate(((first, 1.0), (second, sign))):
+            for e in explanation.evidence:
                 says.setdefault((e.feature, str(e.value)), (e, [np.nan, np.nan]))[1][k] = factor * e.decibans
         ranked = sorted(says.values(), key=lambda entry: -np.nanmax(np.abs(entry[1])))
-        before = [dict(each.before) for each in (first, second)]
+        before = [dict(explanation.before) for explanation in (first, second)]
         added = [called for called in ("prior", "calibration") if called in {**before[0], **before[1]}]
         self.labels = [*added, *(_label(e, False) for e, _ in ranked[:n])]
         weights = [[before[0].get(called, np.nan), sign * before[1].get(called, np.nan)] for called in added]
-        weights += [each for _, each in ranked[:n]]
+        weights += [pair for _, pair in ranked[:n]]
         if len(ranked) > n:
             self.labels.append(f"{len(ranked) - n:,} more")
-            weights.append(np.nansum([each for _, each in ranked[n:]], axis=0).tolist())
+            weights.append(np.nansum([pair for _, pair in ranked[n:]], axis=0).tolist())
         self.labels.append("sum")
         self.weights = np.array([*weights, [first.decibans, sign * second.decibans]])
 
@@ -168,7 +170,7 @@ def _bars(ax: Any, places: Real, lengths: Real, weights: Real, height: float, co
     for place, length, weight in zip(places, lengths, weights, strict=True):
         side = {"ha": "left", "xytext": (3, 0)} if length >= 0 else {"ha": "right", "xytext": (-3, 0)}
         beside = {"textcoords": "offset points", "va": "center_baseline", "fontsize": 8, **side}
-        ax.annotate(signed(weight), (length, place), **beside)
+        ax.annotate(format_decibans(weight), (length, place), **beside)
     return bars
 
 

@@ -19,7 +19,7 @@ from banbury.families.quantile_tree import value_range
 from banbury.model.naive_bayes import Model
 from banbury.rows.labelled import load_rows
 from banbury.sums import Counts
-from banbury.tally.table import aligned, class_number
+from banbury.tally.table import align_names, class_number
 
 SAMPLED = 4_000  # rows drawn from a model to see where its values lie
 STEPS = 1_000
@@ -29,11 +29,11 @@ MOST_POINTS = 2_000
 def check_model(model: Any, classes: int = 1) -> None:
     """Raises unless it is a model of so many classes at least."""
     if not isinstance(model, Model):
-        wanted = "a Model, as bb.estimate makes it; that of a classifier is its model_"
-        raise errors.bad_setting("the model", type(model).__name__, wanted)
+        expected = "a Model, as bb.estimate makes it; that of a classifier is its model_"
+        raise errors.bad_setting("the model", type(model).__name__, expected)
     if len(model.classes) < classes:
-        wanted = "one of two classes at least for this picture"
-        raise errors.bad_setting("the model", f"one class, {model.classes[0]!r}", wanted)
+        expected = "one of two classes at least for this picture"
+        raise errors.bad_setting("the model", f"one class, {model.classes[0]!r}", expected)
 
 
 def number_of(model: Model, label: Any) -> int:
@@ -56,9 +56,11 @@ class FeatureParts(NamedTuple):
             return ()
         with np.errstate(over="ignore"):
             drawn = self.group.select([self.at]).sample(np.zeros(1, dtype=np.int64), np.random.default_rng(0))
-        each = zip(self.feature.inputs, drawn, strict=True)
+        columns = zip(self.feature.inputs, drawn, strict=True)
         return tuple(
-            name for name, column in each if column.dtype.kind in "iuf" and self.group.categories(self.at, name) is None
+            name
+            for name, column in columns
+            if column.dtype.kind in "iuf" and self.group.categories(self.at, name) is None
         )
 
     @property
@@ -69,11 +71,11 @@ class FeatureParts(NamedTuple):
 
 def parts_of(model: Model, feature: Any) -> FeatureParts:
     """A feature by its name, or a block by its columns; of a weighed model as it was counted."""
-    wanted = model.schema[feature]
+    declared = model.schema[feature]
     model = model.weighed(None)
     for group, (_, features, sums) in zip(model.parameters, model.tally.groups, strict=True):
-        if wanted in features:
-            return FeatureParts(wanted, group, features.index(wanted), sums)
+        if declared in features:
+            return FeatureParts(declared, group, features.index(declared), sums)
     raise AssertionError("every feature of a model is in a group")
 
 
@@ -120,17 +122,22 @@ def two_columns(model: Model, columns: Any) -> tuple[str, str]:
             raise no_axis(feature)
         if column not in parts_of(model, feature.name).axes:
             text = f"column {column!r} is counted as {feature.family.name}, and a column of numbers is needed to draw an axis "
-            text += f"of them. Name another, counted as one of {errors.listed(each.name for each in NUMBERS)}, or count this "
+            text += f"of them. Name another, counted as one of {errors.listed(family.name for family in NUMBERS)}, or count this "
             text += "one so, if it holds numbers, with features=."
             raise errors.BadSetting(text, column=column, family=feature.family.name)
     return pair
 
 
-def pair_of(setting: str, given: Any, wanted: str) -> tuple[Any, Any]:
+def pair_of(setting: str, setting_value: Any, expected: str) -> tuple[Any, Any]:
     """Two different things; raises unless it is they."""
-    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2 or given[0] == given[1]:
-        raise errors.bad_setting(setting, given, wanted)
-    return given[0], given[1]
+    if (
+        isinstance(setting_value, str)
+        or not isinstance(setting_value, Sequence)
+        or len(setting_value) != 2
+        or setting_value[0] == setting_value[1]
+    ):
+        raise errors.bad_setting(setting, setting_value, expected)
+    return setting_value[0], setting_value[1]
 
 
 def table(model: Model, columns: Mapping[str, Sequence[Any] | Real]) -> dict[str, Any]:
@@ -149,7 +156,7 @@ def log_likelihood(model: Model, feature: Feature, values: Any) -> Real:
     return model.log_likelihood(table(model, columns), feature.name)
 
 
-def named_values(model: Model, parts: FeatureParts, n: int | None = None) -> NamedValues:
+def values_by_name(model: Model, parts: FeatureParts, n: int | None = None) -> NamedValues:
     """The values of a feature that is no number, or the n of most rows."""
     feature = parts.feature
     sums = parts.sums
@@ -159,7 +166,7 @@ def named_values(model: Model, parts: FeatureParts, n: int | None = None) -> Nam
         return telling_columns(parts.group, sums, n)
     if isinstance(sums, Counts) and (feature.kinds or not feature.columns):
         keys, cells = sums.feature(parts.at)
-        values, names = flag_names(feature.family) or (list(keys), [_called(key) for key in keys])
+        values, names = flag_names(feature.family) or (list(keys), [_value_name(key) for key in keys])
         what = "combination" if feature.kinds else "value"
         return NamedValues(values, names, cells.value.sum(axis=1), what=what).most_frequent(n)
     rng = np.random.default_rng(0)
@@ -169,12 +176,12 @@ def named_values(model: Model, parts: FeatureParts, n: int | None = None) -> Nam
     return NamedValues(called.tolist(), called.tolist(), rows.astype(np.float64)).most_frequent(n)
 
 
-def _called(key: Any) -> str:
+def _value_name(key: Any) -> str:
     """A value, or a combination of values, in a picture."""
     return ", ".join(map(str, key)) if isinstance(key, tuple) else "missing" if key is None else str(key)
 
 
-def _counted_range(model: Model, feature: str) -> tuple[float, float] | None:
+def _range_of_counts(model: Model, feature: str) -> tuple[float, float] | None:
     """The least and the greatest number of a column, where they are counted."""
     if feature not in model.schema.index:
         return None  # a column of a block
@@ -192,7 +199,7 @@ def shrinks_differences(parts: FeatureParts) -> bool:
 
 def span(model: Model, feature: str, values: Real | None = None) -> tuple[float, float]:
     """Where to draw: from the lowest to the highest of the values, or counted number, or nearly all that the model would draw."""
-    counted = _counted_range(model, feature) if values is None else None
+    counted = _range_of_counts(model, feature) if values is None else None
     if counted is not None:
         return counted
     if values is None:
@@ -231,7 +238,7 @@ class ClassedRows:
         target = model.schema.target if target is None else target
         if target is None and len(model.classes) == 1:
             source = model._read(data, reading)
-            self.batches = tuple(aligned(batch, model.schema) for batch in source if batch.n_rows)
+            self.batches = tuple(align_names(batch, model.schema) for batch in source if batch.n_rows)
             self.classes: NDArray[np.int64] = np.zeros(sum(batch.n_rows for batch in self.batches), dtype=np.int64)
             return
         labelled = load_rows(data, target, schema=model.schema, takes_sets=False, **reading)

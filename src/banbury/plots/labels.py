@@ -37,8 +37,8 @@ class LabelsDisplay(Display):
     """
 
     def __init__(self, evaluation: LabelEvaluation) -> None:
-        wanted = "one of labels, as bb.evaluate and bb.cross_validate make it"
-        check_type("the evaluation", evaluation, LabelEvaluation, wanted)
+        expected = "one of labels, as bb.evaluate and bb.cross_validate make it"
+        check_type("the evaluation", evaluation, LabelEvaluation, expected)
         per = evaluation.per_label
         there = np.flatnonzero(per.rows > 0)
         if not len(there):
@@ -56,60 +56,63 @@ class LabelsDisplay(Display):
         """Draws the labels that a model gives to rows that it has not learned from."""
         model = getattr(model, "model_", model)
         check_type("the model", model, LabelModel, "a LabelModel (of a bb.MultiLabelClassifier: its model_)")
-        found: Any = evaluate(model, data, target, **reading)
-        return cls.from_evaluation(found, ax=ax)
+        evaluation: Any = evaluate(model, data, target, **reading)
+        return cls.from_evaluation(evaluation, ax=ax)
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, WIDTH, HEIGHT)
-        found = self.evaluation
+        evaluation = self.evaluation
         low = float(self.rows.min()) / 1.5
         high = float(self.rows.max()) * 2.2
         ax.set(xscale="log", xlim=(low, high), ylim=(-0.06, 1.08))
-        for called, level, style in (("micro", found.micro_f1, LINES[0]), ("macro", found.macro_f1, LINES[1])):
+        for called, level, style in (
+            ("micro", evaluation.micro_f1, LINES[0]),
+            ("macro", evaluation.macro_f1, LINES[1]),
+        ):
             ax.axhline(level, color=FAINT, linestyle=style, linewidth=1.2, zorder=1, label=f"{called} F1 {level:.3f}")
         # Where labels have as many rows and the same F1, one larger mark stands for all of them.
-        each = np.stack([self.rows, self.f1], axis=1)
-        points, owner, many = np.unique(each, axis=0, return_inverse=True, return_counts=True)
+        label_points = np.stack([self.rows, self.f1], axis=1)
+        points, owner, n_labels = np.unique(label_points, axis=0, return_inverse=True, return_counts=True)
         ax.scatter(
-            *points.T, SMALLEST + MORE * (many - 1), color=COLOURS[0], edgecolors="white", linewidths=0.6, zorder=3
+            *points.T, SMALLEST + MORE * (n_labels - 1), color=COLOURS[0], edgecolors="white", linewidths=0.6, zorder=3
         )
-        self._name(ax, np.asarray(owner).ravel(), many, low, high)
+        self._name(ax, np.asarray(owner).ravel(), n_labels, low, high)
         logarithmic(ax, (1.0, 3.0), ",.4g")
         ax.set(xlabel="rows that have the label", ylabel="F1 of the label")
         legend_beside(ax)
-        larger = "; a larger mark is several labels" if (many > 1).any() else ""
-        ax.set_title(f"{errors.many(len(self.labels), 'label')} on {errors.many(len(found.truth), 'row')}{larger}")
+        larger = "; a larger mark is several labels" if (n_labels > 1).any() else ""
+        ax.set_title(f"{errors.many(len(self.labels), 'label')} on {errors.many(len(evaluation.truth), 'row')}{larger}")
 
-    def _name(self, ax: Any, owner: Any, many: Any, low: float, high: float) -> None:
+    def _name(self, ax: Any, owner: Any, n_labels: Any, low: float, high: float) -> None:
         """The names of labels, those of most rows first, wherever there is room."""
         x = np.log(self.rows / low) / np.log(high / low)
         y = (self.f1 + 0.06) / 1.14
         marks = [(a - 0.008, b - 0.013, a + 0.008, b + 0.013) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
         taken: list[tuple[float, ...]] = []
         called = names([str(label) for label in self.labels], LONGEST_NAME)
-        said = 0
+        n_named = 0
         shared = set[int]()
         for k in np.lexsort((np.arange(len(x)), -self.rows)).tolist():
-            if owner[k] in shared or said == NAMED:
+            if owner[k] in shared or n_named == NAMED:
                 continue
-            if many[owner[k]] > 1:
-                called[k] = f"{many[owner[k]]:,} labels"
+            if n_labels[owner[k]] > 1:
+                called[k] = f"{n_labels[owner[k]]:,} labels"
                 shared.add(int(owner[k]))
             width = LETTER * len(called[k])
-            out = float(many[owner[k]] - 1) ** 0.5
-            others = [*taken, *(mark for j, mark in enumerate(marks) if owner[j] != owner[k])]
+            out = float(n_labels[owner[k]] - 1) ** 0.5
+            obstacles = [*taken, *(mark for j, mark in enumerate(marks) if owner[j] != owner[k])]
             for (across, up), (left, bottom) in PLACES.items():
                 start = x[k] + across * (0.014 + 0.0015 * out) + left * width
                 floor = y[k] + up * (0.02 + 0.004 * out) + bottom * LINE
                 box = start, floor, start + width, floor + LINE
-                if min(box) < 0.0 or max(box) > 1.0 or any(_overlap(box, other) for other in others):
+                if min(box) < 0.0 or max(box) > 1.0 or any(_overlap(box, other) for other in obstacles):
                     continue
                 at = across * (6.0 + 1.3 * out), up * (5.0 + 1.3 * out)
                 style: dict[str, Any] = {"fontsize": 7.5, "color": SUM, "zorder": 2, "bbox": BEHIND}
                 style |= {"ha": ("right", "center", "left")[across + 1], "va": ("top", "center", "bottom")[up + 1]}
                 ax.annotate(called[k], (self.rows[k], self.f1[k]), at, textcoords="offset points", **style)
                 taken.append(box)
-                said += 1
+                n_named += 1
                 break
 
 

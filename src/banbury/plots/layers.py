@@ -96,7 +96,7 @@ def _rows(nodes: Sequence[str], columns: Mapping[str, int], chains: Mapping[Edge
     highest = min(rows.values(), default=0.0)
     lowest = max(rows.values(), default=-1.0)
     alone: RowOfItem = {node: lowest + k for k, node in enumerate((n for n in nodes if n not in tied), 1)}
-    return {item: row - highest for item, row in (rows | alone).items()}
+    return {node: row - highest for node, row in (rows | alone).items()}
 
 
 def _in_forest(nodes: Sequence[str], tied: set[str], edges: Mapping[Edge, Sequence[Item]]) -> RowOfItem:
@@ -124,24 +124,24 @@ def _in_layers(columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]
     before: dict[Item, list[Item]] = {}
     after: dict[Item, list[Item]] = {}
     for chain in chains.values():
-        for item in chain:
-            if item not in before:
-                before[item], after[item] = [], []
-                layers[columns[item] if isinstance(item, str) else item[1]].append(item)
+        for node in chain:
+            if node not in before:
+                before[node], after[node] = [], []
+                layers[columns[node] if isinstance(node, str) else node[1]].append(node)
         for a, b in pairwise(chain):
             after[a].append(b)
             before[b].append(a)
-    layers = _ordered(layers, before, after)
-    rows: RowOfItem = {item: row for layer in layers for item, row in zip(layer, _steps(layer), strict=True)}
+    layers = _order_layers(layers, before, after)
+    rows: RowOfItem = {node: row for layer in layers for node, row in zip(layer, _steps(layer), strict=True)}
     for sweep in range(SWEEPS):
         for layer in layers[:: -1 if sweep % 2 else 1]:
-            ties = [before[item] + after[item] for item in layer]
-            wanted = [float(np.mean([rows[tie] for tie in each])) for each in ties]
-            rows |= zip(layer, _apart(layer, wanted), strict=True)
+            ties = [before[node] + after[node] for node in layer]
+            mean_rows = [float(np.mean([rows[tie] for tie in neighbours])) for neighbours in ties]
+            rows |= zip(layer, _apart(layer, mean_rows), strict=True)
     return rows
 
 
-def _ordered(
+def _order_layers(
     layers: list[list[Item]], before: Mapping[Item, list[Item]], after: Mapping[Item, list[Item]]
 ) -> list[list[Item]]:
     """Each layer by the mean place of those it is tied to on one side, then on the other; the order with fewest crossings."""
@@ -153,9 +153,9 @@ def _ordered(
         for k in range(len(layers))[:: -1 if backward else 1]:
             beside = k + 1 if backward else k - 1
             if 0 <= beside < len(layers):
-                place = {item: at for at, item in enumerate(layers[beside])}
-                own = {item: at for at, item in enumerate(layers[k])}
-                middle = {item: np.mean([place[t] for t in ties[item]] or [own[item]]) for item in layers[k]}
+                place = {node: at for at, node in enumerate(layers[beside])}
+                old_place = {node: at for at, node in enumerate(layers[k])}
+                middle = {node: np.mean([place[t] for t in ties[node]] or [old_place[node]]) for node in layers[k]}
                 layers[k].sort(key=middle.__getitem__)
         n = _crossings(layers, after)
         if n < fewest:
@@ -168,8 +168,8 @@ def _crossings(layers: Sequence[Sequence[Item]], after: Mapping[Item, Sequence[I
     """How many pairs of edges cross."""
     n = 0
     for left, right in pairwise(layers):
-        place = {item: at for at, item in enumerate(right)}
-        ends = np.array([(at, place[tie]) for at, item in enumerate(left) for tie in after[item]]).reshape(-1, 2)
+        place = {node: at for at, node in enumerate(right)}
+        ends = np.array([(at, place[tie]) for at, node in enumerate(left) for tie in after[node]]).reshape(-1, 2)
         signs = np.sign(ends[:, None] - ends[None])
         n += int(np.count_nonzero(signs[..., 0] * signs[..., 1] < 0)) // 2
     return n
@@ -181,13 +181,13 @@ def _steps(layer: Sequence[Item]) -> Real:
     return np.cumsum([0.0, *between])[: len(layer)]
 
 
-def _apart(layer: Sequence[Item], wanted: Sequence[float]) -> list[float]:
+def _apart(layer: Sequence[Item], targets: Sequence[float]) -> list[float]:
     """The rows nearest to those wanted, by least squares, that keep the order and the distances."""
     from sklearn.isotonic import isotonic_regression  # a second to import; few need it
 
     steps = _steps(layer)
-    weights = np.array([1.0 if isinstance(item, str) else STRAIGHT for item in layer])
-    return list((isotonic_regression(np.array(wanted) - steps, sample_weight=weights) + steps).tolist())
+    weights = np.array([1.0 if isinstance(node, str) else STRAIGHT for node in layer])
+    return list((isotonic_regression(np.array(targets) - steps, sample_weight=weights) + steps).tolist())
 
 
 def along(curve: Real, n: int = 24) -> Real:

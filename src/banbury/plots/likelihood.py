@@ -19,11 +19,11 @@ from banbury.plots.features import (
     check_model,
     grid,
     log_likelihood,
-    named_values,
     number_of,
     parts_of,
     shrinks_differences,
     table,
+    values_by_name,
 )
 
 MOST_BINS = 50
@@ -101,17 +101,17 @@ class LikelihoodDisplay(Display):
         chosen = model.classes if classes is None else tuple(classes)
         at = [number_of(model, label) for label in chosen]
         errors.require(chosen, "classes", classes, "one of the model's classes at least")
-        drawn = _drawn(parts, columns)
+        drawn = _column_to_draw(parts, columns)
         feature = parts.feature
         rows = None if data is None or not parts.axes else ClassedRows(model, data, target, reading)
         weight = model.log_prior if prior else np.zeros(len(model.classes))
         more: dict[str, Any] = {"prior": prior}
         if not parts.axes:  # values, combinations of them, or columns of occurrences
-            shown = named_values(model, parts, n)
+            shown = values_by_name(model, parts, n)
             values: Any = shown.values
             more |= {"value_names": shown.names, "hidden": shown.hidden, "what": shown.what, "chosen": shown.chosen}
-            given = np.exp(log_likelihood(model, feature, values)) if shown.share is None else shown.share
-            likelihood = given * np.exp(weight)
+            likelihoods = np.exp(log_likelihood(model, feature, values)) if shown.share is None else shown.share
+            likelihood = likelihoods * np.exp(weight)
         else:
             seen = None
             if rows is not None:
@@ -141,10 +141,10 @@ class LikelihoodDisplay(Display):
             ax.stairs([0.0], edges[:2], fill=True, color="#CCCCCC", label="histogram of the rows")
             top = max(top, min(float(density.max(initial=0.0)), 4.0 * top))  # bars may be a good deal higher
         counts = np.array_equal(self.values, np.round(self.values))  # whole numbers are points
-        few = counts and len(self.values) <= 60
+        has_marks = counts and len(self.values) <= 60
         for c in classes:
             style = {"color": colour(c), "linestyle": line(c), "label": called[c]}
-            ax.plot(self.values, self.likelihood[:, c], marker="o" if few else None, markersize=3.5, **style)
+            ax.plot(self.values, self.likelihood[:, c], marker="o" if has_marks else None, markersize=3.5, **style)
         what = "density" if self.feature.family.has_density() else "probability"
         room = 0.6 * counts
         ax.set(xlim=(self.values[0] - room, self.values[-1] + room), ylim=(0.0, top * 1.08 or 1.0))
@@ -176,7 +176,7 @@ class LikelihoodDisplay(Display):
         legend_beside(ax)
 
 
-def _drawn(parts: FeatureParts, columns: Any) -> str:
+def _column_to_draw(parts: FeatureParts, columns: Any) -> str:
     """The column that makes the axis: the one given, or the only one there is."""
     feature = parts.feature
     inputs = parts.feature.inputs
@@ -225,14 +225,17 @@ def _histogram(rows: ClassedRows, column: str, at: list[int], bins: Any, prior: 
         raise errors.empty_data(None, f"no row of these classes has a value of {column!r}")
     values = numbers[used]
     classes = rows.classes[used]
-    each = [values[classes == c] for c in at]
-    edges = _edges(values, each, bins)
+    by_class = [values[classes == c] for c in at]
+    edges = _edges(values, by_class, bins)
     total = int(np.count_nonzero(rows.classes >= 0))
-    density = [np.histogram(own, edges)[0] / (np.diff(edges) * max(total if prior else len(own), 1)) for own in each]
+    density = [
+        np.histogram(class_values, edges)[0] / (np.diff(edges) * max(total if prior else len(class_values), 1))
+        for class_values in by_class
+    ]
     return values, RowsPerBin(edges, np.stack(density, axis=1))
 
 
-def _edges(values: Real, each: Sequence[Real], bins: Any) -> Real:
+def _edges(values: Real, by_class: Sequence[Real], bins: Any) -> Real:
     """Those given, or bins of the width that Freedman and Diaconis have for the class in the middle; whole numbers stay whole."""
     if bins is not None:
         try:
@@ -241,7 +244,9 @@ def _edges(values: Real, each: Sequence[Real], bins: Any) -> Real:
             raise errors.bad_setting("bins", bins, "a whole number from 1 up, or ascending edges") from None
     low = float(values.min())
     high = float(values.max())
-    quartiles = ((np.quantile(own, [0.75, 0.25]), len(own)) for own in each if len(own))
+    quartiles = (
+        (np.quantile(class_values, [0.75, 0.25]), len(class_values)) for class_values in by_class if len(class_values)
+    )
     widths = [2.0 * float(np.subtract(*ends)) / n ** (1 / 3) for ends, n in quartiles]
     width = float(np.clip(np.median(widths), (high - low) / MOST_BINS, (high - low) / 10)) or 1.0
     if not np.array_equal(values, np.floor(values)):

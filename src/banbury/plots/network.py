@@ -45,21 +45,21 @@ class NetworkDisplay(Display):
 
     def __init__(self, network: BeliefNetwork) -> None:
         check_type("the network", network, BeliefNetwork, "a BeliefNetwork")
-        wanted = f"one of {MOST_NODES} nodes at most"
-        errors.require(len(network.nodes) <= MOST_NODES, "the network", f"{len(network.nodes):,} nodes", wanted)
+        expected = f"one of {MOST_NODES} nodes at most"
+        errors.require(len(network.nodes) <= MOST_NODES, "the network", f"{len(network.nodes):,} nodes", expected)
         self.network = network
-        others = [node for node in network.nodes if node != network.target]
-        everywhere = network.target is not None and all(network.target in network.parents[node] for node in others)
-        self.target = network.target if everywhere and others else None
+        children = [node for node in network.nodes if node != network.target]
+        everywhere = network.target is not None and all(network.target in network.parents[node] for node in children)
+        self.target = network.target if everywhere and children else None
         self.nodes = [node for node in network.nodes if node != self.target]
         self.edges = [edge for edge in network.edges if edge[0] != self.target]
         self.bits: Mapping[Edge, float] = {} if network.sums is None else network.information
         self._widths = {node: ROUNDED * _width(name(node), FONT) + 2 * PAD for node in self.nodes}
         layers = Layers.of(self.nodes, self.edges)
-        told = {edge: f"{self.bits[edge]:.2f}" for edge in self.edges if self.bits}
+        texts = {edge: f"{self.bits[edge]:.2f}" for edge in self.edges if self.bits}
         for wider in WIDER:
             layout = layers.laid_out(self._widths, LINE, GAP * wider)
-            self._numbers, apart = _numbers(layout, self._widths, told)
+            self._numbers, apart = _numbers(layout, self._widths, texts)
             if apart:
                 break
         self.positions, self.curves = layout.places, layout.curves
@@ -85,8 +85,8 @@ class NetworkDisplay(Display):
             self._edge(ax, edge, most)
         unit = ": I(parent; child | the child's other parents) in bits" if self.bits and self.edges else ""
         ax.set_xlabel(f"from parent to child{unit}")
-        told = f"; all others depend on {name(self.target)!r} too" if self.target is not None else ""
-        ax.set_title(f"Belief network of {many(len(self.network.nodes), 'node')}{told}")
+        note = f"; all others depend on {name(self.target)!r} too" if self.target is not None else ""
+        ax.set_title(f"Belief network of {many(len(self.network.nodes), 'node')}{note}")
 
     def _edge(self, ax: Any, edge: Edge, most: float) -> None:
         from matplotlib.patches import FancyArrowPatch
@@ -118,29 +118,29 @@ def _numbers(
 ) -> tuple[dict[Edge, Real], bool]:
     """A place for the number of each edge, on its curve and off the others; and whether none lies on a box or another number."""
     points = {edge: along(layout.curves[edge]) for edge in texts}
-    crossed = _crossed(points)
+    crossed = _find_crossings(points)
     taken = np.array([(x, x + widths[n], y - HIGH / 2, y + HIGH / 2) for n, (x, y) in layout.places.items()])
     places: dict[Edge, Real] = {}
     apart = True
     for edge in sorted(texts, key=lambda edge: np.ptp(points[edge][:, 0])):  # the short have least choice
         half = np.array([_width(texts[edge], SMALL) / 2 + 0.04, 0.6 * SMALL / 72 + 0.03])
-        own = points[edge]
-        (x, y), (left, right, top, bottom) = own.T[:, :, None], taken.T
+        path = points[edge]
+        (x, y), (left, right, top, bottom) = path.T[:, :, None], taken.T
         beside = (x + half[0] < left) | (x - half[0] > right)
         clash = (~beside & (y + half[1] > top) & (y - half[1] < bottom)).any(axis=1)
-        done = np.cumsum([0.0, *np.hypot(*np.diff(own, axis=0).T)])
+        done = np.cumsum([0.0, *np.hypot(*np.diff(path, axis=0).T)])
         best = int(np.argmin(10.0 * clash + crossed[edge] + np.abs(done / done[-1] - NEAR)))
         apart &= not clash[best]
-        places[edge] = own[best]
-        taken = np.vstack([taken, np.stack([own[best] - half, own[best] + half], axis=1).reshape(1, 4)])
+        places[edge] = path[best]
+        taken = np.vstack([taken, np.stack([path[best] - half, path[best] + half], axis=1).reshape(1, 4)])
     return places, apart
 
 
-def _crossed(points: Mapping[Edge, Real]) -> dict[Edge, NDArray[np.bool_]]:
+def _find_crossings(points: Mapping[Edge, Real]) -> dict[Edge, NDArray[np.bool_]]:
     """Whether another edge is near, of each point of each edge: in the same cell of a grid or one beside it."""
-    cells = {edge: np.rint(each / CELL).astype(np.int64) for edge, each in points.items()}
+    cells = {edge: np.rint(points_of_edge / CELL).astype(np.int64) for edge, points_of_edge in points.items()}
     beside = np.array([(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1)])
     n = Counter[tuple[int, int]]()
-    for each in cells.values():
-        n.update({(x, y) for x, y in (each[:, None] + beside).reshape(-1, 2).tolist()})
-    return {edge: np.array([n[x, y] > 1 for x, y in each.tolist()]) for edge, each in cells.items()}
+    for cells_of_edge in cells.values():
+        n.update({(x, y) for x, y in (cells_of_edge[:, None] + beside).reshape(-1, 2).tolist()})
+    return {edge: np.array([n[x, y] > 1 for x, y in cells_of_edge.tolist()]) for edge, cells_of_edge in cells.items()}

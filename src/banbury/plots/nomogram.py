@@ -12,12 +12,12 @@ import numpy as np
 from banbury import errors
 from banbury.arrays import Real
 from banbury.families.family import Feature, first_value
-from banbury.model.explain import DECIBANS, Explanation, Term, explained
+from banbury.model.explain import DECIBANS, Explanation, Term, make_explanation
 from banbury.model.explain.page import percent, printable
 from banbury.model.naive_bayes import Model
-from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, signed
+from banbury.plots.display import AGAINST, FAINT, FOR, Display, format_decibans, library, name
 from banbury.plots.features import ClassedRows, check_axis, check_model, number_of
-from banbury.plots.scales import LANE, Scale, plain_scale, weighed_scales
+from banbury.plots.scales import LANE, Scale, plain_scale, scales_of_tables
 from banbury.reading import Batch
 
 FARTHEST_SUM = 40.0  # decibans: odds of ten thousand to one
@@ -64,7 +64,7 @@ class NomogramDisplay(Display):
         self.row = row
         self.n = n
         self.limit = limit
-        self.prior = self._weighed([]).prior
+        self.prior = self._explain_terms([]).prior
 
     @classmethod
     def from_model(
@@ -102,9 +102,9 @@ class NomogramDisplay(Display):
         check_model(model, classes=2)
         c = number_of(model, label)
         if against is None and len(model.classes) > 2:
-            others = errors.listed((repr(each) for each in model.classes if each != label), 6)
+            rivals = errors.listed((repr(class_name) for class_name in model.classes if class_name != label), 6)
             text = f"of {len(model.classes):,} classes {label!r} cannot be weighed against all others at once: that evidence "
-            text += f"does not add up feature by feature. Name one of them with against= ({others}), or count with a target of "
+            text += f"does not add up feature by feature. Name one of them with against= ({rivals}), or count with a target of "
             raise errors.BadSetting(f"{text}two classes, {label!r} and the rest.", label=label)
         other = model.classes[1 - c] if against is None else against
         if number_of(model, other) == c:
@@ -120,45 +120,49 @@ class NomogramDisplay(Display):
 
     def _scales(self, rows: ClassedRows | None) -> Iterator[Scale]:
         if self.model.weighing is not None:
-            yield from weighed_scales(self.model, self._apart, rows, [self.label, self.against])
+            yield from scales_of_tables(self.model, self._apart, rows, [self.label, self.against])
             return
         for feature in self.model.schema.features:
             yield plain_scale(self.model, feature, self._apart, rows, [self.label, self.against])
 
     def _apart(self, log_likelihoods: Real) -> Real:
         """For how many decibans values speak, from what they say of each class, (values, classes)."""
-        told = self._weighed([Term("", k, each) for k, each in enumerate(log_likelihoods)])
+        explanation = self._explain_terms(
+            [Term("", k, log_likelihood) for k, log_likelihood in enumerate(log_likelihoods)]
+        )
         decibans = np.zeros(len(log_likelihoods))
-        decibans[[e.value for e in told.evidence]] = [e.decibans for e in told.evidence]
+        decibans[[e.value for e in explanation.evidence]] = [e.decibans for e in explanation.evidence]
         return decibans
 
-    def _weighed(self, terms: Sequence[Term]) -> Explanation:
+    def _explain_terms(self, terms: Sequence[Term]) -> Explanation:
         """What ``explain`` makes of these terms, with the label in the winner's place."""
         classes = self.model.classes
         at = classes.index(self.label), classes.index(self.against)
-        return explained(classes, self.model.log_prior, terms, np.exp(self.model.log_prior), *at, scale=self._scale)
+        return make_explanation(
+            classes, self.model.log_prior, terms, np.exp(self.model.log_prior), *at, scale=self._scale
+        )
 
     @property
     def _scale(self) -> float:
         """How many times as heavy calibration makes evidence; 1 where the sum of two of many classes cannot tell what it does."""
         calibration = self.model.calibration
-        told = calibration is not None and (calibration.only_scales or len(self.model.classes) == 2)
-        return calibration.scale if calibration is not None and told else 1.0
+        is_one_factor = calibration is not None and (calibration.only_scales or len(self.model.classes) == 2)
+        return calibration.scale if calibration is not None and is_one_factor else 1.0
 
     def points(self, row: Any) -> dict[str, float]:
         """For how many decibans each feature of a row speaks; 0 where its value is missing."""
-        return {feature: self._weighed([term]).evidence[0].decibans for feature, term in self._terms(row).items()}
+        return {feature: self._explain_terms([term]).evidence[0].decibans for feature, term in self._terms(row).items()}
 
     def decibans(self, row: Any) -> float:
         """The sum of the prior and of a row's points."""
-        return self._weighed(list(self._terms(row).values())).decibans
+        return self._explain_terms(list(self._terms(row).values())).decibans
 
     def _terms(self, row: Any) -> dict[str, Term]:
         batch, parameters = self.model._fitting(self._read(row), {"absent", "extra"})
         names = [feature.name for group in parameters for feature in group.features]
-        each = dict(zip(names, self.model._kernel(batch, parameters, "parts")[0][0], strict=True))
+        scores = dict(zip(names, self.model._kernel(batch, parameters, "parts")[0][0], strict=True))
         nothing = np.zeros(len(self.model.classes))
-        return {feature: Term(feature, 0, each.get(feature, nothing)) for feature in self.scales}
+        return {feature: Term(feature, 0, scores.get(feature, nothing)) for feature in self.scales}
 
     def _read(self, row: Any) -> Batch:
         """One row, under the model's names."""
@@ -189,16 +193,16 @@ class NomogramDisplay(Display):
         room = 0.06 * float(np.ptp(every)) or 1.0
         sheet = Sheet(ax, float(every.min()) - room, float(every.max()) + room)
         middles = sheet.lanes(heights)
-        sheet.line(np.array([self.prior]), [signed(self.prior)], np.ones(1), middles[0])
+        sheet.line(np.array([self.prior]), [format_decibans(self.prior)], np.ones(1), middles[0])
         for scale, middle in zip(shown, middles[1:-1], strict=True):
             if scale.numeric:
                 sheet.curve(scale, middle)
             else:
-                sheet.line(*scale.drawn(), middle, scale.levels)
+                sheet.line(*scale.ticks(), middle, scale.levels)
         sheet.sums(self.probability, middles[-1])
         features = {feature.name: feature for group in self.model.parameters for feature in group.features}
         values = {} if batch is None else {scale.feature: _value(batch, features[scale.feature]) for scale in shown}
-        said = f"sum in decibans, and below it {self._meaning}"
+        caption = f"sum in decibans, and below it {self._meaning}"
         if batch is not None:
             total = self.decibans(batch)
             sheet.mark(self.prior, middles[0])
@@ -208,9 +212,9 @@ class NomogramDisplay(Display):
                 if value is not None or weight != 0:  # what is missing has a mark where it is a value of its own
                     sheet.mark(weight, float(scale.heights(value, middle)) if scale.numeric else middle)
             sheet.sum_mark(total, middles[-1])
-            said = f"{signed(total)} decibans: {self._meaning} {percent(float(self.probability(total)))}"
-        said = textwrap.fill(said, 60)
-        ax.text((sheet.low + sheet.high) / 2, middles[-1] - 0.52, said, ha="center", va="top", fontsize=8)
+            caption = f"{format_decibans(total)} decibans: {self._meaning} {percent(float(self.probability(total)))}"
+        caption = textwrap.fill(caption, 60)
+        ax.text((sheet.low + sheet.high) / 2, middles[-1] - 0.52, caption, ha="center", va="top", fontsize=8)
         labels = [s.label(*([values[s.feature]] if values else [])) for s in shown]
         self._frame(ax, middles, ["prior", *labels, "sum"])
         curves = "; a curve's height is the value" if any(scale.numeric for scale in shown) else ""
@@ -243,7 +247,7 @@ def _value(batch: Batch, feature: Feature) -> Any:
     if not set(feature.inputs).issubset(batch.names):
         return None
     value = first_value(batch, feature)
-    several = isinstance(value, tuple) and any(each is not None for each in value) and len(value) > 1
+    several = isinstance(value, tuple) and any(part is not None for part in value) and len(value) > 1
     return ", ".join(map(printable, value)) if several else value[0] if isinstance(value, tuple) else value
 
 

@@ -83,18 +83,18 @@ class ConfusionMatrixDisplay(Display):
         ax: Any = None,
     ) -> Self:
         """Draws answers beside the true classes, one of each per row; ``classes``: in this order."""
-        true, given = (np.asarray(labels).ravel().tolist() for labels in (truth, predictions))
-        if len(true) != len(given):
-            raise errors.length_mismatch("predictions", len(given), len(true))
+        true, predicted = (np.asarray(labels).ravel().tolist() for labels in (truth, predictions))
+        if len(true) != len(predicted):
+            raise errors.length_mismatch("predictions", len(predicted), len(true))
         if not true:
             raise errors.empty_data(None, "there are no predictions")
-        order = tuple(in_order({*true, *given}) if classes is None else classes)
+        order = tuple(in_order({*true, *predicted}) if classes is None else classes)
         place = {label: c for c, label in enumerate(order)}
-        for label in (*true, *given):
+        for label in (*true, *predicted):
             if label not in place:
                 raise errors.unknown_class(label, order)
         matrix = np.zeros((len(order), len(order)), dtype=np.int64)
-        np.add.at(matrix, ([place[label] for label in true], [place[label] for label in given]), 1)
+        np.add.at(matrix, ([place[label] for label in true], [place[label] for label in predicted]), 1)
         return cls(matrix, order).plot(ax, values=values)
 
     @property
@@ -135,12 +135,12 @@ class ConfusionMatrixDisplay(Display):
         ax.grid(which="minor", color="white", linewidth=1.0)
         ax.tick_params(which="minor", length=0)
         # A number in every cell that has rows: an empty one is easier to see than a zero.
-        for true, given in np.argwhere(self.confusion_matrix > 0).tolist() if n <= 40 else ():
-            rows = self.confusion_matrix[true, given]
-            share = float(shares[true, given])
+        for true, predicted in np.argwhere(self.confusion_matrix > 0).tolist() if n <= 40 else ():
+            rows = self.confusion_matrix[true, predicted]
+            share = float(shares[true, predicted])
             text = f"{100 * share:.0f}" if self.values == "shares" else f"{rows:.4g}"
             style = {"fontsize": 7 if n > 8 else 9, "color": "white" if share > 0.55 else "black"}
-            ax.text(given, true, text, ha="center", va="center", **style)
+            ax.text(predicted, true, text, ha="center", va="center", **style)
         ax.set(xlabel="class given", ylabel="true class")
         total = f"{self.confusion_matrix.sum():,.6g} rows, {self.accuracy:.1%} right"
         unit = "; cells in % of the true class" if self.values == "shares" else ""
@@ -211,11 +211,11 @@ class CalibrationDisplay(Display):
         most = max(float(curve.rows.max()) for curve in self.curves.values())
         for c, (called, curve) in reversed(list(enumerate(self.curves.items()))):
             points = (curve.confidence, curve.accuracy)
-            own = colour((c + 1) % 2 if len(self.curves) == 2 else c)
+            curve_colour = colour((c + 1) % 2 if len(self.curves) == 2 else c)
             label = f"{name(called, 40)}: error {curve.error:.3f}"
-            ax.plot(*points, line(8 * c), label=label, zorder=2, color=own)
+            ax.plot(*points, line(8 * c), label=label, zorder=2, color=curve_colour)
             areas = SMALLEST + (LARGEST - SMALLEST) * curve.rows / most
-            ax.scatter(*points, areas, marker=mark(c), edgecolors="white", linewidths=0.6, zorder=3, color=own)
+            ax.scatter(*points, areas, marker=mark(c), edgecolors="white", linewidths=0.6, zorder=3, color=curve_colour)
         left = min(float(curve.start.min()) for curve in self.curves.values())
         low = min(left, *(float(curve.accuracy.min()) for curve in self.curves.values()))
         ax.set(xlim=(np.floor(10 * left) / 10 - 0.02, 1.03), ylim=(np.floor(10 * low) / 10 - 0.02, 1.03))
@@ -280,16 +280,16 @@ class ConvergenceDisplay(Display):
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Draws what a fitted ``bb.SemiSupervisedClassifier`` or ``bb.Mixture`` went through."""
-        wanted = "a fitted bb.SemiSupervisedClassifier or bb.Mixture"
-        errors.require(hasattr(estimator, "objectives_"), "the estimator", type(estimator).__name__, wanted)
+        expected = "a fitted bb.SemiSupervisedClassifier or bb.Mixture"
+        errors.require(hasattr(estimator, "objectives_"), "the estimator", type(estimator).__name__, expected)
         return cls(estimator.log_likelihoods_, estimator.objectives_).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 7.4, 4.0)
         iterations = 1 + np.arange(len(self.objectives))
         alike = np.allclose(self.log_likelihoods, self.objectives, rtol=1e-12)
-        for c, each in enumerate([self.log_likelihoods] if alike else [self.log_likelihoods, self.objectives]):
-            ax.plot(iterations, each - each[0], color=colour(c), linestyle=line(c), marker=mark(c), label=CLIMBS[c])
+        for c, values in enumerate([self.log_likelihoods] if alike else [self.log_likelihoods, self.objectives]):
+            ax.plot(iterations, values - values[0], color=colour(c), linestyle=line(c), marker=mark(c), label=CLIMBS[c])
         ax.xaxis.set_major_locator(library().ticker.MaxNLocator(integer=True))
         ax.yaxis.set_major_formatter(library().ticker.FuncFormatter(lambda gain, _: f"{gain:,.6g}"))
         levels_behind(ax)
@@ -336,10 +336,10 @@ class PosteriorDisplay(Display):
         bands = [*trace.posteriors.T]
         labels = names(trace.names, LONGEST)
         colours = list(COLOURS[: len(bands)])
-        others = len(trace.first) - len(bands)
-        if others:
+        n_rest = len(trace.first) - len(bands)
+        if n_rest:
             bands = [*bands, trace.others]
-            labels = [*labels, f"all others ({others:,})"]
+            labels = [*labels, f"all others ({n_rest:,})"]
             colours = [*colours, FAINT]
         ax.stackplot(steps, bands, labels=labels, colors=colours, edgecolor="white", linewidth=0.6)
         ax.set(xlim=steps[[0, -1]], ylim=(0.0, 1.0), xlabel="rows seen", ylabel="posterior, adding up to 1")

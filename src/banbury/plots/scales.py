@@ -14,7 +14,7 @@ from banbury.families.cells import Cells, NamedCells, NumberCells
 from banbury.families.family import Feature
 from banbury.model.naive_bayes import Model
 from banbury.plots.display import name, names
-from banbury.plots.features import ClassedRows, grid, log_likelihood, named_values, parts_of, span
+from banbury.plots.features import ClassedRows, grid, log_likelihood, parts_of, span, values_by_name
 from banbury.reading import read
 from banbury.weighing.model import WeighedParameters
 from banbury.weighing.words import ScaledParameters
@@ -58,15 +58,15 @@ class Scale:
     def label(self, *value: Any) -> str:
         """What stands beside the lane, with the value of a row, if given; of a pair also how many of its values are drawn."""
         if self.words:
-            return "\n= ".join([f"{name(self.feature)}: words, each alone", *(name(each, 26) for each in value)])
+            return "\n= ".join([f"{name(self.feature)}: words, each alone", *(name(part, 26) for part in value)])
         if self.shown is None:
-            return " = ".join([name(self.feature), *(name(each, 18) for each in value)])
+            return " = ".join([name(self.feature), *(name(part, 18) for part in value)])
         first, _, second = self.feature.partition(" with ")
-        label = "\n= ".join([f"{name(first)} with\n{name(second)}", *(name(each, 34) for each in value)])
+        label = "\n= ".join([f"{name(first)} with\n{name(second)}", *(name(part, 34) for part in value)])
         every = np.count_nonzero(self.rows)
         return label if len(self.shown) >= every else f"{label}\n({len(self.shown)} of {every:,} combinations)"
 
-    def drawn(self) -> tuple[Real, list[str], Real]:
+    def ticks(self) -> tuple[Real, list[str], Real]:
         """Decibans, names and rows of what has a tick; of a pair, the cells that tell most."""
         if self.shown is not None:
             return self.decibans[self.shown], [self.names[k] for k in self.shown], self.rows[self.shown]
@@ -95,9 +95,9 @@ def text_scale(model: Model, feature: Feature, apart: Apart, classes: Sequence[A
     """The words of a column of texts that tell most for these classes, each as if it stood alone in a text."""
     group = next(g.select([k]) for g in model.parameters for k, f in enumerate(g.features) if f.name == feature.name)
     telling = model.informative(MOST_TELLING, classes).ratios.values()
-    each = ([str(r.value) for r in ratios if r.feature == feature.name][:WORDS] for ratios in telling)
+    words_of_classes = ([str(r.value) for r in ratios if r.feature == feature.name][:WORDS] for ratios in telling)
     says: dict[str, Real] = {}
-    for word in dict.fromkeys(word for words in each for word in words):
+    for word in dict.fromkeys(word for words in words_of_classes for word in words):
         batch = next(iter(read({feature.name: [word]}, kinds={feature.name: "text"})))
         terms = group.terms(batch, model._kernel(batch, [group], "parts")[0][0])
         says |= {term.value: term.log_likelihood for term in terms if term.value == word}
@@ -113,16 +113,16 @@ def plain_scale(
         return text_scale(model, feature, apart, classes)
     parts = parts_of(model, feature.name)
     if parts.is_numeric:
-        values: Any = grid(model, feature, feature.inputs[0], _seen(rows, feature), STEPS)
+        values: Any = grid(model, feature, feature.inputs[0], _numbers_of(rows, feature), STEPS)
         called = list[str]()
         counted = np.empty(0)
     else:
-        values, called, counted, *_ = named_values(model, parts)
+        values, called, counted, *_ = values_by_name(model, parts)
     decibans = apart(log_likelihood(model, feature, values))
     return Scale(feature.name, values, decibans, names(called), counted, parts.is_numeric)
 
 
-def weighed_scales(model: Model, apart: Apart, rows: ClassedRows | None, classes: Sequence[Any]) -> Iterator[Scale]:
+def scales_of_tables(model: Model, apart: Apart, rows: ClassedRows | None, classes: Sequence[Any]) -> Iterator[Scale]:
     """The scales of the columns and pairs of a weighed model: the very numbers that it adds up."""
     plain = model.weighed(None)
     for group in model.parameters:
@@ -140,7 +140,7 @@ def weighed_scales(model: Model, apart: Apart, rows: ClassedRows | None, classes
             if second >= 0:
                 yield _of_pair(feature, decibans, *((group.cells[j], group.counts[j]) for j in (first, second)))
             elif isinstance(cells, NumberCells):
-                seen = _seen(rows, feature)
+                seen = _numbers_of(rows, feature)
                 ends = span(plain, feature.name, seen if seen is not None or not len(cells.cuts) else cells.cuts)
                 yield _of_numbers(feature, decibans, cells.cuts, *ends)
             else:
@@ -152,7 +152,7 @@ def _times(apart: Apart, weight: float, says: Real) -> Real:
     return apart(weight * says)
 
 
-def _seen(rows: ClassedRows | None, feature: Feature) -> Real | None:
+def _numbers_of(rows: ClassedRows | None, feature: Feature) -> Real | None:
     """The numbers of a column that rows have."""
     seen = np.zeros(0) if rows is None else rows.numbers(feature.inputs[0])
     seen = seen[np.isfinite(seen)]
@@ -174,9 +174,9 @@ def _of_names(feature: Feature, decibans: Real, cells: NamedCells, rows: Real) -
 
 def _of_pair(feature: Feature, decibans: Real, first: tuple[Cells, Real], second: tuple[Cells, Real]) -> Scale:
     """Cells are drawn that speak most strongly on either side, and those that tell most: how much, times how often."""
-    (nodes, n_rows), (others, n_others) = node_names(*first), node_names(*second)
-    values, called = ([(a[k], b[k]) for a in nodes for b in others] for k in (0, 1))
-    often = np.outer(n_rows, n_others).ravel()
+    (nodes_down, n_down), (nodes_across, n_across) = node_names(*first), node_names(*second)
+    values, called = ([(a[k], b[k]) for a in nodes_down for b in nodes_across] for k in (0, 1))
+    often = np.outer(n_down, n_across).ravel()
     ends = {int(decibans.argmin()), int(decibans.argmax())}
     telling = np.argsort(-often * np.abs(decibans), kind="stable").tolist()
     shown = sorted(k for k in sorted(telling, key=lambda k: k not in ends)[:CELLS] if decibans[k])
@@ -189,9 +189,9 @@ def node_names(cells: Cells, rows: Real) -> tuple[list[tuple[Any, str]], Real]:
     fine = cells.nodes.fine[:-1]
     first = np.unique(fine, return_index=True)[1]
     last = np.unique(fine[::-1], return_index=True)[1]
-    each = [cells.name(int(a), len(fine) - 1 - int(b)) for a, b in zip(first, last, strict=True)]
+    stretches = [cells.name(int(a), len(fine) - 1 - int(b)) for a, b in zip(first, last, strict=True)]
     numbers = isinstance(cells, NumberCells)
-    called = [*((value, _short(value) if numbers else name(value, 18)) for value in each), (OTHER, OTHER)]
+    called = [*((value, _short(value) if numbers else name(value, 18)) for value in stretches), (OTHER, OTHER)]
     return called, np.bincount(fine, rows.sum(axis=1), len(called)).astype(np.float64)
 
 

@@ -81,7 +81,7 @@ class Options:
         numbered = bool(settings.get("header") and remembered.get("header") is False)
         return cls(
             **{**settings, **changed}, kinds=kinds, batch_rows=batch_rows, numbered=numbered, remembered=rest
-        ).checked()
+        ).check()
 
     def are_texts(self) -> bool:
         """Whether strings are texts for sure: nothing is said of how they are read, and a model of texts is to answer."""
@@ -103,7 +103,7 @@ class Options:
         """Whether something is said or remembered that only a table of text has."""
         return bool(self.settings(TABLE_SETTINGS)) or not self.remembered.keys().isdisjoint(TABLE_SETTINGS)
 
-    def checked(self) -> Options:
+    def check(self) -> Options:
         """Raises for what no option may be."""
         values = self.missing_values
         headers = self.headers
@@ -111,9 +111,9 @@ class Options:
         spelt = values is MISSING_VALUES or _are_texts(values)
         errors.require(spelt, "missing_values", values, "the texts that stand for a missing value")
         errors.require(rows is None or rows >= 1, "batch_rows", rows, "a whole number above 0, or None")
-        said = self.header in (True, False, None)
-        wanted = "True, False, or None to have it found out"
-        errors.require(said, "header", self.header, wanted)
+        is_choice = self.header in (True, False, None)
+        allowed = "True, False, or None to have it found out"
+        errors.require(is_choice, "header", self.header, allowed)
         mark = self.quote in (None, "none") or is_mark(self.quote)
         errors.require(mark, "quote", self.quote, "one ASCII character, or 'none'")
         mark = self.comment in (None, "none") or is_mark(self.comment)
@@ -123,8 +123,8 @@ class Options:
             errors.check_whole("classes_at", self.classes_at, 1)
         if self.format not in FORMATS:
             raise errors.unknown_choice("format", self.format, FORMATS)
-        known = headers in (SUBJECT, "keep", "drop", "columns") or _are_texts(headers)
-        errors.require(known, "headers", headers, "'keep', 'drop', 'columns' or a list of headers' names")
+        are_headers = headers in (SUBJECT, "keep", "drop", "columns") or _are_texts(headers)
+        errors.require(are_headers, "headers", headers, "'keep', 'drop', 'columns' or a list of headers' names")
         return self
 
     def refuse(self, names: Sequence[str], what: str) -> None:
@@ -132,8 +132,10 @@ class Options:
         plain = Options()
         for name in names:
             if getattr(self, name) != getattr(plain, name):
-                said = f"{name}={getattr(self, name)!r}"
-                raise errors.BadSetting(f"{said} is for {what}. Leave it out.", setting=name, value=getattr(self, name))
+                setting = f"{name}={getattr(self, name)!r}"
+                raise errors.BadSetting(
+                    f"{setting} is for {what}. Leave it out.", setting=name, value=getattr(self, name)
+                )
 
 
 def check_names(settings: Iterable[str]) -> None:
@@ -147,18 +149,18 @@ def check_names(settings: Iterable[str]) -> None:
             raise errors.UnknownKeyword(f"there is no keyword {name!r}.{hint or every}", name=name)
 
 
-def class_patterns(given: Mapping[str, str] | str | None) -> Mapping[str, str] | None:
+def class_patterns(class_from: Mapping[str, str] | str | None) -> Mapping[str, str] | None:
     """Patterns of file names, each with the class it tells; as a mapping, or as the command line spells one.
 
     >>> class_patterns("spm*=spam,*=ham")
     {'spm*': 'spam', '*': 'ham'}
     """
-    patterns: Any = given
-    if isinstance(given, str):
-        patterns = dict(each.rpartition("=")[::2] for each in given.split(","))
+    patterns: Any = class_from
+    if isinstance(class_from, str):
+        patterns = dict(pair.rpartition("=")[::2] for pair in class_from.split(","))
     texts = [text for pair in patterns.items() for text in pair] if isinstance(patterns, Mapping) else []
     fits = patterns is None or (texts and all(isinstance(text, str) and text for text in texts))
-    errors.require(fits, "class_from", given, "patterns of file names with their classes, as in 'spm*=spam,*=ham'")
+    errors.require(fits, "class_from", class_from, "patterns of file names with their classes, as in 'spm*=spam,*=ham'")
     return None if patterns is None else dict(patterns)
 
 

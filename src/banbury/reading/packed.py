@@ -19,7 +19,7 @@ def side_by_side(columns: dict[str, Column]) -> list[NamedMatrix]:
     """The columns of numbers, which are taken out of ``columns``: a matrix for each type that they are of."""
     alike: dict[np.dtype[Any], dict[str, NDArray[Any]]] = {}
     for name, column in columns.items():
-        if isinstance(column, Numbers) and not column.whole:
+        if isinstance(column, Numbers) and not column.are_integers:
             alike.setdefault(column.held.dtype, {})[name] = column.held
     for name in [name for held in alike.values() for name in held]:
         del columns[name]
@@ -29,10 +29,10 @@ def side_by_side(columns: dict[str, Column]) -> list[NamedMatrix]:
 class PackedColumns(dict[str, Column]):
     """Columns of matrices, each made anew whenever it is asked for; and others, which are as they are given."""
 
-    def __init__(self, matrices: Sequence[NamedMatrix], others: Mapping[str, Column]) -> None:
+    def __init__(self, matrices: Sequence[NamedMatrix], other_columns: Mapping[str, Column]) -> None:
         super().__init__()
         self._matrices = matrices
-        self._others = others
+        self._others = other_columns
         self._starts = [0, *accumulate(len(names) for names, _ in matrices)]  # of each matrix, among all their columns
         self._place = {name: place for place, name in enumerate(name for names, _ in matrices for name in names)}
 
@@ -62,6 +62,8 @@ class PackedColumns(dict[str, Column]):
         if first >= 0:
             yield self._between(first, end)
 
-    def changed(self, change: Callable[[NDArray[Any]], NDArray[Any]], others: Mapping[str, Column]) -> PackedColumns:
+    def with_matrices(
+        self, change: Callable[[NDArray[Any]], NDArray[Any]], other_columns: Mapping[str, Column]
+    ) -> PackedColumns:
         """The same columns with each matrix changed, and others in the place of those of no matrix."""
-        return PackedColumns([(names, change(matrix)) for names, matrix in self._matrices], others)
+        return PackedColumns([(names, change(matrix)) for names, matrix in self._matrices], other_columns)

@@ -58,9 +58,10 @@ class Alternatives:
         """Those that lose clearly less than what there is now, and are not less often right beyond chance."""
         error = self.now.standard_error or 0.0
         return tuple(
-            each
-            for each in self.others
-            if each.log_loss < (1.0 - BETTER) * self.now.log_loss and each.accuracy >= self.now.accuracy - 2 * error
+            alternative
+            for alternative in self.others
+            if alternative.log_loss < (1.0 - BETTER) * self.now.log_loss
+            and alternative.accuracy >= self.now.accuracy - 2 * error
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -86,40 +87,40 @@ def alternatives(rows: MemoryRows, now: Recipe, *, but: Collection[str] = (), se
     plain = "bb.NaiveBayesClassifier"
     named = "families chosen for each column"
     ways: tuple[tuple[str, str, str, Callable[[], Validation | None]], ...] = (
-        ("weighed evidence", "--weigh", "bb.EvidenceClassifier()", trial.weighed),
+        ("weighed evidence", "--weigh", "bb.EvidenceClassifier()", trial.judge_weighing),
         (
             "the same, calibrated",
             "--calibrate temperature",
             f'{plain}(calibrate="temperature")',
             lambda: None if method is None else trial.judge(method),
         ),
-        (named, "--features choose", f'{plain}(features="choose")', trial.chosen),
-        ("a tree: columns that depend on one another", "--tan", "bb.TANClassifier()", trial.tree),
+        (named, "--features choose", f'{plain}(features="choose")', trial.judge_chosen_families),
+        ("a tree: columns that depend on one another", "--tan", "bb.TANClassifier()", trial.judge_tree),
     )
-    others = [
-        each
+    tried = [
+        alternative
         for name, option, python, way in ways
         if option not in but
-        for each in _measured((name, option, python), way)
+        for alternative in _try_way((name, option, python), way)
     ]
-    as_it_is = _told(("as it is", "", ""), first)
-    return Alternatives(len(some), folds, as_it_is, tuple(sorted(others, key=lambda each: each.log_loss)))
+    as_it_is = _alternative(("as it is", "", ""), first)
+    return Alternatives(len(some), folds, as_it_is, tuple(sorted(tried, key=lambda alternative: alternative.log_loss)))
 
 
-def _told(named: tuple[str, str, str], found: Any) -> Alternative:
-    return Alternative(*named, found.accuracy.value, found.accuracy.error, found.log_loss)
+def _alternative(texts: tuple[str, str, str], evaluation: Any) -> Alternative:
+    return Alternative(*texts, evaluation.accuracy.value, evaluation.accuracy.error, evaluation.log_loss)
 
 
-def _measured(named: tuple[str, str, str], way: Callable[[], Validation | None]) -> Iterator[Alternative]:
+def _try_way(texts: tuple[str, str, str], way: Callable[[], Validation | None]) -> Iterator[Alternative]:
     """How good a way is; nothing where the rows do not allow it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = way()
+            validation = way()
     except errors.BanburyError:
         return
-    if found is not None:
-        yield _told(named, found)
+    if validation is not None:
+        yield _alternative(texts, validation)
 
 
 @dataclass(frozen=True)
@@ -135,16 +136,16 @@ class _Trial:
         rows = replace(recipe.under(self.rows).only(self.some), table=None)  # it counts as all rows settle
         return validate(rows, self.folds, [recipe], seed=self.seed)[0]
 
-    def weighed(self) -> Validation | None:
+    def judge_weighing(self) -> Validation | None:
         return None if len(self.some) < FEWEST_ROWS else self.judge(Weighed(seed=self.seed))
 
-    def chosen(self) -> Validation | None:
+    def judge_chosen_families(self) -> Validation | None:
         texts = [feature.reads_text for feature in self.rows.schema.features]
         if len(self.some) * len(texts) > MOST_CELLS and texts != [True]:
             return None
         return self.judge(Tuned.of("auto", "mean", None, "choose", None, self.seed, None))
 
-    def tree(self) -> Validation | None:
+    def judge_tree(self) -> Validation | None:
         rows = self.rows.under({"features": tree_of_columns()}).only(self.some)
         block, *beside = rows.schema.features or (None,)
         if block is None or beside or len(block.columns) < 2:

@@ -201,7 +201,7 @@ def importance(drawn: Shape) -> str:
     return f"{drawn.importance:.1f} on average"
 
 
-def _said(decibans: float) -> str:
+def _decibans_in_words(decibans: float) -> str:
     return f"{decibans:+.1f} decibans".replace("-", "−")
 
 
@@ -226,15 +226,21 @@ def _steps(drawn: Shape) -> str:
     def title(first: int, last: int) -> str:
         low = float(decibans[first:last].min())
         high = float(decibans[first:last].max())
-        said = (
-            _said(high) if f"{low:.1f}" == f"{high:.1f}" else f"{_said(low).removesuffix(' decibans')} to {_said(high)}"
+        decibans_text = (
+            _decibans_in_words(high)
+            if f"{low:.1f}" == f"{high:.1f}"
+            else f"{_decibans_in_words(low).removesuffix(' decibans')} to {_decibans_in_words(high)}"
         )
-        return f"{ends[first]:,.6g} to {ends[last]:,.6g}: {said}"
+        return f"{ends[first]:,.6g} to {ends[last]:,.6g}: {decibans_text}"
 
     chart.hovers(stretches, title)
     if drawn.missing is not None:
         chart.mark(
-            1.0, float(np.clip(drawn.missing, y.low, y.high)), SMALLEST + 1, "two", f"missing: {_said(drawn.missing)}"
+            1.0,
+            float(np.clip(drawn.missing, y.low, y.high)),
+            SMALLEST + 1,
+            "two",
+            f"missing: {_decibans_in_words(drawn.missing)}",
         )
     return str(chart)
 
@@ -257,7 +263,7 @@ def _bars(drawn: Shape) -> str:
         y = top + size * k
         ends = sorted((at(0.0), at(decibans)))
         kind = "one" if decibans >= 0 else "two"
-        title = f"{text}: {_said(decibans)}"
+        title = f"{text}: {_decibans_in_words(decibans)}"
         parts.append(
             _tag(
                 "rect", f"bar {kind}", title, x=ends[0], y=y + 2.0, width=max(ends[1] - ends[0], 0.8), height=size - 5.0
@@ -299,7 +305,7 @@ def _heat_map(drawn: Shape) -> str:
                 continue
             start = f"{_short_number(left + wide * j)} {_short_number(y)}"
             path = f"M{start}h{_short_number(wide - 1)}v{_short_number(high - 1)}h-{_short_number(wide - 1)}z"
-            title = safe(f"{first} with {second}: {_said(decibans).removesuffix(' decibans')}")
+            title = safe(f"{first} with {second}: {_decibans_in_words(decibans).removesuffix(' decibans')}")
             group = "one" if decibans >= 0 else "two", shade
             cells[group] = cells.get(group, "") + f'<path d="{path}"><title>{title}</title></path>'
     for (kind, shade), paths in sorted(cells.items()):
@@ -328,9 +334,9 @@ def linear(title: str, low: float, high: float, shown: Callable[[float], str], l
     if high - low < least:
         low = max(high - least, 0.0)
         high = low + least
-    wanted = (high - low) / STEPS
-    power = 10.0 ** floor(log10(wanted))
-    step = power * next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= wanted * (1 - 1e-9))
+    shortest_step = (high - low) / STEPS
+    power = 10.0 ** floor(log10(shortest_step))
+    step = power * next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= shortest_step * (1 - 1e-9))
     first = floor(low / step + 1e-9)
     last = ceil(high / step - 1e-9)
     return Axis(title, first * step, last * step, [k * step for k in range(first, last + 1)], shown)
@@ -376,12 +382,18 @@ def calibration(curves: Mapping[str, Reliability]) -> str:
         rows = np.maximum(curve.rows, 1e-9)  # whiskers are Wilson's intervals of 95%
         centre = (curve.accuracy + Z**2 / (2 * rows)) / (1 + Z**2 / rows)
         half = Z / (1 + Z**2 / rows) * np.sqrt(curve.accuracy * (1 - curve.accuracy) / rows + Z**2 / (4 * rows**2))
-        for said, low, high in zip(curve.confidence, centre - half, centre + half, strict=True):
-            chart.whisker(said, max(low, 0.0), min(high, 1.0), kind)
+        for confidence, low, high in zip(curve.confidence, centre - half, centre + half, strict=True):
+            chart.whisker(confidence, max(low, 0.0), min(high, 1.0), kind)
         chart.line(curve.confidence.tolist(), curve.accuracy.tolist(), kind)
         radii = SMALLEST + (LARGEST - SMALLEST) * np.sqrt(curve.rows / curve.rows.max())
-        for said, came, n, radius in zip(curve.confidence, curve.accuracy, curve.rows, radii, strict=True):
-            chart.mark(said, came, radius, kind, f"{name}: {n:,.6g} answers, {said:.1%} sure, {came:.1%} right")
+        for confidence, accuracy, n, radius in zip(curve.confidence, curve.accuracy, curve.rows, radii, strict=True):
+            chart.mark(
+                confidence,
+                accuracy,
+                radius,
+                kind,
+                f"{name}: {n:,.6g} answers, {confidence:.1%} sure, {accuracy:.1%} right",
+            )
     return str(chart)
 
 
@@ -396,16 +408,16 @@ def confidence(curve: Reliability) -> str:
     return str(chart)
 
 
-def labels(found: LabelEvaluation) -> str:
+def labels(evaluation: LabelEvaluation) -> str:
     """F1 of every label that some row has over how many have it, and micro F1 across."""
-    per = found.per_label
+    per = evaluation.per_label
     there = np.flatnonzero(per.rows > 0)
     x = logarithmic("rows that have the label", float(per.rows[there].min()), float(per.rows[there].max()))
     y = Axis("F1", 0.0, 1.0, [0.0, 0.25, 0.5, 0.75, 1.0], "{:g}".format)
     chart = Chart("F1 of each label over its rows", x, y)
-    chart.level(found.micro_f1)
+    chart.level(evaluation.micro_f1)
     for k in there.tolist():
-        title = f"{found.labels[k]}: F1 {per.f1[k]:.3f}, rows: {per.rows[k]:,.6g}"
+        title = f"{evaluation.labels[k]}: F1 {per.f1[k]:.3f}, rows: {per.rows[k]:,.6g}"
         chart.mark(float(per.rows[k]), float(per.f1[k]), SMALLEST + 1, "one", title)
     return str(chart)
 
@@ -419,7 +431,7 @@ def accuracy_curve(curve: LearningCurve) -> str:
     high = min(float((means + spread).max()), 100.0)
     level = 100 * curve.majority if majority_is_near(curve) else None
     y = linear("accuracy", low if level is None else min(low, level), high, percent, 1.0)
-    return _grown("accuracy", curve, y, means, spread, "{:.2f}%", level)
+    return _draw_curve("accuracy", curve, y, means, spread, "{:.2f}%", level)
 
 
 def majority_is_near(curve: LearningCurve) -> bool:
@@ -435,10 +447,10 @@ def log_loss_curve(curve: LearningCurve) -> str:
     spread = curve.log_loss.std(axis=0, ddof=1) / len(curve.log_loss) ** 0.5 if len(curve.log_loss) > 1 else 0 * means
     low = max(0.0, float((means - spread).min()))
     high = float((means + spread).max())
-    return _grown("log loss", curve, linear("log loss", low, high, "{:.4g}".format, 0.01), means, spread, "{:.4f}")
+    return _draw_curve("log loss", curve, linear("log loss", low, high, "{:.4g}".format, 0.01), means, spread, "{:.4f}")
 
 
-def _grown(
+def _draw_curve(
     what: str, curve: LearningCurve, y: Axis, means: Real, spread: Real, shown: str, level: float | None = None
 ) -> str:
     """A measure and its standard error over the rows that were learned from."""

@@ -108,8 +108,8 @@ def report(
     True
     """
     model = model_of(model)
-    wanted = "a Model, a LabelModel, a Tally or an estimator"
-    errors.require(isinstance(model, (Model, Tally, LabelModel)), "model", type(model).__name__, wanted)
+    expected = "a Model, a LabelModel, a Tally or an estimator"
+    errors.require(isinstance(model, (Model, Tally, LabelModel)), "model", type(model).__name__, expected)
     errors.require(title is None or isinstance(title, str), "title", title, "a text")
     errors.require(isinstance(alternatives, bool), "alternatives", alternatives, "True or False")
     numbers: dict[str, Any] = {"folds": folds, "mistakes": mistakes, "telling": telling, "seed": seed}

@@ -14,7 +14,7 @@ from banbury import errors
 from banbury.errors import many
 from banbury.insight.dependence import Diagnosis, diagnose
 from banbury.model.explain import Explanation, Informative
-from banbury.model.naive_bayes import Model, met
+from banbury.model.naive_bayes import Model, add_unknown_classes
 from banbury.quality import CrossValidation, Evaluation, LearningCurve
 from banbury.quality.calibration import Calibration, Reliability, reliability
 from banbury.quality.curves import learn_sizes, spread
@@ -23,7 +23,7 @@ from banbury.quality.validation import default_folds, validate
 from banbury.reading import Source
 from banbury.reports.alternatives import Alternatives, alternatives
 from banbury.rows.folds import Round
-from banbury.rows.labelled import MemoryRows, load_rows, renumbered
+from banbury.rows.labelled import MemoryRows, load_rows, renumber
 from banbury.rows.scoring import PendingWarnings, score_rows
 from banbury.tally.tally import Label
 
@@ -105,10 +105,10 @@ class Findings:
         steps = []
         if self.alternatives is not None:
             now = self.alternatives.now
-            for each in self.alternatives.better[:BEST]:
-                gain = f"log loss {each.log_loss:.4f} in place of {now.log_loss:.4f}"
-                right = f"{each.accuracy:.1%} right in place of {now.accuracy:.1%}"
-                steps.append(f"{each.name[0].upper()}{each.name[1:]}: {gain}, {right}.")
+            for alternative in self.alternatives.better[:BEST]:
+                gain = f"log loss {alternative.log_loss:.4f} in place of {now.log_loss:.4f}"
+                right = f"{alternative.accuracy:.1%} right in place of {now.accuracy:.1%}"
+                steps.append(f"{alternative.name[0].upper()}{alternative.name[1:]}: {gain}, {right}.")
         if self.more_rows is not None:
             first, last, rise, error = self.more_rows
             if rise > 2.0 * error:
@@ -129,10 +129,10 @@ class Findings:
     @cached_property
     def reliabilities(self) -> dict[str, Reliability]:
         """How honest posteriors are; of a calibrated model after calibration and before."""
-        each = {"out of fold" if self.own_rows else "these rows": self.validation}
+        validations = {"out of fold" if self.own_rows else "these rows": self.validation}
         if self.before_calibration is not None:
-            each = {"calibrated": self.validation, "before calibration": self.before_calibration}
-        return {name: reliability(v.posteriors, v.truth, BINS, v.weights) for name, v in each.items()}
+            validations = {"calibrated": self.validation, "before calibration": self.before_calibration}
+        return {name: reliability(v.posteriors, v.truth, BINS, v.weights) for name, v in validations.items()}
 
 
 def measure(
@@ -156,7 +156,7 @@ def measure(
     rows = load_rows(data, target, schema=model.schema, takes_sets=False, **counting)
     _check_classes("the data", rows.classes)
     own_rows = rows.tally == model.tally
-    judged = _cross_validated(model, rows, folds, seed) if own_rows else _evaluated(model, rows)
+    judged = _judge_by_folds(model, rows, folds, seed) if own_rows else _judge_as_it_is(model, rows)
     some = rows  # of very many some of each class alike
     if rows.n_labelled > MOST_ROWS:
         some = rows.only(np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS]))
@@ -191,7 +191,7 @@ def measure(
         diagnosis=diagnosis,
         n_sampled=some.n_labelled,
         why_no_curve=why_no_curve,
-        alternatives=_tried(data, target, judged.recipe, seed, counting) if tries and own_rows else None,
+        alternatives=_try_alternatives(data, target, judged.recipe, seed, counting) if tries and own_rows else None,
         source=rows.name,
     )
 
@@ -206,7 +206,7 @@ class JudgedRows:
     model_of: Callable[[int], Model]  # by the place of an answer
 
 
-def _cross_validated(model: Model, rows: MemoryRows, folds: int | None, seed: int) -> JudgedRows:
+def _judge_by_folds(model: Model, rows: MemoryRows, folds: int | None, seed: int) -> JudgedRows:
     """The rows that a model has counted, each answered by a model of other folds that learns as it did."""
     recipe = recipe_of(model)
     n_folds = default_folds(rows.n_labelled, [recipe]) if folds is None else min(folds, rows.n_labelled)
@@ -227,16 +227,16 @@ def _cross_validated(model: Model, rows: MemoryRows, folds: int | None, seed: in
     return JudgedRows(recipe, validation, before, lambda place: by_fold[int(folds_of[place])])  # type: ignore[arg-type]
 
 
-def _evaluated(model: Model, rows: MemoryRows) -> JudgedRows:
+def _judge_as_it_is(model: Model, rows: MemoryRows) -> JudgedRows:
     """Other rows, answered by the model itself; a class that it does not know is never answered."""
-    classes, notes = met(model.classes, set(rows.classes))
+    classes, notes = add_unknown_classes(model.classes, set(rows.classes))
     notes = (*notes, "not exactly the rows that the model has counted; where some are among them, figures flatter it")
-    truth = renumbered([(rows.classes, rows.labels)], classes)
+    truth = renumber([(rows.classes, rows.labels)], classes)
     tested = np.flatnonzero(truth >= 0)
     weights = None if rows.weights is None else rows.weights[tested]
 
-    def evaluation(own: Model) -> Evaluation:
-        posteriors = np.concatenate([own.posterior(batch) for batch in rows.batches])[tested]
+    def evaluation(judge: Model) -> Evaluation:
+        posteriors = np.concatenate([judge.posterior(batch) for batch in rows.batches])[tested]
         unknown = np.zeros((len(tested), len(classes) - posteriors.shape[1]))
         what = "Evaluation of this model as it is"
         return Evaluation(classes, tested, truth[tested], np.hstack([posteriors, unknown]), weights, what, notes)
@@ -245,7 +245,9 @@ def _evaluated(model: Model, rows: MemoryRows) -> JudgedRows:
     return JudgedRows(recipe_of(model), evaluation(model), before, lambda place: model)
 
 
-def _tried(data: Any, target: Any, recipe: Recipe, seed: int, counting: dict[str, Any]) -> Alternatives | None:
+def _try_alternatives(
+    data: Any, target: Any, recipe: Recipe, seed: int, counting: dict[str, Any]
+) -> Alternatives | None:
     """What else could be made of the rows than such a model."""
     if hasattr(data, "__next__"):
         return None
@@ -276,7 +278,9 @@ def _why_no_curve(rows: MemoryRows) -> str:
 def _mistakes(rows: MemoryRows, judged: JudgedRows, most: int) -> list[Mistake]:
     """The mistakes that gave the true class the least probability, the worst first."""
     worst = _worst(rows, judged, most)
-    explained = {place: _explained(rows, judged, place) for place in sorted(worst, key=lambda at: _fold(judged, at))}
+    explained = {
+        place: _describe_mistake(rows, judged, place) for place in sorted(worst, key=lambda at: _fold(judged, at))
+    }
     return [explained[place] for place in worst]
 
 
@@ -301,17 +305,17 @@ class _LastFoldModel:
     _last: tuple[int, Model] | None = None
 
     def __getitem__(self, fold: int) -> Model:
-        model = self._uncalibrated(fold)
+        model = self._model_of_fold(fold)
         calibration = self.calibrations.get(fold)
         return model if calibration is None or model.classes != self.rows.classes else model.calibrated(calibration)
 
-    def _uncalibrated(self, fold: int) -> Model:
+    def _model_of_fold(self, fold: int) -> Model:
         if self.models:
             return self.models[fold]
         if self._last is None or self._last[0] != fold:
             plain: Any = self.recipe.recipe if isinstance(self.recipe, Calibrated) else self.recipe
-            others = np.flatnonzero((self.splits.groups >= 0) & (self.splits.groups != fold))
-            self._last = fold, plain.estimate(self.rows.count_only(others, self.rows.schema), self.rows.classes)
+            training_rows = np.flatnonzero((self.splits.groups >= 0) & (self.splits.groups != fold))
+            self._last = fold, plain.estimate(self.rows.count_only(training_rows, self.rows.schema), self.rows.classes)
         return self._last[1]
 
 
@@ -333,14 +337,14 @@ def _worst(rows: MemoryRows, judged: JudgedRows, most: int) -> list[int]:
         at = np.flatnonzero((shares == 0) & (folds == fold))
         model = judged.model_of(int(places[at[0]]))
         tested = score_rows(rows, validation.rows[places[at]], replace(model, calibration=None), "log_posterior")[0]
-        known = np.array([c in rows.classes for c in validation.classes])
+        is_known = np.array([c in rows.classes for c in validation.classes])
         scores = np.full((len(at), len(validation.classes)), -np.inf)
-        scores[:, known] = tested[:, [rows.classes.index(c) for c in validation.classes if c in rows.classes]]
+        scores[:, is_known] = tested[:, [rows.classes.index(c) for c in validation.classes if c in rows.classes]]
         logs[at] = scores[np.arange(len(at)), validation.truth[places[at]]]
     return places[np.argsort(logs, kind="stable")[:most]].tolist()  # type: ignore[no-any-return]
 
 
-def _explained(rows: MemoryRows, judged: JudgedRows, place: int) -> Mistake:
+def _describe_mistake(rows: MemoryRows, judged: JudgedRows, place: int) -> Mistake:
     validation = judged.validation
     row = int(validation.rows[place])
     fold = _fold(judged, place)

@@ -39,9 +39,9 @@ class MissedLabel:
     explanation: Explanation | None  # None where the model does not know the label
 
     def to_dict(self) -> dict[str, Any]:
-        told = None if self.explanation is None else self.explanation.to_dict()
+        explanation = None if self.explanation is None else self.explanation.to_dict()
         facts = {"row": self.row, "truth": list(self.truth), "given": list(self.given), "label": self.label}
-        return facts | {"probability": self.probability, "explanation": told}
+        return facts | {"probability": self.probability, "explanation": explanation}
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +62,12 @@ class LabelFindings:
         return " in ".join(part for part in ("Labels" if target is None else str(target), self.source) if part)
 
     def to_dict(self) -> dict[str, Any]:
-        told = [{"label": next(iter(own.ratios)), **own.to_dict()["classes"][0]} for own in self.informative]
+        informative = [
+            {"label": next(iter(ratios_of_label.ratios)), **ratios_of_label.to_dict()["classes"][0]}
+            for ratios_of_label in self.informative
+        ]
         facts: dict[str, Any] = {"own_rows": self.own_rows, "evaluation": self.validation.to_dict()}
-        return facts | {"informative": told, "missed": [each.to_dict() for each in self.missed]}
+        return facts | {"informative": informative, "missed": [missed_label.to_dict() for missed_label in self.missed]}
 
 
 def measure(
@@ -83,58 +86,60 @@ def measure(
     """Rows that the model has counted are judged by folds, and others by the model as it is."""
     schema = model.schema
     assert schema.labels is not None
-    wanted = "the labels of the rows, which were given apart when they were counted"
-    errors.require(target is not None or schema.labels.columns, "target", None, wanted)
+    expected = "the labels of the rows, which were given apart when they were counted"
+    errors.require(target is not None or schema.labels.columns, "target", None, expected)
     if isinstance(target, str) and schema.labels.delimiter is not None:
         reading = {"target_delimiter": schema.labels.delimiter, **reading}
     target = schema.labels if target is None else target
     rows = load_rows(data, target, schema=schema, weights=weights, threads=threads, **reading)
-    own = rows.tally == model.tally
+    own_rows = rows.tally == model.tally
     n_rows = rows.n_labelled
-    found: Any
-    if own and n_rows > 1:
+    evaluation: Any
+    if own_rows and n_rows > 1:
         recipe: Any = replace(recipe_of(model), seed=seed)  # type: ignore[call-arg]
         n_folds = default_folds(n_rows, [recipe]) if folds is None else min(folds, n_rows)
-        [found] = validate(rows, n_folds, [recipe], seed=seed)
+        [evaluation] = validate(rows, n_folds, [recipe], seed=seed)
     else:
-        found = _evaluated(model, rows)
+        evaluation = _judge_as_it_is(model, rows)
     order = np.lexsort((np.arange(len(model.labels)), -model.n_rows))[:TOLD].tolist()
-    told = tuple(model.informative(model.labels[k], telling) for k in order)
-    n_lost = int((found.truth & ~found.given).any(axis=1).sum())
-    each = tuple(_missed(model, rows, found, row, k, own) for row, k in _worst(found, mistakes))
-    return LabelFindings(model, found, own, told, n_lost, each, rows.name)
+    informative = tuple(model.informative(model.labels[k], telling) for k in order)
+    n_lost = int((evaluation.truth & ~evaluation.given).any(axis=1).sum())
+    missed = tuple(_describe_miss(model, rows, evaluation, row, k, own_rows) for row, k in _worst(evaluation, mistakes))
+    return LabelFindings(model, evaluation, own_rows, informative, n_lost, missed, rows.name)
 
 
-def _evaluated(model: LabelModel, rows: MemoryRows) -> LabelEvaluation:
+def _judge_as_it_is(model: LabelModel, rows: MemoryRows) -> LabelEvaluation:
     """The model as it is on rows."""
     assert rows.sets is not None
-    known = np.flatnonzero(rows.labels >= 0)
-    posterior = np.concatenate([model.score(batch, "posterior")[0] for batch in rows.take(known)])
-    weights = None if rows.weights is None else rows.weights[known]
-    return evaluate_answers(model, rows.sets.take(known), posterior, known, weights)
+    labelled_rows = np.flatnonzero(rows.labels >= 0)
+    posterior = np.concatenate([model.score(batch, "posterior")[0] for batch in rows.take(labelled_rows)])
+    weights = None if rows.weights is None else rows.weights[labelled_rows]
+    return evaluate_answers(model, rows.sets.take(labelled_rows), posterior, labelled_rows, weights)
 
 
-def _worst(found: LabelEvaluation, most: int) -> list[tuple[int, int]]:
+def _worst(evaluation: LabelEvaluation, most: int) -> list[tuple[int, int]]:
     """Rows, and of each the true label of least probability among those that were missed; the least probable first."""
-    lost = found.truth & ~found.given
+    lost = evaluation.truth & ~evaluation.given
     at = np.flatnonzero(lost.any(axis=1))
-    label = np.where(lost[at], found.posterior[at], np.inf).argmin(axis=1)
-    order = np.argsort(found.posterior[at, label], kind="stable")[:most]
+    label = np.where(lost[at], evaluation.posterior[at], np.inf).argmin(axis=1)
+    order = np.argsort(evaluation.posterior[at, label], kind="stable")[:most]
     return [(int(at[k]), int(label[k])) for k in order.tolist()]
 
 
-def _missed(model: LabelModel, rows: MemoryRows, found: LabelEvaluation, row: int, k: int, own: bool) -> MissedLabel:
+def _describe_miss(
+    model: LabelModel, rows: MemoryRows, evaluation: LabelEvaluation, row: int, k: int, own_rows: bool
+) -> MissedLabel:
     """Explained by the model as if it had not counted the row."""
-    label = found.labels[k]
-    number = found.rows[row : row + 1]
+    label = evaluation.labels[k]
+    number = evaluation.rows[row : row + 1]
     [batch] = rows.take(number)
-    if own:
+    if own_rows:
         model = replace(model, tally=model.tally - rows.count_only(number, rows.schema)).weighed(model.weighing)
-    known = label in model.tally.classes
-    told = model.with_thresholds(model.thresholds).explain(batch, label) if known else None
-    flags = found.truth[row], found.given[row]
-    truth, given = (tuple(found.labels[j] for j in np.flatnonzero(own).tolist()) for own in flags)
-    return MissedLabel(int(number[0]), truth, given, label, float(found.posterior[row, k]), told)
+    is_counted = label in model.tally.classes
+    explanation = model.with_thresholds(model.thresholds).explain(batch, label) if is_counted else None
+    flags = evaluation.truth[row], evaluation.given[row]
+    truth, predicted = (tuple(evaluation.labels[j] for j in np.flatnonzero(has_label).tolist()) for has_label in flags)
+    return MissedLabel(int(number[0]), truth, predicted, label, float(evaluation.posterior[row, k]), explanation)
 
 
 # The page -------------------------------------------------------------------------------------------------------------
@@ -152,41 +157,46 @@ def page(findings: LabelFindings, title: str) -> str:
 
 
 def _summary(findings: LabelFindings) -> str:
-    found = findings.validation
+    evaluation = findings.validation
     model = findings.model
     judged = ", each judged by a model that had not seen it" if findings.own_rows else ""
     lead = (
         f"{'Naive Bayes' if model.weighing is None else 'Weighed evidence'}, a yes or no for each of "
-        f"{many(len(model.labels), 'label')}. Of {many(len(found.truth), 'row')}{judged}, "
-        f"<b>{found.subset_accuracy:.1%}</b> got all of their labels and no other; micro F1 is <b>{found.micro_f1:.3f}</b>."
+        f"{many(len(model.labels), 'label')}. Of {many(len(evaluation.truth), 'row')}{judged}, "
+        f"<b>{evaluation.subset_accuracy:.1%}</b> got all of their labels and no other; "
+        f"micro F1 is <b>{evaluation.micro_f1:.3f}</b>."
     )
-    return pieces._led(lead, _tiles(found))
+    return pieces._lead_and_tiles(lead, _tiles(evaluation))
 
 
-def _tiles(found: LabelEvaluation) -> Iterator[tuple[str, str, str]]:
-    n = found.truth.sum()
-    yield "micro F1", f"{found.micro_f1:.4f}", "all labels of all rows"
-    yield "macro F1", f"{found.macro_f1:.4f}", "mean over labels"
-    yield "rows all right", f"{found.subset_accuracy:.2%}", "every label, no other"
-    yield "wrong answers", f"{found.hamming_loss:.3%}", f"none given: {n / max(found.truth.size, 1):.3%}"
-    yield "log loss", f"{found.log_loss:.4f}", "per row and label"
-    yield "labels per row", f"{n / max(len(found.truth), 1):.2f}", f"given: {found.given.mean(axis=0).sum():.2f}"
+def _tiles(evaluation: LabelEvaluation) -> Iterator[tuple[str, str, str]]:
+    n = evaluation.truth.sum()
+    yield "micro F1", f"{evaluation.micro_f1:.4f}", "all labels of all rows"
+    yield "macro F1", f"{evaluation.macro_f1:.4f}", "mean over labels"
+    yield "rows all right", f"{evaluation.subset_accuracy:.2%}", "every label, no other"
+    yield "wrong answers", f"{evaluation.hamming_loss:.3%}", f"none given: {n / max(evaluation.truth.size, 1):.3%}"
+    yield "log loss", f"{evaluation.log_loss:.4f}", "per row and label"
+    yield (
+        "labels per row",
+        f"{n / max(len(evaluation.truth), 1):.2f}",
+        f"given: {evaluation.given.mean(axis=0).sum():.2f}",
+    )
 
 
 def _figures(findings: LabelFindings) -> str:
-    found = findings.validation
+    evaluation = findings.validation
     per = findings.validation.per_label
-    how = f"{found.what}, under the model’s own schema and settings." if findings.own_rows else AS_IT_IS
-    notes = " ".join([how, *(safe(f"{note}.") for note in found.notes)])
-    order = np.lexsort((np.arange(len(found.labels)), -per.rows))
+    how = f"{evaluation.what}, under the model’s own schema and settings." if findings.own_rows else AS_IT_IS
+    notes = " ".join([how, *(safe(f"{note}.") for note in evaluation.notes)])
+    order = np.lexsort((np.arange(len(evaluation.labels)), -per.rows))
     rows = []
     for k in order[:LISTED].tolist():
         figures = [pieces._number(f"{x:.4f}") for x in (per.precision[k], per.recall[k])]
         f1 = pieces._bar_cell(float(per.f1[k]), f"{per.f1[k]:.4f}")
-        rows.append(pieces._row(found.labels[k], *figures, f1, pieces._number(pieces._weight(per.rows[k]))))
+        rows.append(pieces._row(evaluation.labels[k], *figures, f1, pieces._number(pieces._weight(per.rows[k]))))
     head = ["label", "precision", "recall", "F1", "rows"]
-    table = pieces._long_table(head, rows, "label", (1, 2, 4), 24, len(found.labels))
-    drawn = pieces._figure("F1 of each label by its rows", charts.labels(found)) if (per.rows > 0).any() else ""
+    table = pieces._long_table(head, rows, "label", (1, 2, 4), 24, len(evaluation.labels))
+    drawn = pieces._figure("F1 of each label by its rows", charts.labels(evaluation)) if (per.rows > 0).any() else ""
     return f'{pieces._paragraph(notes, "soft")}<div class="charts">{drawn}</div>{table}'
 
 
@@ -204,7 +214,7 @@ def _model(findings: LabelFindings) -> str:
     facts.append(("thresholds", safe(model.thresholds)))
     listed = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in facts)
     rows = [
-        pieces._row(f.name, pieces._cell(safe(f.family.name)), pieces._cell(safe(pieces._cut(text, 160)), "long"))
+        pieces._row(f.name, pieces._cell(safe(f.family.name)), pieces._cell(safe(pieces._shorten(text, 160)), "long"))
         for f, text in tally.summaries(pieces.ALL_COLUMNS)
     ]
     n = len(tally.schema.features)
@@ -215,7 +225,11 @@ def _model(findings: LabelFindings) -> str:
 
 def _telling(findings: LabelFindings) -> str:
     note = "How many times as probable a value is in rows with the label as in all others; the most telling first."
-    cards = "".join(pieces._card(own, label) for own in findings.informative for label in own.ratios)
+    cards = "".join(
+        pieces._card(ratios_of_label, label)
+        for ratios_of_label in findings.informative
+        for label in ratios_of_label.ratios
+    )
     more = pieces._more(len(findings.model.labels) - len(findings.informative), "label")
     return f'{pieces._paragraph(note, "soft")}<div class="cards">{cards}</div>{more}'
 
@@ -231,14 +245,14 @@ def _misses(findings: LabelFindings) -> str:
         note += " as if the row had not been counted"
         note += "; its words’ corrections are those of all rows" * (findings.model.weighing is not None)
     parts = [pieces._paragraph(f"{note}. Blue speaks for the answer, orange against it.", "soft")]
-    for n, each in enumerate(findings.missed):
-        said = ", ".join(map(str, each.given)) or "no label"
-        about = f"row {each.row + 1:,} · has {', '.join(map(str, each.truth))} · was given {said}"
-        about = safe(f"{about} · P({each.label}) = {percent(each.probability)}")
-        if each.explanation is None:
+    for n, missed_label in enumerate(findings.missed):
+        predicted = ", ".join(map(str, missed_label.given)) or "no label"
+        about = f"row {missed_label.row + 1:,} · has {', '.join(map(str, missed_label.truth))} · was given {predicted}"
+        about = safe(f"{about} · P({missed_label.label}) = {percent(missed_label.probability)}")
+        if missed_label.explanation is None:
             body = pieces._paragraph("No other row has this label, so there is nothing to weigh.", "soft")
         else:
-            body = evidence.explained(each.explanation, pieces.BARS, pieces.TEXT)
-        head = f'<summary>{pieces._named(each.label)} was missed<span class="soft">{about}</span></summary>'
+            body = evidence.explanation_body(missed_label.explanation, pieces.BARS, pieces.TEXT)
+        head = f'<summary>{pieces._name_tag(missed_label.label)} was missed<span class="soft">{about}</span></summary>'
         parts.append(f'<details class="mistake"{" open" * (n == 0)}>{head}{body}</details>')
     return "".join(parts)

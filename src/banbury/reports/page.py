@@ -16,7 +16,7 @@ from banbury.errors import many
 from banbury.families.family import in_words
 from banbury.model.explain import Informative
 from banbury.model.explain import page as evidence
-from banbury.model.explain.page import percent, printable, stated
+from banbury.model.explain.page import format_ratio, percent, printable
 from banbury.notebooks import STYLE as NOTEBOOK_STYLE
 from banbury.notebooks import safe
 from banbury.plots.shapes import Shape, shapes_by_class
@@ -88,11 +88,11 @@ def whole(title: str, summary: str, sections: Sequence[tuple[str, str, str]]) ->
 # Pieces --------------------------------------------------------------------------------------------------------------
 
 
-def _named(value: Any) -> str:
-    return f'<span class="name">{safe(_cut(value))}</span>'
+def _name_tag(value: Any) -> str:
+    return f'<span class="name">{safe(_shorten(value))}</span>'
 
 
-def _cut(value: Any, most: int = 60) -> str:
+def _shorten(value: Any, most: int = 60) -> str:
     text = str(value)
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -117,7 +117,7 @@ def _table(head: Sequence[str], rows: Iterable[str], numbers: Sequence[int] = ()
 
 
 def _row(name: Any, *cells: str) -> str:
-    return f"<tr><th>{_breakable(safe(_cut(name)))}</th>{''.join(cells)}</tr>"
+    return f"<tr><th>{_breakable(safe(_shorten(name)))}</th>{''.join(cells)}</tr>"
 
 
 def _bar_cell(share: float, text: str, kind: str = "meter") -> str:
@@ -126,7 +126,7 @@ def _bar_cell(share: float, text: str, kind: str = "meter") -> str:
     return f'<td class="bars"><span class="{kind}"><i style="width:{width:.1f}%"></i></span>{text}</td>'
 
 
-def _folded(summary: str, content: str) -> str:
+def _details(summary: str, content: str) -> str:
     return f"<details><summary>{summary}</summary>{content}</details>"
 
 
@@ -137,7 +137,7 @@ def _long_table(
     more = _more(n - len(rows), what)
     if len(rows) <= shown + 3:
         return _table(head, rows, numbers) + more
-    rest = _folded(many(len(rows) - shown, "more " + what), _table(head, rows[shown:], numbers))
+    rest = _details(many(len(rows) - shown, "more " + what), _table(head, rows[shown:], numbers))
     return _table(head, rows[:shown], numbers) + rest + more
 
 
@@ -156,22 +156,22 @@ def _summary(findings: Findings) -> str:
     result = findings.validation
     often = int(np.bincount(result.truth, weights=result.weights, minlength=len(result.classes)).argmax())
     target = findings.model.schema.target
-    about = f" for {_named(target)}" if target else ""
+    about = f" for {_name_tag(target)}" if target else ""
     what = "Naive Bayes" if findings.model.weighing is None else "Weighed evidence"
     judged = "each judged by a model that had not seen it" if findings.own_rows else "as this model answers them"
     lead = (
         f"{what}{about}: {many(len(result.classes), 'class')} told apart by "
         f"{many(len(findings.model.schema.features), 'column')}. Of {many(findings.n_rows, 'row')}, {judged}, "
         f"<b>{result.accuracy.value:.1%}</b> got the right class; always answering "
-        f"{_named(result.classes[often])} would be right for {result.majority:.1%}."
+        f"{_name_tag(result.classes[often])} would be right for {result.majority:.1%}."
     )
-    return _led(lead, _tiles(findings))
+    return _lead_and_tiles(lead, _tiles(findings))
 
 
-def _led(lead: str, figures: Iterable[tuple[str, str, str]]) -> str:
+def _lead_and_tiles(lead: str, figures: Iterable[tuple[str, str, str]]) -> str:
     """What stands first, and figures with their names and notes."""
-    each = (f"<span>{name}</span><b>{value}</b><span>{note}</span>" for name, value, note in figures)
-    tiles = "".join(f'<div class="tile">{tile}</div>' for tile in each)
+    tile_texts = (f"<span>{name}</span><b>{value}</b><span>{note}</span>" for name, value, note in figures)
+    tiles = "".join(f'<div class="tile">{tile}</div>' for tile in tile_texts)
     return f'{_paragraph(lead, "lead")}<div class="tiles">{tiles}</div>'
 
 
@@ -198,23 +198,23 @@ def _next(findings: Findings) -> str:
     """What was measured to help, and how good everything was that was tried."""
     steps = "".join(f"<li>{safe(step)}</li>" for step in findings.next_steps)
     none = _paragraph("Nothing that was tried is clearly better than what there is.")
-    tried = "" if findings.alternatives is None else _tried(findings, findings.alternatives)
+    tried = "" if findings.alternatives is None else _table_of_alternatives(findings, findings.alternatives)
     return (f"<ol>{steps}</ol>" if steps else none) + tried
 
 
-def _tried(findings: Findings, tried: Alternatives) -> str:
+def _table_of_alternatives(findings: Findings, tried: Alternatives) -> str:
     of = "all there are" if tried.n_rows == findings.n_rows else "every class alike"
     note = (
         f"Each was tried over the same {tried.folds} folds of {many(tried.n_rows, 'row')}, {of}; the figures above are of "
         f"{findings.n_folds} folds of {many(findings.n_rows, 'row')}."
     )
-    least = min(each.log_loss for each in (tried.now, *tried.others)) or 1.0
+    least = min(alternative.log_loss for alternative in (tried.now, *tried.others)) or 1.0
     rows = []
-    for each in (tried.now, *tried.others):
-        error = "" if each.standard_error is None else f" ± {each.standard_error:.4f}"
-        how = f"<code>{safe(each.python)}</code> <code>banbury fit {safe(each.option)}</code>" if each.option else ""
-        loss = _bar_cell(least / each.log_loss if each.log_loss else 1.0, f"{each.log_loss:.4f}")
-        rows.append(_row(each.name, _number(f"{each.accuracy:.4f}{error}"), loss, _cell(how)))
+    for way in (tried.now, *tried.others):
+        error = "" if way.standard_error is None else f" ± {way.standard_error:.4f}"
+        how = f"<code>{safe(way.python)}</code> <code>banbury fit {safe(way.option)}</code>" if way.option else ""
+        loss = _bar_cell(least / way.log_loss if way.log_loss else 1.0, f"{way.log_loss:.4f}")
+        rows.append(_row(way.name, _number(f"{way.accuracy:.4f}{error}"), loss, _cell(how)))
     return _table(["what", "accuracy", "log loss", "how"], rows, (1,)) + _paragraph(note, "soft")
 
 
@@ -227,13 +227,13 @@ def _model(findings: Findings) -> str:
     facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in _facts(findings))
     priors = model.class_shares.tolist()
     counts = tally.rows.value.tolist()
-    each = list(zip(model.classes, counts, priors, strict=True))[:CLASSES]
-    rows = [_row(c, _number(_weight(n)), _bar_cell(p / max(priors), f"{p:.1%}")) for c, n, p in each]
+    class_facts = list(zip(model.classes, counts, priors, strict=True))[:CLASSES]
+    rows = [_row(c, _number(_weight(n)), _bar_cell(p / max(priors), f"{p:.1%}")) for c, n, p in class_facts]
     classes = _long_table(["class", "rows", "P(class)"], rows, "class", (1,), n=len(model.classes))
     rows = []
     for feature, text in tally.summaries(ALL_COLUMNS):
-        family = _cut(repr(feature.family).removesuffix("()"), 120)
-        rows.append(_row(feature.name, _cell(safe(family)), _cell(safe(_cut(text, 160)), "long")))
+        family = _shorten(repr(feature.family).removesuffix("()"), 120)
+        rows.append(_row(feature.name, _cell(safe(family)), _cell(safe(_shorten(text, 160)), "long")))
     head = ["column", "family", "counted"]
     n_columns = len(tally.schema.features)
     columns = _long_table(head, rows, "column", shown=COLUMNS, n=n_columns)
@@ -251,13 +251,13 @@ def _worth(findings: Findings) -> str:
     note += "A trend is what more or less of a number says all along, beside what each stretch of numbers says."
     text = ""
     worth = list(weighing.worth().items())
-    own = weighing.weights
-    kinds = ["column"] * len(own.columns) + ["trend"] * len(own.trends) + ["pair"] * len(own.pairs)
+    learned = weighing.weights
+    kinds = ["column"] * len(learned.columns) + ["trend"] * len(learned.trends) + ["pair"] * len(learned.pairs)
     kinds += ["column"] * (len(worth) - len(kinds))
     most = max((weight for _, weight in worth), default=0.0) or 1.0
     for what in ("column", "trend", "pair"):
-        some = [each for kind, each in zip(kinds, worth, strict=True) if kind == what]
-        some.sort(key=lambda each: -each[1])
+        some = [entry for kind, entry in zip(kinds, worth, strict=True) if kind == what]
+        some.sort(key=lambda entry: -entry[1])
         rows = [_row(name, _bar_cell(weight / most, f"{weight:.2f}", "meter wide")) for name, weight in some]
         text += _long_table([what, "weight"], rows[:ALL_COLUMNS], what, shown=COLUMNS, n=len(rows)) if rows else ""
     return f"<h3>What the evidence is worth</h3>{_paragraph(note, 'soft')}{text}"
@@ -269,8 +269,8 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
     yield "counted", f"{_weight(float(tally.n_rows))} rows" if tally.n_rows != 1 else "1 row"
     if tally.skipped:
         yield "skipped", f"{many(tally.skipped, 'row')} without a target"
-    each = (f"{in_words(f.family)} {'block' if f.columns else 'column'}" for f in model.schema.features)
-    yield "counted as", safe(", ".join(many(n, name) for name, n in Counter(each).most_common()))
+    kinds_of_columns = (f"{in_words(f.family)} {'block' if f.columns else 'column'}" for f in model.schema.features)
+    yield "counted as", safe(", ".join(many(n, name) for name, n in Counter(kinds_of_columns).most_common()))
     if model.schema.left_out:
         left = errors.listed((f"{name} ({why})" for name, why in model.schema.left_out.items()), 20)
         yield "left out", safe(left)
@@ -328,15 +328,19 @@ def _figures(findings: Findings) -> str:
             f"Posteriors are calibrated{by_others}: before that the log loss was "
             f"{before.log_loss:.4f}, and {before.accuracy.value:.1%} were right."
         )
-    each = result.per_class
+    measures = result.per_class
     rows = []
     for c, name in list(enumerate(result.classes))[:CLASSES]:
-        others = result.confusion[c].astype(np.float64)
-        others[c] = 0.0
-        taken = f"{safe(_cut(result.classes[int(others.argmax())]))} ({_weight(others.max())})" if others.any() else ""
-        figures = [f"{x:.4f}" for x in (each.precision[c], each.recall[c])]
-        f1 = _bar_cell(float(each.f1[c]), f"{each.f1[c]:.4f}")
-        rows.append(_row(name, *map(_number, figures), f1, _number(_weight(each.rows[c])), _cell(taken)))
+        mistaken = result.confusion[c].astype(np.float64)
+        mistaken[c] = 0.0
+        taken = (
+            f"{safe(_shorten(result.classes[int(mistaken.argmax())]))} ({_weight(mistaken.max())})"
+            if mistaken.any()
+            else ""
+        )
+        figures = [f"{x:.4f}" for x in (measures.precision[c], measures.recall[c])]
+        f1 = _bar_cell(float(measures.f1[c]), f"{measures.f1[c]:.4f}")
+        rows.append(_row(name, *map(_number, figures), f1, _number(_weight(measures.rows[c])), _cell(taken)))
     head = ["class", "precision", "recall", "F1", "rows", "most often taken for"]
     table = _long_table(head, rows, "class", (1, 2, 4), 24, len(result.classes))
     return _paragraph(" ".join(notes), "soft") + table
@@ -350,28 +354,28 @@ def _confusion(findings: Findings) -> str:
     classes = findings.validation.classes
     note = "Rows of each true class (down) that were given each class (across); the deeper the colour, the more of the class."
     matrix = _paragraph(note, "soft") + _matrix(table, classes) if len(classes) <= MATRIX else ""
-    return matrix + (_confused(table, classes) if len(classes) >= MANY else "")
+    return matrix + (_list_confusions(table, classes) if len(classes) >= MANY else "")
 
 
 def _matrix(table: Any, classes: Sequence[Any]) -> str:
-    head = "".join(f"<th>{safe(_cut(c))}</th>" for c in classes)
+    head = "".join(f"<th>{safe(_shorten(c))}</th>" for c in classes)
     if len(classes) > UPRIGHT:
-        head = "".join(f'<th class="up"><div>{safe(_cut(c, 30))}</div></th>' for c in classes)
+        head = "".join(f'<th class="up"><div>{safe(_shorten(c, 30))}</div></th>' for c in classes)
     rows = []
     for c, name in enumerate(classes):
         total = float(table[c].sum()) or 1.0
         cells = ""
         for k, n in enumerate(map(float, table[c])):
-            title = f"{_weight(n)} of {_cut(name)}, {n / total:.1%}, given {_cut(classes[k])}"
+            title = f"{_weight(n)} of {_shorten(name)}, {n / total:.1%}, given {_shorten(classes[k])}"
             colour = f"rgba(var({'--blue' if c == k else '--orange'}),{DEEPEST * (n / total) ** 0.5:.3f})"
             cells += f'<td style="background:{colour}" title="{safe(title)}">{_weight(n)}</td>' if n else "<td></td>"
-        rows.append(f'<tr><th title="{safe(name)}">{safe(_cut(name, 30))}</th>{cells}</tr>')
+        rows.append(f'<tr><th title="{safe(name)}">{safe(_shorten(name, 30))}</th>{cells}</tr>')
     kind = "box matrix many" if len(classes) >= MANY else "box matrix"
     head = f'<tr><th class="corner">true ↓ given →</th>{head}</tr>'
     return f'<div class="{kind}"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
-def _confused(table: Any, classes: Sequence[Any]) -> str:
+def _list_confusions(table: Any, classes: Sequence[Any]) -> str:
     """The pairs of classes that are taken for one another most often."""
     wrong = np.array(table, dtype=np.float64)
     totals = np.maximum(wrong.sum(axis=1), 1e-300)
@@ -382,7 +386,7 @@ def _confused(table: Any, classes: Sequence[Any]) -> str:
         n = float(wrong[truth, answer])
         if n:
             share = n / float(totals[truth])
-            other = _cell(safe(_cut(classes[answer])))
+            other = _cell(safe(_shorten(classes[answer])))
             bar = _bar_cell(share, f"{share:.1%}", "meter wrong")
             rows.append(_row(classes[truth], other, _number(_weight(n)), bar))
     if not rows:
@@ -405,7 +409,7 @@ def _calibration(findings: Findings) -> str:
     keys = list(curves) if len(curves) > 1 else []
     drawn = _figure("Right answers by confidence", charts.calibration(curves), keys)
     drawn += _figure("How sure it was", charts.confidence(curve))
-    sure, right = (float(each @ curve.rows / curve.rows.sum()) for each in (curve.confidence, curve.accuracy))
+    sure, right = (float(rates @ curve.rows / curve.rows.sum()) for rates in (curve.confidence, curve.accuracy))
     how = "surer than it should be" if sure > right else "less sure than it could be"
     gap = f"the model was {100 * abs(sure - right):.1f} points {how}: " if abs(sure - right) >= 0.0005 else "it was "
     text = f"On average {gap}{sure:.1%} sure of its answers, and right in {right:.1%}. "
@@ -452,14 +456,14 @@ def _shapes(findings: Findings) -> str:
         [(label, drawn)] = groups
         return _paragraph(_shape_note(label, str(findings.model.classes[0])), "soft") + drawn
     drawn = "".join(
-        f"<details{' open' * (k == 0)}><summary>{_named(label)}</summary>{text}</details>"
+        f"<details{' open' * (k == 0)}><summary>{_name_tag(label)}</summary>{text}</details>"
         for k, (label, text) in enumerate(groups)
     )
     return _paragraph(_shape_note("a class", "all others together"), "soft") + drawn
 
 
 def _shape_note(label: Any, other: str) -> str:
-    text = f"The evidence of every value for {safe(_cut(label))} against {safe(_cut(other))}, in decibans "
+    text = f"The evidence of every value for {safe(_shorten(label))} against {safe(_shorten(other))}, in decibans "
     text += "(10 are odds of ten to one). "
     text += "Lines and bands are 95 % intervals. A strip under a column of numbers shows where the rows are, and a dot at its "
     return text + "right end the evidence of a missing one. The largest mean evidence is first."
@@ -468,7 +472,7 @@ def _shape_note(label: Any, other: str) -> str:
 def _shape_figures(every: Sequence[Shape]) -> str:
     shapes = [shape for shape in every if shape.kind != "pairs" or shape.importance >= LEAST_PAIR]
     figures = [
-        _figure(f'{safe(_cut(s.feature))} <span class="key">{charts.importance(s)}</span>', charts.shape(s))
+        _figure(f'{safe(_shorten(s.feature))} <span class="key">{charts.importance(s)}</span>', charts.shape(s))
         for s in shapes
     ]
     if not figures:
@@ -478,7 +482,7 @@ def _shape_figures(every: Sequence[Shape]) -> str:
     hidden = len(every) - len(shapes)
     weak = f"{many(hidden, 'more pair')} of columns, of {LEAST_PAIR:g} decibans at most on average, without a picture"
     note = _paragraph(weak, "soft") if hidden else ""
-    return shown + (_folded(many(len(figures) - SHAPES, "more picture"), more) if len(figures) > SHAPES else "") + note
+    return shown + (_details(many(len(figures) - SHAPES, "more picture"), more) if len(figures) > SHAPES else "") + note
 
 
 # What tells -----------------------------------------------------------------------------------------------------------
@@ -490,7 +494,7 @@ def _telling(findings: Findings) -> str:
     cards = [_card(findings.informative, label) for label in findings.informative.ratios]
     first = CARDS if len(cards) <= CARDS else FIRST_CARDS
     shown, rest = (f'<div class="cards">{"".join(some)}</div>' for some in (cards[:first], cards[first:]))
-    shown += _folded(many(len(cards) - first, "more class"), rest) if len(cards) > first else ""
+    shown += _details(many(len(cards) - first, "more class"), rest) if len(cards) > first else ""
     shown += _more(len(findings.model.classes) - len(cards), "class")
     aside = _paragraph(safe(findings.informative.note), "soft") if findings.informative.note else ""
     return f"{columns}<h3>Class by class</h3>{_paragraph(note, 'soft')}{shown}{aside}"
@@ -526,9 +530,9 @@ def _card(informative: Informative, label: Any) -> str:
         share = 100 * min(log(max(ratio.ratio, 1.0)) / log(1000.0), 1.0)
         shade = f"background:linear-gradient(90deg,rgba(var(--blue),.2) {share:.0f}%,transparent {share:.0f}%)"
         value = _breakable(safe(informative.shown(ratio)))
-        rows += f'<li style="{shade}"><span>{value}</span><b>{stated(ratio.ratio)} : 1</b></li>'
-    told = f"<ol>{rows}</ol>" if rows else _paragraph("Nothing tells it from the rest.", "soft")
-    return f'<div class="card"><h3>{safe(_cut(label))}</h3>{told}</div>'
+        rows += f'<li style="{shade}"><span>{value}</span><b>{format_ratio(ratio.ratio)} : 1</b></li>'
+    list_of_values = f"<ol>{rows}</ol>" if rows else _paragraph("Nothing tells it from the rest.", "soft")
+    return f'<div class="card"><h3>{safe(_shorten(label))}</h3>{list_of_values}</div>'
 
 
 # Mistakes -------------------------------------------------------------------------------------------------------------
@@ -540,37 +544,37 @@ def _mistakes(findings: Findings) -> str:
     if not findings.mistakes:
         return _paragraph(f"{many(findings.n_mistakes, 'row')} were given another class than their own; none is shown.")
     which = "The only one."
-    each = "It is"
+    subject = "It is"
     if findings.n_mistakes > 1:
         which = f"Of {findings.n_mistakes:,}, those that gave the true class the least probability."
-        each = "Each is"
+        subject = "Each is"
     by = (
         "explained by the model of its fold, which has not seen the row"
         if findings.own_rows
         else "explained by this model"
     )
-    note = f"{which} {each} {by}: blue speaks for the answer, orange for the true class."
+    note = f"{which} {subject} {by}: blue speaks for the answer, orange for the true class."
     return _paragraph(note, "soft") + "".join(_mistake(m, n == 0) for n, m in enumerate(findings.mistakes))
 
 
 def _mistake(mistake: Mistake, unfolded: bool) -> str:
     explanation = mistake.explanation
     name = "" if mistake.name is None else f", {safe('/'.join(Path(mistake.name).parts[-2:]))}"
-    head = f"{_named(mistake.truth)} taken for {_named(mistake.answer)}"
-    given = safe(percent(mistake.probability_truth))
+    head = f"{_name_tag(mistake.truth)} taken for {_name_tag(mistake.answer)}"
+    probability_truth = safe(percent(mistake.probability_truth))
     why = explanation
     if why is not None and why.against == mistake.truth and isfinite(why.decibans):
-        given += f", {why.decibans:,.1f} decibans less"
+        probability_truth += f", {why.decibans:,.1f} decibans less"
     about = (
         f"row {mistake.row + 1:,}{name} · the answer was given {safe(percent(mistake.probability))}, "
-        f"the true class {given}"
+        f"the true class {probability_truth}"
     )
     if explanation is not None:  # the values that speak most for the answer
         speaking = [e for e in explanation.evidence if e.decibans > 0][:REASONS]
         names = ("" if e.feature in explanation.texts else f"{e.feature} = " for e in speaking)
         words = [of + printable(e.value) for of, e in zip(names, speaking, strict=True)]
         about += f" · by {safe(', '.join(words))}" if words else ""
-    body = "" if explanation is None else evidence.explained(explanation, BARS, TEXT)
+    body = "" if explanation is None else evidence.explanation_body(explanation, BARS, TEXT)
     if explanation is None or mistake.truth not in (explanation.winner, explanation.against):
         against = "there is nothing to weigh" if explanation is None else "the answer is weighed against the runner-up"
         body = _paragraph(f"No row of the true class was in the other folds, so {against}.", "soft") + body
@@ -595,7 +599,7 @@ def _pairs(findings: Findings) -> str:
     )
     rows = []
     for pair in diagnosis.pairs:
-        names = f"{_cut(pair.first, 28)} / {_cut(pair.second, 28)}"
+        names = f"{_shorten(pair.first, 28)} / {_shorten(pair.second, 28)}"
         share = f"{pair.share:.0%}" + ' <span class="tag">duplicated</span>' * pair.duplicated
         bar = _bar_cell(pair.share, share)
         n = _number(_weight(pair.rows))

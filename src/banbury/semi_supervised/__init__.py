@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.families.gaussian import find_collapsed_classes
+from banbury.families.gaussian import find_narrow_classes
 from banbury.model.naive_bayes import Model, estimate
 from banbury.semi_supervised.observed import Observed
 from banbury.tally.tally import Label
@@ -50,23 +50,23 @@ class Task:
 
     def soft_labels(self, log_joint: Real) -> Real:
         """P(class | row); of a row that has a label, one."""
-        return self.expected(log_joint)[0]
+        return self.expect_labels(log_joint)[0]
 
-    def expected(self, log_joint: Real) -> tuple[Real, float]:
+    def expect_labels(self, log_joint: Real) -> tuple[Real, float]:
         """The soft labels; and log P(rows), of rows that have a label that of row and label, each as often as it weighs."""
         joint = np.array(log_joint.T, order="C")  # classes × rows: sums over few classes are quick
         highest = joint.max(axis=0)
         np.exp(np.subtract(joint, highest, out=joint), out=joint)
-        whole = joint.sum(axis=0)
-        joint /= whole
-        each = highest + np.log(whole)
-        known = np.flatnonzero(self.labels >= 0)
-        own = self.labels[known]
-        joint[:, known] = 0.0
-        joint[own, known] = 1.0
-        each[known] = log_joint[known, own]
+        total = joint.sum(axis=0)
+        joint /= total
+        log_likelihoods = highest + np.log(total)
+        labelled = np.flatnonzero(self.labels >= 0)
+        labels = self.labels[labelled]
+        joint[:, labelled] = 0.0
+        joint[labels, labelled] = 1.0
+        log_likelihoods[labelled] = log_joint[labelled, labels]
         counted = self.weights > 0
-        return joint.T, float((self.weights[counted] * each[counted]).sum())
+        return joint.T, float((self.weights[counted] * log_likelihoods[counted]).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class Climb:
     objectives: tuple[float, ...]
     converged: bool
     fell: bool = False  # whether it ended because another iteration would have lost
-    said: tuple[Warning | str, ...] = ()  # of the model that is kept
+    warnings: tuple[Warning | str, ...] = ()  # of the model that is kept
 
 
 def climb(task: Task, start: Real, max_iter: int, tol: float) -> Climb:
@@ -110,7 +110,7 @@ def _continue_climb(task: Task, posteriors: Real, last: Climb | None, max_iter: 
     """Iterations from these posteriors on, which ``last`` came to; one that loses is not kept, and ends it."""
     while last is None or not (last.converged or last.fell or len(last.objectives) >= max_iter):
         model = task.model(soft := posteriors * task.weights[:, None])
-        posteriors, likelihood = task.expected(task.observed.log_joint(model))
+        posteriors, likelihood = task.expect_labels(task.observed.log_joint(model))
         objective = likelihood + log_prior(model)
         if last is None:
             last = Climb(model, soft, posteriors, (likelihood,), (objective,), False)
@@ -144,25 +144,27 @@ def with_starts(task: Task, starts: Iterable[Start], max_iter: int, tol: float, 
         for start in starts:
             climbs.append(climb(task, start(), min(trial or max_iter, max_iter), tol))
             climbs = _best(climbs)[: 1 if trial is None else GO_ON]
-        best = _best([onward(task, each, max_iter, tol) for each in climbs])[0]
-    tally = task.observed.named(task.classes, best.soft)
-    with warnings.catch_warnings(record=True) as said:
+        best = _best([onward(task, candidate, max_iter, tol) for candidate in climbs])[0]
+    tally = task.observed.tally_by_name(task.classes, best.soft)
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = estimate(tally, **task.settings)
     model = replace(model, threads=task.observed.threads)
-    return replace(best, model=model, said=tuple(each.message for each in said))
+    return replace(best, model=model, warnings=tuple(warning.message for warning in caught))
 
 
 def _best(climbs: list[Climb]) -> list[Climb]:
     """The highest first; of equals the one that was first."""
-    return sorted(climbs, key=lambda each: -each.objectives[-1])
+    return sorted(climbs, key=lambda candidate: -candidate.objectives[-1])
 
 
 def find_narrow(model: Model) -> list[tuple[Label, str, float]]:
     """Where a bell curve of a class is so narrow, beside its column, that it stands on one value: class, column and value."""
     groups = zip(model.tally.groups, model.parameters, strict=True)
-    each = ((features, found) for (_, features, sums), own in groups for found in find_collapsed_classes(own, sums))
-    return [(model.classes[c], features[f].name, value) for features, (f, c, value) in each]
+    collapsed = (
+        (features, spot) for (_, features, sums), parameters in groups for spot in find_narrow_classes(parameters, sums)
+    )
+    return [(model.classes[c], features[f].name, value) for features, (f, c, value) in collapsed]
 
 
 # Starts --------------------------------------------------------------------------------------------------------------
@@ -172,9 +174,9 @@ def starts_from_labels(task: Task, starts: int, seed: int) -> Iterator[Start]:
     """What a model of the rows that have labels says of the others; then of the same rows, weighted at random."""
 
     def start(drawn: Real) -> Real:
-        known = np.flatnonzero(task.labels >= 0)
+        labelled = np.flatnonzero(task.labels >= 0)
         soft = np.zeros((len(task.labels), len(task.classes)))
-        soft[known, task.labels[known]] = task.weights[known] * drawn[known]
+        soft[labelled, task.labels[labelled]] = task.weights[labelled] * drawn[labelled]
         _refuse_empty(task.classes, soft.sum(axis=0))
         return task.soft_labels(task.observed.log_joint(task.model(soft)))
 

@@ -19,7 +19,7 @@ from banbury.families.keys import places_of
 from banbury.model.naive_bayes import Model
 from banbury.reading import Batch, Codes
 from banbury.rows.labelled import Encoded
-from banbury.sums import Counts, Keys, Words, as_index, in_parts, weighed
+from banbury.sums import Counts, Keys, Words, as_index, in_parts, kernel_weights
 from banbury.tally.schema import Schema
 from banbury.tally.tally import Label, Tally, count_rows, plus
 
@@ -48,10 +48,10 @@ class RowCells:
         counted = count_rows(batch, schema, one, np.ascontiguousarray(weights), threads)
         if counted.schema != schema:
             return None
-        known = {f.name: sums.keys[k] for _, group, sums in counted.groups for k, f in enumerate(group)}
-        each = ((f.family.keys_of(batch, f, threads), known[f.name]) for f in keyed)
-        places = tuple(places_of(codes, keys).astype(np.int64) + 1 for codes, keys in each)
-        return cls(schema, tuple(known[feature.name] for feature in keyed), places, threads)
+        keys_of = {f.name: sums.keys[k] for _, group, sums in counted.groups for k, f in enumerate(group)}
+        codes_and_keys = ((f.family.keys_of(batch, f, threads), keys_of[f.name]) for f in keyed)
+        places = tuple(places_of(codes, keys).astype(np.int64) + 1 for codes, keys in codes_and_keys)
+        return cls(schema, tuple(keys_of[feature.name] for feature in keyed), places, threads)
 
     def count(self, shares: Real) -> Counts:
         """The rows of each key and class, of which each class has these shares, rows × classes."""
@@ -59,13 +59,13 @@ class RowCells:
         n_classes = shares.shape[1]
         low = np.ones(len(self.keys), dtype=np.int64)
         size = as_index([len(keys) for keys in self.keys])
-        each = []
+        cells_of_classes = []
         for c in range(n_classes):
-            rows, mine = weighed(np.zeros(len(parts), dtype=np.int32), parts[:, c])
+            rows, mine = kernel_weights(np.zeros(len(parts), dtype=np.int32), parts[:, c])
             cells, _ = _core.count_codes(list(self.places), low, size, rows, 1, mine, self.threads)
-            each.append(cells.arranged([1, int(size.sum())]))
+            cells_of_classes.append(cells.arranged([1, int(size.sum())]))
         turned = np.arange(n_classes * size.sum()).reshape(n_classes, -1).T
-        cells = Integers.join(each).arranged([int(size.sum()), n_classes], as_index(turned.reshape(-1)))
+        cells = Integers.join(cells_of_classes).arranged([int(size.sum()), n_classes], as_index(turned.reshape(-1)))
         return Counts(self.keys, cells).without_empty([f.family.permanent_keys() for f in self.schema.features])
 
 
@@ -86,7 +86,7 @@ class Observed:
         texts = tuple(LookedUpTexts.of(f, batch, weights, threads) for f in schema.features if f.reads_text)
         names = [name for f in schema.features if not f.reads_text for name in f.inputs]
         strings = [name for name in names if batch.kind(name) == "string"]
-        batch = batch.coded(strings) if strings else batch
+        batch = batch.with_codes(strings) if strings else batch
         cells = None if texts else RowCells.of(batch, schema, weights, threads)
         return cls(schema, batch, texts, cells, threads)
 
@@ -125,8 +125,8 @@ class Observed:
 
     def _join(self, rest: Tally, keyed: Counts | None, words: Mapping[str, Words]) -> Tally:
         """One tally of what was counted apart: features that are counted by key, looked-up words, and the rest."""
-        own = (*(text.feature for text in self.texts), *rest.schema.features)  # bins may have become wider
-        features = {feature.name: feature for feature in own}
+        counted = (*(text.feature for text in self.texts), *rest.schema.features)  # bins may have become wider
+        features = {feature.name: feature for feature in counted}
         schema = replace(self.schema, features=tuple(features.get(f.name, f) for f in self.schema.features))
         places = {} if keyed is None or self.cells is None else self.cells.schema.index
 
@@ -141,7 +141,7 @@ class Observed:
 
         return replace(rest, schema=schema, sums=tuple(sums_of(group.features) for group in schema.groups))
 
-    def named(self, classes: tuple[Label, ...], soft: Real) -> Tally:
+    def tally_by_name(self, classes: tuple[Label, ...], soft: Real) -> Tally:
         """The same as ``bb.count`` counts it, words by name."""
         return self._count(self.schema, classes, *_repeat_by_class(soft))
 
@@ -150,7 +150,7 @@ class Observed:
         schema = replace(self.schema, features=tuple(f for f in self.schema.features if f.name not in keyed.index))
         if not schema.features:
             every = np.tile(np.arange(len(classes), dtype=np.int32), self.n_rows)
-            numbers, parts = weighed(every, in_parts(shares).reshape(-1, 2))
+            numbers, parts = kernel_weights(every, in_parts(shares).reshape(-1, 2))
             return _no_features(schema, classes, _core.count_classes(numbers, len(classes), parts, self.threads))
         together = max(PIECE // max(self.n_rows, 1), 1)
         total: Tally | None = None
@@ -196,7 +196,7 @@ def _repeat_by_class(soft: Real) -> tuple[Int, NDArray[np.int32], Parts]:
 
 def _shares(soft: Real) -> Real:
     """What each class has of each row: shares too small to matter are left out, and the others make up for them."""
-    whole = soft.sum(axis=1, keepdims=True)
-    kept = np.where(soft > SMALL * whole, soft, 0.0)
+    totals = soft.sum(axis=1, keepdims=True)
+    kept = np.where(soft > SMALL * totals, soft, 0.0)
     left = kept.sum(axis=1, keepdims=True)
-    return np.asarray(kept * (whole / np.where(left > 0, left, 1.0)))
+    return np.asarray(kept * (totals / np.where(left > 0, left, 1.0)))

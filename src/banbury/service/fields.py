@@ -43,7 +43,8 @@ def fields(state: ServedState) -> dict[str, Any]:
 
 def _can_be_drawn(schema: Schema) -> bool:
     """Whether every feature has a line in a nomogram: lists of numbers and blocks have none."""
-    return all(map(banbury.plots.features.has_axis, schema.features))  # pictures are not imported until one is asked for
+    # Pictures are not imported until one is asked for.
+    return all(map(banbury.plots.features.has_axis, schema.features))
 
 
 def _fields(learner: ServedLearner) -> Iterator[dict[str, Any]]:

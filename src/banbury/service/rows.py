@@ -14,7 +14,7 @@ from banbury.reading.columns import Objects, missing
 from banbury.reading.tables import from_mapping
 from banbury.tally.label_sets import LabelSets
 from banbury.tally.schema import Schema
-from banbury.tally.table import Table, aligned, numbered
+from banbury.tally.table import Table, align_names, number_classes
 from banbury.tally.tally import Tally, count_rows, count_sets
 
 LARGEST = 2**63
@@ -82,7 +82,7 @@ class JsonRows:
 
     def part(self, row: Any, label: Any) -> Tally:
         """One row, counted apart."""
-        batch = aligned(self.batch([row]), self.schema)
+        batch = align_names(self.batch([row]), self.schema)
         if self.schema.labels is not None:
             return count_sets(batch, self.schema, LabelSets.of([label]), None, 1)
         return count_rows(batch, self.schema, Codes(np.zeros(1, dtype=np.int32), 0, [label]), None, 1)
@@ -156,7 +156,7 @@ def rows_of(table: Table) -> Iterator[tuple[Any, Any]]:
     assert schema is not None
     alone = JsonRows(schema).text
     for batch in table.batches("reading"):
-        aligned_batch = table.aligned(batch, schema)
+        aligned_batch = table.align(batch, schema)
         columns = {name: cells_of(aligned_batch, name) for name in schema.columns}
         for number, label in enumerate(_labels(table, batch, schema)):
             if label is not None:
@@ -167,12 +167,12 @@ def rows_of(table: Table) -> Iterator[tuple[Any, Any]]:
 def _labels(table: Table, batch: Batch, schema: Schema) -> list[Any]:
     if schema.labels is not None:
         sets = table.labels.sets_of(batch)
-        ends = zip(sets.offsets[:-1].tolist(), sets.offsets[1:].tolist(), sets.known.tolist(), strict=True)
+        ends = zip(sets.offsets[:-1].tolist(), sets.offsets[1:].tolist(), sets.has_target.tolist(), strict=True)
         return [
             sorted((sets.names[k] for k in sets.codes[a:b].tolist()), key=key) if is_known else None
             for a, b, is_known in ends
         ]
-    numbers, names, _ = numbered(batch, schema, table.labels)
+    numbers, names, _ = number_classes(batch, schema, table.labels)
     return [None if number < 0 else plain(names[number]) for number in numbers.tolist()]
 
 

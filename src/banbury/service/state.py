@@ -27,7 +27,7 @@ from banbury import errors
 from banbury.files import load, save
 from banbury.labels import LabelModel
 from banbury.learner import ModelSettings, Settings, settings_of
-from banbury.model.naive_bayes import Model, checked_choice
+from banbury.model.naive_bayes import Model, choice_of
 from banbury.service.learner import ServedLearner
 from banbury.service.log import FORMAT, Change, DiskFull, Kept, Log
 from banbury.service.rows import key, plain
@@ -721,7 +721,7 @@ def _restart(place: Path, log: Log, served: Served | Path | None, threads: int |
     settings = settings_of(kept, threads)
     if isinstance(kept, Tally):
         chosen = about["settings"]
-        settings = replace(settings, choice=checked_choice(chosen["how"], chosen["alpha"], chosen["seed"]))
+        settings = replace(settings, choice=choice_of(chosen["how"], chosen["alpha"], chosen["seed"]))
     learner = ServedLearner(_tally(kept), settings, max(fit))
     for change in log.changes(max(fit)):
         for number, label, act in (

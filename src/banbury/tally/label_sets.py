@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Int
 from banbury.reading import Batch, Scalar, Source
-from banbury.reading.batches import numbered
+from banbury.reading.batches import number_rows
 from banbury.reading.columns import Objects, Unfit, missing, natural
 
 FOLDERS = "folders"  # the target of files whose labels are the folders that they lie in
@@ -76,14 +76,14 @@ YES_OR_NO = {True: True, False: False, "true": True, "false": False, "yes": True
 def _flags_of(batch: Batch, name: str) -> NDArray[np.bool_]:
     flags = np.zeros(batch.n_rows, dtype=np.bool_)
     for row, value in enumerate(batch.column(name).cells()):
-        given = None if missing(value) else value.item() if isinstance(value, np.generic) else value
-        given = given.strip().lower() if isinstance(given, str) else given
+        flag = None if missing(value) else value.item() if isinstance(value, np.generic) else value
+        flag = flag.strip().lower() if isinstance(flag, str) else flag
         try:
-            flags[row] = given is not None and YES_OR_NO[given]
+            flags[row] = flag is not None and YES_OR_NO[flag]
         except (KeyError, TypeError):
             row = batch.first_row + row
-            wanted = "yes or no, since it is a label"
-            raise errors.wrong_type(value, name, wanted, row, batch.source) from None
+            expected = "yes or no, since it is a label"
+            raise errors.wrong_type(value, name, expected, row, batch.source) from None
     return flags
 
 
@@ -106,37 +106,37 @@ class BadLabel(Exception):
 class LabelSets:
     """Row i has the labels ``names[codes[offsets[i]]]`` to ``names[codes[offsets[i + 1] - 1]]``, each once.
 
-    ``known`` says which rows have a target at all: an empty set is one, and a missing one is none.
+    ``has_target`` says which rows have a target at all: an empty set is one, and a missing one is none.
     """
 
     offsets: Int
     codes: NDArray[np.int32]
     names: tuple[Scalar, ...]
-    known: NDArray[np.bool_]
+    has_target: NDArray[np.bool_]
     from_flags: bool = False  # (rows, labels), so that labels without rows have names too
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @classmethod
-    def of(cls, given: Any) -> LabelSets:
+    def of(cls, labels: Any) -> LabelSets:
         """Sets of labels as people have them: lists or sets of them, one for each row, or flags, (rows, labels)."""
-        if isinstance(given, LabelSets):
-            return given
-        if hasattr(given, "toarray"):
-            return cls.of_flags(given, tuple(range(given.shape[1])))
-        if hasattr(given, "column_names"):  # of Arrow
-            flags = np.stack([each.to_numpy() for each in given.columns], axis=1)
-            return cls.of_flags(flags, tuple(given.column_names))
-        columns = getattr(given, "columns", None)
-        if columns is not None and hasattr(given, "to_numpy"):
-            return cls.of_flags(given.to_numpy(), tuple(natural(name, 0) for name in columns))
-        if isinstance(given, np.ndarray) and given.ndim == 2:
-            return cls.of_flags(given, tuple(range(given.shape[1])))
-        if _are_flags(given):
-            return cls.of_flags(np.array(given), tuple(range(len(given[0]))))
+        if isinstance(labels, LabelSets):
+            return labels
+        if hasattr(labels, "toarray"):
+            return cls.of_flags(labels, tuple(range(labels.shape[1])))
+        if hasattr(labels, "column_names"):  # of Arrow
+            flags = np.stack([column.to_numpy() for column in labels.columns], axis=1)
+            return cls.of_flags(flags, tuple(labels.column_names))
+        columns = getattr(labels, "columns", None)
+        if columns is not None and hasattr(labels, "to_numpy"):
+            return cls.of_flags(labels.to_numpy(), tuple(natural(name, 0) for name in columns))
+        if isinstance(labels, np.ndarray) and labels.ndim == 2:
+            return cls.of_flags(labels, tuple(range(labels.shape[1])))
+        if _are_flags(labels):
+            return cls.of_flags(np.array(labels), tuple(range(len(labels[0]))))
         try:
-            return cls.of_cells(_cells(given), None)
+            return cls.of_cells(_cells(labels), None)
         except BadLabel as bad:
             raise bad.at(0) from None
 
@@ -144,9 +144,9 @@ class LabelSets:
     def of_cells(cls, cells: Iterable[Any], delimiter: str | None) -> LabelSets:
         """From what each row has: a set, a list, or a text with a delimiter between labels; what is missing is not known."""
         cells = list(cells)
-        known = np.ones(len(cells), dtype=np.bool_)
+        has_target = np.ones(len(cells), dtype=np.bool_)
         if delimiter is not None or not PLAIN.issuperset(map(type, cells)):
-            known, cells = _gathered(cells, delimiter)
+            has_target, cells = _split_cells(cells, delimiter)
         offsets = np.concatenate([[0], np.cumsum(np.fromiter(map(len, cells), np.int64, len(cells)))])
         values = list(chain.from_iterable(cells))
         names: dict[Scalar, int] = {}
@@ -158,14 +158,14 @@ class LabelSets:
                 place = next(at for at, other in enumerate(values) if other is value)
                 raise bad.of(int(np.searchsorted(offsets, place, side="right")) - 1) from None
         codes = np.fromiter(map(numbers.__getitem__, values), np.int64, len(values))
-        each = np.sort(np.repeat(np.arange(len(cells)), np.diff(offsets)) * max(len(names), 1) + codes)
-        once = np.diff(each, prepend=-1) > 0
+        row_labels = np.sort(np.repeat(np.arange(len(cells)), np.diff(offsets)) * max(len(names), 1) + codes)
+        once = np.diff(row_labels, prepend=-1) > 0
         if repeated := int(np.count_nonzero(~once)):
-            said = "stands twice in its row, and counts" if repeated == 1 else "stand twice in their row, and count"
-            errors.warn(errors.BanburyWarning(f"{errors.many(repeated, 'label')} {said} once"))
+            message = "stands twice in its row, and counts" if repeated == 1 else "stand twice in their row, and count"
+            errors.warn(errors.BanburyWarning(f"{errors.many(repeated, 'label')} {message} once"))
             offsets = np.concatenate([[0], np.cumsum(once)])[offsets]
-        numbered = (each[once] % max(len(names), 1)).astype(np.int32)
-        return cls(offsets.astype(np.int64), numbered, tuple(names), known)
+        numbered = (row_labels[once] % max(len(names), 1)).astype(np.int32)
+        return cls(offsets.astype(np.int64), numbered, tuple(names), has_target)
 
     @classmethod
     def of_flags(cls, flags: Any, names: Sequence[Scalar]) -> LabelSets:
@@ -184,24 +184,24 @@ class LabelSets:
             offsets = np.searchsorted(rows, np.arange(len(array) + 1)).astype(np.int64)
         errors.require(len(names), "the target", "a matrix without columns", "one with a column for each label")
         if len(set(names)) < len(names):
-            given = f"labels {errors.listed(map(repr, names))}"
-            raise errors.bad_setting("the target", given, "one that has each label once")
+            description = f"labels {errors.listed(map(repr, names))}"
+            raise errors.bad_setting("the target", description, "one that has each label once")
         return cls(offsets, codes.astype(np.int32), tuple(names), np.ones(len(offsets) - 1, dtype=np.bool_), True)
 
     @classmethod
-    def joined(cls, parts: Sequence[LabelSets]) -> LabelSets:
+    def concatenate(cls, parts: Sequence[LabelSets]) -> LabelSets:
         """The sets of several batches, one after the other."""
         if len(parts) == 1:
             return parts[0]
         names = tuple(dict.fromkeys(name for part in parts for name in part.names))
-        numbered = [part.numbered(names) for part in parts]
+        numbered = [part.codes_of(names) for part in parts]
         starts = np.cumsum([0, *(len(codes) for _, codes in numbered)])
-        offsets = [own[1:] + start for (own, _), start in zip(numbered, starts, strict=False)]
-        codes = np.concatenate([own for _, own in numbered])
-        known = np.concatenate([part.known for part in parts])
-        return cls(np.concatenate([[0], *offsets]).astype(np.int64), codes, names, known)
+        offsets = [ends[1:] + start for (ends, _), start in zip(numbered, starts, strict=False)]
+        codes = np.concatenate([part_codes for _, part_codes in numbered])
+        has_target = np.concatenate([part.has_target for part in parts])
+        return cls(np.concatenate([[0], *offsets]).astype(np.int64), codes, names, has_target)
 
-    def used_names(self, rows: NDArray[np.bool_]) -> set[Scalar]:
+    def names_in_use(self, rows: NDArray[np.bool_]) -> set[Scalar]:
         """The labels that some of these rows have."""
         return {self.names[code] for code in np.unique(self.codes[rows[self.rows]]).tolist()}
 
@@ -209,9 +209,9 @@ class LabelSets:
         sizes = np.diff(self.offsets)[rows]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         at = np.repeat(self.offsets[:-1][rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return LabelSets(offsets, self.codes[at], self.names, self.known[rows])
+        return LabelSets(offsets, self.codes[at], self.names, self.has_target[rows])
 
-    def cut(self, start: int, stop: int) -> LabelSets:
+    def rows_between(self, start: int, stop: int) -> LabelSets:
         return self.take(np.arange(start, min(stop, len(self))))
 
     @cached_property
@@ -219,7 +219,7 @@ class LabelSets:
         """The row of each label."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
-    def numbered(self, names: Sequence[Scalar]) -> tuple[Int, NDArray[np.int32]]:
+    def codes_of(self, names: Sequence[Scalar]) -> tuple[Int, NDArray[np.int32]]:
         """Offsets and codes by the places of these names; labels that are none of them are left out."""
         place = {name: k for k, name in enumerate(names)}
         codes = np.array([*(place.get(name, -1) for name in self.names), -1], dtype=np.int32)[self.codes]
@@ -231,7 +231,7 @@ class LabelSets:
 
     def flags(self, names: Sequence[Scalar]) -> NDArray[np.bool_]:
         """Whether each row has each of these labels, (rows, labels)."""
-        offsets, codes = self.numbered(names)
+        offsets, codes = self.codes_of(names)
         flags = np.zeros((len(self), len(names)), dtype=np.bool_)
         flags[np.repeat(np.arange(len(self)), np.diff(offsets)), codes] = True
         return flags
@@ -239,31 +239,37 @@ class LabelSets:
     @property
     def single(self) -> bool:
         """Whether every row has one label."""
-        return len(self) > 0 and bool((np.diff(self.offsets)[self.known] == 1).all())
+        return len(self) > 0 and bool((np.diff(self.offsets)[self.has_target] == 1).all())
 
 
-def _cells(given: Any) -> Any:
+def _cells(labels: Any) -> Any:
     """What each row has, as Python holds it: Arrow and Polars make lists of their lists."""
-    return given.to_pylist() if hasattr(given, "to_pylist") else given.to_list() if hasattr(given, "to_list") else given
+    return (
+        labels.to_pylist()
+        if hasattr(labels, "to_pylist")
+        else labels.to_list()
+        if hasattr(labels, "to_list")
+        else labels
+    )
 
 
-def _are_flags(given: Any) -> bool:
+def _are_flags(rows: Any) -> bool:
     """Whether lists are rows of flags: all as long, two at least, and of 0 and 1 alone, as scikit-learn takes them."""
-    if not isinstance(given, list) or not given or not isinstance(given[0], (list, np.ndarray)):
+    if not isinstance(rows, list) or not rows or not isinstance(rows[0], (list, np.ndarray)):
         return False
-    width = len(given[0])
+    width = len(rows[0])
     plain = (bool, int, float, np.generic)
 
     def is_row(row: Any) -> bool:
         wide = isinstance(row, (list, np.ndarray)) and len(row) == width
         return wide and all(isinstance(value, plain) and value in (0, 1) for value in row)
 
-    return width > 1 and all(map(is_row, given))
+    return width > 1 and all(map(is_row, rows))
 
 
-def _gathered(cells: list[Any], delimiter: str | None) -> tuple[NDArray[np.bool_], list[Any]]:
+def _split_cells(cells: list[Any], delimiter: str | None) -> tuple[NDArray[np.bool_], list[Any]]:
     """Which rows have a target, and the labels of each."""
-    known = np.ones(len(cells), dtype=np.bool_)
+    has_target = np.ones(len(cells), dtype=np.bool_)
     splits = dict[str, list[str]]()
     for row, cell in enumerate(cells):
         if delimiter is not None and isinstance(cell, str):
@@ -277,8 +283,8 @@ def _gathered(cells: list[Any], delimiter: str | None) -> tuple[NDArray[np.bool_
         elif not isinstance(cell, GATHERED) and not (isinstance(cell, np.ndarray) and cell.ndim == 1):
             if not missing(cell):
                 raise BadLabel(row, cell, "no set of labels")
-            known[row], cells[row] = False, ()
-    return known, cells
+            has_target[row], cells[row] = False, ()
+    return has_target, cells
 
 
 def _different(values: list[Any]) -> Iterable[Any]:
@@ -309,14 +315,14 @@ def _check_flags(flags: NDArray[Any]) -> None:
     try:
         odd = ~np.isin(flags.astype(np.float64), (0.0, 1.0))
     except (TypeError, ValueError):
-        wanted = "flags, rows × labels, or sets of labels"
-        raise errors.bad_setting("the target", "an array of objects", wanted) from None
+        expected = "flags, rows × labels, or sets of labels"
+        raise errors.bad_setting("the target", "an array of objects", expected) from None
     if odd.any():
-        given = flags[odd].ravel()[:1].tolist()[0]
-        raise errors.bad_setting("the target", given, "flags, 0 or 1 for each row and label")
+        number = flags[odd].ravel()[:1].tolist()[0]
+        raise errors.bad_setting("the target", number, "flags, 0 or 1 for each row and label")
 
 
-def gathered(source: Source) -> Source:
+def join_same_files(source: Source) -> Source:
     """Files that lie in several folders, under one name and with the same contents, as one row with a label for each."""
     assert source.target is not None
     name = source.target
@@ -331,18 +337,18 @@ def gathered(source: Source) -> Source:
         labels: dict[tuple[str, bytes], list[Any]] = {}
         for batch in source:
             for place, label in zip(places(batch), batch.column(name).cells(), strict=True):
-                own = labels.setdefault(place, [])
-                own += [] if label in own else [label]
+                row_labels = labels.setdefault(place, [])
+                row_labels += [] if label in row_labels else [label]
         for batch in source:
-            found = [(k, labels.pop(place)) for k, place in enumerate(places(batch)) if place in labels]
-            first = np.array([k for k, _ in found], dtype=np.int64)
-            sets = [own for _, own in found]
+            rows_with_labels = [(k, labels.pop(place)) for k, place in enumerate(places(batch)) if place in labels]
+            first = np.array([k for k, _ in rows_with_labels], dtype=np.int64)
+            sets = [row_labels for _, row_labels in rows_with_labels]
             if len(first):
                 taken = batch.take(first)
                 taken.row_names = None if batch.row_names is None else [batch.row_names[k] for k in first.tolist()]
                 yield taken.with_columns({name: Objects(sets)})
 
-    return Source(lambda: numbered(batches()), source.name, source.again, source.target, reading=source.reading)
+    return Source(lambda: number_rows(batches()), source.name, source.again, source.target, reading=source.reading)
 
 
 def holds_sets(batch: Batch, name: str) -> bool:

@@ -112,7 +112,7 @@ class Schema:
     @cached_property
     def groups(self) -> tuple[Group, ...]:
         """The features that are counted together, in the order of the first of each."""
-        return grouped(self.features)
+        return group_features(self.features)
 
     @property
     def word_columns(self) -> list[str]:
@@ -143,8 +143,8 @@ class Schema:
 
     def kinds(self) -> dict[str, Reads]:
         """What a text file's columns must be read as, so that more rows count as the first did."""
-        wanted = ((f, f.counter.reads(f)) for f in self.features)
-        return {name: kind for feature, kind in wanted if kind is not None for name in feature.inputs}
+        readings = ((f, f.counter.reads(f)) for f in self.features)
+        return {name: kind for feature, kind in readings if kind is not None for name in feature.inputs}
 
     def differs(self, other: Schema) -> str | None:
         """Why tallies under the two cannot be combined, or None; widths of bins are brought together by themselves."""
@@ -161,10 +161,10 @@ class Schema:
             if a.columns is not b.columns and a.columns != b.columns:
                 return f"block {a.name!r} has other columns here than there"
             if a is not b and a.counting_key() != b.counting_key():
-                return f"feature {a.name!r} is {_described(a)} here and {_described(b)} there"
+                return f"feature {a.name!r} is {_describe(a)} here and {_describe(b)} there"
         return None
 
-    def counted(self) -> list[Any]:
+    def counting_rules(self) -> list[Any]:
         """What decides which sums rows have, as JSON can hold it: of equal schemas the same."""
         several = [] if self.labels is None else ["sets of labels"]
         return several + [_plain([f.name, f.columns, f.counting_key(), f.unit]) for f in self.features]
@@ -197,9 +197,9 @@ class Schema:
     def with_families(self, overrides: Mapping[str, Any]) -> Schema:
         """The same schema with other estimating halves; raises if they would have been counted otherwise."""
         features = list(self.features)
-        for name, given in starred(overrides, [feature.name for feature in features]):
+        for name, choice in expand_stars(overrides, [feature.name for feature in features]):
             old = self[name]
-            features[self.index[old.name]] = new = old._replace(family=_re_estimated(old, family(given)))
+            features[self.index[old.name]] = new = old._replace(family=_with_counting_half(old, family(choice)))
             new.family.check_columns(new)
         return replace(self, features=tuple(features))
 
@@ -239,7 +239,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
-        features = tuple(feature for each in data["features"] for feature in _features_from_dict(each))
+        features = tuple(feature for entry in data["features"] for feature in _features_from_dict(entry))
         columns = tuple(data["columns"])
         labels = LabelTarget.from_dict(data["labels"]) if "labels" in data else None
         rest = data["named"], data["left_out"], data["target_kind"], labels, data.get("reading", {})
@@ -269,13 +269,13 @@ def _several_to_dict(alike: Sequence[Feature]) -> dict[str, Any]:
 
 def _features_from_dict(f: Mapping[str, Any]) -> Iterable[Feature]:
     """The features of an entry: one, or several where it has a list of names."""
-    given = family_from_dict(f)
+    feature_family = family_from_dict(f)
     scales = tuple((scale[0], scale[1]) for scale in f.get("scales", ()))
     columns, kinds = (tuple(f.get(part, ())) for part in ("columns", "kinds"))
     common = f["kind"], f["why"], columns, scales, kinds, f.get("holds_lists", False)
     if not isinstance(f["name"], list):
-        return (Feature(f["name"], given, f["origin"], f["unit"], *common),)
-    return alike(f["name"], Feature("", given, 0.0, 1.0, *common), f["origin"], f["unit"])
+        return (Feature(f["name"], feature_family, f["origin"], f["unit"], *common),)
+    return alike(f["name"], Feature("", feature_family, 0.0, 1.0, *common), f["origin"], f["unit"])
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -285,7 +285,7 @@ def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     return ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def grouped(features: tuple[Feature, ...]) -> tuple[Group, ...]:
+def group_features(features: tuple[Feature, ...]) -> tuple[Group, ...]:
     """Features of one counter, each group with their places among all."""
     first = features[0] if features else None
     if first is not None and all(f.family is first.family and not f.columns for f in features):  # at a glance
@@ -310,29 +310,29 @@ class Group(NamedTuple):
     places: Sequence[int]
 
 
-def _described(feature: Feature) -> str:
+def _describe(feature: Feature) -> str:
     return f"{feature.family}{feature.counter.describe_scale(feature)}"
 
 
-def _re_estimated(feature: Feature, new: Family) -> Family:
+def _with_counting_half(feature: Feature, new: Family) -> Family:
     """``new`` with the counting half of the feature's family; raises where it asks for sums that were not counted."""
     name = feature.name
     old = feature.family
     if old.counting_key()[0] != new.counting_key()[0]:
         raise errors.SchemaMismatch(f"feature {name!r} was counted for {old}, not for {new}{AGAIN}")
-    asked = new.settings()
+    settings = new.settings()
     for setting in new.counting:
         counted = getattr(old, setting)
-        if setting in asked and asked[setting] != counted:
-            said = f"feature {name!r} was counted with {setting}={counted!r}, not {asked[setting]!r}"
-            raise errors.SchemaMismatch(f"{said}{AGAIN}")
+        if setting in settings and settings[setting] != counted:
+            message = f"feature {name!r} was counted with {setting}={counted!r}, not {settings[setting]!r}"
+            raise errors.SchemaMismatch(f"{message}{AGAIN}")
     kept = {setting: getattr(old, setting) for setting in new.counting}
     return replace(new, **kept)  # type: ignore[type-var]
 
 
-def family_to_dict(given: Family) -> dict[str, Any]:
+def family_to_dict(feature_family: Family) -> dict[str, Any]:
     """A family's name and settings as JSON can hold them."""
-    return {"family": given.name, "settings": {k: _plain(v) for k, v in given.settings().items()}}
+    return {"family": feature_family.name, "settings": {k: _plain(v) for k, v in feature_family.settings().items()}}
 
 
 def _plain(setting: Any) -> Any:
@@ -341,7 +341,7 @@ def _plain(setting: Any) -> Any:
     if isinstance(setting, NormalInverseGamma):
         return {"prior": {f.name: _plain(getattr(setting, f.name)) for f in fields(setting)}}
     if isinstance(setting, (tuple, list)):
-        return [_plain(item) for item in setting]
+        return [_plain(member) for member in setting]
     return setting.item() if isinstance(setting, np.generic) else setting
 
 
@@ -359,13 +359,13 @@ def _unplain(setting: Any) -> Any:
 
 
 @dataclass
-class Known:
-    """What rows beyond the first have shown of columns, and which columns inference takes for ``whole`` numbers in all rows."""
+class ColumnFacts:
+    """What rows beyond the first have shown of columns, and which columns inference takes for ``whole_numbers`` in all rows."""
 
     fractional: frozenset[str] = frozenset()  # those that have fractions in some row
     varied: frozenset[str] = frozenset()  # those that have several values, though one in the first rows
     kinds: Mapping[str, Any] = field(default_factory=dict)  # of those without a value in the first rows
-    whole: set[str] = field(default_factory=set)
+    whole_numbers: set[str] = field(default_factory=set)
 
 
 @uncollected()
@@ -377,7 +377,7 @@ def infer(
     missing: Missing,
     more_to_come: bool = False,
     trees: Trees = "many",
-    known: Known | None = None,
+    facts: ColumnFacts | None = None,
 ) -> Schema:
     """The schema of a table whose first batch this is; ``reserved`` columns are not features: they are the target, say.
 
@@ -385,55 +385,59 @@ def infer(
     ``trees``: numbers are quantile trees where there are many rows, always ("all"), or never ("none"). ``known``: what other
     rows have shown; the columns that are taken for whole numbers are added to it.
     """
-    known = Known() if known is None else known
+    facts = ColumnFacts() if facts is None else facts
     if missing not in ("skip", "category"):
         raise errors.unknown_choice("missing", missing, ["skip", "category"])
     if (joining := _of_all(features)) is not None:
-        plain = infer(batch, reserved, target, joining.columns, missing, more_to_come, "none", known)
+        plain = infer(batch, reserved, target, joining.columns, missing, more_to_come, "none", facts)
         return replace(plain, features=tuple(joining.join(plain.features, batch)))
     reserved = {**dict.fromkeys(batch.aside, "the weights of the rows"), **dict(reserved)}
     for name in reserved:
         if name not in batch.names:
             raise errors.unknown_column(name, batch.names, batch.source)
     columns = tuple(name for name in batch.names if name not in reserved) if reserved else batch.names
-    declared, blocks = _declared(features, columns, batch, reserved)
+    declared, blocks = _families_by_column(features, columns, batch, reserved)
     taken = {name for block in blocks for name in block.columns}
     named = declared.keys() | taken
     free = tuple(name for name in columns if name not in named) if named else columns
     kinds = dict(zip(free, batch.kinds(free), strict=True))
-    kinds |= {name: kind for name, kind in known.kinds.items() if kinds.get(name) == "empty"}
-    first = batch.cut(0, SAMPLE)
+    kinds |= {name: kind for name, kind in facts.kinds.items() if kinds.get(name) == "empty"}
+    first = batch.slice(0, SAMPLE)
     numbers = [name for name, kind in kinds.items() if kind in ("integer", "float")]
     sample = first_rows(batch, batch.names if tuple(numbers) == batch.names else numbers)
-    steady = set() if more_to_come else _steady(batch, kinds, numbers, sample, missing) - known.varied
-    few = {} if more_to_come or trees == "all" else _few_values(batch, numbers, sample, known)
+    steady = set() if more_to_come else _steady(batch, kinds, numbers, sample, missing) - facts.varied
+    n_values = {} if more_to_come or trees == "all" else _few_values(batch, numbers, sample, facts)
     if more_to_come:
         kinds = {n: "float" if k == "empty" and isinstance(batch.column(n), Numbers) else k for n, k in kinds.items()}
-    many = trees == "all" or (trees == "many" and batch.n_rows >= FEWEST_ROWS)
+    as_trees = trees == "all" or (trees == "many" and batch.n_rows >= FEWEST_ROWS)
     chosen: list[Feature] = []
     left_out: dict[str, str] = {}
-    if not named and not steady and not few and (of_all := _choose_at_a_glance(batch, kinds, missing, many)):
+    if not named and not steady and not n_values and (of_all := _choose_at_a_glance(batch, kinds, missing, as_trees)):
         chosen = alike(columns, of_all)
     for name in columns if not chosen else ():
         if name in taken:
             continue
-        given = declared.get(name)
+        chosen_family = declared.get(name)
         why = "declared"
         if name in kinds:
-            given, why = _choose(first, name, kinds[name], missing, steady, few, many)
-        if given is None:
+            chosen_family, why = _choose(first, name, kinds[name], missing, steady, n_values, as_trees)
+        if chosen_family is None:
             left_out[name] = why
         else:
-            chosen.append(block((name,), given, why) if given.block else Feature(name, given, why=why))
+            chosen.append(
+                block((name,), chosen_family, why) if chosen_family.block else Feature(name, chosen_family, why=why)
+            )
     if not chosen and not blocks:
         warn_of_nothing(left_out)
     kind = None if target is None or batch.kind(target) == "empty" else kind_of(batch, target)
-    features = settled(chosen + blocks, batch)
-    known.whole.update(few)
-    if few or declared or "integer" in kinds.values():
+    features = settle_features(chosen + blocks, batch)
+    facts.whole_numbers.update(n_values)
+    if n_values or declared or "integer" in kinds.values():
         numeric = (f for f in features if f.kind == "float" and not f.columns)
-        whole = {f.name for f in numeric if (kinds.get(f.name) or batch.kind(f.name)) == "integer"}.union(few)
-        features = tuple(f._replace(kind="integer") if f.name in whole else f for f in features)
+        whole_numbers = {f.name for f in numeric if (kinds.get(f.name) or batch.kind(f.name)) == "integer"}.union(
+            n_values
+        )
+        features = tuple(f._replace(kind="integer") if f.name in whole_numbers else f for f in features)
     return Schema(features, target, columns, batch.named, left_out, kind)
 
 
@@ -444,11 +448,11 @@ def _of_all(features: Features) -> ColumnTree | None:
     return joining_family(family(features))
 
 
-def settled(features: Sequence[Feature], batch: Batch) -> tuple[Feature, ...]:
+def settle_features(features: Sequence[Feature], batch: Batch) -> tuple[Feature, ...]:
     """The features with what these rows, the first, settle about counting them."""
     for feature in {id(f.family) if not f.columns else id(f): f for f in features}.values():
         feature.family.check_columns(feature)
-    groups = grouped(tuple(features))
+    groups = group_features(tuple(features))
     if len(groups) == 1:
         return tuple(groups[0].counter.settle(groups[0].features, batch))
     placed = list(features)
@@ -458,83 +462,83 @@ def settled(features: Sequence[Feature], batch: Batch) -> tuple[Feature, ...]:
     return tuple(placed)
 
 
-def of_one_family(batch: Batch, given: Family) -> Schema:
+def of_one_family(batch: Batch, feature_family: Family) -> Schema:
     """The schema of columns that are all of one family, however few rows show them."""
-    counter = given.counter(Feature("", given))
-    features = counter.settle([Feature(name, given) for name in batch.names], batch)
+    counter = feature_family.counter(Feature("", feature_family))
+    features = counter.settle([Feature(name, feature_family) for name in batch.names], batch)
     return Schema(tuple(features), None, batch.names, batch.named)
 
 
-def _declared(
+def _families_by_column(
     features: Features, columns: tuple[str, ...], batch: Batch, reserved: Mapping[str, str]
 ) -> tuple[dict[str, Family | None], list[Feature]]:
     """The families that were given, by column; and blocks of columns with theirs."""
     if isinstance(features, str) and features == "auto":
         return {}, [block(columns, OCCURRENCES, "a sparse matrix")] if isinstance(batch, Sparse) else []
     if not isinstance(features, Mapping):
-        whole = family(features)
-        return ({}, [block(columns, whole)]) if whole.block else (dict.fromkeys(columns, whole), [])
+        only_family = family(features)
+        return ({}, [block(columns, only_family)]) if only_family.block else (dict.fromkeys(columns, only_family), [])
     declared: dict[str, Family | None] = {}
     blocks: list[Feature] = []
     twice: list[str] = []
-    for name, given in starred(features, columns, batch.source):
+    for name, choice in expand_stars(features, columns, batch.source):
         several = tuple(_column(n, columns, batch, reserved) for n in (name if isinstance(name, tuple) else (name,)))
-        chosen = None if given is None else family(given)
+        chosen = None if choice is None else family(choice)
         if chosen is not None and (chosen.block or (chosen.blocks and isinstance(name, tuple))):
             blocks.append(block(several, chosen))
         elif isinstance(name, tuple):
-            wanted = "a family of several columns for a block of them, such as bb.Gaussian(covariance='full'), "
-            wanted += "bb.KernelDensity(), bb.Histogram() or bb.Joint()"
-            raise errors.bad_setting("features", f"{name!r}: {given!r}", wanted)
+            expected = "a family of several columns for a block of them, such as bb.Gaussian(covariance='full'), "
+            expected += "bb.KernelDensity(), bb.Histogram() or bb.Joint()"
+            raise errors.bad_setting("features", f"{name!r}: {choice!r}", expected)
         else:
             twice += [several[0]] if several[0] in declared else []
             declared[several[0]] = chosen
     blocks = _unlike(blocks, batch)
-    every = Counts([name for each in blocks for name in each.columns] + list(declared))
+    every = Counts([name for feature in blocks for name in feature.columns] + list(declared))
     if twice := twice or [name for name, times in every.items() if times > 1]:
         what = f"column {twice[0]!r} in two places"
         raise errors.bad_setting("features", what, "a mapping that has each column once")
     return declared, blocks
 
 
-def starred(
+def expand_stars(
     features: Mapping[Any, Any], columns: Sequence[str], source: str | None = None
 ) -> Iterator[tuple[Any, Any]]:
     """What was given, by column: ``"soil_*"`` stands for all columns that begin so and are not named themselves.
 
     A column whose own name has the star is that column. A family of several columns has them together.
     """
-    known = set(columns)
-    named = {each for name in features for each in (name if isinstance(name, tuple) else (name,))}
+    column_names = set(columns)
+    named = {column for name in features for column in (name if isinstance(name, tuple) else (name,))}
 
     def meant(name: Any) -> tuple[Any, ...]:
-        if not isinstance(name, str) or "*" not in name or name in known:
+        if not isinstance(name, str) or "*" not in name or name in column_names:
             return (name,)
         pattern = re.compile(".*".join(map(re.escape, name.split("*"))), re.DOTALL)
-        found = [column for column in columns if pattern.fullmatch(column)]
-        if not found:
+        matches = [column for column in columns if pattern.fullmatch(column)]
+        if not matches:
             raise errors.unknown_column(name, columns, source)
-        return tuple(column for column in found if column not in named)
+        return tuple(column for column in matches if column not in named)
 
-    for name, given in features.items():
+    for name, choice in features.items():
         if isinstance(name, tuple):
-            yield tuple(column for each in name for column in meant(each)), given
-        elif (several := meant(name)) != (name,) and several and given is not None and family(given).block:
-            yield several, given
+            yield tuple(column for part in name for column in meant(part)), choice
+        elif (several := meant(name)) != (name,) and several and choice is not None and family(choice).block:
+            yield several, choice
         else:
-            yield from ((column, given) for column in several)
+            yield from ((column, choice) for column in several)
 
 
 def _unlike(blocks: list[Feature], batch: Batch) -> list[Feature]:
     """Blocks whose names are those of no column, and of no other block."""
-    found: list[Feature] = []
-    for each in blocks:
-        name = each.name
-        others = set(batch.names).difference(each.columns).union(other.name for other in found)
-        while name in others:
+    renamed_blocks: list[Feature] = []
+    for feature in blocks:
+        name = feature.name
+        other_names = set(batch.names).difference(feature.columns).union(other.name for other in renamed_blocks)
+        while name in other_names:
             name = f"({name})"
-        found.append(each if name == each.name else each._replace(name=name))
-    return found
+        renamed_blocks.append(feature if name == feature.name else feature._replace(name=name))
+    return renamed_blocks
 
 
 def _column(name: Any, columns: tuple[str, ...], batch: Batch, reserved: Mapping[str, str]) -> str:
@@ -551,16 +555,16 @@ def _column(name: Any, columns: tuple[str, ...], batch: Batch, reserved: Mapping
     return str(column)
 
 
-def block(columns: tuple[str, ...], given: Family, why: str = "declared") -> Feature:
+def block(columns: tuple[str, ...], block_family: Family, why: str = "declared") -> Feature:
     """A feature of several columns."""
     if not columns:
         raise errors.bad_setting("features", "a block of no columns", "one column at least in a block")
     name = " + ".join(columns) if len(columns) <= 3 else f"{columns[0]} … {columns[-1]}"
-    return Feature(name, given, kind="float", why=why, columns=columns)
+    return Feature(name, block_family, kind="float", why=why, columns=columns)
 
 
 def _choose(
-    batch: Batch, name: str, kind: str, missing: Missing, steady: set[str], few: Mapping[str, int], many: bool
+    batch: Batch, name: str, kind: str, missing: Missing, steady: set[str], n_values: Mapping[str, int], as_trees: bool
 ) -> tuple[Family | None, str]:
     """The family of a column from its type and first rows, which this batch has, and why; None to leave it out."""
     if batch.is_text(name):
@@ -584,18 +588,18 @@ def _choose(
         return _choose_words(batch, name, missing)
     if batch.named and IDENTIFIER.search(name) and kind == "integer" and _all_different(batch, name):
         return None, "identifiers: every row has its own"
-    if name in few:
-        return CATEGORICAL[missing], f"{WHOLE}, {few[name]} different"
-    return QUANTILE_TREE if many else GAUSSIAN, "integers" if kind == "integer" else "floats"
+    if name in n_values:
+        return CATEGORICAL[missing], f"{WHOLE}, {n_values[name]} different"
+    return QUANTILE_TREE if as_trees else GAUSSIAN, "integers" if kind == "integer" else "floats"
 
 
-def _choose_at_a_glance(batch: Batch, kinds: Mapping[str, str], missing: Missing, many: bool) -> Feature | None:
+def _choose_at_a_glance(batch: Batch, kinds: Mapping[str, str], missing: Missing, as_trees: bool) -> Feature | None:
     """What every column is, where all are numbers that nothing else is known of: of a million none is looked at by itself."""
     kind = set(kinds.values())
     if not isinstance(batch, NumberBatch) or not (kind == {"float"} or (kind == {"integer"} and not batch.named)):
         return None
-    given, why = _choose(batch, batch.names[0], kind.pop(), missing, set(), {}, many)
-    return None if given is None else Feature("", given, why=why)
+    numbers_family, why = _choose(batch, batch.names[0], kind.pop(), missing, set(), {}, as_trees)
+    return None if numbers_family is None else Feature("", numbers_family, why=why)
 
 
 def _choose_words(batch: Batch, name: str, missing: Missing) -> tuple[Family | None, str]:
@@ -621,7 +625,7 @@ def _all_different(batch: Batch, name: str) -> bool:
     return len(values) >= 2 and len(set(values)) == len(values)
 
 
-def _few_values(batch: Batch, names: Sequence[str], sample: Real, known: Known) -> dict[str, int]:
+def _few_values(batch: Batch, names: Sequence[str], sample: Real, facts: ColumnFacts) -> dict[str, int]:
     """The columns of whole numbers of which the first rows show few: how many. Of few rows, those of 0 and 1 alone."""
     if not sample.size:
         return {}
@@ -639,17 +643,17 @@ def _few_values(batch: Batch, names: Sequence[str], sample: Real, known: Known) 
     exact = ((np.abs(ordered) <= EXACT) | gap).all(axis=0)  # or else unlike integers may be the same here
     chosen = flags | ((n >= FEWEST_ROWS) & (distinct <= MOST_CATEGORIES) & exact)
     likely = {names[j]: int(distinct[j]) for j in np.flatnonzero(chosen).tolist()}
-    likely = {name: n for name, n in likely.items() if name not in known.fractional and not batch.categorical(name)}
-    whole = all_whole(batch, list(likely))
-    return {name: n for name, n in likely.items() if name in whole}
+    likely = {name: n for name, n in likely.items() if name not in facts.fractional and not batch.categorical(name)}
+    whole_numbers = all_whole(batch, list(likely))
+    return {name: n for name, n in likely.items() if name in whole_numbers}
 
 
-def with_few_values(schema: Schema, batch: Batch, missing: Missing, known: Known) -> Schema:
+def with_few_values(schema: Schema, batch: Batch, missing: Missing, facts: ColumnFacts) -> Schema:
     """The schema with categories in place of inferred whole numbers of which these first rows show few."""
     inferred = [feature.name for feature in schema.features if feature.why in ("integers", "floats")]
-    few = _few_values(batch, inferred, first_rows(batch, inferred), known)
-    known.whole.update(few)
-    why = {name: f"{WHOLE}, {n} different" for name, n in few.items()}
+    n_values = _few_values(batch, inferred, first_rows(batch, inferred), facts)
+    facts.whole_numbers.update(n_values)
+    why = {name: f"{WHOLE}, {n} different" for name, n in n_values.items()}
     features = tuple(
         f._replace(family=CATEGORICAL[missing], kind="integer", why=why[f.name]) if f.name in why else f
         for f in schema.features
@@ -663,8 +667,10 @@ def _steady(batch: Batch, kinds: Mapping[str, str], numbers: Sequence[str], samp
     if sample.size:
         level = np.fmin.reduce(sample, axis=0) == np.fmax.reduce(sample, axis=0)
         candidates += [numbers[j] for j in np.flatnonzero(level).tolist()]
-    whole = {name for name in candidates if kinds[name] in ("string", "boolean")} if missing == "category" else set()
-    return {name for name in candidates if _same_throughout(batch, name, batch.n_rows if name in whole else 2)}
+    must_fill_rows = (
+        {name for name in candidates if kinds[name] in ("string", "boolean")} if missing == "category" else set()
+    )
+    return {name for name in candidates if _same_throughout(batch, name, batch.n_rows if name in must_fill_rows else 2)}
 
 
 def _same_throughout(batch: Batch, name: str, fewest: int) -> bool:

@@ -23,9 +23,9 @@ from banbury.reading import Batch, Beside, Codes, Scalar, Source, Widened, encod
 from banbury.reading.batches import NumberBatch, all_whole, as_name
 from banbury.reading.columns import missing as is_missing
 from banbury.sums import MOST_ROWS
-from banbury.tally.label_sets import EVERY, FOLDERS, LabelSets, LabelTarget, are_sets, gathered, holds_sets
+from banbury.tally.label_sets import EVERY, FOLDERS, LabelSets, LabelTarget, are_sets, holds_sets, join_same_files
 from banbury.tally.partitioned import partitions_of
-from banbury.tally.schema import Features, Known, Missing, Schema, Trees, infer
+from banbury.tally.schema import ColumnFacts, Features, Missing, Schema, Trees, infer
 from banbury.threads import n_threads
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -52,7 +52,7 @@ class Table:
     data: Any = None  # what the source was opened from, and how
     reading: Mapping[str, Any] = field(default_factory=dict)
     trees: Trees = "many"  # whether inference takes columns of numbers for quantile trees
-    known: Known = field(default_factory=Known)  # what rows beyond the first have shown
+    facts: ColumnFacts = field(default_factory=ColumnFacts)  # what rows beyond the first have shown
 
     @classmethod
     def of(
@@ -81,7 +81,7 @@ class Table:
         if schema is not None and not (isinstance(features, str) and features == "auto"):
             raise errors.bad_setting("features", features, "left out when a schema is given, which has its families")
         errors.require(schema is None or isinstance(schema, Schema), "schema", schema, "a Schema, such as tally.schema")
-        source = opened(data, schema, reading)
+        source = open_source(data, schema, reading)
         weights = source.weights if weights is None else weights
         if not labelled:
             labels = Labels.without_target(weights, n_threads(threads))
@@ -89,8 +89,8 @@ class Table:
         if target is None and classes is None and np.ndim(weights) < 2:
             target = source.target
         if wants_folders(source, target):
-            source, target = gathered(source), LabelTarget((str(source.target),), folders=True)
-        source = source.peeked()
+            source, target = join_same_files(source), LabelTarget((str(source.target),), folders=True)
+        source = source.peekable_source()
         target = label_target(source, target, target_delimiter)
         labels = Labels.of(target, weights, classes, n_threads(threads), groups)
         return cls(source, labels, schema, features, missing, data, reading, trees)
@@ -118,7 +118,7 @@ class Table:
     ) -> Iterator[Batch]:
         """The batches that have rows, as ``batches`` of this module gives them; raises unless labels and weights fit them."""
         n_rows = 0
-        for batch in batches(self.source, doing, beside or Beside(self.labels.threads), anew, quietly, self.known):
+        for batch in batches(self.source, doing, beside or Beside(self.labels.threads), anew, quietly, self.facts):
             n_rows = batch.first_row + batch.n_rows
             if batch.n_rows:
                 yield batch
@@ -126,7 +126,9 @@ class Table:
         if not n_rows:
             raise errors.empty_data(self.name)
 
-    def labelled(self, restart: Callable[[], None], quietly: bool, dealing: Any = None) -> Iterator[LabelledBatch]:
+    def batches_with_labels(
+        self, restart: Callable[[], None], quietly: bool, dealing: Any = None
+    ) -> Iterator[LabelledBatch]:
         """The batches of one pass, with the label of each row; the first settles the schema.
 
         ``restart`` is called before all batches come again. ``dealing``: rows are dealt to folds by what they hold, or by its
@@ -140,10 +142,10 @@ class Table:
 
         for batch in self.batches("reading", anew, quietly):
             if not schemas:
-                schemas.append(self.settled(batch))
+                schemas.append(self.settle_schema(batch))
             yield LabelledBatch.of(self, batch, schemas[0], dealing, codes_words=quietly)
 
-    def settled(self, batch: Batch, more_to_come: bool = False) -> Schema:
+    def settle_schema(self, batch: Batch, more_to_come: bool = False) -> Schema:
         """What is counted: as the schema says, or as the first batch, which this is, makes one think.
 
         ``more_to_come``: it may be of a few rows only.
@@ -151,7 +153,7 @@ class Table:
         if self.schema is not None:
             return self.schema
         aside = self.labels.aside(batch.names)
-        schema = infer(batch, aside, self.labels.name, self.chosen, self.missing, more_to_come, self.trees, self.known)
+        schema = infer(batch, aside, self.labels.name, self.chosen, self.missing, more_to_come, self.trees, self.facts)
         return replace(schema, labels=self.labels.several, reading=self.source.reading)
 
     @property
@@ -161,13 +163,13 @@ class Table:
             return self.features
         return {name: family for name, family in self.features.items() if as_name(name) != self.labels.group_name}
 
-    def aligned(self, batch: Batch, schema: Schema) -> Batch:
+    def align(self, batch: Batch, schema: Schema) -> Batch:
         """The batch with the schema's names of columns."""
-        return aligned(batch, schema, self.labels.reserved())
+        return align_names(batch, schema, self.labels.roles())
 
     def features_of(self, batch: Batch, schema: Schema) -> Batch:
         """The same without the target, weights and groups."""
-        return features_only(self.aligned(batch, schema), schema)
+        return features_only(self.align(batch, schema), schema)
 
     def again(self) -> Table:
         """The same rows, to be read as often as one likes: those that come only once are kept."""
@@ -180,7 +182,7 @@ class Table:
         """
         files = self.data if isinstance(self.data, (list, tuple)) and all(map(_is_file, self.data)) else ()
         if files and self.labels.by_column:
-            yield from (replace(self, data=file, source=opened(file, self.schema, self.reading)) for file in files)
+            yield from (replace(self, data=file, source=open_source(file, self.schema, self.reading)) for file in files)
             return
         for batch in self.batches("reading"):
             part = copy(batch)
@@ -189,13 +191,13 @@ class Table:
 
     def under(self, schema: Schema) -> Table:
         """The same rows, counted as a schema says."""
-        source = self.source if self.data is None else opened(self.data, schema, self.reading)
+        source = self.source if self.data is None else open_source(self.data, schema, self.reading)
         return replace(self, source=source, schema=schema, features="auto")
 
     def __reduce__(self) -> tuple[Any, ...]:
         rest = self.labels, self.schema, self.features, self.missing
         if _is_file(self.data):
-            return _reopened, (self.data, self.reading, *rest)
+            return _reopen, (self.data, self.reading, *rest)
         return Table, (Held(tuple(self.source), self.name, self.source.target, self.source.reading), *rest)
 
 
@@ -220,8 +222,8 @@ def wants_folders(source: Source, target: Any) -> bool:
 def label_target(source: Source, target: Any, delimiter: str | None) -> Any:
     """The target; where it holds sets of labels, and is a column or several, as it says where these are."""
     if delimiter is not None and not (isinstance(delimiter, str) and delimiter and isinstance(target, str)):
-        wanted = "a text, such as ';', beside a target that is a column of texts"
-        raise errors.bad_setting("target_delimiter", delimiter, wanted)
+        expected = "a text, such as ';', beside a target that is a column of texts"
+        raise errors.bad_setting("target_delimiter", delimiter, expected)
     if delimiter is not None:
         return LabelTarget((target,), delimiter)
     names = target if isinstance(target, (list, tuple)) and target and all(type(t) is str for t in target) else ()
@@ -242,13 +244,13 @@ def _is_file(data: Any) -> bool:
     return isinstance(data, (str, os.PathLike)) and os.path.isfile(data)
 
 
-def _reopened(
+def _reopen(
     data: Any, reading: Mapping[str, Any], labels: Labels, schema: Schema | None, features: Features, missing: Missing
 ) -> Table:
-    return Table(opened(data, schema, reading), labels, schema, features, missing, data, reading)
+    return Table(open_source(data, schema, reading), labels, schema, features, missing, data, reading)
 
 
-def opened(data: Any, schema: Schema | None, reading: Mapping[str, Any]) -> Source:
+def open_source(data: Any, schema: Schema | None, reading: Mapping[str, Any]) -> Source:
     """The batches of any data. Under a schema, files are read as those were that it was inferred from, unless told otherwise."""
     if isinstance(data, Source):
         return data
@@ -263,7 +265,7 @@ def batches(
     beside: Beside[Any] | None = None,
     anew: Callable[[], None] | None = None,
     quietly: bool = False,
-    known: Known | None = None,
+    facts: ColumnFacts | None = None,
 ) -> Iterator[Batch]:
     """The batches of a source. Where a column turns out wider than its first rows were, reading begins again.
 
@@ -272,20 +274,20 @@ def batches(
     to have fractions is such a column, too.
     """
     n_done = 0
-    known = Known() if known is None else known
+    facts = ColumnFacts() if facts is None else facts
     while True:
-        known.whole.clear()
+        facts.whole_numbers.clear()
         try:
             for batch in watch(source.each(beside), doing, source.name):
                 if batch.first_row >= n_done:
-                    for name in fractional_among(batch, known.whole):
+                    for name in fractional_among(batch, facts.whole_numbers):
                         raise Widened(name, "float")
                     batch.threads = batch.threads if beside is None else beside.threads
                     n_done = batch.first_row + batch.n_rows
                     yield batch
             return
         except Widened as wider:
-            known.fractional |= {wider.column}
+            facts.fractional |= {wider.column}
             if not source.again:
                 family = f", name its family, as in features={{{wider.column!r}: 'gaussian'}}"
                 family = family if wider.kind == "float" else ""
@@ -302,9 +304,9 @@ def batches(
                 errors.warn(errors.BanburyWarning(f"{what}: {again}"))
 
 
-def fractional_among(batch: Batch, whole: Collection[str]) -> set[str]:
+def fractional_among(batch: Batch, columns: Collection[str]) -> set[str]:
     """Those of these columns that are not of whole numbers alone."""
-    floats = [name for name in batch.names if name in whole and batch.kind(name) == "float"] if whole else []
+    floats = [name for name in batch.names if name in columns and batch.kind(name) == "float"] if columns else []
     return set(floats) - all_whole(batch, floats)
 
 
@@ -344,13 +346,13 @@ class Spooled(Source):
         self._file.close()
 
 
-def aligned(batch: Batch, schema: Schema, reserved: Collection[str] = ()) -> Batch:
+def align_names(batch: Batch, schema: Schema, reserved: Collection[str] = ()) -> Batch:
     """The batch with the schema's column names where either has positions only."""
     if batch.named and schema.named:
-        known = frozenset(batch.names)
+        batch_names = frozenset(batch.names)
         for feature in schema.features:
             for name in feature.inputs:
-                if name not in known:
+                if name not in batch_names:
                     raise errors.unknown_column(name, batch.names, batch.source)
         return batch
     if batch.names == schema.columns:
@@ -359,7 +361,7 @@ def aligned(batch: Batch, schema: Schema, reserved: Collection[str] = ()) -> Bat
     if len(rest) != len(schema.columns):
         raise errors.schema_mismatch(f"{len(schema.columns)} columns were counted, and these rows have {len(rest)}")
     names = iter(schema.columns)
-    return batch.renamed(tuple(name if name in reserved else next(names) for name in batch.names))
+    return batch.rename(tuple(name if name in reserved else next(names) for name in batch.names))
 
 
 def features_only(batch: Batch, schema: Schema) -> Batch:
@@ -391,22 +393,22 @@ class LabelledBatch:
         labels = table.labels
         sets = None
         if labels.several is None:
-            numbers, names, weights = numbered(batch, schema, labels)
+            numbers, names, weights = number_classes(batch, schema, labels)
             refuse_continuous(names, batch.n_rows)
         else:
             sets = labels.sets_of(batch)
-            numbers = np.where(sets.known, 0, -1).astype(np.int32)
+            numbers = np.where(sets.has_target, 0, -1).astype(np.int32)
             names = [EVERY]
             weights = labels.weights_of(batch)
         by_column = labels.group_name is not None and dealing is None
         groups = dense_numbers(batch.codes(str(labels.group_name)), labels.threads) if by_column else None
-        batch = table.aligned(batch, schema)
+        batch = table.align(batch, schema)
         hashes = None if dealing is None else row_hashes(batch, schema, dealing.id)
         batch = features_only(batch, schema)
         if codes_words:  # they are asked for many times
             inputs = (name for f in schema.features if f.counter.reads(f) != "text" for name in f.inputs)
             words = [name for name in inputs if batch.kind(name) == "string"]
-            batch = batch.coded(words) if words else batch
+            batch = batch.with_codes(words) if words else batch
         return cls(batch, schema, numbers, names, weights, sets, hashes, groups)
 
 
@@ -441,8 +443,8 @@ class Labels:
         name = target if isinstance(target, str) else None
         soft = plain.weights is not None and plain.weights.ndim == 2
         codes = None if target is None or name is not None else encode(target, threads)
-        wanted = "left out, or a column to leave aside, when weights are soft labels"
-        errors.require(not soft or codes is None, "target", "an array", wanted)
+        expected = "left out, or a column to leave aside, when weights are soft labels"
+        errors.require(not soft or codes is None, "target", "an array", expected)
         if soft:
             assert plain.weights is not None
             n_classes = plain.weights.shape[1]
@@ -451,8 +453,8 @@ class Labels:
                 raise errors.bad_setting("classes", classes, f"one name for each of the {n_classes} columns of weights")
         elif classes is not None:
             classes = _class_names(classes)
-            wanted = "left out unless weights are soft labels, or all rows of one class"
-            errors.require(target is None and len(classes) == 1, "classes", classes, wanted)
+            expected = "left out unless weights are soft labels, or all rows of one class"
+            errors.require(target is None and len(classes) == 1, "classes", classes, expected)
         elif target is None:
             raise errors.bad_setting("target", target, "a column's name, one label per row, or soft labels in weights=")
         column = getattr(target, "name", None)
@@ -465,11 +467,11 @@ class Labels:
         if self.weights is not None and self.weights.ndim == 2:
             raise errors.bad_setting("weights", "soft labels", "one number per row where rows have sets of labels")
         errors.require(classes is None, "classes", classes, "left out where rows have sets of labels, which name them")
-        given = {"group_name": groups} if isinstance(groups, str) else {"groups": groups}
+        group_setting = {"group_name": groups} if isinstance(groups, str) else {"groups": groups}
         if isinstance(target, LabelTarget):
             name = None if target.flags or not target.columns else target.columns[0]
-            return replace(self, name=name, several=target, **given)
-        return replace(self, several=LabelTarget(), sets=LabelSets.of(target), **given)
+            return replace(self, name=name, several=target, **group_setting)
+        return replace(self, several=LabelTarget(), sets=LabelSets.of(target), **group_setting)
 
     @classmethod
     def without_target(cls, weights: Any, threads: int, soft: bool = False) -> Labels:
@@ -481,7 +483,7 @@ class Labels:
             raise errors.bad_setting("weights", f"an array of shape {array.shape}", "one number per row")
         return cls(None, None, None, name, array, None, threads)
 
-    def reserved(self) -> dict[str, str]:
+    def roles(self) -> dict[str, str]:
         """The columns that are no features, each with what it is."""
         roles = [(self.group_name, "named in groups="), (self.weight_name, "named in weights=")]
         targets = (self.name, *(() if self.several is None else self.several.columns))
@@ -489,7 +491,7 @@ class Labels:
 
     def aside(self, names: Collection[str]) -> dict[str, str]:
         """The same, with the column among these names that labels were taken from: it would tell the answer."""
-        reserved = self.reserved()
+        reserved = self.roles()
         if self.column is not None and self.column in names:
             reserved.setdefault(self.column, "the target")
         return reserved
@@ -504,8 +506,8 @@ class Labels:
 
     def check_one_class(self) -> None:
         if self.several is not None:
-            wanted = "one class for each row here; bb.MultiLabelClassifier and bb.cross_validate take sets of labels"
-            raise errors.bad_setting("the target", "sets of labels", wanted)
+            expected = "one class for each row here; bb.MultiLabelClassifier and bb.cross_validate take sets of labels"
+            raise errors.bad_setting("the target", "sets of labels", expected)
 
     @property
     def by_column(self) -> bool:
@@ -517,7 +519,7 @@ class Labels:
         codes = None if self.codes is None else replace(self.codes, codes=self.codes.codes[rows])
         weights = None if self.weights is None else self.weights[rows]
         groups = None if self.groups is None else np.asarray(self.groups)[rows]
-        sets = None if self.sets is None else self.sets.cut(rows.start, rows.stop)
+        sets = None if self.sets is None else self.sets.rows_between(rows.start, rows.stop)
         return replace(self, codes=codes, weights=weights, groups=groups, sets=sets)
 
     def of_batch(self, batch: Batch, kind: Kind | None) -> tuple[Codes, Real | None]:
@@ -537,7 +539,7 @@ class Labels:
         assert self.several is not None
         if self.sets is None:
             return self.several.of_batch(batch)
-        sets = self.sets.cut(batch.first_row, batch.first_row + batch.n_rows)
+        sets = self.sets.rows_between(batch.first_row, batch.first_row + batch.n_rows)
         if len(sets) != batch.n_rows:
             raise errors.length_mismatch("labels", len(self.sets), batch.first_row + batch.n_rows)
         return sets
@@ -558,18 +560,18 @@ def _class_names(classes: Any) -> tuple[Scalar, ...]:
 
 def _weights(weights: Any, first_row: int = 0) -> Real:
     try:
-        given = np.asarray(weights.filled(np.nan) if isinstance(weights, np.ma.MaskedArray) else weights)
-        if given.dtype.kind not in "biufO":
+        numbers = np.asarray(weights.filled(np.nan) if isinstance(weights, np.ma.MaskedArray) else weights)
+        if numbers.dtype.kind not in "biufO":
             raise TypeError
-        array = given.astype(np.float64)
+        array = numbers.astype(np.float64)
     except (TypeError, ValueError):
         raise errors.bad_setting("weights", type(weights).__name__, "numbers, one per row or rows × classes") from None
-    large = given.dtype.kind in "iu" and array.size and array.max() >= 2.0**53
-    if large and (array.astype(given.dtype) != given).any():
-        wanted = "whole numbers that a double holds, as all below 2**53 are"
-        raise errors.bad_setting("weights", int(given.max()), wanted)
-    wanted = "one number per row, or rows × classes"
-    errors.require(array.ndim in (1, 2), "weights", f"an array of {array.ndim} dimensions", wanted)
+    large = numbers.dtype.kind in "iu" and array.size and array.max() >= 2.0**53
+    if large and (array.astype(numbers.dtype) != numbers).any():
+        expected = "whole numbers that a double holds, as all below 2**53 are"
+        raise errors.bad_setting("weights", int(numbers.max()), expected)
+    expected = "one number per row, or rows × classes"
+    errors.require(array.ndim in (1, 2), "weights", f"an array of {array.ndim} dimensions", expected)
     if array.size and not (array.min() >= 0 and array.max() < MOST_ROWS):
         row = int(np.argwhere(~(array >= 0) | (array >= MOST_ROWS))[0][0])
         cells = array[row : row + 1].ravel()
@@ -580,7 +582,9 @@ def _weights(weights: Any, first_row: int = 0) -> Real:
 # Numbers of classes --------------------------------------------------------------------------------------------------
 
 
-def numbered(batch: Batch, schema: Schema, labels: Labels) -> tuple[NDArray[np.int32], Sequence[Scalar], Real | None]:
+def number_classes(
+    batch: Batch, schema: Schema, labels: Labels
+) -> tuple[NDArray[np.int32], Sequence[Scalar], Real | None]:
     """The number of each row's class, −1 where it has none; what the numbers stand for; and the rows' weights."""
     codes, weights = labels.of_batch(batch, schema.target_kind)
     if len(codes.codes) != batch.n_rows:
@@ -609,10 +613,10 @@ def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
 def doubt(classes: Sequence[Any]) -> None:
     """Warns of classes that are hardly meant: many numbers with fractions, or several labels in one text."""
     _doubt_fractions(classes)
-    _doubt_divided([name for name in classes if isinstance(name, str)])
+    _doubt_several_labels([name for name in classes if isinstance(name, str)])
 
 
-def _doubt_divided(names: Sequence[str]) -> None:
+def _doubt_several_labels(names: Sequence[str]) -> None:
     """Warns of classes that are put together of others: rows have several labels each, more likely."""
     for mark in DIVIDES:
         divided = [name for name in names if mark in name]
@@ -653,19 +657,19 @@ def content_hashes(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:
         for start in range(0, len(names), WIDE):
             for block in batch.numbers(names[start : start + WIDE]):
                 for column in block.reshape(batch.n_rows, -1).T:
-                    hashes = mixed(hashes * MIX + _bits(column))
+                    hashes = mix(hashes * MIX + _bits(column))
         return hashes
     for name in names:
         if batch.kind(name) in ("integer", "float", "boolean"):
-            own = _bits(batch.numbers([name])[0].reshape(batch.n_rows))
+            column_hashes = _bits(batch.numbers([name])[0].reshape(batch.n_rows))
         elif batch.kind(name) == "list":
-            own = _mixed_columns(batch.lists(name, batch.width(name)).astype(np.float64).view(np.uint64))
+            column_hashes = _mix_columns(batch.lists(name, batch.width(name)).astype(np.float64).view(np.uint64))
         else:
             cells: Any = batch.column(name).cells()
             texts = [cell if type(cell) is str else None if is_missing(cell) else str(cell) for cell in cells]
-            known = {text: _named_hash(text) for text in dict.fromkeys(texts)}
-            own = np.array([known[text] for text in texts], dtype=np.uint64)
-        hashes = mixed(hashes * MIX + own)
+            text_hashes = {text: _hash_text(text) for text in dict.fromkeys(texts)}
+            column_hashes = np.array([text_hashes[text] for text in texts], dtype=np.uint64)
+        hashes = mix(hashes * MIX + column_hashes)
     return hashes
 
 
@@ -681,20 +685,20 @@ def _bits(numbers: NDArray[Any]) -> NDArray[np.uint64]:
     return np.where(np.isnan(floats), MISSING, floats.view(np.uint64))
 
 
-def _named_hash(text: str | None) -> int:
+def _hash_text(text: str | None) -> int:
     if text is None:
         return int(MISSING)
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def _mixed_columns(columns: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mix_columns(columns: NDArray[np.uint64]) -> NDArray[np.uint64]:
     hashes = np.zeros(len(columns), dtype=np.uint64)
     for column in columns.T:
-        hashes = mixed(hashes * MIX + column)
+        hashes = mix(hashes * MIX + column)
     return hashes
 
 
-def mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Hashes whose bits depend on each other."""
     hashes = (hashes ^ (hashes >> np.uint64(30))) * TURN
     return np.asarray(hashes ^ (hashes >> np.uint64(27)))

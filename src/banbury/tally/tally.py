@@ -25,7 +25,7 @@ from banbury.families.family import Family, Feature, RowsToCount
 from banbury.families.keys import code_numbers, dense
 from banbury.notebooks import SHOWN, Displayed, NotebookTable
 from banbury.reading import Batch, Beside, Codes
-from banbury.reading.batches import LazyColumns, joined
+from banbury.reading.batches import LazyColumns, join_batches
 from banbury.reading.columns import empty_column
 from banbury.sums import (
     MOST_ROWS,
@@ -35,10 +35,10 @@ from banbury.sums import (
     in_order,
     in_parts,
     in_rows,
+    kernel_weights,
     rows_of,
     some,
     total,
-    weighed,
 )
 from banbury.tally.label_sets import EVERY, LabelSets
 from banbury.tally.schema import Features, Group, Missing, Schema
@@ -147,14 +147,14 @@ class Tally(Displayed):
         """The same with other sums of some groups of features, by their numbers."""
         return replace(self, sums=tuple(changed.get(g, sums) for g, sums in enumerate(self.sums)))
 
-    def counted(self) -> Tally:
+    def read_texts(self) -> Tally:
         """The same, with all texts read: what ``count_rows`` returns reads them when their words are asked for."""
-        counted = {g: sums.counted() for g, sums in enumerate(self.sums) if isinstance(sums, Words)}
+        counted = {g: sums.read_texts() for g, sums in enumerate(self.sums) if isinstance(sums, Words)}
         return self.with_sums(counted) if counted else self
 
-    def without_unused_words(self) -> Tally:
+    def drop_absent_words(self) -> Tally:
         """The same without what was noted of words that no text has any more."""
-        used = {g: sums.without_unused() for g, sums in enumerate(self.sums) if isinstance(sums, Words)}
+        used = {g: sums.drop_absent_words() for g, sums in enumerate(self.sums) if isinstance(sums, Words)}
         return self if all(self.sums[g] is sums for g, sums in used.items()) else self.with_sums(used)
 
     def _groups(self) -> Iterator[tuple[Group, Any]]:
@@ -223,7 +223,7 @@ class Tally(Displayed):
         if self.rounded or other.rounded:
             raise errors.forget_before_fading("this tally" if self.rounded else "the tally to be subtracted")
         try:
-            return self._minus(other).checked(self)._trimmed(declared)
+            return self._minus(other).verify(self)._trim(declared)
         except errors.NegativeCount as problem:
             raise self._in_words(problem) from None
 
@@ -246,14 +246,14 @@ class Tally(Displayed):
 
     def without_part(self, part: Tally) -> Tally:
         """This data set without rows that were counted in it: their sums need no check."""
-        return self._minus(part)._trimmed()
+        return self._minus(part)._trim()
 
     def _minus(self, other: Tally) -> Tally:
         a, b = _together(self, other)
         rows = a.rows - b.rows
         a._check_rows(rows)
-        each = zip(a.schema.groups, a.sums, b.sums, strict=True)
-        differences = tuple(subtract(g.features, x, y, a.classes) for g, x, y in each)
+        sums_of_both = zip(a.schema.groups, a.sums, b.sums, strict=True)
+        differences = tuple(subtract(g.features, x, y, a.classes) for g, x, y in sums_of_both)
         skipped = max(0, a.skipped - b.skipped)
         return replace(a, rows=rows, sums=differences, skipped=skipped, parts=a.parts - b.parts)
 
@@ -270,14 +270,14 @@ class Tally(Displayed):
         if isinstance(factor, bool) or not isinstance(factor, (int, float, np.integer, np.floating)):
             return NotImplemented
         if not 0 <= factor < MOST_ROWS or float(factor) * float(self.n_rows) >= MOST_ROWS:
-            wanted = "finite and not negative, and leave fewer than 2**63 rows"
-            raise errors.bad_setting("the factor of a tally", factor, wanted)
+            expected = "finite and not negative, and leave fewer than 2**63 rows"
+            raise errors.bad_setting("the factor of a tally", factor, expected)
         errors.require(float(factor) == factor, "the factor of a tally", factor, "a number that a double holds")
         rows, exact = self.rows.times(factor := float(factor))
         scaled = [sums.times(factor) for sums in self.sums]
         rounded = self.rounded or not (exact and _is_decimal(factor) and all(exact for _, exact in scaled))
-        sums = tuple(each for each, _ in scaled)
-        return replace(self, rows=rows, sums=sums, rounded=rounded)._trimmed()
+        sums = tuple(part for part, _ in scaled)
+        return replace(self, rows=rows, sums=sums, rounded=rounded)._trim()
 
     __rmul__ = __mul__
 
@@ -299,7 +299,7 @@ class Tally(Displayed):
         for (label,) in np.argwhere(rows.is_negative()):
             raise errors.negative_count(rows_of(rows)[label], self.classes[label])
 
-    def checked(self, before: Tally | None = None) -> Tally:
+    def verify(self, before: Tally | None = None) -> Tally:
         """This tally; raises where its sums cannot be those of any rows.
 
         ``before``: the tally that it was made of, and that needs no check; then only the words that changed are looked at.
@@ -314,18 +314,18 @@ class Tally(Displayed):
     def _check_labels(self, before: Tally | None) -> None:
         """Raises where more rows have a label than there are rows, by any of their values."""
         every = self.classes.index(EVERY)
-        others = np.array([c for c in range(len(self.classes)) if c != every], dtype=np.int64)
-        rest = self.rows.take(np.full(len(others), every), 0) - self.rows.take(others, 0)
+        label_numbers = np.array([c for c in range(len(self.classes)) if c != every], dtype=np.int64)
+        rest = self.rows.take(np.full(len(label_numbers), every), 0) - self.rows.take(label_numbers, 0)
         for (at,) in np.argwhere(rest.is_negative()):
-            raise _more_of_a_label(errors.negative_count(0, self.classes[others[at]]))
+            raise _more_of_a_label(errors.negative_count(0, self.classes[label_numbers[at]]))
         try:
             for g, (group, sums) in enumerate(self._groups()):
                 if isinstance(sums, Words):
                     changed = None if before is None else sums.table.changed_since(before.sums[g].table)
                     check_parts_of_words(group.features[0], sums.table, changed, every, self.classes)
                 else:
-                    without = sums.take(np.full(len(others), every)) - sums.take(others)
-                    group.counter.check(group.features, without, rest, [self.classes[c] for c in others])
+                    without = sums.take(np.full(len(label_numbers), every)) - sums.take(label_numbers)
+                    group.counter.check(group.features, without, rest, [self.classes[c] for c in label_numbers])
         except errors.NegativeCount as problem:
             raise _more_of_a_label(problem) from None
 
@@ -346,11 +346,11 @@ class Tally(Displayed):
             raise
         except (OverflowError, ValueError):
             raise errors.schema_mismatch("origins or units are too far apart for sums to be moved") from None
-        each = zip(moved, self.sums, strict=True)
-        rounded = any(new is not old and not isinstance(new, Counts) for new, old in each)
+        moves = zip(moved, self.sums, strict=True)
+        rounded = any(new is not old and not isinstance(new, Counts) for new, old in moves)
         return replace(self, schema=schema, sums=moved, rounded=self.rounded or rounded)
 
-    def _trimmed(self, declared: tuple[Label, ...] = ()) -> Tally:
+    def _trim(self, declared: tuple[Label, ...] = ()) -> Tally:
         """Without the keys that no row has any more, and without such classes unless they are declared."""
         tally = self
         kept = np.flatnonzero(some(self.rows))
@@ -375,14 +375,14 @@ class Tally(Displayed):
         names: Any = classes if set(classes).issuperset(self.classes) else in_order(set(self.classes).union(classes))
         if self.classes == names:
             return self
-        return self.merged(_places(self.classes, names), names)
+        return self.merge_classes(_places(self.classes, names), names)
 
     def of_classes(self, kept: Sequence[int], names: tuple[Label, ...], trims: bool = True) -> Tally:
         """Some of the classes, by their numbers, under these names; unless ``trims`` is False, without keys that none has."""
         some_classes = self._of(np.asarray(kept, dtype=np.int64), names)
-        return some_classes._trimmed() if trims else some_classes
+        return some_classes._trim() if trims else some_classes
 
-    def merged(self, index: NDArray[np.int64], names: tuple[Label, ...]) -> Tally:
+    def merge_classes(self, index: NDArray[np.int64], names: tuple[Label, ...]) -> Tally:
         """Class c is class ``index[c]`` of these; those that become one are added up."""
         size = len(names)
         if size == len(self.classes) and _are_all(index, size):
@@ -394,12 +394,12 @@ class Tally(Displayed):
 
     def numbers(self) -> dict[str, Integers]:
         """All sums but those of words, by the names that they have in a file."""
-        each = ((f"{g}.{name}", part) for g, sums in enumerate(self.sums) for name, part in sums.arrays().items())
-        return {"classes": self.rows, **dict(each)}
+        arrays = ((f"{g}.{name}", part) for g, sums in enumerate(self.sums) for name, part in sums.arrays().items())
+        return {"classes": self.rows, **dict(arrays)}
 
     def states(self) -> dict[str, NDArray[Any]]:
-        each = ((g, sums.state()) for g, sums in enumerate(self.sums))
-        return {f"{g}.{name}": array for g, state in each for name, array in state.items()}
+        states = ((g, sums.state()) for g, sums in enumerate(self.sums))
+        return {f"{g}.{name}": array for g, state in states for name, array in state.items()}
 
     def digest(self) -> str:
         """A SHA-256 of all that was counted, 64 hexadecimal digits: equal exactly when tallies are equal.
@@ -414,7 +414,7 @@ class Tally(Displayed):
         True
         """
         every = (self.classes, *(keys for sums in self.sums for keys in sums.keys))
-        digest = hashlib.sha256(f"[{json.dumps(self.schema.counted())}, [".encode())
+        digest = hashlib.sha256(f"[{json.dumps(self.schema.counting_rules())}, [".encode())
         for k, keys in enumerate(every):
             digest.update(f"{', ' if k else ''}{_as_json(keys)}".encode())
         digest.update(b"]]")
@@ -428,7 +428,7 @@ class Tally(Displayed):
     @cached_property
     def groups(self) -> list[tuple[Family, tuple[Feature, ...], Any]]:
         """Features of one family and settings with their sums, so that parameters are estimated together."""
-        return [each for group, sums in self._groups() for each in _by_family(group, sums)]
+        return [part for group, sums in self._groups() for part in _by_family(group, sums)]
 
     def n_parameters(self, naive: bool = True) -> int:
         """Free parameters of the model of this tally; ``naive=False``: of the joint distribution without independence.
@@ -444,15 +444,15 @@ class Tally(Displayed):
         n_classes = len(self.classes)
         prior = max(len(self.classes) - 1, 0)
         if naive:
-            each = [each for given, features, sums in self.groups for each in given.n_parameters(features, sums)]
-            return n_classes * sum(own for own, _ in each) + sum(tied for _, tied in each) + prior
+            pairs = [pair for family, features, sums in self.groups for pair in family.n_parameters(features, sums)]
+            return n_classes * sum(per_class for per_class, _ in pairs) + sum(tied for _, tied in pairs) + prior
         if self.has_words:
             raise errors.bad_setting("naive", False, "True for a tally with text, whose words have no joint table")
         d = 0
         table = 1
         for family, features, sums in self.groups:
             if isinstance(sums, Counts):
-                table *= prod(own + 1 for own, _ in family.n_parameters(features, sums))
+                table *= prod(n_free + 1 for n_free, _ in family.n_parameters(features, sums))
             else:
                 d += sum(len(feature.inputs) for feature in features)
         return n_classes * (table - 1 + table * (d + d * (d + 1) // 2)) + prior
@@ -468,8 +468,8 @@ class Tally(Displayed):
         shown = [(self.classes[c], self.rows.value[c], share[c]) for c in named[:20]]
         names = [errors.shortened(repr(name)) for name, _, _ in shown]
         width = max(map(len, names), default=0)
-        each = zip(names, shown, strict=True)
-        lines += [f"  {name:{width}}  {n:>12,.12g}  {part:6.1%}" for name, (_, n, part) in each]
+        named_rows = zip(names, shown, strict=True)
+        lines += [f"  {name:{width}}  {n:>12,.12g}  {part:6.1%}" for name, (_, n, part) in named_rows]
         lines += _hidden(len(named) - len(shown), "label" if several else "class")
         lines += [f"  {line}" for line in self._feature_lines()]
         if self.skipped:
@@ -507,8 +507,8 @@ class Tally(Displayed):
     def summaries(self, most: int | None = None) -> list[tuple[Feature, str]]:
         """The features, or the first of them, each with what was counted of it in a few words."""
         once = self._each_row_once
-        each = ((f, once.of(f.name), once._missing_text(f.name)) for f in self.schema.features[:most])
-        return [(feature, feature.counter.summary(feature, *counted)) for feature, *counted in each]
+        features_with_sums = ((f, once.of(f.name), once._missing_text(f.name)) for f in self.schema.features[:most])
+        return [(feature, feature.counter.summary(feature, *counted)) for feature, *counted in features_with_sums]
 
     def _feature_lines(self) -> list[str]:
         n_features = len(self.schema.features)
@@ -580,15 +580,15 @@ def _by_family(group: Group, sums: Any) -> list[tuple[Family, tuple[Feature, ...
     if all(feature.family is first for feature in group.features):
         return [(first, group.features, sums)]
     places: list[tuple[Family, list[int]]] = []
-    known: dict[int, list[int]] = {}  # most columns share their very family
+    places_of_family: dict[int, list[int]] = {}  # most columns share their very family
     for at, feature in enumerate(group.features):
         family = feature.family
         same = (i for other, i in places if other.name == family.name and other == family)
-        index = known.get(id(family)) or next(same, None)
+        index = places_of_family.get(id(family)) or next(same, None)
         if index is None:
             index = []
             places.append((family, index))
-        known[id(family)] = index
+        places_of_family[id(family)] = index
         index.append(at)
     return [(family, tuple(group.features[f] for f in index), sums.select(index)) for family, index in places]
 
@@ -600,8 +600,8 @@ def _together(a: Tally, b: Tally) -> tuple[Tally, Tally]:
         if why is not None:
             raise errors.schema_mismatch(why)
         schema = a.schema.with_widest_bins(b.schema)
-        a = _coarsened(a, schema)
-        b = _coarsened(b, schema)
+        a = _coarsen(a, schema)
+        b = _coarsen(b, schema)
     if a.classes != b.classes:
         classes: Any = in_order(set(a.classes).union(b.classes))
         a = a.with_classes(classes)
@@ -609,7 +609,7 @@ def _together(a: Tally, b: Tally) -> tuple[Tally, Tally]:
     return a, b
 
 
-def _coarsened(tally: Tally, schema: Schema) -> Tally:
+def _coarsen(tally: Tally, schema: Schema) -> Tally:
     """The tally with bins as wide as the schema's."""
     if schema is tally.schema:
         return tally
@@ -623,12 +623,12 @@ def within_bins(tally: Tally) -> Tally:
     wider = [(group, group.counter.widen(group.features, sums)) for group, sums in tally._groups()]
     if all(features is group.features for group, features in wider):
         return tally
-    return _coarsened(tally, tally.schema.with_features(wider))
+    return _coarsen(tally, tally.schema.with_features(wider))
 
 
 def plus(total: Tally | None, part: Tally) -> Tally:
     """A tally and more rows, where there may be none yet."""
-    return part.counted() if total is None else total + part
+    return part.read_texts() if total is None else total + part
 
 
 # Counting -------------------------------------------------------------------------------------------------------------
@@ -682,18 +682,18 @@ def count(
     >>> tally.n_rows, tally.classes
     (14, ('no', 'yes'))
     """
-    given = {"schema": schema, "features": features, "weights": weights, "classes": classes, "missing": missing}
+    settings = {"schema": schema, "features": features, "weights": weights, "classes": classes, "missing": missing}
     reading["target_delimiter"] = target_delimiter
     if schema is not None:
         reading = {"remembered": schema.reading, **reading}
     where = {"engine": engine, "partitions": partitions}
-    return counted(open_table(data, target, **given, **where, threads=threads, **reading))
+    return count_table(open_table(data, target, **settings, **where, threads=threads, **reading))
 
 
 @singledispatch
-def counted(table: Any) -> Tally:
+def count_table(table: Any) -> Tally:
     """The tally of a table, batch by batch."""
-    return complete(*summed(table), table.labels.name)
+    return complete(*sum_table(table), table.labels.name)
 
 
 def complete(tally: Tally, n_rows: int, target: str | None) -> Tally:
@@ -704,7 +704,7 @@ def complete(tally: Tally, n_rows: int, target: str | None) -> Tally:
     return tally
 
 
-def summed(table: Table) -> tuple[Tally, int]:
+def sum_table(table: Table) -> tuple[Tally, int]:
     """The tally of a table, which may be a part of another, and its rows.
 
     Words of a batch that lasts are counted while the next is read.
@@ -718,16 +718,16 @@ def summed(table: Table) -> tuple[Tally, int]:
         begun[0] = total.schema, total
 
     with Behind() as behind:
-        for batch in gathered(table.batches("counting", begun.clear, beside=beside), begun):
+        for batch in join_small_batches(table.batches("counting", begun.clear, beside=beside), begun):
             behind.wait()  # the schema may become another one
             if not begun:
-                begun.append((table.settled(batch), None))
+                begun.append((table.settle_schema(batch), None))
                 n_rows = 0
             [(schema, total)] = begun
             texts = schema.word_columns
             n_rows += batch.n_rows
             large = batch.n_rows >= MANY_ROWS and table.labels.threads > 1
-            aligned = table.aligned(batch, schema)
+            aligned = table.align(batch, schema)
             for part in beside.result(batch) or parts(aligned, schema, table.labels):
                 behind.wait()
                 if large and texts and total is not None and aligned.text_bytes(texts) is not None:
@@ -742,7 +742,7 @@ def summed(table: Table) -> tuple[Tally, int]:
     return total, n_rows
 
 
-def gathered(batches: Iterator[Batch], begun: Sequence[tuple[Schema, Tally | None]]) -> Iterator[Batch]:
+def join_small_batches(batches: Iterator[Batch], begun: Sequence[tuple[Schema, Tally | None]]) -> Iterator[Batch]:
     """The batches; where all that is counted are words, small ones after the first are joined.
 
     A word's cell in a class costs the same for one text as for many. ``begun`` is empty before the first batch, and once more
@@ -757,7 +757,7 @@ def gathered(batches: Iterator[Batch], begun: Sequence[tuple[Schema, Tally | Non
         only_words = bool(begun) and all(group.counter.words for group in begun[0][0].groups)
         more = batch.text_bytes(begun[0][0].columns) if only_words else None
         if some and (more is None or batch.names != some[0].names or size + more > MANY_BYTES):
-            yield joined(some) if len(some) > 1 else some[0]
+            yield join_batches(some) if len(some) > 1 else some[0]
             some = []
             size = 0
         if more is None:
@@ -766,17 +766,17 @@ def gathered(batches: Iterator[Batch], begun: Sequence[tuple[Schema, Tally | Non
             some.append(batch)
             size += more
     if some:
-        yield joined(some) if len(some) > 1 else some[0]
+        yield join_batches(some) if len(some) > 1 else some[0]
 
 
 def _parts_beside(table: Table, schema: Schema, batch: Batch) -> tuple[Tally, ...]:
     """The parts of a later batch, counted by the one thread that has parsed it, with bins as wide as they were by then."""
-    return tuple(parts(table.aligned(batch, schema), schema, replace(table.labels, threads=1)))
+    return tuple(parts(table.align(batch, schema), schema, replace(table.labels, threads=1)))
 
 
 def of_no_rows(schema: Schema) -> Tally:
     nothing = Batch(schema.columns, 0, LazyColumns(lambda name: empty_column(0)), schema.named)
-    return count_rows(nothing, schema, Codes(np.zeros(0, dtype=np.int32), 0, ()), None, 1).counted()
+    return count_rows(nothing, schema, Codes(np.zeros(0, dtype=np.int32), 0, ()), None, 1).read_texts()
 
 
 def parts(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Tally]:
@@ -812,10 +812,10 @@ def rows_to_count(batch: Batch, labels: Codes, weights: NDArray[Any] | None, thr
     skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
     if weights is None:
         return RowsToCount(batch, labels.values, classes, None, threads, None, skipped)
-    given = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0
-    classes, weights = weighed(classes, weights)
+    n_weighing = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0
+    classes, weights = kernel_weights(classes, weights)
     assert weights is not None
-    _warn_of_light(given - int(np.count_nonzero(weights if weights.ndim == 1 else weights.any(axis=1))))
+    _warn_of_light(n_weighing - int(np.count_nonzero(weights if weights.ndim == 1 else weights.any(axis=1))))
     return RowsToCount(batch, labels.values, classes, weights, threads, None, skipped)
 
 
@@ -830,10 +830,10 @@ def tally_of(rows: RowsToCount, schema: Schema) -> Tally:
     if not all(features is group.features for group, features, _ in counted):
         schema = schema.with_features((group, features) for group, features, _ in counted)
     tally = Tally(schema, tuple(rows.labels), rows.per_class, tuple(sums for *_, sums in counted), rows.skipped)
-    return within_bins(_sorted_classes(tally)._trimmed())
+    return within_bins(_sort_classes(tally)._trim())
 
 
-def counted_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def round_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weights as they are counted: one that is too small is 0, with a warning."""
     counted = in_rows(in_parts(weights))
     _warn_of_light(int(np.count_nonzero(weights)) - int(np.count_nonzero(counted)))
@@ -860,7 +860,7 @@ def count_sets(
     Its texts are read once, whatever labels it has. ``groups``: that of each row, and the number of the first group of all rows
     and of each label; the classes are then numbers, each of the rows of one label and group.
     """
-    rows = np.flatnonzero(sets.known)
+    rows = np.flatnonzero(sets.has_target)
     at = np.concatenate([rows, sets.rows])
     codes = np.concatenate([np.zeros(len(rows), dtype=np.int32), sets.codes + np.int32(1)])
     names: tuple[Label, ...] = (EVERY, *sets.names)
@@ -870,21 +870,23 @@ def count_sets(
         codes = place.astype(np.int32)
     classes = np.full(len(sets), -1, dtype=np.int32)
     classes[rows] = codes[: len(rows)]
-    classes, own = weighed(classes, weights)
-    part = count_rows(batch.take(at), schema, Codes(codes, 0, names), None if own is None else own[at], threads)
+    classes, row_weights = kernel_weights(classes, weights)
+    part = count_rows(
+        batch.take(at), schema, Codes(codes, 0, names), None if row_weights is None else row_weights[at], threads
+    )
     several = sets.offsets, codes[len(rows) :]
     if weights is not None:  # rows that weigh nothing have no labels either
-        _warn_of_light(int(np.count_nonzero((weights > 0) & sets.known & (classes < 0))))
+        _warn_of_light(int(np.count_nonzero((weights > 0) & sets.has_target & (classes < 0))))
         there = np.where(classes >= 0, np.diff(sets.offsets), 0)
         several = np.concatenate([[0], np.cumsum(there)]), several[1][classes[sets.rows] >= 0]
-    once = RowsToCount(batch, names, classes, own, threads, several)
+    once = RowsToCount(batch, names, classes, row_weights, threads, several)
     kept = _places(part.classes, names)
     words = {
         g: WORDS.count(group.features, once)[1].take(kept)
         for g, (group, sums) in enumerate(part._groups())
         if isinstance(sums, Words)
     }
-    return replace(part.with_sums(words), skipped=int(np.count_nonzero(~sets.known)))
+    return replace(part.with_sums(words), skipped=int(np.count_nonzero(~sets.has_target)))
 
 
 def sums_of_rows(
@@ -907,11 +909,11 @@ def sums_of_groups(
     numbers = tuple(range(n_groups))
     labels = Codes(groups.astype(np.int32), 0, numbers)
     counted = count_rows(batch, replace(schema, features=features), labels, weights, threads)
-    [(_, _, sums)] = counted.with_classes(numbers).counted().groups
+    [(_, _, sums)] = counted.with_classes(numbers).read_texts().groups
     return sums
 
 
-def _sorted_classes(tally: Tally) -> Tally:
+def _sort_classes(tally: Tally) -> Tally:
     classes: Any = in_order(tally.classes)
     if classes == tally.classes:
         return tally

@@ -17,7 +17,7 @@ from banbury.families.cells import Cells
 from banbury.families.family import UNUSED, Choice, Feature, HeldOutRows
 from banbury.reading import Batch
 from banbury.sums import Keys
-from banbury.tally.table import MIX, mixed
+from banbury.tally.table import MIX, mix
 from banbury.tally.tally import Tally, sums_of_groups, sums_of_rows
 
 MOST_CELLS = 1 << 27  # words × classes that are weighed
@@ -74,7 +74,7 @@ def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOut
     plain = held_out.scores(feature.family.estimate(features, sums, CHOICE, UNUSED))
     hashes = np.zeros(len(plain), dtype=np.uint64)
     for column in np.ascontiguousarray(plain).view(np.uint64).T:
-        hashes = mixed(hashes * MIX + column)
+        hashes = mix(hashes * MIX + column)
     folds = (hashes % np.uint64(FOLDS)).astype(np.int64)
     groups = folds * k + held_out.labels
     threads = held_out.threads

@@ -16,7 +16,7 @@ from banbury.families.cells import Cells, codes_of
 from banbury.reading import Batch
 from banbury.rows.sampling import group_names, hash_names
 from banbury.tally.schema import Schema
-from banbury.tally.table import MIX, Table, mixed, numbered
+from banbury.tally.table import MIX, Table, mix, number_classes
 from banbury.tally.tally import Tally
 from banbury.weighing.columns import WeighedColumns, count_cells
 
@@ -72,7 +72,7 @@ class WeighedRows:
         k = len(tally.classes)
         parts: list[WeighedRows] = []
         for batch in table.batches("weighing"):
-            batch = table.aligned(batch, schema)
+            batch = table.align(batch, schema)
             codes = codes_of(weighed.cells, batch, threads)
             groups = _groups(table, batch)
             bags = tuple(words.bags(batch, tally.of(words.feature.name), threads) for words in weighed.texts)
@@ -97,13 +97,13 @@ class WeighedRows:
 
     def _merge_equal(self) -> WeighedRows:
         """Equal rows as one, in the order of a hash of what they hold."""
-        hashes = mixed(self.labels.astype(np.uint64) + np.uint64(1))
+        hashes = mix(self.labels.astype(np.uint64) + np.uint64(1))
         bits = np.ascontiguousarray(self.extra).view(np.uint64)
         extra_columns = (bits[:, g, c] for g in range(bits.shape[1]) for c in range(bits.shape[2]))
         for column in (*self.codes.T, *extra_columns, *(bags.hashes for bags in self.bags)):
-            hashes = mixed(hashes * MIX + column.astype(np.uint64))
+            hashes = mix(hashes * MIX + column.astype(np.uint64))
         if self.groups is not None:
-            hashes = mixed(hashes * MIX + self.groups)
+            hashes = mix(hashes * MIX + self.groups)
         first, _, weights = merge_equal(hashes, self.weights)
         return replace(self.take(first), weights=weights)
 
@@ -190,7 +190,7 @@ def _labels(
     if weights is not None and weights.ndim == 2:
         class_shares = ((classes.get(name, -1), weights[:, c]) for c, name in enumerate(table.labels.classes or ()))
         return [(np.full(batch.n_rows, label, dtype=np.int32), shares) for label, shares in class_shares]
-    numbers, names, _ = numbered(batch, schema, table.labels)
+    numbers, names, _ = number_classes(batch, schema, table.labels)
     place = np.array([*(classes.get(name, -1) for name in names), -1], dtype=np.int32)
     return [(place[numbers], np.ones(batch.n_rows) if weights is None else weights)]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.families.bags.lexicon import Bags, Lexicon
-from banbury.families.bags.text_parameters import weighed_texts
+from banbury.families.bags.text_parameters import weigh_texts
 from banbury.families.bags.words import word_family
 from banbury.families.evidence import Comparison, TellingValues, Term
 from banbury.families.family import ColumnReader, Curve, Feature, LinearWords, Parameters, bad_value, line_by_line
@@ -47,7 +47,7 @@ def word_scores(
 ) -> Parameters:
     """Parameters that add up the scores of a lexicon's words, (words, classes); ``documents`` of each class have each word."""
     if lexicon.feature.reads_text:
-        return weighed_texts(lexicon, scale, table, use_counts, documents, n_texts)
+        return weigh_texts(lexicon, scale, table, use_counts, documents, n_texts)
     return WordColumnScores((lexicon.feature,), sums, lexicon, scale, use_counts, table)
 
 

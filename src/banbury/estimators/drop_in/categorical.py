@@ -167,6 +167,6 @@ def _whole(batch: Matrix) -> Batch:
     for name, column in zip(batch.names, array.T, strict=True):
         codes = np.where(np.isnan(column), -1, column).astype(np.int64)
         columns[name] = Coded(Codes(codes, 0, range(int(codes.max(initial=-1)) + 1)))
-    whole = Batch(batch.names, batch.n_rows, columns, batch.named)
-    whole.first_row = batch.first_row
-    return whole
+    codes_batch = Batch(batch.names, batch.n_rows, columns, batch.named)
+    codes_batch.first_row = batch.first_row
+    return codes_batch

@@ -133,22 +133,22 @@ def check_size(words: Vocabulary, column: str, why: str) -> None:
         raise errors.BadSetting(text, column=column)
 
 
-def estimated(
+def estimate_scores(
     model: str, weighed: WeighedWords, how: How, alpha: float | Real, norm: bool, urn: bool, rng: np.random.Generator
 ) -> WordScores:
     """The scores under an event model by name. ``norm``: of complement; ``urn``: of the multinomial."""
     if model == "log_odds" and how == "gibbs":
-        return drawn_log_odds(weighed, alpha, rng)
+        return draw_log_odds(weighed, alpha, rng)
     if model == "bernoulli":
         words = weighed.words
         once = weighed.once
-        return drawn_bernoulli(words, alpha, rng, once) if how == "gibbs" else bernoulli(words, how, alpha, once)
+        return draw_bernoulli(words, alpha, rng, once) if how == "gibbs" else bernoulli(words, how, alpha, once)
     if model == "complement" and how == "gibbs":
-        return drawn_complement(weighed, alpha, norm, rng)
+        return draw_complement(weighed, alpha, norm, rng)
     if model in WEIGHING:
-        return normalised_complement(weighed, how, alpha) if norm else against_others(model, weighed, how, alpha)
+        return normalise_complement(weighed, how, alpha) if norm else against_others(model, weighed, how, alpha)
     if how == "gibbs":
-        return drawn_multinomial(weighed, alpha, rng)
+        return draw_multinomial(weighed, alpha, rng)
     return multinomial(weighed, how, alpha, urn)
 
 
@@ -189,9 +189,9 @@ def set_whole_counts(weights: _core.Weights, weighed: WeighedWords, a: float, mo
     if (counted := whole_counts(words.table)) is None:
         return weighed
     table, without = counted
-    others = model == "complement"
+    of_other_classes = model == "complement"
     logs = logs_of_counts(a, min(len(words.ids) + 1, MOST_LOGS), model)
-    left = weights.set_counted(table, words.ids, weighed.once, others, logs, n_threads(None), without)
+    left = weights.set_counted(table, words.ids, weighed.once, of_other_classes, logs, n_threads(None), without)
     return replace(weighed, words=Vocabulary(words.table, left, False))
 
 
@@ -210,8 +210,8 @@ def logs_of_counts(a: float, size: int, model: str) -> Real:
 def multinomial_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
     """What all classes have that a word does not occur in, and what each of the others has."""
     if isinstance(a, np.ndarray):
-        own = a[pairs.ids]
-        return log(own), np.log(counts + pairs.per_pair(own))
+        pseudo_counts = a[pairs.ids]
+        return log(pseudo_counts), np.log(counts + pairs.per_pair(pseudo_counts))
     if a > 0:
         return np.full(len(pairs.ids), np.log(a)), np.log(counts + a)
     return np.zeros(len(pairs.ids)), log(np.maximum(counts + a, 0.0))
@@ -262,7 +262,7 @@ def set_rows(
     scores.weights.set(pairs.ids, common, scale, pairs.starts, pairs.classes, values)
 
 
-def drawn_multinomial(weighed: WeighedWords, alpha: float | Real, rng: np.random.Generator) -> WordScores:
+def draw_multinomial(weighed: WeighedWords, alpha: float | Real, rng: np.random.Generator) -> WordScores:
     """One draw of P(word | class) from its Dirichlet posterior, for all words and classes."""
     words = weighed.words
     n_classes = weighed.words.n_classes
@@ -277,8 +277,8 @@ def drawn_multinomial(weighed: WeighedWords, alpha: float | Real, rng: np.random
 
 def per_row(alpha: float | Real, pairs: WordClassPairs) -> float | Real:
     """The pseudo-counts of words, to be added to a table of words × classes."""
-    own = at_least(of_words(alpha, pairs))
-    return np.asarray(own[:, None]) if isinstance(own, np.ndarray) else float(own)
+    pseudo_counts = at_least(of_words(alpha, pairs))
+    return np.asarray(pseudo_counts[:, None]) if isinstance(pseudo_counts, np.ndarray) else float(pseudo_counts)
 
 
 def _gamma(shape: Real, rng: np.random.Generator) -> Real:
@@ -319,9 +319,9 @@ def against_others_base(model: str, per_class: Real, n_words: int, a: float | Re
 
 
 def log_odds_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real, margin: float) -> tuple[Real, Real]:
-    own = multinomial_rows(pairs, counts, a)
+    class_rows = multinomial_rows(pairs, counts, a)
     rest = complement_rows(pairs, counts, a)
-    return margin * (own[0] + rest[0]), margin * (own[1] + rest[1])
+    return margin * (class_rows[0] + rest[0]), margin * (class_rows[1] + rest[1])
 
 
 def log_odds_margin(texts: Real) -> float:
@@ -339,13 +339,13 @@ def complement_pseudo_count(how: How, alpha: float | Real) -> Any:
 
 def complement_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
     every = pairs.per_word(counts)
-    own = of_words(a, pairs)
+    pseudo_counts = of_words(a, pairs)
     elsewhere = pairs.per_pair(every) - counts
     if elsewhere.dtype.kind == "f":  # whole numbers do not round
         most = counts > 0.5 * pairs.per_pair(every)  # one class at most; there the difference would be of its rounding
         elsewhere = np.where(most, pairs.per_pair(pairs.per_word(np.where(most, 0.0, counts))), elsewhere)
-    per_pair = pairs.per_pair(own) if isinstance(own, np.ndarray) else own
-    return -np.log(every + own), -np.log(elsewhere + per_pair)
+    per_pair = pairs.per_pair(pseudo_counts) if isinstance(pseudo_counts, np.ndarray) else pseudo_counts
+    return -np.log(every + pseudo_counts), -np.log(elsewhere + per_pair)
 
 
 def complement_base(per_class: Real, n_words: int, a: float | Real) -> Real:
@@ -355,7 +355,7 @@ def complement_base(per_class: Real, n_words: int, a: float | Real) -> Real:
     return np.asarray(np.log(elsewhere + all_words(a, n_words)))
 
 
-def normalised_complement(weighed: WeighedWords, how: How, alpha: float | Real) -> WordScores:
+def normalise_complement(weighed: WeighedWords, how: How, alpha: float | Real) -> WordScores:
     """The same weights, divided in each class by the sum of their absolute values over the vocabulary."""
     words = weighed.words
     a = complement_pseudo_count(how, alpha)
@@ -380,7 +380,7 @@ def _divisor(size: Real, words: Vocabulary) -> Real:
     return np.ones_like(size) if words.n_words < 2 else size
 
 
-def drawn_complement(weighed: WeighedWords, alpha: float | Real, norm: bool, rng: np.random.Generator) -> WordScores:
+def draw_complement(weighed: WeighedWords, alpha: float | Real, norm: bool, rng: np.random.Generator) -> WordScores:
     """One draw of P(word | all classes but this one) for every class."""
     words = weighed.words
     n_classes = weighed.words.n_classes
@@ -409,17 +409,17 @@ def _elsewhere(
         yield pairs, _gamma(np.maximum(every - cells, 0.0) + per_row(alpha, pairs), rng), scale
 
 
-def drawn_log_odds(weighed: WeighedWords, alpha: float | Real, rng: np.random.Generator) -> WordScores:
+def draw_log_odds(weighed: WeighedWords, alpha: float | Real, rng: np.random.Generator) -> WordScores:
     """One draw of P(word | class) and one of P(word | all other classes), for all words and classes."""
     n_classes = weighed.words.n_classes
     margin = log_odds_margin(weighed.words.texts)
     weights = _core.Weights(n_classes, np.zeros(n_classes))
     totals = np.zeros((n_classes, 2))
     for pairs, counts, scale in weighed:
-        own = pairs.cells(counts, n_classes)
+        cells = pairs.cells(counts, n_classes)
         a = per_row(alpha, pairs)
-        rest = np.maximum(own.sum(axis=1, keepdims=True) - own, 0.0)
-        drawn = _gamma(np.stack([own + a, rest + a], axis=-1), rng)
+        rest = np.maximum(cells.sum(axis=1, keepdims=True) - cells, 0.0)
+        drawn = _gamma(np.stack([cells + a, rest + a], axis=-1), rng)
         totals += drawn.sum(axis=0)
         set_cells(weights, pairs, -margin * np.diff(np.log(drawn))[..., 0], scale)
     base = margin * np.diff(-multinomial_base(totals, weighed.words.n_words))[..., 0]
@@ -444,9 +444,9 @@ def bernoulli(words: Vocabulary, how: How, alpha: float | Real, once: bool = Tru
     like = AlikeWords(n_classes)
     for pairs in words:
         counts = pairs.documents if once else pairs.occurrences
-        own = presence(counts, words.texts[pairs.classes], a)
+        presence_rows = presence(counts, words.texts[pairs.classes], a)
         nothing = np.zeros(len(pairs.ids))
-        weights.set(pairs.ids, nothing, None, pairs.starts, pairs.classes, own, n_threads(None))
+        weights.set(pairs.ids, nothing, None, pairs.starts, pairs.classes, presence_rows, n_threads(None))
         like.add(pairs, counts)
     constant, certain = like.absent(words.n_words, words.texts, a)
     return WordScores(weights, np.zeros(n_classes), constant, None, certain if certain.any() else None)
@@ -536,8 +536,8 @@ def _bernoulli_each(words: Vocabulary, a: Real, once: bool) -> WordScores:
         set_cells(weights, pairs, np.where(sure, CERTAIN, yes - np.where(sure, 0.0, no)), None)
         constant += np.where(sure, 0.0, no).sum(axis=0)
         certain += sure.sum(axis=0)
-    whole = certain.astype(np.int64) if certain.any() else None
-    return WordScores(weights, np.zeros(n_classes), constant, None, whole)
+    n_certain = certain.astype(np.int64) if certain.any() else None
+    return WordScores(weights, np.zeros(n_classes), constant, None, n_certain)
 
 
 def log_shares(documents: NDArray[Any], texts: Real, a: float | Real) -> tuple[Real, Real]:
@@ -551,7 +551,7 @@ def log_shares(documents: NDArray[Any], texts: Real, a: float | Real) -> tuple[R
     return log(np.where(nothing, 1.0, yes) / both), log(np.where(nothing, 1.0, no) / both)
 
 
-def drawn_bernoulli(words: Vocabulary, alpha: float | Real, rng: np.random.Generator, once: bool = True) -> WordScores:
+def draw_bernoulli(words: Vocabulary, alpha: float | Real, rng: np.random.Generator, once: bool = True) -> WordScores:
     """One draw of P(word in text | class) from its Beta posterior, for all words and classes."""
     n_classes = words.n_classes
     weights = _core.Weights(n_classes, np.zeros(n_classes))

@@ -52,14 +52,14 @@ class _Entries:
 class CountedTexts:
     """A column of texts that were all counted, and their sums."""
 
-    def __init__(self, family: TextSettings, feature: Feature, sums: Words, own: HeldOutRows) -> None:
+    def __init__(self, family: TextSettings, feature: Feature, sums: Words, held_out: HeldOutRows) -> None:
         self.family = family
-        self.own = own
+        self.held_out = held_out
         table: Any = sums.table
-        self.table = table if family.vocabulary is None else family.given(table).table
+        self.table = table if family.vocabulary is None else family.vocabulary_words(table).table
         table = self.table
-        self.texts = family.texts(own.rows, feature.name)
-        self.n_texts, self.n_classes, self.n_words = len(own.labels), int(table.n_classes), int(table.n_ids)
+        self.texts = family.texts(held_out.rows, feature.name)
+        self.n_texts, self.n_classes, self.n_words = len(held_out.labels), int(table.n_classes), int(table.n_ids)
         self.there = ~missing_texts(self.texts, self.n_texts)
         self.per_class = table.texts().value
 
@@ -103,15 +103,15 @@ class CountedTexts:
     @cached_property
     def entries(self) -> _Entries:
         family = self.family
-        weight = self.own.weight
-        offsets, ids, times = self.table.bags(family.tokeniser, self.texts, self.own.threads)
+        weight = self.held_out.weight
+        offsets, ids, times = self.table.bags(family.tokeniser, self.texts, self.held_out.threads)
         text = np.repeat(np.arange(self.n_texts), np.diff(offsets))
         word = ids.astype(np.int64)
-        x = np.ones(len(word)) if family.once else self._damped(offsets, times)
-        occurrences = weight[text] * (self._damped(offsets, times) if family.once else x)
-        inside = self._kept(self.occurrences[word] - occurrences, self.documents[word] - weight[text], word)
+        x = np.ones(len(word)) if family.once else self._damp(offsets, times)
+        occurrences = weight[text] * (self._damp(offsets, times) if family.once else x)
+        inside = self._is_in_vocabulary(self.occurrences[word] - occurrences, self.documents[word] - weight[text], word)
         every = np.arange(self.n_words)
-        outside = self._kept(self.occurrences, self.documents, every)
+        outside = self._is_in_vocabulary(self.occurrences, self.documents, every)
         x = x * self.scale[word]
         return _Entries(text, word, x, weight[text] * x, inside, outside[word]).only(inside | outside[word])
 
@@ -119,7 +119,7 @@ class CountedTexts:
     def scored(self) -> _Entries:
         return self.entries.only(self.entries.inside & (self.entries.x > 0))
 
-    def _damped(self, offsets: Int, times: NDArray[np.int32]) -> Real:
+    def _damp(self, offsets: Int, times: NDArray[np.int32]) -> Real:
         damped = np.log1p(times) if self.family.damping == "log" else times.astype(np.float64)
         if not self.family.length:
             return damped
@@ -129,7 +129,7 @@ class CountedTexts:
         squares[filled] = np.add.reduceat(damped**2, offsets[:-1][filled]) if filled.any() else 0.0
         return np.asarray(damped / np.repeat(np.sqrt(np.where(filled, squares, 1.0)), sizes))
 
-    def _kept(self, occurrences: Real, documents: Real, word: Int) -> Bools:
+    def _is_in_vocabulary(self, occurrences: Real, documents: Real, word: Int) -> Bools:
         """Which words are in the vocabulary of all texts but one, in which they occur so often."""
         family = self.family
         pruning = self.family.pruning
@@ -138,14 +138,14 @@ class CountedTexts:
             there = self._given[word]
         if pruning.ranks:
             return np.asarray(there & self._ranked[word])
-        n_texts = float(self.per_class.sum()) - (1.0 if self.own.weights is None else 0.0)
+        n_texts = float(self.per_class.sum()) - (1.0 if self.held_out.weights is None else 0.0)
         slack = 1e-12
         kept = there & (occurrences >= pruning.min_count - slack) & (documents >= pruning.min_share * n_texts)
         return np.asarray(kept & (documents <= pruning.max_share * n_texts) if pruning.max_share < 1 else kept)
 
     @cached_property
     def _given(self) -> Bools:
-        return self._flags(self.family.given(self.table).ids)
+        return self._flags(self.family.vocabulary_words(self.table).ids)
 
     @cached_property
     def _ranked(self) -> Bools:
@@ -159,7 +159,7 @@ class CountedTexts:
     @cached_property
     def _always(self) -> Bools:
         """The vocabulary when a text is left out that has none of these words."""
-        return self._kept(self.occurrences, self.documents, np.arange(self.n_words))
+        return self._is_in_vocabulary(self.occurrences, self.documents, np.arange(self.n_words))
 
     # Sums
 
@@ -174,15 +174,15 @@ class CountedTexts:
             classes = slice(start, min(start + size, self.n_classes))
             yield classes, np.asarray(by_class[:, classes].toarray(), dtype=np.float64)
 
-    def _matrix(self, entries: _Entries, each: Real) -> Any:
+    def _matrix(self, entries: _Entries, numbers: Real) -> Any:
         """Numbers of entries as a sparse matrix, texts × words."""
         from scipy.sparse import csr_matrix
 
         starts = np.searchsorted(entries.text, np.arange(self.n_texts + 1))
-        return csr_matrix((each, entries.word, starts), (self.n_texts, self.n_words))
+        return csr_matrix((numbers, entries.word, starts), (self.n_texts, self.n_words))
 
-    def _per_text(self, entries: _Entries, each: Real) -> Real:
-        return np.bincount(entries.text, weights=each, minlength=self.n_texts).astype(np.float64, copy=False)
+    def _per_text(self, entries: _Entries, numbers: Real) -> Real:
+        return np.bincount(entries.text, weights=numbers, minlength=self.n_texts).astype(np.float64, copy=False)
 
     @cached_property
     def vocabulary(self) -> Real:
@@ -216,7 +216,7 @@ class CountedTexts:
     def multinomial(self, a: float) -> Real:
         """x · (log(n + a) − log(N + aV)), where n and N of the text's own class are without its words."""
         inside = self.scored
-        labels = self.own.labels
+        labels = self.held_out.labels
         matrix = self._matrix(inside, inside.x)
         result = self._answer()
         length = self._per_text(inside, inside.x)
@@ -231,9 +231,9 @@ class CountedTexts:
             e, c = self._labels(classes, labels[inside.text])
             n = scaled[inside.word[e], c]
             change = inside.x[e] * (log(_minus(n, inside.mine[e]) + a) - log(n + a))
-            own = np.bincount(inside.text[e], weights=change, minlength=self.n_texts)
+            text_changes = np.bincount(inside.text[e], weights=change, minlength=self.n_texts)
             at, c = self._labels(classes, labels)
-            scores[at, c] += own[at]
+            scores[at, c] += text_changes[at]
             empty = total <= 1e-12 * counts.sum(axis=0)
             divisor = np.where(empty, np.maximum(self.vocabulary, 1.0)[:, None], total)
             result[:, classes] = np.where(empty, 0.0, scores) - length[:, None] * np.log(divisor)
@@ -242,7 +242,7 @@ class CountedTexts:
     def complement(self, a: float) -> Real:
         """x · (log(M + aV) − log(m + a)), m and M what all other classes have; the text's words are in none of them."""
         inside = self.scored
-        labels = self.own.labels
+        labels = self.held_out.labels
         every = np.asarray(self.counts.sum(axis=1)).reshape(-1)
         length = self._per_text(inside, inside.x)
         mine = self._per_text(inside, inside.mine)
@@ -256,9 +256,9 @@ class CountedTexts:
             m = elsewhere[inside.word[e], c]  # of the text's own class, unchanged
             fewer = _minus(m, inside.mine[e], most[inside.word[e]])
             change = inside.x[e] * (np.log(fewer + a) - np.log(m + a))
-            own = np.bincount(inside.text[e], weights=change, minlength=self.n_texts)
+            text_changes = np.bincount(inside.text[e], weights=change, minlength=self.n_texts)
             at, c = self._labels(classes, labels)
-            scores[at, c] += own[at]
+            scores[at, c] += text_changes[at]
             here = self._totals(classes, counts)
             here[at, c] = _minus(here[at, c], mine[at])
             total = _minus(together[:, None], here + mine[:, None]) + a * np.maximum(self.vocabulary, 1.0)[:, None]
@@ -267,8 +267,8 @@ class CountedTexts:
 
     def log_odds(self, a: float) -> Real:
         """Both together, times (K − 1) / K of the K classes that have a text when each is left out."""
-        weight = np.where(self.there, self.own.weight, 0.0)
-        texts = self.per_class[self.own.labels]
+        weight = np.where(self.there, self.held_out.weight, 0.0)
+        texts = self.per_class[self.held_out.labels]
         last = (texts > 0) & (_minus(texts, weight) <= 0)
         left = np.maximum(np.count_nonzero(self.per_class) - last, 1)
         return np.asarray(((left - 1) / left)[:, None] * (self.multinomial(a) + self.complement(a)))
@@ -279,9 +279,9 @@ class CountedTexts:
 
     def _elsewhere(self, entries: _Entries, elsewhere: Real, most: Real, a: float) -> Real:
         """−x · log(m + a) summed over each text's words, m without the text's own; ``most``: of all classes."""
-        sizes, number, each = np.unique(entries.mine, return_inverse=True, return_counts=True)
+        sizes, number, n_entries = np.unique(entries.mine, return_inverse=True, return_counts=True)
         scores = np.zeros((self.n_texts, elsewhere.shape[1]))
-        often = np.argsort(-each, kind="stable")[:TABLES]
+        often = np.argsort(-n_entries, kind="stable")[:TABLES]
         for size in often.tolist():
             some = entries.only(number == size)
             scores += self._matrix(some, some.x) @ -np.log(_minus(elsewhere, sizes[size], most[:, None]) + a)
@@ -297,7 +297,7 @@ class CountedTexts:
     def bernoulli(self, a: float) -> Real:
         """log p of words in the text, log(1 − p) of all others, p = (d + a) / (D + 2a); the text is not in d and D."""
         e = self.entries
-        labels = self.own.labels
+        labels = self.held_out.labels
         result = self._answer()
         present = self._matrix(e, e.inside.astype(np.float64))
         counted = self._matrix(e, e.outside.astype(np.float64))
@@ -313,19 +313,19 @@ class CountedTexts:
             size = fewer[c]
             with_it = np.log((np.maximum(n - 1.0, 0.0) + a) / (size + 2.0 * a))
             change = e.inside[of] * with_it - e.outside[of] * without[e.word[of], c]
-            own = np.bincount(e.text[of], weights=change, minlength=self.n_texts)
+            text_changes = np.bincount(e.text[of], weights=change, minlength=self.n_texts)
             at, c = self._labels(classes, labels)
-            scores[at, c] = base[c] + own[at]
+            scores[at, c] = base[c] + text_changes[at]
             result[:, classes] = np.where(self.there[:, None], scores, 0.0)
         return result
 
 
-def _minus(whole: Any, part: Any, of: Any = None) -> Real:
+def _minus(total: Any, part: Any, of: Any = None) -> Real:
     """The difference; 0 where no more is left than the rounding of the whole, or of what that was a difference of."""
-    left = whole - part
-    return np.where(left <= 1e-12 * np.abs(whole if of is None else of), 0.0, left)
+    left = total - part
+    return np.where(left <= 1e-12 * np.abs(total if of is None else of), 0.0, left)
 
 
 def _logs(d: Real, texts: Real, a: float) -> tuple[Real, Real]:
-    whole = texts + 2.0 * a
-    return np.log((d + a) / whole), np.log((np.maximum(texts - d, 0.0) + a) / whole)
+    divisor = texts + 2.0 * a
+    return np.log((d + a) / divisor), np.log((np.maximum(texts - d, 0.0) + a) / divisor)

@@ -32,7 +32,7 @@ class Bags(_core.Bags):
             return self
         sizes = np.diff(self.offsets)[texts]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
-        words, times = (np.empty(offsets[-1], dtype=each.dtype) for each in (self.words, self.times))
+        words, times = (np.empty(offsets[-1], dtype=array.dtype) for array in (self.words, self.times))
         shift = self.offsets[:-1][texts] - offsets[:-1]
         for some in stretches(len(texts)):
             start = offsets[some.start]
@@ -51,14 +51,14 @@ class Bags(_core.Bags):
         words, times, hashes = map(np.concatenate, parts)
         return cls(np.concatenate([[0], *offsets]), words, times, hashes, every[0].n_words)
 
-    def sums(self, each: Any) -> Real:
+    def sums(self, numbers: Any) -> Real:
         """Sums over the words of each text."""
         sums = np.zeros(len(self))
         sizes = np.diff(self.offsets)
         for some in stretches(len(self)):
             texts = np.repeat(np.arange(some.stop - some.start), sizes[some])
-            own = each[self.offsets[some.start] : self.offsets[some.stop]]
-            sums[some] = np.bincount(texts, own, some.stop - some.start)
+            stretch = numbers[self.offsets[some.start] : self.offsets[some.stop]]
+            sums[some] = np.bincount(texts, stretch, some.stop - some.start)
         return sums
 
     def squares(self, values: Real) -> Real:
@@ -83,7 +83,7 @@ class Lexicon:
 
     @classmethod
     def of(cls, feature: Feature, sums: Any) -> Lexicon:
-        return cls(feature, word_family(feature).used_words(feature, sums))
+        return cls(feature, word_family(feature).words_in_use(feature, sums))
 
     def __len__(self) -> int:
         return len(self.used.ids)
@@ -101,16 +101,16 @@ class Lexicon:
 
     def documents(self) -> Real:
         """How many texts of each class have each word, (words, classes)."""
-        found = [pairs.cells(pairs.documents, self.used.n_classes) for pairs in self.used]
-        return np.concatenate(found) if found else np.zeros((0, self.used.n_classes))
+        tables = [pairs.cells(pairs.documents, self.used.n_classes) for pairs in self.used]
+        return np.concatenate(tables) if tables else np.zeros((0, self.used.n_classes))
 
     def bags(self, rows: ColumnReader, sums: Any, threads: int) -> Bags:
         """The texts of rows."""
-        return self.ranked(word_family(self.feature).bags(rows, self.feature, sums, threads), threads)
+        return self.rank_words(word_family(self.feature).bags(rows, self.feature, sums, threads), threads)
 
-    def ranked(self, found: tuple[Int, Int, Real], threads: int) -> Bags:
+    def rank_words(self, bags: tuple[Int, Int, Real], threads: int) -> Bags:
         """Texts whose words are ids of the table."""
-        offsets, ids, times = found
+        offsets, ids, times = bags
         starts = np.asarray(offsets, dtype=np.int64)
         codes = np.ascontiguousarray(ids, dtype=np.int32)
         reals = np.ascontiguousarray(times, dtype=np.float64)
@@ -118,8 +118,8 @@ class Lexicon:
 
     def places(self, words: Sequence[str]) -> Int:
         """Where these words, all of which are in the list, are."""
-        own = self.words
-        if own == list(words):
-            return np.arange(len(own))
-        place = {word: k for k, word in enumerate(own)}
+        names = self.words
+        if names == list(words):
+            return np.arange(len(names))
+        place = {word: k for k, word in enumerate(names)}
         return np.array([place[word] for word in words], dtype=np.int64)

@@ -85,10 +85,10 @@ class Occurrences(WordFamily):
         if self.alpha is not None and np.ndim(self.alpha) == 0:
             check_positive("alpha", self.alpha, zero=True)
         elif self.alpha is not None:
-            given = np.asarray(self.alpha, dtype=np.float64)
-            if given.ndim != 1 or not np.all((given >= 0) & (given <= 1e100)):
+            alphas = np.asarray(self.alpha, dtype=np.float64)
+            if alphas.ndim != 1 or not np.all((alphas >= 0) & (alphas <= 1e100)):
                 raise errors.bad_setting("alpha", self.alpha, "a number from 0 up, or one for each column")
-            object.__setattr__(self, "alpha", tuple(given.tolist()))
+            object.__setattr__(self, "alpha", tuple(alphas.tolist()))
 
     # Counting
 
@@ -155,12 +155,12 @@ class Occurrences(WordFamily):
     # Estimating
 
     def column_counts(self, choice: Choice, n_columns: int) -> float | Real:
-        own = choice.alpha if self.alpha is None else self.alpha
-        if not isinstance(own, tuple):
-            return float(own)  # type: ignore[arg-type]
-        wanted = f"one number, or one for each of {n_columns} columns"
-        errors.require(len(own) == n_columns, "alpha", f"{len(own)} numbers", wanted)
-        return np.array(own)
+        alpha = choice.alpha if self.alpha is None else self.alpha
+        if not isinstance(alpha, tuple):
+            return float(alpha)  # type: ignore[arg-type]
+        expected = f"one number, or one for each of {n_columns} columns"
+        errors.require(len(alpha) == n_columns, "alpha", f"{len(alpha)} numbers", expected)
+        return np.array(alpha)
 
     def words(self, sums: Words, n_columns: int) -> Vocabulary:
         table: Any = sums.table
@@ -207,7 +207,7 @@ class Occurrences(WordFamily):
         for pairs in words if self.model == "bernoulli" and self.threshold is None else ():
             self.check_shares(pairs, words.texts)
         weighed = WeighedWords(words, False, False)
-        return event_models.estimated(self.model, weighed, choice.how, alpha, self.norm, False, rng)
+        return event_models.estimate_scores(self.model, weighed, choice.how, alpha, self.norm, False, rng)
 
     def check_shares(self, pairs: WordClassPairs, texts: Real) -> None:
         """Raises where a column occurs more often than there are rows, under Bernoulli: then some number was above 1."""
@@ -218,17 +218,17 @@ class Occurrences(WordFamily):
         n_columns = len(features[0].inputs)
         return [(n_columns if self.model == "bernoulli" else max(n_columns - 1, 0), 0)]
 
-    def used_words(self, feature: Feature, sums: Words) -> Vocabulary:
+    def words_in_use(self, feature: Feature, sums: Words) -> Vocabulary:
         return self.words(sums, len(feature.inputs))
 
     def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Int]:
         row, column = self.occurring(rows, feature).nonzero()
-        return np.arange(rows.n_rows), row, self.used_words(feature, sums).ids[column].astype(np.int64)
+        return np.arange(rows.n_rows), row, self.words_in_use(feature, sums).ids[column].astype(np.int64)
 
     def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
         matrix = self.occurring(rows, feature)
         matrix.sum_duplicates()
-        return matrix.indptr, self.used_words(feature, sums).ids[matrix.indices], matrix.data
+        return matrix.indptr, self.words_in_use(feature, sums).ids[matrix.indices], matrix.data
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         return False  # refitting is quicker
@@ -262,17 +262,17 @@ class OccurrencesParameters(Parameters):
     # Scoring
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        given = self.family.kernel_input(rows, self.features[0])
+        kernel_input = self.family.kernel_input(rows, self.features[0])
         if self.scores.certain is not None:
-            return [self._unsmoothed(rows)]
-        if self.stale and isinstance(given[1], tuple):
-            asked = np.unique(given[1][1])
-            self._make_rows(self.ids[asked] if len(asked) < len(self.ids) // 4 else None)
+            return [self._part_without_smoothing(rows)]
+        if self.stale and isinstance(kernel_input[1], tuple):
+            columns = np.unique(kernel_input[1][1])
+            self._make_rows(self.ids[columns] if len(columns) < len(self.ids) // 4 else None)
         if self._small and self._finite:
-            return [_core.LinearPart(given[1:], self.weights, self.scores.constant)]
+            return [_core.LinearPart(kernel_input[1:], self.weights, self.scores.constant)]
         scores = self.scores
         rows_of_words = UNREAD, self.table, scores.weights, scores.base, scores.constant
-        return [_core.WordsPart(given, *rows_of_words, False, None, self._rough_of(given[1]))]
+        return [_core.WordsPart(kernel_input, *rows_of_words, False, None, self._rough_of(kernel_input[1]))]
 
     def _rough_of(self, cells: Any) -> _core.Rough | None:
         """What the columns weigh in single precision, once so many cells are asked about that it pays to make it."""
@@ -309,7 +309,7 @@ class OccurrencesParameters(Parameters):
     def _finite(self) -> bool:
         return bool(np.isfinite(self.weights).all())
 
-    def _unsmoothed(self, rows: ColumnReader) -> _core.Part:
+    def _part_without_smoothing(self, rows: ColumnReader) -> _core.Part:
         """The same where a class always has some column: a row without it is impossible there, which no sum can say."""
         assert self.scores.certain is not None
         weights = self.weights
@@ -378,9 +378,9 @@ class OccurrencesParameters(Parameters):
             sure = weights == CERTAIN
             rest = np.where(sure.sum(axis=0) < self.scores.certain, -np.inf, rest)
             weights = np.where(sure, 0.0, weights)
-        each = zip(columns.tolist(), values.tolist(), counts.tolist(), weights, strict=True)
-        whole = ((names[j], int(x) if x == int(x) else x, np.asarray(n * row)) for j, x, n, row in each)
-        terms = [Term(*term) for term in whole]
+        occurrences = zip(columns.tolist(), values.tolist(), counts.tolist(), weights, strict=True)
+        named_rows = ((names[j], int(x) if x == int(x) else x, np.asarray(n * row)) for j, x, n, row in occurrences)
+        terms = [Term(*term) for term in named_rows]
         return [*terms, Term(self.features[0].name, OTHERS, rest)] if rest.any() else terms
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues]:
@@ -455,6 +455,6 @@ def telling_columns(parameters: Parameters, sums: Words, n: int | None) -> Named
     vocabulary = parameters.family.words(sums, len(names))
     bits = np.concatenate([mutual_information(pairs, vocabulary.texts) for pairs in vocabulary])
     best = np.argsort(-bits, kind="stable")[:n].tolist()
-    share = np.concatenate([each for _, each, _ in parameters.values()])[best]
+    share = np.concatenate([shares for _, shares, _ in parameters.values()])[best]
     shown = [names[k] for k in best]
     return NamedValues(shown, shown, bits[best], len(names) - len(best), share, "column", "telling")

@@ -19,7 +19,7 @@ from banbury.families.bags.text_parameters import TextParameters, missing_texts
 from banbury.families.bags.text_settings import TextSettings
 from banbury.families.bags.vocabulary import Learned, Vocabulary, every_word
 from banbury.families.family import Choice, ColumnReader, Family, Feature, HeldOutRows
-from banbury.sums import Words, weighed
+from banbury.sums import Words, kernel_weights
 
 __all__ = ["Text", "TextParameters", "tokens"]
 
@@ -82,16 +82,16 @@ class Text(TextSettings):
         reals = self.idf or self.norm or self.model == "bernoulli" or self.pruning.any
         ordered = reals or choice.how in ("map", "gibbs")
         live = self._live_count(choice)
-        asked = sums.table.asked if isinstance(sums.table, Learned) else NO_WORDS if choice.waits else None
-        if live is not None and asked is not None:  # rows depend on their own words alone
-            words = Vocabulary(sums.table, asked, True, sums.table.n_words)
+        needed_words = sums.table.asked if isinstance(sums.table, Learned) else NO_WORDS if choice.waits else None
+        if live is not None and needed_words is not None:  # rows depend on their own words alone
+            words = Vocabulary(sums.table, needed_words, True, sums.table.n_words)
         else:
             words = self.words(sums.table, by_name=ordered)
         left_out = isinstance(sums.table, Learned)  # by one who says it once
         if sums.table.n_words and not words.n_words and not left_out:
             warn_of_no_words(feature.name, sums.table.n_words)
-        for whole, why in ((choice.how == "gibbs", "how='gibbs'"), (self.norm, "norm=True")):
-            if whole:
+        for needs_table, why in ((choice.how == "gibbs", "how='gibbs'"), (self.norm, "norm=True")):
+            if needs_table:
                 event_models.check_size(words, feature.name, why)
         scores = self._scores(words, choice, rng)
         kept = None if words.complete else words.ids
@@ -101,8 +101,8 @@ class Text(TextSettings):
 
     def _live_count(self, choice: Choice) -> float | None:
         """The pseudo-count of models whose rows depend on a word's own counts alone, so that they change one by one."""
-        whole = self.idf or self.norm or self.model == "bernoulli" or choice.how == "gibbs"
-        if whole or self.vocabulary is not None or self.pruning.any:
+        needs_all_words = self.idf or self.norm or self.model == "bernoulli" or choice.how == "gibbs"
+        if needs_all_words or self.vocabulary is not None or self.pruning.any:
             return None
         if self.weighs:
             return float(event_models.complement_pseudo_count(choice.how, self.prior(choice)))
@@ -112,7 +112,7 @@ class Text(TextSettings):
     def _scores(self, words: Vocabulary, choice: Choice, rng: np.random.Generator) -> WordScores:
         counted = WeighedWords(words, self.once, bool(self.idf))
         urn = choice.how == "predictive" and self.counts_tokens
-        return event_models.estimated(self.model, counted, choice.how, self.prior(choice), self.norm, urn, rng)
+        return event_models.estimate_scores(self.model, counted, choice.how, self.prior(choice), self.norm, urn, rng)
 
     def log_prior(self, parameters: TextParameters, sums: Words, choice: Choice) -> float:
         """Of complement and log-odds, which are no likelihood, and of words weighted by idf: nothing."""
@@ -128,7 +128,7 @@ class Text(TextSettings):
 
     # What it tells about the class
 
-    def used_words(self, feature: Feature, sums: Words) -> Vocabulary:
+    def words_in_use(self, feature: Feature, sums: Words) -> Vocabulary:
         return self.words(sums.table, by_name=True)
 
     def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Int]:
@@ -142,7 +142,7 @@ class Text(TextSettings):
         if isinstance(texts, tuple) and isinstance(texts[1], tuple):  # their words were looked up before
             offsets, (ids, times), _ = texts
             return offsets, ids, times
-        table: Any = sums.table if self.vocabulary is None else self.used_words(feature, sums).table
+        table: Any = sums.table if self.vocabulary is None else self.words_in_use(feature, sums).table
         core: Any = table.core if isinstance(table, Learned) else table
         return core.bags(self.tokeniser, texts, threads)  # type: ignore[no-any-return]
 
@@ -194,9 +194,9 @@ def label_words(family: Family, choice: Choice) -> tuple[bool, float] | None:
     text, and the pseudo-count; None elsewhere."""
     if not isinstance(family, Text) or choice.how not in ("mean", "map") or family.choose_by != "count":
         return None
-    own = family.model in ("multinomial", "presence") and family.counts_tokens and family.vocabulary is None
+    uses_own_counts = family.model in ("multinomial", "presence") and family.counts_tokens and family.vocabulary is None
     a = event_models.pseudo_count(choice.how, family.prior(choice))
-    return (family.once, float(a)) if own and a > 0 else None
+    return (family.once, float(a)) if uses_own_counts and a > 0 else None
 
 
 def warn_of_no_words(column: str, n_words: int) -> None:
@@ -226,7 +226,7 @@ class LookedUpTexts:
         if family.max_words is not None and family.choose_by == "mutual_information":
             raise errors.bad_setting("choose_by", family.choose_by, "'count' where rows have no label")
         texts = family.texts(rows, feature.name)
-        there, parts = weighed(np.zeros(rows.n_rows, dtype=np.int32), weights)
+        there, parts = kernel_weights(np.zeros(rows.n_rows, dtype=np.int32), weights)
         table = _core.Words(1, 0).count(family.tokeniser, texts, there, parts, threads)
         kept = family.words(table) if family.vocabulary is not None or family.pruning.any else None
         table = table if kept is None else kept.table
@@ -241,7 +241,7 @@ class LookedUpTexts:
             offsets, ids, times = _only(kept.ids, table.n_ids, offsets, ids, times)
         numbered = feature._replace(family=replace(family, vocabulary=vocabulary, **UNPRUNED))
         missing = missing_texts(texts, rows.n_rows)
-        values = _counted(family, offsets, times)
+        values = _count_values(family, offsets, times)
         return cls(numbered, offsets, ids, times, missing, values, n_words)
 
     @property
@@ -270,7 +270,7 @@ def _only(kept: NDArray[np.uint32], n_ids: int, offsets: Int, ids: Any, times: A
     return ends[offsets], number[ids][there], times[there]
 
 
-def _counted(family: Any, offsets: Int, times: NDArray[np.int32]) -> Real:
+def _count_values(family: Any, offsets: Int, times: NDArray[np.int32]) -> Real:
     """What a word counts that a text has so many times, as the tokeniser would have it."""
     values = np.log1p(times) if family.damping == "log" else times.astype(np.float64)
     if family.length and len(values):

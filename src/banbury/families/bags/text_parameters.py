@@ -88,9 +88,9 @@ class TextParameters(Parameters):
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
         texts = self.family.texts(rows, self.features[0].name)
-        return [self.part(texts) if self.scores.certain is None else self._unsmoothed(texts)]
+        return [self.part(texts) if self.scores.certain is None else self._part_without_smoothing(texts)]
 
-    def _unsmoothed(self, texts: Any) -> _core.Part:
+    def _part_without_smoothing(self, texts: Any) -> _core.Part:
         """The same where every text of some class has some word: a text without it is impossible there, which no sum can say.
 
         It happens to Bernoulli models under mle and map. A table with a row for each text then takes the sum's place.
@@ -192,16 +192,16 @@ class TextParameters(Parameters):
         family, (texts, tokens) = self.family, self.family.one(text)
         _, ids = self.table.encode(family.tokeniser, texts, 1)
         self._make_rows(ids)
-        known: dict[int, tuple[str, list[int]]] = {}
+        tokens_of_words: dict[int, tuple[str, list[int]]] = {}
         for i, (token, number) in enumerate(zip(tokens, ids.tolist(), strict=True)):
             if number >= 0:
-                known.setdefault(number, (token, []))[1].append(i)
-        times = np.array([len(numbers) for _, numbers in known.values()], dtype=np.int64)
-        x = family.damped(times, self._every(texts) if family.length else times)
-        every = np.array(list(known), dtype=np.uint32)
+                tokens_of_words.setdefault(number, (token, []))[1].append(i)
+        times = np.array([len(numbers) for _, numbers in tokens_of_words.values()], dtype=np.int64)
+        x = family.damp(times, self._every(texts) if family.length else times)
+        every = np.array(list(tokens_of_words), dtype=np.uint32)
         there, rows, scale = self.scores.weights.rows(every)
-        found = zip(known.values(), self._common(every), there.tolist(), strict=True)
-        words = [KnownWord(*word, common) for word, common, inside in found if inside]
+        candidates = zip(tokens_of_words.values(), self._common(every), there.tolist(), strict=True)
+        words = [KnownWord(*word, common) for word, common, inside in candidates if inside]
         return words, x[there], rows[there], scale[there]
 
     def _common(self, ids: Ids) -> list[bool]:
@@ -243,17 +243,19 @@ class TextParameters(Parameters):
         scores = self.scores
         rest = scores.constant
         if scores.polya is not None:
-            each = _urn(rows, x.astype(np.int64), scores.polya)
+            log_likelihoods = _urn(rows, x.astype(np.int64), scores.polya)
         elif scores.certain is not None:
             sure = rows == CERTAIN
-            each = np.where(sure, 0.0, rows)
+            log_likelihoods = np.where(sure, 0.0, rows)
             rest = np.where(sure.sum(axis=0) < scores.certain, -np.inf, rest)
         else:
-            each = (x * scale)[:, None] * (rows + scores.base)
+            log_likelihoods = (x * scale)[:, None] * (rows + scores.base)
         name = self.features[0].name
         places = self.family.places(text)
-        found = zip(words, each, (tuple(places[i] for i in word.tokens) for word in words), strict=True)
-        terms = [Term(name, w.name, says, True, len(w.tokens), stands, w.common) for w, says, stands in found]
+        word_evidence = zip(
+            words, log_likelihoods, (tuple(places[i] for i in word.tokens) for word in words), strict=True
+        )
+        terms = [Term(name, w.name, says, True, len(w.tokens), stands, w.common) for w, says, stands in word_evidence]
         return [*terms, Term(name, OTHERS, rest)] if rest.any() else terms
 
     def log_coefficient(self, rows: ColumnReader) -> Real:
@@ -348,11 +350,11 @@ class TextParameters(Parameters):
         space = "" if self.family.unit == "characters" else " "
         lengths = self._lengths(words)
         places = by_class(classes, words.n_classes)
-        wanted = [c for c, rows in enumerate(places) if len(rows)] if len(names) else []
+        drawn_classes = [c for c, rows in enumerate(places) if len(rows)] if len(names) else []
         step = max(1, MOST_ROWS // max(len(names), 1))
-        for block in (wanted[start : start + step] for start in range(0, len(wanted), step)):
+        for block in (drawn_classes[start : start + step] for start in range(0, len(drawn_classes), step)):
             for c, rows in zip(block, self._rows_of(words, block).T, strict=True):
-                drawn = self._drawn(c, rows, lengths[c], len(places[c]), rng)
+                drawn = self._draw_texts(c, rows, lengths[c], len(places[c]), rng)
                 for row, numbers in zip(places[c].tolist(), drawn, strict=True):
                     texts[row] = space.join(names[numbers])
         return [texts]
@@ -369,7 +371,7 @@ class TextParameters(Parameters):
         pooled = total.sum() / max(float(texts.sum()), 1e-300)
         return np.where(texts > 0, total / np.where(texts > 0, texts, 1.0), pooled)
 
-    def _drawn(self, c: int, rows: Real, length: float, n: int, rng: np.random.Generator) -> Iterable[Int]:
+    def _draw_texts(self, c: int, rows: Real, length: float, n: int, rng: np.random.Generator) -> Iterable[Int]:
         if self.family.model == "bernoulli":
             share = self._share(rows, self.scores)
             return (np.flatnonzero(rng.random(len(share)) < share) for _ in range(n))
@@ -382,7 +384,7 @@ class TextParameters(Parameters):
         drawn = rng.choice(len(share), int(lengths.sum()), p=share)
         texts = np.split(drawn, np.cumsum(lengths)[:-1])
         if self.scores.polya is not None:
-            return (_copied(text, float(self.scores.polya[c]), rng) for text in texts)
+            return (_draw_copies(text, float(self.scores.polya[c]), rng) for text in texts)
         return texts
 
     def _rows_of(self, words: Vocabulary, classes: list[int]) -> Real:
@@ -403,9 +405,9 @@ def texts_and_unknown_words(groups: Iterable[Parameters], rows: ColumnReader) ->
     unknown = list[str]()
     for group in groups:
         if isinstance(group, TextParameters):
-            own = group.texts(rows)
-            texts |= own
-            unknown += [word for text in own.values() for word in group._unknown(text)]
+            group_texts = group.texts(rows)
+            texts |= group_texts
+            unknown += [word for text in group_texts.values() for word in group._unknown(text)]
     return texts, unknown
 
 
@@ -445,11 +447,11 @@ def _urn(rows: Real, times: Int, polya: Real) -> Real:
     """Log-probability of words under Pólya's urn, (words, classes): a token makes its word likelier from then on."""
     total = int(times.sum())
     length = np.log(polya + np.arange(total)[:, None]).sum(axis=0)
-    each = [np.log(row + np.arange(n)[:, None]).sum(axis=0) for row, n in zip(rows, times.tolist(), strict=True)]
-    return np.array(each).reshape(rows.shape) - np.outer(times / max(total, 1), length)
+    logs = [np.log(row + np.arange(n)[:, None]).sum(axis=0) for row, n in zip(rows, times.tolist(), strict=True)]
+    return np.array(logs).reshape(rows.shape) - np.outer(times / max(total, 1), length)
 
 
-def _copied(fresh: Int, strength: float, rng: np.random.Generator) -> Int:
+def _draw_copies(fresh: Int, strength: float, rng: np.random.Generator) -> Int:
     """A draw from Pólya's urn: token t is a copy of one of the t before it with probability t / (strength + t)."""
     text = fresh.copy()
     at = np.floor(rng.random(len(text)) * (strength + np.arange(len(text))) - strength).astype(np.int64)
@@ -502,17 +504,19 @@ class WeighedTextParameters(TextParameters):
         ids = self.lexicon.used.ids
         texts = np.maximum(self.n_texts, 1e-300)
         every = [ids[start : start + SOME_WORDS] for start in range(0, len(ids), SOME_WORDS)]
-        found = [self.scores.weights.rows(some)[1:] for some in every]
+        rows_and_scales = [self.scores.weights.rows(some)[1:] for some in every]
         having = self.documents.sum(axis=1)
-        scale = np.concatenate([scale for _, scale in found]) if found else np.zeros(0)
+        scale = np.concatenate([scale for _, scale in rows_and_scales]) if rows_and_scales else np.zeros(0)
         usual = max(float(having @ scale**2 / texts.sum()), 1e-300) ** 0.5
-        for k, (some, (rows, own)) in enumerate(zip(every, found, strict=True)):
+        for k, (some, (rows, word_scale)) in enumerate(zip(every, rows_and_scales, strict=True)):
             at = slice(k * SOME_WORDS, k * SOME_WORDS + len(some))
-            share = (having[at] / texts.sum())[:, None] * np.exp(np.minimum((own / usual)[:, None] * rows, 700.0))
+            share = (having[at] / texts.sum())[:, None] * np.exp(
+                np.minimum((word_scale / usual)[:, None] * rows, 700.0)
+            )
             yield TellingValues(share, self.documents[at] / texts, partial(self._word, some), kind="word")
 
 
-def weighed_texts(
+def weigh_texts(
     lexicon: Lexicon,
     scale: NDArray[np.float32],
     table: NDArray[np.floating[Any]],

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.families.bags.event_models import WEIGHING
-from banbury.families.bags.vocabulary import Pruning, Vocabulary, every_word, given_words
+from banbury.families.bags.vocabulary import Pruning, Vocabulary, every_word, words_by_name
 from banbury.families.bags.words import WordFamily
 from banbury.families.family import Choice, ColumnReader, Feature, check_positive, check_settings
 
@@ -86,7 +86,7 @@ class TextSettings(WordFamily):
         words = self.unit == "words"
         wordless = "left out when unit='characters', which has no words"
         weighed = self.idf and self.model == "bernoulli"
-        for setting, fits, wanted in (
+        for setting, fits, expected in (
             ("min_share", self.min_share <= self.max_share, f"max_share, {self.max_share:g}, at most"),
             ("tokens", words or self.tokens == "word", wordless),
             ("stop_words", words or self.stop_words is None, wordless),
@@ -94,7 +94,7 @@ class TextSettings(WordFamily):
             ("idf", not weighed, "False when model='bernoulli', which has no counts to weigh"),
             ("norm", not self.norm or self.model == "complement", "False unless model='complement'"),
         ):
-            errors.require(fits, setting, getattr(self, setting), wanted)
+            errors.require(fits, setting, getattr(self, setting), expected)
 
     def __getstate__(self) -> dict[str, Any]:
         """The settings alone: a tokeniser is made again where it is needed."""
@@ -125,11 +125,11 @@ class TextSettings(WordFamily):
         return self.texts(rows, feature.name)
 
     def texts(self, rows: ColumnReader, name: str) -> Any:
-        given = rows.texts(name)
-        looked_up = isinstance(given, tuple) and len(given) == 3
-        return given if self.split is None or looked_up else self.found(strings(given))
+        column = rows.texts(name)
+        looked_up = isinstance(column, tuple) and len(column) == 3
+        return column if self.split is None or looked_up else self.find_words(strings(column))
 
-    def found(self, texts: Iterable[Any]) -> Given:
+    def find_words(self, texts: Iterable[Any]) -> Given:
         """The words that the regular expression finds in each text: all of them, where each text's begin, which are missing."""
         assert self.split is not None
         words: list[str] = []
@@ -147,8 +147,8 @@ class TextSettings(WordFamily):
         """One text as the kernels take it, and its tokens in order."""
         if self.split is None:
             return [text], self.tokeniser.tokens(text)
-        given = self.found([text])
-        return given, self.tokeniser.tokens(given[0])
+        kernel_texts = self.find_words([text])
+        return kernel_texts, self.tokeniser.tokens(kernel_texts[0])
 
     def places(self, text: str) -> list[tuple[int, int]]:
         """Where each of these tokens stands: text[start:end]; an n-gram reaches from its first word to its last."""
@@ -161,8 +161,8 @@ class TextSettings(WordFamily):
         written = [i for i, character in enumerate(text) for _ in (character.lower() if self.lowercase else character)]
         first, last = self.tokeniser.places([match.group(group) for match in matches])
         spans = [match.span(group) for match in matches]
-        each = zip(first.tolist(), last.tolist(), strict=True)
-        return [(written[spans[a][0]], written[spans[b - 1][1] - 1] + 1) for a, b in each]
+        token_spans = zip(first.tolist(), last.tolist(), strict=True)
+        return [(written[spans[a][0]], written[spans[b - 1][1] - 1] + 1) for a, b in token_spans]
 
     # Which words count
 
@@ -185,17 +185,19 @@ class TextSettings(WordFamily):
     def words(self, table: Any, by_name: bool = False) -> Vocabulary:
         """The words an estimate uses; ``by_name``: in an order that does not depend on where they were met."""
         pruning = self.pruning
-        every = self.given(table) if self.vocabulary is not None else every_word(table, by_name or pruning.ranks)
+        every = (
+            self.vocabulary_words(table) if self.vocabulary is not None else every_word(table, by_name or pruning.ranks)
+        )
         return pruning.of(every)
 
-    def given(self, table: Any) -> Vocabulary:
+    def vocabulary_words(self, table: Any) -> Vocabulary:
         assert isinstance(self.vocabulary, tuple)
-        return given_words(table, map(str.lower, self.vocabulary) if self.lowercase else self.vocabulary)
+        return words_by_name(table, map(str.lower, self.vocabulary) if self.lowercase else self.vocabulary)
 
     def prior(self, choice: Choice) -> float:
         return float(choice.alpha if self.alpha is None else self.alpha)
 
-    def damped(self, times: Int, every: NDArray[Any]) -> Real:
+    def damp(self, times: Int, every: NDArray[Any]) -> Real:
         """What words count that a text has so many times; ``every``: how often it has each of all its words."""
         if self.once:
             return np.ones(len(times))
@@ -222,9 +224,9 @@ def _is_whole(number: Any) -> bool:
     return isinstance(number, (int, np.integer)) and not isinstance(number, bool)
 
 
-def _check_choice(setting: str, given: Any, known: tuple[str | None, ...]) -> None:
-    if not (given is None or isinstance(given, str)) or given not in known:
-        raise errors.unknown_choice(setting, given, known)
+def _check_choice(setting: str, choice: Any, choices: tuple[str | None, ...]) -> None:
+    if not (choice is None or isinstance(choice, str)) or choice not in choices:
+        raise errors.unknown_choice(setting, choice, choices)
 
 
 def _pattern(tokens: Any) -> re.Pattern[str] | None:
@@ -237,40 +239,42 @@ def _pattern(tokens: Any) -> re.Pattern[str] | None:
         pattern = re.compile(tokens)
     except re.error as problem:
         raise errors.bad_setting("tokens", tokens, f"a regular expression ({problem})") from None
-    wanted = f"a regular expression with one group at most, the word (this has {pattern.groups})"
-    errors.require(pattern.groups <= 1, "tokens", tokens, wanted)
+    expected = f"a regular expression with one group at most, the word (this has {pattern.groups})"
+    errors.require(pattern.groups <= 1, "tokens", tokens, expected)
     return pattern
 
 
-def _ngrams(given: Any) -> tuple[int, int]:
-    span = (1, given) if _is_whole(given) else tuple(given) if isinstance(given, (tuple, list)) else ()
+def _ngrams(ngrams: Any) -> tuple[int, int]:
+    span = (1, ngrams) if _is_whole(ngrams) else tuple(ngrams) if isinstance(ngrams, (tuple, list)) else ()
     fits = len(span) == 2 and all(map(_is_whole, span)) and 1 <= span[0] <= span[1] <= LONGEST_NGRAM
-    wanted = f"(shortest, longest) from 1 to {LONGEST_NGRAM}, or the longest, as in 2 for (1, 2)"
-    errors.require(fits, "ngrams", given, wanted)
+    expected = f"(shortest, longest) from 1 to {LONGEST_NGRAM}, or the longest, as in 2 for (1, 2)"
+    errors.require(fits, "ngrams", ngrams, expected)
     return int(span[0]), int(span[1])
 
 
-def _strings_of(setting: str, given: Any) -> list[str]:
+def _strings_of(setting: str, word_list: Any) -> list[str]:
     english = " (scikit-learn has one for English: sklearn.feature_extraction.text.ENGLISH_STOP_WORDS)"
-    wanted = "a list of words" + english * (setting == "stop_words")
-    errors.require(not isinstance(given, (str, bytes)) and isinstance(given, Iterable), setting, given, wanted)
-    words = list(given)
-    errors.require(all(isinstance(word, str) for word in words), setting, given, wanted)
+    expected = "a list of words" + english * (setting == "stop_words")
+    errors.require(
+        not isinstance(word_list, (str, bytes)) and isinstance(word_list, Iterable), setting, word_list, expected
+    )
+    words = list(word_list)
+    errors.require(all(isinstance(word, str) for word in words), setting, word_list, expected)
     return [str(word) for word in words]
 
 
-def _stop_words(given: Any, lowercase: bool) -> tuple[str, ...] | None:
-    words = [] if given is None else _strings_of("stop_words", given)
+def _stop_words(stop_words: Any, lowercase: bool) -> tuple[str, ...] | None:
+    words = [] if stop_words is None else _strings_of("stop_words", stop_words)
     return tuple(sorted({word.lower() if lowercase else word for word in words})) or None
 
 
-def _vocabulary(setting: str, given: Any, lowercase: bool = False) -> tuple[str, ...] | None:
+def _vocabulary(setting: str, word_list: Any, lowercase: bool = False) -> tuple[str, ...] | None:
     """The words in order, each once; those of a file are its lines."""
-    if given is None:
+    if word_list is None:
         return None
-    words = _lines(given) if isinstance(given, (str, os.PathLike)) else _strings_of(setting, given)
+    words = _lines(word_list) if isinstance(word_list, (str, os.PathLike)) else _strings_of(setting, word_list)
     kept = sorted({word.lower() if lowercase else word for word in words} - {""})
-    errors.require(kept, setting, given, "a list of at least one word, or a text file with a word on each line")
+    errors.require(kept, setting, word_list, "a list of at least one word, or a text file with a word on each line")
     return tuple(kept)
 
 

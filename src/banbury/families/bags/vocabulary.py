@@ -42,25 +42,25 @@ class WordClassPairs:
     def full(self) -> bool:
         return bool(self.sizes.all())
 
-    def per_word(self, each: NDArray[Any]) -> NDArray[Any]:
+    def per_word(self, counts: NDArray[Any]) -> NDArray[Any]:
         if self.full:
-            return np.add.reduceat(each, self.starts[:-1]) if len(each) else each
-        result = np.zeros(len(self.ids), dtype=each.dtype)
+            return np.add.reduceat(counts, self.starts[:-1]) if len(counts) else counts
+        result = np.zeros(len(self.ids), dtype=counts.dtype)
         filled = self.sizes > 0  # reduceat would give an empty word its neighbour's first pair
-        if len(each):
-            result[filled] = np.add.reduceat(each, self.starts[:-1][filled])
+        if len(counts):
+            result[filled] = np.add.reduceat(counts, self.starts[:-1][filled])
         return result
 
-    def per_pair(self, each: NDArray[Any]) -> NDArray[Any]:
-        return np.repeat(each, self.sizes)
+    def per_pair(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        return np.repeat(numbers, self.sizes)
 
-    def per_class(self, each: NDArray[Any], n_classes: int) -> Real:
-        sums: Real = np.bincount(self.classes, weights=each, minlength=n_classes).astype(np.float64, copy=False)
+    def per_class(self, counts: NDArray[Any], n_classes: int) -> Real:
+        sums: Real = np.bincount(self.classes, weights=counts, minlength=n_classes).astype(np.float64, copy=False)
         return sums
 
-    def cells(self, each: NDArray[Any], n_classes: int) -> Real:
+    def cells(self, counts: NDArray[Any], n_classes: int) -> Real:
         result = np.zeros((len(self.ids), n_classes))
-        result[self.per_pair(np.arange(len(self.ids))), self.classes] = each
+        result[self.per_pair(np.arange(len(self.ids))), self.classes] = counts
         return result
 
     def only(self, kept: NDArray[np.bool_]) -> WordClassPairs:
@@ -143,9 +143,9 @@ class Learned:
         core = self.core.with_words(words)
         return Learned(core, self.index, self.n_classes, core.in_order, None)
 
-    def _of_classes(self, each: Integers) -> Integers:
+    def _of_classes(self, per_class: Integers) -> Integers:
         kept = np.flatnonzero(self.index >= 0)
-        return each.take(kept, 0).merge(self.index[kept], self.n_classes, 0)
+        return per_class.take(kept, 0).merge(self.index[kept], self.n_classes, 0)
 
 
 @dataclass(frozen=True)
@@ -185,20 +185,20 @@ class AllBut(Learned):
 
     def pairs(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Real, Real]:
         if self.kept is None:
-            found = self.groups.pairs_without(self.total, self.group, ids)
+            pairs = self.groups.pairs_without(self.total, self.group, ids)
         else:
             key = ids.tobytes()
             if key not in self.kept:
                 self.kept[key] = self.groups.pairs_without(self.total, self.group, ids)
-            found = self.kept[key]
-        starts, classes, occurrences, documents = found
+            pairs = self.kept[key]
+        starts, classes, occurrences, documents = pairs
         if self.places is not None:
             classes = self.places[classes].astype(np.int32)
         if self.one is None:
             return starts, classes, occurrences, documents
-        own = classes == self.one
-        starts = np.concatenate([[0], np.cumsum(own)])[starts]
-        return starts, np.zeros(int(starts[-1]), dtype=np.int32), occurrences[own], documents[own]
+        of_one_class = classes == self.one
+        starts = np.concatenate([[0], np.cumsum(of_one_class)])[starts]
+        return starts, np.zeros(int(starts[-1]), dtype=np.int32), occurrences[of_one_class], documents[of_one_class]
 
 
 def whole_counts(table: Any) -> tuple[_core.Words, tuple[_core.Groups, int] | None] | None:
@@ -263,7 +263,7 @@ def every_word(table: Any, by_name: bool) -> Vocabulary:
     return Vocabulary(table, np.sort(table.in_order()), True)
 
 
-def given_words(table: Any, words: Iterable[str]) -> Vocabulary:
+def words_by_name(table: Any, words: Iterable[str]) -> Vocabulary:
     """These words, whether any text has them or not, by name."""
     names = sorted(set(words))
     table = table.with_words(names)
@@ -312,19 +312,19 @@ class Pruning:
     def _totals(self, words: Vocabulary) -> tuple[Real, Real, Real]:
         """Occurrences, documents and mutual information of every word."""
         occurrences, documents, information = np.zeros((3, words.n_words))
-        asked = self.max_words is not None and self.choose_by == "mutual_information"
+        needs_information = self.max_words is not None and self.choose_by == "mutual_information"
         start = 0
         for pairs in words:
             at = slice(start, start + len(pairs.ids))
-            occurrences[at] = _rounded(pairs.per_word(pairs.occurrences))
-            documents[at] = _rounded(pairs.per_word(pairs.documents))
-            if asked:
+            occurrences[at] = _round_sums(pairs.per_word(pairs.occurrences))
+            documents[at] = _round_sums(pairs.per_word(pairs.documents))
+            if needs_information:
                 information[at] = mutual_information(pairs, words.texts)
             start = at.stop
         return occurrences, documents, information
 
 
-def _rounded(sums: NDArray[Any]) -> Real:
+def _round_sums(sums: NDArray[Any]) -> Real:
     """To twelve digits: soft labels of one row may add up to a little less or more than its weight."""
     digits, exponents = np.frexp(sums)
     return np.asarray(np.ldexp(np.rint(digits * 2.0**40), exponents - 40))
@@ -348,13 +348,13 @@ def mutual_information(pairs: WordClassPairs, texts: Real) -> Real:
     return np.maximum((given_class - all_classes) / n_texts, 0.0)
 
 
-def _entropy_terms(part: Real, whole: Real) -> Real:
+def _entropy_terms(part: Real, total: Real) -> Real:
     """part · log(part / whole) + the same for the rest."""
-    rest = np.maximum(whole - part, 0.0)
-    return _times_log(part, whole) + _times_log(rest, whole)
+    rest = np.maximum(total - part, 0.0)
+    return _times_log(part, total) + _times_log(rest, total)
 
 
-def _times_log(part: Real, whole: Real) -> Real:
+def _times_log(part: Real, total: Real) -> Real:
     """part · log(part / whole), 0 where there is none."""
     some = part > 0
-    return np.where(some, part * np.log(np.where(some, part, 1.0) / np.where(whole > 0, whole, 1.0)), 0.0)
+    return np.where(some, part * np.log(np.where(some, part, 1.0) / np.where(total > 0, total, 1.0)), 0.0)

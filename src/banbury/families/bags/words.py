@@ -60,7 +60,7 @@ class WordFamily(Family):
         """In a message, the column that a word is of, and the word; None where the column is the word."""
         return feature.name, f"value {name!r}"
 
-    def used_words(self, feature: Feature, sums: Words) -> Vocabulary:
+    def words_in_use(self, feature: Feature, sums: Words) -> Vocabulary:
         """The words that an estimate uses, which tell one by one."""
         raise NotImplementedError
 
@@ -100,7 +100,7 @@ class RowsOfWords:
     several: tuple[Int, NDArray[np.int32]] | None
     n_classes: int
 
-    def renumbered(self, index: Int, n_classes: int) -> RowsOfWords:
+    def renumber(self, index: Int, n_classes: int) -> RowsOfWords:
         """Class c is class ``index[c]``, −1 if it has no rows."""
         numbers = np.append(index, -1).astype(np.int32)
         several = None if self.several is None else (self.several[0], np.maximum(numbers[self.several[1]], 0))
@@ -126,15 +126,15 @@ class RowsOfWords:
         """
         family = word_family(self.feature)
         rows = self.rows
-        given = family.kernel_input(rows.batch, self.feature)
-        if self.several is None or not (isinstance(given, tuple) and isinstance(given[0], str)):
-            return given, self.classes, rows.weights, rows.threads, self.several
+        kernel_input = family.kernel_input(rows.batch, self.feature)
+        if self.several is None or not (isinstance(kernel_input, tuple) and isinstance(kernel_input[0], str)):
+            return kernel_input, self.classes, rows.weights, rows.threads, self.several
         offsets, codes = self.several
         n = len(self.classes)
         at = np.concatenate([np.arange(n), np.repeat(np.arange(n), np.diff(offsets))])
         weights = None if rows.weights is None else rows.weights[at]
-        given = family.kernel_input(rows.batch.take(at), self.feature)
-        return given, np.concatenate([self.classes, codes]), weights, rows.threads, None
+        kernel_input = family.kernel_input(rows.batch.take(at), self.feature)
+        return kernel_input, np.concatenate([self.classes, codes]), weights, rows.threads, None
 
 
 class UnreadWords(Words):
@@ -152,7 +152,7 @@ class UnreadWords(Words):
     def table(self) -> _core.Words:
         return self._counted
 
-    def counted(self) -> Words:
+    def read_texts(self) -> Words:
         return Words(self.table)
 
     def add_to(self, table: _core.Words) -> _core.Words:
@@ -167,10 +167,10 @@ class UnreadWords(Words):
             return super().take(kept)
         index = np.full(self._rows.n_classes, -1, dtype=np.int64)
         index[kept] = np.arange(len(kept))
-        return UnreadWords(self._rows.renumbered(index, len(kept)))
+        return UnreadWords(self._rows.renumber(index, len(kept)))
 
     def merge(self, index: Any, size: int) -> Words:
-        return UnreadWords(self._rows.renumbered(as_index(index), size))
+        return UnreadWords(self._rows.renumber(as_index(index), size))
 
 
 def add_texts(
@@ -187,14 +187,14 @@ def add_texts(
 
 def check_parts_of_words(feature: Feature, table: _core.Words, ids: Ids | None, every: int, classes: Any) -> None:
     """Raises if class ``every`` has some word, of these or of all, less often than another class."""
-    starts, own, *counts = table.pairs(ids)
+    starts, pair_classes, *counts = table.pairs(ids)
     words = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    of_every = own == every
-    for each in counts:  # occurrences, and texts
+    of_every = pair_classes == every
+    for numbers in counts:  # occurrences, and texts
         total = np.zeros(len(starts) - 1)
-        total[words[of_every]] = each[of_every]
-        for at in np.flatnonzero(each > total[words])[:1].tolist():
-            raise errors.impossible_sums(classes[int(own[at])], feature.name)
+        total[words[of_every]] = numbers[of_every]
+        for at in np.flatnonzero(numbers > total[words])[:1].tolist():
+            raise errors.impossible_sums(classes[int(pair_classes[at])], feature.name)
 
 
 def not_there(absent: _core.NotThere, feature: Feature, classes: Sequence[Any]) -> Exception:
@@ -228,8 +228,8 @@ class WordCounter(Counter):
         return features, UnreadWords(RowsOfWords(feature, rows, rows.classes, rows.several, len(rows.labels)))
 
     def summary(self, feature: Feature, sums: Words, missing: str) -> str:
-        each = (word_family(feature).word(feature, name) for name in sums.most_frequent(5))
-        names = [repr(column) if what is None else what.removeprefix("value ") for column, what in each]
+        named_words = (word_family(feature).word(feature, name) for name in sums.most_frequent(5))
+        names = [repr(column) if what is None else what.removeprefix("value ") for column, what in named_words]
         often = ", ".join(names) + (", …" if sums.table.n_words > 5 else "")
         total = float(sums.occurrences.value.sum())
         real = sums.occurrences.digits > 0
@@ -276,8 +276,8 @@ class TellingWord(NamedTuple):
 
 def most_telling(feature: Feature, words: Vocabulary, n: int) -> list[TellingWord]:
     """The words that tell most; equals by name, columns in their order."""
-    each = [mutual_information(pairs, words.texts) / BIT for pairs in words]
-    bits = np.concatenate(each) if each else np.zeros(0)
+    information = [mutual_information(pairs, words.texts) / BIT for pairs in words]
+    bits = np.concatenate(information) if information else np.zeros(0)
     best = np.argsort(-bits, kind="stable")[:n]
     ids = words.ids[best]
     names = [feature.columns[k] for k in best.tolist()] if feature.columns else words.table.words(ids)

@@ -40,11 +40,11 @@ def write(model: Any, min_rows: int) -> bytes:
     n = "n"
     k = tables.prior.num_rows
     kinds = {"double": types.DOUBLE, "string": types.STRING}
-    asked = [info(name, kinds[kind], [n, width]) for name, (kind, width) in inputs.items()]
+    graph_inputs = [info(name, kinds[kind], [n, width]) for name, (kind, width) in inputs.items()]
     several = tables.answers == "labels"
     kind = types.BOOL if several else types.INT64 if are_whole(model.names) else types.STRING
-    answers = [info("label", kind, [n, k] if several else [n]), info("probabilities", types.FLOAT, [n, k])]
-    made = onnx.helper.make_graph(graph.nodes, "banbury", asked, answers, graph.initializers)
+    graph_outputs = [info("label", kind, [n, k] if several else [n]), info("probabilities", types.FLOAT, [n, k])]
+    made = onnx.helper.make_graph(graph.nodes, "banbury", graph_inputs, graph_outputs, graph.initializers)
     opsets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
     written = onnx.helper.make_model(made, opset_imports=opsets, ir_version=8, producer_name="banbury")
     onnx.checker.check_model(written)
@@ -125,8 +125,8 @@ def posteriors(graph: Graph, tables: EvidenceTable, inputs: Mapping[str, str], n
         x = inputs[column["name"]]
         if column["kind"] in ("text", "counts"):
             parts.append(_bag(graph, tables, column, x))
-        elif own := [curve for curve in curves if curve["column"] == number]:
-            parts.append(_curve(graph, own, x, k))
+        elif column_curves := [curve for curve in curves if curve["column"] == number]:
+            parts.append(_curve(graph, column_curves, x, k))
         else:
             parts.append(_entries(graph, tables, column, x, cells))
     pairs: dict[tuple[int, int], list[dict[str, Any]]] = {}
@@ -178,17 +178,17 @@ def _entries(
     else:
         missing = next((i for i, row in enumerate(rows) if row["value"] is None and not row["unseen"]), nothing)
         unseen = next((i for i, row in enumerate(rows) if row["unseen"]), nothing)
-        known = [(i, row["number"]) for i, row in enumerate(rows) if row["number"] is not None]
-        values = graph.constant(np.reshape([value for _, value in known], (1, -1)))
+        listed = [(i, row["number"]) for i, row in enumerate(rows) if row["number"] is not None]
+        values = graph.constant(np.reshape([value for _, value in listed], (1, -1)))
         same = graph.cast(graph.add("Equal", upright, values), "INT64")
-        shift = graph.constant(np.reshape([i - unseen for i, _ in known], (-1, 1)), np.int64)
+        shift = graph.constant(np.reshape([i - unseen for i, _ in listed], (-1, 1)), np.int64)
         at = graph.add("Reshape", graph.add("MatMul", same, shift), graph.constant([-1], np.int64))
         at = graph.add("Add", at, graph.constant(unseen, np.int64))
         at = graph.add("Where", graph.add("IsNaN", x), graph.constant(missing, np.int64), at)
     if any(row["cell"] is not None for row in rows):
-        own = [row["cell"] for row in rows]
-        n = max(own) + 2  # one more for values in no cell
-        cells[number] = graph.add("Gather", graph.constant([*own, n - 1], np.int64), at), n
+        row_cells = [row["cell"] for row in rows]
+        n = max(row_cells) + 2  # one more for values in no cell
+        cells[number] = graph.add("Gather", graph.constant([*row_cells, n - 1], np.int64), at), n
     return graph.add("Gather", graph.constant(nats), at, axis=0)
 
 
@@ -199,17 +199,21 @@ def _curve(graph: Graph, curves: Sequence[dict[str, Any]], x: str, k: int) -> st
     for some in (curves[:k], curves[k:]) if len(curves) <= k else (curves[0::2], curves[1::2]):  # of labels two each
         if not some:
             continue
-        own = {name: np.zeros((1, k)) for name in ("centre", "one", "x", "x2", "log_x")} | {"width": np.ones((1, k))}
+        coefficients = {name: np.zeros((1, k)) for name in ("centre", "one", "x", "x2", "log_x")} | {
+            "width": np.ones((1, k))
+        }
         for curve in some:
-            for name, values in own.items():
+            for name, values in coefficients.items():
                 values[0, curve["class"]] = curve[name]
         z = graph.add("Div", graph.add("Sub", x, graph.constant(some[0]["origin"])), graph.constant(some[0]["unit"]))
         z = graph.add("Clip", z, graph.constant(-FARTHEST), graph.constant(FARTHEST))
-        z = graph.add("Div", graph.add("Sub", z, graph.constant(own["centre"])), graph.constant(own["width"]))
-        terms = [graph.constant(own["one"]), graph.add("Mul", graph.constant(own["x"]), z)]
-        terms.append(graph.add("Mul", graph.constant(own["x2"]), graph.add("Mul", z, z)))
-        if own["log_x"].any():
-            terms.append(graph.add("Mul", graph.constant(own["log_x"]), graph.add("Log", z)))
+        z = graph.add(
+            "Div", graph.add("Sub", z, graph.constant(coefficients["centre"])), graph.constant(coefficients["width"])
+        )
+        terms = [graph.constant(coefficients["one"]), graph.add("Mul", graph.constant(coefficients["x"]), z)]
+        terms.append(graph.add("Mul", graph.constant(coefficients["x2"]), graph.add("Mul", z, z)))
+        if coefficients["log_x"].any():
+            terms.append(graph.add("Mul", graph.constant(coefficients["log_x"]), graph.add("Log", z)))
         parts.append(graph.total(terms))
     says = graph.total(parts)
     return graph.add("Where", graph.add("IsNaN", x), graph.constant(0.0), says)
@@ -219,8 +223,8 @@ def _bag(graph: Graph, tables: EvidenceTable, column: dict[str, Any], x: str) ->
     """What words, or columns of occurrences, say."""
     words, table, scale, common = tables.words_of(column["column"])
     if column["length"] == "all":
-        wanted = "False for ONNX: the length of a text counts words that the model does not know, which it cannot see"
-        raise errors.bad_setting("length", True, wanted)
+        expected = "False for ONNX: the length of a text counts words that the model does not know, which it cannot see"
+        raise errors.bad_setting("length", True, expected)
     if column["kind"] == "text":
         size: dict[str, Any] = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "mode": "TF"}
         pool: dict[str, Any] = {
@@ -272,14 +276,14 @@ def _answers(graph: Graph, tables: EvidenceTable, score: str, names: Sequence[An
 
 
 def _line(graph: Graph, x: str, slopes: Any, shifts: Any) -> str:
-    slope, shift = (graph.constant(np.reshape(each, (1, -1))) for each in (slopes, shifts))
+    slope, shift = (graph.constant(np.reshape(numbers, (1, -1))) for numbers in (slopes, shifts))
     return graph.add("Add", graph.add("Mul", x, slope), shift)
 
 
 def _honest(graph: Graph, rules: Sequence[dict[str, Any]], score: str, k: int) -> str:
     """Posteriors from log-odds of each class against all others, through sigmoids or staircases."""
-    others = np.where(np.eye(k, dtype=np.bool_), 100.0 * IMPOSSIBLE, 0.0)[None]
-    apart = graph.add("Add", graph.add("Unsqueeze", score, graph.constant([1], np.int64)), graph.constant(others))
+    own_class = np.where(np.eye(k, dtype=np.bool_), 100.0 * IMPOSSIBLE, 0.0)[None]
+    apart = graph.add("Add", graph.add("Unsqueeze", score, graph.constant([1], np.int64)), graph.constant(own_class))
     rest = graph.add("ReduceLogSumExp", apart, axes=[2], keepdims=0)
     odds = graph.add("Sub", score, rest)
     classes = sorted({row["class"] for row in rules})
@@ -293,19 +297,19 @@ def _honest(graph: Graph, rules: Sequence[dict[str, Any]], score: str, k: int) -
             "Log", graph.add("Add", graph.add("Exp", graph.add("Neg", graph.add("Abs", line))), graph.constant(1.0))
         )
         return graph.add("Softmax", graph.add("Sub", low, rest), axis=1)
-    each = []
+    class_shares = []
     for j, (x, y) in enumerate(corner.T for corner in corners):
-        own = graph.add("Gather", odds, graph.constant([j], np.int64), axis=1)
-        above = graph.cast(graph.add("GreaterOrEqual", own, graph.constant(x[None, :])), "INT64")
+        class_odds = graph.add("Gather", odds, graph.constant([j], np.int64), axis=1)
+        above = graph.cast(graph.add("GreaterOrEqual", class_odds, graph.constant(x[None, :])), "INT64")
         at = graph.add("ReduceSum", above, graph.constant([1], np.int64), keepdims=1)
         slope = np.concatenate([[0.0], np.diff(y) / np.diff(x), [0.0]])
         start, height, tilt = (
             graph.add("Gather", graph.constant(line), at, axis=0)
             for line in (np.append(x[0], x), np.append(y[0], y), slope)
         )
-        near = graph.add("Min", graph.add("Max", own, graph.constant(x[0])), graph.constant(x[-1]))
-        each.append(graph.add("Add", height, graph.add("Mul", tilt, graph.add("Sub", near, start))))
-    shares = graph.add("Concat", *each, axis=1)
+        near = graph.add("Min", graph.add("Max", class_odds, graph.constant(x[0])), graph.constant(x[-1]))
+        class_shares.append(graph.add("Add", height, graph.add("Mul", tilt, graph.add("Sub", near, start))))
+    shares = graph.add("Concat", *class_shares, axis=1)
     total = graph.add("ReduceSum", shares, graph.constant([1], np.int64), keepdims=1)
     safe = graph.add("Max", total, graph.constant(1e-300))
     even = graph.constant(np.full((1, k), 1.0 / k))

@@ -55,15 +55,15 @@ def write(model: Any, min_rows: int) -> bytes:
     names = tables.prior["name"].to_pylist()
     for column in tables.columns.to_pylist():
         if column["kind"] == "text" and column["unit"] == "words" and column["tokens"] not in PATTERNS:
-            wanted = (
+            expected = (
                 f"one of {', '.join(PATTERNS)}: a regular expression of Python may mean something else in a browser"
             )
-            raise errors.bad_setting("tokens", column["tokens"], wanted)
+            raise errors.bad_setting("tokens", column["tokens"], expected)
     modules = [_as_block((BROWSER / name).read_text("utf-8")) for name in ("service.js", "evidence.js", "ask.js")]
     script = "\n".join([*modules, (HERE / "score.js").read_text("utf-8"), "begin().catch(say);\n"])
     style = (BROWSER / "page.css").read_text("utf-8")
     page = PAGE.format(
-        script=script, style=style, script_hash=_hash(script), style_hash=_hash(style), data=_packed(tables, names)
+        script=script, style=style, script_hash=_hash(script), style_hash=_hash(style), data=_pack(tables, names)
     )
     return page.encode("utf-8")
 
@@ -79,7 +79,7 @@ def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
 
 
-def _packed(tables: EvidenceTable, names: list[str]) -> str:
+def _pack(tables: EvidenceTable, names: list[str]) -> str:
     """The tables as the page reads them: JSON, then the nats of words as doubles."""
     columns = [{**column, "entries": [], "curves": []} for column in tables.columns.to_pylist()]
     for row, nats in tables.entries_of("values"):
@@ -112,7 +112,7 @@ def _packed(tables: EvidenceTable, names: list[str]) -> str:
 def _json(value: Any) -> str:
     """As JSON, which has no infinity: 1e999 is read as one."""
     text = json.dumps(value, separators=(",", ":"))
-    return re.sub(r'("(?:[^"\\]|\\.)*")|(-?)Infinity', lambda found: found[1] or f"{found[2]}1e999", text)
+    return re.sub(r'("(?:[^"\\]|\\.)*")|(-?)Infinity', lambda match: match[1] or f"{match[2]}1e999", text)
 
 
 def _words(tables: EvidenceTable, column: dict[str, Any]) -> bytes:
@@ -134,14 +134,14 @@ def _calibration(tables: EvidenceTable) -> dict[str, Any]:
     method = rows[0]["method"] if rows else None
     rules: dict[Any, Any] = {}
     for row in rows:
-        own = rules.setdefault(row["class"], {})
+        class_rule = rules.setdefault(row["class"], {})
         if row["method"] in ("line", "platt"):
-            own |= {"slope": row["x"], "shift": row["y"]}
+            class_rule |= {"slope": row["x"], "shift": row["y"]}
         elif row["method"] == "threshold":
-            own["threshold"] = row["x"]
+            class_rule["threshold"] = row["x"]
         elif row["method"] == "isotonic":
-            own.setdefault("x", []).append(row["x"])
-            own.setdefault("y", []).append(row["y"])
+            class_rule.setdefault("x", []).append(row["x"])
+            class_rule.setdefault("y", []).append(row["y"])
     if method == "temperature":
         rules = {"temperature": rows[0]["x"], "floor": rows[0]["y"]}
     return {"method": method, "rules": rules}

@@ -134,8 +134,8 @@ class _Script:
         self.key = key
         self.name = name
         self.k = tables.prior.num_rows
-        wanted = f"{MOST_CLASSES:,} classes at most, each of which is a column of a table"
-        errors.require(self.k <= MOST_CLASSES, "the model", f"{self.k:,} classes", wanted)
+        expected = f"{MOST_CLASSES:,} classes at most, each of which is a column of a table"
+        errors.require(self.k <= MOST_CLASSES, "the model", f"{self.k:,} classes", expected)
         self.columns = tables.columns.to_pylist()
         self.calibration = tables.calibration.to_pylist()
         self.method = self.calibration[0]["method"] if self.calibration else None
@@ -151,18 +151,18 @@ class _Script:
             text = f"column {column['name']!r} holds texts, and {self.dialect} has no regular expressions to find words with."
             raise errors.BadSetting(f"{text} Use another dialect, or export a page or ONNX.", column=column["name"])
         if column["unit"] == "words" and column["tokens"] not in PATTERNS:
-            wanted = f"one of {', '.join(PATTERNS)}: a regular expression of Python may mean something else in SQL"
-            raise errors.bad_setting("tokens", column["tokens"], wanted)
+            expected = f"one of {', '.join(PATTERNS)}: a regular expression of Python may mean something else in SQL"
+            raise errors.bad_setting("tokens", column["tokens"], expected)
 
     # How things are written
 
-    def named(self, name: str) -> str:
+    def quote(self, name: str) -> str:
         mark = self.sql.mark
         return mark + name.replace(mark, mark * 2) + mark
 
     def own(self, name: str) -> str:
         """The name of a table or view of the model."""
-        return self.named(f"{self.name}_{name}")
+        return self.quote(f"{self.name}_{name}")
 
     def literal(self, value: Any) -> str:
         if value is None:
@@ -185,10 +185,10 @@ class _Script:
             return False
         return self.sql.zero is not None or "\0" not in (text or "")
 
-    def pick(self, items: Sequence[str], at: str = "p.class") -> str:
+    def pick(self, expressions: Sequence[str], at: str = "p.class") -> str:
         """The item of a class."""
-        cases = " ".join(f"WHEN {c} THEN {item}" for c, item in enumerate(items))
-        return self.sql.pick.format(items=", ".join(items), at=at, cases=cases)
+        cases = " ".join(f"WHEN {c} THEN {expression}" for c, expression in enumerate(expressions))
+        return self.sql.pick.format(items=", ".join(expressions), at=at, cases=cases)
 
     def between(self, low: float, x: str, high: float) -> str:
         least, greatest = self.sql.extremes
@@ -201,21 +201,23 @@ class _Script:
         text = self.sql.text
         nats = {f"n{c}": real for c in range(self.k)}
         rules = {"slope": real, "shift": real, "threshold": real}
-        yield from self.filled("prior", {"class": "INTEGER", "name": text, "nats": real} | rules, self.prior())
+        yield from self.create_table("prior", {"class": "INTEGER", "name": text, "nats": real} | rules, self.prior())
         keyed = {"col": "INTEGER", "item": text, "low": real, "last": real, "cell": "INTEGER"}
-        yield from self.filled("entries", keyed | nats, self.entries())
+        yield from self.create_table("entries", keyed | nats, self.entries())
         cells = dict.fromkeys(("first", "first_cell", "second", "second_cell"), "INTEGER")
-        yield from self.filled("pairs", cells | nats, self.pair_rows())
+        yield from self.create_table("pairs", cells | nats, self.pair_rows())
         if self.sql.by_index:
             yield f"CREATE INDEX {self.own('by_low')} ON {self.own('entries')} (col, low)"
         lexicon, words = self.lexicon()
-        yield from self.filled("lexicon", {"id": "INTEGER", "col": "INTEGER", "word": text, "scale": real}, lexicon)
-        yield from self.filled("words", {"id": "INTEGER", "class": "INTEGER", "nats": real}, words)
+        yield from self.create_table(
+            "lexicon", {"id": "INTEGER", "col": "INTEGER", "word": text, "scale": real}, lexicon
+        )
+        yield from self.create_table("words", {"id": "INTEGER", "class": "INTEGER", "nats": real}, words)
         stairs = {"class": "INTEGER", **dict.fromkeys(("low", "last", "x", "y", "slope"), real)}
-        yield from self.filled("stairs", stairs, self.stairs() if self.method == "isotonic" else ())
+        yield from self.create_table("stairs", stairs, self.stairs() if self.method == "isotonic" else ())
 
-    def filled(self, name: str, columns: dict[str, str], rows: Iterable[tuple[Any, ...]]) -> Iterator[str]:
-        made = ", ".join(f"{self.named(column)} {kind}" for column, kind in columns.items())
+    def create_table(self, name: str, columns: dict[str, str], rows: Iterable[tuple[Any, ...]]) -> Iterator[str]:
+        made = ", ".join(f"{self.quote(column)} {kind}" for column, kind in columns.items())
         yield f"CREATE TABLE {self.own(name)} ({made})"
         written = [f"({', '.join(map(self.literal, row))})" for row in rows]
         for start in range(0, len(written), CHUNK):
@@ -281,12 +283,12 @@ class _Script:
 
     def inputs(self) -> str:
         """The rows with what is looked up: x0, x1, … of the columns."""
-        key = "ROW_NUMBER() OVER ()" if self.key is None else self.named(self.key)
+        key = "ROW_NUMBER() OVER ()" if self.key is None else self.quote(self.key)
         chosen = [f"{key} AS row_id"]
         curved = {curve["column"] for curve in self.curves}
         for column in self.columns:
             number = column["column"]
-            name = self.named(column["name"])
+            name = self.quote(column["name"])
             as_number = self.sql.number.format(x=name)
             if column["kind"] == "string":
                 chosen.append(f"COALESCE('=' || CAST({name} AS {self.sql.text}), '-') AS x{number}")
@@ -296,9 +298,9 @@ class _Script:
             elif column["kind"] == "text":
                 chosen.append(f"CAST({name} AS {self.sql.text}) AS x{number}")
             else:
-                each = [self.sql.number.format(x=self.named(word)) for word in self.tables.words_of(number)[0]]
-                chosen += [f"{x} AS x{number}_{k}" for k, x in enumerate(each)]
-        return f"SELECT {', '.join(chosen)} FROM {self.named(self.table)}"
+                numbers = [self.sql.number.format(x=self.quote(word)) for word in self.tables.words_of(number)[0]]
+                chosen += [f"{x} AS x{number}_{k}" for k, x in enumerate(numbers)]
+        return f"SELECT {', '.join(chosen)} FROM {self.quote(self.table)}"
 
     def column_terms(self) -> Iterator[EvidenceTerm]:
         curved = {curve["column"] for curve in self.curves}
@@ -319,23 +321,29 @@ class _Script:
                 join = f"LEFT JOIN {entries} AS {e} ON {e}.col = {j} AND {e}.low = ({below}) AND f.x{j} <= {e}.last"
             else:  # each number that there is is looked up once
                 numbers = f"(SELECT DISTINCT x{j} AS x FROM input) AS d"
-                found = f"SELECT d.x, b.* FROM {numbers} JOIN {entries} AS b ON b.col = {j} AND b.low <= d.x AND d.x <= b.last"
-                join = f"LEFT JOIN ({found}) AS {e} ON {e}.x = f.x{j}"
-            each = [f"COALESCE({e}.n{c}, {self.literal(x)})" for c, x in enumerate(nats)]
+                lookup = f"SELECT d.x, b.* FROM {numbers} JOIN {entries} AS b ON b.col = {j} AND b.low <= d.x AND d.x <= b.last"
+                join = f"LEFT JOIN ({lookup}) AS {e} ON {e}.x = f.x{j}"
+            class_nats = [f"COALESCE({e}.n{c}, {self.literal(x)})" for c, x in enumerate(nats)]
             shown = f"SUBSTR(f.x{j}, 2)" if column["kind"] == "string" else f"CAST(f.x{j} AS {self.sql.text})"
-            yield EvidenceTerm(join, each, column["name"], shown, f"COALESCE({e}.cell, {self.literal(cell)}) AS c{j}")
+            yield EvidenceTerm(
+                join, class_nats, column["name"], shown, f"COALESCE({e}.cell, {self.literal(cell)}) AS c{j}"
+            )
 
     def curve(self, number: int) -> list[str]:
         """What a number says of each class."""
-        each = [list[str]() for _ in range(self.k)]
+        class_terms = [list[str]() for _ in range(self.k)]
         for curve in self.curves:
             if curve["column"] == number:
                 lit = {name: self.literal(value) for name, value in curve.items()}
                 x = self.between(-FARTHEST, f"(f.x{number} - ({lit['origin']})) / {lit['unit']}", FARTHEST)
                 x = f"(({x} - ({lit['centre']})) / {lit['width']})"
                 powers = {"one": "1e0", "x": x, "x2": f"{x} * {x}", "log_x": f"LN({x})"}
-                each[curve["class"]] += [f"({lit[name]}) * {power}" for name, power in powers.items() if curve[name]]
-        return [f"CASE WHEN f.x{number} IS NULL THEN 0e0 ELSE {' + '.join(terms) or '0e0'} END" for terms in each]
+                class_terms[curve["class"]] += [
+                    f"({lit[name]}) * {power}" for name, power in powers.items() if curve[name]
+                ]
+        return [
+            f"CASE WHEN f.x{number} IS NULL THEN 0e0 ELSE {' + '.join(terms) or '0e0'} END" for terms in class_terms
+        ]
 
     def pair_terms(self) -> Iterator[EvidenceTerm]:
         names = {column["column"]: column["name"] for column in self.columns}
@@ -361,11 +369,11 @@ class _Script:
             there = "row_id IS NOT NULL"
             n = "x" if limit is None else "1"
             some = "x <> 0" if limit is None else f"x > {self.literal(limit)}"
-            each = [
+            selects = [
                 f"SELECT row_id, {self.literal(word)} AS word, x{j}_{k} AS x FROM input"
                 for k, word in enumerate(self.tables.words_of(j)[0])
             ]
-            yield f"{t}_bag", f"SELECT row_id, word, {n} AS n FROM ({' UNION ALL '.join(each)}) AS t WHERE {some}"
+            yield f"{t}_bag", f"SELECT row_id, word, {n} AS n FROM ({' UNION ALL '.join(selects)}) AS t WHERE {some}"
         counted = {"count": "b.n", "log": "LN(1e0 + b.n)", "root": "SQRT(b.n)", "presence": "1e0"}[column["count"]]
         join = f"JOIN {self.own('lexicon')} AS l ON l.col = {j} AND l.word = b.word"
         yield (
@@ -380,8 +388,8 @@ class _Script:
         yield f"{t}_size", squares[column["length"]].format(t=t, a=counted)
         every = f"SELECT i.row_id, NULL AS word, l.id, 1e0 AS a FROM input AS i JOIN {self.own('lexicon')} AS l "
         every += f"ON l.col = {j} AND l.word IS NULL WHERE i.{there}"
-        known = f"SELECT k.row_id, k.word, k.id, k.a / z.size AS a FROM {t}_known AS k JOIN {t}_size AS z ON z.row_id = k.row_id"
-        yield f"{t}_all", f"{known} UNION ALL {every}"
+        shares = f"SELECT k.row_id, k.word, k.id, k.a / z.size AS a FROM {t}_known AS k JOIN {t}_size AS z ON z.row_id = k.row_id"
+        yield f"{t}_all", f"{shares} UNION ALL {every}"
 
     def grams(self, column: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """The n-grams of a text's words, or of its characters, and how often it has each."""
@@ -403,13 +411,13 @@ class _Script:
         where = f" WHERE {' AND '.join(kept)}" if kept else ""
         yield f"{t}_words", f"SELECT row_id, word AS w0{leads} FROM {t}_tokens{where}"
         joined = f" || {space} || "
-        each = [
+        selects = [
             f"SELECT row_id, {joined.join(f'w{i}' for i in range(n))} AS word FROM {t}_words WHERE w{n - 1} IS NOT NULL"
             for n in range(column["shortest"], column["longest"] + 1)
         ]
         only = ", ".join(map(self.literal, column["only"] or ()))
         where = f" WHERE word IN ({only})" if only else ""
-        every = " UNION ALL ".join(each)
+        every = " UNION ALL ".join(selects)
         yield f"{t}_bag", f"SELECT row_id, word, COUNT(*) AS n FROM ({every}) AS g{where} GROUP BY row_id, word"
 
     def scoring(self) -> Iterator[tuple[str, str]]:
@@ -426,7 +434,7 @@ class _Script:
             joins = "\n".join(term.join for term in terms)
             yield f"f{m}", f"SELECT {', '.join(made)}\nFROM {self.last} AS f\n{joins}"
             self.last = f"f{m}"
-        total = f" + {self.pick([' + '.join(each) for each in sums])}" if self.chunks else ""
+        total = f" + {self.pick([' + '.join(class_sums) for class_sums in sums])}" if self.chunks else ""
         parts = [
             f"SELECT f.row_id, p.class, p.nats{total} AS nats FROM {self.last} AS f CROSS JOIN {self.own('prior')} AS p"
         ]
@@ -456,8 +464,8 @@ class _Script:
                 f"SELECT s.row_id, s.class, s.score, 1e0 / (1e0 + EXP(-{line})) AS posterior FROM scores AS s {join}",
             )
             rank = "ROW_NUMBER() OVER (PARTITION BY s.row_id ORDER BY s.posterior DESC, s.class) AS place"
-            given = "CASE WHEN s.posterior >= p.threshold THEN 1 ELSE 0 END AS is_answer"
-            yield "ranked", f"SELECT s.row_id, s.class, s.posterior, {rank}, {given} FROM shares AS s {join}"
+            answer = "CASE WHEN s.posterior >= p.threshold THEN 1 ELSE 0 END AS is_answer"
+            yield "ranked", f"SELECT s.row_id, s.class, s.posterior, {rank}, {answer} FROM shares AS s {join}"
             return
         yield "tops", f"SELECT row_id, class, score, MAX(score) {by_row} AS top FROM scores"
         score = f"CASE WHEN s.top = -{infinity} THEN p.nats ELSE s.score - s.top END"
@@ -492,14 +500,14 @@ class _Script:
         """Log-odds of each class against all others, and what a sigmoid or a staircase makes of them."""
         infinity = self.sql.infinity
         greatest = self.sql.extremes[1]
-        others = "JOIN centred AS o ON o.row_id = s.row_id AND o.class <> s.class"
+        rivals = "JOIN centred AS o ON o.row_id = s.row_id AND o.class <> s.class"
         group = "GROUP BY s.row_id, s.class, s.score"
-        yield "seconds", f"SELECT s.row_id, s.class, s.score, MAX(o.score) AS top FROM centred AS s {others} {group}"
+        yield "seconds", f"SELECT s.row_id, s.class, s.score, MAX(o.score) AS top FROM centred AS s {rivals} {group}"
         rest = f"LN(SUM(EXP({greatest}(o.score - s.top, -{DEEPEST}))))"
         certain = f"CASE WHEN s.top = -{infinity} THEN {infinity} ELSE s.score - s.top - {rest} END"
         yield (
             "compared",
-            f"SELECT s.row_id, s.class, s.score, {certain} AS odds FROM seconds AS s {others} {group}, s.top",
+            f"SELECT s.row_id, s.class, s.score, {certain} AS odds FROM seconds AS s {rivals} {group}, s.top",
         )
         if self.method == "isotonic":
             where = "st.class = s.class AND st.low <= s.odds AND s.odds <= st.last"
@@ -549,20 +557,20 @@ class _Script:
 
     def make_views(self, reasons: bool) -> Iterator[str]:
         queries = [*self.scoring(), *self.answering()]
-        key = self.named(self.key or "row")
+        key = self.quote(self.key or "row")
         prior = self.own("prior")
         shown = f"SELECT r.row_id AS {key}, p.name AS class, r.posterior, r.place, r.is_answer"
-        view = f"CREATE VIEW {self.own('posterior')} AS\n{self.joined(queries)}\n"
+        view = f"CREATE VIEW {self.own('posterior')} AS\n{self.with_queries(queries)}\n"
         yield f"{view}{shown} FROM ranked AS r JOIN {prior} AS p ON p.class = r.class"
         view = f"CREATE VIEW {self.own('answer')} AS\n"
         yield f"{view}SELECT {key}, class, posterior FROM {self.own('posterior')} WHERE is_answer = 1"
         if reasons:
             queries += self.reasons()
             shown = f"SELECT c.row_id AS {key}, p.name AS class, c.place, c.evidence, c.item AS value, c.decibans"
-            view = f"CREATE VIEW {self.own('reasons')} AS\n{self.joined(queries)}\n"
+            view = f"CREATE VIEW {self.own('reasons')} AS\n{self.with_queries(queries)}\n"
             yield f"{view}{shown} FROM chosen AS c JOIN {prior} AS p ON p.class = c.answer WHERE c.place <= {MOST_REASONS}"
 
-    def joined(self, queries: Sequence[tuple[str, str]]) -> str:
+    def with_queries(self, queries: Sequence[tuple[str, str]]) -> str:
         kept = self.sql.materialized
         return "WITH " + ",\n".join(f"{name} AS {kept}({query})" for name, query in queries)
 

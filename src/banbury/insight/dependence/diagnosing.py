@@ -16,11 +16,11 @@ from banbury.families.keys import within_reach
 from banbury.insight.dependence.information import check_n
 from banbury.insight.dependence.pairs import (
     CodedRows,
-    compared_columns,
-    compared_words,
+    columns_to_pair,
     count_pairs,
-    listed,
     word_columns,
+    words_to_compare,
+    worst_pairs,
 )
 from banbury.insight.dependence.results import Diagnosis, Telling, Uninformative
 from banbury.insight.dependence.testing import ColumnTest, joins, test_features
@@ -88,11 +88,11 @@ def diagnose(
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
     table = Table.of(data, target, **counting, **reading)
     table.labels.check_one_class()
-    return _diagnosed(table.again(), int(n))
+    return _diagnose_table(table.again(), int(n))
 
 
-def _diagnosed(table: Table, n: int) -> Diagnosis:
-    tally, assigned, schema = _counted(table)
+def _diagnose_table(table: Table, n: int) -> Diagnosis:
+    tally, assigned, schema = _count_finely(table)
     scale = _rows_per_weight(assigned)
     tests = dict[str, ColumnTest]()
     rows_of_classes = tally.rows.value if table.missing == "category" else None
@@ -103,15 +103,15 @@ def _diagnosed(table: Table, n: int) -> Diagnosis:
             strict=True,
         )
     ranked = sorted((f.name for f in tally.schema.features), key=lambda name: (-tests[name].bits, tests[name].p))
-    compared = compared_columns(tally, [name for name in ranked if tests[name].different], scale, table.labels.threads)
+    compared = columns_to_pair(tally, [name for name in ranked if tests[name].different], scale, table.labels.threads)
     texts = word_columns(tally)
-    words = compared_words(texts, len(tally.classes))
+    words = words_to_compare(texts, len(tally.classes))
     blocks = {f.name: f.columns for f in schema.features if joins(f)}
     block_of = {column: name for name, block in blocks.items() for column in block}
     counted = count_pairs(table.source, table.labels, tally, assigned, compared, texts, words)
     both = [counted.of_columns(block_of, scale), counted.of_words(words, scale)]
-    n_pairs = sum(len(each.bits) for each in both)
-    pairs = sorted((p for each in both for p in listed(each, n_pairs, n)), key=lambda p: (-p.bits, p.p))
+    n_pairs = sum(len(measured.bits) for measured in both)
+    pairs = sorted((p for measured in both for p in worst_pairs(measured, n_pairs, n)), key=lambda p: (-p.bits, p.p))
     doubtful = ((f.name, tests[f.name]) for f in schema.features if tests[f.name].p >= LEVEL)
     idle = [Uninformative(n, t.why or f"p = {t.p:.2g}", None if t.why else t.p) for n, t in doubtful]
     left_out = [Uninformative(name, f"left out: {why}") for name, why in schema.left_out.items()]
@@ -142,9 +142,9 @@ def _notes(
         yield f"Columns of one block are modelled together, so their pairs are not compared: {errors.listed(blocks, 6)}."
     if columns[1] > columns[0]:
         yield f"Pairs are those of the {columns[0]:,} most telling of {columns[1]:,} columns."
-    known = sum(text.sums.table.n_words for text in texts)
-    if known > n_words:
-        yield f"Pairs of words are those of the {n_words:,} most telling of {known:,} words."
+    n_known = sum(text.sums.table.n_words for text in texts)
+    if n_known > n_words:
+        yield f"Pairs of words are those of the {n_words:,} most telling of {n_known:,} words."
     if tally.skipped:
         yield f"Skipped: {tally.skipped:,} row{'s' * (tally.skipped != 1)} without a target."
 
@@ -152,7 +152,7 @@ def _notes(
 # The first pass: values, bins and words
 
 
-def _counted(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
+def _count_finely(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
     """The tally, with numbers in fine bins; the rows' classes and weights; the schema that ``bb.count`` would have."""
     labels = table.labels
     begun = list[tuple[Schema, Schema, Tally | None]]()
@@ -164,10 +164,10 @@ def _counted(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
 
     for batch in table.batches("counting", anew, quietly=True):
         if not begun:
-            settled = table.settled(batch)
-            begun.append((settled, _compared(settled, batch), None))
+            settled = table.settle_schema(batch)
+            begun.append((settled, _schema_to_compare(settled, batch), None))
         [(schema, compared, total)] = begun
-        batch = table.aligned(batch, schema)
+        batch = table.align(batch, schema)
         _check_least(batch, schema, labels.threads)
         for k, (part, rows) in enumerate(_parts(batch, compared, labels)):
             total = plus(total, part)
@@ -184,7 +184,7 @@ def _counted(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
         raise errors.no_target(n_rows, labels.name)
     if not tally.classes:
         raise errors.empty_data(table.name, "no row has a weight above 0")
-    return tally, [_joined(each, tally.classes) for each in labelled], schema
+    return tally, [_concatenate(batches, tally.classes) for batches in labelled], schema
 
 
 def _check_least(batch: Batch, schema: Schema, threads: int) -> None:
@@ -208,7 +208,7 @@ def _parts(batch: Batch, schema: Schema, labels: Labels) -> list[tuple[Tally, Ro
             batch = batch.with_columns({column.name: Numbers(numbers)})
 
 
-def _compared(schema: Schema, batch: Batch) -> Schema:
+def _schema_to_compare(schema: Schema, batch: Batch) -> Schema:
     """The schema of columns as they are compared, numbers in fine bins; columns of blocks beside the blocks, one by one."""
     columns = [column for feature in schema.features for column in columns_to_compare(feature, batch)]
     blocks = [feature for feature in schema.features if joins(feature)]
@@ -218,7 +218,7 @@ def _compared(schema: Schema, batch: Batch) -> Schema:
     return replace(schema, features=(*columns, *blocks))
 
 
-def _joined(batches: Sequence[tuple[Sequence[Label], CodedRows]], classes: tuple[Label, ...]) -> CodedRows:
+def _concatenate(batches: Sequence[tuple[Sequence[Label], CodedRows]], classes: tuple[Label, ...]) -> CodedRows:
     """Batches, each with its own numbers of classes, one after the other."""
     place = {name: c for c, name in enumerate(classes)}
     numbers = [np.array([*(place.get(n, -1) for n in names), -1], dtype=np.int32)[a.classes] for names, a in batches]

@@ -61,8 +61,10 @@ def telling_words(tally: Tally, feature: str | None = None, n: int = 20) -> dict
     """
     check_tally(tally)
     check_n(n)
-    each = ((column, _telling(column, sums, n)) for _, features, sums in tally.groups for column in features)
-    texts = {column.name: words for column, words in each if words is not None}
+    words_of_columns = (
+        (column, _telling(column, sums, n)) for _, features, sums in tally.groups for column in features
+    )
+    texts = {column.name: words for column, words in words_of_columns if words is not None}
     if feature is None and len(texts) == 1:
         (feature,) = texts
     name = None if feature is None else tally.schema[feature].name
@@ -76,13 +78,13 @@ def _telling(feature: Feature, sums: Any, n: int) -> dict[str, float] | None:
     """The words that tell most, with their bits; None where values are no words."""
     if not feature.counter.words:
         return None
-    return {word.name: word.bits for word in most_telling(feature, word_family(feature).used_words(feature, sums), n)}
+    return {word.name: word.bits for word in most_telling(feature, word_family(feature).words_in_use(feature, sums), n)}
 
 
 def _bits(family: Family, features: tuple[Feature, ...], sums: Any, rows: Real) -> list[float]:
     """I(feature; class) of each feature: of counts from their table, of other sums from the model that they make by default."""
     if isinstance(sums, Words):
-        best = [most_telling(feature, word_family(feature).used_words(feature, sums), 1) for feature in features]
+        best = [most_telling(feature, word_family(feature).words_in_use(feature, sums), 1) for feature in features]
         return [words[0].bits if words else 0.0 for words in best]
     if family.keyed:
         columns = zip(features, map(sums.feature, range(len(features))), strict=True)

@@ -32,7 +32,7 @@ from banbury.reading import Batch, Codes, Source
 from banbury.reading.columns import Coded
 from banbury.sums import Keys
 from banbury.tally.schema import Schema
-from banbury.tally.table import Labels, aligned
+from banbury.tally.table import Labels, align_names
 from banbury.tally.tally import Tally, count_rows
 
 MOST_COLUMNS = 200  # whose pairs are counted: the most telling ones
@@ -69,19 +69,19 @@ class Word(NamedTuple):
 
 
 def word_columns(tally: Tally) -> list[WordColumn]:
-    each = ((feature, sums) for _, features, sums in tally.groups for feature in features if feature.counter.words)
-    return [WordColumn(feature, sums, word_family(feature).used_words(feature, sums)) for feature, sums in each]
+    columns = ((feature, sums) for _, features, sums in tally.groups for feature in features if feature.counter.words)
+    return [WordColumn(feature, sums, word_family(feature).words_in_use(feature, sums)) for feature, sums in columns]
 
 
-def compared_words(texts: Sequence[WordColumn], n_classes: int) -> list[Word]:
+def words_to_compare(texts: Sequence[WordColumn], n_classes: int) -> list[Word]:
     most = int(min(MOST_WORDS, (MOST_CELLS / n_classes) ** 0.5))
     telling = []
     for at, (feature, sums, vocabulary) in enumerate(texts):
-        for each in most_telling(feature, vocabulary, most):
-            name = each.name if feature.columns else f"{feature.name}:{each.name!r}"
-            if each.number < sums.table.n_ids:  # some row has it
-                telling.append((each.bits, Word(at, each.number, name)))
-    telling.sort(key=lambda each: -each[0])
+        for candidate in most_telling(feature, vocabulary, most):
+            name = candidate.name if feature.columns else f"{feature.name}:{candidate.name!r}"
+            if candidate.number < sums.table.n_ids:  # some row has it
+                telling.append((candidate.bits, Word(at, candidate.number, name)))
+    telling.sort(key=lambda ranked: -ranked[0])
     return [word for _, word in telling[:most]]
 
 
@@ -99,16 +99,16 @@ class Grouped:
     def name(self) -> str:
         return self.feature.name
 
-    def coded(self, batch: Batch, classes: NDArray[np.int32]) -> Coded:
+    def code_rows(self, batch: Batch, classes: NDArray[np.int32]) -> Coded:
         """The group of each row; none where it has no value or no class."""
         place = places_of(self.feature.family.keys_of(batch, self.feature, self.threads), self.keys)
-        known = (place >= 0) & (classes >= 0)
+        has_group = (place >= 0) & (classes >= 0)
         codes = np.full(len(classes), -1, dtype=np.int32)
-        codes[known] = self.groups[place[known], classes[known]]
+        codes[has_group] = self.groups[place[has_group], classes[has_group]]
         return Coded(Codes(codes, 0, tuple(range(self.size))))
 
 
-def compared_columns(tally: Tally, ranked: Sequence[str], scale: float, threads: int) -> list[Grouped]:
+def columns_to_pair(tally: Tally, ranked: Sequence[str], scale: float, threads: int) -> list[Grouped]:
     """The first of the ranked columns, in the table's order, with groups so few that the tables of all pairs fit."""
     room = (2.0 * MOST_CELLS / len(tally.classes)) ** 0.5  # groups of all columns
     chosen = set(ranked[: int(np.clip(room // 2, 2, MOST_COLUMNS))])
@@ -147,30 +147,32 @@ class FeaturePairs:
         apart = np.array([of[a] != of[b] for a, b in zip(first, second, strict=True)], dtype=np.bool_)
         first = first[apart]
         second = second[apart]
-        found = PairInformation(*(each[apart] for each in measures))
-        return found.beyond_chance(lambda k: (names[first[k]], names[second[k]]), self.total, scale)
+        kept = PairInformation(*(measure[apart] for measure in measures))
+        return kept.beyond_chance(lambda k: (names[first[k]], names[second[k]]), self.total, scale)
 
     def of_words(self, words: Sequence[Word], scale: float) -> MeasuredPairs:
         first, second = np.triu_indices(len(words), 1)
         text = np.array([len(words) + word.column for word in words], dtype=np.int64)
         counts = self.together / self.total
         both = counts[:, first, second]
-        whole = counts[:, text[first], text[second]]
+        rows_with_both = counts[:, text[first], text[second]]
         a = counts[:, first, text[second]]
         b = counts[:, text[first], second]
-        cells = np.stack([both, a - both, b - both, whole - a - b + both])  # with both words, with one, without
-        cells = np.where((whole > 0) & (cells > SAME * whole), cells, 0.0)  # the rest is rounding
+        cells = np.stack(
+            [both, a - both, b - both, rows_with_both - a - b + both]
+        )  # with both words, with one, without
+        cells = np.where((rows_with_both > 0) & (cells > SAME * rows_with_both), cells, 0.0)  # the rest is rounding
         turned = cells.reshape(2, 2, len(counts), len(first)).transpose(3, 0, 2, 1)
         table = turned.reshape(2 * len(first), len(counts), 2)
         measures = measure_column(table, np.arange(0, len(table), 2), FEWEST_ROWS / (self.total * scale))
         return measures.beyond_chance(lambda k: (words[first[k]].name, words[second[k]].name), self.total, scale)
 
 
-def listed(pairs: MeasuredPairs, n_pairs: int, most: int) -> list[Pair]:
+def worst_pairs(pairs: MeasuredPairs, n_pairs: int, most: int) -> list[Pair]:
     """The worst of the pairs beyond chance; ``n_pairs`` were looked at in all."""
     beyond = pairs.beyond(LEVEL, n_pairs)
     worst = beyond[np.argsort(-pairs.bits[beyond], kind="stable")][:most]
-    figures = zip(*(each[worst].tolist() for each in pairs[1:]), strict=True)
+    figures = zip(*(measure[worst].tolist() for measure in pairs[1:]), strict=True)
     return [Pair(*pairs.names(k), *figure) for k, figure in zip(worst.tolist(), figures, strict=True)]
 
 
@@ -196,30 +198,32 @@ def count_pairs(
     for batch in watch(source, "comparing", source.name):
         batch.threads = labels.threads
         if batch.n_rows:
-            batch = aligned(batch, tally.schema, labels.reserved())
+            batch = align_names(batch, tally.schema, labels.roles())
         for start in range(0, batch.n_rows, CHUNK):
-            rows = batch if batch.n_rows <= CHUNK else batch.cut(start, start + CHUNK)
+            rows = batch if batch.n_rows <= CHUNK else batch.slice(start, start + CHUNK)
             rows.threads = labels.threads
             at = slice(seen + start, seen + start + rows.n_rows)
             for every in assigned:
                 weights = None if every.weights is None else every.weights[at]
                 part = CodedRows(every.classes[at], weights)
                 if len(part.classes) < rows.n_rows:
-                    raise _changed(source)
+                    raise _change_error(source)
                 if len(columns) > 1:
-                    groups = rows.with_columns({each.name: each.coded(rows, part.classes) for each in columns})
+                    groups = rows.with_columns(
+                        {column.name: column.code_rows(rows, part.classes) for column in columns}
+                    )
                     codes = Codes(part.classes, 0, every_class)
                     pairs[:] = [sum(pairs, count_rows(groups, schema, codes, weights, labels.threads))]
                 if words:
                     _add_words(together, words, texts, rows, part, labels.threads)
         seen += batch.n_rows
     if seen != len(assigned[0].classes):
-        raise _changed(source)
-    counted = [each.with_classes(every_class).sums[0] for each in pairs]
+        raise _change_error(source)
+    counted = [tally_of_pairs.with_classes(every_class).sums[0] for tally_of_pairs in pairs]
     return FeaturePairs(total, columns, CountedPairs.of(schema.features[0], counted[0]) if counted else None, together)
 
 
-def _changed(source: Source) -> errors.BanburyError:
+def _change_error(source: Source) -> errors.BanburyError:
     text = f"the rows{errors.where(source.name)} were not the same when they were read a second time. Read them into memory "
     return errors.BanburyError(f"{text}first, or diagnose a copy that nobody writes to.")
 

@@ -33,7 +33,7 @@ class Information(Mapping[str, float]):
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as JSON can hold them."""
-        words = {feature: dict(each) for feature, each in self.words.items()}
+        words = {feature: dict(bits_of_words) for feature, bits_of_words in self.words.items()}
         return {"bits": dict(self.bits), "words": words, "entropy": self.entropy}
 
     def __str__(self) -> str:
@@ -178,12 +178,12 @@ class Diagnosis(Tabular):
         if self.pairs:
             lines.append(f"Pairs that depend on each other given the class (of {self.n_pairs:,}), in bits:")
             shown = [(f"{p.first} / {p.second}", p.bits, p.share, "duplicated" * p.duplicated) for p in self.pairs]
-            lines += table([(names, f"{bits:.3f}", f"{share:.0%}", said) for names, bits, share, said in shown], 1, 2)
-        told = [t for t in self.telling if not any(t.feature == column.feature for column in self.uninformative)]
-        if told:
+            lines += table([(names, f"{bits:.3f}", f"{share:.0%}", tag) for names, bits, share, tag in shown], 1, 2)
+        informative = [t for t in self.telling if not any(t.feature == column.feature for column in self.uninformative)]
+        if informative:
             lines.append(f"What columns tell about the class, in bits of the {self.entropy:.3f} there are:")
-            lines += table([(t.feature, f"{t.bits:.3f}", first_words(t.words)) for t in told[:20]], 1)
-            lines += more(len(told) - 20, "column")
+            lines += table([(t.feature, f"{t.bits:.3f}", first_words(t.words)) for t in informative[:20]], 1)
+            lines += more(len(informative) - 20, "column")
         if self.uninformative:
             lines.append("Columns that tell nothing about the class, as far as these rows show:")
             lines += table([(column.feature, column.why) for column in self.uninformative[:40]])
@@ -199,8 +199,8 @@ def table(rows: Sequence[tuple[str, ...]], *numbers: int) -> list[str]:
         return []
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     signs = [">" if i in numbers else "<" for i in range(len(widths))]
-    each = (zip(row, signs, widths, strict=True) for row in rows)
-    return ["  " + "  ".join(f"{cell:{sign}{width}}" for cell, sign, width in row).rstrip() for row in each]
+    cells_of_rows = (zip(row, signs, widths, strict=True) for row in rows)
+    return ["  " + "  ".join(f"{cell:{sign}{width}}" for cell, sign, width in row).rstrip() for row in cells_of_rows]
 
 
 def more(n: int, what: str) -> list[str]:

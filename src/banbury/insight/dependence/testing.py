@@ -96,7 +96,7 @@ def test_features(
 
 def _test_words(feature: Feature, sums: Words, scale: float, n: int) -> ColumnTest:
     """Of the word that tells most; p is that of the best of so many words."""
-    words = word_family(feature).used_words(feature, sums)
+    words = word_family(feature).words_in_use(feature, sums)
     texts = sums.texts.value
     n_texts = float(texts.sum()) * scale
     classes = int(np.count_nonzero(texts))
@@ -105,7 +105,7 @@ def _test_words(feature: Feature, sums: Words, scale: float, n: int) -> ColumnTe
     chance = float(bits_by_chance(freedom, n_texts))
     p = float(p_values(best[0].bits if best else 0.0, freedom, 0.0, n_texts)) * max(words.n_words, 1)
     beyond = {word.name: max(word.bits - chance, 0.0) for word in best}
-    why = reason_not_tested(n_texts, len(texts), classes, "" if words.n_words else "no words")
+    why = reason_for_no_test(n_texts, len(texts), classes, "" if words.n_words else "no words")
     return ColumnTest(max(beyond.values(), default=0.0), min(p, 1.0), False, why, beyond)
 
 
@@ -140,12 +140,12 @@ def block_groups(keys: Keys, cells: Real, limit: int) -> Int:
     combinations are not many more than the limit."""
     if not keys:
         return np.zeros(0, dtype=np.int64)
-    each: Any = np.array(list(keys), dtype=np.int64)
-    most = max(int(np.clip(limit, FEWEST_VALUES, MOST_VALUES) ** (1.0 / each.shape[1])), 2)
+    bins: Any = np.array(list(keys), dtype=np.int64)
+    most = max(int(np.clip(limit, FEWEST_VALUES, MOST_VALUES) ** (1.0 / bins.shape[1])), 2)
     rows = cells.sum(axis=1)
-    groups = np.zeros_like(each)
-    for j in range(each.shape[1]):
-        values, place = np.unique(each[:, j], return_inverse=True)
+    groups = np.zeros_like(bins)
+    for j in range(bins.shape[1]):
+        values, place = np.unique(bins[:, j], return_inverse=True)
         margin = np.bincount(place.reshape(-1), rows, len(values)).astype(np.float64)
         groups[:, j] = equal_groups(margin[:, None], np.array([most]))[place.reshape(-1), 0]
     return np.asarray(np.unique(groups, axis=0, return_inverse=True)[1].reshape(-1))
@@ -166,11 +166,11 @@ def table_test(cells: Real, groups: Int, scale: float) -> ColumnTest:
     freedom = max(values - 1, 0) * max(classes - 1, 0)
     rare_values, rare_classes = (float(inverse_shares(margin, table.sum()).sum()) for margin in margins)
     p = float(p_values(bits, freedom, excess(rare_values, rare_classes, max(n, 1e-300)), n))
-    why = reason_not_tested(n, n_classes, classes, "one value only" if values < 2 else "")
+    why = reason_for_no_test(n, n_classes, classes, "one value only" if values < 2 else "")
     return ColumnTest(max(bits - float(bits_by_chance(freedom, n)), 0.0), p, values > 1, why)
 
 
-def reason_not_tested(n: float, n_classes: int, with_values: int, otherwise: str) -> str:
+def reason_for_no_test(n: float, n_classes: int, with_values: int, otherwise: str) -> str:
     """Why there is nothing to test."""
     if not n > 0:
         return "no value"
@@ -192,7 +192,7 @@ def block_test(sums: Products, tied: bool, scale: float) -> ColumnTest:
     (size, d), rows = mean.shape, n * scale
     if size < 2 or d == 0 or rows.sum() - size < d:
         return ColumnTest(
-            why=reason_not_tested(float(rows.sum()), sums.n.shape[0], size, "too few rows, or one value only")
+            why=reason_for_no_test(float(rows.sum()), sums.n.shape[0], size, "too few rows, or one value only")
         )
     tied = tied or bool(rows.min() < d + 1)
     covariance = scatter / n[:, None, None]
@@ -210,7 +210,7 @@ def block_test(sums: Products, tied: bool, scale: float) -> ColumnTest:
 def _whiten_classes(sums: Products) -> tuple[Real, Real, Real]:
     """Rows, means and scatters of the classes that have rows, in directions in which all rows together vary by 1."""
     seen = sums.n.value > 0
-    rows, centre, scatter = sums.pooled()
+    rows, centre, scatter = sums.pool()
     every = scatter / max(rows, 1e-300)
     deviation = np.sqrt(np.maximum(np.diagonal(every), 0.0))
     safe = np.where(deviation > 0, deviation, 1.0)

@@ -17,7 +17,7 @@ from banbury.sums import Key, Keys, in_order
 CLOSE = 1e-9  # shares that sum to 1 within this are taken as they are
 
 
-def given_values(name: str, table: Any, n_parents: int, values: Mapping[str, Sequence[Key]] | None) -> Keys:
+def values_of_node(name: str, table: Any, n_parents: int, values: Mapping[str, Sequence[Key]] | None) -> Keys:
     """The values of a node: those that are named, as they stand, or those of its table, in order."""
     if values is not None and name in values:
         scalar_values(values[name])
@@ -40,7 +40,7 @@ def given_values(name: str, table: Any, n_parents: int, values: Mapping[str, Seq
     return in_order(distinct)
 
 
-def given_table(variable: Variable, parents: Sequence[Variable], table: Any) -> Real:
+def table_of_node(variable: Variable, parents: Sequence[Variable], table: Any) -> Real:
     """P(value | values of the parents), (values, values of each parent)."""
     shape = (variable.size, *(parent.size for parent in parents))
     if isinstance(table, Mapping):
