@@ -193,8 +193,9 @@ mod tests {
         assert_eq!(common, alike(&lookups, 3).unwrap());
         for (i, j) in (0..n * n).map(|at| (at / n, at % n)) {
             let mut cells = [[0; 4]; 2];
-            lookups.find(i, &mut cells[0]);
-            lookups.find(j, &mut cells[1]);
+            for (row, cells) in [i, j].into_iter().zip(&mut cells) {
+                lookups.each(0..3, row, |term, cell| cells[term] = cell);
+            }
             let same = |t: &usize| cells[0][*t] == cells[1][*t];
             let want: f64 = (0..4).filter(same).map(|t| variances[t]).sum();
             assert_eq!(common[i * n + j], want);

@@ -274,13 +274,6 @@ impl Lookups<'_> {
         }
     }
 
-    /// A row's cell of every term.
-    #[inline(always)]
-    fn find(&self, row: usize, out: &mut [u32]) {
-        let out = &mut out[..self.terms.len()];
-        self.each(0..self.terms.groups.len(), row, |term, cell| out[term] = cell as u32);
-    }
-
     /// Calls `f` with every row, term and cell, and the row's own numbers of `out`. Groups are gone through a block at a time,
     /// for many rows, so that their tables stay near.
     fn fill<T: Send>(
