@@ -96,6 +96,8 @@ pub(super) trait Solver<T> {
 }
 
 /// Visits rows in this order and improves μ, `[row][class]`, and what corrects them; answers the mean change of μ.
+///
+/// `sums` and `own` are room for a number of each class that is followed: where their length is known they stay in registers.
 #[inline(always)]
 pub(super) fn pass<C: Corrected>(
     corrected: &mut C,
@@ -103,10 +105,10 @@ pub(super) fn pass<C: Corrected>(
     task: &Task,
     order: &[u32],
     mu: &mut [C::Number],
-    followed: usize,
+    (mut sums, mut own): (impl AsMut<[C::Number]>, impl AsMut<[f64]>),
 ) -> f64 {
     let (k, mut change) = (task.classes, 0.0);
-    let (mut sums, mut own) = (vec![C::Number::default(); followed], vec![0.0; followed]);
+    let (sums, own) = (sums.as_mut(), own.as_mut());
     let rows = order.iter().map(|&row| row as usize);
     let mut rows = rows.filter(|&row| task.strengths[row] > 0.0).peekable();
     if let Some(&first) = rows.peek() {
@@ -114,7 +116,7 @@ pub(super) fn pass<C: Corrected>(
     }
     while let Some(row) = rows.next() {
         sums.fill(C::Number::default());
-        corrected.sum(row, &mut sums);
+        corrected.sum(row, sums);
         if let Some(&next) = rows.peek() {
             corrected.look_up(next);
         }
@@ -124,8 +126,7 @@ pub(super) fn pass<C: Corrected>(
             *own = strength * corrected.own(row, class) + 1e-12;
         }
         let classes = row * k..(row + 1) * k;
-        let visit =
-            Visit { strength, offsets: &task.offsets[classes.clone()], sums: &sums, own: &own };
+        let visit = Visit { strength, offsets: &task.offsets[classes.clone()], sums, own };
         if let Some(steps) = solver.solve(visit, &mut mu[classes], &mut change) {
             corrected.add(row, steps);
         }
@@ -141,8 +142,11 @@ pub(super) fn pass_of_classes<C: Corrected>(
     mu: &mut [C::Number],
 ) -> f64 {
     match task.classes {
-        2 => pass(corrected, Two::default(), task, order, mu, 1),
-        k => wide!(pass(corrected, Classes::new(k), task, order, mu, k)),
+        2 => pass(corrected, Two::default(), task, order, mu, ([C::Number::default()], [0.0])),
+        k => {
+            let room = (vec![C::Number::default(); k], vec![0.0; k]);
+            wide!(pass(corrected, Classes::new(k), task, order, mu, room))
+        }
     }
 }
 

@@ -113,7 +113,7 @@ fn lane<const B: usize>(
     order: &[u32],
     mu: &mut [f32],
 ) -> f64 {
-    wide!(pass(texts, Labels::<B>::new(), task, order, mu, B))
+    wide!(pass(texts, Labels::<B>::new(), task, order, mu, ([0.0; B], [0.0; B])))
 }
 
 #[cfg(test)]

@@ -262,11 +262,11 @@ impl Corrected for CorrectedTexts<'_> {
 
     #[inline(always)]
     fn sum(&mut self, text: usize, sums: &mut [f32]) {
-        let (k, common) = (self.classes, (self.texts.n_words(), self.common));
-        for (word, value) in self.texts.each(text).chain([common]) {
-            let deltas = &self.table[2 * word * k..][..sums.len()];
+        let (k, table, last) = (self.classes, &*self.table, self.texts.n_words());
+        self.texts.each(text).chain([(last, self.common)]).for_each(|(word, value)| {
+            let deltas = &table[2 * word * k..][..sums.len()];
             sums.iter_mut().zip(deltas).for_each(|(sum, delta)| *sum += value * delta);
-        }
+        });
     }
 
     #[inline(always)]
@@ -276,13 +276,14 @@ impl Corrected for CorrectedTexts<'_> {
 
     #[inline(always)]
     fn add(&mut self, text: usize, steps: &[f32]) {
-        let (k, common) = (self.classes, (self.texts.n_words(), self.common));
-        for (word, value) in self.texts.each(text).chain([common]) {
-            let (deltas, vary) = self.table[2 * word * k..2 * (word + 1) * k].split_at_mut(k);
+        let (k, table, last) = (self.classes, &mut *self.table, self.texts.n_words());
+        self.texts.each(text).chain([(last, self.common)]).for_each(|(word, value)| {
+            let (deltas, vary) = table[2 * word * k..2 * (word + 1) * k].split_at_mut(k);
+            let (deltas, vary) = (&mut deltas[..steps.len()], &vary[..steps.len()]);
             for ((delta, vary), step) in deltas.iter_mut().zip(vary).zip(steps) {
-                *delta += value * *vary * step;
+                *delta += value * vary * step;
             }
-        }
+        });
     }
 }
 
