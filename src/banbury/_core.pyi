@@ -406,7 +406,7 @@ class Bags:
         table: NDArray[np.float32],
         threads: int,
     ) -> None:
-        """The same of labels, each a yes or no of its own, in lanes of 8, 16 or 32, which threads work on side by side.
+        """The same of labels, each a yes or no of its own, in lanes of 8 or 16, which threads work on side by side.
 
         Offsets and ``own`` are (lanes · n, labels), ``mu`` is (lanes, n, labels), ``table`` (lanes, W + 1, 2, labels).
         """

@@ -134,6 +134,28 @@ pub(super) fn pass<C: Corrected>(
     change / task.rows().max(1) as f64
 }
 
+/// The pass for rows of one of two classes.
+pub(super) fn pass_of_two<C: Corrected>(
+    corrected: &mut C,
+    task: &Task,
+    order: &[u32],
+    mu: &mut [C::Number],
+) -> f64 {
+    pass(corrected, Two::default(), task, order, mu, ([C::Number::default()], [0.0]))
+}
+
+/// The same of one of many.
+pub(super) fn pass_of_many<C: Corrected>(
+    corrected: &mut C,
+    task: &Task,
+    order: &[u32],
+    mu: &mut [C::Number],
+) -> f64 {
+    let k = task.classes;
+    let room = (vec![C::Number::default(); k], vec![0.0; k]);
+    wide!(pass(corrected, Classes::new(k), task, order, mu, room))
+}
+
 /// The pass for rows of one class each.
 pub(super) fn pass_of_classes<C: Corrected>(
     corrected: &mut C,
@@ -142,11 +164,8 @@ pub(super) fn pass_of_classes<C: Corrected>(
     mu: &mut [C::Number],
 ) -> f64 {
     match task.classes {
-        2 => pass(corrected, Two::default(), task, order, mu, ([C::Number::default()], [0.0])),
-        k => {
-            let room = (vec![C::Number::default(); k], vec![0.0; k]);
-            wide!(pass(corrected, Classes::new(k), task, order, mu, room))
-        }
+        2 => pass_of_two(corrected, task, order, mu),
+        _ => pass_of_many(corrected, task, order, mu),
     }
 }
 

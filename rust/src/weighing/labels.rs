@@ -1,7 +1,7 @@
 //! What words say of many labels: by the pairs of a word and a label that occur, and corrected, some labels at a time.
 
 use super::ascent::{Labels, Task, pass};
-use super::texts::{CorrectedTexts, Texts};
+use super::texts::{CorrectedTexts, OfClasses, Texts};
 use crate::error::{Error, demand};
 use crate::simd::wide;
 use crate::threads;
@@ -66,7 +66,7 @@ impl<'a> Index<'a> {
 
 /// Visits texts in this order and improves `mu`, `[lane][text][label]`, and the table; answers the mean change of μ.
 ///
-/// Labels stand in lanes of 8, 16 or 32, the task's classes, which know nothing of each other. Offsets, `own` and the table have
+/// Labels stand in lanes of 8 or 16, the task's classes, which know nothing of each other. Offsets, `own` and the table have
 /// lane after lane.
 pub fn ascend(
     all: &mut CorrectedTexts,
@@ -76,7 +76,7 @@ pub fn ascend(
     threads: usize,
 ) -> Result<f64, Error> {
     let (n, width) = (all.texts.len(), task.classes);
-    demand(matches!(width, 8 | 16 | 32), "a lane must have 8, 16 or 32 labels")?;
+    demand(matches!(width, 8 | 16), "a lane must have 8 or 16 labels")?;
     let (size, rows) = (n * width, (all.texts.n_words() + 1) * 2 * width);
     let lanes = all.table.len() / rows;
     demand(all.table.len() == lanes * rows, "the table must have all words")?;
@@ -85,11 +85,7 @@ pub fn ascend(
     if n == 0 {
         return Ok(0.0);
     }
-    let lane = match width {
-        8 => lane::<8>,
-        16 => lane::<16>,
-        _ => lane::<32>,
-    };
+    let lane = if width == 8 { lane::<8> } else { lane::<16> };
     let (texts, common) = (all.texts, all.common);
     let each = mu.chunks_mut(size).zip(all.table.chunks_mut(rows));
     let each = each.zip(all.own.chunks(size).zip(task.offsets.chunks(size)));
@@ -113,7 +109,8 @@ fn lane<const B: usize>(
     order: &[u32],
     mu: &mut [f32],
 ) -> f64 {
-    wide!(pass(texts, Labels::<B>::new(), task, order, mu, ([0.0; B], [0.0; B])))
+    let mut texts = OfClasses::<B>(texts);
+    wide!(pass(&mut texts, Labels::<B>::new(), task, order, mu, ([0.0; B], [0.0; B])))
 }
 
 #[cfg(test)]

@@ -19,8 +19,9 @@ use std::ops::Range;
 
 /// Rows of a piece.
 const PIECE: usize = 1 << 12;
-/// Columns and pairs of a block.
+/// Columns and pairs of a block, at most and, where threads share few columns, at least.
 const BLOCK: usize = 64;
+const LEAST: usize = 4;
 /// Rows that are added to the slopes together.
 const TOGETHER: usize = 4;
 
@@ -64,8 +65,10 @@ impl<'a> Cells<'a> {
         let fits = codes.iter().zip(sizes).all(|(&codes, &size)| codes as i64 <= size + 1);
         demand(fits && sizes.iter().all(|&size| size >= 0), "a column has more cells than that")?;
         let threads = threads::worth(threads, n * self.width);
-        let found = threads::map(threads, self.width.div_ceil(BLOCK), |block| {
-            let columns = block * BLOCK..self.width.min((block + 1) * BLOCK);
+        // Each block reads all rows.
+        let size = self.width.div_ceil(threads).clamp(LEAST, BLOCK);
+        let found = threads::map(threads, self.width.div_ceil(size), |block| {
+            let columns = block * size..self.width.min((block + 1) * size);
             let mut starts = vec![0];
             for &size in &sizes[columns.clone()] {
                 starts.push(starts[starts.len() - 1] + (size as usize + 1) * classes);
@@ -84,13 +87,13 @@ impl<'a> Cells<'a> {
 
     /// One more than the highest code of each column.
     fn sizes(&self) -> Vec<usize> {
-        let mut sizes = vec![0; self.width];
-        for row in self.codes.chunks_exact(self.width) {
-            for (size, &code) in sizes.iter_mut().zip(row) {
-                *size = (*size).max(code as usize + 1);
-            }
-        }
-        sizes
+        let mut highest = vec![0; self.width];
+        let high = &mut highest[..];
+        wide!(for row in self.codes.chunks_exact(self.width) {
+            high.iter_mut().zip(row).for_each(|(high, &code)| *high = code.max(*high));
+        });
+        let one = usize::from(self.rows() > 0);
+        highest.into_iter().map(|high| high as usize + one).collect()
     }
 }
 

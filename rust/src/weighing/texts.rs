@@ -1,6 +1,6 @@
 //! Texts as bags of words, each word a cell of its own: what they count, and passes of corrections over them.
 
-use super::ascent::{Corrected, Task, pass_of_classes};
+use super::ascent::{Corrected, Task, pass_of_many, pass_of_two};
 use crate::classes::Sets;
 use crate::error::{Error, demand};
 use crate::threads;
@@ -257,33 +257,55 @@ impl CorrectedTexts<'_> {
     }
 }
 
-impl Corrected for CorrectedTexts<'_> {
+/// The same of so many classes; 0: of any number. The compiler makes more of a number that it knows.
+pub(super) struct OfClasses<'t, 'a, const K: usize>(pub(super) &'t mut CorrectedTexts<'a>);
+
+impl<const K: usize> OfClasses<'_, '_, K> {
+    #[inline(always)]
+    fn classes(&self) -> usize {
+        if K > 0 { K } else { self.0.classes }
+    }
+}
+
+impl<const K: usize> Corrected for OfClasses<'_, '_, K> {
     type Number = f32;
 
     #[inline(always)]
     fn sum(&mut self, text: usize, sums: &mut [f32]) {
-        let (k, table, last) = (self.classes, &*self.table, self.texts.n_words());
-        self.texts.each(text).chain([(last, self.common)]).for_each(|(word, value)| {
-            let deltas = &table[2 * word * k..][..sums.len()];
-            sums.iter_mut().zip(deltas).for_each(|(sum, delta)| *sum += value * delta);
-        });
+        let (k, texts, table) = (self.classes(), &self.0.texts, &*self.0.table);
+        for (word, value) in texts.each(text) {
+            sum_word(&table[2 * word * k..], value, sums);
+        }
+        sum_word(&table[2 * texts.n_words() * k..], self.0.common, sums);
     }
 
     #[inline(always)]
     fn own(&self, text: usize, class: usize) -> f64 {
-        f64::from(self.own[text * self.classes + class])
+        f64::from(self.0.own[text * self.classes() + class])
     }
 
     #[inline(always)]
     fn add(&mut self, text: usize, steps: &[f32]) {
-        let (k, table, last) = (self.classes, &mut *self.table, self.texts.n_words());
-        self.texts.each(text).chain([(last, self.common)]).for_each(|(word, value)| {
-            let (deltas, vary) = table[2 * word * k..2 * (word + 1) * k].split_at_mut(k);
-            let (deltas, vary) = (&mut deltas[..steps.len()], &vary[..steps.len()]);
-            for ((delta, vary), step) in deltas.iter_mut().zip(vary).zip(steps) {
-                *delta += value * vary * step;
-            }
-        });
+        let (k, texts, table) = (self.classes(), &self.0.texts, &mut *self.0.table);
+        for (word, value) in texts.each(text) {
+            add_word(&mut table[2 * word * k..], k, value, steps);
+        }
+        add_word(&mut table[2 * texts.n_words() * k..], k, self.0.common, steps);
+    }
+}
+
+#[inline(always)]
+fn sum_word(table: &[f32], value: f32, sums: &mut [f32]) {
+    let deltas = &table[..sums.len()];
+    sums.iter_mut().zip(deltas).for_each(|(sum, delta)| *sum += value * delta);
+}
+
+#[inline(always)]
+fn add_word(table: &mut [f32], k: usize, value: f32, steps: &[f32]) {
+    let (deltas, vary) = table[..2 * k].split_at_mut(k);
+    let (deltas, vary) = (&mut deltas[..steps.len()], &vary[..steps.len()]);
+    for ((delta, vary), step) in deltas.iter_mut().zip(vary).zip(steps) {
+        *delta += value * vary * step;
     }
 }
 
@@ -296,11 +318,12 @@ pub fn ascend(
 ) -> Result<f64, Error> {
     task.check(texts.texts.len(), order, mu.len())?;
     texts.check()?;
-    let change = pass_of_classes(texts, task, order, mu);
-    if task.followed() < task.classes {
-        let (rows, _) = texts.table.as_chunks_mut::<4>();
-        rows.iter_mut().for_each(|row| row[1] = -row[0]);
+    if task.classes != 2 {
+        return Ok(pass_of_many(&mut OfClasses::<0>(texts), task, order, mu));
     }
+    let change = pass_of_two(&mut OfClasses::<2>(texts), task, order, mu);
+    let (rows, _) = texts.table.as_chunks_mut::<4>();
+    rows.iter_mut().for_each(|row| row[1] = -row[0]);
     Ok(change)
 }
 

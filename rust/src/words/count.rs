@@ -29,8 +29,8 @@ struct Cut {
     new: usize,
     /// What has its numbers held at a time.
     round: usize,
-    /// Tokens of one class that are added up at a time.
-    job: usize,
+    /// Tokens of one class that are added up at a time, at least and at most.
+    job: [usize; 2],
 }
 
 const CUT: Cut = Cut {
@@ -39,11 +39,13 @@ const CUT: Cut = Cut {
     wave: [1 << 20, 1 << 26],
     new: 1 << 24,
     round: 96 << 20,
-    job: 1 << 20,
+    job: [1 << 18, 1 << 20],
 };
 
 /// Chunks of a wave that each thread takes.
 const CHUNKS: usize = 8;
+/// Jobs that each thread takes where texts are added up: the last to finish is waited for by all.
+const JOBS: usize = 4;
 
 /// Words are many if they are more than one in so many tokens: then it does not pay to look them up first.
 const MANY: usize = 4;
@@ -318,7 +320,10 @@ impl<'a> Reader<'a> {
     }
 
     fn add_up(&self, chunks: &[Chunk], n_ids: usize) -> Vec<Found> {
-        add_up(&self.batch, chunks, n_ids, self.cut.job, self.threads)
+        let tokens: usize = chunks.iter().map(|chunk| chunk.ids.len()).sum();
+        let [least, most] = self.cut.job;
+        let job = (tokens / (JOBS * self.threads)).clamp(least, most);
+        add_up(&self.batch, chunks, n_ids, job, self.threads)
     }
 
     fn wave(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
@@ -428,7 +433,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     const TINY: Cut =
-        Cut { chunk: [10, 40], first: 20, wave: [60, 200], new: 100, round: 400, job: 30 };
+        Cut { chunk: [10, 40], first: 20, wave: [60, 200], new: 100, round: 400, job: [10, 30] };
 
     fn tokeniser(log: bool, longest: u8) -> Tokeniser {
         Tokeniser::new(Settings {

@@ -148,7 +148,7 @@ class WordLearner(CorrectionLearner):
 
 
 class LabelLearner(WordLearner):
-    """Texts with sets of labels, of which 8, 16 or 32 are visited at once, as a lane."""
+    """Texts with sets of labels, of which 8 or 16 are visited at once, as a lane."""
 
     def __init__(
         self, words: WordValues, truth: NDArray[Any], offsets: Real, weights: Real, seed: int, threads: int
@@ -159,7 +159,7 @@ class LabelLearner(WordLearner):
     def lay_out(self, table: Any, rest: float) -> Any:
         """As (lanes, n, labels of a lane); ``rest`` fills up the last lane."""
         n, k = table.shape
-        width = 8 if k <= 8 else 16 if k <= 16 else 32
+        width = 8 if k <= 8 else 16
         wide = np.full((n, -(-k // width) * width), rest, dtype=table.dtype)
         wide[:, :k] = table
         return np.ascontiguousarray(wide.reshape(n, -1, width).transpose(1, 0, 2))
