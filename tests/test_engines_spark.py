@@ -333,7 +333,7 @@ def test_what_cannot_be_done_is_said(session: Any, frame: pandas.DataFrame, data
             errors.EngineError, match=rf"no Spark answers at {re.escape(address)} \(.*'sc://host:15002'"
         ):
             bb.count(frame, "label", engine=address)
-    with pytest.raises(errors.BadSetting, match="engine must be left out here"):
+    with pytest.raises(errors.BadSetting, match="engine must be omitted here"):
         on_spark.engine(frame, session, 2).answer(None)
 
 

@@ -805,9 +805,9 @@ def test_views_of_strings_are_counted_like_others() -> None:
         ({"weigh": "often"}, "weigh must be True, False or both"),
         ({"text": 5}, "text must be a mapping from settings"),
         ({"text": {"often": 1}}, "a setting of text must be one of"),
-        ({"groups": "text"}, "groups must be left out"),
+        ({"groups": "text"}, "groups must be omitted"),
         ({"calibrate": "isotonic"}, "calibrate must be one of"),
-        ({"class_prior": "uniform"}, "class_prior must be left out"),
+        ({"class_prior": "uniform"}, "class_prior must be omitted"),
     ],
 )
 def test_settings_that_cannot_be_tried_are_refused(settings: Any, said: str) -> None:

@@ -252,7 +252,7 @@ def test_something_is_left_to_learn_from_and_something_withheld() -> None:
 
 @pytest.mark.parametrize("repeats", [0, -1, 1.5, True, None])
 def test_bad_repeats_are_named(repeats: Any) -> None:
-    with pytest.raises(bb.BanburyError, match="repeats must be a whole number from 1 up"):
+    with pytest.raises(bb.BanburyError, match="repeats must be a whole number of at least 1"):
         learning_curve(journeys(), "late", repeats=repeats)
 
 

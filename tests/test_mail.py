@@ -352,7 +352,7 @@ def test_options_are_checked(tmp_path, options, message):
 
 def test_a_text_given_as_a_path_is_told_of(tmp_path):
     for given_text in ("cheap meds online", "is it cheap?", "x" * 5000):
-        with pytest.raises(errors.BadFile, match="A text to be read is given in a list"):
+        with pytest.raises(errors.BadFile, match="To classify a text instead of a file"):
             read(given_text)
 
 
@@ -1119,7 +1119,9 @@ def test_rows_that_are_no_messages_have_no_headers_to_make_columns_of(tmp_path, 
 def test_the_other_reading_is_refused_by_name(tmp_path):
     write(tmp_path / "a/1.eml", "Subject: x\n\ny")
     apart, together = (bb.estimate(bb.count(tmp_path, headers=headers)) for headers in ("columns", ["subject"]))
-    with pytest.raises(errors.UnknownColumn, match=r"no column 'subject' .*\n.*\n.* columns with headers='columns'"):
+    with pytest.raises(
+        errors.UnknownColumn, match=r"no column 'subject' .*\n.*\n.* as columns, pass headers='columns'"
+    ):
         apart.predict(tmp_path, headers=["subject"])
     with pytest.raises(errors.UnknownColumn, match="no column 'text'"):
         together.predict(tmp_path, headers="columns")

@@ -76,7 +76,7 @@ def test_a_start_that_was_broken_off_is_taken_up_again(tmp_path: Path) -> None:
         state.change(Delete("0000007"))
     with begun(tmp_path) as again:
         assert (again.log.n_rows(), again.names, again.digest()[0]) == ((0, 40), ["spam", "ham"], digest[0])
-    with pytest.raises(bb.BanburyError, match="the state has its rows already"):
+    with pytest.raises(bb.BanburyError, match="the state already has its rows"):
         begun(tmp_path)
 
 
@@ -193,12 +193,15 @@ def test_a_row_of_a_table_is_filled_in_and_its_nomogram_drawn(browser: Any, make
         tab.wait_for_selector("#why table")
         best = model.predict({"ward": "b", "age": 41, "beds": None, "fever": None, "note": None})[0]
         assert tab.inner_text("#answer .lead b") == str(best)
+        if make is weighed_table:  # has too many columns and pairs for one sheet
+            assert tab.locator("#sheet").is_hidden()
+            return
         tab.click("#sheet summary")
         tab.wait_for_selector("#lanes .lane")
         tab.locator("#lanes .lane button:enabled").filter(has_text=re.compile("^c ")).first.click()
         until(tab, lambda: tab.get_by_label("ward", exact=True).evaluate("x => x.selectedOptions[0].innerText") == "c")
         tab.get_by_label("age", exact=True).fill("old")
-        has(tab, "#problem", "old is no number")
+        has(tab, "#problem", "old is not a number")
 
 
 @pytest.mark.slow
@@ -212,7 +215,7 @@ def test_what_was_not_kept_comes_again_and_two_tabs_know_of_each_other(browser: 
         tab.route("**/rows/*", lambda route: route.abort())
         first = tab.inner_text("#task")
         tab.keyboard.press("1")
-        has(tab, "#problem", "was not kept, and comes again: The service does not answer.")
+        has(tab, "#problem", "was not saved and will come up again: The service does not respond.")
         tab.unroute("**/rows/*")
         tab.refused()
         label(tab, 1)
@@ -225,7 +228,7 @@ def test_what_was_not_kept_comes_again_and_two_tabs_know_of_each_other(browser: 
         assert other.inner_text("#task").split()[0] in ids
         told = state.row(other.inner_text("#task").split()[0])["label"]
         other.keyboard.press("2" if told == "spam" else "1")
-        has(other, "#problem", "was labelled elsewhere meanwhile; now it is")
+        has(other, "#problem", "has been labelled by someone else; now it is")
         label(tab, 1)
         counted(tab, state, 3)
         other.keyboard.press("u")  # its own change, not the last of all
@@ -251,7 +254,7 @@ def test_a_token_is_asked_for_until_it_is_known(browser: Any, tmp_path: Path) ->
         tab.keyboard.press("1")
         has(tab, "#token-why", "not any more")
         tab.keyboard.press("Escape")
-        has(tab, "#problem", "was not kept, and comes again: a token is wanted")
+        has(tab, "#problem", "was not saved and will come up again: a token is required")
         tab.refused()
 
 
@@ -290,7 +293,7 @@ def test_several_labels_are_chosen_one_by_one(browser: Any, tmp_path: Path) -> N
             counted(tab, state, 1)
             names = sorted(state.learner.answering()[0].labels)  # type: ignore[union-attr]
             assert state.row("1")["label"] == [names[0], names[2]]
-            has(tab, "#suspicious", "not looked for where rows have several labels")
+            has(tab, "#suspicious", "Not available when rows can have several labels")
             tab.goto(tab.url.replace("#label", "#look"))
             tab.wait_for_selector("#looked .cards")
 

@@ -103,7 +103,9 @@ class PartitionedRows:
 @open_rows.register
 def _(table: PartitionedTable, folds: Any, seed: int, id: Any = None, deal: Any = "stratified") -> PartitionedRows:
     groups = table.settings.groups
-    errors.require(groups == id, "groups", groups, "left out where rows are in partitions; id= deals them")
+    errors.require(
+        groups == id, "groups", groups, "omitted when rows are in partitions, because id= decides their folds"
+    )
     return PartitionedRows(table, Dealing.of(folds, seed, id))
 
 

@@ -205,9 +205,7 @@ class Spark:
             yield self.n_partitions or n_done, parcel
 
     def answer(self, work: Answer) -> Any:
-        errors.require(
-            self.columns, "engine", "Spark", "left out here: give a dataframe of Spark, which answers as one"
-        )
+        errors.require(self.columns, "engine", "Spark", "omitted here; to predict with Spark, pass a Spark dataframe")
         fields = [t.StructField(name, TYPES[kind]) for name, kind in work.columns.items()]
         schema = t.StructType([*self.frame.schema.fields, *fields])
         return self.plain.mapInArrow(partial(_answer_batches, work, self.columns), schema)

@@ -136,7 +136,7 @@ def without_rare(saved: Model | Tally | LabelModel, min_count: float) -> Model |
         saved.calibration is None,
         "min_count",
         min_count,
-        "left out for a calibrated model: all its words had a part in the calibration (see model.calibrated(None))",
+        "omitted for a calibrated model, because all its words took part in the calibration (see model.calibrated(None))",
     )
     return replace(saved, tally=fewer)
 
@@ -194,7 +194,7 @@ def restore_tally(schema: Schema, classes: tuple[Any, ...], about: Mapping[str, 
     skipped = about["skipped"]
     rows = integers_of("classes", arrays, digits, (n,))
     check(type(rounded) is bool, "sums were rounded or not")
-    check(type(skipped) is int and 0 <= skipped < 2**63, "skipped is no whole number from 0 up")
+    check(type(skipped) is int and 0 <= skipped < 2**63, "skipped is not a non-negative whole number")
     held = about.get("parts", [])
     check(isinstance(held, list) and set(map(type, held)) <= {str}, "the names of parts are no texts")
     check(len(set(held)) == len(held), "two parts have one name")

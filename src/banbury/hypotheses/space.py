@@ -282,7 +282,7 @@ class Hypotheses:
         there = [kind for kind, value in kinds.items() if value is not None]
         errors.require(len(there) == 1, "the evidence", " and ".join(there) or None, f"one of {', '.join(kinds)}")
         if there[0] in outright:
-            errors.require(target is None, "target", target, f"left out where {there[0]} are given")
+            errors.require(target is None, "target", target, f"omitted when {there[0]} are given")
             return self._outright(outright[there[0]], there[0])
         errors.require(target is not None, "target", target, "a column's name, or each row's label or number")
         table = None if rows is None else Examples(rows, target)
@@ -312,7 +312,7 @@ class Hypotheses:
                 self._refuse(wrong, block, part, chosen, "log-likelihood", "a number up to 1e300 in size, or −inf,")
                 return np.asarray(values.sum(axis=0))
             wrong = ~(np.isfinite(values) & (values >= 0))
-            self._refuse(wrong, block, part, chosen, "likelihood", "a finite number from 0 up")
+            self._refuse(wrong, block, part, chosen, "likelihood", "a finite number of at least 0")
             with np.errstate(divide="ignore"):
                 return np.asarray(np.log(values).sum(axis=0))
 
@@ -610,7 +610,7 @@ def _of_each(what: str, numbers: Any, names: Sequence[Any]) -> Real:
         raise unlike_hypotheses(f"the {what}", array.shape, len(names))
     values = floats(array)
     for h in np.flatnonzero(~(np.isfinite(values) & (values >= 0))).tolist():
-        raise bad_number(what, plain(array[h]), names[h], "a finite number from 0 up")
+        raise bad_number(what, plain(array[h]), names[h], "a finite number of at least 0")
     return values
 
 
@@ -637,12 +637,12 @@ def check_noise(likelihood: Any, noise: Any) -> float:
     if not isinstance(likelihood, str) or likelihood not in LIKELIHOODS:
         raise errors.unknown_choice("likelihood", likelihood, LIKELIHOODS)
     if likelihood in ("noise_free", "bernoulli"):
-        errors.require(noise is None, "noise", noise, f"left out when likelihood={likelihood!r}")
+        errors.require(noise is None, "noise", noise, f"omitted when likelihood={likelihood!r}")
         return 0.0
     number = isinstance(noise, (int, float, np.integer, np.floating)) and not isinstance(noise, bool)
     if likelihood == "label_noise":
         share = number and 0 <= noise < 1
-        errors.require(share, "noise", noise, "the probability of a wrong label: from 0 up, and below 1")
+        errors.require(share, "noise", noise, "the probability of a wrong label: at least 0 and below 1")
     else:
         positive = number and isfinite(noise) and noise > 0
         errors.require(positive, "noise", noise, "the standard deviation of the numbers, above 0")

@@ -126,7 +126,7 @@ class LabelModel:
         ``telling``: of each label the n words that tell most of it, in texts whose length is one; all words, if not given.
         """
         if telling is not None and (isinstance(telling, bool) or not isinstance(telling, int) or telling < 1):
-            raise errors.bad_setting("telling", telling, "a number of words from 1 up, or None for all")
+            raise errors.bad_setting("telling", telling, "a number of words, at least 1, or None for all")
         _check(tally)
         if features:
             tally = replace(tally, schema=tally.schema.with_families(features))
@@ -428,8 +428,8 @@ class LabelModel:
             thresholds.calibration.shifts.tolist(),
             strict=True,
         )
-        calibration: list[tuple[Any, ...]] = [(k, "line", slope, shift) for k, slope, shift in lines]
-        calibration += [(k, "threshold", p, None) for k, p in enumerate(thresholds.probabilities.tolist())]
+        calibration: list[tuple[Any, ...]] = [(k, "line", slope, shift, None) for k, slope, shift in lines]
+        calibration += [(k, "threshold", p, None, None) for k, p in enumerate(thresholds.probabilities.tolist())]
         return evidence_table(models, self._prior, self.labels, calibration, self._every, min_rows, of_labels=True)
 
     def explain(self, row: Any, label: Label) -> Explanation:

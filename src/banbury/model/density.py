@@ -372,7 +372,11 @@ def _as_question(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -> e
     """An error about a value of a row, as one about what was asked for."""
     column: Any = getattr(bad, "column", None)
     value = getattr(bad, "value", values.get(column))
-    kinds = {"not 0 or 1": "0 or 1", "not a count": "a whole number from 0 up", "negative": "a number from 0 up"}
+    kinds = {
+        "not 0 or 1": "0 or 1",
+        "not a count": "a whole number of at least 0",
+        "negative": "a number of at least 0",
+    }
     expected = kinds.get(getattr(bad, "what", ""), getattr(bad, "wanted", "a finite number"))
     return errors.BadValue(
         f"column {column!r} is asked for {value!r}, and {expected} is needed there. Ask for a value such as the rows learned "

@@ -12,7 +12,6 @@ from banbury import errors
 from banbury.arrays import FARTHEST, Int, Real
 from banbury.families.cells import HALF_ROW, Cells, NamedCells, NumberCells, prior_of
 from banbury.families.family import Feature
-from banbury.families.quantile_tree import value_range
 from banbury.model.explain import DECIBANS
 from banbury.model.naive_bayes import Model
 from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, names, pyplot
@@ -26,7 +25,7 @@ from banbury.plots.features import (
     span,
     values_by_name,
 )
-from banbury.plots.scales import Apart, node_names, text_scale
+from banbury.plots.scales import Apart, text_scale
 from banbury.sums import Counts
 from banbury.threads import n_threads
 from banbury.weighing.columns import cells_of, count_cells
@@ -197,9 +196,11 @@ class _Errors:
         variance = np.zeros(len(rows))
         if not self._strength:
             return variance
-        pull = len(cells.tree.levels) / (2.0 * self._strength)
-        for nodes, level in zip(cells.tree.sums(rows), cells.tree.levels, strict=True):
-            first, second = self._of_sides(nodes)
+        tree = cells.tree
+        pull = len(tree.levels) / (2.0 * self._strength)
+        shares_by_level = tree.shares(rows, cells.strengths, prior_of(rows))
+        for nodes, shares, level in zip(tree.sums(rows), shares_by_level, tree.levels, strict=True):
+            first, second = self._of_sides(nodes.sum(axis=1, keepdims=True) * shares)
             information = first * second / np.maximum(first + second, 1.0)
             variance += (information / (pull + information) ** 2)[level]
         return DECIBANS**2 * variance
@@ -241,8 +242,8 @@ def _shapes_of_tables(model: Model, apart: Apart, within: _Errors, classes: Sequ
             cells = group.cells[first]
             rows = group.counts[first]
             if second >= 0:
-                down, n_down = node_names(cells, rows)
-                across, n_across = node_names(group.cells[second], group.counts[second])
+                down, n_down = _node_names(cells, rows)
+                across, n_across = _node_names(group.cells[second], group.counts[second])
                 together = np.outer(n_down, n_across) / max(float(n_across.sum()), 1e-300)
                 seen = np.ix_(n_down > 0, n_across > 0)
                 sides = zip((down, across), (n_down, n_across), strict=True)
@@ -327,11 +328,29 @@ def _of_cells(model: Model, feature: Feature, cells: Cells, decibans: Real, rows
 
 def _ends(model: Model, feature: Feature, cuts: Real) -> Real:
     """The cuts between the least and the greatest number that was counted."""
-    parts = parts_of(model, feature.name)
-    counted_range = value_range(feature, parts.sums.feature(parts.at)[0])
-    low, high = span(model, feature.name, cuts) if counted_range is None else counted_range
+    low, high = span(model, feature.name, None, 0.0)
     ends = np.concatenate([[min([low, *cuts[:1]])], cuts, [max([high, *cuts[-1:]])]])
     return np.asarray(np.clip(ends, -FARTHEST, FARTHEST))
+
+
+def _node_names(cells: Cells, rows: Real) -> tuple[list[tuple[Any, str]], Real]:
+    """The names of a column's nodes as pairs have them, in full and in short, and their rows; the last has all other values."""
+    fine = cells.nodes.fine[:-1]
+    first = np.unique(fine, return_index=True)[1]
+    last = np.unique(fine[::-1], return_index=True)[1]
+    stretches = [cells.name(int(a), len(fine) - 1 - int(b)) for a, b in zip(first, last, strict=True)]
+    numbers = isinstance(cells, NumberCells)
+    called = [
+        *((value, _short(value) if numbers else name(value, 18)) for value in stretches),
+        ("any other", "any other"),
+    ]
+    return called, np.bincount(fine, rows.sum(axis=1), len(called)).astype(np.float64)
+
+
+def _short(stretch: str | None) -> str:
+    """Where numbers lie, with few digits."""
+    words = name(stretch, 60).removeprefix("from ").replace(" to ", " – ").split(" ")
+    return " ".join(word if word in "<≤=≥–" or stretch is None else f"{float(word):,.5g}" for word in words)
 
 
 # The picture ----------------------------------------------------------------------------------------------------------
@@ -387,13 +406,12 @@ class ShapesDisplay(Display):
 
 def _steps(ax: Any, shape: Shape) -> None:
     places, marked = shape.places()
+    bottom, top = limits(shape)
     ax.axhline(0.0, color=FAINT, linewidth=0.8)
     if shape.error is not None:
-        low = shape.decibans - shape.error
-        high = shape.decibans + shape.error
+        low, high = (np.clip(shape.decibans + side * shape.error, bottom, top) for side in (-1.0, 1.0))
         ax.stairs(high, places, baseline=low, fill=True, color=FOR, alpha=0.18, linewidth=0)
     ax.stairs(shape.decibans, places, baseline=None, color=FOR, linewidth=1.6)
-    bottom, top = limits(shape)
     room = 0.09 * (top - bottom)
     density = strip_density(shape, places)
     for left, right, share in zip(places[:-1], places[1:], density.tolist(), strict=True):

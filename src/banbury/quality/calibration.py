@@ -574,7 +574,7 @@ class _State:
         fits = array.dtype == (np.int64 if integers else np.float64) and array.shape == (size,)
         fits = fits and bool((array > 0).all() if integers else np.isfinite(array).all())
         self.check(
-            name, fits, f"{size:,} {'whole numbers (int64) from 1 up' if integers else 'finite numbers (float64)'}"
+            name, fits, f"{size:,} {'positive whole numbers (int64)' if integers else 'finite numbers (float64)'}"
         )
         return array
 

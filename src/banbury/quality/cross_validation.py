@@ -104,12 +104,12 @@ def cross_validate(
     if is_estimator(data):
         for name, value in settings.items():
             same = value is DEFAULTS[name] or (isinstance(value, type(DEFAULTS[name])) and value == DEFAULTS[name])
-            errors.require(same, name, "given", "left out when an estimator is given, which has its own")
+            errors.require(same, name, "given", "omitted when an estimator is given, which has its own")
         data, target, estimator_settings = settings_of(data, target, y)
         rest |= {name: estimator_settings[name] for name in rest.keys() & estimator_settings}
         return _judge(data, target, {**settings, **estimator_settings}, rest, reading)
     errors.require(
-        y is None, "y", "given", "left out unless an estimator comes first, as in bb.cross_validate(clf, X, y)"
+        y is None, "y", "given", "omitted unless an estimator comes first, as in bb.cross_validate(clf, X, y)"
     )
     return _judge(data, target, settings, rest, reading)
 
@@ -171,7 +171,7 @@ def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
     chosen = chooses(settings["features"])
     if weigh is not False:
         check_weighs_alone(weigh, how, alpha, chosen)
-        requirement = "left out where evidence is weighed, which has a temperature"
+        requirement = "omitted for weighed evidence, which already has a temperature"
         errors.require(calibrate is None, "calibrate", calibrate, requirement)
         return Weighed.of(weigh, class_prior=prior, seed=seed, missing=settings["missing"] or "category")
     if chosen or several(alpha):

@@ -159,7 +159,7 @@ class WeighedLabels(LabelRecipe):
 
     def rows_from(self, rows: Any, n: int | None = None) -> MemoryRows:
         held: MemoryRows = super().rows_from(rows, n)
-        errors.require(held.tally_of_rest is None, "weigh", True, "left out where rows are a sample of others")
+        errors.require(held.tally_of_rest is None, "weigh", True, "omitted when the rows are a sample")
         return held
 
     def answer(self, rows: MemoryRows, splits: Round, pending: PendingWarnings) -> Iterator[tuple[Real, Thresholds]]:

@@ -94,7 +94,7 @@ class Plain(Recipe):
         return rows.with_schema(with_text(rows.schema, self.text)) if self.text else rows
 
     def rows_from(self, rows: Any, n: int | None = None) -> Any:
-        errors.require(n is None, "sample", n, "left out where all rows are validated")
+        errors.require(n is None, "sample", n, "omitted when all rows are validated")
         return rows
 
     def estimate(self, tally: Tally, classes: Sequence[Label]) -> Model:

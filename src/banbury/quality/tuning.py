@@ -97,7 +97,7 @@ def tune(
     """
     check_seed(seed)
     if "estimator" in reading:
-        requirement = "left out: what is tried is said by alpha, how, text, features and weigh"
+        requirement = "omitted, because alpha, how, text, features and weigh say what to try"
         raise errors.bad_setting("estimator", reading["estimator"], requirement)
     errors.require(not isinstance(folds, str), "folds", folds, "a number of folds, a fold for each row, or a splitter")
     counting = {"schema": schema, "features": features, "weights": weights, "threads": threads}
@@ -162,9 +162,9 @@ class Tuned(Recipe):
         else:
             if settings and not plain:
                 check_weighs_alone(weigh, how, 1.0 if is_auto(alpha) else alpha, chosen)
-                requirement = "left out where evidence is weighed, which chooses how words count"
+                requirement = "omitted for weighed evidence, which chooses how words count"
                 errors.require(text is None, "text", text, requirement)
-                errors.require(calibrate is None, "calibrate", calibrate, "left out where evidence is weighed")
+                errors.require(calibrate is None, "calibrate", calibrate, "omitted for weighed evidence")
             more: dict[str, Any] = {"class_prior": class_prior, "seed": int(seed), "missing": missing or "category"}
             weighings = tuple(Weighed.of(setting, **more) for setting in settings)
         proposes = not has_sets and (chosen or (not has_schema and is_auto(alpha)))
@@ -192,7 +192,7 @@ class Tuned(Recipe):
         Where some setting needs rows in memory, and they are not, all are compared on a sample of ``n_sampled``.
         """
         needs_rows = self.chooses_families or self.calibrate is not None or bool(self.weighings) or rows.has_sets
-        requirement = "left out where all rows are validated"
+        requirement = "omitted when all rows are validated"
         errors.require(needs_rows or n_sampled is None, "sample", n_sampled, requirement)
         plain_rows = rows.sample(n_sampled) if needs_rows and self.plain else rows
         choice = None
@@ -387,7 +387,7 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
 def check_weighs_alone(weigh: Any, how: Any, alpha: Any, chooses_families: bool) -> None:
     """Raises where settings are given that weighed evidence does not have."""
     if several(alpha) or alpha != 1.0 or chooses_families or how != "mean":
-        requirement = "left out where how or alpha are given, or families are to be chosen"
+        requirement = "omitted if how or alpha is given, or if families are chosen"
         raise errors.bad_setting("weigh", weigh, requirement)
 
 
@@ -425,7 +425,7 @@ def _hows(how: Any) -> tuple[How, ...]:
 def _texts(text: Any, rows: LabelledRows, choosing: bool) -> list[dict[str, Any]]:
     """Every combination of the settings of texts; those that their families propose, where nobody declared one."""
     sampled = rows.tally_of_rest is not None  # which were counted under one setting
-    errors.require(text is None or not sampled, "text", text, "left out where settings are compared on a sample")
+    errors.require(text is None or not sampled, "text", text, "omitted when settings are compared on a sample")
     if text is None:
         texts = [feature for feature in rows.schema.features if feature.reads_text]
         left = choosing and not sampled and texts and not any(feature.declared for feature in texts)
@@ -433,7 +433,7 @@ def _texts(text: Any, rows: LabelledRows, choosing: bool) -> list[dict[str, Any]
     requirement = "a mapping from settings of bb.Text to values, as in {'min_count': [1, 2]}"
     errors.require(isinstance(text, Mapping), "text", text, requirement)
     if not any(feature.reads_text for feature in rows.schema.features):
-        raise errors.bad_setting("text", dict(text), "left out where no column is text")
+        raise errors.bad_setting("text", dict(text), "omitted when no column is text")
     for name in text:
         if name not in TEXT_SETTINGS:
             raise errors.unknown_choice("a setting of text", name, TEXT_SETTINGS)

@@ -333,7 +333,7 @@ class BlockFile(Protocol):
     def wrong_type(self, value: Any, column: str, line: int | None, hint: str = "") -> errors.BadValue:
         """The error of a value in a column that must hold numbers."""
         text = f"{self.path}, {f'line {line:,}' if line else 'a line'}: column {column!r} holds {value!r}, and a number is "
-        text += "needed there. Mend the value, name it in missing_values=, or choose another family for the column in "
+        text += "needed there. Fix the value, list it in missing_values=, or choose another family for the column in "
         text += f"features=.{hint}"
         return errors.BadValue(text, value=value, column=column, line=line, path=self.path)
 

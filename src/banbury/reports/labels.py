@@ -205,7 +205,7 @@ def _model(findings: LabelFindings) -> str:
     tally = findings.model.tally
     facts = [("counted", f"{pieces._weight(float(tally.n_rows))} rows, {many(len(model.labels), 'label')}")]
     if model.weighing is None:
-        facts.append(("estimated by", f"{pieces.HOWS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"))
+        facts.append(("estimation", f"{pieces.HOWS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"))
         facts.append(("smoothing", f"α = {model.choice.alpha:g} where a family has no prior of its own"))
     else:
         facts.append(("weighed", safe(model.weighing)))

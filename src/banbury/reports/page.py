@@ -228,7 +228,7 @@ def _model(findings: Findings) -> str:
     priors = model.class_shares.tolist()
     counts = tally.rows.value.tolist()
     class_facts = list(zip(model.classes, counts, priors, strict=True))[:CLASSES]
-    rows = [_row(c, _number(_weight(n)), _bar_cell(p / max(priors), f"{p:.1%}")) for c, n, p in class_facts]
+    rows = [_row(c, _number(_weight(n)), _bar_cell(p, f"{p:.1%}")) for c, n, p in class_facts]
     classes = _long_table(["class", "rows", "P(class)"], rows, "class", (1,), n=len(model.classes))
     rows = []
     for feature, text in tally.summaries(ALL_COLUMNS):
@@ -275,7 +275,7 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
         left = errors.listed((f"{name} ({why})" for name, why in model.schema.left_out.items()), 20)
         yield "left out", safe(left)
     if model.weighing is None:
-        yield "estimated by", f"{HOWS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"
+        yield "estimation", f"{HOWS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"
         yield "smoothing", f"α = {model.choice.alpha:g} where a family has no prior of its own"
     prior = model.class_prior
     if prior is None or isinstance(prior, (int, float)):
@@ -407,7 +407,7 @@ def _calibration(findings: Findings) -> str:
     curves = findings.reliabilities
     curve = next(iter(curves.values()))
     keys = list(curves) if len(curves) > 1 else []
-    drawn = _figure("Right answers by confidence", charts.calibration(curves), keys)
+    drawn = _figure("Accuracy by confidence", charts.calibration(curves), keys)
     drawn += _figure("How sure it was", charts.confidence(curve))
     sure, right = (float(rates @ curve.rows / curve.rows.sum()) for rates in (curve.confidence, curve.accuracy))
     how = "surer than it should be" if sure > right else "less sure than it could be"
@@ -490,7 +490,7 @@ def _shape_figures(every: Sequence[Shape]) -> str:
 
 def _telling(findings: Findings) -> str:
     columns = _information(findings) if len(findings.diagnosis.telling) > 1 else ""
-    note = "How many times as probable a value is in the class as in all others together; the most telling first."
+    note = "How many times more probable a value is in the class than in all other classes together, most informative first."
     cards = [_card(findings.informative, label) for label in findings.informative.ratios]
     first = CARDS if len(cards) <= CARDS else FIRST_CARDS
     shown, rest = (f'<div class="cards">{"".join(some)}</div>' for some in (cards[:first], cards[first:]))

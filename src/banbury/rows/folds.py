@@ -115,7 +115,7 @@ def rows_together(groups: Any, id: Any, deal: Any) -> Any:
     if deal not in get_args(Deal):
         raise errors.unknown_choice("deal", deal, get_args(Deal))
     by_content = id is not None or deal != "stratified"
-    allowed = "left out where rows are dealt by id= or by content"
+    allowed = "omitted when rows are assigned to folds by id= or by content"
     errors.require(groups is None or not by_content, "groups", groups, allowed)
     return groups if id is None else id
 
@@ -253,7 +253,7 @@ def _numbers(chosen: Any, n_rows: int) -> Int:
     return numbers.astype(np.int64)
 
 
-WANTED = "a number of folds from 2 up, a fold for each row, 'loo', or a scikit-learn splitter such as GroupKFold()"
+WANTED = "a number of folds, at least 2, a fold for each row, 'loo', or a scikit-learn splitter such as GroupKFold()"
 
 
 def _stratify(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.int32]:

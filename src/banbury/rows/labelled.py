@@ -261,9 +261,7 @@ class MemoryRows(LabelledRows):
                 yield batch
                 continue
             for first in range(a, b, PIECE):
-                part = batch.take(rows[first : min(first + PIECE, b)] - start)
-                part.threads = 1
-                yield part
+                yield batch.take(rows[first : min(first + PIECE, b)] - start)
 
     def only(self, rows: Int) -> MemoryRows:
         """Some rows, in the order of their numbers."""
@@ -309,7 +307,7 @@ class MemoryRows(LabelledRows):
 
     def sample(self, n: int | None = None) -> MemoryRows:
         """All rows: they are in memory already."""
-        errors.require(n is None, "sample", n, "left out where rows are in memory")
+        errors.require(n is None, "sample", n, "omitted when rows are in memory")
         return self
 
     def among(self, tally: Tally) -> MemoryRows:
@@ -441,7 +439,7 @@ def chooses(features: Any) -> bool:
 def refuse_for_sets(features: Any, **settings: Any) -> None:
     """Raises where something is given that rows with sets of labels do not have: families to choose, or other settings."""
     for name, value in {**settings, "features": features if chooses(features) else None}.items():
-        errors.require(value is None, name, value, "left out where rows have sets of labels")
+        errors.require(value is None, name, value, "omitted for multi-label data")
 
 
 def several(alpha: Any) -> bool:

@@ -59,7 +59,7 @@ class RowSample:
             fits = table.align(batch, schema)
             numbers, names, weights = _number_rows(table, batch, schema)
             if weights is not None and weights.ndim == 2:
-                raise errors.bad_setting("sample", n, "left out with soft labels, of which a row has several")
+                raise errors.bad_setting("sample", n, "omitted with soft labels")
             there = np.flatnonzero(numbers >= 0 if weights is None else (numbers >= 0) & (weights > 0))
             groups = group_names(table, batch)
             of_classes = hash_names([repr(name) for name in names])

@@ -41,7 +41,7 @@ def export(
     if dialect is not None:
         settings["dialect"] = dialect
     if settings and target.suffix.lower() != ".sql":
-        raise errors.bad_setting(next(iter(settings)), next(iter(settings.values())), "left out unless SQL is written")
+        raise errors.bad_setting(next(iter(settings)), next(iter(settings.values())), "omitted unless SQL is written")
     with uncollected():
         content = writer(written_model(model), min_rows, **settings)
     try:

@@ -64,10 +64,10 @@ def check_shares(name: str, table: Real) -> None:
         sums = table.sum(axis=0).reshape(-1)
     if not np.all(table >= 0):
         wrong = float(table[~(table >= 0)].flat[0])
-        raise errors.bad_table(name, f"must have shares from 0 up; {wrong:g} is one of them")
+        raise errors.bad_table(name, f"must have non-negative shares; {wrong:g} is one of them")
     if not np.all(np.abs(sums - 1.0) <= CLOSE):
         worst = float(sums[np.abs(sums - 1.0).argmax()]) if sums.size else 0.0
-        raise errors.bad_table(name, f"must have shares from 0 up that sum to 1; these sum to {worst:.12g}")
+        raise errors.bad_table(name, f"must have non-negative shares that sum to 1; these sum to {worst:.12g}")
 
 
 def _from_mapping(variable: Variable, parents: Sequence[Variable], table: Mapping[Any, Any]) -> Real:
