@@ -390,8 +390,8 @@ class Bags:
         mu: NDArray[np.float32],
         table: NDArray[np.float32],
     ) -> None:
-        """``Terms.correct`` over texts. What all texts have in common counts ``common`` in each; ``own`` is Σ variance · value² of
-        each text, (n, C).
+        """``Terms.correct`` over texts. What all texts have in common counts ``common`` in each; ``own`` is Σ variance · value²
+        of each text, (n, C).
 
         ``table`` is (W + 1, 2 C), corrections and variances of words; the last row is of no word, but of all texts.
         """
