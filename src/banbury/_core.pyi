@@ -324,9 +324,7 @@ class Passes:
     """Passes over rows that are corrected: C times the weight of each row, the scores it starts from, (n, C), the order of each
     pass, and the mean change of μ at which passes end."""
 
-    def __init__(
-        self, strengths: Real, offsets: Real, orders: Sequence[NDArray[np.uint32]], enough: float
-    ) -> None: ...
+    def __init__(self, strengths: Real, offsets: Real, orders: Sequence[NDArray[np.uint32]], enough: float) -> None: ...
 
 def correct_alike(alike: Real, labels: Codes, passes: Passes, mu: Real) -> None:
     """``Terms.correct`` by what rows have in common, (n, n); it improves μ."""
