@@ -84,7 +84,7 @@ def test_an_archive_of_texts_is_to_be_unpacked():
 
 def test_what_is_no_archive_is_named():
     Path("t.zip").write_text(CSV)
-    with pytest.raises(errors.BadFile, match="it is no zip archive, or damaged"):
+    with pytest.raises(errors.BadFile, match="it is not a zip archive, or it is damaged"):
         read("t.zip")
     whole = Path(packed("whole.zip", {"t.csv": CSV * 1000})).read_bytes()
     Path("broken.zip").write_bytes(whole.replace(whole[60:70], b"0123456789"))
@@ -94,7 +94,7 @@ def test_what_is_no_archive_is_named():
     with pytest.raises(errors.BadFile, match=r"office document. Save the sheet as CSV"):
         read("book.zip")
     Path("t.csv").write_bytes(whole)
-    with pytest.raises(errors.BadFile, match=r"holds a zip archive or a spreadsheet.*Rename it to end in .zip"):
+    with pytest.raises(errors.BadFile, match=r"contains a zip archive or a spreadsheet.*Rename it to end in .zip"):
         read("t.csv")
 
 

@@ -414,10 +414,10 @@ def test_narrow_gammas_keep_their_digits() -> None:
 
 
 @pytest.mark.parametrize("family, value, words", [
-    ("exponential", -0.5, "an exponential column holds numbers from 0 up"),
-    ("gamma", 0.0, "a gamma column holds numbers above 0"),
-    ("gamma", -2.0, "a gamma column holds numbers above 0"),
-    ("log_normal", 0.0, "a log_normal column holds numbers above 0"),
+    ("exponential", -0.5, "an exponential column can contain only numbers of at least 0"),
+    ("gamma", 0.0, "a gamma column can contain only numbers above 0"),
+    ("gamma", -2.0, "a gamma column can contain only numbers above 0"),
+    ("log_normal", 0.0, "a log_normal column can contain only numbers above 0"),
 ])  # fmt: skip
 def test_numbers_that_are_too_small_are_refused(family: str, value: float, words: str) -> None:
     with pytest.raises(bb.BanburyError, match=words):

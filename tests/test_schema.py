@@ -77,12 +77,12 @@ def test_what_says_nothing_is_left_out_with_the_reason() -> None:
     )
     assert families(schema) == {"kept": "gaussian"}
     assert dict(schema.left_out) == {
-        "when": "a date or time; derive numbers or words from it to use it",
+        "when": "a date or time; convert it to numbers or words to use it",
         "nothing": "no value",
         "constant": "one value only",
         "same": "one value only",
-        "customer_id": "identifiers: every row has its own",
-        "name": "identifiers: every row has its own",
+        "customer_id": "identifiers: a different value in every row",
+        "name": "identifiers: a different value in every row",
     }
 
 
@@ -373,7 +373,7 @@ def test_an_unknown_family_is_named_with_those_there_are() -> None:
 
 
 def test_words_are_no_numbers() -> None:
-    with pytest.raises(BadValue, match="row 1 of column 'x' holds 'two', and a number is needed there"):
+    with pytest.raises(BadValue, match="row 1 of column 'x' contains 'two', but must contain a number"):
         bb.count({"x": [1, "two"], "y": [0, 1]}, "y", features={"x": "gaussian"})
 
 
@@ -513,7 +513,7 @@ Schema: 2 features, target 'play'
   outlook  categorical                  strings
   wind     gaussian(variance='shared')  declared
 left out:
-  id       identifiers: every row has its own
+  id       identifiers: a different value in every row
   nothing  no value"""
 
 

@@ -31,7 +31,7 @@ MOST_CELLS = 1 << 24  # of a pair of columns, all values of one by all of the ot
 ULPS = 3  # by which a cut may have been rounded
 LARGEST = 1.7e308
 SUGGESTED = (
-    "a family that can be written as tables (Categorical, Bernoulli, Histogram, QuantileTree, Gaussian, Poisson, Exponential, "
+    "a family that can be written as a table (Categorical, Bernoulli, Histogram, QuantileTree, Gaussian, Poisson, Exponential, "
     "Gamma, Text or Occurrences), without how='predictive'"
 )
 
@@ -216,7 +216,7 @@ class _Maker:
                 continue
             if not np.isfinite(says).all():
                 raise errors.bad_setting(
-                    "how", self.models[k].choice.how, "another for labels as tables, such as 'mean'"
+                    "how", self.models[k].choice.how, "a different setting for labels as tables, such as 'mean'"
                 )
             odds[..., k] = says[..., 1] - says[..., 0]
         return odds
@@ -268,14 +268,16 @@ class _Maker:
         for column, entries in zip(columns, entries_of_both, strict=True):
             kept = self.entries.setdefault(column, entries)
             if kept.names != entries.names:
-                raise errors.bad_setting("column", column, "one that is cut alike by all that use it")
+                raise errors.bad_setting("column", column, "a column that all its users cut in the same way")
             self.says.setdefault(column, np.zeros((len(entries.probes), self.n_classes)))
             self._number_of(column, "number" if _holds_numbers(entries) else "string")
         n = len(entries_of_both[0].probes)
         m = len(entries_of_both[1].probes)
         if n * m * self.n_classes > MOST_CELLS:
             raise errors.bad_setting(
-                "columns", f"{first!r} and {second!r}", f"fewer values: all pairs of them are {n * m:,}"
+                "columns",
+                f"{first!r} and {second!r}",
+                f"columns with fewer values, because they have {n * m:,} pairs of values",
             )
         probes = {
             first: [a for a in entries_of_both[0].probes for _ in range(m)],
@@ -446,7 +448,7 @@ def _score(parameters: Parameters, model: Any, probes: Mapping[str, list[Any]]) 
 
 def unwritable_family(feature: Feature) -> errors.BadSetting:
     text = f"column {feature.name!r} is {feature.family}, which cannot be written as a table"
-    return errors.BadSetting(f"{text}. Give it {SUGGESTED}.", column=feature.name)
+    return errors.BadSetting(f"{text}. Use {SUGGESTED}.", column=feature.name)
 
 
 def _holds_numbers(entries: Entries) -> bool:
@@ -469,7 +471,7 @@ def _value_entries(column: str, keys: Keys) -> Entries:
     strings = any(isinstance(key, str) for key in present_keys) or not present_keys
     numbers = [None if strings else float(key) for key in present_keys]
     if len(set(numbers)) < len(numbers) and not strings:
-        raise errors.bad_setting("column", column, "one of numbers that doubles tell apart, or count it as text")
+        raise errors.bad_setting("column", column, "numbers that doubles can distinguish, or use text")
     names: list[tuple[Any, ...]] = [
         (str(key), number, False) for key, number in zip(present_keys, numbers, strict=True)
     ]

@@ -55,9 +55,7 @@ def write(model: Any, min_rows: int) -> bytes:
     names = tables.prior["name"].to_pylist()
     for column in tables.columns.to_pylist():
         if column["kind"] == "text" and column["unit"] == "words" and column["tokens"] not in PATTERNS:
-            expected = (
-                f"one of {', '.join(PATTERNS)}: a regular expression of Python may mean something else in a browser"
-            )
+            expected = f"one of {', '.join(PATTERNS)}: Python regular expressions can mean something else in a browser"
             raise errors.bad_setting("tokens", column["tokens"], expected)
     modules = [_as_block((BROWSER / name).read_text("utf-8")) for name in ("service.js", "evidence.js", "ask.js")]
     script = "\n".join([*modules, (HERE / "score.js").read_text("utf-8"), "begin().catch(say);\n"])
