@@ -317,12 +317,12 @@ def test_fit_names_what_would_help_and_how_good_that_is(here, capsys):
     found = said(capsys, "fit", "board.csv", "--target", "y", "--plain")
     [note] = found["notes"]
     assert (
-        note.startswith(f"{NO_BETTER}. These are, in 5-fold cross-validation on 600 rows: --")
+        note.startswith(f"{NO_BETTER}. These are, in 10-fold cross-validation on 600 rows: --")
         and found["accuracy"] < 0.6
     )
     figures = dict(re.findall(r"(--\w+) (0\.\d+)", note))
     for option, setting in (("--weigh", {"weigh": True}),):
-        expected = bb.cross_validate("board.csv", "y", folds=5, **setting).accuracy.value
+        expected = bb.cross_validate("board.csv", "y", **setting).accuracy.value
         assert float(figures[option]) == pytest.approx(expected, abs=5e-5) and expected > 0.9
     kept = said(capsys, "fit", "board.csv", "--target", "y", "--tan")
     assert kept["accuracy"] > 0.9 and not any(note.startswith("This is no better") for note in kept["notes"])
@@ -331,7 +331,7 @@ def test_fit_names_what_would_help_and_how_good_that_is(here, capsys):
 def test_fit_says_what_did_not_help_either(here, capsys):
     write_csv("noise.csv", checkerboard(500, told=False))
     note = said(capsys, "fit", "noise.csv", "--target", "y")["notes"][0]
-    assert note.startswith(f"{NO_BETTER}. Neither are the alternatives, in 5-fold cross-validation on 500 rows: --")
+    assert note.startswith(f"{NO_BETTER}. Neither are the alternatives, in 10-fold cross-validation on 500 rows: --")
     assert "--weigh" not in note  # which is compared on the next lines
     assert said(capsys, "fit", "noise.csv", "--target", "y", "--hold", "0", "--plain")["notes"] == [f"{NO_BETTER}."]
     Path("one.csv").write_text("a,y\n" + "1,p\n" * 20)

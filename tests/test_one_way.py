@@ -190,6 +190,7 @@ def test_a_target_that_was_measured_is_counted_plainly(capsys: pytest.CaptureFix
     assert any(
         "not weighed, because it would take long; add --weigh to do it anyway" in note for note in facts["notes"]
     )
+    assert not any(re.search(r"--weigh 0\.", note) for note in facts["notes"])  # nor is it tried as a way out
 
 
 # Estimators first -----------------------------------------------------------------------------------------------------

@@ -402,10 +402,10 @@ def test_alternatives_are_tried_over_the_same_folds_and_the_best_is_advised() ->
     board = checkerboard(400)
     made = bb.report(model_of(board, "y"), board)
     tried = made.findings.alternatives
-    assert tried is not None and (tried.folds, tried.n_rows) == (5, 400)
-    assert tried.now.log_loss == bb.cross_validate(board, "y", folds=5).log_loss
+    assert tried is not None and (tried.folds, tried.n_rows) == (10, 400)
+    assert tried.now.log_loss == bb.cross_validate(board, "y").log_loss
     by_option = {each.option: each for each in tried.others}
-    weighed = bb.cross_validate(board, "y", folds=5, weigh=True)
+    weighed = bb.cross_validate(board, "y", weigh=True)
     assert (by_option["--weigh"].accuracy, by_option["--weigh"].log_loss) == (weighed.accuracy.value, weighed.log_loss)
     assert [each.log_loss for each in tried.others] == sorted(each.log_loss for each in tried.others)
     assert {each.option for each in tried.better} >= {
@@ -469,11 +469,18 @@ def test_more_rows_are_advised_where_the_curve_still_rises() -> None:
     assert made.findings.next_steps[-1].startswith(f"More rows: from {first:,} to {last:,}")
 
 
+def test_bars_of_classes_end_at_all_rows() -> None:
+    rows = {"x": ["a", "b"] * 50, "y": ["yes"] * 75 + ["no"] * 25}
+    html = bb.report(model_of(rows, "y"), rows, mistakes=0, alternatives=False).html
+    classes = html[html.index("<h3>Classes</h3>") : html.index("<h3>Columns</h3>")]
+    assert re.findall(r"width:([0-9.]+)%", classes) == ["25.0", "75.0"]
+
+
 def test_the_title_names_the_target_and_the_data(tmp_path: Path) -> None:
     wine = bb.datasets.wine()
     pd.DataFrame(wine).to_csv(tmp_path / "wine & co.csv", index=False)
     model = model_of(wine, "cultivar")
-    for data, title in ((tmp_path / "wine & co.csv", "cultivar, told from wine & co.csv"), (wine, "cultivar")):
+    for data, title in ((tmp_path / "wine & co.csv", "Predicting cultivar from wine & co.csv"), (wine, "cultivar")):
         assert check(bb.report(model, data, mistakes=0)).text.count(title) >= 1
     columns = {name: column for name, column in wine.items() if name != "cultivar"}
     unnamed = bb.report(bb.estimate(bb.count(columns, wine["cultivar"])), columns, wine["cultivar"], mistakes=0)

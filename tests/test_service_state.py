@@ -223,6 +223,14 @@ def test_the_page_names_numbers_that_rows_have(tmp_path: Path) -> None:
         assert (sheet.scales[name].values[0], sheet.scales[name].values[-1]) == (column.min(), column.max())
 
 
+def test_a_missing_value_that_tells_is_called_so(tmp_path: Path) -> None:
+    table = {"cabin": [None, None, None, "C", "C", "C"] * 5, "y": ["a", "a", "a", "b", "b", "b"] * 5}
+    model = bb.estimate(bb.count(table, target="y", missing="category"))
+    with ServedState.of(model, tmp_path / "state") as state:
+        informative = Looking(state).look()["informative"]
+    assert {ratio["value"] for of_class in informative for ratio in of_class["ratios"]} == {"missing", "C"}
+
+
 @pytest.mark.parametrize("shift", [0.0, 4.0])
 def test_drift_is_reported_beyond_the_noise_only(shift: float, tmp_path: Path) -> None:
     rng = np.random.default_rng(46)

@@ -132,9 +132,10 @@ def _advice(args: Namespace, fitted: Fitted) -> list[str]:
     tried = None
     if isinstance(fitted.rows, MemoryRows):
         weighed = any(note.startswith("weighed ") for note in fitted.notes)
-        but = ["--calibrate temperature", *["--tan"] * args.tan, *["--weigh"] * weighed]
+        measured = judging.looks_measured(fitted.model.target_kind, fitted.model.classes)
+        but = ["--calibrate temperature", *["--tan"] * args.tan, *["--weigh"] * (weighed or measured)]
         but += ["--features choose"] * settings.chooses(args)
-        tried = alternatives(fitted.rows, Plain(seed=args.seed), but=but, seed=args.seed)
+        tried = alternatives(fitted.rows, Plain(seed=args.seed), validation, but=but, seed=args.seed)
     if tried is None or not tried.others:
         return [f"{no_better}."]
     figures = {o.option: f"{o.option} {Mean(o.accuracy, o.standard_error)}" for o in tried.others}

@@ -428,8 +428,8 @@ class LabelModel:
             thresholds.calibration.shifts.tolist(),
             strict=True,
         )
-        calibration: list[tuple[Any, ...]] = [(k, "line", slope, shift) for k, slope, shift in lines]
-        calibration += [(k, "threshold", p, None) for k, p in enumerate(thresholds.probabilities.tolist())]
+        calibration: list[tuple[Any, ...]] = [(k, "line", slope, shift, None) for k, slope, shift in lines]
+        calibration += [(k, "threshold", p, None, None) for k, p in enumerate(thresholds.probabilities.tolist())]
         return evidence_table(models, self._prior, self.labels, calibration, self._every, min_rows, of_labels=True)
 
     def explain(self, row: Any, label: Label) -> Explanation:

@@ -12,7 +12,6 @@ from banbury import errors
 from banbury.arrays import FARTHEST, Int, Real
 from banbury.families.cells import HALF_ROW, Cells, NamedCells, NumberCells, prior_of
 from banbury.families.family import Feature
-from banbury.families.quantile_tree import value_range
 from banbury.model.explain import DECIBANS
 from banbury.model.naive_bayes import Model
 from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, names, pyplot
@@ -197,9 +196,11 @@ class _Errors:
         variance = np.zeros(len(rows))
         if not self._strength:
             return variance
-        pull = len(cells.tree.levels) / (2.0 * self._strength)
-        for nodes, level in zip(cells.tree.sums(rows), cells.tree.levels, strict=True):
-            first, second = self._of_sides(nodes)
+        tree = cells.tree
+        pull = len(tree.levels) / (2.0 * self._strength)
+        shares_by_level = tree.shares(rows, cells.strengths, prior_of(rows))
+        for nodes, shares, level in zip(tree.sums(rows), shares_by_level, tree.levels, strict=True):
+            first, second = self._of_sides(nodes.sum(axis=1, keepdims=True) * shares)
             information = first * second / np.maximum(first + second, 1.0)
             variance += (information / (pull + information) ** 2)[level]
         return DECIBANS**2 * variance
@@ -327,9 +328,7 @@ def _of_cells(model: Model, feature: Feature, cells: Cells, decibans: Real, rows
 
 def _ends(model: Model, feature: Feature, cuts: Real) -> Real:
     """The cuts between the least and the greatest number that was counted."""
-    parts = parts_of(model, feature.name)
-    counted_range = value_range(feature, parts.sums.feature(parts.at)[0])
-    low, high = span(model, feature.name, cuts) if counted_range is None else counted_range
+    low, high = span(model, feature.name, None, 0.0)
     ends = np.concatenate([[min([low, *cuts[:1]])], cuts, [max([high, *cuts[-1:]])]])
     return np.asarray(np.clip(ends, -FARTHEST, FARTHEST))
 
@@ -387,13 +386,12 @@ class ShapesDisplay(Display):
 
 def _steps(ax: Any, shape: Shape) -> None:
     places, marked = shape.places()
+    bottom, top = limits(shape)
     ax.axhline(0.0, color=FAINT, linewidth=0.8)
     if shape.error is not None:
-        low = shape.decibans - shape.error
-        high = shape.decibans + shape.error
+        low, high = (np.clip(shape.decibans + side * shape.error, bottom, top) for side in (-1.0, 1.0))
         ax.stairs(high, places, baseline=low, fill=True, color=FOR, alpha=0.18, linewidth=0)
     ax.stairs(shape.decibans, places, baseline=None, color=FOR, linewidth=1.6)
-    bottom, top = limits(shape)
     room = 0.09 * (top - bottom)
     density = strip_density(shape, places)
     for left, right, share in zip(places[:-1], places[1:], density.tolist(), strict=True):

@@ -191,7 +191,7 @@ def measure(
         diagnosis=diagnosis,
         n_sampled=some.n_labelled,
         why_no_curve=why_no_curve,
-        alternatives=_try_alternatives(data, target, judged.recipe, seed, counting) if tries and own_rows else None,
+        alternatives=_try_alternatives(data, target, judged, seed, counting) if tries and own_rows else None,
         source=rows.name,
     )
 
@@ -249,14 +249,16 @@ def _judge_as_it_is(model: Model, rows: MemoryRows) -> JudgedRows:
 
 
 def _try_alternatives(
-    data: Any, target: Any, recipe: Recipe, seed: int, counting: dict[str, Any]
+    data: Any, target: Any, judged: JudgedRows, seed: int, counting: dict[str, Any]
 ) -> Alternatives | None:
     """What else could be made of the rows than such a model."""
     if hasattr(data, "__next__"):
         return None
-    but = ["--weigh"] * isinstance(recipe, Weighed)
-    but += ["--calibrate temperature"] * (not isinstance(recipe, Plain))
-    return alternatives(load_rows(data, target, **counting), recipe, but=but, seed=seed)
+    but = ["--weigh"] * isinstance(judged.recipe, Weighed)
+    but += ["--calibrate temperature"] * (not isinstance(judged.recipe, Plain))
+    rows = load_rows(data, target, **counting)
+    assert isinstance(judged.validation, CrossValidation)  # of own rows
+    return alternatives(rows, judged.recipe, judged.validation, but=but, seed=seed)
 
 
 def _check_classes(what: str, classes: tuple[Label, ...]) -> None:

@@ -228,7 +228,7 @@ def _model(findings: Findings) -> str:
     priors = model.class_shares.tolist()
     counts = tally.rows.value.tolist()
     class_facts = list(zip(model.classes, counts, priors, strict=True))[:CLASSES]
-    rows = [_row(c, _number(_weight(n)), _bar_cell(p / max(priors), f"{p:.1%}")) for c, n, p in class_facts]
+    rows = [_row(c, _number(_weight(n)), _bar_cell(p, f"{p:.1%}")) for c, n, p in class_facts]
     classes = _long_table(["class", "rows", "P(class)"], rows, "class", (1,), n=len(model.classes))
     rows = []
     for feature, text in tally.summaries(ALL_COLUMNS):

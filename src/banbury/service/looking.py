@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from banbury import errors
-from banbury.model.explain.page import format_ratio
+from banbury.model.explain.page import format_ratio, printable
 from banbury.model.explain.ratios import LikelihoodRatio
 from banbury.model.naive_bayes import estimate
 from banbury.plots.shapes import shapes_by_class
@@ -250,7 +250,7 @@ def _informative(model: Any) -> list[dict[str, Any]]:
 
 
 def _ratio(ratio: LikelihoodRatio, words: frozenset[str]) -> dict[str, Any]:
-    value = ratio.value if isinstance(ratio.value, (str, int, float, bool)) else str(ratio.value)
+    value = ratio.value if isinstance(ratio.value, (str, int, float, bool)) else printable(ratio.value)
     return {
         "feature": ratio.feature,
         "word": ratio.feature in words,

@@ -105,11 +105,11 @@ def _bars(why: Any, most: int) -> str:
     rows += [(e.feature, value(e), e.decibans) for e in telling]
     if {e.feature for e in why.evidence} == set(why.texts):  # words of one text need not say so
         rows = [(value or name, "", weight) for name, value, weight in rows] if len(why.texts) == 1 else rows
-    longest = max((abs(weight) for _, _, weight in rows if isfinite(weight)), default=0.0) or 1.0
-    cells = "".join(f"<tr>{_cells(name, value, weight)}{_bar(weight, longest)}</tr>" for name, value, weight in rows)
-    cells += "".join(f'<tr class="name">{_cells(*summary)}<td></td></tr>' for summary in together)
-    total = f'<tr class="sum">{_cells("sum", "", why.decibans)}<td></td></tr>'
-    return f"<table>{cells}{total}</table>"
+    lines = [("", row) for row in rows] + [("name", summary) for summary in together]
+    lines.append(("sum", ("sum", "", why.decibans)))
+    longest = max((abs(weight) for _, (_, _, weight) in lines if isfinite(weight)), default=0.0) or 1.0
+    cells = (f'<tr class="{kind}">{_cells(*line)}{_bar(line[2], longest)}</tr>' for kind, line in lines)
+    return f"<table>{''.join(cells)}</table>"
 
 
 def strongest(evidence: Sequence[Any], most: int) -> tuple[Sequence[Any], list[tuple[str, str, float]]]:
