@@ -71,14 +71,16 @@ def test_several_tables_are_named():
     with pytest.raises(errors.BadFile, match=r"holds the 2 files train.csv, test.csv, .* Name one: t.zip/train.csv"):
         read(path)
     assert bb.count("t.zip/test.csv", target="kind").n_rows == 4
-    with pytest.raises(errors.BadFile, match=r"t.zip has no 'tset.csv'. Did you mean 'test.csv'\? It has train.csv, "):
+    with pytest.raises(
+        errors.BadFile, match=r"t.zip does not contain 'tset.csv'. Did you mean 'test.csv'\? It contains train.csv, "
+    ):
         read("t.zip/tset.csv")
 
 
 def test_an_archive_of_texts_is_to_be_unpacked():
     with pytest.raises(errors.BadFile, match="holds the 2 files spam/1, ham/1"):
         read(packed("t.zip", {"spam/1": "x", "ham/1": "y"}))
-    with pytest.raises(errors.BadFile, match="holds no file"):
+    with pytest.raises(errors.BadFile, match="contains no file"):
         read(packed("empty.zip", {}))
 
 
@@ -166,4 +168,4 @@ def test_the_command_line_reads_archives(capsys):
     assert said("fit t.zip/train.csv --target kind -o m.banbury")[0] == 0
     assert said("evaluate m.banbury t.zip/test.csv")[0] == 0
     code, output = said("fit t.zip/none.csv --target kind")
-    assert code == 1 and "t.zip has no 'none.csv'" in output.err
+    assert code == 1 and "t.zip does not contain 'none.csv'" in output.err

@@ -162,7 +162,7 @@ def test_weights_that_come_late_weigh(monkeypatch):
             "@relation r\n@attribute a numeric\n@data\n1\nx\n",
             "line 5: column 'a' contains 'x', but is declared numeric",
         ),
-        ("@relation r\n@attribute a {x,y}\n@data\nx\n%\nz\n", r"line 6: column 'a' holds 'z', .* \(x, y\)"),
+        ("@relation r\n@attribute a {x,y}\n@data\nx\n%\nz\n", r"line 6: column 'a' contains 'z', .* \(x, y\)"),
         ("@relation r\n@attribute a {one,two}\n@data\ntow\n", r"Did you mean 'two'\?$"),
         (
             "@relation r\n@attribute a numeric\n@attribute b numeric\n@data\n1,2\n1\n",

@@ -116,7 +116,7 @@ def test_what_gives_no_stream_is_named():
         errors.BanburyError, match=r"this Broken gives no stream .*RuntimeError: the connection is closed\)"
     ):
         read(Broken())
-    with pytest.raises(errors.BadValue, match="this Column is one column, and a table is wanted"):
+    with pytest.raises(errors.BadValue, match="this Column is a single column, but a table is needed"):
         read(Column())
 
 

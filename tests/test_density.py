@@ -589,7 +589,7 @@ def test_a_mixtures_marginals_are_sums_and_its_conditionals_ratios(features, row
 NUMBERS = ["gaussian", bb.Gaussian("shared"), bb.Histogram(bins=4), "kernel_density", "poisson"]
 
 
-@pytest.mark.filterwarnings("ignore:a bell curve has narrowed")  # of few rows
+@pytest.mark.filterwarnings("ignore:a Gaussian component has collapsed")  # of few rows
 @pytest.mark.parametrize("family", NUMBERS, ids=str)
 @law
 @given(

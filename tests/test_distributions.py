@@ -184,7 +184,9 @@ def test_a_word_may_mean_yes() -> None:
 
 @pytest.mark.parametrize("value", [2, 0.5, -1])
 def test_bernoulli_refuses_counts(value: float) -> None:
-    with pytest.raises(BadValue, match=rf"row 2 of column 'x' is {value:g}, and a Bernoulli column holds 0 and 1"):
+    with pytest.raises(
+        BadValue, match=rf"row 2 of column 'x' is {value:g}, but a Bernoulli column can contain only 0 and 1"
+    ):
         count([0, 1, value], list("pqp"), "bernoulli")
     tally = count([0, 1, 1], list("pqp"), "bernoulli")
     with pytest.raises(BadValue, match="row 1 of column 'x'"):
@@ -192,7 +194,7 @@ def test_bernoulli_refuses_counts(value: float) -> None:
 
 
 def test_bernoulli_refuses_words_that_mean_nothing() -> None:
-    with pytest.raises(BadValue, match=r"column 'x' holds 'ja'.*bb\.Bernoulli\(yes="):
+    with pytest.raises(BadValue, match=r"column 'x' contains 'ja'.*bb\.Bernoulli\(yes="):
         count(["ja", "nein"], list("pq"), "bernoulli")
 
 

@@ -537,7 +537,7 @@ def test_cross_validation_of_an_estimator_is_cross_val_predict(estimator, X, cv)
 
 def test_an_estimator_says_all_there_is_to_say():
     y = np.arange(60) % 3
-    with pytest.raises(errors.BadSetting, match=r"alpha.*left out when an estimator is given"):
+    with pytest.raises(errors.BadSetting, match=r"alpha.*omitted when an estimator is given"):
         bb.cross_validate(bb.MultinomialNB(), COUNTS, y, alpha=0.5)
     with pytest.raises(errors.BadSetting, match="one of Banbury's"):
         bb.cross_validate(theirs.MultinomialNB(), COUNTS, y)

@@ -276,7 +276,7 @@ def test_what_cannot_be_done_is_said(pool: Any, frame: pandas.DataFrame, tmp_pat
         bb.count(parts(frame, 3), "lable", engine=pool)
     with pytest.raises(errors.UnknownColumn, match="no column 'wait'"):
         bb.count(parts(frame, 3), "label", weights="wait", engine=pool)
-    with pytest.raises(errors.BadSetting, match="target must be the name of a column where rows are in partitions"):
+    with pytest.raises(errors.BadSetting, match="target must be the name of a column when rows are in partitions"):
         bb.count(parts(frame, 3), np.zeros(len(frame)), engine=pool)
     with pytest.raises(errors.EmptyData, match="all partitions are empty"):
         bb.count([frame.iloc[:0]] * 3, "label", engine=pool)
@@ -297,7 +297,7 @@ def test_a_partition_that_does_not_fit_is_named(pool: Any, frame: pandas.DataFra
         bb.count(lacks, "label", engine=pool)
     assert raised.value.partition == 2 and raised.value.column == "grade"
     words = [*pieces[:2], pieces[2].assign(length="long")]
-    with pytest.raises(errors.BadValue, match="partition 2: row 0 of column 'length' holds 'long'"):
+    with pytest.raises(errors.BadValue, match="partition 2: row 0 of column 'length' contains 'long'"):
         bb.count(words, "label", engine=pool)
     early = [frame.iloc[:10], frame.iloc[10:30].drop(columns="grade")]
     with pytest.raises(errors.SchemaMismatch, match="a partition lacks 'grade'"):

@@ -362,9 +362,7 @@ def test_what_cannot_be_held_out(model: bb.Model) -> None:
         bb.NaiveBayesClassifier().fit([[0.0], [1.0], [2.0]], [0, 1, 1]).explain([1.0], held_out=True)
     with pytest.raises(UnknownClass, match="perhaps"):
         model.explain(first, held_out=True, label="perhaps")
-    with pytest.raises(
-        NegativeCount, match=r"was not counted with class of class 'no', .* Explain it without held_out=True"
-    ):
+    with pytest.raises(NegativeCount, match=r"was not counted with class 'no', .* Explain it without held_out=True"):
         model.explain({**first, "outlook": "overcast"}, held_out=True)
     with pytest.raises(UnknownColumn, match="outlook"):
         model.explain({name: value for name, value in first.items() if name != "outlook"}, held_out=True)

@@ -123,7 +123,7 @@ def test_a_level_is_for_folders():
             list(read(data, classes_at=1))
     Path("flat").mkdir()
     Path("flat/a.txt").write_text("text")
-    with pytest.raises(errors.BadSetting, match="left out: flat has no folders"):
+    with pytest.raises(errors.BadSetting, match="omitted: flat has no folders"):
         read("flat", classes_at=1)
 
 

@@ -676,7 +676,7 @@ def test_what_is_no_label_is_named(target: Any, said: str) -> None:
 
 
 def test_a_label_that_stands_twice_counts_once_and_that_is_said() -> None:
-    with pytest.warns(BanburyWarning, match="1 label stands twice"):
+    with pytest.warns(BanburyWarning, match="1 label occurs twice"):
         tally = bb.count({"text": TEXTS[:2]}, target=[["a", "a"], ["b"]])
     assert tally == bb.count({"text": TEXTS[:2]}, target=[["a"], ["b"]])
 

@@ -1004,7 +1004,7 @@ def test_what_cannot_be_a_node_is_left_out_of_the_tree_and_said():
         lambda: network.query("y", {"same": 1}),
         lambda: network.posterior(rows, of="same"),
     ):
-        with pytest.raises(errors.UnknownColumn, match=r"'same' is no node .* left out \(one value only\)"):
+        with pytest.raises(errors.UnknownColumn, match=r"'same' is not a node .* left out \(one value only\)"):
             ask()
     with pytest.raises(errors.UnknownColumn, match="no column 'same'"):
         bb.BeliefNetwork.tan(rows, "y", root="same")

@@ -1146,7 +1146,7 @@ def test_three_densities_are_the_models_own_at_their_bandwidths() -> None:
 def test_what_cannot_be_drawn_of_bandwidths() -> None:
     draw = plots.BandwidthDisplay.from_model
     told = (
-        r"column 'outlook' is of family categorical, which has no bandwidth.*features=\{'outlook': 'kernel_density'\}"
+        r"column 'outlook' is counted as categorical, which has no bandwidth.*features=\{'outlook': 'kernel_density'\}"
     )
     with pytest.raises(BadSetting, match=told):
         draw(tennis(), "outlook")  # whatever the class
@@ -1427,7 +1427,7 @@ def test_the_steps_of_a_histogram_are_shaded(tmp_path):
 def test_a_column_of_values_has_no_axis_in_a_density() -> None:
     cars = {"mpg": np.arange(20.0), "origin": ["usa", "japan"] * 10, "weight": np.arange(20.0) ** 2}
     for density in (bb.Mixture(2, starts=1).fit(cars), bb.Density().fit(cars)):
-        with pytest.raises(BadSetting, match="column 'origin' is counted as categorical, and a column of numbers"):
+        with pytest.raises(BadSetting, match="column 'origin' is of family categorical, but a numeric column"):
             plots.DensityDisplay.from_density(density, ("mpg", "origin"), cars)
         with pytest.raises(UnknownColumn, match="no column 'wieght'"):
             plots.DensityDisplay.from_density(density, ("mpg", "wieght"), cars)

@@ -347,12 +347,12 @@ def test_a_column_gives_its_numbers(values, expected):
 
 @pytest.mark.parametrize("values", [["1", "2"], [None, 5, "2"], pa.array([None, "3"]), pd.Categorical(["4"])])
 def test_texts_that_look_like_numbers_are_not_parsed(values):
-    with pytest.raises(errors.BadValue, match="a number is needed"):
+    with pytest.raises(errors.BadValue, match="must contain a number"):
         one(values).numbers(["c"])
 
 
 def test_the_first_value_that_is_no_number_is_named():
-    with pytest.raises(errors.BadValue, match="row 2 of column 'c' holds 'x'") as caught:
+    with pytest.raises(errors.BadValue, match="row 2 of column 'c' contains 'x'") as caught:
         one([1, None, "x", "y"]).numbers(["c"])
     assert (caught.value.row, caught.value.value, caught.value.column) == (2, "x", "c")
 
@@ -360,13 +360,13 @@ def test_the_first_value_that_is_no_number_is_named():
 def test_the_row_named_counts_the_batches_before():
     first, second = read([{"c": [1, 2]}, {"c": [3, "x"]}])
     assert first.numbers(["c"])[0].tolist() == [1, 2]
-    with pytest.raises(errors.BadValue, match="row 3 of column 'c' holds 'x'"):
+    with pytest.raises(errors.BadValue, match="row 3 of column 'c' contains 'x'"):
         second.numbers(["c"])
 
 
 @pytest.mark.parametrize("values", [[datetime.date(2020, 1, 1)], pa.array([datetime.date(2020, 1, 1)])])
 def test_dates_are_no_numbers(values):
-    with pytest.raises(errors.BadValue, match="a number is needed"):
+    with pytest.raises(errors.BadValue, match="must contain a number"):
         one(values).numbers(["c"])
 
 
@@ -474,9 +474,9 @@ def test_equal_entries_of_a_dictionary_are_one_value():
 
 
 def test_lists_in_cells_cannot_be_coded():
-    with pytest.raises(errors.BadValue, match=r"row 1 of column 'c' holds \[2\]"):
+    with pytest.raises(errors.BadValue, match=r"row 1 of column 'c' contains \[2\]"):
         one([1, [2]]).codes("c")
-    with pytest.raises(errors.BadValue, match=r"row 0 of column 'c' holds \[2\]"):
+    with pytest.raises(errors.BadValue, match=r"row 0 of column 'c' contains \[2\]"):
         one(pa.array([[2]])).codes("c")
 
 
@@ -725,7 +725,7 @@ def test_any_column_can_be_read_as_texts(values, expected):
 
 @pytest.mark.parametrize("values", [["a", ["b"]], pa.array([["a"], ["b"]]), ["a", {"b": 1}]])
 def test_what_is_no_text_is_named_with_its_row(values):
-    with pytest.raises(errors.BadValue, match=r"row [01] of column 'c' holds .*a text"):
+    with pytest.raises(errors.BadValue, match=r"row [01] of column 'c' contains .*a text"):
         one(values).texts("c")
 
 
@@ -1028,7 +1028,7 @@ def test_a_value_that_kinds_rule_out_is_named_with_its_line(tmp_path):
 @pytest.mark.parametrize("value", ["\v1", "x y", "1,5", "é"])
 def test_whatever_kinds_rule_out_is_shown_as_it_stands(tmp_path, value):
     text = "a;b\n" + "1;2\n" * 1000 + f"{value};2\n" + "2;z\n" * 1000
-    with pytest.raises(errors.BadValue, match=re.escape(f"line 1,002: column 'a' holds {value!r}")):
+    with pytest.raises(errors.BadValue, match=re.escape(f"line 1,002: column 'a' contains {value!r}")):
         read_text(tmp_path, text, kinds={"a": "number"}, delimiter=";")
 
 
@@ -1238,12 +1238,12 @@ def test_integers_after_floats_are_floats(tmp_path):
 @pytest.mark.parametrize("blocks_of", [64, 4 << 20])
 def test_a_column_of_two_types_is_named_with_its_line(tmp_path, monkeypatch, blocks_of):
     monkeypatch.setattr(blocks, "BLOCK", blocks_of)
-    with pytest.raises(errors.BadFile, match=r"line \d+: column 'a' holds .*, and .* before"):
+    with pytest.raises(errors.BadFile, match=r"line \d+: column 'a' contains .*, and .* before"):
         list(read(written(tmp_path, "t.ndjson", '{"a": 1}\n' * 20 + '{"a": "x"}\n' * 20)))
 
 
 def test_the_line_of_a_changed_type_is_right(tmp_path):
-    with pytest.raises(errors.BadFile, match="line 3: column 'a' holds a text, and a number before"):
+    with pytest.raises(errors.BadFile, match="line 3: column 'a' contains a text after a number"):
         list(read(written(tmp_path, "t.ndjson", '{"a": 1}\n\n{"a": "x"}\n')))
 
 
@@ -1499,10 +1499,10 @@ def test_labels_of_every_kind_are_encoded(labels, expected):
 @pytest.mark.parametrize(
     "labels, message",
     [
-        (["a", ["b"]], r"row 1 of column 'labels' holds \['b'\]"),
+        (["a", ["b"]], r"row 1 of column 'labels' contains \['b'\]"),
         (["a", None, {"b"}], "row 2 of column 'labels'"),
-        ([(1, 2)], r"row 0 of column 'labels' holds \[1, 2\]"),
-        (pa.array([[1]]), r"row 0 of column 'labels' holds \[1\]"),
+        ([(1, 2)], r"row 0 of column 'labels' contains \[1, 2\]"),
+        (pa.array([[1]]), r"row 0 of column 'labels' contains \[1\]"),
         (np.zeros((2, 2)), r"shape \(2, 2\)"),
         (pd.DataFrame({"a": [1]}), r"shape \(1, 1\)"),
         ({"a": 1}, "this is {'a': 1}"),

@@ -379,7 +379,9 @@ def test_words_are_no_numbers() -> None:
 
 def test_undeclared_values_are_refused_with_those_declared() -> None:
     family = bb.Categorical(values=["red", "green"])
-    with pytest.raises(UnknownValue, match=r"column 'x' holds 'gren'.* Did you mean 'green'\?\n  Declared: green, red"):
+    with pytest.raises(
+        UnknownValue, match=r"column 'x' contains 'gren'.* Did you mean 'green'\?\n  Declared: green, red"
+    ):
         bb.count({"x": ["red", "gren"], "y": [0, 1]}, "y", features={"x": family})
 
 

@@ -130,7 +130,7 @@ def test_a_fraction_after_the_first_block_of_a_file_makes_numbers_of_a_column(tm
 
 
 def test_a_fraction_in_a_stream_that_cannot_be_read_again_is_explained():
-    with pytest.raises(bb.errors.BadValue, match=r"'x' does not stay .* features=\{'x': 'gaussian'\}"):
+    with pytest.raises(bb.errors.BadValue, match=r"'x' changes type .* features=\{'x': 'gaussian'\}"):
         bb.count(iter(pieces(0.5)), target="y")
     assert bb.count(iter(pieces(0.5)), target="y", features={"x": "gaussian"}).n_rows == 400
 
@@ -138,7 +138,7 @@ def test_a_fraction_in_a_stream_that_cannot_be_read_again_is_explained():
 def test_a_fraction_under_a_schema_of_whole_numbers_is_explained():
     first, later = pieces(0.5)
     schema = bb.count(first, target="y").schema
-    with pytest.raises(bb.errors.BadValue, match=r"row 199 of column 'x' holds 0.5.*features=\{'x': 'gaussian'\}"):
+    with pytest.raises(bb.errors.BadValue, match=r"row 199 of column 'x' contains 0.5.*features=\{'x': 'gaussian'\}"):
         bb.count(later, target="y", schema=schema)
 
 
@@ -167,7 +167,7 @@ def test_many_fractions_are_doubted_as_classes(count):
     [message] = {str(each.message) for each in told}
     assert (
         "With more than 20 they look like measurements" in message
-        and "cut it into a few classes" in message
+        and "Cut the target into a few classes" in message
         and "convert it to texts" in message
     )
 
