@@ -68,7 +68,7 @@ def test_a_table_among_other_files_is_found():
 
 def test_several_tables_are_named():
     path = packed("t.zip", {"train.csv": CSV, "test.csv": CSV, "README": "x"})
-    with pytest.raises(errors.BadFile, match=r"holds the 2 files train.csv, test.csv, .* Name one: t.zip/train.csv"):
+    with pytest.raises(errors.BadFile, match=r"contains the 2 files train.csv, test.csv, .* Name one: t.zip/train.csv"):
         read(path)
     assert bb.count("t.zip/test.csv", target="kind").n_rows == 4
     with pytest.raises(
@@ -78,7 +78,7 @@ def test_several_tables_are_named():
 
 
 def test_an_archive_of_texts_is_to_be_unpacked():
-    with pytest.raises(errors.BadFile, match="holds the 2 files spam/1, ham/1"):
+    with pytest.raises(errors.BadFile, match="contains the 2 files spam/1, ham/1"):
         read(packed("t.zip", {"spam/1": "x", "ham/1": "y"}))
     with pytest.raises(errors.BadFile, match="contains no file"):
         read(packed("empty.zip", {}))
@@ -116,7 +116,7 @@ def test_parquet_in_an_archive_is_to_be_taken_out(tmp_path):
 
     buffer = io.BytesIO()
     parquet.write_table(pyarrow.table({"a": [1]}), buffer)
-    with pytest.raises(errors.BadFile, match=r"it holds Parquet.*take it out"):
+    with pytest.raises(errors.BadFile, match=r"it contains Parquet.*extract it"):
         read(packed("t.zip", {"t.parquet": buffer.getvalue()}))
 
 
@@ -151,7 +151,9 @@ def test_archives_of_tar_and_markup_are_refused_with_a_word():
     Path("reut2.sgm").write_text('<!DOCTYPE lewis SYSTEM "lewis.dtd">\n<REUTERS TOPICS="YES">\n<BODY>Showers</BODY>\n')
     Path("t.xml").write_text("<rows><row/></rows>")
     for path in ("reut2.sgm", "t.xml"):
-        with pytest.raises(errors.BadFile, match=r"it holds markup \(SGML or XML\), not a table.*a row per document"):
+        with pytest.raises(
+            errors.BadFile, match=r"it contains markup \(SGML or XML\), not a table.*one row per document"
+        ):
             read(path)
     Path("ticks.csv").write_text("<DATE>,<OPEN>\n20010403,1.5\n20010404,2.5\n")
     assert next(iter(read("ticks.csv"))).names == ("<DATE>", "<OPEN>")

@@ -831,7 +831,7 @@ def test_wide_kernels_on_small_numbers_tell_nothing():
 def test_beside_a_value_never_seen_a_joint_table_still_sums_to_one():
     weather = bb.datasets.play_tennis()
     density = bb.Density({("outlook", "play"): bb.Joint()}).fit(weather)
-    with pytest.warns(bb.BanburyWarning, match="asked for 'fog', which no row that was counted has"):
+    with pytest.warns(bb.BanburyWarning, match="never had the value 'fog'"):
         answers = [density.probability({"play": answer}, given={"outlook": "fog"}) for answer in ("yes", "no")]
     assert answers == pytest.approx([0.5, 0.5])
 

@@ -307,7 +307,7 @@ def test_partial_fit_cannot_choose(settings: dict[str, Any]) -> None:
     X, y = WINE
     ((name, value),) = settings.items()
     clf = NB(**settings)
-    said = f"{name}='{value}' is chosen among all rows at once, and partial_fit sees some"
+    said = f"{name}='{value}' needs all rows at once, but partial_fit sees only some"
     with pytest.raises(bb.BanburyError, match=said):
         clf.partial_fit(X, y)
     assert not clf.__sklearn_is_fitted__()

@@ -649,7 +649,7 @@ def test_settings_are_tuned_and_pictures_drawn_of_what_is_cut(iris: Any) -> None
 def test_a_tally_of_kernels_can_be_cut() -> None:
     tally = count(AGES, SCHOOLS, bb.KernelDensity(start=0, width=1))
     assert bb.estimate(tally, features={"x": MDL}).cuts() == [8.0]
-    with pytest.raises(BadSetting, match="feature must be a column that is a histogram"):
+    with pytest.raises(BadSetting, match="feature must be a histogram column"):
         bb.estimate(tally).cuts("x")
 
 

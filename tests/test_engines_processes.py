@@ -611,5 +611,5 @@ def test_sets_of_labels_are_evaluated_on_a_sample(pool: Any, tagged: pandas.Data
 
 def test_a_sample_of_rows_that_are_alike_and_weigh_is_refused_where_it_is_subtracted(pool: Any) -> None:
     table = pandas.DataFrame({"a": ["x", "y"] * 50, "weight": 0.1, "label": ["p", "q"] * 50})
-    with pytest.raises(errors.BadSetting, match="sample must be 100 at least: so many rows are alike"):
+    with pytest.raises(errors.BadSetting, match="sample must be 100 at least, because so many rows are identical"):
         bb.cross_validate(parts(table, 2), "label", folds=2, weights="weight", calibrate="platt", sample=4, engine=pool)

@@ -609,7 +609,7 @@ def test_the_page_has_the_text_as_it_was(text: str, settings: dict[str, Any]) ->
 def test_a_long_text_is_cut() -> None:
     page = Page(mail_model(ngrams=2).explain("free lunch " * 5_000)._repr_html_())
     (shown,) = page.of(**{"class": "text"})
-    assert shown["letters"] == ("free lunch " * 5_000)[:10_000] + "… and 45,000 characters more"
+    assert shown["letters"] == ("free lunch " * 5_000)[:10_000] + "… and 45,000 more characters"
 
 
 EVIL = "<script>alert(1)</script>\" onload='x' &amp;"

@@ -78,7 +78,7 @@ def test_either_level_may_be_asked_for():
 
 def test_parts_without_folders_are_asked_about():
     write("mail", {"part1": ["a text", "another"], "part2": ["a third"]})
-    with pytest.raises(errors.BadSetting, match=r"look like parts of one collection, not like classes.*class_from="):
+    with pytest.raises(errors.BadSetting, match=r"look like parts of one collection rather than classes.*class_from="):
         bb.count("mail")
 
 
@@ -260,7 +260,7 @@ def test_the_command_line_asks_about_train_and_test(capsys):
 def test_the_command_line_takes_classes_from_names(capsys):
     ling_spam()
     code, _, err = said("fit ling", capsys)
-    assert code == 2 and "--class-from 'spm*=spam,*=ham' if the names of files tell" in err
+    assert code == 2 and "--class-from 'spm*=spam,*=ham' if the file names show" in err
     code, out, _ = said("fit ling --class-from 'spmsg*=spam,*=ham' -o m.banbury --json", capsys)
     assert code == 0 and {each["class"] for each in json.loads(out)["classes"]} == {"ham", "spam"}
     assert said("evaluate m.banbury ling --class-from 'spmsg*=spam,*=ham'", capsys)[0] == 0

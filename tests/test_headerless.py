@@ -371,9 +371,7 @@ def test_a_name_that_does_not_say_what_a_file_is_has_the_hint_too(capsys):
 def test_a_title_above_the_rows_is_told_how_to_be_passed_over(tmp_path):
     path = tmp_path / "adult.test"
     path.write_text("|1x3 Cross validator\n25, Private, yes\n38, Private, no\n")
-    with pytest.raises(
-        bb.errors.BadFile, match=r"line 2: .*If the first line is a title, pass it over with skip_lines=1"
-    ):
+    with pytest.raises(bb.errors.BadFile, match=r"line 2: .*If the first line is a title, skip it with skip_lines=1"):
         list(read(path, header=False))
     [batch] = read(path, header=False, skip_lines=1)
     assert batch.n_rows == 2 and len(batch.names) == 3

@@ -1083,9 +1083,7 @@ def test_misspelt_headers_are_refused_and_others_that_no_message_has_told(tmp_pa
         errors.BadSetting, match=r"no message in .* has a header 'subjct'\. Did you mean 'subject'\?\n.*from"
     ):
         bb.count(tmp_path, headers=["columns", "subjct"])
-    with pytest.warns(
-        errors.BanburyWarning, match=r"no message has a header 'x-mailer', so that its column is empty\."
-    ):
+    with pytest.warns(errors.BanburyWarning, match=r"no message has a header 'x-mailer', so its column is empty\."):
         assert cells(read([b"Subject: x\n\ny"], format="mail", headers=["columns", "x-mailer"])) == [(None, "y")]
     model = bb.estimate(bb.count(tmp_path, headers=["columns", "from"]))
     path = write(tmp_path / "new.eml", "Subject: without From\n\nbody")

@@ -951,7 +951,7 @@ def test_tables_that_would_be_too_large_say_how_large():
     rows = {name: [f"{name}{k}" for k in range(500)] for name in "abc"}
     rows["d"] = ["x", "y"] * 250
     families = dict.fromkeys("abc", "categorical")
-    with pytest.raises(errors.TooManyCells, match=r"250,000,000 cells .* Give it fewer parents"):
+    with pytest.raises(errors.TooManyCells, match=r"250,000,000 cells .* Use fewer parents"):
         bb.BeliefNetwork.count(rows, {"d": ["a", "b", "c"]}, features=families)
     wide = {f"c{k}": [f"v{i}" for i in range(2000)] for k in range(20)}
     with pytest.raises(errors.TooManyCells, match="pairs of columns"):

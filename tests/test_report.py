@@ -466,7 +466,7 @@ def test_more_rows_are_advised_where_the_curve_still_rises() -> None:
     assert curve is not None and gain == pytest.approx(
         curve.mean_accuracy[-1] - curve.mean_accuracy[list(curve.sizes).index(first)]
     )
-    assert made.findings.next_steps[-1].startswith(f"More rows: from {first:,} to {last:,}")
+    assert made.findings.next_steps[-1].endswith(f"from {first:,} to {last:,} rows.")
 
 
 def test_bars_of_classes_end_at_all_rows() -> None:

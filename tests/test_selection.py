@@ -1376,7 +1376,7 @@ def test_alpha_of_nonsense_is_refused_when_one_row_is_left_out(alpha: Any) -> No
 
 @pytest.mark.parametrize("keyword, meant", [("cv", "folds"), ("sample_weight", "weights"), ("delimeter", "delimiter")])
 def test_a_misspelt_keyword_is_named(keyword: str, meant: str) -> None:
-    with pytest.raises(TypeError, match=f"no keyword '{keyword}'. Did you mean '{meant}'"):
+    with pytest.raises(TypeError, match=f"unknown keyword '{keyword}'. Did you mean '{meant}'"):
         bb.cross_validate(NUMBERS, LETTERS, **{keyword: 5})
 
 

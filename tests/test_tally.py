@@ -301,7 +301,7 @@ def test_tallies_of_different_things_do_not_combine(weather: bb.Tally) -> None:
     for combine in (lambda: weather + other, lambda: weather - other, lambda: weather == other):
         with pytest.raises(SchemaMismatch) as caught:
             combine()
-        assert "only here [temperature, humidity], only there []" in str(caught.value)
+        assert "only in the first [temperature, humidity], only in the second []" in str(caught.value)
         assert "tally.to(schema)" in str(caught.value)
         assert "schema=tally.schema" in str(caught.value)
 

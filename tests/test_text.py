@@ -302,7 +302,7 @@ def test_the_one_group_of_a_regular_expression_is_the_word():
         ["<ham> egg <jam>", "<jam> nut"], ["x", "y"], bb.Text(tokens=r"<(\w+)>", ngrams=2, stop_words=["nut"])
     )
     assert bag_of(tally).linear()[0] == ["ham", "ham jam", "jam"]
-    with pytest.raises(BadSetting, match=r"one group at most, the word \(this has 2\)"):
+    with pytest.raises(BadSetting, match=r"at most one group, the word \(this one has 2\)"):
         bb.Text(tokens=r"(\w)(\w)")
 
 

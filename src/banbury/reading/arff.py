@@ -269,7 +269,9 @@ def _column(attribute: Attribute, cells: Any) -> Column:
             row = next(row for row, cell in enumerate(texts(cells)) if cell == value)
             near = errors.did_you_mean(value, attribute.values)
             declared = f"which is not one of its declared values ({errors.listed(attribute.values, 6)})"
-            raise Broken(row, f"column {attribute.name!r} holds {value!r}, {declared}" + (f".{near}" if near else ""))
+            raise Broken(
+                row, f"column {attribute.name!r} contains {value!r}, {declared}" + (f".{near}" if near else "")
+            )
         lookup.append(place[value])
     indices = encoded.indices.fill_null(len(lookup)).to_numpy()
     return Coded(Codes(np.array([*lookup, -1], dtype=np.int32)[indices], 0, list(attribute.values)))

@@ -150,7 +150,7 @@ class _Script:
         self.unseen: dict[int, tuple[int | None, list[float]]] = {}  # cell and nats of a value that no row had
         for column in self.columns:
             if column["kind"] == "text" and self.sql.word is None:
-                text = f"column {column['name']!r} holds texts, and {dialect} has no regular expressions to find words with."
+                text = f"column {column['name']!r} holds texts, but {dialect} has no regular expressions to split them."
                 raise errors.BadSetting(f"{text} Use another dialect, or export a page or ONNX.", column=column["name"])
             check_tokens(column)
 
