@@ -26,7 +26,6 @@ from banbury.insight.dependence import telling_words
 from banbury.insight.dependence.densities import bits_of_normals
 from banbury.insight.dependence.testing import block_groups, block_test
 from banbury.reading import encode, read
-from banbury.reading.columns import Coded
 from banbury.tally.tally import count_rows
 
 NAMES = ("a", "b", "c", "d")
@@ -1065,7 +1064,7 @@ def test_tables_with_a_cell_for_every_combination_count_as_those_of_what_occurs(
 def test_pairs_of_columns_are_counted_as_tables_of_two(rows):
     columns = dict(zip("abc", zip(*(row[:3] for row in rows), strict=True), strict=True))
     [batch] = read({name: list(column) for name, column in columns.items()})
-    batch = batch.with_columns({name: Coded(encode(list(column), 1)) for name, column in columns.items()})
+    batch = batch.with_columns({name: encode(list(column), 1) for name, column in columns.items()})
     labels, weights = encode([row[3] for row in rows], 1), np.array([row[4] for row in rows])
     pairs, tables = (
         count_rows(batch, bb.Schema(tuple(features)), labels, weights, 1).tally

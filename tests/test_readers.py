@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 
 import banbury as bb
 from banbury import _core, errors
-from banbury.reading import Beside, Codes, Widened, blocks, delimited, encode, read, read_row
+from banbury.reading import Beside, Widened, blocks, delimited, encode, read, read_row
 
 # The same rows, through every route.
 
@@ -1542,8 +1542,11 @@ def test_texts_through_arrow_objects_and_numpy_agree(labels):
     assert labels_of(pa.array(labels, pa.string())) == labels_of(labels) == labels
 
 
-def test_codes_are_a_value():
-    assert Codes.__slots__ == ("codes", "low", "values")
+def test_codes_are_a_column():
+    codes = encode(["a", None, "b", "a"])
+    assert list(codes.cells()) == ["a", None, "b", "a"] and codes.kind() == "string"
+    assert list(codes.slice(1, 3).cells()) == [None, "b"]
+    assert list(codes.take(np.array([3, 1])).texts()) == ["a", None]
 
 
 # What is imported. The package's own __init__ is left out: what it imports is not the readers' doing.

@@ -327,9 +327,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
     ) -> Learner:
         """What the first rows teach, which settle the schema."""
         settings = self._settings(self.alpha)
-        batch.threads = n_threads(self.threads)
         schema = self._schema(batch, more_to_come)
-        part = _count_part(batch, schema, labels, sample_weight)
+        part = _count_part(batch, schema, labels, sample_weight, self.threads)
         if not part.classes:
             raise errors.empty_data(None, "every row has a missing label or a weight of zero")
         return Learner(part, settings)
@@ -346,8 +345,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             counted_columns = set(schema.columns)
             if extra := [name for name in batch.names if name not in counted_columns]:
                 tell_other_columns([], extra, set())
-        batch.threads = n_threads(self.threads)
-        return _count_part(align_names(batch, schema), schema, labels, sample_weight)
+        return _count_part(align_names(batch, schema), schema, labels, sample_weight, self.threads)
 
     def _keep(self, learner: Learner, dtype: np.dtype[Any] | None) -> None:
         self.classes_ = sort_classes(learner.settings.declared.union(learner.classes), dtype)
@@ -398,9 +396,9 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             return wide
 
 
-def _count_part(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any) -> Tally:
+def _count_part(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any, threads: int | None) -> Tally:
     """The rows, counted but for their texts; raises unless some of them have a label."""
-    part = part_of(batch, schema, labels, weights)
+    part = part_of(batch, schema, labels, weights, threads)
     if part.skipped == batch.n_rows:
         raise errors.no_target(batch.n_rows, None)
     warn_of_missing_labels(part.skipped)

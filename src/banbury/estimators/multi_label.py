@@ -125,13 +125,13 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             settings = LabelSettings(choice, Thresholds.half(()), threads=self.threads)
             self._kind, self._columns = kind, columns
             self._note_columns(schema)
-            self._keep(Learner(part_of(batch, schema, sets, sample_weight), settings))
+            self._keep(Learner(part_of(batch, schema, sets, sample_weight, self.threads), settings))
             return
         learner = self._learner
         self._check_columns(batch)
         self._check_kind(sets, columns)
         batch = align_names(batch, learner.schema)
-        self._keep(learner.learn(part_of(batch, learner.schema, sets, sample_weight)))
+        self._keep(learner.learn(part_of(batch, learner.schema, sets, sample_weight, self.threads)))
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
@@ -139,7 +139,9 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         learner = self._learner_of_fit()
         batch, sets, _, _ = self._read_sets(X, y)
         self._check_columns(batch)
-        learner = learner.forget(part_of(align_names(batch, learner.schema), learner.schema, sets, sample_weight))
+        learner = learner.forget(
+            part_of(align_names(batch, learner.schema), learner.schema, sets, sample_weight, self.threads)
+        )
         self._keep(learner.under(learner.settings.without_forgotten(learner.tally)))
 
     @in_one_step
@@ -252,7 +254,6 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         batch = self._batch(X)
-        batch.threads = n_threads(self.threads)
         if are_sets(y):
             sets = LabelSets.of(y)
             kind = "sparse" if hasattr(y, "tocsr") else "flags" if sets.from_flags else "sets"
@@ -283,7 +284,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     def _rows(self, batch: Batch, sets: LabelSets, sample_weight: Any, schema: Schema | None = None) -> MemoryRows:
         settings = {"features": self.features, "missing": self.missing} if schema is None else {"schema": schema}
         weights = sample_weights(sample_weight, batch.n_rows)
-        return load_rows(Held((batch,)), sets, weights=weights, threads=batch.threads, **settings)
+        return load_rows(Held((batch,)), sets, weights=weights, threads=n_threads(self.threads), **settings)
 
     def _learn(self, rows: MemoryRows) -> LabelModel:
         """Counts, weighs and chooses thresholds within these rows."""

@@ -209,10 +209,10 @@ def labels_of(y: Any, name: str) -> NDArray[Any]:
     return labels
 
 
-def part_of(batch: Batch, schema: Schema, labels: Any, sample_weight: Any) -> Tally:
+def part_of(batch: Batch, schema: Schema, labels: Any, sample_weight: Any, threads: int | None) -> Tally:
     """The tally of these rows."""
     weights = sample_weights(sample_weight, batch.n_rows)
-    target = Labels.of(labels, weights, None, n_threads(batch.threads))
+    target = Labels.of(labels, weights, None, n_threads(threads))
     target.check_length(batch.n_rows)
     [part] = parts(batch, schema, target)
     return part

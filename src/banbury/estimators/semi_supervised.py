@@ -93,9 +93,8 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
         return table.settle_schema(batch)
 
     def _observe(self, batch: Batch, weights: Real) -> Observed:
-        batch.threads = n_threads(self.threads)
         schema = self._schema(batch)
-        return Observed.of(align_names(batch, schema), schema, weights, batch.threads)
+        return Observed.of(align_names(batch, schema), schema, weights, n_threads(self.threads))
 
     def _task(self, observed: Observed, classes: Sequence[Label], labels: NDArray[np.int32], weights: Real) -> Task:
         settings = {"how": self.how, "alpha": float(self.alpha), "class_prior": self.class_prior}

@@ -237,7 +237,7 @@ def values_of(rows: ColumnReader, feature: Feature) -> Any:
         return rows.codes(feature.name, feature.kind)
     except errors.BadValue:
         column = rows.codes(feature.name)
-        return replace(column, values=[_convert(value, feature.kind) for value in column.values])
+        return column.with_values([_convert(value, feature.kind) for value in column.values])
 
 
 def _convert(value: Any, kind: str) -> Any:

@@ -594,7 +594,7 @@ class EstimatedTree:
         return cls(tree, NodeForest(tuple(nodes[k] for k in order), None, n_classes))
 
     def places(self, rows: ColumnReader) -> list[Places]:
-        threads = n_threads(getattr(rows, "threads", None))
+        threads = n_threads(None)
         nothing = np.full(rows.n_rows, MISSING, dtype=np.int32)
         return [variable.places(rows, threads) if variable.size else nothing for variable in self.variables]
 

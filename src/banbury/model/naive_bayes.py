@@ -31,7 +31,7 @@ from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.schema import Schema
 from banbury.tally.table import align_names, batches, class_number, open_source
 from banbury.tally.tally import Label, Tally, count, count_rows
-from banbury.threads import taken
+from banbury.threads import LimitThreads, taken
 from banbury.uncollected import uncollected
 
 MOST_SAMPLED = 10**10
@@ -684,10 +684,8 @@ class Model(Displayed):
         if n_rows and want != "log_joint":
             errors.warn(errors.all_impossible(n_rows, f"how={self.choice.how!r}"))
 
-    def _score(
-        self, n_rows: int, parts: list[_core.Part], want: str, threads: int | None = None
-    ) -> tuple[NDArray[Any], int]:
-        return _core.score(n_rows, self.log_prior, parts, want, n_threads(threads or self.threads))
+    def _score(self, n_rows: int, parts: list[_core.Part], want: str) -> tuple[NDArray[Any], int]:
+        return _core.score(n_rows, self.log_prior, parts, want, n_threads(self.threads))
 
     def score(self, batch: Batch, want: str) -> tuple[Real, int]:
         """What it says of rows under its schema, calibrated where it is; and how many are impossible in every class."""
@@ -712,11 +710,12 @@ class Model(Displayed):
     def _kernel_of(self, batch: Batch, parameters: Sequence[Parameters]) -> Kernel:
         """The scoring kernel on these rows, whose texts and values are looked up once, whatever is then wanted of them."""
         check_occurrences(parameters, batch)
-        parts = [part for group in parameters for part in group.parts(batch)]
+        with LimitThreads(self.threads):
+            parts = [part for group in parameters for part in group.parts(batch)]
 
         def kernel(want: str) -> tuple[NDArray[Any], int]:
             try:
-                return self._score(batch.n_rows, parts, want, batch.threads)
+                return self._score(batch.n_rows, parts, want)
             except _core.BadValue as bad:
                 raise _name_bad_value(bad, parameters, batch) from None
 

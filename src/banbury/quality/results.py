@@ -18,7 +18,7 @@ from banbury.families.keys import dense_numbers
 from banbury.labels import evaluate as evaluate_labels
 from banbury.model.naive_bayes import Model, add_unknown_classes, model_of, same_rows
 from banbury.notebooks import Displayed, NotebookTable, Tabular
-from banbury.reading import Source
+from banbury.reading import Source, n_threads
 from banbury.reading.batches import as_name
 from banbury.rows.labelled import occurring_names, renumber
 from banbury.sums import kernel_weights, total
@@ -481,7 +481,7 @@ def _evaluate_source(model: Model, source: Source, target: Any) -> Evaluation:
         codes, _ = labels.of_batch(batch, model.target_kind)
         if len(codes.codes) != batch.n_rows:
             raise errors.length_mismatch("labels", len(codes.codes), batch.n_rows)
-        numbers, names = dense_numbers(codes, batch.threads or 1)
+        numbers, names = dense_numbers(codes, n_threads(model.threads))
         parts.append((names, numbers))
         posteriors.append(posterior[numbers >= 0])
     n_rows = sum(len(numbers) for _, numbers in parts)

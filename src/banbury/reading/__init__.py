@@ -17,12 +17,12 @@ from banbury.reading.batches import (
     Batch,
     Beside,
     Matrix,
-    Row,
     Source,
     Sparse,
     Widened,
     number_rows,
     other_columns,
+    row_of_cells,
 )
 from banbury.reading.columns import Codes, Kind, Scalar, Texts, kind_of, missing
 from banbury.reading.documents import from_messages
@@ -164,7 +164,7 @@ def _read_frame(data: Any, options: Options) -> Source | None:
     batch_rows = options.batch_rows
     is_frame = hasattr(data, "columns")
     if library(data) == "pandas" and is_frame:
-        return tables.single(tables.Frame(data, names), batch_rows)
+        return tables.from_frame(data, names, batch_rows)
     if library(data) == "pyarrow":
         pa = arrow()
         if isinstance(data, pa.RecordBatch):
@@ -385,10 +385,10 @@ def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
         cells = {str(name): value for name, value in row.items()}
         if names and not any(name in cells for name in names):
             raise errors.unknown_column(names[0], list(cells))
-        return Row(cells, names, named)
+        return row_of_cells(cells, names, named)
     listed = isinstance(row, (list, tuple, np.ndarray))
     if listed and not any(_is_column(cell) or isinstance(cell, Mapping) for cell in row):
-        return Row(dict(zip(tables.check_column_names(names, len(row)), row, strict=True)), names, named)
+        return row_of_cells(dict(zip(tables.check_column_names(names, len(row)), row, strict=True)), names, named)
     batches = list(read(row, columns=names if listed and not isinstance(row[0], Mapping) else None))
     if len(batches) != 1 or batches[0].n_rows != 1:
         raise errors.not_one_row(sum(batch.n_rows for batch in batches))

@@ -24,7 +24,7 @@ from banbury.reading.blocks import (
     reason,
     split_into_blocks,
 )
-from banbury.reading.columns import Coded, Codes, Column, Numbers, decode_bytes
+from banbury.reading.columns import Codes, Column, Numbers, decode_bytes
 from banbury.reading.decoding import HALF_A_CHARACTER, LONE_SURROGATE
 from banbury.reading.options import Options
 from banbury.reading.tables import names_for, no_rows
@@ -274,7 +274,8 @@ def _column(attribute: Attribute, cells: Any) -> Column:
             )
         lookup.append(place[value])
     indices = encoded.indices.fill_null(len(lookup)).to_numpy()
-    return Coded(Codes(np.array([*lookup, -1], dtype=np.int32)[indices], 0, list(attribute.values)))
+    codes = np.array([*lookup, -1], dtype=np.int32)[indices]
+    return Codes(codes, 0, list(attribute.values), categorical=True)
 
 
 def _values(text: str) -> tuple[list[tuple[str, bool]], str]:

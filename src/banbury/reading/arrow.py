@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.reading.columns import (
     EXACT,
-    Coded,
     Codes,
     Column,
     Kind,
     Lists,
     Numbers,
+    Objects,
     Texts,
-    Unconverted,
     Wanted,
     convert_values,
     decode_bytes,
@@ -52,7 +51,8 @@ def from_arrow(
     if kind == "list" and (lists := _lists(array)):
         return lists
     if kind in ("date", "list", "other"):
-        return Unconverted(array, "date", _iso_texts) if kind == "date" else Unconverted(array, "other", texts)
+        write = _iso_texts if kind == "date" else texts
+        return Objects(array, of_kind="date" if kind == "date" else "other", write=write)
     if arrow("types").is_dictionary(array.type):
         return _from_dictionary(array, categorical)
     if kind == "string":
@@ -65,7 +65,7 @@ def from_arrow(
 def _from_nullable(array: Any, kind: Kind) -> Column:
     """The column of booleans or integers with nulls: floats, which hold them exactly, or codes."""
     if kind == "boolean":
-        return Coded(Codes(fill_nulls(array, 2, np.uint8), 0, [False, True]), False, "boolean")
+        return Codes(fill_nulls(array, 2, np.uint8), 0, [False, True], value_kind="boolean")
     numbers = fill_nulls(array, np.nan, np.float64)
     if np.fmax.reduce(np.abs(numbers)) <= EXACT:
         return Numbers(numbers, are_integers=True)
@@ -170,7 +170,7 @@ def _bits(buffer: Any, array: Any) -> NDArray[np.bool_]:
 
 
 def _from_dictionary(array: Any, categorical: bool) -> Column:
-    return Coded(regroup(Codes(_indices(array), 0, []), texts(array.dictionary)), categorical)
+    return regroup(Codes(_indices(array), 0, []), texts(array.dictionary), categorical)
 
 
 def _indices(array: Any) -> NDArray[Any]:
@@ -209,7 +209,7 @@ class Strings(Column):
             self._encoded = self._codes(1)
         return self._encoded
 
-    def codes(self, value_kind: Wanted | None, threads: int) -> Codes:
+    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
         return convert_values(self._encoded or self._codes(threads), "string", value_kind)
 
     def _codes(self, threads: int) -> Codes:

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.reading.arrow import Strings, join_strings
+from banbury.reading.by_name import Columns
 from banbury.reading.columns import (
     EXACT,
     KINDS_OF_DTYPES,
-    NUMERIC,
-    Coded,
     Codes,
     Column,
     Kind,
@@ -28,17 +27,15 @@ from banbury.reading.columns import (
     Objects,
     Scalar,
     Texts,
-    Unconverted,
     Uneven,
     Unfit,
     Wanted,
     from_list,
-    missing,
     ready,
     small_span,
     threads_for,
 )
-from banbury.reading.packed import PackedColumns
+from banbury.threads import LimitThreads
 
 T = TypeVar("T")
 STRETCH = 1 << 20  # numbers that are looked at in one go
@@ -52,18 +49,6 @@ class Widened(Exception):
         self.column = column
         self.kind = kind
         self.line = line
-
-
-class LazyColumns(dict[str, Column]):
-    """Columns made when they are first asked for: a table's unused columns cost nothing."""
-
-    def __init__(self, make: Callable[[str], Column]) -> None:
-        super().__init__()
-        self._make = make
-
-    def __missing__(self, name: str) -> Column:
-        self[name] = column = self._make(name)
-        return column
 
 
 class Batch:
@@ -87,7 +72,6 @@ class Batch:
         self.row_names: list[str] | None = None
         self.share: float | None = None
         self.aside: frozenset[str] = frozenset()
-        self.threads: int | None = None  # for passes over the rows; None: as many as there are
 
     def __repr__(self) -> str:
         return f"Batch({self.n_rows:,} rows from {self.first_row:,}; {errors.listed(self.names)})"
@@ -122,7 +106,7 @@ class Batch:
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
         """Arrays that together hold these columns in order, as the kernels read them; missing is NaN."""
         columns = self._columns
-        pieces = columns.stretches(names) if isinstance(columns, PackedColumns) else names
+        pieces = columns.stretches(names) if isinstance(columns, Columns) else names
         return [self._try(x, lambda column: column.numbers()) if isinstance(x, str) else ready(x) for x in pieces]
 
     def width(self, name: str) -> int:
@@ -135,7 +119,7 @@ class Batch:
 
     def codes(self, name: str, value_kind: Wanted | None = None) -> Codes:
         """The column as codes of its distinct values, which are of the ``wanted`` kind or else their own."""
-        return self._try(name, lambda column: column.codes(value_kind, threads_for(self.n_rows, self.threads)))
+        return self._try(name, lambda column: column.to_codes(value_kind, threads_for(self.n_rows)))
 
     def texts(self, name: str) -> Texts:
         """The column as texts, as the kernels take them. Numbers among them are written out."""
@@ -177,7 +161,7 @@ class Batch:
         if names == self.names:
             return self
         old = dict(zip(names, self.names, strict=True))
-        return self._with(names, LazyColumns(lambda name: self._columns[old[name]]))
+        return self._with(names, Columns(lambda name: self._columns[old[name]]))
 
     def without(self, name: str) -> Batch:
         """The other columns."""
@@ -194,7 +178,6 @@ class Batch:
     def _with(self, names: tuple[str, ...], columns: Mapping[str, Column]) -> Batch:
         batch = Batch(names, self.n_rows, columns, self.named, self.source)
         batch.first_row = self.first_row
-        batch.threads = self.threads
         batch.row_names = self.row_names
         batch.share = self.share
         batch.aside = self.aside
@@ -210,12 +193,15 @@ class Batch:
 
     def with_codes(self, names: Sequence[str]) -> Batch:
         """The same rows, with these columns as codes of their distinct values."""
-        return self.with_columns({name: Coded(self.codes(name), self.categorical(name)) for name in names})
+        coded = {name: self.codes(name) for name in names}
+        return self.with_columns(
+            {name: codes.as_categorical() if self.categorical(name) else codes for name, codes in coded.items()}
+        )
 
     def with_columns(self, columns: Mapping[str, Any]) -> Batch:
         """The same rows, with these columns in the place of those of their names."""
         old_columns = self._columns
-        return self._with(self.names, LazyColumns(lambda name: columns[name] if name in columns else old_columns[name]))
+        return self._with(self.names, Columns(lambda name: columns[name] if name in columns else old_columns[name]))
 
     def take(self, rows: NDArray[np.int64]) -> Batch:
         """These rows, in this order."""
@@ -227,8 +213,7 @@ class Batch:
     ) -> Mapping[str, Column]:
         """The columns with each of them changed, matrices of packed ones as a whole."""
         columns = self._columns
-        changed_columns = LazyColumns(lambda name: column(columns[name]))
-        return columns.with_matrices(matrix, changed_columns) if isinstance(columns, PackedColumns) else changed_columns
+        return columns.change(matrix, column) if isinstance(columns, Columns) else Columns(lambda n: column(columns[n]))
 
     def _try(self, name: str, ask: Callable[[Column], T]) -> T:
         column = self.column(name)
@@ -283,11 +268,11 @@ def _answer_once(ask: Callable[..., Any]) -> Callable[..., Any]:
     return answer
 
 
-class NumberBatch(Batch):
-    """Rows of nothing but numbers, held as one thing, which is cut and taken from by rows."""
+class Matrix(Batch):
+    """Rows of nothing but numbers, held as one 2-D array, which is never copied."""
 
     def __init__(self, held: Any, names: tuple[str, ...], named: bool, source: str | None = None) -> None:
-        super().__init__(names, held.shape[0], LazyColumns(lambda name: Numbers(self._column(name))), named, source)
+        super().__init__(names, held.shape[0], Columns(lambda name: Numbers(self._column(name))), named, source)
         self._held = held
         self._own_names = names
 
@@ -295,8 +280,15 @@ class NumberBatch(Batch):
         made = self._held, self._own_names, self.named, self.source
         return _unpickle, (type(self), made, self.names, self.first_row, None)
 
-    def _column(self, name: str) -> Any:
-        raise NotImplementedError
+    @cached_property
+    def _array(self) -> NDArray[Any]:
+        return ready(self._held)
+
+    def _column(self, name: str) -> NDArray[Any]:
+        return self._held[:, self._place[name]]  # type: ignore[no-any-return]
+
+    def _first_row(self) -> NDArray[Any]:
+        return self._held[0]  # type: ignore[no-any-return]
 
     @cached_property
     def _place(self) -> dict[str, int]:
@@ -322,7 +314,6 @@ class NumberBatch(Batch):
             return self
         batch = type(self)(self._held, names, self.named, self.source)
         batch.first_row = self.first_row
-        batch.threads = self.threads
         return batch
 
     def slice(self, start: int, stop: int) -> Batch:
@@ -331,21 +322,14 @@ class NumberBatch(Batch):
         return part
 
     def take(self, rows: NDArray[np.int64]) -> Batch:
-        return type(self)(self._held[rows], self._own_names, self.named, self.source)
+        return type(self)(self._held.take(rows, axis=0), self._own_names, self.named, self.source)
 
-
-class Matrix(NumberBatch):
-    """A 2-D array of numbers, never copied."""
-
-    def __init__(self, array: NDArray[Any], names: tuple[str, ...], named: bool, source: str | None = None) -> None:
-        super().__init__(array, names, named, source)
-        self._array = ready(array)
-
-    def _column(self, name: str) -> Any:
-        return self._held[:, self._place[name]]
+    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
+        places = self._places(names)
+        return [self._array] if places is None else [self._array[:, j] for j in places]
 
     def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
-        return self._array if fits_int64(self._array.dtype) and tuple(names) == self._own_names else None
+        return self._array if fits_int64(self.dtype) and tuple(names) == self._own_names else None
 
     @property
     def dtype(self) -> Any:
@@ -355,7 +339,7 @@ class Matrix(NumberBatch):
         if self.n_rows != 1 or isinstance(self._held, np.ma.MaskedArray):
             return super().first(names)
         places = self._places(names)
-        row = self._held[0] if places is None else self._held[0, places]
+        row = self._first_row() if places is None else self._first_row()[places]
         return [None if value != value else value for value in row.tolist()]
 
     def kind(self, name: str) -> Kind:
@@ -371,10 +355,10 @@ class Matrix(NumberBatch):
 
     @cached_property
     def _kinds(self) -> list[Kind]:
-        kind = KINDS_OF_DTYPES[self._held.dtype.kind]
+        kind = KINDS_OF_DTYPES[self.dtype.kind]
         if kind != "float" or self.n_rows == 0:
             return [kind] * len(self._own_names)
-        return ["empty" if missing else kind for missing in np.isnan(self._held[0]).tolist()]
+        return ["empty" if missing else kind for missing in np.isnan(self._first_row()).tolist()]
 
     def codes(self, name: str, value_kind: Wanted | None = None) -> Codes:
         if value_kind in (None, "integer") and fits_int64(self._array.dtype):
@@ -388,25 +372,21 @@ class Matrix(NumberBatch):
     @cached_property
     def spans(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Lowest and highest of every column: one pass over the matrix serves them all."""
-        return _core.span([self._array], threads_for(self.n_rows, self.threads))
-
-    def take(self, rows: NDArray[np.int64]) -> Batch:
-        return Matrix(self._held.take(rows, axis=0), self._own_names, self.named, self.source)
-
-    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
-        places = self._places(names)
-        return [self._array] if places is None else [self._array[:, j] for j in places]
+        return _core.span([self._array], threads_for(self.n_rows))
 
 
-class Sparse(NumberBatch):
-    """A sparse matrix of numbers, row by row; what is not held is zero."""
+class Sparse(Matrix):
+    """The same of a sparse matrix, row by row; what is not held is zero."""
 
     @property
     def matrix(self) -> Any:
         return self._held
 
-    def _column(self, name: str) -> Any:
+    def _column(self, name: str) -> NDArray[Any]:
         return self._dense([name])[:, 0]
+
+    def _first_row(self) -> NDArray[Any]:
+        return np.asarray(self._held[:1].toarray())[0]  # type: ignore[no-any-return]
 
     def _dense(self, names: Sequence[str]) -> NDArray[Any]:
         return ready(np.asarray(self._choose_columns(names).toarray()))
@@ -415,8 +395,17 @@ class Sparse(NumberBatch):
         places = self._places(names)
         return self._held if places is None else self._held[:, places]
 
+    def take(self, rows: NDArray[np.int64]) -> Batch:
+        return Sparse(self._held[rows], self._own_names, self.named, self.source)
+
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
         return [self._dense(names)] if names else []
+
+    def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
+        return None
+
+    def codes(self, name: str, value_kind: Wanted | None = None) -> Codes:
+        return Batch.codes(self, name, value_kind)
 
     def occurrences(self, names: Sequence[str]) -> Any:
         matrix = self._choose_columns(names)
@@ -444,32 +433,22 @@ def fits_int64(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "iu" and dtype != np.uint64
 
 
-class Row(Batch):
-    """One row, as a mapping of scalars."""
+def row_of_cells(cells: Mapping[str, Any], names: tuple[str, ...], named: bool) -> Batch:
+    """One row, as a mapping of scalars; a column that it does not name is missing."""
 
-    def __init__(self, cells: Mapping[str, Any], names: tuple[str, ...], named: bool) -> None:
-        super().__init__(names, 1, LazyColumns(lambda name: from_list([self._cell(name)])), named)
-        self._cells = cells
-
-    def _cell(self, name: str) -> Any:
-        if name not in self._cells and name not in self.names:
+    def make(name: str) -> Column:
+        if name not in cells and name not in names:
             raise KeyError(name)
-        return self._cells.get(name)
+        return from_list([cells.get(name)])
 
-    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
-        values = [self._cells.get(name) for name in names]
-        if {float, int}.issuperset(map(type, values)):
-            return [np.array([values], dtype=np.float64)]
-        for name, value in zip(names, values, strict=True):
-            if name not in self._cells and name not in self.names:
-                raise errors.unknown_column(name, self.names)
-            if Objects([value]).kind() not in NUMERIC:
-                raise errors.wrong_type(value, name, "a number", 0)
-        return [np.array([[None if missing(value) else value for value in values]], dtype=np.float64)]
+    def numbers_of(chosen: Sequence[str]) -> NDArray[Any] | None:
+        values = [cells.get(name) for name in chosen]
+        types = set(map(type, values))
+        if not types <= {float, int, type(None)} or (type(None) in types and not {*cells, *names}.issuperset(chosen)):
+            return None
+        return np.array([values], dtype=np.float64)
 
-    def texts(self, name: str) -> Texts:
-        value = self._cells.get(name)
-        return [value] if type(value) is str else super().texts(name)
+    return Batch(names, 1, Columns(make, numbers_of=numbers_of), named)
 
 
 class Beside(Generic[T]):
@@ -486,8 +465,7 @@ class Beside(Generic[T]):
     def __call__(self, batch: Batch) -> None:
         if self.work is None:
             return
-        batch.threads = 1
-        with contextlib.suppress(errors.BanburyError), errors.overheard() as warnings:
+        with LimitThreads(1), contextlib.suppress(errors.BanburyError), errors.overheard() as warnings:
             result = self.work(batch)
             if not warnings:
                 self._results[batch] = result
@@ -552,7 +530,7 @@ def join_batches(batches: Sequence[Batch]) -> Batch:
     Columns are made when they are asked for; nothing is left in them of larger ones that they were cut from.
     """
     first = batches[0]
-    columns = LazyColumns(lambda name: _join_columns([batch.column(name) for batch in batches]))
+    columns = Columns(lambda name: _join_columns([batch.column(name) for batch in batches]))
     batch = first._with(first.names, columns)
     batch.n_rows = sum(part.n_rows for part in batches)
     batch.row_names = None
@@ -568,12 +546,12 @@ def _join_columns(columns: Sequence[Column]) -> Column:
     if len(arrays) == len(columns) and len({(type(c), c.width, c.are_integers) for c in arrays}) == 1:
         return first._with(np.concatenate([column.held for column in arrays]))
     cells = [cell for column in columns for cell in column.cells()]
-    if all(isinstance(column, Unconverted) for column in columns):
-        return first._with(cells)
+    if isinstance(first, Objects) and first.of_kind and all(isinstance(column, Objects) for column in columns):
+        return Objects(cells, of_kind=first.of_kind)
     if any(column.text for column in columns):
         return Objects(cells, text=True)
     plain = from_list(cells)
-    return Coded(plain.codes(None, 1), True) if any(column.categorical for column in columns) else plain
+    return plain.to_codes(None, 1).as_categorical() if any(column.categorical for column in columns) else plain
 
 
 @lru_cache(maxsize=64)

@@ -9,7 +9,6 @@ import datetime
 import decimal
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any, Literal
@@ -34,18 +33,6 @@ LOWEST = np.iinfo(np.int64).min
 EXACT = 2**53  # up to here doubles hold every whole number
 FIRST_LISTS = 1000  # that say how long those of a column are
 SHOWN = 2  # numbers of a longer list, for people
-
-
-@dataclass(frozen=True, slots=True)
-class Codes:
-    """A column as whole numbers: ``codes[i] == low + k`` means ``values[k]``; any other code means missing.
-
-    ``values`` may hold entries that no row has.
-    """
-
-    codes: NDArray[Any]
-    low: int
-    values: Sequence[Scalar]
 
 
 class Unfit(Exception):
@@ -85,7 +72,7 @@ class Column:
     def kind(self) -> Kind:
         raise NotImplementedError
 
-    def codes(self, value_kind: Wanted | None, threads: int) -> Codes:
+    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
         """The cells as codes of their distinct values, which are of the ``wanted`` kind or else their own."""
         raise NotImplementedError
 
@@ -146,9 +133,9 @@ class Column:
         return values[:n]
 
 
-def threads_for(n_rows: int, threads: int | None) -> int:
+def threads_for(n_rows: int) -> int:
     """Threads for a pass over so many rows; starting them does not pay for a small batch."""
-    return n_threads(threads) if n_rows >= PARALLEL_ROWS else 1
+    return n_threads(None) if n_rows >= PARALLEL_ROWS else 1
 
 
 class Numbers(Column):
@@ -175,7 +162,7 @@ class Numbers(Column):
         present = self.held[self.held == self.held]
         return list((present.astype(np.int64) if self.are_integers else present).tolist())
 
-    def codes(self, value_kind: Wanted | None, threads: int) -> Codes:
+    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
         kind = self.held.dtype.kind
         if kind == "b":
             return convert_values(Codes(self.held.view(np.uint8), 0, [False, True]), "boolean", value_kind)
@@ -192,122 +179,141 @@ class Numbers(Column):
 
 
 class Objects(Column):
-    """A list of Python objects: texts, and what a table holds when its cells are not of one type."""
+    """A list of Python objects: texts, and what a table holds when its cells are not of one type.
 
-    held: list[Any]
+    Dates, and what cannot be counted, are an array ``of_kind``, of which ``write`` makes a list when somebody asks for it.
+    """
 
-    def __init__(self, held: list[Any], text: bool = False) -> None:
+    def __init__(
+        self,
+        held: Any,
+        text: bool = False,
+        of_kind: Kind | None = None,
+        write: Callable[[Any], list[Any]] | None = None,
+    ) -> None:
         self.held = held
         self.text = text
+        self.of_kind = of_kind
+        self.write = write
+
+    @property
+    def _cells(self) -> list[Any]:
+        if self.write is not None:
+            self.held, self.write = self.write(self.held), None
+        return self.held  # type: ignore[no-any-return]
 
     @cached_property
     def _types(self) -> set[type]:
-        return set(map(type, self.held))
+        return set(map(type, self._cells))
 
     @cached_property
     def _kind(self) -> Kind:
-        return kind_of(self.held, self._types)
+        return self.of_kind or kind_of(self._cells, self._types)
 
     def kind(self) -> Kind:
         return self._kind
 
     def cells(self) -> Iterable[Any]:
-        return self.held
+        return self._cells
+
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        cells = self._cells
+        return self._with([cells[row] for row in rows.tolist()])
 
     def numbers(self) -> NDArray[Any]:
         if self._kind not in NUMERIC:
             return super().numbers()
-        return np.array([None if missing(value) else value for value in self.held], dtype=np.float64)
+        return np.array([None if missing(value) else value for value in self._cells], dtype=np.float64)
 
     def lists(self, width: int) -> NDArray[Any]:
-        return Lists(stack_lists(self.held, width)).lists(width)
+        return Lists(stack_lists(self._cells, width)).lists(width)
 
-    def codes(self, value_kind: Wanted | None, threads: int) -> Codes:
-        encoded = _core.encode_objects(self.held)
+    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
+        encoded = _core.encode_objects(self._cells)
         if encoded is not None:
             codes, first, _ = encoded
             return convert_values(
-                Codes(codes, 0, [str(self.held[row]) for row in first.tolist()]), "string", value_kind
+                Codes(codes, 0, [str(self._cells[row]) for row in first.tolist()]), "string", value_kind
             )
         numbering: dict[Scalar, int] = {}  # as a Python dict does: 1, 1.0 and True are one value
         places = (
             -1 if missing(value) else numbering.setdefault(natural(value, row), len(numbering))
-            for row, value in enumerate(self.held)
+            for row, value in enumerate(self._cells)
         )
-        codes = np.fromiter(places, np.int32, len(self.held))
+        codes = np.fromiter(places, np.int32, len(self._cells))
         return convert_values(Codes(codes, 0, list(numbering)), None, value_kind)
 
     def texts(self) -> Texts:
         """The list itself where it holds texts, None and NaN only."""
         types = self._types
         if types <= {str, float, type(None)} and (
-            float not in types or all(type(value) is not float or value != value for value in self.held)
+            float not in types or all(type(value) is not float or value != value for value in self._cells)
         ):
-            return self.held
+            return self._cells
         return [
             value if type(value) is str else None if missing(value) else to_string(natural(value, row))
-            for row, value in enumerate(self.held)
+            for row, value in enumerate(self._cells)
         ]
 
     def head(self, n: int) -> list[Scalar]:
-        cells = ((row, value) for row, value in enumerate(self.held) if not missing(value))
+        cells = ((row, value) for row, value in enumerate(self._cells) if not missing(value))
         if self._kind == "other":
             return [str(value) for _, value in islice(cells, n)]
         values = [natural(value, row) for row, value in islice(cells, n)]
         return [to_string(value) for value in values] if self._kind == "string" else values
 
 
-class Unconverted(Objects):
-    """Dates, whose values are ISO texts, and what cannot be counted at all: Python objects only where they are asked for."""
+class Codes(Column):
+    """A column as whole numbers: ``codes[i] == low + k`` means ``values[k]``; any other code means missing.
 
-    def __init__(self, array: Any, kind: Kind, convert: Callable[[Any], list[Any]]) -> None:
-        self.array = array
-        self.convert = convert
-        self._kind = kind
+    ``values`` may hold entries that no row has. ``value_kind``: the kind of all of them, where each is there once.
+    """
 
-    @cached_property
-    def held(self) -> list[Any]:  # type: ignore[override]
-        return self.convert(self.array)
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def slice(self, start: int, stop: int) -> Column:
-        return Unconverted(self.array[start:stop], self._kind, self.convert)
-
-    def _with(self, held: list[Any]) -> Column:
-        return Unconverted(held, self._kind, list)
-
-
-class Coded(Column):
-    """A column that came as codes already: a categorical, a dictionary array. ``value_kind``: the kind of all its values,
-    which stand there once each."""
-
-    def __init__(self, codes: Codes, categorical: bool = True, value_kind: Wanted | None = None) -> None:
-        self.held = codes.codes
-        self.low = codes.low
-        self.values = codes.values
+    def __init__(
+        self,
+        codes: NDArray[Any],
+        low: int,
+        values: Sequence[Scalar],
+        categorical: bool = False,
+        value_kind: Wanted | None = None,
+    ) -> None:
+        self.codes = codes
+        self.low = low
+        self.values = values
         self.categorical = categorical
-        self.kind_of_values = value_kind
+        self.value_kind = value_kind
+
+    def __repr__(self) -> str:
+        return f"Codes(codes={self.codes!r}, low={self.low}, values={self.values!r})"
 
     @property
-    def coded(self) -> Codes:
-        return Codes(self.held, self.low, self.values)
+    def held(self) -> NDArray[Any]:
+        return self.codes
+
+    @held.setter
+    def held(self, codes: NDArray[Any]) -> None:
+        self.codes = codes
 
     def kind(self) -> Kind:
-        codes = self.held
-        low = self.low
-        if len(self) and not ((codes >= low) & (codes < low + len(self.values))).any():
+        if len(self) and not ((self.codes >= self.low) & (self.codes < self.low + len(self.values))).any():
             return "empty"
         return kind_of(self.values)
 
     def numbers(self) -> NDArray[Any]:
         if self.kind() not in NUMERIC:
             return super().numbers()
-        return np.array([*self.values, np.nan], dtype=np.float64)[_places(self.coded)]
+        return np.array([*self.values, np.nan], dtype=np.float64)[_places(self)]
 
-    def codes(self, value_kind: Wanted | None, threads: int) -> Codes:
-        return convert_values(self.coded, self.kind_of_values, value_kind)
+    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
+        return convert_values(self, self.value_kind, value_kind)
+
+    def with_values(self, values: Sequence[Scalar]) -> Codes:
+        """The same codes, which mean other values."""
+        return Codes(self.codes, self.low, values)
+
+    def as_categorical(self) -> Codes:
+        """The same column, declared a choice among its values."""
+        return Codes(self.codes, self.low, self.values, categorical=True)
 
     def cells(self) -> Iterable[Any]:
         return self._look_up([*self.values, None])
@@ -316,12 +322,12 @@ class Coded(Column):
         return self._look_up([*map(to_string, self.values), None])
 
     def _look_up(self, values: list[Any]) -> list[Any]:
-        return [values[k] for k in _places(self.coded).tolist()]
+        return [values[k] for k in _places(self).tolist()]
 
 
 def empty_column(n_rows: int) -> Column:
     """A column without a single value."""
-    return Coded(Codes(np.full(n_rows, -1, dtype=np.int32), 0, []), False)
+    return Codes(np.full(n_rows, -1, dtype=np.int32), 0, [])
 
 
 class Lists(Column):
@@ -364,12 +370,12 @@ class Lists(Column):
         rows = self.held if isinstance(self.held, list) else self.held.tolist()
         return (None if missing(row) or any(x != x for x in row) else NumberList(row) for row in rows)
 
-    def codes(self, value_kind: Wanted | None, threads: int) -> Codes:
-        self.refuse("a text, a number or a boolean")
+    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
+        self.refuse("a text, a number or a yes or no")
         return Codes(np.full(len(self), -1, dtype=np.int32), 0, [])
 
     def texts(self) -> Texts:
-        return Coded(self.codes(None, 1)).texts()
+        return self.to_codes(None, 1).texts()
 
 
 def usual_width(lengths: Iterable[int]) -> int | None:
@@ -414,9 +420,9 @@ def from_array(array: NDArray[Any]) -> Column:
     if kind in "US":
         codes, first = encode_bytes(array, 1)
         words = [word if kind == "U" else decode_bytes(word) for word in array[first].tolist()]
-        return Coded(regroup(Codes(codes, 0, []), words), False)
+        return regroup(Codes(codes, 0, []), words)
     if kind in "Mm":
-        return empty_column(len(array)) if np.isnat(array).all() else Unconverted(array, "date", iso_texts)
+        return empty_column(len(array)) if np.isnat(array).all() else Objects(array, of_kind="date", write=iso_texts)
     if kind == "c":
         raise ValueError("Complex data not supported. Pass the real and the imaginary part as two columns.")
     return from_list(array.tolist())
@@ -568,17 +574,17 @@ CONVERSIONS: dict[Wanted, tuple[Callable[[Any], Scalar], str]] = {
 }
 
 
-def regroup(codes: Codes, values: Sequence[Scalar | None]) -> Codes:
+def regroup(codes: Codes, values: Sequence[Scalar | None], categorical: bool = False) -> Codes:
     """The same rows with ``values`` in place of their values; None and NaN become missing, equal values one."""
     numbering: dict[Scalar, int] = {}
     lookup = [
         -1 if value is None or value != value else numbering.setdefault(value, len(numbering)) for value in values
     ]
     if len(numbering) == len(values):
-        return Codes(codes.codes, codes.low, list(numbering))
+        return Codes(codes.codes, codes.low, list(numbering), categorical)
     table = np.array([*lookup, -1], dtype=np.int32)
     positions = Codes(codes.codes, codes.low, range(len(values)))
-    return Codes(table[_places(positions)], 0, list(numbering))
+    return Codes(table[_places(positions)], 0, list(numbering), categorical)
 
 
 def _places(codes: Codes) -> NDArray[np.int64]:

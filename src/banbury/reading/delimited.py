@@ -31,10 +31,10 @@ from banbury.reading.blocks import (
     reason,
     split_into_blocks,
 )
-from banbury.reading.columns import Coded, Codes, Column, Numbers, decode_bytes, empty_column, regroup
+from banbury.reading.by_name import Columns, NamedMatrix, side_by_side
+from banbury.reading.columns import Codes, Column, Numbers, decode_bytes, empty_column, regroup
 from banbury.reading.decoding import LONE_SURROGATE
 from banbury.reading.options import TABLE_SETTINGS, Options, is_mark
-from banbury.reading.packed import NamedMatrix, PackedColumns, side_by_side
 from banbury.reading.tables import no_rows
 
 DELIMITERS = ",;\t|"
@@ -259,7 +259,8 @@ class _DelimitedFile(BlockFile):
             codes = Codes(parsed[0], low, words)
             if len({*self.missing_values, *words}) < low + len(words):  # two spellings in bytes may be one text
                 codes = regroup(codes, [None if word in self.missing_values else word for word in words])
-            return Coded(codes, categorical=False, value_kind="string")
+            codes.value_kind = "string"
+            return codes
         empty = parsed.dtype.kind == "f" and np.isnan(parsed[:1]).all() and np.isnan(parsed).all()
         return empty_column(len(parsed)) if empty else Numbers(parsed)
 
@@ -299,7 +300,7 @@ class _DelimitedFile(BlockFile):
                 matrices += side_by_side(table_columns)
             columns |= table_columns
         return Batch(
-            self.names, n_rows, PackedColumns(matrices, columns) if matrices else columns, self.named, self.path
+            self.names, n_rows, Columns(columns.__getitem__, matrices) if matrices else columns, self.named, self.path
         )
 
     def _tell_latin_1(self, block: Block) -> None:
@@ -316,7 +317,7 @@ class _DelimitedFile(BlockFile):
                 if codes is not None and not codes.values:  # blanks alone
                     column = empty_column(len(column))
                 elif codes is not None and len(self.names) > TOGETHER:  # an Arrow array takes 1 KB
-                    column = Coded(codes, categorical=False)
+                    column = codes
             yield name, column
 
     def _tables(self, block: Block, types: Mapping[str, Any], only: Sequence[str] = ()) -> Iterator[Any]:

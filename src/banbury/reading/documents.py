@@ -19,7 +19,7 @@ from typing import Any, Literal
 from banbury import errors
 from banbury.reading.batches import Batch, Source, number_rows
 from banbury.reading.blocks import BYTE_ORDER_MARK, COMPRESSED, ending, fetch, open_file
-from banbury.reading.columns import Coded, Column, Objects, decode_bytes, missing
+from banbury.reading.columns import Column, Objects, decode_bytes, missing
 from banbury.reading.decoding import decode_file, html_encoding, html_text
 from banbury.reading.mail import (
     LONGEST_MESSAGE,
@@ -236,7 +236,7 @@ class _Documents:
         """The batch of some documents: the class, name and cells of each."""
         columns = _columns(self.names[self.labelled :], [cells for _, _, cells in rows])
         if self.labelled:
-            columns[self.names[0]] = Coded(encode([label for label, _, _ in rows]), categorical=False)
+            columns[self.names[0]] = encode([label for label, _, _ in rows])
         # Lines without a class are plain texts: their only column has no name of its own, and neither have they.
         batch = Batch(self.names, len(rows), columns, self.labelled or not self.lines, self.name)
         batch.row_names = None if self.lines else [name for _, name, _ in rows]

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from banbury import errors
 
 MISSING_VALUES = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?")
-FORMATS = ("auto", "text", "lines", "mail", "html")
-OF_FOLDERS = ("classes_at", "class_from")
-OF_TEXT_TABLES = ("header", "quote", "comment", "skip_lines")
-# What a model remembers of how its data were read: of tables of text, and of documents, in files and in folders.
-TABLE_SETTINGS = ("columns", "delimiter", "missing_values", *OF_TEXT_TABLES)
-FILE_SETTINGS = ("format", "headers", "class_from")
-DOCUMENT_SETTINGS = (*FILE_SETTINGS, "classes_at")
-SETTINGS = (*TABLE_SETTINGS, *DOCUMENT_SETTINGS)
 NAMES = ("columns", "header")  # either says what columns are called, so that nothing else is remembered of that
 SUBJECT = ("subject",)
 COLUMNS = ("subject", "from", "to", "organization")  # headers that are columns of their own where no others are named
@@ -32,6 +24,7 @@ SAID_ELSEWHERE = dict(
 
 
 Format = Literal["auto", "text", "lines", "mail", "html"]
+FORMATS = get_args(Format)
 Headers = Literal["keep", "drop", "columns"] | Sequence[str]
 
 
@@ -47,23 +40,29 @@ def header_columns(headers: Headers) -> tuple[str, ...]:
     return tuple(name for name in names if name != "columns") or COLUMNS if "columns" in names else ()
 
 
+# What a setting is for: any table of text, how the text of one is laid out, documents in files or below folders.
+_TABLE = {"uses": ("tables",)}
+_TEXT = {"uses": ("tables", "text tables")}
+_FILE = {"uses": ("documents", "files")}
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """How to read: the settings that a user may give, and what whoever reads adds to them."""
 
-    columns: Sequence[str] | None = None
-    delimiter: str | None = None
-    missing_values: Sequence[str] = MISSING_VALUES
+    columns: Sequence[str] | None = field(default=None, metadata=_TABLE)
+    delimiter: str | None = field(default=None, metadata=_TABLE)
+    missing_values: Sequence[str] = field(default=MISSING_VALUES, metadata=_TABLE)
+    header: bool | None = field(default=None, metadata=_TEXT)
+    quote: str | None = field(default=None, metadata=_TEXT)
+    comment: str | None = field(default=None, metadata=_TEXT)
+    skip_lines: int = field(default=0, metadata=_TEXT)
+    format: Format = field(default="auto", metadata=_FILE)
+    headers: Headers = field(default=SUBJECT, metadata=_FILE)
+    class_from: Mapping[str, str] | None = field(default=None, metadata={"uses": ("documents", "files", "folders")})
+    classes_at: int | None = field(default=None, metadata={"uses": ("documents", "folders")})
     kinds: Mapping[str, Literal["number", "string", "text", "list"]] | None = None
     batch_rows: int | None = None
-    format: Format = "auto"
-    headers: Headers = SUBJECT
-    header: bool | None = None
-    quote: str | None = None
-    comment: str | None = None
-    skip_lines: int = 0
-    classes_at: int | None = None
-    class_from: Mapping[str, str] | None = None
     numbered: bool = False  # columns are named by numbers, though there is a header
     remembered: Mapping[str, Any] = field(default_factory=dict)  # what was said of other data, and not of these
 
@@ -134,6 +133,19 @@ class Options:
             if getattr(self, name) != getattr(plain, name):
                 setting = f"{name}={getattr(self, name)!r}"
                 raise errors.BadSetting(f"{setting} is for {what}. Omit it.", setting=name, value=getattr(self, name))
+
+
+def _settings_for(use: str) -> tuple[str, ...]:
+    return tuple(setting.name for setting in fields(Options) if use in setting.metadata.get("uses", ()))
+
+
+# What a model remembers of how its data were read: of tables of text, and of documents, in files and in folders.
+TABLE_SETTINGS = _settings_for("tables")
+OF_TEXT_TABLES = _settings_for("text tables")
+DOCUMENT_SETTINGS = _settings_for("documents")
+FILE_SETTINGS = _settings_for("files")
+OF_FOLDERS = _settings_for("folders")
+SETTINGS = (*TABLE_SETTINGS, *DOCUMENT_SETTINGS)
 
 
 def check_names(settings: Iterable[str]) -> None:

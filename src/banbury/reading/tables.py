@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.reading.arrow import arrow, from_arrow
-from banbury.reading.batches import Batch, LazyColumns, Matrix, Source, Sparse, distinct, number_rows, positions
+from banbury.reading.batches import Batch, Matrix, Source, Sparse, distinct, number_rows, positions
+from banbury.reading.by_name import Columns
 from banbury.reading.columns import (
-    Coded,
     Codes,
     Column,
     Lists,
@@ -111,25 +111,21 @@ def has_twins(rows: Any) -> bool:
     return _core.has_twins(offsets, columns, rows.shape[1], n_threads(None))
 
 
-class Frame(Batch):
+def from_frame(frame: Any, names: Names, batch_rows: int | None) -> Source:
     """A pandas DataFrame, whose columns are looked at only when they are asked for.
 
     A small one of numbers gives them all at once, which pandas does faster than one column.
     """
+    frame_names = frame.columns.tolist()
+    labels = names_for(frame_names, names)
+    place = dict(zip(labels, frame_names, strict=True))
 
-    def __init__(self, frame: Any, names: Names) -> None:
-        frame_names = frame.columns.tolist()
-        self._frame = frame
-        self._own_names = names_for(frame_names, names)
-        place = dict(zip(self._own_names, frame_names, strict=True))
-        super().__init__(self._own_names, len(frame), LazyColumns(lambda name: from_pandas(frame[place[name]])))
+    def numbers_of(chosen: Sequence[str]) -> NDArray[Any] | None:
+        matrix = frame.to_numpy() if frame.size <= SMALL_FRAME and tuple(chosen) == labels else None
+        return ready(matrix) if matrix is not None and matrix.dtype.kind in "iuf" else None
 
-    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
-        if self._frame.size <= SMALL_FRAME and tuple(names) == self._own_names:
-            matrix = self._frame.to_numpy()
-            if matrix.dtype.kind in "iuf":
-                return [ready(matrix)]
-        return super().numbers(names)
+    columns = Columns(lambda name: from_pandas(frame[place[name]]), numbers_of=numbers_of)
+    return single(Batch(labels, len(frame), columns), batch_rows)
 
 
 def from_mapping(table: Mapping[Any, Any], names: Names, batch_rows: int | None) -> Source:
@@ -248,7 +244,7 @@ def arrow_batch(
         j = place[name]
         return from_arrow(record_batch.column(j), categorical=declared is None or j in declared)
 
-    return Batch(names, record_batch.num_rows, LazyColumns(make), True, source)
+    return Batch(names, record_batch.num_rows, Columns(make), True, source)
 
 
 def from_arrow_stream(data: Any, names: Names) -> Source:
@@ -323,7 +319,7 @@ def encode(values: Any, threads: int = 1) -> Codes:
     Codes(codes=array([ 0,  1, -1,  0], dtype=int32), low=0, values=['spam', 'ham'])
     """
     try:
-        return column(values).codes(None, threads)
+        return column(values).to_codes(None, threads)
     except Unfit as unfit:
         value, row, needed = unfit.args
         raise errors.wrong_type(value, "labels", needed, row) from None
@@ -369,7 +365,7 @@ def from_pandas(values: Any) -> Column:
         return from_array(values.to_numpy())
     if hasattr(array, "categories") and hasattr(array, "codes"):
         categories = column(array.categories)
-        return Coded(regroup(Codes(array.codes, 0, []), categories.head(len(categories))))
+        return regroup(Codes(array.codes, 0, []), categories.head(len(categories)), categorical=True)
     try:
         return from_arrow(arrow().array(array))
     except (TypeError, OverflowError, UnicodeEncodeError, arrow().ArrowException):

@@ -261,9 +261,7 @@ class MemoryRows(LabelledRows):
                 yield batch
                 continue
             for first in range(a, b, PIECE):
-                part = batch.take(rows[first : min(first + PIECE, b)] - start)
-                part.threads = 1
-                yield part
+                yield batch.take(rows[first : min(first + PIECE, b)] - start)
 
     def only(self, rows: Int) -> MemoryRows:
         """Some rows, in the order of their numbers."""

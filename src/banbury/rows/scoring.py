@@ -199,9 +199,7 @@ def score_batch(
     for number, model in enumerate(models):
         tested = np.flatnonzero(which == number)
         if len(tested):
-            taken = batch.take(tested)
-            taken.threads = rows.threads
-            scores, lost = model.score(taken, want)
+            scores, lost = model.score(batch.take(tested), want)
             out[tested] = among_names(rows.names, model, scores, want)
             impossible += lost
     return impossible

@@ -80,7 +80,7 @@ def refitted(state: ServedState, settings: Settings, tally: Tally, rows: Sequenc
     """The settings with weights that these rows teach, which a tally counted."""
     batch = state.learner.rows.batch([json.loads(kept.row) for kept in rows])
     labels: Any = [json.loads(kept.label or "") for kept in rows]
-    batch.threads, several = settings.threads, tally.schema.labels is not None
+    several = tally.schema.labels is not None
     labels = LabelSets.of(labels) if several else labels
     if several:
         rows_of_labels = load_rows(batch, labels, schema=tally.schema, threads=settings.threads)

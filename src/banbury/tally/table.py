@@ -20,7 +20,7 @@ from banbury.families.family import Kind
 from banbury.families.keys import dense_numbers
 from banbury.progress import watch
 from banbury.reading import Batch, Beside, Codes, Scalar, Source, Widened, encode, read
-from banbury.reading.batches import NumberBatch, all_whole, as_name
+from banbury.reading.batches import Matrix, all_whole, as_name
 from banbury.reading.columns import missing as is_missing
 from banbury.sums import MOST_ROWS
 from banbury.tally.label_sets import EVERY, FOLDERS, LabelSets, LabelTarget, are_sets, holds_sets, join_same_files
@@ -284,7 +284,6 @@ def batches(
                 if batch.first_row >= n_done:
                     for name in fractional_among(batch, facts.whole_numbers):
                         raise Widened(name, "float")
-                    batch.threads = batch.threads if beside is None else beside.threads
                     n_done = batch.first_row + batch.n_rows
                     yield batch
             return
@@ -518,7 +517,7 @@ class Labels:
 
     def of_rows(self, batch: Batch) -> Labels:
         rows = slice(batch.first_row, batch.first_row + batch.n_rows)
-        codes = None if self.codes is None else replace(self.codes, codes=self.codes.codes[rows])
+        codes = None if self.codes is None else Codes(self.codes.codes[rows], self.codes.low, self.codes.values)
         weights = None if self.weights is None else self.weights[rows]
         groups = None if self.groups is None else np.asarray(self.groups)[rows]
         sets = None if self.sets is None else self.sets.rows_between(rows.start, rows.stop)
@@ -655,7 +654,7 @@ def content_hashes(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:
     Whole numbers and floats of one value are alike, and so are texts and what is missing, however they are held.
     """
     hashes = np.zeros(batch.n_rows, dtype=np.uint64)
-    if isinstance(batch, NumberBatch):  # which may have very many columns
+    if isinstance(batch, Matrix):  # which may have very many columns
         for start in range(0, len(names), WIDE):
             for block in batch.numbers(names[start : start + WIDE]):
                 for column in block.reshape(batch.n_rows, -1).T:

@@ -229,9 +229,8 @@ class DropIn(Guarded):
         settings: Settings | None = None,
     ) -> Learner:
         """Learns or forgets rows; numbers that cannot be counted raise in scikit-learn's words."""
-        batch.threads = n_threads(None)
         try:
-            part = count_rows(batch, schema, labels, weights, batch.threads)
+            part = count_rows(batch, schema, labels, weights, n_threads(None))
             self._check_sums(part, X)
             return change(part, settings)
         except errors.BadValue:

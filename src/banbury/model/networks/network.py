@@ -589,7 +589,7 @@ class BeliefNetwork(Displayed):
 
     def _place(self, batch: Batch, keep: tuple[int, ...], warned: set[str]) -> list[Places]:
         """The number of each row's value of each node; of those in ``keep`` none."""
-        batch.threads = n_threads(self.threads)
+        threads = n_threads(self.threads)
         present = {*batch.names}
         not_missed = present.union([self.target], (self.nodes[k] for k in keep))
         absent = [name for name in self.nodes if name not in not_missed]
@@ -597,7 +597,7 @@ class BeliefNetwork(Displayed):
         nothing = np.full(batch.n_rows, MISSING, dtype=np.int32)
         shown = [v not in keep and variable.name in present for v, variable in enumerate(self.variables)]
         columns = zip(self.variables, shown, strict=True)
-        return [variable.places(batch, batch.threads or 1) if there else nothing for variable, there in columns]
+        return [variable.places(batch, threads) if there else nothing for variable, there in columns]
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
         kinds: dict[str, Any] = {v.name: "number" for v in self.variables if v.cuts is not None}
@@ -610,9 +610,7 @@ class BeliefNetwork(Displayed):
         if not batch.named and self.columns and batch.names != self.columns and not numbered:
             if len(batch.names) != len(self.columns):
                 raise errors.wrong_width(len(batch.names), len(self.columns), "BeliefNetwork", self.columns)
-            threads = batch.threads
             batch = batch.rename(self.columns)
-            batch.threads = threads
         required = self.nodes if every else ()
         for name in required:
             if name not in batch.names:
