@@ -109,7 +109,7 @@ def find_suspicious(rows: MemoryRows, recipe: Recipe, n: int = 10, by: By = "mar
         raise errors.unknown_choice("by", by, BYS)
     rows = recipe.under(rows)
     if len(rows.classes) < 2:
-        expected = "two at least, to tell a wrong label from a right one"
+        expected = "at least two classes"
         raise errors.bad_setting("the classes", f"one, {rows.classes[0]!r}", expected)
     if isinstance(recipe, Plain) and rows.groups is None and can_leave_one_out(rows, recipe.choice):
         model = recipe.learn(rows)
@@ -155,7 +155,7 @@ class Answers:
         )
         explanation = explanation.rescale(1.0, odds - explanation.log_odds)
         first, second = sides if explanation.winner == row.suggested else sides[::-1]
-        fold = f"this row is labelled {row.given!r}; here its fold is left out, and does not speak for itself"
+        fold = f"this row is labelled {row.given!r}; its fold was left out here so as not to bias the explanation"
         remarks = (is_left_out(row.given) if held_out else fold,)
         return replace(explanation, probability=first, probability_against=second, held_out=held_out, remarks=remarks)
 
@@ -213,7 +213,7 @@ def _deal_folds(rows: MemoryRows, recipe: Recipe) -> NDArray[np.int32]:
     different, place = np.unique(names[counted], return_inverse=True)
     if len(different) < 2:
         what = "the rows" if rows.groups is None else "the groups"
-        raise errors.bad_setting(what, "all alike", "two that differ at least, so that one may speak of the other")
+        raise errors.bad_setting(what, "all alike", "at least two different groups")
     folds = np.full(rows.n_rows, -1, dtype=np.int32)
     folds[counted] = place.reshape(-1) % min(default_folds(rows.n_labelled, [recipe]), len(different))
     return folds
@@ -231,8 +231,8 @@ def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious
     weighs = np.ones(len(truth), dtype=np.bool_) if rows.weights is None else rows.weights[answers.tested] > 0
     kept = np.flatnonzero(comparable & weighs)
     if not len(kept):
-        text = "no class has two rows that could speak for each other, so no label can be told to be wrong."
-        raise errors.BadSetting(f"{text} Give more rows.")
+        text = "no class has two rows to compare, so wrong labels cannot be found."
+        raise errors.BadSetting(f"{text} Add more rows.")
     tested = answers.tested[kept]
     scores = answers.scores[kept]
     truth = truth[kept]
@@ -437,9 +437,11 @@ class Suspicious(Listed):
         """What else is to be said, a sentence each."""
         notes = [f"{many(self.skipped, 'row')} without a label skipped"] * bool(self.skipped)
         if self.alone:
-            notes.append(f"{many(self.alone, 'row')} left aside: no other row has the label, or none has another")
+            notes.append(
+                f"{many(self.alone, 'row')} not judged, because no other row has the same label, or none has a different one"
+            )
         if self._answers.kept:
-            notes.append(f"of all rows, not of all but one: {', '.join(self._answers.kept)}")
+            notes.append(f"learned from all rows, including the row being scored: {', '.join(self._answers.kept)}")
         return notes
 
     def lines(self, first: int = 0) -> list[list[str]]:
@@ -467,7 +469,7 @@ class Suspicious(Listed):
     def head(self) -> str:
         """About how many labels are wrong."""
         n_wrong = round(self.wrong)
-        how_many = f"About {n_wrong:,} of" if n_wrong else "None or hardly any of"
+        how_many = f"About {n_wrong:,} of" if n_wrong else "Few or none of"
         verb = "seems" if n_wrong == 1 else "seem"
         return f"{how_many} {self.n_rows:,.6g} labels {verb} wrong, by {self.told_by}"
 
@@ -476,7 +478,8 @@ class Suspicious(Listed):
         """Which labels are really others, a line for each pair of classes, and the notes."""
         pairs = [(round(n), label, other) for label, other, n in self.pairs if round(n)]
         lines = [
-            f"about {n:,} labelled {label!r} {'is' if n == 1 else 'are'} really {other!r}" for n, label, other in pairs
+            f"about {n:,} labelled {label!r} {'looks' if n == 1 else 'look'} like {other!r}"
+            for n, label, other in pairs
         ]
         more = [f"and {len(lines) - SHOWN:,} more pairs of classes"] if len(lines) > SHOWN else []
         return [*lines[:SHOWN], *more, *self.notes]

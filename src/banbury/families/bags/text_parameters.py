@@ -262,7 +262,7 @@ class TextParameters(Parameters):
         """In how many orders the known words of each text can stand, as a logarithm: the multinomial coefficient."""
         family = self.family
         if family.weighs or not (family.model == "bernoulli" or family.counts_tokens):
-            raise errors.bad_setting("the text's family", family, "one that gives texts a probability, not weights")
+            raise errors.bad_setting("the text's family", family, "a model that gives texts a probability")
         texts = strings(rows.texts(self.features[0].name))
         return np.array([self._log_orders(text) if isinstance(text, str) else 0.0 for text in texts])
 
@@ -291,7 +291,7 @@ class TextParameters(Parameters):
         """The words in order, what each adds to the classes, and how much it counts for its rarity."""
         scores = self.scores
         if scores.polya is not None or scores.certain is not None:
-            raise errors.bad_setting("how", self.choice.how, "another for a linear form, such as 'mean'")
+            raise errors.bad_setting("how", self.choice.how, "a different setting for a linear form, such as 'mean'")
         words = self._vocabulary
         event_models.check_size(words, self.features[0].name, "the linear form")
         self._make_all_rows()
@@ -343,7 +343,9 @@ class TextParameters(Parameters):
         Presence draws different words, Bernoulli throws a coin for every word.
         """
         if self.family.weighs:
-            raise errors.bad_setting("model", self.family.model, "one to draw texts from, such as 'multinomial'")
+            raise errors.bad_setting(
+                "model", self.family.model, "a model that can generate texts, such as 'multinomial'"
+            )
         words = self._vocabulary
         texts = np.full(len(classes), "", dtype=object)
         names = np.array(words.table.words(words.ids), dtype=object)
@@ -490,7 +492,7 @@ class WeighedTextParameters(TextParameters):
         raise NotImplementedError  # a model draws from its plain parameters
 
     def log_coefficient(self, rows: ColumnReader) -> Real:
-        raise errors.bad_setting("the text", "weighed", "plain, to have a probability: model.weighed(None)")
+        raise errors.bad_setting("the text", "weighed", "plain to have a probability; use model.weighed(None)")
 
     def linear(self) -> LinearWords:
         """The same; a text's words count their share of its length."""
