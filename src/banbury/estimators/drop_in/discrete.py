@@ -96,6 +96,8 @@ def _how_often(model: Model) -> Real:
 class MultinomialNB(Counting, theirs.MultinomialNB):  # type: ignore[misc]
     """scikit-learn's MultinomialNB, counted by Banbury; ``missing="skip"`` takes a missing number for none.
 
+    ``alpha=0`` is 1e-10, where scikit-learn's gives minus infinity or NaN.
+
     >>> from scipy.sparse import csr_array
     >>> import banbury as bb
     >>> clf = bb.MultinomialNB().fit(csr_array([[2, 0], [1, 0], [0, 3]]), ["spam", "spam", "ham"])
@@ -272,6 +274,6 @@ class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
             return np.ascontiguousarray(group.yes.T)
         assert isinstance(group, OccurrencesParameters)
         alpha = group.family.column_counts(model.choice, len(group.ids))
-        a: Any = pseudo_count(model.choice.how, alpha)
+        a: Any = pseudo_count("bernoulli", model.choice.how, alpha)
         yes, _ = log_shares(self.feature_count_.T, self.class_count_, a[:, None] if np.ndim(a) else a)
         return np.ascontiguousarray(yes.T)

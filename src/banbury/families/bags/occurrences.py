@@ -51,8 +51,8 @@ class Occurrences(WordFamily):
     ``model``: "multinomial" (the columns share all occurrences of a class), "complement" (how little a column belongs to all
     other classes) or "bernoulli" (what does not occur is evidence too). ``threshold``: what is above it counts 1, all else 0;
     None takes numbers as they are, whole or not, as tf-idf gives them; under "bernoulli" they are then from 0 to 1. ``alpha`` is
-    the pseudo-count of every column, or a list with one for each. ``norm`` divides the weights of complement in each class by
-    the sum of their absolute values. A missing number counts nothing, or is an error if ``missing`` says so; a column that no row
+    the pseudo-count of every column, or a list with one for each; 1e-10 is the least, but zeros stay under "bernoulli" with "mle"
+    or "map". ``norm`` divides the weights of complement in each class by the sum of their absolute values. A missing number counts nothing, or is an error if ``missing`` says so; a column that no row
     has keeps its pseudo-count.
 
     >>> import banbury as bb
@@ -185,8 +185,8 @@ class Occurrences(WordFamily):
         return OccurrencesParameters(features, choice, table, words.ids, scores, self._live_count(choice, alpha))
 
     def log_prior(self, parameters: OccurrencesParameters, sums: Words, choice: Choice) -> float:
-        a = event_models.pseudo_count(choice.how, self.column_counts(choice, len(parameters.ids)))
-        pseudo = np.maximum(np.broadcast_to(a, len(parameters.ids)), 0.0)
+        mode = np.asarray(self.column_counts(choice, len(parameters.ids))) - (choice.how == "map")
+        pseudo = np.broadcast_to(np.maximum(mode * (choice.how != "mle"), 0.0), len(parameters.ids))
         if self.model == "complement" or not pseudo.any():
             return 0.0
         logs = parameters.weights
@@ -196,12 +196,10 @@ class Occurrences(WordFamily):
 
     def _live_count(self, choice: Choice, alpha: float | Real) -> Any:
         """The pseudo-count of models whose rows depend on a column's own counts alone."""
-        if self.norm or choice.how in ("gibbs", "map") or (self.model == "bernoulli" and isinstance(alpha, np.ndarray)):
+        a = event_models.pseudo_count(self.model, choice.how, alpha)
+        if self.norm or choice.how == "gibbs" or (self.model == "bernoulli" and (isinstance(a, np.ndarray) or a <= 0)):
             return None
-        if self.model == "complement":
-            return event_models.complement_pseudo_count(choice.how, alpha)
-        a = event_models.pseudo_count(choice.how, alpha)
-        return a if np.all(np.asarray(a) > 0) else None
+        return a
 
     def _scores(self, words: Vocabulary, choice: Choice, alpha: float | Real, rng: np.random.Generator) -> WordScores:
         for pairs in words if self.model == "bernoulli" and self.threshold is None else ():

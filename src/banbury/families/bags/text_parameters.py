@@ -168,14 +168,13 @@ class TextParameters(Parameters):
         table = sums.table
         a = self.pseudo_count
         counted = (table.documents() if family.once else table.occurrences()).value
-        some_empty = a == 0 and not (self.scores.full and counted.all())
-        if a is None or some_empty or len(counted) != len(self.scores.base):
+        if a is None or len(counted) != len(self.scores.base):
             return False
         if family.model == "log_odds" and self.scores.margin != event_models.log_odds_margin(table.texts().value):
             return False
         if (ids := table.changed_since(self.table)) is None:
             return False
-        if a > 0 and self.scores.polya is None and family.model != "log_odds":
+        if self.scores.polya is None and family.model != "log_odds":
             ids = event_models.follow_whole_counts(self.scores.weights, table, ids, family.once, a, family.model)
         if len(ids):
             pairs = pairs_of(table, ids)
@@ -320,7 +319,8 @@ class TextParameters(Parameters):
         if family.weighs:
             how: How = "mean" if self.choice.how == "gibbs" else self.choice.how
             weighed = event_models.WeighedWords(words, False, bool(family.idf))
-            scores = event_models.multinomial(weighed, how, family.prior(self.choice), urn=False)
+            a = event_models.pseudo_count("multinomial", how, family.prior(self.choice))
+            scores = event_models.count_scores("multinomial", weighed, a)
         texts = np.where(words.texts > 0, words.texts, 1.0)
         for pairs in words:
             there, rows, scale = scores.weights.rows(pairs.ids)
