@@ -89,7 +89,7 @@ class Counting(Discrete):
 def _how_often(model: Model) -> Real:
     (group,) = model.parameters
     assert isinstance(group, OccurrencesParameters)
-    pairs = pairs_of(group.table, group.ids)
+    pairs = pairs_of(group.table, group.vocabulary.ids)
     return np.ascontiguousarray(pairs.cells(pairs.occurrences, group.table.n_classes).T)
 
 
@@ -273,7 +273,7 @@ class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
         if isinstance(group, BernoulliParameters):
             return np.ascontiguousarray(group.yes.T)
         assert isinstance(group, OccurrencesParameters)
-        alpha = group.family.column_counts(model.choice, len(group.ids))
+        alpha = group.family.column_counts(model.choice, group.n_words)
         a: Any = pseudo_count("bernoulli", model.choice.how, alpha)
         yes, _ = log_shares(self.feature_count_.T, self.class_count_, a[:, None] if np.ndim(a) else a)
         return np.ascontiguousarray(yes.T)
