@@ -195,7 +195,7 @@ def change_base(scores: WordScores, per_class: Real, n_words: int, a: float | Re
     elif model in WEIGHING:
         rest = complement_base(per_class, n_words, a)
         scores.base = rest if model == "complement" else scores.margin * (rest - np.log(total))
-    else:
+    elif model != "bernoulli":
         scores.base = -np.log(total)
 
 
@@ -388,6 +388,35 @@ class AlikeWords:
         _, no = log_shares(np.array([0.0, *counts]), np.float64(texts), a)  # type: ignore[arg-type]
         sure = np.isneginf(no)
         return float((n * np.where(sure, 0.0, no)).sum()), int(n[sure].sum())
+
+
+class BernoulliGrowth:
+    """The counts of all words, so that a text more changes the sums of its own class alone."""
+
+    def __init__(self, words: Vocabulary) -> None:
+        self.counts = np.zeros((int(words.ids.max(initial=0)) + 1, words.n_classes))
+        self.like, self.texts, self.n_words = AlikeWords(words.n_classes), words.texts, words.n_words
+        for pairs in words:
+            self.like.add(pairs, pairs.occurrences)
+            self.counts[pairs.per_pair(pairs.ids), pairs.classes] = pairs.occurrences
+
+    def follow(self, pairs: WordClassPairs, texts: Real, a: float, constant: Real) -> Real:
+        """The constant after the counts of these words changed, and the texts of some classes."""
+        before = self.counts[pairs.ids]
+        after = pairs.cells(pairs.occurrences, len(texts))
+        at = np.nonzero(before != after)
+        for c, old, new in zip(at[1].tolist(), before[at].tolist(), after[at].tolist(), strict=True):
+            like = self.like.n_words[c]
+            if old > 0:
+                like[old] -= 1
+                if not like[old]:
+                    del like[old]
+            like[new] = like.get(new, 0) + 1
+        changed = np.union1d(at[1], np.flatnonzero(texts != self.texts)).tolist()
+        self.counts[pairs.ids], self.texts, constant = after, texts, constant.copy()
+        for c in changed:
+            constant[c], _ = self.like.absent_from(c, self.n_words, float(texts[c]), a)
+        return constant
 
 
 def _bernoulli_each(words: Vocabulary, a: Real, once: bool) -> WordScores:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.families.bags import event_models
-from banbury.families.bags.event_models import CERTAIN, WeighedWords, WordScores
+from banbury.families.bags.event_models import CERTAIN, BernoulliGrowth, WeighedWords, WordScores
 from banbury.families.bags.parameters import BagParameters, Ids
 from banbury.families.bags.vocabulary import Learned, Vocabulary, WordClassPairs, mutual_information, pairs_of
 from banbury.families.bags.words import WordFamily
@@ -191,7 +191,7 @@ class Occurrences(WordFamily):
         alpha = self.alpha_of(choice, words)
         scores = self._scores(words, choice, alpha, rng)
         table = words.table.core if isinstance(words.table, Learned) else words.table
-        live = self._live_count(choice, alpha)
+        live = self._live_count(choice, alpha, words.n_words * words.n_classes)
         return OccurrencesParameters(features, choice, table, words.ids, words.n_words, scores, live)
 
     def log_prior(self, parameters: OccurrencesParameters, sums: Words, choice: Choice) -> float:
@@ -204,11 +204,13 @@ class Occurrences(WordFamily):
             logs = logs - 2.0 * np.logaddexp(0.0, logs)
         return float(pseudo @ np.where(pseudo[:, None] > 0, logs, 0.0).sum(axis=1))
 
-    def _live_count(self, choice: Choice, alpha: float | Real) -> Any:
+    def _live_count(self, choice: Choice, alpha: float | Real, n_cells: int) -> Any:
         """The pseudo-count of models whose rows depend on a column's own counts alone."""
-        if self.norm or choice.how == "gibbs" or self.model == "bernoulli":
-            return None
-        return event_models.pseudo_count(self.model, choice.how, alpha)
+        a = event_models.pseudo_count(self.model, choice.how, alpha)
+        at_once = (
+            n_cells <= MOST_WEIGHTS or isinstance(a, np.ndarray) or a <= 0
+        )  # all rows are soon made, or have to be
+        return None if self.norm or choice.how == "gibbs" or (self.model == "bernoulli" and at_once) else a
 
     def _scores(self, words: Vocabulary, choice: Choice, alpha: float | Real, rng: np.random.Generator) -> WordScores:
         for pairs in words if self.model == "bernoulli" and self.threshold is None else ():
@@ -245,12 +247,18 @@ class Occurrences(WordFamily):
 class OccurrencesParameters(BagParameters):
     """What every column of a block says of each class."""
 
+    growth: BernoulliGrowth | None = None  # of a model whose rows depend on the texts of their classes too
+    stale: bool = False  # whether rows are to be made when they are asked for
+
     value_kind: ClassVar[Literal["word", "stretch"]] = "stretch"
 
     # Scoring
 
     def _part(self, rows: ColumnReader) -> _core.Part:
         kernel_input = self.family.kernel_input(rows, self.features[0])
+        if self.stale and isinstance(kernel_input[1], tuple):
+            columns = np.unique(kernel_input[1][1])
+            self._make_rows(self.vocabulary.ids[columns] if len(columns) < self.n_words // 4 else None)
         if self._small and self._finite:
             return _core.LinearPart(kernel_input[1:], self.weights, self.scores.constant)
         scores = self.scores
@@ -259,7 +267,7 @@ class OccurrencesParameters(BagParameters):
 
     def _rough_of(self, cells: Any) -> _core.Rough | None:
         """What the columns weigh in single precision, once so many cells are asked about that it pays to make it."""
-        if not isinstance(cells, tuple) or self.n_words * len(self.scores.base) > MOST_ROUGH:
+        if self.stale or not isinstance(cells, tuple) or self.n_words * len(self.scores.base) > MOST_ROUGH:
             return None
         return self._rough if len(cells[1]) >= MANY_CELLS * self.n_words or "_rough" in self.__dict__ else None
 
@@ -274,6 +282,7 @@ class OccurrencesParameters(BagParameters):
     @cached_property
     def weights(self) -> Real:
         """What one occurrence of each column adds, (columns, classes)."""
+        self._make_all_rows()
         _, rows, scale = self.scores.weights.rows(self.vocabulary.ids)
         return np.asarray(scale[:, None] * (rows + self.scores.base))
 
@@ -281,12 +290,39 @@ class OccurrencesParameters(BagParameters):
     def _finite(self) -> bool:
         return bool(np.isfinite(self.weights).all())
 
+    def _make_all_rows(self) -> None:
+        if self.stale:
+            self._make_rows(None)
+
+    def _make_rows(self, ids: Ids | None) -> None:
+        """Makes the rows of these columns, or of all, under a Bernoulli model that has grown."""
+        assert isinstance(self.pseudo_count, float)
+        pairs = pairs_of(self.table, self.vocabulary.ids if ids is None else ids)
+        texts = self.table.texts().value
+        cells = pairs.cells(pairs.occurrences, len(texts))
+        event_models.set_cells(self.scores.weights, pairs, event_models.presence(cells, texts, self.pseudo_count), None)
+        self.stale = ids is not None
+
     def _update_rows(self, ids: Ids) -> None:
-        assert self.pseudo_count is not None
+        a = self.pseudo_count
+        assert a is not None
         pairs = pairs_of(self.table, ids)
-        event_models.set_rows(self.scores, pairs, pairs.occurrences, self.pseudo_count, self.family.model)
+        if self.family.model == "bernoulli":
+            self._grow(pairs, float(a))
+        else:
+            event_models.set_rows(self.scores, pairs, pairs.occurrences, a, self.family.model)
         for name in ("weights", "_finite", "_rough"):
             self.__dict__.pop(name, None)
+
+    def _grow(self, pairs: WordClassPairs, a: float) -> None:
+        """Brings the constant of a Bernoulli model up to date; its rows are made when they are asked for."""
+        texts = self.table.texts().value
+        self.family.check_shares(pairs, texts)
+        if self.growth is None:
+            self.growth = BernoulliGrowth(self.vocabulary)
+            self.scores.constant, _ = self.growth.like.absent(self.n_words, self.growth.texts, a)
+        self.scores.constant = self.growth.follow(pairs, texts, a, self.scores.constant)
+        self.stale = True
 
     @property
     def vocabulary(self) -> Vocabulary:
