@@ -134,13 +134,13 @@ def folds(read: Callable[[], Part], n: int = 10, seeds: Iterable[int] = (0,)) ->
     return splits
 
 
-def published_table(load: Callable[..., Any]) -> Part:
+def load_table(load: Callable[..., Any]) -> Part:
     bunch = load(as_frame=True)
     return Part(bunch.data, bunch.target.to_numpy())
 
 
 def lectures() -> tuple[Part, Part]:
-    part = datasets.collected_newsgroups()
+    part = datasets.load_older_newsgroups()
     return next(folds(lambda: Part([datasets.without_headers(post) for post in part.rows], part.labels), 3)())
 
 
@@ -166,10 +166,10 @@ TABLES: dict[str, Callable[[], Splits]] = {
     "mushroom": folds(partial(datasets.table, "mushroom"), 5),
     "house-votes": folds(partial(datasets.table, "house-votes"), seeds=range(5)),
     "auto-mpg": folds(partial(datasets.table, "auto-mpg")),
-    "iris": folds(partial(published_table, published.load_iris)),
-    "wine": folds(partial(published_table, published.load_wine)),
-    "wdbc": folds(partial(published_table, published.load_breast_cancer)),
-    "digits": folds(partial(published_table, published.load_digits), 5),
+    "iris": folds(partial(load_table, published.load_iris)),
+    "wine": folds(partial(load_table, published.load_wine)),
+    "wdbc": folds(partial(load_table, published.load_breast_cancer)),
+    "digits": folds(partial(load_table, published.load_digits), 5),
 }
 TEXTS: dict[str, Callable[[], Splits]] = {
     "newsgroups": once(datasets.newsgroups),

@@ -73,7 +73,7 @@ def there(*names: str) -> bool:
 
 
 @contextmanager
-def unpacked(name: str) -> Iterator[Path]:
+def unpack_folder(name: str) -> Iterator[Path]:
     """A temporary folder with the files of a data set as their authors published them."""
     with tempfile.TemporaryDirectory() as folder:
         for archive in sorted((Path(os.environ["BANBURY_DATA"]) / name).glob("*.gz")):
@@ -89,10 +89,10 @@ def unpacked(name: str) -> Iterator[Path]:
 def texts(folder: Path, step: int = 1) -> tuple[list[str], list[str]]:
     """The files below a folder, by name, and the sub-folder each is in; every ``step``-th of them."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())[::step]
-    return [decoded(path.read_bytes()) for path in paths], [path.relative_to(folder).parts[0] for path in paths]
+    return [decode_text(path.read_bytes()) for path in paths], [path.relative_to(folder).parts[0] for path in paths]
 
 
-def decoded(content: bytes) -> str:
+def decode_text(content: bytes) -> str:
     """UTF-8, or Latin-1 where it is not."""
     try:
         return content.decode()
@@ -106,7 +106,7 @@ def decoded(content: bytes) -> str:
 @contextmanager
 def adult() -> Iterator[tuple[Path, Path, dict[str, Any]]]:
     """Adult's rows to learn from and to test on, and how to read them; both files spell the classes alike."""
-    with unpacked("adult") as folder:
+    with unpack_folder("adult") as folder:
         train = folder / "adult.data"
         test = folder / "test.csv"
         train.write_bytes(train.read_bytes().strip() + b"\n")
@@ -131,7 +131,7 @@ TABLES = {  # the folder, the file, its columns, and the one to predict
 
 def table(name: str) -> Part:
     folder, file, columns, target = TABLES[name]
-    with unpacked(folder) as path:
+    with unpack_folder(folder) as path:
         part = read_table(path / file, columns, target, sep=r"\s+" if name == "auto-mpg" else ",")
     return Part(part.rows.drop(columns="name", errors="ignore"), part.labels)
 
@@ -156,14 +156,14 @@ def as_categories(train: Any, test: Any) -> tuple[Any, Any]:
 
 def newsgroups(step: int = 1) -> tuple[Part, Part]:
     """20 Newsgroups by date, headers and all: older posts to learn from, and newer ones."""
-    with unpacked("20news-bydate") as folder:
+    with unpack_folder("20news-bydate") as folder:
         train, test = (texts(folder / f"20news-bydate-{part}", step) for part in ("train", "test"))
     return Part(train[0], np.array(train[1])), Part(test[0], np.array(test[1]))
 
 
-def collected_newsgroups() -> Part:
+def load_older_newsgroups() -> Part:
     """The older collection of 20 Newsgroups, headers and all."""
-    with unpacked("20_newsgroups") as folder:
+    with unpack_folder("20_newsgroups") as folder:
         posts, groups = texts(folder / "20_newsgroups")
     return Part(posts, np.array(groups))
 
@@ -183,33 +183,33 @@ def without_headers(post: str, names: Sequence[str] = NAMING) -> str:
 
 
 def sms() -> Part:
-    with unpacked("sms-spam") as folder:
+    with unpack_folder("sms-spam") as folder:
         lines = (folder / "SMSSpamCollection").read_text(encoding="utf-8").split("\n")
     labels, messages = zip(*(line.split("\t", 1) for line in lines if line), strict=True)
     return Part(list(messages), np.array(labels))
 
 
 def reviews() -> Part:
-    with unpacked("review-polarity") as folder:
+    with unpack_folder("review-polarity") as folder:
         reviews, labels = texts(folder / "txt_sentoken")
     return Part(reviews, np.array(labels))
 
 
 def mail() -> Part:
     """SpamAssassin's mail, undecoded: headers, attachments and odd encodings are left in."""
-    with unpacked("spamassassin") as folder:
+    with unpack_folder("spamassassin") as folder:
         mails, folders = texts(folder / "spamassassin")
     return Part(mails, np.array(["ham" if "ham" in name else "spam" for name in folders]))
 
 
 def web_pages() -> Part:
     """WebKB: pages of students, teachers, courses and projects; the groups are the universities."""
-    with unpacked("webkb") as folder:
+    with unpack_folder("webkb") as folder:
         root = folder / "webkb"
         paths = sorted(path for path in root.rglob("*") if path.is_file())
         places = [path.relative_to(root).parts for path in paths]
         kept = [k for k, place in enumerate(places) if place[0] in ("student", "faculty", "course", "project")]
-        pages = [decoded(paths[k].read_bytes()) for k in kept]
+        pages = [decode_text(paths[k].read_bytes()) for k in kept]
     return Part(pages, np.array([places[k][0] for k in kept]), np.array([places[k][1] for k in kept]))
 
 
@@ -230,7 +230,7 @@ class Stories:
 def reuters() -> tuple[Stories, Stories]:
     """Reuters-21578, the ModApte split: stories to learn from and to test on, with the topics that both parts have."""
     parts: dict[str, list[tuple[str, list[str]]]] = {"TRAIN": [], "TEST": []}
-    with unpacked("reuters21578") as folder:
+    with unpack_folder("reuters21578") as folder:
         for path in sorted(folder.rglob("*.sgm"), key=lambda path: path.name):
             stories = re.findall(r"<REUTERS(.*?)>(.*?)</REUTERS>", path.read_bytes().decode("latin-1"), re.DOTALL)
             for attributes, story in stories:

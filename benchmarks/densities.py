@@ -44,16 +44,16 @@ def adult() -> Any:
     return census.rows.assign(income=census.labels).dropna().drop(columns=LEFT_OUT)
 
 
-def compared(frame: Any, seed: int = 0) -> list[tuple[str, int, float, float]]:
+def compare_densities(frame: Any, seed: int = 0) -> list[tuple[str, int, float, float]]:
     """The name of each density, its parameters, and log P(row) of the rows learned from and of a third that is held out."""
     held_out = np.zeros(len(frame), dtype=bool)
     held_out[np.random.default_rng(seed).permutation(len(frame))[: round(len(frame) / 3)]] = True
     rows = []
-    for name, given in DENSITIES.items():
-        density = given if isinstance(given, bb.Mixture) else bb.Density(given)
+    for name, settings in DENSITIES.items():
+        density = settings if isinstance(settings, bb.Mixture) else bb.Density(settings)
         density.fit(frame[~held_out])
-        learned, others = (float(density.score_samples(frame[part]).mean()) for part in (~held_out, held_out))
-        rows.append((name, n_parameters(density.model_), learned, others))
+        learned, held_out_score = (float(density.score_samples(frame[part]).mean()) for part in (~held_out, held_out))
+        rows.append((name, n_parameters(density.model_), learned, held_out_score))
     return rows
 
 
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(datasets.UNSET)
         return 1
     frame = adult()
-    print(*lines(compared(frame, options.seed)), sep="\n")
+    print(*lines(compare_densities(frame, options.seed)), sep="\n")
     start = perf_counter()
     mixture = bb.Mixture(10, **EM).fit(frame)
     seconds = perf_counter() - start

@@ -65,8 +65,8 @@ def draw(posts: Part, n_labelled: int, seed: int) -> tuple[list[str], NDArray[An
     order = np.random.default_rng(seed).permutation(len(posts))
     groups = np.unique(posts.labels)
     chosen = np.concatenate([order[posts.labels[order] == g][: n_labelled // len(groups)] for g in groups])
-    others = order[~np.isin(order, chosen)][:UNLABELLED]
-    part = posts.take(np.concatenate([chosen, others]))
+    unlabelled = order[~np.isin(order, chosen)][:UNLABELLED]
+    part = posts.take(np.concatenate([chosen, unlabelled]))
     labels = part.labels.astype(object)
     labels[len(chosen) :] = None
     return part.rows, labels

@@ -26,14 +26,14 @@ READINGS: dict[str, dict[str, Any]] = {
 
 
 def newsgroups(reading: dict[str, Any], weigh: bool) -> Any:
-    with datasets.unpacked("20news-bydate") as folder:
+    with datasets.unpack_folder("20news-bydate") as folder:
         older, newer = (str(folder / f"20news-bydate-{part}") for part in ("train", "test"))
         model = bb.estimate(bb.count(older, **reading))
         return bb.evaluate(bb.weigh(model, older, **reading) if weigh else model, newer, **reading)
 
 
 def spamassassin(reading: dict[str, Any], weigh: bool) -> Any:
-    with datasets.unpacked("spamassassin") as folder, tempfile.TemporaryDirectory() as classes:
+    with datasets.unpack_folder("spamassassin") as folder, tempfile.TemporaryDirectory() as classes:
         for part in (folder / "spamassassin").iterdir():
             kind = Path(classes, "spam" if part.name.startswith("spam") else "ham")
             kind.mkdir(exist_ok=True)

@@ -142,11 +142,11 @@ def our_threads(threads: int) -> Iterator[None]:
 
 
 def with_threads(threads: int, run: Callable[[], Any]) -> Callable[[], Any]:
-    def limited() -> Any:
+    def run_limited() -> Any:
         with our_threads(threads):
             return run()
 
-    return limited
+    return run_limited
 
 
 # Checks ---------------------------------------------------------------------------------------------------------------

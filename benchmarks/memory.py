@@ -41,7 +41,7 @@ def figures(setting: Setting) -> Iterator[Figure]:
 def count_file(path: Path, size: int, setting: Setting) -> Figure:
     import pyarrow.csv as pa_csv
 
-    block = synthetic.mixed(20_000)
+    block = synthetic.mixed_table(20_000)
     n_rows = 0
     with path.open("wb") as file:
         while file.tell() < size:

@@ -23,7 +23,7 @@ FAMILIES = dict.fromkeys(NUMERIC, "gaussian")  # as in the pipeline; numbers alo
 
 def figures(setting: Setting) -> Iterator[Figure]:
     rows = setting.rows(ROWS)
-    table = synthetic.mixed(rows)
+    table = synthetic.mixed_table(rows)
     model = bb.estimate(bb.count(table, target="side", features=FAMILIES))
     in_memory = model.predict(table)
 

@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not datasets.there("20_newsgroups"):
         say(datasets.UNSET)
         return 1
-    posts = datasets.collected_newsgroups()
+    posts = datasets.load_older_newsgroups()
     bare = Part([without_headers(post) for post in posts.rows], posts.labels)
     experiments = {
         "Replay, full headers": (posts, np.arange(len(posts))),

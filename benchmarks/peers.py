@@ -22,7 +22,7 @@ BINS = 10
 PASSES = 10
 
 
-def installed(learners: dict[str, tuple[str, Callable[[Any], Any]]]) -> dict[str, Callable[[Any], Any]]:
+def choose_installed(learners: dict[str, tuple[str, Callable[[Any], Any]]]) -> dict[str, Callable[[Any], Any]]:
     """Those whose library is there."""
     return {name: make for name, (library, make) in learners.items() if find_spec(library) is not None}
 
@@ -82,7 +82,7 @@ class PyAgrum:
 
         shares = np.linspace(0, 1, BINS + 1)[1:-1]
         self.cuts = {name: np.unique(rows[name].quantile(shares)) for name in rows.select_dtypes("number")}
-        self.numbered = Numbered(self._cut(rows))
+        self.numbered = Numbered(self._bin_columns(rows))
         settings = {"learningMethod": "TAN", "prior": "Smoothing", "priorWeight": 1}
         self.model = BNClassifier(type_processor=DiscreteTypeProcessor("NoDiscretization", None), **settings)
         self.classes_, codes = np.unique(labels, return_inverse=True)
@@ -90,14 +90,14 @@ class PyAgrum:
         self.order = [int(code) for code in self.model.classes_]
         return self
 
-    def _cut(self, rows: Any) -> Any:
+    def _bin_columns(self, rows: Any) -> Any:
         bins = {name: np.searchsorted(cuts, rows[name]).astype(str) for name, cuts in self.cuts.items()}
         return rows.assign(**bins)
 
     def _words(self, rows: Any) -> Any:
         import pandas as pd
 
-        codes = self.numbered(self._cut(rows)).astype(int).astype(str)
+        codes = self.numbered(self._bin_columns(rows)).astype(int).astype(str)
         return pd.DataFrame(codes, columns=[f"c{place}" for place in range(codes.shape[1])])
 
     def predict_proba(self, rows: Any) -> Any:
@@ -169,14 +169,14 @@ def plain_line(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower()))
 
 
-TABLES = installed(
+TABLES = choose_installed(
     {
         "MixedNB": ("skbn", lambda rows: ScikitBayes("MixedNB")),
         "AODE": ("skbn", lambda rows: ScikitBayes("AnDE")),
         "pyAgrum TAN": ("pyagrum", lambda rows: PyAgrum()),
     }
 )
-TEXTS = installed(
+TEXTS = choose_installed(
     {
         "fastText": ("fasttext", lambda rows: FastText()),
         "Vowpal Wabbit": ("vowpalwabbit", lambda rows: VowpalWabbit()),

@@ -16,7 +16,7 @@ from benchmarks.measure import Figure, Setting
 
 HEADINGS = ["benchmark", "task", "data", "ours", "peer", "its time", "ratio", "answers"]
 FIGURES = re.compile(r"(<!-- figures -->\n).*(<!-- end of figures -->)", re.DOTALL)
-BUSY = 0.1  # the share of the machine that others may take before the figures are doubtful
+BUSY = 0.1  # the share of the machine that other processes may take before the figures are doubtful
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,16 @@ class Run:
 
     figures: Sequence[Figure]
     setting: Setting
-    others: float | None
+    busy_share: float | None
 
     def conditions(self) -> str:
         turns = f"{self.setting.repeats} turn{'s' * (self.setting.repeats > 1)}"
         text = f"{self.setting.threads} threads for every engine, least of {turns} or more"
         if self.setting.small:
             text += ", small data"
-        if self.others is not None:
-            text += f"; other processes took {self.others:.0%} of the machine"
-        if self.others is not None and self.others > BUSY:
+        if self.busy_share is not None:
+            text += f"; other processes took {self.busy_share:.0%} of the machine"
+        if self.busy_share is not None and self.busy_share > BUSY:
             text += ". IT WAS NOT IDLE: run it again alone"
         return text
 
@@ -74,7 +74,7 @@ def records(run: Run) -> list[dict[str, Any]]:
         "threads": run.setting.threads,
         "repeats": run.setting.repeats,
         "small": run.setting.small,
-        "others": None if run.others is None else round(run.others, 3),
+        "others": None if run.busy_share is None else round(run.busy_share, 3),
         "date": datetime.date.today().isoformat(),
         "machine": machine.describe(),
     }

@@ -135,7 +135,7 @@ WORDY = [f"word{j}" for j in range(8)]
 MISSING = 0.02  # of each column
 
 
-def mixed(rows: int) -> pa.Table:
+def mixed_table(rows: int) -> pa.Table:
     """Numbers to four decimals and words, leaning by the class, ``side``, with gaps."""
     rng = np.random.default_rng(5)
     labels = np.array(["north", "east", "south", "west"])

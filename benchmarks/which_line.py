@@ -122,14 +122,14 @@ def outliers() -> str:
     return f"malignant ones stand out with an AUC of {auc:.3f}, learned from benign ones alone"
 
 
-def streamed() -> str:
+def stream_from_disk() -> str:
     with datasets.adult() as (path, _, reading):
         run = lambda: bb.count(path, target="income", **reading)  # noqa: E731
         times, tallies = take_turns({"count": run}, Setting())
     return f"{tallies['count'].n_rows / times['count']:,.0f} rows a second of 14 columns, one batch in memory"
 
 
-def forgotten() -> str:
+def forget_rows() -> str:
     train, _ = datasets.adult_split()
     clf = bb.NaiveBayesClassifier().fit(train.rows, train.labels)
     schema = clf.tally_.schema
@@ -142,7 +142,7 @@ def forgotten() -> str:
     return f"{FORGOTTEN:,} of {len(train):,} rows in {took:.2g} s; the digest is that of a count without them"
 
 
-def calibrated() -> str:
+def calibrate_temperature() -> str:
     split = datasets.adult_split()
     after = quality(bb.NaiveBayesClassifier(calibrate="temperature"), split)
     return f"{after}; uncalibrated {quality(bb.NaiveBayesClassifier(), split)}"
@@ -171,9 +171,9 @@ LINES: dict[str, Callable[[], str]] = {
     "several labels": several_labels,
     "few labels": few_labels,
     "outliers": outliers,
-    "large files": streamed,
-    "forgetting": forgotten,
-    "calibrated": calibrated,
+    "large files": stream_from_disk,
+    "forgetting": forget_rows,
+    "calibrated": calibrate_temperature,
     "drop-in": drop_in,
 }
 FOLDERS = {

@@ -251,5 +251,5 @@ def test_the_command_line_reads_arff(capsys):
     code, out, _ = said("predict m.banbury weather.arff")
     assert code == 0 and json.loads(out.splitlines()[0])["class"] == "no"
     for line in ("evaluate m.banbury weather.arff", "cross-validate weather.arff --target last --folds 2",
-                 "explain m.banbury weather.arff --row 2", "count weather.arff --target play -o t.banbury"):  # fmt: skip
+                 "explain m.banbury weather.arff --row 2", "tally count weather.arff --target play -o t.banbury"):  # fmt: skip
         assert said(line)[0] == 0

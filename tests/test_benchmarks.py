@@ -161,7 +161,7 @@ def test_figures_are_recorded_and_replace_those_of_the_page(tmp_path):
         Figure("text", "fit", "words", 0.25, 10.0, "CountVectorizer", "same"),
         Figure("memory", "peak", "words", 1.5, unit="MB"),
     ]
-    done = report.Run(figures, Setting(repeats=1), others=0.5)
+    done = report.Run(figures, Setting(repeats=1), busy_share=0.5)
     report.write_csv(done, tmp_path / "figures.csv")
     assert (tmp_path / "figures.csv").read_text(encoding="utf-8").count("\n") == 3
     page = tmp_path / "page.md"
@@ -353,4 +353,4 @@ def test_peers_learn_texts(library, name):
 
 
 def test_a_peer_that_is_not_installed_is_left_out():
-    assert peers.installed({"ours": ("json", str), "theirs": ("no_such_library", str)}) == {"ours": str}
+    assert peers.choose_installed({"ours": ("json", str), "theirs": ("no_such_library", str)}) == {"ours": str}

@@ -274,7 +274,7 @@ def test_learning_on_drops_the_calibration_with_one_warning(method: str, step: s
     some = np.arange(0, len(y), 7)
     clf, plain = NB(calibrate=method).fit(X, y), NB().fit(X, y)
     clf.predict(X)
-    with pytest.warns(bb.BanburyWarning, match=f"after {step} probabilities are not calibrated") as told:
+    with pytest.warns(bb.BanburyWarning, match=f"after {step} the probabilities are no longer calibrated") as told:
         getattr(clf, step)(rows_of(X, some), y[some])
     assert len(told) == 1 and told[0].filename == __file__
     assert clf.calibration_ is None and clf.model_.calibration is None
@@ -291,7 +291,7 @@ def test_learning_on_drops_the_calibration_with_one_warning(method: str, step: s
 def test_partial_fit_from_the_start_is_not_calibrated_and_says_so_once(method: str) -> None:
     X, y = WINE
     clf = NB(calibrate=method)
-    with pytest.warns(bb.BanburyWarning, match="after partial_fit probabilities are not calibrated") as told:
+    with pytest.warns(bb.BanburyWarning, match="after partial_fit the probabilities are no longer calibrated") as told:
         clf.partial_fit(X[::2], y[::2])
     with warnings.catch_warnings():
         warnings.simplefilter("error")

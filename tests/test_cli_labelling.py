@@ -74,7 +74,7 @@ def test_what_cannot_be_done_is_said(capsys):
     for words, message in [
         ("suspicious mail.csv", "--target kind"),
         ("suspicious mail.csv --target kind --by doubt", "--by must be one of 'margin', 'self_confidence'"),
-        ("suspicious mail.csv --target kind --n 0", "n must be a whole number from 1 up"),
+        ("suspicious mail.csv --target kind --n 0", "n must be a whole number of at least 1"),
         ("next mail.csv mail.csv", "mail.csv"),
     ]:
         code, err = refused(capsys, *words.split())

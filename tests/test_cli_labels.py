@@ -74,7 +74,7 @@ def test_a_table_without_texts_is_weighed(capsys):
     facts = said(
         capsys, "fit", "people.csv", "--target", "kinds", "--target-delimiter", ";", "-o", "p.banbury", "--weigh"
     )
-    assert any("weighed is kept, " in note for note in facts["notes"])
+    assert any("chose weighed, " in note for note in facts["notes"])
     assert facts["validation"]["micro_f1"] > 0.95
     assert bb.load("p.banbury").weighing.cells.names == ("cm", "inches", "grams", "coat")
     told = said(capsys, "explain", "p.banbury", "people.csv", "--row", 1, "--label", "seen")
@@ -107,7 +107,7 @@ def test_labels_are_cross_validated_from_every_kind_of_target(capsys):
     ]
     texts, sets = made(300)
     expected = json.loads(json.dumps(bb.cross_validate(texts, sets, folds=5, weigh=True).to_dict()))
-    assert found[0] == found[1] == found[2] and found[0]["notes"].pop().startswith("weighed is kept")
+    assert found[0] == found[1] == found[2] and found[0]["notes"].pop().startswith("chose weighed")
     assert {**found[0], "notes": expected.get("notes", [])} == {**expected, "notes": expected.get("notes", [])}
     fitted = said(capsys, "fit", "papers.csv", *SETS, "--folds", 5)
     assert fitted["validation"]["log_loss"] == expected["log_loss"]
@@ -145,7 +145,7 @@ def test_verbs_of_one_class_for_each_row_refuse_labels(capsys):
         assert "one class for each row" in refused(capsys, verb, "papers.ndjson", "--target", "topics")[1]
         assert "--target-delimiter" in refused(capsys, verb, "papers.csv", *SETS)[1]
     said(capsys, "fit", "papers.csv", *SETS, "--plain", "-o", "papers.banbury")
-    assert "model of labels" in refused(capsys, "plot", "confusion", "papers.banbury", "papers.csv", "-o", "x.png")[1]
+    assert "multi-label model" in refused(capsys, "plot", "confusion", "papers.banbury", "papers.csv", "-o", "x.png")[1]
 
 
 def test_learners_of_one_class_for_each_row_name_the_one_of_several():

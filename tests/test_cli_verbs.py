@@ -95,16 +95,16 @@ def test_tune_prints_a_table_and_csv(capsys):
     assert lines[0] == "model,alpha,how,log_loss,accuracy" and len(lines) == 3
     assert main(["tune", "weather.csv", "--target", "play", "--alpha", "1", "--table", "-o", "x.banbury"]) == 0
     shown = capsys.readouterr().out
-    assert "1 setting tried on 14 rows" in shown and "The best is kept in x.banbury (" in shown
+    assert "1 setting tried on 14 rows" in shown and "The best model was saved to x.banbury (" in shown
 
 
 @pytest.mark.usefixtures("here")
 def test_what_tune_cannot_do(capsys):
     for options, message in [
         (["--scoring", "los"], "--scoring must be one of 'log_loss'"),
-        (["--text", "model=presence"], "--text must be left out where no column is text"),
+        (["--text", "model=presence"], "--text must be omitted when no column is text"),
         (["--how", "mean,mpa"], "Did you mean 'map'"),
-        (["--folds", "loo"], "--folds must be a whole number from 2 up"),
+        (["--folds", "loo"], "--folds must be a whole number of at least 2"),
         (["--calibrate", "plat"], "Did you mean 'platt'"),
     ]:
         code, err = refused(capsys, "tune", "weather.csv", "--target", "play", *options)
@@ -192,7 +192,7 @@ def test_features_may_be_named_by_a_star(capsys, tmp_path, monkeypatch):
     code, err = refused(
         capsys, "tally", "count", "soil.csv", "--target", "y", "--features", "soli_*=bernoulli", "-o", "x.banbury"
     )
-    assert code == 1 and "no column is named like 'soli_*' in soil.csv. Did you mean 'soil_" in err
+    assert code == 1 and "no column matches 'soli_*' in soil.csv. Did you mean 'soil_" in err
 
 
 # plot ----------------------------------------------------------------------------------------------------------------
@@ -277,12 +277,12 @@ def test_the_list_of_pictures(capsys):
 def test_what_plot_cannot_draw(wine, monkeypatch, capsys):
     monkeypatch.chdir(wine)
     for words, code, message in [
-        ("", 2, "which picture? See: banbury plot --list"),
+        ("", 2, "no picture was named. See: banbury plot --list"),
         ("evidnce plain.banbury", 2, "Did you mean 'evidence'"),
-        ("evidence", 2, "of which model? Name its file: banbury plot evidence MODEL INPUT..."),
-        ("evidence plain.banbury", 2, "what is to be explained?"),
+        ("evidence", 2, "no model given. Usage: banbury plot evidence MODEL INPUT..."),
+        ("evidence plain.banbury", 2, "nothing to explain"),
         ("evidence plain.banbury wine.csv -o why.pdf", 2, "--output must be a file whose name ends in .png or .svg"),
-        ("calibration plain.banbury", 2, "of which rows? Name their file"),
+        ("calibration plain.banbury", 2, "no rows given"),
         ("likelihood plain.banbury", 2, "--columns must be the name of a column (of alcohol, hue, ash)"),
         ("likelihood plain.banbury --columns hu", 1, "Did you mean 'hue'"),
         ("boundary kernels.banbury --columns hue", 2, "the names of two columns of numbers"),
@@ -294,9 +294,9 @@ def test_what_plot_cannot_draw(wine, monkeypatch, capsys):
         ),
         ("bandwidth plain.banbury --columns hue", 2, "with --features hue=kernel_density."),
         ("compared-evidence plain.banbury wine.csv", 2, "--beside must be the file of another model"),
-        ("network plain.banbury", 1, "plain.banbury holds no belief network"),
+        ("network plain.banbury", 1, "plain.banbury does not contain a belief network"),
         ("nomogram tree.banbury", 2, "cannot be weighed against all others at once"),
-        ("learning-curve wine.csv", 2, "which column in wine.csv is to be learned?"),
+        ("learning-curve wine.csv", 2, "which column in wine.csv should be predicted?"),
     ]:
         found, err = refused(capsys, "plot", *words.split())
         assert (found, message in err) == (code, True), (words, err)

@@ -21,7 +21,7 @@ from banbury import datasets, demo, errors
 TITLES = [
     "Count",
     "Validate",
-    "See what it confuses",
+    "See what the model confuses",
     "Explain an answer",
     "Calibrate",
     "Forget",
@@ -101,7 +101,7 @@ def test_all_columns_of_all_modules_are_counted(printed: str) -> None:
 @pytest.mark.slow
 def test_every_column_and_tuning_add_to_the_accuracy(printed: str) -> None:
     text, plain, tuned = map(float, re.findall(r"(0\.\d+) ±", section(printed, "Validate")))
-    majority = float(re.findall(r"majority (\S+)\)", section(printed, "See what it confuses"))[0])
+    majority = float(re.findall(r"majority (\S+)\)", section(printed, "See what the model confuses"))[0])
     assert 2 * majority < text < plain < tuned < 1
 
 
@@ -151,7 +151,7 @@ def test_its_code_is_python_and_names_only_what_it_made(printed: str) -> None:
 def test_a_python_without_docstrings_is_told_apart(tmp_path: Path) -> None:
     done = run(str(tmp_path / "new"), flags=("-OO",))
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("banbury demo: no docstrings in asyncio")
+    assert done.stderr.startswith("banbury demo: found no docstrings in asyncio")
     assert "-OO" in done.stderr
     assert not (tmp_path / "new").exists()
 

@@ -211,7 +211,7 @@ def test_densities_of_iris_are_compared_on_held_out_rows(figure):
 @pytest.mark.slow
 @pytest.mark.usefixtures("data_dir")
 def test_densities_of_adult_are_compared_on_held_out_rows(figure):
-    table = densities.compared(densities.adult())
+    table = densities.compare_densities(densities.adult())
     (bells, block, kernels, kernel_block, cells, naive, seven, three, few, many) = (score for *_, score in table)
     assert many > few + 0.5 > naive + 1.5  # nats per row
     assert bells < block < naive < kernel_block < kernels < three < few, "of three columns bandwidths are wider"
@@ -447,7 +447,9 @@ def test_values_that_a_column_cannot_have_are_refused_by_name():
         assert "row" not in str(caught.value).split("rows learned")[0]
     with pytest.raises(errors.BadValue, match="column 'x' is asked for inf, and a finite number is needed"):
         density.probability({"by": "a"}, given={"x": np.inf})
-    with pytest.raises(errors.BadValue, match=r"column 'k' is asked for 0\.5, and a whole number from 0 up is needed"):
+    with pytest.raises(
+        errors.BadValue, match=r"column 'k' is asked for 0\.5, and a whole number of at least 0 is needed"
+    ):
         density.probability({"k": 0.5})
     for values in ([], [None, "a"], [["a"]], [np.nan]):
         with pytest.raises(errors.BadSetting, match="the values of 'by' must be one at least"):
@@ -693,7 +695,7 @@ def test_samples_of_a_mixture_are_rows_of_its_table():
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, True, "auto", None])
 def test_a_number_of_components_that_cannot_be_is_refused(n):
-    with pytest.raises(errors.BadSetting, match="n_components must be a whole number from 1 up"):
+    with pytest.raises(errors.BadSetting, match="n_components must be a whole number of at least 1"):
         bb.Mixture(n).fit({"x": np.arange(9.0)})
 
 
@@ -751,7 +753,7 @@ def test_bins_are_asked_for_and_few_values_stay_as_they_are():
     assert bb.independence(table, "b", "c").bins == {}
     assert bb.independence({**table, "b": np.arange(300) % 21}, "b", "c").bins == {"b": 6}
     for bins in (1, True, 2.5):
-        with pytest.raises(errors.BadSetting, match="bins must be a whole number from 2 up"):
+        with pytest.raises(errors.BadSetting, match="bins must be a whole number of at least 2"):
             bb.independence(table, "a", "c", bins=bins)
     with pytest.raises(errors.UnknownColumn):
         bb.independence(table, "a", "d")

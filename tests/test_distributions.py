@@ -430,7 +430,7 @@ def test_numbers_that_are_too_small_are_refused(family: str, value: float, words
 @pytest.mark.parametrize("value", [-1, 0.5, 2.5e16])
 def test_poisson_refuses_what_is_no_count(value: float) -> None:
     with pytest.raises(
-        BadValue, match=r"row 1 of column 'x' is .*, and a Poisson column holds whole numbers from 0 up"
+        BadValue, match=r"row 1 of column 'x' is .*, but a Poisson column can contain only non-negative whole numbers"
     ):
         count([1, value], list("ab"), "poisson")
     with pytest.raises(BadValue, match="row 2 of column 'x' is "):
@@ -943,15 +943,15 @@ def test_gibbs_draws_average_to_the_posterior_mean() -> None:
 @pytest.mark.parametrize(
     "make, words",
     [
-        (lambda: bb.Categorical(alpha=-1), "alpha must be a finite number from 0 up"),
-        (lambda: bb.Categorical(alpha=1, m=2), "m must be left out when alpha is given"),
+        (lambda: bb.Categorical(alpha=-1), "alpha must be a finite number of at least 0"),
+        (lambda: bb.Categorical(alpha=1, m=2), "m must be omitted when alpha is given"),
         (lambda: bb.Categorical(p={"a": 1.0}), "p must be given together with m"),
         (lambda: bb.Categorical(m=1, p={"a": 0.5}), "shares that sum to 1"),
         (lambda: bb.Categorical(values=[]), "values must be a list of at least one value"),
         (lambda: bb.Categorical(missing="drop"), "missing must be one of 'skip', 'category'"),  # type: ignore[arg-type]
         (lambda: bb.Bernoulli(beta=1), "beta must be given together with alpha"),
         (lambda: bb.Bernoulli(threshold=float("nan")), "threshold must be a finite number"),
-        (lambda: bb.Bernoulli(threshold=1, yes="a"), "yes must be left out when a threshold is given"),
+        (lambda: bb.Bernoulli(threshold=1, yes="a"), "yes must be omitted when a threshold is given"),
         (lambda: bb.Bernoulli(m=1, p=1.5), "p must be a share from 0 to 1"),
         (lambda: bb.Gaussian("common"), "variance must be one of 'per class', 'shared'"),  # type: ignore[arg-type]
         (lambda: bb.NormalInverseGamma(kappa=0), "kappa must be a finite number above 0"),
@@ -959,10 +959,10 @@ def test_gibbs_draws_average_to_the_posterior_mean() -> None:
         (lambda: bb.Poisson(prior_rows=0), "prior_rows must be a finite number above 0"),
         (lambda: bb.Histogram(start=1), "start and width must be given together"),
         (lambda: bb.Histogram(start=0, width=0), "width must be a finite number above 0"),
-        (lambda: bb.Histogram(bins=0), "bins must be 'auto', 'mdl' or a whole number from 1 up"),
-        (lambda: bb.Histogram(bins=True), "bins must be 'auto', 'mdl' or a whole number from 1 up"),
-        (lambda: bb.Histogram(bins="MDL"), "bins must be 'auto', 'mdl' or a whole number from 1 up"),  # type: ignore[arg-type]
-        (lambda: bb.Histogram(bins=["mdl"]), "bins must be 'auto', 'mdl' or a whole number from 1 up"),  # type: ignore[arg-type]
+        (lambda: bb.Histogram(bins=0), "bins must be 'auto', 'mdl' or a whole number of at least 1"),
+        (lambda: bb.Histogram(bins=True), "bins must be 'auto', 'mdl' or a whole number of at least 1"),
+        (lambda: bb.Histogram(bins="MDL"), "bins must be 'auto', 'mdl' or a whole number of at least 1"),  # type: ignore[arg-type]
+        (lambda: bb.Histogram(bins=["mdl"]), "bins must be 'auto', 'mdl' or a whole number of at least 1"),  # type: ignore[arg-type]
         (lambda: bb.KernelDensity("gauss"), "kernel must be one of 'normal'"),  # type: ignore[arg-type]
         (lambda: bb.KernelDensity(bandwidth="scot"), "Did you mean 'scott'"),  # type: ignore[arg-type]
         (lambda: bb.KernelDensity(bandwidth=0), "bandwidth must be a finite number above 0"),

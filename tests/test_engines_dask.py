@@ -210,8 +210,8 @@ def test_a_worker_that_is_killed(
     client: Any, frame: pandas.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     adapter = on_dask.Dask
-    added = adapter.added
-    monkeypatch.setattr(adapter, "added", lambda self, work: added(self, DieOnce(work, tmp_path / "died")))
+    added = adapter.add_up_parts
+    monkeypatch.setattr(adapter, "add_up_parts", lambda self, work: added(self, DieOnce(work, tmp_path / "died")))
     found = bb.count(dd.from_pandas(frame, npartitions=6), "label")
     assert (tmp_path / "died").exists() and found == bb.count(frame, "label")
     client.wait_for_workers(2, timeout=600)
@@ -220,7 +220,7 @@ def test_a_worker_that_is_killed(
 def test_tasks_that_run_twice(client: Any, frame: pandas.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     """The workers lose what they have made while sums are being added up, so that tasks are run again."""
     adapter = on_dask.Dask
-    added, lost = adapter.added, list[str]()
+    added, lost = adapter.add_up_parts, list[str]()
 
     def losing(self: Any, work: Any) -> Any:
         for n_done, value in added(self, work):
@@ -230,7 +230,7 @@ def test_tasks_that_run_twice(client: Any, frame: pandas.DataFrame, monkeypatch:
                 os.kill(pid, signal.SIGKILL)
             yield n_done, value
 
-    monkeypatch.setattr(adapter, "added", losing)
+    monkeypatch.setattr(adapter, "add_up_parts", losing)
     assert bb.count(dd.from_pandas(frame, npartitions=20), "label") == bb.count(frame, "label")
     assert lost
     client.wait_for_workers(2, timeout=600)
@@ -330,4 +330,4 @@ def test_without_a_cluster_the_scheduler_that_is_set_does_the_work(frame: pandas
     graph = dict(collection.optimize().__dask_graph__())
     keys = [on_dask.TaskRef(key) for key in collection.optimize().__dask_keys__()]
     partitions = Partitions(engine(keys, None, None, graph))
-    assert partitions.table("label").counted() == bb.count(frame, "label")
+    assert partitions.table("label").count_all() == bb.count(frame, "label")

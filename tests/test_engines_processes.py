@@ -24,7 +24,7 @@ from banbury import cli, errors, progress
 from banbury.engines import counting, parcels, processes
 from banbury.engines.partitions import Partitions
 from banbury.files import from_bytes, to_bytes
-from banbury.rows.labelled import labelled_rows
+from banbury.rows.labelled import open_rows
 from banbury.tally.table import open_table
 from engine_rows import DieOnce, parts, rows, written
 
@@ -121,14 +121,14 @@ def test_a_tally_travels(frame: pandas.DataFrame) -> None:
 
 def test_a_partition_that_comes_twice_counts_once(frame: pandas.DataFrame) -> None:
     class Twice(processes.Processes):
-        def added(self, work: Any) -> Any:
-            for found in super().added(work):
+        def add_up_parts(self, work: Any) -> Any:
+            for found in super().add_up_parts(work):
                 yield found
                 yield found
 
     with ThreadPoolExecutor(2) as threads:
         twice = Partitions(Twice(parts(frame, 5), None, threads))
-        assert twice.table("label").counted() == bb.count(frame, "label")
+        assert twice.table("label").count_all() == bb.count(frame, "label")
 
 
 def test_what_a_tally_holds_is_not_added_twice(pool: Any, frame: pandas.DataFrame, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_processes_and_one_that_dies(frame: pandas.DataFrame, tmp_path: Path) ->
     mark = tmp_path / "died"
     dying = Dying(*processes.parts_of(pattern, 2), None)
     dying.mark = mark
-    assert Partitions(dying).table("label").counted() == bb.count(frame, "label")
+    assert Partitions(dying).table("label").count_all() == bb.count(frame, "label")
     assert mark.exists()
 
 
@@ -190,8 +190,8 @@ class Dying(processes.Processes):
 
     mark: Path
 
-    def added(self, work: Any) -> Any:
-        return super().added(DieOnce(work, self.mark))
+    def add_up_parts(self, work: Any) -> Any:
+        return super().add_up_parts(DieOnce(work, self.mark))
 
 
 def test_a_driver_that_is_killed_leaves_nothing_running(tmp_path: Path) -> None:
@@ -243,10 +243,10 @@ def test_an_interrupt_that_python_loses_is_heard(pool: Any, frame: pandas.DataFr
 
     pressed = list[bool]()
     engine = processes.Processes(parts(frame, 3), None, pool)
-    engine.added = lambda work: _slowly_collected(watching)  # type: ignore[method-assign]
+    engine.add_up_parts = lambda work: _slowly_collected(watching)  # type: ignore[method-assign]
     try:
         with pytest.raises(KeyboardInterrupt):
-            Partitions(engine).table("label").counted()
+            Partitions(engine).table("label").count_all()
     finally:
         gc.callbacks.remove(watching)
     assert pressed
@@ -270,7 +270,7 @@ def test_what_cannot_be_done_is_said(pool: Any, frame: pandas.DataFrame, tmp_pat
         bb.count(frame, "label", engine=3)
     with pytest.raises(errors.BadSetting, match="partitions must be given with engine="):
         bb.count(frame, "label", partitions=3)
-    with pytest.raises(errors.BadSetting, match="partitions must be a whole number from 1 up"):
+    with pytest.raises(errors.BadSetting, match="partitions must be a whole number of at least 1"):
         bb.count(frame, "label", engine=pool, partitions=0)
     with pytest.raises(errors.UnknownColumn, match=r"no column 'lable'. Did you mean 'label'"):
         bb.count(parts(frame, 3), "lable", engine=pool)
@@ -282,9 +282,9 @@ def test_what_cannot_be_done_is_said(pool: Any, frame: pandas.DataFrame, tmp_pat
         bb.count([frame.iloc[:0]] * 3, "label", engine=pool)
     with pytest.raises(errors.EmptyData, match="there is no part"):
         bb.count([], "label", engine=pool)
-    with pytest.raises(errors.EmptyData, match="every one of the 30 rows has a missing target"):
+    with pytest.raises(errors.EmptyData, match="is missing in all 30 rows"):
         bb.count(parts(frame.iloc[:30].assign(label=None), 3), "label", engine=pool)
-    with pytest.raises(errors.BadFile, match="there is no such file"):
+    with pytest.raises(errors.BadFile, match="the file does not exist"):
         bb.count(str(tmp_path / "rows.csv"), "label", engine=pool)
     with pytest.raises(errors.BadSetting, match="data must be a file, a pattern"):
         bb.count(str(tmp_path), "label", engine=pool)
@@ -413,15 +413,17 @@ def test_what_cannot_be_validated_is_said(pool: Any, frame: pandas.DataFrame) ->
     pieces = parts(frame.iloc[:200], 3)
     with pytest.raises(errors.BadSetting, match="folds must be a whole number from 2 to 10,000"):
         bb.cross_validate(pieces, "label", folds="loo", engine=pool)
-    with pytest.raises(errors.BadSetting, match="groups must be left out where rows are in partitions; id= deals them"):
+    with pytest.raises(
+        errors.BadSetting, match="groups must be omitted when rows are in partitions, because id= decides their folds"
+    ):
         bb.cross_validate(pieces, "label", groups="colour", engine=pool)
-    with pytest.raises(errors.BadSetting, match="sample must be left out where all rows are validated"):
+    with pytest.raises(errors.BadSetting, match="sample must be omitted when all rows are validated"):
         bb.cross_validate(pieces, "label", sample=100, engine=pool)
-    with pytest.raises(errors.BadSetting, match="sample must be left out where all rows are validated"):
+    with pytest.raises(errors.BadSetting, match="sample must be omitted when all rows are validated"):
         bb.cross_validate(frame, "label", sample=100)
-    with pytest.raises(errors.BadSetting, match="sample must be a whole number from 2 up"):
+    with pytest.raises(errors.BadSetting, match="sample must be a whole number of at least 2"):
         bb.weigh(bb.count(pieces[0], "label"), pieces, "label", sample=1, engine=pool)
-    with pytest.raises(errors.BadSetting, match="sample must be left out where rows are in memory"):
+    with pytest.raises(errors.BadSetting, match="sample must be omitted when rows are in memory"):
         bb.cross_validate(frame, "label", calibrate="platt", sample=100)
     with pytest.raises(errors.BadSetting, match="groups must be the name of a column"):
         bb.weigh(bb.count(pieces[0], "label"), pieces, "label", groups=[1, 2], engine=pool)
@@ -524,12 +526,12 @@ def test_what_rows_in_memory_teach_is_validated_on_a_sample(pool: Any, settings:
 def test_models_of_a_sample_count_the_rows_that_are_not_in_it(pool: Any) -> None:
     """Each fold of the sample is scored by what all rows but its own add up to."""
     table = rows(200)[["grade", "colour", "label"]].assign(number=np.arange(200) * 1.5)
-    held = labelled_rows(open_table(parts(table, 3), "label", engine=pool), 3, 0).sample(60)
-    assert held.n_rows == 60 and held.others.n_rows == 140
+    held = open_rows(open_table(parts(table, 3), "label", engine=pool), 3, 0).sample(60)
+    assert held.n_rows == 60 and held.tally_of_rest.n_rows == 140
     found = bb.cross_validate(parts(table, 5), "label", folds=3, calibrate="temperature", sample=60, engine=pool)
     assert len(found.rows) == 60
     everything = bb.count(table, "label")
-    here = replace(held, others=None).count(held.fold, 3)
+    here = replace(held, tally_of_rest=None).count(held.fold, 3)
     (splits,) = held.deal(None, 0)
     learned = held.count_round(splits).only(splits.splits[1].learned)
     assert learned == everything - here.only(np.arange(3) == 1)
@@ -551,7 +553,7 @@ def test_tuning_and_a_classifier_of_a_sample(pool: Any, frame: pandas.DataFrame)
         assert some.tally == whole.tally and some.model.n_rows == 200
     chosen = bb.tune(parts(table, 3), "label", folds=3, engine=pool, sample=80, features="choose", alpha=1.0)
     assert chosen.tally.n_rows == 200 and len(chosen.chosen.names) > 0
-    with pytest.raises(errors.BadSetting, match="text must be left out where settings are compared on a sample"):
+    with pytest.raises(errors.BadSetting, match="text must be omitted when settings are compared on a sample"):
         bb.tune(
             parts(table, 3), "label", folds=3, engine=pool, sample=80, calibrate="platt", text={"min_count": [1, 2]}
         )
@@ -588,7 +590,7 @@ def test_sets_of_labels_are_validated_on_a_sample(pool: Any, tagged: pandas.Data
         "weigh": {"weigh": True, "sample": 90},
         "class_prior": {"class_prior": "uniform"},
     }.items():
-        with pytest.raises(errors.BadSetting, match=f"{name} must be left out where rows"):
+        with pytest.raises(errors.BadSetting, match=f"{name} must be omitted"):
             bb.cross_validate(numbered, "tags", engine=pool, **settings, **refused)
     of_all = tagged.assign(number=np.arange(200.0))
     for options in ({"id": "number"}, {"weigh": True}):

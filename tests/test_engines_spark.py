@@ -204,7 +204,7 @@ def test_progress_moves_while_tasks_end(session: Any, frame: pandas.DataFrame, m
 def counted_by(monkeypatch: pytest.MonkeyPatch, around: Callable[[int], None]) -> None:
     """Has a function called on the worker, with the number of the partition, before each that is counted."""
     adapter = on_spark.Spark
-    added = adapter.added
+    added = adapter.add_up_parts
 
     def wrapped(self: Any, work: Any) -> Any:
         def run(partition: int, rows: Any) -> Any:
@@ -213,7 +213,7 @@ def counted_by(monkeypatch: pytest.MonkeyPatch, around: Callable[[int], None]) -
 
         return added(self, run)
 
-    monkeypatch.setattr(adapter, "added", wrapped)
+    monkeypatch.setattr(adapter, "add_up_parts", wrapped)
 
 
 def test_tasks_that_fail_or_die_the_first_time(
@@ -333,8 +333,8 @@ def test_what_cannot_be_done_is_said(session: Any, frame: pandas.DataFrame, data
             errors.EngineError, match=rf"no Spark answers at {re.escape(address)} \(.*'sc://host:15002'"
         ):
             bb.count(frame, "label", engine=address)
-    with pytest.raises(errors.BadSetting, match="engine must be left out here"):
-        on_spark.engine(frame, session, 2).answered(None)
+    with pytest.raises(errors.BadSetting, match="engine must be omitted here"):
+        on_spark.engine(frame, session, 2).answer(None)
 
 
 def test_a_session_that_is_stopped(session: Any, frame: pandas.DataFrame, data: Any) -> None:

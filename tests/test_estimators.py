@@ -100,14 +100,14 @@ def test_nothing_is_checked_before_fit():
     [
         ({"how": "mode"}, "how must be one of 'mle', 'map', 'mean'"),
         ({"how": None}, "how must be one of"),
-        ({"alpha": -1}, "alpha must be a finite number from 0 up. Got -1 instead"),
-        ({"alpha": "1"}, "alpha must be a finite number from 0 up. Got '1' instead"),
+        ({"alpha": -1}, "alpha must be a finite number of at least 0. Got -1 instead"),
+        ({"alpha": "1"}, "alpha must be a finite number of at least 0. Got '1' instead"),
         ({"alpha": np.nan}, "alpha must be a finite number"),
         ({"features": "gausian"}, "must be one of .* Did you mean 'gaussian'"),
         ({"features": {"x9": "poisson"}}, "no column 'x9'"),
         ({"features": {7: "poisson"}}, "no column 7"),
         ({"missing": "drop"}, "missing must be one of 'skip', 'category'"),
-        ({"threads": 0}, "threads must be a whole number from 1 up"),
+        ({"threads": 0}, "threads must be a whole number of at least 1"),
     ],
 )
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
@@ -125,7 +125,7 @@ def test_a_bad_parameter_is_named_when_fitting(method, parameters, said):
         ([1.0], "one probability for each of the 2 classes"),
         ({0: 0.5, 2: 0.5}, "no class 2"),
         ("flat", "class_prior must be one of 'uniform'"),
-        (-1, "class_prior must be a finite number from 0 up"),
+        (-1, "class_prior must be a finite number of at least 0"),
     ],
 )
 def test_a_bad_class_prior_is_named_when_fitting(class_prior, said):
@@ -610,7 +610,7 @@ def test_a_column_vector_of_labels_is_flattened_with_a_warning():
         ("play", ValueError, "y should be a 1d array"),
         ([0.5, 1.0], ValueError, "Unknown label type: continuous"),
         ([np.inf, 1.0], ValueError, "Input y contains infinity"),
-        ([np.nan, np.nan], ValueError, "every one of the 2 rows has a missing target"),
+        ([np.nan, np.nan], ValueError, "is missing in all 2 rows"),
         ([0], ValueError, "2 rows but 1 labels"),
         ([b"a", b"b"], TypeError, "labels of type .S1 are not supported"),
     ],

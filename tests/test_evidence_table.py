@@ -117,7 +117,7 @@ def test_tables_have_the_documented_columns() -> None:
     assert tables.prior["name"].to_pylist() == ["no", "yes"]
     assert np.exp(tables.prior["nats"].to_numpy()).sum() == pytest.approx(1.0)
     assert tables.columns["name"].to_pylist() == ["outlook", "temperature", "humidity", "wind"]
-    assert tables.values.column_names == ["column", "value", "number", "unseen", "cell", "class", "nats"]
+    assert tables.values.column_names == ["column", "value", "unseen", "cell", "class", "nats"]
 
 
 SETTINGS: list[dict[str, Any]] = [

@@ -462,6 +462,15 @@ def test_a_calibrated_model_leads_with_what_is_calibrated(model: bb.Model) -> No
     assert "calibrat" not in str(model.explain(ROW)) + model.explain(ROW)._repr_html_()
 
 
+def test_the_sum_has_a_bar_on_the_scale_of_its_parts() -> None:
+    why = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play")).explain(ROW)
+    widths = [float(width) for width in re.findall(r'<i style="width:([0-9.]+)%', why._repr_html_())]
+    weights = [
+        abs(weight) for weight in [*(w for _, w in why.before), *(e.decibans for e in why.evidence), why.decibans]
+    ]
+    assert widths == [pytest.approx(100 * weight / max(weights), abs=0.06) for weight in weights]
+
+
 def test_a_temperature_makes_all_evidence_lighter_by_the_same_factor(model: bb.Model) -> None:
     plain, told = model.explain(ROW), model.calibrated(Temperature(2, 4.0)).explain(ROW)
     assert (told.scale, told.calibration) == (0.25, 0.0)
@@ -816,7 +825,7 @@ def test_a_missing_value_that_is_a_category_tells() -> None:
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, True, "ten", None])
 def test_n_is_a_number_of_values(model: bb.Model, n: Any) -> None:
-    with pytest.raises(BadSetting, match="n must be a whole number from 1 up"):
+    with pytest.raises(BadSetting, match="n must be a whole number of at least 1"):
         model.informative(n)
 
 

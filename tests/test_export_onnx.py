@@ -98,8 +98,11 @@ def test_a_pipeline_is_converted_by_skl2onnx() -> None:
     rng = np.random.default_rng(1)
     numbers = rng.normal(size=(300, 3))
     classes = np.where(numbers[:, 0] + numbers[:, 1] > 0, "up", "down")
-    for classifier in (bb.GaussianNB(), bb.NaiveBayesClassifier(), bb.EvidenceClassifier(weigh=True)):
-        pipeline = make_pipeline(StandardScaler(), classifier).fit(numbers, classes)
+    flags = np.stack([numbers[:, 0] > 0, numbers[:, 1] + numbers[:, 2] > 0], axis=1).astype(np.int64)
+    single = (bb.GaussianNB(), bb.NaiveBayesClassifier(), bb.EvidenceClassifier(weigh=True))
+    for classifier in (*single, bb.MultiLabelClassifier()):
+        target = classes if classifier in single else flags
+        pipeline = make_pipeline(StandardScaler(), classifier).fit(numbers, target)
         kinds = [("X", skl2onnx.common.data_types.DoubleTensorType([None, 3]))]
         converted = skl2onnx.convert_sklearn(pipeline, initial_types=kinds, options={"zipmap": False})
         session = onnxruntime.InferenceSession(converted.SerializeToString(), providers=["CPUExecutionProvider"])

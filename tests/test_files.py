@@ -206,7 +206,7 @@ def refused(path: Path, *words: str, kind: type[BadFile] = BadFile) -> None:
 
 
 def test_a_file_that_is_not_there_is_refused(path: Path) -> None:
-    refused(path, "there is no such file.")
+    refused(path, "the file does not exist.")
     bb.save(bb.estimate(bb.count(bb.datasets.play_tennis(), "play")), path.with_name("weather.banbury"))
     refused(path.with_name("wether.banbury"), "Did you mean", "weather.banbury")
 
@@ -716,7 +716,7 @@ def test_a_min_count_that_is_none_is_refused(min_count: Any, path: Path) -> None
 
 def test_a_calibration_is_not_kept_for_other_words(path: Path) -> None:
     model = hostile.model()
-    with pytest.raises(BadSetting, match=r"min_count must be left out for a calibrated model"):
+    with pytest.raises(BadSetting, match=r"min_count must be omitted for a calibrated model"):
         bb.save(model, path, min_count=2)
     bb.save(model, path, min_count=1)  # which leaves all there is
     bb.save(model.calibrated(None), path, min_count=2)

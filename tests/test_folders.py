@@ -110,7 +110,7 @@ def test_files_that_lie_too_high_are_named():
 @pytest.mark.parametrize("level", [0, "2", 1.5])
 def test_a_level_is_a_whole_number(level):
     split()
-    with pytest.raises(errors.BadSetting, match="classes_at must be a whole number from 1 up"):
+    with pytest.raises(errors.BadSetting, match="classes_at must be a whole number of at least 1"):
         bb.count("films", classes_at=level)
 
 
@@ -252,7 +252,7 @@ def test_the_command_line_asks_about_train_and_test(capsys):
     assert said("evaluate m.banbury films --classes-at 2", capsys)[0] == 0
     assert said("predict m.banbury films/test", capsys)[0] == 0
     assert said("cross-validate films --classes-at 2 --folds 2", capsys)[0] == 0
-    assert said("count films --classes-at 2 -o t.banbury", capsys)[0] == 0
+    assert said("tally count films --classes-at 2 -o t.banbury", capsys)[0] == 0
 
 
 def test_the_command_line_takes_classes_from_names(capsys):
@@ -275,7 +275,7 @@ def test_the_command_line_learns_from_lines(capsys):
     assert said("evaluate m.banbury films --format lines", capsys)[0] == 0
     assert said("explain m.banbury films/pos.txt --format lines --row 2", capsys)[0] == 0
     code, _, err = said("fit films/pos.txt films/neg.txt", capsys)
-    assert code == 2 and "say --format lines" in err
+    assert code == 2 and "add --format lines" in err
     code, _, err = said("fit films/pos.txt --format lines", capsys)
     assert code == 2 and "have no class" in err
     code, _, err = said("fit films", capsys)

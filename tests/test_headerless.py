@@ -171,7 +171,7 @@ def test_a_name_twice_says_what_the_first_line_was_taken_for():
 def test_without_a_header_no_header_is_spoken_of():
     with pytest.raises(errors.UnknownColumn) as raised:
         bb.count("rows.csv", target="9", header=False)
-    assert "taken for the header" not in str(raised.value)
+    assert "read as the header" not in str(raised.value)
     Path("t.csv").write_text("1,a\n2\n")
     with pytest.raises(errors.BadFile, match=r"t.csv, line 2: 1 field where the first line has 2: '2'"):
         list(read("t.csv", header=False))
@@ -327,8 +327,8 @@ def test_the_command_line_reads_files_without_a_header(capsys):
     assert said("evaluate m.banbury rows.csv --no-header --target last --json", capsys)[0] == 0
     assert said("cross-validate rows.csv --no-header --target 4 --folds 2 --json", capsys)[0] == 0
     assert said("explain m.banbury rows.csv --no-header --row 2", capsys)[0] == 0
-    assert said("count rows.csv --no-header --target 4 -o t.banbury", capsys)[0] == 0
-    assert said("count rows.csv --no-header --like t.banbury -o u.banbury", capsys)[0] == 0
+    assert said("tally count rows.csv --no-header --target 4 -o t.banbury", capsys)[0] == 0
+    assert said("tally count rows.csv --no-header --like t.banbury -o u.banbury", capsys)[0] == 0
     assert said("fit rows.csv --no-header --target 4 --tan -o tree.banbury", capsys)[0] == 0
     assert said("predict tree.banbury rows.csv --no-header", capsys)[0] == 0
     assert "4" in said("show m.banbury", capsys)[1]
@@ -337,10 +337,12 @@ def test_the_command_line_reads_files_without_a_header(capsys):
 def test_the_command_line_says_how_to_read_a_file_without_a_header(capsys):
     code, _, err = said("fit rows.csv --target setosa", capsys)
     assert code == 1 and "looks like a row (5.1, 3.5 above numbers), so columns are numbered from 1 to 4" in err
-    assert "If it is a header, pass --header." in err and "if its first line is one, pass --header" in err
+    assert "If it is a header, pass --header." in err and "If its first line is a header, pass --header" in err
     assert said("fit rows.csv --target setosa --header", capsys)[0] == 0
     code, _, err = said("fit named.csv", capsys)
-    assert code == 2 and "as classes have: colour, kind" in err and "pass --no-header, or --names" in err
+    assert (
+        code == 2 and "Columns with few distinct values: colour, kind" in err and "pass --no-header, or --names" in err
+    )
 
 
 def test_the_command_line_reads_odd_tables(capsys, monkeypatch):
@@ -361,9 +363,9 @@ def test_a_column_that_is_named_last_is_meant(capsys):
 def test_a_name_that_does_not_say_what_a_file_is_has_the_hint_too(capsys):
     Path("Collection").write_text("ham\tgo on\nspam\twin a prize\nham\tok lar\n")
     Path("rows.ndjson").write_text('{"a": 1, "b": 2}\n')
-    assert "if it is a row, pass --no-header" in said("fit Collection", capsys)[2]
-    assert "if it is a row, pass --no-header" in said("fit Collection --target kind", capsys)[2]
-    assert "if it is a row" not in said("fit rows.ndjson", capsys)[2]
+    assert "If it is a row, pass --no-header" in said("fit Collection", capsys)[2]
+    assert "If it is a row, pass --no-header" in said("fit Collection --target kind", capsys)[2]
+    assert "If it is a row" not in said("fit rows.ndjson", capsys)[2]
 
 
 def test_a_title_above_the_rows_is_told_how_to_be_passed_over(tmp_path):

@@ -79,7 +79,7 @@ def numbers_of(batch):
     """The numbers of a batch, first in order and then in another; and of its cut and of rows taken from it."""
     names = [name for name in batch.names if batch.kind(name) in ("boolean", "integer", "float")]
     mixed = names[1::2] + names[::2]
-    parts = [batch, batch.cut(batch.n_rows // 2, batch.n_rows), batch.take(np.array([0, batch.n_rows - 1]))]
+    parts = [batch, batch.slice(batch.n_rows // 2, batch.n_rows), batch.take(np.array([0, batch.n_rows - 1]))]
     return [
         np.hstack([x.reshape(part.n_rows, -1) for x in part.numbers(few)]).tolist() if few else []
         for part in parts

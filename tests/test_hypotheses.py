@@ -534,7 +534,7 @@ def test_what_is_no_space_is_refused(call, kind, words):
     [
         ({}, BadSetting, "one of rows, predictions, likelihoods, log_likelihoods. Got None"),
         ({"likelihoods": [1, 1, 1], "predictions": [[1]]}, BadSetting, "Got 'predictions and likelihoods'"),
-        ({"likelihoods": [1, 1, 1], "target": ["+"]}, BadSetting, "left out where likelihoods are given"),
+        ({"likelihoods": [1, 1, 1], "target": ["+"]}, BadSetting, "omitted when likelihoods are given"),
         ({"likelihoods": [1, 1]}, LengthMismatch, r"likelihoods has the shape \(2,\)"),
         ({"likelihoods": [[1, 1], [1, 1], [1, 1]]}, LengthMismatch, "Turn it around"),
         ({"likelihoods": [[1, 1, 1], [1, 1]]}, LengthMismatch, "row 1 has 2 cells and row 0 has 3"),
@@ -556,7 +556,7 @@ def test_what_is_no_space_is_refused(call, kind, words):
         ({"predictions": [["+", "x", "-"]], "target": ["+"]}, UnknownLabel, "hypothesis 'h2' predicts 'x' for row 0"),
         ({"predictions": [["+", "-", "-"]], "target": ["x"]}, UnknownLabel, "target of row 0 is 'x'"),
         ({"predictions": [["+", "-", "-"]], "target": [None]}, UnknownLabel, "target of row 0 is None"),
-        ({"predictions": [["+", "-", "-"]], "target": "+"}, BanburyError, "Give a list or a 1-D array"),
+        ({"predictions": [["+", "-", "-"]], "target": "+"}, BanburyError, "Pass a list or a 1-D array"),
         ({"predictions": [["-", "-", "-"]], "target": ["+"]}, ImpossibleEvidence, "likelihood='label_noise'"),
         ({"rows": [1], "target": ["+"]}, BadSetting, "known by name only"),
     ],

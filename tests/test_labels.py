@@ -280,7 +280,7 @@ def test_a_label_of_all_rows_and_one_of_none() -> None:
 def test_the_most_probable_come_first_and_one_at_least_if_asked() -> None:
     model = bb.LabelModel.of(bb.count({"text": TEXTS}, target=TOPICS))
     assert model.predict(["corn oil"], top=2)[0] in (("grain", "fuel"), ("fuel", "grain"))
-    strict = model.with_thresholds(Thresholds.half(model.labels).given(1.0))
+    strict = model.with_thresholds(Thresholds.half(model.labels).override(1.0))
     assert strict.predict(["corn"]) == [()] and strict.predict(["corn"], at_least_one=True) == [("grain",)]
     for top in (0, -1, True, 1.5):
         with pytest.raises(BadSetting):
@@ -805,9 +805,9 @@ def test_views_of_strings_are_counted_like_others() -> None:
         ({"weigh": "often"}, "weigh must be True, False or both"),
         ({"text": 5}, "text must be a mapping from settings"),
         ({"text": {"often": 1}}, "a setting of text must be one of"),
-        ({"groups": "text"}, "groups must be left out"),
+        ({"groups": "text"}, "groups must be omitted"),
         ({"calibrate": "isotonic"}, "calibrate must be one of"),
-        ({"class_prior": "uniform"}, "class_prior must be left out"),
+        ({"class_prior": "uniform"}, "class_prior must be omitted"),
     ],
 )
 def test_settings_that_cannot_be_tried_are_refused(settings: Any, said: str) -> None:

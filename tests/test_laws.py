@@ -544,7 +544,7 @@ def test_a_tally_moves_to_another_schema(case: Case, data: st.DataObject) -> Non
 
 def test_a_tree_that_says_what_its_columns_are_takes_all_of_them() -> None:
     table = {"a": ["p", "q"], "b": ["r", "s"], "y": ["no", "yes"]}
-    with pytest.raises(bb.BanburyError, match="columns must be left out where the columns are named as a block"):
+    with pytest.raises(bb.BanburyError, match="columns must be omitted when the columns are named as a block"):
         bb.count(table, "y", features={("a", "b"): bb.ColumnTree(columns="categorical")})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.datasets import decoded
+from benchmarks.datasets import decode_text
 from benchmarks.newsgroups import PRUNED
 from hypothesis import given
 from hypothesis import strategies as st
@@ -252,7 +252,7 @@ def test_something_is_left_to_learn_from_and_something_withheld() -> None:
 
 @pytest.mark.parametrize("repeats", [0, -1, 1.5, True, None])
 def test_bad_repeats_are_named(repeats: Any) -> None:
-    with pytest.raises(bb.BanburyError, match="repeats must be a whole number from 1 up"):
+    with pytest.raises(bb.BanburyError, match="repeats must be a whole number of at least 1"):
         learning_curve(journeys(), "late", repeats=repeats)
 
 
@@ -448,7 +448,7 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.M
 def test_the_learning_curve_of_20_newsgroups_rises_to_the_lectures_89_percent(archived: Any, figure: Any) -> None:
     """A third withheld, words pruned as in row 17, full headers (of which Newsgroups: names the class)."""
     files = archived("20_newsgroups")
-    texts = [decoded(content) for content in files.values()]
+    texts = [decode_text(content) for content in files.values()]
     labels = np.array([name.split("/")[1] for name in files])
     curve = learning_curve(texts, labels, features=PRUNED, sizes=[100, 300, 1000, 3000, 1.0], repeats=2)
     print(curve)

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks import newsgroups
-from benchmarks.datasets import NAMING, Part, decoded, head_and_body, reuters, without_headers
+from benchmarks.datasets import NAMING, Part, decode_text, head_and_body, reuters, without_headers
 from scipy.optimize import minimize_scalar
 from scipy.stats import multinomial, norm, poisson
 from sklearn.datasets import load_iris, load_wine
@@ -627,7 +627,7 @@ def test_posteriors_are_the_joint_probabilities_normalised(figure):
 def posts(archived) -> Part:
     """The original collection: 19,997 posts of 20 groups, headers and all."""
     files = archived("20_newsgroups")
-    texts = [decoded(content) for content in files.values()]
+    texts = [decode_text(content) for content in files.values()]
     return Part(texts, np.array([name.split("/")[1] for name in files]))
 
 
@@ -699,7 +699,7 @@ def by_date(archived) -> dict[str, tuple[list[str], np.ndarray]]:
     parts = {}
     for part in ("train", "test"):
         names = [name for name in files if name.startswith(f"20news-bydate-{part}/")]
-        texts = [decoded(files[name]) for name in names]
+        texts = [decode_text(files[name]) for name in names]
         parts[part] = texts, np.array([name.split("/")[1] for name in names])
     return parts
 

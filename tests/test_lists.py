@@ -204,7 +204,7 @@ def test_a_list_that_lacks_a_number_is_missing(column: Any) -> None:
     nan = float("nan")
     assert batch.lists("e", 2) == pytest.approx(np.array([[1, 2], [nan, nan], [nan, nan], [5, 6]]), nan_ok=True)
     assert batch.head("e", 9) == [[1, 2], [5, 6]] and batch.kind("e") == "list"
-    assert batch.cut(1, 3).kind("e") == "empty"
+    assert batch.slice(1, 3).kind("e") == "empty"
     assert batch.take(np.array([3, 1])).lists("e", 2)[0].tolist() == [5, 6]
 
 

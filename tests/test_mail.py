@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import banbury as bb
 from banbury import errors
 from banbury.reading import documents, mail, read
-from banbury.reading.decoding import declared_in_html, decode, decode_file, html_text
+from banbury.reading.decoding import decode, decode_file, html_encoding, html_text
 from banbury.reading.mail import begins_as_mail, begins_as_post, message_cells, message_text, messages
 
 SUBJECT = ["subject"]
@@ -202,7 +202,15 @@ def test_batches_are_of_bounded_size(tmp_path, monkeypatch, threads):
     monkeypatch.setattr(documents, "BATCH_CHARACTERS", 10**6)
     assert [batch.n_rows for batch in read(tmp_path, batch_rows=25)] == [25, 15]
     assert [name for batch in batches for name in batch.row_names] == next(iter(read(tmp_path))).row_names
-    assert batches[0].cut(1, 3).row_names == batches[0].row_names[1:3]
+    assert batches[0].slice(1, 3).row_names == batches[0].row_names[1:3]
+
+
+def test_validation_reads_each_file_once(folder, monkeypatch):
+    beginnings = []
+    beginning = documents.beginning
+    monkeypatch.setattr(documents, "beginning", lambda path: beginnings.append(path) or beginning(path))
+    bb.cross_validate(folder, folds=2)
+    assert len(beginnings) == len(set(beginnings)) > 0
 
 
 def test_reading_may_be_broken_off(folder):
@@ -344,7 +352,7 @@ def test_options_are_checked(tmp_path, options, message):
 
 def test_a_text_given_as_a_path_is_told_of(tmp_path):
     for given_text in ("cheap meds online", "is it cheap?", "x" * 5000):
-        with pytest.raises(errors.BadFile, match="A text to be read is given in a list"):
+        with pytest.raises(errors.BadFile, match="To classify a text instead of a file"):
             read(given_text)
 
 
@@ -931,9 +939,9 @@ def test_a_page_declares_its_encoding(tmp_path, head):
 
 
 def test_a_page_that_can_be_read_is_not_in_16_bits():
-    assert declared_in_html(b"<meta charset='utf-16'>") is None
-    assert declared_in_html(b"<meta charset='iso-2022-jp'>") == "iso-2022-jp"
-    assert declared_in_html(b"<p>charset=x") is None
+    assert html_encoding(b"<meta charset='utf-16'>") is None
+    assert html_encoding(b"<meta charset='iso-2022-jp'>") == "iso-2022-jp"
+    assert html_encoding(b"<p>charset=x") is None
 
 
 @given(
@@ -1111,7 +1119,9 @@ def test_rows_that_are_no_messages_have_no_headers_to_make_columns_of(tmp_path, 
 def test_the_other_reading_is_refused_by_name(tmp_path):
     write(tmp_path / "a/1.eml", "Subject: x\n\ny")
     apart, together = (bb.estimate(bb.count(tmp_path, headers=headers)) for headers in ("columns", ["subject"]))
-    with pytest.raises(errors.UnknownColumn, match=r"no column 'subject' .*\n.*\n.* columns with headers='columns'"):
+    with pytest.raises(
+        errors.UnknownColumn, match=r"no column 'subject' .*\n.*\n.* as columns, pass headers='columns'"
+    ):
         apart.predict(tmp_path, headers=["subject"])
     with pytest.raises(errors.UnknownColumn, match="no column 'text'"):
         together.predict(tmp_path, headers="columns")
@@ -1246,7 +1256,7 @@ def texts_by_the_standard_library(part):
     data, declared = part.bytes(), part.get_param("charset")
     if part.get_content_subtype() != "html":
         return [decode(data, declared)]
-    return [html_text(decode(data, declared or declared_in_html(data)))]
+    return [html_text(decode(data, declared or html_encoding(data)))]
 
 
 def subjects(part):

@@ -55,7 +55,7 @@ def test_no_name_of_a_file_is_read(tmp_path: Path) -> None:
     bb.save(serving.plain_table(), tmp_path / "model.banbury")
     loaded = _load_pyfunc(str(tmp_path / "model.banbury"))
     for rows in (str(tmp_path / "model.banbury"), ["rows.csv"]):
-        with pytest.raises(errors.BadSetting, match="no name of a file"):
+        with pytest.raises(errors.BadSetting, match="file names are not read"):
             loaded.predict(rows)
     bb.save(serving.plain_table().tally, tmp_path / "tally.banbury")
     with pytest.raises(errors.BadSetting, match=r"bb\.estimate"):

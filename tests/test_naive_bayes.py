@@ -84,7 +84,7 @@ def test_the_class_prior_has_many_forms(tally: bb.Tally, given: Any, wanted: lis
         ({"yes": 1.0}, BadSetting, "class_prior must be a probability for each class; 'no' has none"),
         ({"yes": 0.5, "nay": 0.5}, UnknownClass, "no class 'nay'"),
         ("flat", BadSetting, "class_prior must be one of 'uniform'. Got 'flat' instead."),
-        (-1, BadSetting, "class_prior must be a finite number from 0 up"),
+        (-1, BadSetting, "class_prior must be a finite number of at least 0"),
         (True, BadSetting, "class_prior"),
     ],
 )
@@ -120,10 +120,10 @@ def test_every_way_of_estimating_answers(tally: bb.Tally, how: str) -> None:
     "settings, words",
     [
         ({"how": "bayes"}, "how must be one of 'mle', 'map', 'mean', 'predictive', 'gibbs'. Got 'bayes' instead."),
-        ({"alpha": -1}, "alpha must be a finite number from 0 up. Got -1 instead."),
-        ({"alpha": float("nan")}, "alpha must be a finite number from 0 up"),
-        ({"alpha": "1"}, "alpha must be a finite number from 0 up. Got '1' instead."),
-        ({"alpha": True}, "alpha must be a finite number from 0 up"),
+        ({"alpha": -1}, "alpha must be a finite number of at least 0. Got -1 instead."),
+        ({"alpha": float("nan")}, "alpha must be a finite number of at least 0"),
+        ({"alpha": "1"}, "alpha must be a finite number of at least 0. Got '1' instead."),
+        ({"alpha": True}, "alpha must be a finite number of at least 0"),
         ({"features": {"wind": "wind"}}, "a family must be one of"),
     ],
 )
@@ -337,7 +337,7 @@ def test_samples_have_the_columns_and_the_target(model: bb.Model) -> None:
     assert set(drawn["outlook"]) <= {"sunny", "overcast", "rain"}
     assert model.sample(0)["play"].tolist() == []
     for n in (-1, 2.5, True):
-        with pytest.raises(BadSetting, match="n must be a whole number from 0 up"):
+        with pytest.raises(BadSetting, match="n must be a whole number of at least 0"):
             model.sample(n)  # type: ignore[arg-type]
 
 

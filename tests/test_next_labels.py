@@ -114,7 +114,7 @@ def test_a_small_pool_is_asked_about_whole_in_the_forms_there_are() -> None:
 @pytest.mark.parametrize(
     "chosen, message",
     [
-        ({"n": 0}, "n must be a whole number from 1 up"),
+        ({"n": 0}, "n must be a whole number of at least 1"),
         ({"share": 1.5}, "share must be a share of the rows from 0 to 1"),
         ({"share": "all"}, "share must be"),
         ({"seed": -1}, "seed must be"),

@@ -123,10 +123,14 @@ def test_without_cross_validation_it_weighs_and_says_that_nothing_was_compared(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     facts = run(capsys, "fit", "train.csv", "--target", "Survived", "--no-cross-validate", "-o", "m.banbury")
-    assert bb.load("m.banbury").weighing is not None and facts["notes"] == ["weighed, and compared with nothing"]
+    assert bb.load("m.banbury").weighing is not None and facts["notes"] == [
+        "weighed, without comparing it with plain naive Bayes"
+    ]
     pd.DataFrame(passengers(60)).to_csv("few.csv", index=False)
     few = run(capsys, "fit", "few.csv", "--target", "Survived", "--no-cross-validate", "-o", "m.banbury")
-    assert bb.load("m.banbury").weighing is None and few["notes"] == ["not weighed: that takes 100 rows at least"]
+    assert bb.load("m.banbury").weighing is None and few["notes"] == [
+        "not weighed, because weighing takes at least 100 rows"
+    ]
 
 
 @pytest.mark.usefixtures("here")
@@ -136,7 +140,7 @@ def test_larger_input_is_counted_whole_and_weighed_on_a_sample(capsys: pytest.Ca
     assert model.weighing is not None and model.n_rows == N
     assert any(note.startswith("weights are learned from a sample of 400 rows") for note in facts["notes"])
     held = run(capsys, "fit", "train.csv", "--target", "Survived")
-    assert any(note.startswith("on the sample, weighed is kept") for note in facts["notes"])
+    assert any(note.startswith("on the sample, chose weighed") for note in facts["notes"])
     assert any(note.startswith("plain ") for note in held["notes"])
     several = run(capsys, "fit", "train.csv", "--target", "Survived", "--hold", "0", "--plain", "--alpha", "0.1,1,10")
     assert any("is the best of 3 by log loss" in note for note in several["notes"])
@@ -183,7 +187,10 @@ def test_a_target_that_was_measured_is_counted_plainly(capsys: pytest.CaptureFix
     pd.DataFrame(table).to_csv("fares.csv", index=False)
     facts = run(capsys, "fit", "fares.csv", "--target", "Fare", "-o", "m.banbury")
     assert bb.load("m.banbury").weighing is None and len(facts["classes"]) == 172
-    assert any("not weighed, which would take long: --weigh does it" in note for note in facts["notes"])
+    assert any(
+        "not weighed, because it would take long; add --weigh to do it anyway" in note for note in facts["notes"]
+    )
+    assert not any(re.search(r"--weigh 0\.", note) for note in facts["notes"])  # nor is it tried as a way out
 
 
 # Estimators first -----------------------------------------------------------------------------------------------------
@@ -226,7 +233,7 @@ def test_what_comes_first_and_is_no_estimator_of_ours_is_refused() -> None:
     for verb in (bb.cross_validate, bb.suspicious, bb.learning_curve):
         with pytest.raises(bb.BanburyError, match="one of Banbury's that count rows once, such as"):
             verb(LogisticRegression(), X, y)
-    with pytest.raises(bb.BanburyError, match="y must be left out unless an estimator comes first"):
+    with pytest.raises(bb.BanburyError, match="y must be omitted unless an estimator comes first"):
         bb.cross_validate(X, y, y)
     from sklearn.exceptions import NotFittedError
 

@@ -15,7 +15,7 @@ import pytest
 import banbury as bb
 from banbury.cli import main
 from banbury.cli.label import _opened
-from banbury.cli.parsers import parsed
+from banbury.cli.parsers import parse
 from banbury.service import page as files
 from banbury.service.access import Tokens
 from banbury.service.app import Service
@@ -63,7 +63,7 @@ def pool(tmp_path: Path, n: int = 40) -> Path:
 
 def begun(tmp_path: Path) -> ServedState:
     words = ["label", str(pool(tmp_path)), "--classes", "spam,ham", "--state", str(tmp_path / "state")]
-    args = parsed(words)
+    args = parse(words)
     assert args is not None
     return _opened(args)
 
@@ -76,7 +76,7 @@ def test_a_start_that_was_broken_off_is_taken_up_again(tmp_path: Path) -> None:
         state.change(Delete("0000007"))
     with begun(tmp_path) as again:
         assert (again.log.n_rows(), again.names, again.digest()[0]) == ((0, 40), ["spam", "ham"], digest[0])
-    with pytest.raises(bb.BanburyError, match="the state has its rows already"):
+    with pytest.raises(bb.BanburyError, match="the state already has its rows"):
         begun(tmp_path)
 
 
@@ -212,7 +212,7 @@ def test_what_was_not_kept_comes_again_and_two_tabs_know_of_each_other(browser: 
         tab.route("**/rows/*", lambda route: route.abort())
         first = tab.inner_text("#task")
         tab.keyboard.press("1")
-        has(tab, "#problem", "was not kept, and comes again: The service does not answer.")
+        has(tab, "#problem", "was not saved and will come up again: The service does not respond.")
         tab.unroute("**/rows/*")
         tab.refused()
         label(tab, 1)
@@ -225,7 +225,7 @@ def test_what_was_not_kept_comes_again_and_two_tabs_know_of_each_other(browser: 
         assert other.inner_text("#task").split()[0] in ids
         told = state.row(other.inner_text("#task").split()[0])["label"]
         other.keyboard.press("2" if told == "spam" else "1")
-        has(other, "#problem", "was labelled elsewhere meanwhile; now it is")
+        has(other, "#problem", "has been labelled by someone else; now it is")
         label(tab, 1)
         counted(tab, state, 3)
         other.keyboard.press("u")  # its own change, not the last of all
@@ -251,7 +251,7 @@ def test_a_token_is_asked_for_until_it_is_known(browser: Any, tmp_path: Path) ->
         tab.keyboard.press("1")
         has(tab, "#token-why", "not any more")
         tab.keyboard.press("Escape")
-        has(tab, "#problem", "was not kept, and comes again: a token is wanted")
+        has(tab, "#problem", "was not saved and will come up again: a token is required")
         tab.refused()
 
 
@@ -290,7 +290,7 @@ def test_several_labels_are_chosen_one_by_one(browser: Any, tmp_path: Path) -> N
             counted(tab, state, 1)
             names = sorted(state.learner.answering()[0].labels)  # type: ignore[union-attr]
             assert state.row("1")["label"] == [names[0], names[2]]
-            has(tab, "#suspicious", "not looked for where rows have several labels")
+            has(tab, "#suspicious", "Not available when rows can have several labels")
             tab.goto(tab.url.replace("#label", "#look"))
             tab.wait_for_selector("#looked .cards")
 

@@ -695,6 +695,22 @@ def test_points_on_the_sheet_add_up_to_the_posterior() -> None:
             assert sheet.probability(total) == pytest.approx(model.posterior(row)[0, 1], abs=1e-12)
 
 
+def test_a_nomogram_of_rows_ends_at_their_least_and_greatest_numbers() -> None:
+    rng = np.random.default_rng(46)
+    rows = {
+        "age": rng.gamma(2.0, 15.0, 300).round(1),
+        "children": rng.poisson(1.5, 300),
+        "y": rng.choice(["a", "b"], 300),
+    }
+    plain = bb.estimate(bb.count(rows, "y"))
+    gaussian = bb.estimate(bb.count(rows, "y", features="gaussian"))
+    for model in (plain, gaussian, bb.weigh(plain, rows, "y")):
+        for scale in plots.NomogramDisplay.of(model, "a", data=rows).scales.values():
+            if scale.numeric:
+                column = rows[scale.feature]
+                assert (scale.values[0], scale.values[-1]) == (column.min(), column.max())
+
+
 def test_a_curve_on_the_sheet_is_what_explain_says() -> None:
     model = iris_model(features="gaussian")
     sheet = plots.NomogramDisplay.from_model(model, "virginica", "versicolor", data=iris())
@@ -933,7 +949,7 @@ def test_what_cannot_be_drawn_of_a_nomogram() -> None:
         draw(tennis(), "yes", limit=0)
     with pytest.raises(BadSetting, match="n must be"):
         draw(tennis(), "yes", n=0)
-    with pytest.raises(BanburyError, match="one row is needed, and this table has 14"):
+    with pytest.raises(BanburyError, match="one row is needed, but this table has 14"):
         draw(tennis(), "yes", row=bb.datasets.play_tennis())
     flowers, species = load_iris(return_X_y=True)
     with pytest.raises(BanburyError, match="X has 2 features"):

@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 
 import banbury as bb
 from banbury import _core, errors
-from banbury.reading import Beside, Codes, Widened, blocks, delimited, encode, read, read_row
+from banbury.reading import Beside, Widened, blocks, delimited, encode, read, read_row
 
 # The same rows, through every route.
 
@@ -636,7 +636,7 @@ def test_texts_stay_texts_when_they_are_cut_or_renamed(route):
     batches = list(read(TEXT_ROUTES[route], batch_rows=2))
     assert len(batches) >= 2 and all(batch.is_text("text") for batch in batches)
     assert [text for batch in batches for text in texts_of(batch)][-4:] == TEXTS
-    assert batches[0].renamed(("other",)).is_text("other")
+    assert batches[0].rename(("other",)).is_text("other")
 
 
 def test_fixed_width_texts_have_no_gaps():
@@ -682,7 +682,7 @@ def test_a_file_with_a_blank_in_its_name_is_a_file_if_it_is_there(tmp_path, monk
 
 
 def test_a_list_of_files_one_of_which_is_missing_is_not_one_of_texts(tmp_path):
-    with pytest.raises(errors.BadFile, match=r"b\.csv: there is no such file"):
+    with pytest.raises(errors.BadFile, match=r"b\.csv: the file does not exist"):
         list(read([str(written(tmp_path, "a.csv", CSV)), str(tmp_path / "b.csv")]))
 
 
@@ -1281,12 +1281,12 @@ def test_nested_values_are_other(tmp_path):
 
 def test_a_missing_file_is_named_with_one_that_is_near(tmp_path):
     written(tmp_path, "orders.csv", CSV)
-    with pytest.raises(errors.BadFile, match=r"order\.csv: there is no such file\. Did you mean '.*orders\.csv'"):
+    with pytest.raises(errors.BadFile, match=r"order\.csv: the file does not exist\. Did you mean '.*orders\.csv'"):
         read(tmp_path / "order.csv")
 
 
 def test_a_missing_folder_is_a_missing_file():
-    with pytest.raises(errors.BadFile, match="there is no such file"):
+    with pytest.raises(errors.BadFile, match="the file does not exist"):
         read("nowhere/at/all.csv")
 
 
@@ -1430,7 +1430,7 @@ def test_a_text_is_no_number_in_a_row():
 
 
 def test_several_rows_are_not_one():
-    with pytest.raises(ValueError, match="one row is needed, and this table has 6"):
+    with pytest.raises(ValueError, match="one row is needed, but this table has 6"):
         read_row(pd.DataFrame(TABLE), ("length",), True)
 
 
@@ -1540,8 +1540,11 @@ def test_texts_through_arrow_objects_and_numpy_agree(labels):
     assert labels_of(pa.array(labels, pa.string())) == labels_of(labels) == labels
 
 
-def test_codes_are_a_value():
-    assert Codes.__slots__ == ("codes", "low", "values")
+def test_codes_are_a_column():
+    codes = encode(["a", None, "b", "a"])
+    assert list(codes.cells()) == ["a", None, "b", "a"] and codes.kind() == "string"
+    assert list(codes.slice(1, 3).cells()) == [None, "b"]
+    assert list(codes.take(np.array([3, 1])).texts()) == ["a", None]
 
 
 # What is imported. The package's own __init__ is left out: what it imports is not the readers' doing.
@@ -1638,7 +1641,7 @@ def test_a_few_blocks_are_read_ahead_and_no_more(tmp_path, monkeypatch, threads)
     monkeypatch.setenv("BANBURY_THREADS", str(threads))
     monkeypatch.setattr(blocks, "BLOCK", 1000)
     (tmp_path / "long.csv").write_text("a,b\n" + "".join(f"{row},x\n" for row in range(9000)), encoding="utf-8")
-    cut = delimited.cut
+    cut = delimited.split_into_blocks
     n_cut = 0
 
     def counted(*arguments):
@@ -1647,7 +1650,7 @@ def test_a_few_blocks_are_read_ahead_and_no_more(tmp_path, monkeypatch, threads)
             n_cut += 1
             yield block
 
-    monkeypatch.setattr(delimited, "cut", counted)
+    monkeypatch.setattr(delimited, "split_into_blocks", counted)
     n_rows = 0
     for done, batch in enumerate(read(str(tmp_path / "long.csv")), 1):
         assert n_cut <= done + threads + 2

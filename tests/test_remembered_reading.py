@@ -94,7 +94,7 @@ def told(model: str, data: str, how: str, capsys: Any) -> list[str]:
     """What every command that has a model and an input answers."""
     few = "--no-alternatives --folds 2 --mistakes 0 -o r.html"
     verbs = [f"predict {model} {data} --posteriors", f"explain {model} {data} --row 2", f"evaluate {model} {data}"]
-    verbs += [f"count {data} --like {model} -o part.banbury", f"report {model} {data} {few}"]
+    verbs += [f"tally count {data} --like {model} -o part.banbury", f"report {model} {data} {few}"]
     return [said(f"{verb} {how} --json", capsys) for verb in verbs]
 
 
@@ -192,7 +192,7 @@ def test_a_file_with_a_header_is_told_from_one_without(how, capsys):
     files({"t.csv": table(header=False), "named.csv": table()})
     said(f"fit t.csv {how} -o m.banbury", capsys)
     complaint = said("predict m.banbury named.csv", capsys, fails=True)
-    assert "holds 'length'" in complaint and "if its first line is one, pass --header" in complaint
+    assert "holds 'length'" in complaint and "If its first line is a header, pass --header" in complaint
 
 
 def test_columns_by_number_are_found_below_a_header_with_or_without_the_target(capsys):

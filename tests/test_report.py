@@ -402,10 +402,10 @@ def test_alternatives_are_tried_over_the_same_folds_and_the_best_is_advised() ->
     board = checkerboard(400)
     made = bb.report(model_of(board, "y"), board)
     tried = made.findings.alternatives
-    assert tried is not None and (tried.folds, tried.n_rows) == (5, 400)
-    assert tried.now.log_loss == bb.cross_validate(board, "y", folds=5).log_loss
+    assert tried is not None and (tried.folds, tried.n_rows) == (10, 400)
+    assert tried.now.log_loss == bb.cross_validate(board, "y").log_loss
     by_option = {each.option: each for each in tried.others}
-    weighed = bb.cross_validate(board, "y", folds=5, weigh=True)
+    weighed = bb.cross_validate(board, "y", weigh=True)
     assert (by_option["--weigh"].accuracy, by_option["--weigh"].log_loss) == (weighed.accuracy.value, weighed.log_loss)
     assert [each.log_loss for each in tried.others] == sorted(each.log_loss for each in tried.others)
     assert {each.option for each in tried.better} >= {
@@ -469,11 +469,18 @@ def test_more_rows_are_advised_where_the_curve_still_rises() -> None:
     assert made.findings.next_steps[-1].startswith(f"More rows: from {first:,} to {last:,}")
 
 
+def test_bars_of_classes_end_at_all_rows() -> None:
+    rows = {"x": ["a", "b"] * 50, "y": ["yes"] * 75 + ["no"] * 25}
+    html = bb.report(model_of(rows, "y"), rows, mistakes=0, alternatives=False).html
+    classes = html[html.index("<h3>Classes</h3>") : html.index("<h3>Columns</h3>")]
+    assert re.findall(r"width:([0-9.]+)%", classes) == ["25.0", "75.0"]
+
+
 def test_the_title_names_the_target_and_the_data(tmp_path: Path) -> None:
     wine = bb.datasets.wine()
     pd.DataFrame(wine).to_csv(tmp_path / "wine & co.csv", index=False)
     model = model_of(wine, "cultivar")
-    for data, title in ((tmp_path / "wine & co.csv", "cultivar, told from wine & co.csv"), (wine, "cultivar")):
+    for data, title in ((tmp_path / "wine & co.csv", "Predicting cultivar from wine & co.csv"), (wine, "cultivar")):
         assert check(bb.report(model, data, mistakes=0)).text.count(title) >= 1
     columns = {name: column for name, column in wine.items() if name != "cultivar"}
     unnamed = bb.report(bb.estimate(bb.count(columns, wine["cultivar"])), columns, wine["cultivar"], mistakes=0)
@@ -708,12 +715,12 @@ def tennis(**changes: Any) -> dict[str, Any]:
     "data, error, message",
     [
         ({name: column for name, column in tennis().items() if name != "play"}, UnknownColumn, "no column 'play'"),
-        (tennis(play=[None] * 14), EmptyData, "every one of the 14 rows has a missing target"),
+        (tennis(play=[None] * 14), EmptyData, "is missing in all 14 rows"),
         ({name: column for name, column in tennis().items() if name != "wind"}, UnknownColumn, "no column 'wind'"),
         (tennis(play=["yes"] * 14), BadSetting, "the data must have two classes at least.*'yes'"),
         ({name: [] for name in tennis()}, EmptyData, "it has no rows"),
         ([], EmptyData, "the list is empty"),
-        ("no such file.csv", BadFile, "no such file"),
+        ("no such file.csv", BadFile, "does not exist"),
     ],
 )
 def test_data_that_do_not_fit_are_refused(data: Any, error: type[BanburyError], message: str) -> None:
@@ -786,7 +793,7 @@ def test_a_notebook_shows_the_page_in_a_frame() -> None:
 def test_files_of_rows_have_their_names() -> None:
     rows = held(mail(), "kind")
     assert rows.row_name(3) is None
-    named = replace(rows, batches=(rows.batches[0].cut(0, 70), rows.batches[0].cut(70, 120)))
+    named = replace(rows, batches=(rows.batches[0].slice(0, 70), rows.batches[0].slice(70, 120)))
     named.batches[1].row_names = [f"file {i}" for i in range(50)]
     assert named.row_name(69) is None and named.row_name(70) == "file 0"
     assert named.row_name(119) == "file 49"

@@ -983,7 +983,7 @@ EACH = np.arange(6)
 @pytest.mark.parametrize(
     "settings, error, words",
     [
-        ({"folds": 1}, bb.BanburyError, "folds must be a number of folds from 2 up.*Got 1"),
+        ({"folds": 1}, bb.BanburyError, "folds must be a number of folds, at least 2.*Got 1"),
         ({"folds": 0}, bb.BanburyError, "Got 0"),
         ({"folds": -3}, bb.BanburyError, "Got -3"),
         ({"folds": 2.5}, bb.BanburyError, "Got 2.5"),
@@ -1013,7 +1013,7 @@ EACH = np.arange(6)
         ({"target": None}, bb.BanburyError, "target must be a column's name"),
         ({"target": "z"}, bb.BanburyError, "no column 'z'"),
         ({"target": ["p"]}, bb.BanburyError, "6 rows but 1 labels"),
-        ({"target": [None] * 6}, bb.BanburyError, "missing target"),
+        ({"target": [None] * 6}, bb.BanburyError, "missing in all"),
         ({"data": {"x": [], "y": []}}, bb.BanburyError, "no rows"),
         ({"data": []}, bb.BanburyError, "empty"),
         ({"weights": [1.0]}, bb.BanburyError, "6 rows but 1 weights"),

@@ -557,9 +557,9 @@ def test_settings_are_kept_by_clones() -> None:
         ({"unlabelled_weight": 1.5}, [0, 1, None, None], None, BadSetting, "unlabelled_weight must be a number from 0 to 1"),
         ({"unlabelled_weight": -0.1}, [0, 1, None, None], None, BadSetting, "unlabelled_weight must be"),
         ({"unlabelled_weight": float("nan")}, [0, 1, None, None], None, BadSetting, "unlabelled_weight must be"),
-        ({"starts": 0}, [0, 1, None, None], None, BadSetting, "starts must be a whole number from 1 up"),
-        ({"max_iter": 1.5}, [0, 1, None, None], None, BadSetting, "max_iter must be a whole number from 1 up"),
-        ({"tol": -1}, [0, 1, None, None], None, BadSetting, "tol must be a finite number from 0 up"),
+        ({"starts": 0}, [0, 1, None, None], None, BadSetting, "starts must be a whole number of at least 1"),
+        ({"max_iter": 1.5}, [0, 1, None, None], None, BadSetting, "max_iter must be a whole number of at least 1"),
+        ({"tol": -1}, [0, 1, None, None], None, BadSetting, "tol must be a finite number of at least 0"),
         ({"how": "gibbs"}, [0, 1, None, None], None, BadSetting, "how must be one of 'mle', 'map', 'mean'"),
         ({"seed": -1}, [0, 1, None, None], None, BadSetting, "seed must be"),
     ],
@@ -574,7 +574,7 @@ def test_what_cannot_be_learned_is_refused_by_name(
 @pytest.mark.parametrize(
     "settings, words",
     [
-        ({"n_components": 0}, "n_components must be a whole number from 1 up"),
+        ({"n_components": 0}, "n_components must be a whole number of at least 1"),
         ({"n_components": 5}, "n_components must be 4 at most, the number of rows"),
         ({"n_components": []}, "n_components must be a number, or one at least"),
         ({"choose_by": "aic"}, "choose_by must be one of 'bic', 'held_out'"),

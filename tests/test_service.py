@@ -159,15 +159,15 @@ def test_without_a_state_it_answers_and_learns_nothing() -> None:
         ("POST", "/predict", '{"row": "a"}'.encode("utf-16"), 400, "not valid JSON"),
         ("POST", "/predict", b'{"row": "\xed\xa0\x80"}', 400, "not valid JSON"),
         ("POST", "/predict", b"\xff\xfe", 400, "not valid JSON"),
-        ("POST", "/predict", b"{}", 422, "give rows"),
-        ("POST", "/predict", b'{"rows": []}', 409, "no row to answer"),
+        ("POST", "/predict", b"{}", 422, "send either row"),
+        ("POST", "/predict", b'{"rows": []}', 409, "has no rows"),
         ("POST", "/predict", b'{"rows": {"a": 1}}', 422, "must be a list"),
         ("POST", "/predict", b'{"rwo": "a"}', 422, "Did you mean 'row'"),
         ("POST", "/predict", b'{"row": "a", "unsure": 2}', 422, "a probability"),
-        ("POST", "/predict", b'{"row": "a", "top": 2}', 422, "a model of labels"),
+        ("POST", "/predict", b'{"row": "a", "top": 2}', 422, "a multi-label model"),
         ("POST", "/explain", b'{"row": "a", "against": "news"}', 422, "no class 'news'"),
-        ("POST", "/explain", b"{}", 422, "give row"),
-        ("PUT", "/rows/1", b'{"label": "ham"}', 422, "give row"),
+        ("POST", "/explain", b"{}", 422, "send row"),
+        ("PUT", "/rows/1", b'{"label": "ham"}', 422, "send row"),
         ("PUT", "/rows/1", b'{"row": "a", "label": "ham", "note": 3}', 422, "note must be"),
         ("PUT", "/rows/%00", b'{"row": "a", "label": "ham"}', 422, "id must be"),
         ("PUT", "/rows/%ff", b'{"row": "a", "label": "ham"}', 422, "id must be"),
@@ -177,9 +177,9 @@ def test_without_a_state_it_answers_and_learns_nothing() -> None:
         ("GET", "/rows?n=" + "0" * 5_000 + "1001", b"", 422, "n must be"),
         ("GET", "/history?before=" + "0" * 20 + "9" * 40, b"", 422, "before must be"),
         ("GET", "/rows?labelled=maybe", b"", 422, "true or false"),
-        ("GET", "/nowhere", b"", 404, "nothing here"),
-        ("PATCH", "/predict", b"", 405, "not done here"),
-        ("POST", "/undo", b"", 404, "no change left"),
+        ("GET", "/nowhere", b"", 404, "not found"),
+        ("PATCH", "/predict", b"", 405, "method not allowed"),
+        ("POST", "/undo", b"", 404, "no change to undo"),
     ],
 )
 def test_what_is_wrong_is_said(
@@ -413,7 +413,7 @@ def test_wrong_labels_are_not_looked_for_among_sets(tmp_path: Path) -> None:
     with serving_at(ServedState.of(serving.labels_model(), tmp_path / "state")) as client:
         answer = client.get("/suspicious")
         assert (answer.status_code, answer.json()["error"]) == (422, "BadSetting")
-        assert "this model gives sets of labels. Begin a state for one label alone" in answer.json()["detail"]
+        assert "this model predicts sets of labels. Create a state for a single label" in answer.json()["detail"]
 
 
 def test_refitting_over_http(tmp_path: Path) -> None:
@@ -508,7 +508,7 @@ def test_the_command_serves_ends_in_order_and_is_killed(tmp_path: Path) -> None:
             assert len(acknowledged) >= 40
             if end == signal.SIGKILL:
                 second = banbury("serve", "--state", str(state), "--port", "0")
-                assert (second.returncode, "another server runs" in second.stderr) == (1, True)
+                assert (second.returncode, "another server is using" in second.stderr) == (1, True)
             process.send_signal(end)
             for thread in clients:
                 thread.join()
@@ -530,7 +530,7 @@ def test_the_command_refuses_in_words(tmp_path: Path, capsys: pytest.CaptureFixt
         ((model, "--max-body", "0"), "--max-body"),
         ((model, "--learned", "rows.csv"), "--learned"),
         ((str(tmp_path / "none.banbury"),), "none.banbury"),
-        (("--state", str(tmp_path / "none")), "cannot hold a state"),
+        (("--state", str(tmp_path / "none")), "state cannot be created there"),
     ):
         assert main(["serve", *words]) in (1, 2)
         assert said in capsys.readouterr().err

@@ -128,7 +128,7 @@ def test_any_changes_leave_what_counting_the_rows_anew_does(
             if oracle.undo():
                 state.change(Undo())
             else:
-                with pytest.raises(UnknownRow, match="no change left"):
+                with pytest.raises(UnknownRow, match="no change to undo"):
                     state.change(Undo())
         elif act == "snapshot":
             state.snapshot()
@@ -170,7 +170,7 @@ def test_all_rows_forgotten_leave_nothing_and_learning_goes_on(tmp_path: Path) -
     model = bb.estimate(bb.count(["a b", "c"], target=["x", "y"]))
     empty = model.tally - model.tally
     with ServedState.of(empty, tmp_path / "state") as state:
-        with pytest.raises(errors.EmptyData, match="nothing was learned yet"):
+        with pytest.raises(errors.EmptyData, match="has not learned any rows yet"):
             state.learner.answering()
         for id, row, label in (("1", "a b", "x"), ("2", "c", "y")):
             state.change(Put(id, row, label, new_class=True))
@@ -223,6 +223,14 @@ def test_the_page_names_numbers_that_rows_have(tmp_path: Path) -> None:
         assert (sheet.scales[name].values[0], sheet.scales[name].values[-1]) == (column.min(), column.max())
 
 
+def test_a_missing_value_that_tells_is_called_so(tmp_path: Path) -> None:
+    table = {"cabin": [None, None, None, "C", "C", "C"] * 5, "y": ["a", "a", "a", "b", "b", "b"] * 5}
+    model = bb.estimate(bb.count(table, target="y", missing="category"))
+    with ServedState.of(model, tmp_path / "state") as state:
+        informative = Looking(state).look()["informative"]
+    assert {ratio["value"] for of_class in informative for ratio in of_class["ratios"]} == {"missing", "C"}
+
+
 @pytest.mark.parametrize("shift", [0.0, 4.0])
 def test_drift_is_reported_beyond_the_noise_only(shift: float, tmp_path: Path) -> None:
     rng = np.random.default_rng(46)
@@ -245,13 +253,13 @@ def test_drift_is_reported_beyond_the_noise_only(shift: float, tmp_path: Path) -
     [
         ("texts", 3, "ham", "row 0 is 3"),
         ("texts", "a b", {"x": 1}, "label must be"),
-        ("texts", "a b", "", "not empty"),
+        ("texts", "a b", "", "non-empty"),
         ("texts", "a b", 1, "no class 1"),
         ("texts", {"txt": "a b"}, "ham", "no column 'txt'"),
         ("table", {"age": "old"}, "yes", "'age'"),
-        ("table", {"ward": 3}, "yes", "a text is needed"),
+        ("table", {"ward": 3}, "yes", "must contain a text"),
         ("table", {"age": [1, 2]}, "yes", "'age'"),
-        ("table", {"age": 2**70}, "yes", "64 bits"),
+        ("table", {"age": 2**70}, "yes", "64-bit"),
         ("table", {"aeg": 2}, "yes", "Did you mean 'age'"),
         ("table", {}, "yes", "some of the columns"),
         ("table", [1], "yes", "5 features"),
@@ -409,21 +417,21 @@ def test_an_id_is_a_text_that_can_be_printed(id: Any, tmp_path: Path) -> None:
 def test_a_second_server_refuses(tmp_path: Path) -> None:
     with (
         ServedState.of(serving.texts_model(), tmp_path / "state"),
-        pytest.raises(StateInUse, match="another server runs"),
+        pytest.raises(StateInUse, match="another server is using"),
     ):
         ServedState.of(None, tmp_path / "state")
     ServedState.of(None, tmp_path / "state").close()
 
 
 def test_another_model_or_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(errors.BadFile, match="cannot hold a state"):
+    with pytest.raises(errors.BadFile, match="state cannot be created there"):
         ServedState.of(None, tmp_path / "state")
     (tmp_path / "state").mkdir()
-    with pytest.raises(errors.BadSetting, match="holds no state yet"):
+    with pytest.raises(errors.BadSetting, match="does not contain a state yet"):
         ServedState.of(None, tmp_path / "state")
     ServedState.of(serving.texts_model(), tmp_path / "state").close()
     ServedState.of(serving.texts_model(), tmp_path / "state").close()
-    with pytest.raises(errors.BadSetting, match="begun with another model"):
+    with pytest.raises(errors.BadSetting, match="created with another model"):
         ServedState.of(serving.plain_table(), tmp_path / "state")
     with ServedState.of(serving.texts_model()) as state, pytest.raises(NotKept, match="without a state"):
         state.change(Put("1", "a", "ham"))
@@ -684,7 +692,7 @@ def test_a_state_begun_with_the_rows_of_its_model_forgets_those_too(tmp_path: Pa
     with ServedState.of(None, tmp_path / "state") as state:
         assert state.verified()["equal"]
     other = {name: values[1:] for name, values in data.items()}
-    with pytest.raises(errors.SchemaMismatch, match="not the rows that were counted"):
+    with pytest.raises(errors.SchemaMismatch, match="not the rows that the model counted"):
         ServedState.of(model, tmp_path / "other", learned=learned(other, "flu"))
     ServedState.of(model, tmp_path / "other").close()  # nothing was begun
 

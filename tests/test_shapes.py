@@ -15,20 +15,23 @@ from banbury.reports import charts
 pytest.importorskip("matplotlib")
 
 
-def rows(n: int = 600) -> dict[str, Any]:
+def rows(n: int = 600, seed: int = 46) -> dict[str, Any]:
     """Numbers, whole numbers, a category and a category that is often missing, of two classes."""
-    rng = np.random.default_rng(46)
+    rng = np.random.default_rng(seed)
     y = rng.integers(2, size=n)
     age = np.where(rng.random(n) < 0.1, np.nan, rng.normal(30 + 8 * y, 6).round(2))
     word = np.where(rng.random(n) < 0.3, None, np.array(["a", "b", "c"])[(y + (rng.random(n) < 0.3)) % 3])
     return {"age": age, "children": rng.poisson(1 + y), "word": word.tolist(), "y": np.array(["no", "yes"])[y].tolist()}
 
 
+def model_of(kind: str, table: dict[str, Any]) -> Any:
+    if kind == "plain":
+        return bb.estimate(bb.count(table, "y"))
+    return bb.EvidenceClassifier().fit({name: table[name] for name in ("age", "children", "word")}, table["y"]).model_
+
+
 def models() -> dict[str, Any]:
-    table = rows()
-    features = {name: table[name] for name in ("age", "children", "word")}
-    weighed = bb.EvidenceClassifier().fit(features, table["y"]).model_
-    return {"plain": bb.estimate(bb.count(table, "y")), "weighed": weighed}
+    return {kind: model_of(kind, rows()) for kind in ("plain", "weighed")}
 
 
 def read_off(shape: Shape, value: Any) -> float:
@@ -73,6 +76,24 @@ def test_pictures_end_where_the_numbers_do_and_the_strongest_is_first() -> None:
             if shape.error is not None:
                 assert (shape.error > 0).all() and np.isfinite(shape.error).all()
         assert shapes[0].rows.sum() <= 600
+
+
+@pytest.mark.parametrize("kind", ["plain", pytest.param("weighed", marks=pytest.mark.slow)])
+def test_the_band_holds_what_other_rows_would_show(kind: str) -> None:
+    samples = [{shape.feature: shape for shape in shapes_of(model_of(kind, rows(seed=seed)))} for seed in range(12)]
+    for feature in ("age", "children", "word"):
+        covered = []
+        for sample in samples:
+            shape = sample[feature]
+            values = shape.names[0] if shape.ends is None else (shape.ends[1:] + shape.ends[:-1]) / 2.0
+            expected = np.mean([[read_off(other[feature], value) for value in values] for other in samples], axis=0)
+            covered.append(shape.rows @ (np.abs(expected - shape.decibans) <= shape.error) / shape.rows.sum())
+        assert np.mean(covered) > 0.8, feature
+
+
+def test_whole_numbers_are_marked_alone() -> None:
+    shape = Shape("class", "numbers", np.zeros(3), np.ones(3), ends=np.array([1.0, 1.5, 2.5, 3.0]))
+    assert [text for _, text in shape.places()[1]] == ["1", "2", "3"]
 
 
 def test_a_class_of_several_is_drawn_against_all_others() -> None:

@@ -207,7 +207,7 @@ def test_rows_that_change_between_passes_are_refused():
 def test_no_rows_and_no_classes():
     with pytest.raises(errors.EmptyData, match="no rows"):
         cross_validate_stream({"a": [], "y": []}, "y")
-    with pytest.raises(errors.EmptyData, match="missing target"):
+    with pytest.raises(errors.EmptyData, match="missing in all"):
         cross_validate_stream({"a": ["p", "q"], "y": [None, None]}, "y")
 
 
@@ -326,5 +326,5 @@ def test_evaluate_says_what_it_lacks():
     play = bb.estimate(bb.count(weather, target="play"))
     with pytest.raises(errors.UnknownColumn, match="'play'"):
         bb.evaluate(play, {name: column for name, column in weather.items() if name != "play"})
-    with pytest.raises(errors.EmptyData, match="missing target"):
+    with pytest.raises(errors.EmptyData, match="missing in all"):
         bb.evaluate(play, weather | {"play": [None] * 14})

@@ -100,7 +100,7 @@ def test_a_missing_target_is_missing_in_arrays_too() -> None:
 
 
 def test_a_table_whose_every_target_is_missing_is_refused() -> None:
-    with pytest.raises(EmptyData, match="every one of the 2 rows has a missing target 'y'"):
+    with pytest.raises(EmptyData, match="the target 'y' is missing in all 2 rows"):
         bb.count({"x": [1.0, 2.0], "y": [None, None]}, target="y")
 
 

@@ -668,7 +668,7 @@ def test_bad_settings_are_named(settings: dict[str, Any], said: str) -> None:
 
 
 def test_settings_of_text_need_a_column_of_text() -> None:
-    with pytest.raises(bb.BanburyError, match="text must be left out where no column is text"):
+    with pytest.raises(bb.BanburyError, match="text must be omitted when no column is text"):
         bb.tune({"x": ["u", "v"] * 10}, ["a", "b"] * 10, features="categorical", text={"min_count": [1, 2]})
 
 
@@ -801,10 +801,10 @@ def test_what_weighing_does_without_is_said() -> None:
         ({"weigh": []}, "True, False, settings of bb.weigh, or several"),
         ({"weigh": {"pairs": []}}, "True, False, settings of bb.weigh, or several"),
         ({"weigh": "yes"}, "True, False, or settings of bb.weigh"),
-        ({"weigh": True, "alpha": [0.1, 1.0]}, "left out where how or alpha are given"),
+        ({"weigh": True, "alpha": [0.1, 1.0]}, "omitted if how or alpha is given"),
         ({"weigh": True, "text": {"model": "presence"}}, "left out where evidence is weighed"),
-        ({"weigh": True, "calibrate": "platt"}, "calibrate must be left out where evidence is weighed"),
-        ({"estimator": bb.EvidenceClassifier()}, "estimator must be left out"),
+        ({"weigh": True, "calibrate": "platt"}, "calibrate must be omitted when evidence is weighed"),
+        ({"estimator": bb.EvidenceClassifier()}, "estimator must be omitted"),
     ]:
         with pytest.raises(errors.BadSetting, match=told):
             bb.tune(data, labels, **settings)

@@ -555,7 +555,7 @@ def test_cross_validation_weighs_within_each_fold() -> None:
     fold = weighed.folds == 0
     clf = bb.EvidenceClassifier().fit(X[~fold], y[~fold])
     np.testing.assert_allclose(clf.predict_proba(X[fold]), weighed.posteriors[fold], atol=1e-9)
-    with pytest.raises(errors.BadSetting, match="weigh must be left out"):
+    with pytest.raises(errors.BadSetting, match="weigh must be omitted"):
         bb.cross_validate(X, y, weigh=True, how="mle")
 
 
@@ -566,7 +566,7 @@ def test_fit_compares_plain_and_weighed_and_keeps_the_better(tmp_path: Path) -> 
     frame({**rows, "class": labels}).to_csv(file, index=False)
     said = json.loads(banbury("fit", str(file), "--target", "class", "--folds", "3", "-o", str(model)))
     assert [note.split()[0] for note in said["notes"][:2]] == ["plain", "weighed"]
-    assert "weighed is kept, the better of two, chosen on these folds; --plain" in said["notes"][2]
+    assert "chose weighed, the better on these folds; use --plain" in said["notes"][2]
     assert isinstance(bb.load(model), bb.Model) and bb.load(model).weighing is not None  # type: ignore[union-attr]
     plain = json.loads(banbury("fit", str(file), "--target", "class", "--folds", "3", "--plain"))
     assert plain["notes"] == [] and plain["log_loss"] > said["log_loss"]

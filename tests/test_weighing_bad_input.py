@@ -242,5 +242,5 @@ def test_settings_that_are_none_are_refused_by_name() -> None:
         errors.BadSetting, match="folds must be a number of folds, where settings are chosen, calibrated or weighed"
     ):
         bb.cross_validate(DATA, LABELS, weigh=True, folds="loo")
-    with pytest.raises(errors.BadSetting, match="estimator must be left out"):
+    with pytest.raises(errors.BadSetting, match="estimator must be omitted"):
         bb.tune(DATA, LABELS, estimator=bb.EvidenceClassifier())

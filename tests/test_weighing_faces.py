@@ -67,7 +67,7 @@ def test_a_learning_curve_weighs_on_the_rows_of_each_size() -> None:
     assert alone.mean_accuracy[1] < 0.8  # the class is in a pair of columns
     uniform = bb.learning_curve(DATA, LABELS, weigh=True, class_prior="uniform", sizes=[200], repeats=1)
     assert uniform.log_loss[0, 0] != curve.log_loss[0, 1]
-    with pytest.raises(errors.BadSetting, match="weigh must be left out where how or alpha are given"):
+    with pytest.raises(errors.BadSetting, match="weigh must be omitted if how or alpha is given"):
         bb.learning_curve(DATA, LABELS, weigh=True, alpha=2.0)
 
 
@@ -162,9 +162,9 @@ def test_commands_take_a_weighed_model(tmp_path: Path, capsys: pytest.CaptureFix
     )
     assert curve["name"] == "weighed evidence"
     said("tally", "count", part, "--like", model, "-o", tally)
-    said("tally", "subtract", model, tally, "-o", model, warned="are kept, and of other rows than these")
+    said("tally", "subtract", model, tally, "-o", model, warned="are kept, but they were learned from other rows")
     assert json.loads(said("show", model, "--json"))["weighing"]["stale"] is True
-    said("tally", "estimate", model, "-o", model, warned="are left out of what is estimated anew")
+    said("tally", "estimate", model, "-o", model, warned="are not part of the new model")
     assert "weighing" not in json.loads(said("show", model, "--json"))
 
 

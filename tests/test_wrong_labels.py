@@ -209,8 +209,8 @@ def test_as_json_and_as_text() -> None:
 @pytest.mark.parametrize(
     "chosen, message",
     [
-        ({"n": 0}, "n must be a whole number from 1 up"),
-        ({"n": 2.5}, "n must be a whole number from 1 up"),
+        ({"n": 0}, "n must be a whole number of at least 1"),
+        ({"n": 2.5}, "n must be a whole number of at least 1"),
         ({"by": "doubt"}, "by must be one of 'margin', 'self_confidence'"),
         ({"alpha": -1}, "alpha"),
         ({"weigh": "yes"}, "weigh must be True, False, or settings"),
@@ -218,7 +218,7 @@ def test_as_json_and_as_text() -> None:
         ({"target": None}, "target must be"),
         ({"target": ["a"] * 60}, "two at least, to tell a wrong label from a right one"),
         ({"target": ["a"] * 59}, "60 rows but 59 labels"),
-        ({"target": [None] * 60}, "every one of the 60 rows has a missing target"),
+        ({"target": [None] * 60}, "is missing in all 60 rows"),
         ({"target": [["a", "b"]] * 60}, "sets of labels"),
         ({"groups": [1] * 60}, "two that differ at least"),
         ({"groups": [1] * 7}, "60 rows but 7 groups"),

@@ -99,8 +99,8 @@ def docstrings() -> dict[str, list[Any]]:
     rows = list(_described(MODULES))
     owners = [row.name.partition(".")[0] for row in rows]
     if bare := [module for module in MODULES if module not in owners]:
-        why = "this Python leaves them out, as -OO and PYTHONOPTIMIZE=2 have it do. Run it without."
-        raise errors.EmptyData(f"no docstrings in {errors.listed(bare)}: {why}", modules=bare)
+        why = "this Python strips docstrings, as it does with -OO or PYTHONOPTIMIZE=2. Run it without that option."
+        raise errors.EmptyData(f"found no docstrings in {errors.listed(bare)}: {why}", modules=bare)
     columns = dict(zip(_Described._fields, map(list, zip(*rows, strict=True)), strict=True))
     # Some part of a private name begins with an underscore; ``__init__`` and the like are no secret.
     parts = [[part for part in row.name.split(".") if part.startswith("_")] for row in rows]

@@ -46,7 +46,7 @@ STEPS = [
         "tally of all rows minus the fifth fold, exactly. Tuning chooses alpha, the pseudo-count that keeps a new word from "
         "being impossible, and looks only at the four folds.",
     ),
-    ("See what it confuses", "tuned", "The last column shows what each module is most often mistaken for."),
+    ("See what the model confuses", "tuned", "The last column shows what each module is most often mistaken for."),
     (
         "Explain an answer",
         """
@@ -148,7 +148,7 @@ def _make_folder(folder: str | os.PathLike[str]) -> Path:
         with tempfile.TemporaryFile(dir=place):
             return place
     except OSError as problem:
-        text = f"cannot write into the folder {place}: {problem.strerror or problem}. Name one that may be written to."
+        text = f"cannot write into the folder {place}: {problem.strerror or problem}. Choose a writable folder."
         raise errors.BadFile(text, path=str(place)) from None
 
 

@@ -241,16 +241,16 @@ def unknown_column(name: Any, known: Sequence[Any], source: str | None = None) -
     hint = A_HEADER * bool(source) if numbered else header_hint(source)
     columns = f"  Columns: {listed(map(shortened, known))}{hint}"
     if name in ("subject", "body") and tuple(known) in (("text",), ("class", "text")):
-        columns += "\n  Headers of messages are columns with headers='columns'."
-    named = "is named like " if isinstance(name, str) and "*" in name else ""
+        columns += "\n  To read mail headers as columns, pass headers='columns'."
+    named = "matches " if isinstance(name, str) and "*" in name else ""
     text = f"no column {named}{name!r}{where(source)}.{did_you_mean(name, known)}\n{columns}"
     return UnknownColumn(text, column=name, known=list(known))
 
 
-NO_HEADER = "\n  The first line was taken for the header; if it is a row, pass header=False, or columns=[...]."
+NO_HEADER = "\n  The first line was read as the header. If it is a row, pass header=False, or columns=[...]."
 
 
-A_HEADER = "\n  The file is read as one without a header; if its first line is one, pass header=True."
+A_HEADER = "\n  The file was read without a header. If its first line is a header, pass header=True."
 
 
 def header_hint(source: str | None) -> str:
@@ -268,8 +268,8 @@ def unknown_class(name: Any, known: Sequence[Any]) -> UnknownClass:
 
 
 def unknown_value(value: Any, column: str, declared: Sequence[Any]) -> UnknownValue:
-    text = f"column {column!r} holds {value!r}, which is not among the values declared for it.{did_you_mean(value, declared)}\n"
-    text += f"  Declared: {listed(declared)}. Declare it too, or leave values= out to count whatever comes."
+    text = f"column {column!r} contains {value!r}, which is not one of its declared values.{did_you_mean(value, declared)}\n"
+    text += f"  Declared: {listed(declared)}. Declare this value too, or omit values= to count any value."
     return UnknownValue(text, value=value, column=column)
 
 
@@ -279,7 +279,7 @@ def empty_data(source: str | None = None, why: str = "it has no rows") -> EmptyD
 
 def no_target(n_rows: int, target: Any) -> EmptyData:
     name = f" {target!r}" if isinstance(target, str) else ""
-    text = f"every one of the {n_rows:,} rows has a missing target{name}. Rows without a target teach nothing; "
+    text = f"the target{name} is missing in all {n_rows:,} rows. Nothing can be learned from rows without a target; "
     return EmptyData(f"{text}check the column's name and the spelling of missing values.")
 
 
@@ -287,19 +287,19 @@ def bad_value(what: str, value: Any, column: str, row: int, source: str | None =
     """``what`` as the kernels say it."""
     place = f"row {row:,} of column {column!r}{where(source)}"
     sentences = {
-        "infinite": f"{place} is infinite ({value}). Replace it by a number, or by NaN to have it skipped.",
+        "infinite": f"{place} is infinite ({value}). Replace it with a number, or with NaN to skip it.",
         "too far": f"{place} is {value:g}, more than 2**400 units from the column's origin. "
         "Replace it, or infer the schema from rows that show the column's scale.",
-        "not 0 or 1": f"{place} is {value:g}, and a Bernoulli column holds 0 and 1. "
-        "Say where yes begins with bb.Bernoulli(threshold=...), or count it as another family.",
-        "not a count": f"{place} is {value:g}, and a Poisson column holds whole numbers from 0 up. "
-        "Count it as 'quantile_tree', 'gaussian', 'histogram' or 'kernel_density' instead.",
-        "missing": f"{place} is missing. Give a number, or have missing ones skipped with missing='skip'.",
-        "too many": f"{place} is {value:g}, more occurrences than can be added up. Replace it.",
-        "negative": f"{place} is {value:g}, and nothing occurs fewer than no times. "
-        "Count the columns as 'quantile_tree', 'gaussian', 'histogram' or 'kernel_density' instead.",
+        "not 0 or 1": f"{place} is {value:g}, but a Bernoulli column can contain only 0 and 1. "
+        "Set a threshold with bb.Bernoulli(threshold=...), or choose another family.",
+        "not a count": f"{place} is {value:g}, but a Poisson column can contain only non-negative whole numbers. "
+        "Use 'quantile_tree', 'gaussian', 'histogram' or 'kernel_density' instead.",
+        "missing": f"{place} is missing. Give a number, or pass missing='skip' to skip missing values.",
+        "too many": f"{place} is {value:g}, too large to be summed exactly. Replace it.",
+        "negative": f"{place} is {value:g}, but counts cannot be negative. "
+        "Use 'quantile_tree', 'gaussian', 'histogram' or 'kernel_density' instead.",
         "too fine": f"{place} is {value:g}, more than 2**53 bins from the start. "
-        "Replace it, or give the bins a greater width with bb.Histogram(start=..., width=...).",
+        "Replace it, or use wider bins with bb.Histogram(start=..., width=...).",
     }
     return BadValue(sentences[what], what=what, value=value, column=column, row=row)
 
@@ -310,15 +310,15 @@ def wrong_type(
     place = f"row {row:,} of column {column!r}" if row is not None else f"column {column!r}"
     other = "choose another family for the column in features="
     if isinstance(value, float):
-        other = f"count the column as another family, as in features={{{column!r}: 'gaussian'}}"
-    text = f"{place}{where(source)} holds {value!r}, and {wanted} is needed there. "
-    text += f"Mend the value, name it in missing_values=, or {other}.{hint}"
+        other = f"choose another family for the column, as in features={{{column!r}: 'gaussian'}}"
+    text = f"{place}{where(source)} contains {value!r}, but must contain {wanted}. "
+    text += f"Fix the value, list it in missing_values=, or {other}.{hint}"
     return BadValue(text, value=value, column=column, row=row, wanted=wanted)
 
 
 def length_mismatch(what: str, length: int, n_rows: int) -> LengthMismatch:
     text = f"Found input variables with inconsistent numbers of samples: {n_rows:,} rows but {length:,} {what}. "
-    return LengthMismatch(f"{text}Give one of the {what} per row.")
+    return LengthMismatch(f"{text}The two must have the same length.")
 
 
 def not_a_tally(other: Any, sign: str) -> NotATally:
@@ -330,11 +330,13 @@ def part_twice(names: Iterable[str]) -> PartTwice:
     names = sorted(names)
     text = f"part {names[0]!r}" if len(names) == 1 else f"the parts {listed(map(repr, names), 3)}"
     text = f"{text} would be counted twice: both tallies hold {'it' if len(names) == 1 else 'them'} (see tally.parts). Add each "
-    return PartTwice(f"{text}part once, or subtract it from one of the two first.", parts=names)
+    return PartTwice(f"{text}part once, or subtract it from one of the tallies first.", parts=names)
 
 
 def tested_nothing() -> EmptyData:
-    text = "every row that is tested has a weight of zero, so there is nothing to measure. Give some a weight."
+    text = (
+        "every test row has a weight of zero, so there is nothing to measure. Give at least one row a positive weight."
+    )
     return EmptyData(text)
 
 
@@ -343,12 +345,14 @@ def bad_file(path: Any, why: str) -> BadFile:
 
 
 def unwritable_file(path: Any, why: str) -> BadFile:
-    advice = "Name a file in a folder that exists and may be written to."
+    advice = "Choose a file in an existing, writable folder."
     return BadFile(f"cannot write {path}: {why}. {advice}", path=str(path))
 
 
 def damaged_file(path: Any, why: str) -> DamagedFile:
-    return DamagedFile(f"cannot read {path}: {why}. It is damaged or cut off: copy or save it again.", path=str(path))
+    return DamagedFile(
+        f"cannot read {path}: {why}. The file is damaged or incomplete: copy or save it again.", path=str(path)
+    )
 
 
 def _cut(text: str) -> str:
@@ -369,8 +373,9 @@ def require(fits: object, name: str, value: Any, wanted: str) -> None:
 def check_whole(name: str, value: Any, low: int, high: int | None = None) -> None:
     """Raises unless a setting is a whole number from ``low`` up, and to ``high`` if there is an end."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
+    limits = f"of at least {low:,}" if high is None else f"from {low:,} to {high:,}"
     if not whole or value < low or (high is not None and value > high):
-        raise bad_setting(name, value, f"a whole number from {low:,} {'up' if high is None else f'to {high:,}'}")
+        raise bad_setting(name, value, f"a whole number {limits}")
 
 
 def unknown_choice(name: str, value: Any, known: Iterable[Any]) -> BadSetting:
@@ -381,11 +386,13 @@ def unknown_choice(name: str, value: Any, known: Iterable[Any]) -> BadSetting:
 
 def schema_mismatch(why: str) -> SchemaMismatch:
     text = f"cannot combine tallies that counted different things: {why}.\n"
-    text += "  Count both with the same schema (bb.count(..., schema=tally.schema)), or bring one over with tally.to(schema)."
+    text += (
+        "  Count both with the same schema (bb.count(..., schema=tally.schema)), or convert one with tally.to(schema)."
+    )
     return SchemaMismatch(text)
 
 
-NOT_PART = "The tally subtracted was not part of this one; nothing was changed. Subtract only what was added."
+NOT_PART = "The subtracted tally was not part of this one; nothing was changed. Subtract only what was added."
 
 
 def forget_before_fading(whose: str) -> RoundedTally:
@@ -395,8 +402,8 @@ def forget_before_fading(whose: str) -> RoundedTally:
 
 
 def too_many_rows() -> BadSetting:
-    advice = "Give smaller weights, or scale tallies down."
-    return BadSetting(f"the sum would hold 2**63 rows or occurrences, more than can be counted. {advice}")
+    advice = "Use smaller weights, or scale the tallies down."
+    return BadSetting(f"the sum would reach 2**63 rows or occurrences, which is too many. {advice}")
 
 
 def negative_count(
@@ -410,29 +417,29 @@ def negative_count(
 
 
 def impossible_sums(label: Any, feature: str) -> NegativeCount:
-    what = "that no rows can have (a negative sum of squares, or a sum without rows)"
+    what = "that no data can have (a negative sum of squares, or a sum without rows)"
     text = f"subtracting left sums of feature {feature!r} in class {label!r} {what}. {NOT_PART}"
     return NegativeCount(text, label=label, feature=feature)
 
 
 def wrong_width(found: int, expected: int, who: str = "Model", names: Sequence[str] = ()) -> WrongWidth:
     """Worded as scikit-learn words it; columns that have names may be given by name, and then some of them may be absent."""
-    hint = f" Give them by name, as a frame or a mapping: {listed(map(repr, names))}." if names else ""
+    hint = f" Pass columns by name, in a frame or a mapping: {listed(map(repr, names))}." if names else ""
     return WrongWidth(f"X has {found} features, but {who} is expecting {expected} features as input.{hint}")
 
 
 def no_column(values: Any) -> BanburyError:
     if hasattr(values, "shape"):
         what = f"this array has the shape {values.shape}"
-        return BanburyError(f"one value per row is needed, and {what}. Give a 1-D array.")
-    return BanburyError(f"one value per row is needed, and this is {values!r}. Give a list or a 1-D array.")
+        return BanburyError(f"one value per row is needed, but {what}. Pass a 1-D array.")
+    return BanburyError(f"one value per row is needed, but this is {values!r}. Pass a list or a 1-D array.")
 
 
 def missing_file(
     path: Any,
     near: Sequence[str],
-    why: str = "there is no such file",
-    otherwise: str = " A text to be read is given in a list, or in a column.",
+    why: str = "the file does not exist",
+    otherwise: str = " To classify a text instead of a file, pass it in a list or a column.",
 ) -> BadFile:
     hint = f" Did you mean {near[0]!r}?" if near else otherwise
     shown = path if len(str(path)) <= 200 else f"{str(path)[:197]}..."
@@ -440,17 +447,17 @@ def missing_file(
 
 
 def not_one_row(n_rows: int) -> BanburyError:
-    return BanburyError(f"one row is needed, and this table has {n_rows:,}. Give one of them.")
+    return BanburyError(f"one row is needed, but this table has {n_rows:,}. Pass a single row.")
 
 
 def all_impossible(n_rows: int, setting: str, advice: str = "how='mean'") -> BanburyWarning:
-    text = f"every class is impossible for {n_rows:,} rows under {setting}; they are answered by the class prior. "
-    return BanburyWarning(f"{text}Smooth with {advice} to have the evidence weighed.")
+    text = f"every class is impossible for {n_rows:,} rows under {setting}; their posterior is the class prior. "
+    return BanburyWarning(f"{text}Use {advice} to smooth the probabilities.")
 
 
 def not_calibrated(what: str) -> BanburyWarning:
-    text = f"after {what} probabilities are not calibrated: a calibration is learned with fit, from all rows. Fit again to "
-    return BanburyWarning(f"{text}have one.")
+    text = f"after {what} the probabilities are no longer calibrated, because fit learns calibration from all rows. "
+    return BanburyWarning(f"{text}Call fit again to calibrate them.")
 
 
 def value_never_seen(value: Any, column: str, known: Sequence[Any]) -> UnknownValue:
@@ -460,13 +467,13 @@ def value_never_seen(value: Any, column: str, known: Sequence[Any]) -> UnknownVa
 
 def impossible_given(evidence: Iterable[str], smoothed: bool) -> ImpossibleEvidence:
     hint = "Check it, or" if smoothed else "Smooth the tables with how='mean', or"
-    what = f"the evidence {listed(evidence)} has probability zero in this network, so nothing follows from it."
-    return ImpossibleEvidence(f"{what} {hint} give less evidence.")
+    what = f"the evidence {listed(evidence)} has probability zero in this network, so it has no consequences."
+    return ImpossibleEvidence(f"{what} {hint} give fewer observations.")
 
 
 def negative_rows(left: Any, node: str | None, value: Any) -> NegativeCount:
     place = "" if node is None else f" of {node!r} = {value!r}"
-    text = f"subtracting left {left:g} rows{place}. What was subtracted was not part of this network; nothing was changed. "
+    text = f"subtracting left {left:g} rows{place}. The subtracted rows were not part of this network; nothing was changed. "
     return NegativeCount(f"{text}Subtract only what was added.", left=left, feature=node)
 
 

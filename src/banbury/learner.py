@@ -9,7 +9,7 @@ from typing import Any, Self, TypeAlias
 from banbury import errors
 from banbury.families.family import Choice
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
-from banbury.model.naive_bayes import UNUSED, Calibrates, ClassPrior, Model, class_log_prior, estimated
+from banbury.model.naive_bayes import UNUSED, Calibrates, ClassPrior, Model, class_log_prior, model_under
 from banbury.tally.label_sets import EVERY
 from banbury.tally.schema import Schema
 from banbury.tally.tally import Label, Tally
@@ -38,7 +38,7 @@ class ModelSettings:
 
     def model(self, tally: Tally) -> Model:
         """The model of a tally. Weights and a calibration that do not fit its classes are left out."""
-        model = estimated(tally, self.choice, self.prior(tally))
+        model = model_under(tally, self.choice, self.prior(tally))
         if self.threads is not None:
             model = replace(model, threads=self.threads)
         if self.weighing is not None and set(tally.classes).issubset(self.weighing.classes):

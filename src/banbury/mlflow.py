@@ -51,7 +51,7 @@ class PyfuncModel:
             texts = list(given.iloc[:, 0])
             return {schema.columns[0]: texts} if schema.named else list(map(str, texts))
         if isinstance(given, (str, bytes, os.PathLike)) or (is_texts(given) and not alone):
-            wanted = "a frame or a mapping of columns; of a model of one text, texts: no name of a file is read here"
+            wanted = "a frame or a mapping of columns, or texts for a model of a single text column; file names are not read here"
             raise errors.bad_setting("model_input", type(given).__name__, wanted)
         return given
 
@@ -60,5 +60,7 @@ def _load_pyfunc(path: str) -> PyfuncModel:
     """What MLflow calls with the path of the file that was packed."""
     model = load(path)
     if not isinstance(model, (Model, LabelModel)):
-        raise errors.bad_setting("what is loaded", type(model).__name__, "a model; of a tally bb.estimate makes one")
+        raise errors.bad_setting(
+            "the loaded file", type(model).__name__, "a model; make one from a tally with bb.estimate"
+        )
     return PyfuncModel(model)

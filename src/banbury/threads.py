@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Lock
+from threading import Lock, local
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,20 +16,44 @@ from banbury import _core, errors
 MOST_THREADS = 1024
 MANY = 1 << 15  # labels that pay for threads
 T = TypeVar("T")
+_limit = local()  # .threads: the most that the work of this thread may use, where somebody limits it
+
+
+class LimitThreads:
+    """Meanwhile the work of this thread uses at most so many threads; of several limits within each other the lowest holds."""
+
+    def __init__(self, threads: int | None) -> None:
+        self.threads = threads
+
+    def __enter__(self) -> None:
+        self._before = getattr(_limit, "threads", None)
+        _limit.threads = n_threads(self.threads)
+
+    def __exit__(self, *_: object) -> None:
+        _limit.threads = self._before
 
 
 def n_threads(threads: int | None) -> int:
-    """``threads``, else the environment's BANBURY_THREADS, else the processors this process may use."""
+    """``threads``, else the environment's BANBURY_THREADS, else the processors this process may use; never above the limit."""
+    limit: int | None = getattr(_limit, "threads", None)
+    if limit is None:
+        return _n_threads(threads)
+    return limit if threads is None else min(_n_threads(threads), limit)
+
+
+def _n_threads(threads: int | None) -> int:
     if threads is None:
         setting = os.environ.get("BANBURY_THREADS", "")
         if not setting:
             return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         if not setting.isdecimal() or not 1 <= int(setting) <= MOST_THREADS:
-            raise errors.bad_setting("BANBURY_THREADS", setting, f"a whole number from 1 up, {MOST_THREADS} at most")
+            raise errors.bad_setting(
+                "BANBURY_THREADS", setting, f"a whole number of at least 1, {MOST_THREADS} at most"
+            )
         return int(setting)
     if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= MOST_THREADS:
         raise errors.bad_setting(
-            "threads", threads, f"a whole number from 1 up, {MOST_THREADS} at most, or None for all processors"
+            "threads", threads, f"a whole number of at least 1, {MOST_THREADS} at most, or None for all processors"
         )
     return int(threads)
 

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
             if code or not getattr(sys.stdout, "lost", False):
                 return code
-            _say("stdout is closed, so that the output is lost. Send it somewhere, or to /dev/null to be rid of it.")
+            _say("stdout is closed, so the output is lost. Redirect it to a file, or to /dev/null to discard it.")
             return DATA_SAYS_NO
     except SystemExit as end:  # argparse has said all there is to say
         return end.code if isinstance(end.code, int) else DONE
@@ -100,10 +100,12 @@ def _failed(problem: Exception, args: Namespace | None = None) -> int:
     if isinstance(problem, errors.BanburyError):
         message = str(problem)
     elif isinstance(problem, OSError):  # no space left, no permission, a disk that fails
-        message = f"the system says: {problem.strerror or problem}{errors.where(problem.filename)}."
+        message = f"operating system error: {problem.strerror or problem}{errors.where(problem.filename)}."
     else:
-        reason = (str(problem).splitlines() or ["no reason given"])[0]
-        message = f"something unexpected happened ({type(problem).__name__}: {reason}). Run it again with --debug to see where."
+        reason = (str(problem).splitlines() or ["no reason was given"])[0]
+        message = (
+            f"unexpected error ({type(problem).__name__}: {reason}). Run it again with --debug to see the traceback."
+        )
     _say(for_the_shell(message, args))
     return WRONG_USAGE if isinstance(problem, errors.BadSetting) else DATA_SAYS_NO
 

@@ -123,7 +123,7 @@ def estimated(thing: Model | BeliefNetwork) -> dict[str, Any]:
 
 def rows(args: Namespace, facts: Mapping[str, Any]) -> str:
     weighted = getattr(args, "weights", None) is not None or isinstance(facts["rows"], float)
-    skipped = f" ({facts['skipped']:,} more without a class)" if facts.get("skipped") else ""
+    skipped = f" (and {facts['skipped']:,} without a class)" if facts.get("skipped") else ""
     return f"{facts['rows']:,.15g} row{'s' * (facts['rows'] != 1)}{' by weight' * weighted}{skipped}"
 
 
@@ -170,7 +170,9 @@ def weights(facts: Mapping[str, Any]) -> list[str]:
     each = sorted(facts["weighing"]["weights"].items(), key=lambda pair: -pair[1])
     lines = [(name, f"{weight:.2f}") for name, weight in each[:SHOWN]]
     more = [("…", f"{len(each) - SHOWN:,} more")] if len(each) > SHOWN else []
-    stale = ["rows were learned or forgotten since these weights were learned"] if facts["weighing"]["stale"] else []
+    stale = (
+        ["rows have been learned or forgotten since these weights were learned"] if facts["weighing"]["stale"] else []
+    )
     return ["", output.table(["evidence", "weight"], [*lines, *more], right=[1]), *stale]
 
 

@@ -53,7 +53,7 @@ class Fitted:
 def fit(args: Namespace) -> None:
     """Counts, estimates and cross-validates; chooses and calibrates where asked; keeps the model."""
     inputs.check_output(args)
-    args.folds = settings.folds(args.folds, "; `banbury cross-validate` takes loo too")
+    args.folds = settings.folds(args.folds, "; `banbury cross-validate` also accepts loo")
     n_folds = args.folds if isinstance(args.folds, int) else FEW_FOLDS
     with inputs.labelled(args) as data, progress.Steps() as steps:
         steps.begin("", (n_folds - 1.0) / n_folds if n_folds > 1 else 1.0)  # each fold learns from all other folds
@@ -74,7 +74,7 @@ def _doubts(model: Model) -> tuple[str, ...]:
     fractions = any(isinstance(c, float) and c % 1 for c in model.classes)  # of which it has been said
     if fractions or not judging.looks_measured(model.target_kind, model.classes):
         return ()
-    return (f"{model.target!r} looks like a number: cut it into a few classes, such as low and high, to learn those",)
+    return (f"{model.target!r} looks numeric: cut it into a few classes, such as low and high, and predict those",)
 
 
 # What is said of it --------------------------------------------------------------------------------------------------
@@ -102,11 +102,12 @@ def _otherwise(facts: Mapping[str, Any]) -> list[str]:
     if few:
         these = " ".join(f"--features {shlex.quote(f'{name}=gaussian')}" for name in few[:OVERRIDES_SHOWN])
         more = f" … ({len(few) - OVERRIDES_SHOWN:,} more)" if len(few) > OVERRIDES_SHOWN else ""
-        lines.append(f"Few whole numbers are taken for categories. To have them as numbers, add: {these}{more}")
+        taken = "Columns with few distinct whole numbers are treated as categories"
+        lines.append(f"{taken}. To treat them as numbers, add: {these}{more}")
     if numbers:
         count, code = (f"--features {shlex.quote(f'{numbers[0]}={family}')}" for family in ("poisson", "categorical"))
-        taken = "Whole numbers are taken for amounts"
-        lines.append(f"{taken}. Where they count something, add {count}; where they are codes, {code}")
+        taken = "Whole numbers are treated as amounts"
+        lines.append(f"{taken}. If they are counts, add {count}; if they are codes, {code}")
     return ["", *lines] if lines else []
 
 
@@ -114,7 +115,7 @@ def _accuracy(validation: CrossValidation | SummedValidation) -> list[str]:
     return [
         f"  accuracy  {validation.accuracy}  by {validation.what}",
         f"  log loss  {validation.log_loss:.4f}",
-        f"  majority  {validation.majority:.4f}           answering with the most frequent class",
+        f"  majority  {validation.majority:.4f}           always answering with the most frequent class",
     ]
 
 
@@ -124,23 +125,25 @@ def _advice(args: Namespace, fitted: Fitted) -> list[str]:
     if validation is None:
         return []
     if len(validation.classes) == 1:
-        return ["There is one class only, so there is nothing to tell apart."]
+        return ["There is only one class, so there is nothing to predict."]
     if _beats(validation.accuracy.value, validation.accuracy.error, validation.majority):
         return []
+    no_better = "This is no better than always answering with the most frequent class"
     tried = None
     if isinstance(fitted.rows, MemoryRows):
         weighed = any(note.startswith("weighed ") for note in fitted.notes)
-        but = ["--calibrate temperature", *["--tan"] * args.tan, *["--weigh"] * weighed]
+        measured = judging.looks_measured(fitted.model.target_kind, fitted.model.classes)
+        but = ["--calibrate temperature", *["--tan"] * args.tan, *["--weigh"] * (weighed or measured)]
         but += ["--features choose"] * settings.chooses(args)
-        tried = alternatives(fitted.rows, Plain(seed=args.seed), but=but, seed=args.seed)
+        tried = alternatives(fitted.rows, Plain(seed=args.seed), validation, but=but, seed=args.seed)
     if tried is None or not tried.others:
-        return ["No better than that."]
+        return [f"{no_better}."]
     figures = {o.option: f"{o.option} {Mean(o.accuracy, o.standard_error)}" for o in tried.others}
-    of = f"over {tried.folds} folds of {many(tried.n_rows, 'row')}"
+    of = f"in {tried.folds}-fold cross-validation on {many(tried.n_rows, 'row')}"
     helps = [o.option for o in tried.others if _beats(o.accuracy, o.standard_error, validation.majority)]
     if helps:
-        return [f"No better than that. What is, {of}: {'; '.join(figures[option] for option in helps)}"]
-    return [f"No better than that, nor is what else was tried, {of}: {'; '.join(figures.values())}"]
+        return [f"{no_better}. These are, {of}: {'; '.join(figures[option] for option in helps)}"]
+    return [f"{no_better}. Neither are the alternatives, {of}: {'; '.join(figures.values())}"]
 
 
 def _beats(accuracy: float, error: float | None, majority: float) -> bool:
@@ -150,6 +153,6 @@ def _beats(accuracy: float, error: float | None, majority: float) -> bool:
 
 def _keeping(args: Namespace) -> str:
     if args.output is not None:
-        return f"Kept in {args.output} ({output.size(args.output)})."
+        return f"Saved to {args.output} ({output.size(args.output)})."
     stem = os.path.basename(os.path.normpath(args.input[0])).partition(".")[0] if args.input != ["-"] else "model"
-    return f"Not kept. To keep it, add: -o {stem or 'model'}.banbury"
+    return f"The model was not saved. To save it, add: -o {stem or 'model'}.banbury"

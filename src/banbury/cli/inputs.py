@@ -22,11 +22,11 @@ from banbury.cli.settings import reading
 from banbury.files import load
 from banbury.model.naive_bayes import Model
 from banbury.reading import Source, header_columns, read
-from banbury.reading.archives import divided
-from banbury.reading.batches import Batch, numbered
+from banbury.reading.archives import split_archive_path
+from banbury.reading.batches import Batch, number_rows
 from banbury.reading.blocks import BYTE_ORDER_MARK, COMPRESSED, head_of
-from banbury.reading.columns import decoded, missing
-from banbury.reading.files import PARQUET, is_document, is_named_table, kind_of_table, near
+from banbury.reading.columns import decode_bytes, missing
+from banbury.reading.files import PARQUET, has_table_ending, is_document, kind_of_table, near
 from banbury.reading.options import TABLE_SETTINGS
 from banbury.reading.tables import from_texts
 from banbury.tally.table import batches
@@ -51,7 +51,7 @@ def opened(args: Namespace) -> Iterator[Any]:
     _remember(args)
     if "-" in args.input:
         if len(args.input) > 1:
-            raise errors.bad_setting("INPUT", " ".join(args.input), "- alone, or files")
+            raise errors.bad_setting("INPUT", " ".join(args.input), "either - or files, not both")
         with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
             args.spool = os.path.join(folder, "stdin")
             args.spool = _spooled(args, args.spool)
@@ -79,7 +79,7 @@ def reading_of(thing: Any) -> Mapping[str, Any]:
 
 def _format(args: Namespace) -> str:
     """The format that was said, or that the data of the model had; a file whose name says that it is a table is one."""
-    if args.format is not None or any(map(is_named_table, args.input)):
+    if args.format is not None or any(map(has_table_ending, args.input)):
         return args.format or "auto"
     return str(_settings(args).get("format", "auto"))
 
@@ -106,10 +106,10 @@ def _spooled(args: Namespace, path: str) -> str:
 @contextmanager
 def labelled(args: Namespace, needs_target: bool = True) -> Iterator[Any]:
     """The same, of rows that have classes: in the column that ``--target`` names, or by their folders."""
-    wanted = "said of files here: each file is a class, and stdin would be one"
+    wanted = "given with files: each file is a class, so stdin would be a single class"
     errors.require(args.format != "lines" or "-" not in args.input, "--format", "lines", wanted)
     if args.format == "lines" and args.target is not None:
-        raise errors.bad_setting("--target", args.target, "left out with --format lines: lines have no columns")
+        raise errors.bad_setting("--target", args.target, "omitted with --format lines, because lines have no columns")
     with opened(args) as data:
         if args.target == "last":
             names = next(iter(read(data, **reading(args)))).names
@@ -126,20 +126,20 @@ def _check_classes(args: Namespace, source: Source) -> None:
     first = next(iter(source))
     there = errors.where(source.name)
     if first.names and all(map(first.is_text, first.names)):
-        message = f"the texts{there} have no class: there is no sub-folder per class. Give the folder that holds the folders of "
-        message += "the classes; or say --class-from 'spm*=spam,*=ham' if file names tell the classes, or --format "
-        message += "lines, of several files, if each line is a text and each file a class."
+        message = f"the texts{there} have no class, because there are no sub-folders. Give the folder that contains one folder "
+        message += "per class; or use --class-from 'spm*=spam,*=ham' if the file names show the class, or --format "
+        message += "lines if each line is a text and each of several files is a class."
     else:
         likely = _likely_targets(first)
         example = shlex.quote(likely[0]) if len(likely) == 1 else "COLUMN"
         hint = errors.header_hint(source.name) if first.named else errors.A_HEADER * (source.name is not None)
         named = f"{errors.listed(map(errors.shortened, first.names), 20)}"
-        few = f"\n  With few values, as classes have: {errors.listed(map(errors.shortened, likely), 20)}" * (
+        few = f"\n  Columns with few distinct values: {errors.listed(map(errors.shortened, likely), 20)}" * (
             len(likely) > 1
         )
-        message = f"which column{there} is to be learned? Name it: --target {example}\n  Columns: {named}{few}{hint}"
+        message = f"which column{there} should be predicted? Name it: --target {example}\n  Columns: {named}{few}{hint}"
         if len(first.names) == 1 or all(path.lower().endswith(".txt") for path in args.input):
-            message += "\n  If each line is a text, and each of several files a class, say --format lines."
+            message += "\n  If each line is a text and each of several files is a class, add --format lines."
     raise errors.BadSetting(message, setting="target", value=None)
 
 
@@ -161,15 +161,15 @@ def _likely_targets(first: Batch) -> list[str]:
 def _check(path: str) -> None:
     path = os.path.expanduser(path)
     if path.endswith(".banbury") and os.path.isfile(path):
-        raise errors.bad_file(path, "it holds a tally, a model or a network, and rows are wanted here.")
-    if not os.path.exists(path) and not glob.has_magic(path) and divided(path) is None:
+        raise errors.bad_file(path, "it contains a tally, model or network, but rows are needed here.")
+    if not os.path.exists(path) and not glob.has_magic(path) and split_archive_path(path) is None:
         raise errors.missing_file(path, near(path), otherwise="")
 
 
 def size(args: Namespace) -> float:
     """Roughly how many megabytes the input has when it is unpacked."""
     paths = [os.path.expanduser(path) for path in ([args.spool] if getattr(args, "spool", None) else args.input)]
-    paths = [place[0] if (place := divided(path)) else path for path in paths]
+    paths = [place[0] if (place := split_archive_path(path)) else path for path in paths]
     matched = ([path] if os.path.exists(path) else glob.glob(path, recursive=True) for path in paths)
     return sum(map(_bytes, chain.from_iterable(matched))) / 1e6
 
@@ -188,7 +188,7 @@ def refuse_for_sets(args: Namespace, *names: str) -> None:
     """Raises where an option is given that sets of labels do not have."""
     for name in names:
         value = getattr(args, name.replace("-", "_"), None)
-        errors.require(value in (None, False, []), f"--{name}", value, "left out where rows have sets of labels")
+        errors.require(value in (None, False, []), f"--{name}", value, "omitted for multi-label data")
 
 
 def model(path: str) -> Model:
@@ -211,13 +211,15 @@ def _model(path: str, thing: Model | Tally | BeliefNetwork | LabelModel) -> Mode
     if isinstance(thing, Model):
         return thing
     if is_labels(thing):
-        text = f"{path} holds a model of labels, of which rows may have several, and a model of classes is wanted here. It can "
-        raise errors.BadFile(text + "predict, explain, evaluate, show, report and plot labels.", path=path)
+        text = f"{path} contains a multi-label model, but this command needs a single-label model. Multi-label models "
+        raise errors.BadFile(text + "work with predict, explain, evaluate, show, report and plot labels.", path=path)
     if isinstance(thing, Tally):
-        text = f"{path} holds a tally, and a model is wanted. Make one: banbury tally estimate {path} -o model.banbury"
+        text = (
+            f"{path} contains a tally, but a model is needed. Make one: banbury tally estimate {path} -o model.banbury"
+        )
         raise errors.BadFile(text, path=path)
-    text = f"{path} holds a belief network, and a model is wanted. Fit one, with a tree if columns depend on each other: banbury "
-    text += f"fit rows.csv --target COLUMN --tan; or ask the network in Python: bb.load({path!r}).query(node, given)"
+    text = f"{path} contains a belief network, but a model is needed. Fit one: banbury "
+    text += f"fit rows.csv --target COLUMN --tan; or query the network in Python: bb.load({path!r}).query(node, given)"
     raise errors.BadFile(text, path=path)
 
 
@@ -226,7 +228,7 @@ def kept(path: str) -> Model | Tally | BeliefNetwork | LabelModel:
     if not os.path.exists(path):
         _check(glob.escape(path) if glob.has_magic(path) else path)
     if os.path.isdir(path):
-        raise errors.bad_file(path, "it is a folder, and a Banbury file is wanted.")
+        raise errors.bad_file(path, "it is a folder, not a Banbury file.")
     return load(path)
 
 
@@ -236,14 +238,14 @@ def check_output(args: Namespace) -> None:
     if args.output is not None:
         folder = os.path.dirname(args.output) or "."
         if not os.path.isdir(folder) or os.path.isdir(args.output):
-            why = f"there is no folder {folder}" if not os.path.isdir(folder) else "it is a folder"
+            why = f"the folder {folder} does not exist" if not os.path.isdir(folder) else "it is a folder"
             raise errors.unwritable_file(args.output, why)
         if not os.access(folder, os.W_OK):
-            raise errors.unwritable_file(args.output, "you have no permission to write there")
+            raise errors.unwritable_file(args.output, "permission denied")
     for path in getattr(args, "input", []):
         there = args.output is not None and os.path.exists(path) and os.path.exists(args.output)
         if there and os.path.samefile(path, args.output):
-            raise errors.bad_setting("--output", args.output, "another file than the input")
+            raise errors.bad_setting("--output", args.output, "a different file from the input")
 
 
 # Lines ---------------------------------------------------------------------------------------------------------------
@@ -313,7 +315,7 @@ def lines_of(args: Namespace) -> Source:
                 yield from from_texts(lines)
 
     name = "standard input" if paths == ["-"] else paths[0]
-    return Source(lambda: numbered(batches()), name, again="-" not in paths)
+    return Source(lambda: number_rows(batches()), name, again="-" not in paths)
 
 
 def _chunks(stream: Any) -> Iterator[list[str]]:
@@ -330,15 +332,15 @@ def _chunks(stream: Any) -> Iterator[list[str]]:
 
 
 def _text(line: bytes) -> str:
-    return decoded(line.removesuffix(b"\n").removesuffix(b"\r"))
+    return decode_bytes(line.removesuffix(b"\n").removesuffix(b"\r"))
 
 
 def _stdin(begun: bytes = b"") -> Any:
     """Standard input, of which something may have been read."""
     if sys.stdin is None:
-        raise errors.bad_file("standard input", "it is closed.")
+        raise errors.bad_file("standard input", "stdin is closed.")
     if sys.stdin.isatty() and not begun:
-        print("reading from the terminal; end with Ctrl-D", file=sys.stderr)
+        print("reading from the terminal; press Ctrl-D to finish", file=sys.stderr)
     return sys.stdin.buffer
 
 
@@ -350,11 +352,11 @@ def wanted_row(args: Namespace, model: Model) -> Any:
     if args.text is None:
         return _row(args, model)
     if args.input or args.row is not None:
-        raise errors.bad_setting("--text", args.text, "given without INPUT and --row: it is what is explained")
+        raise errors.bad_setting("--text", args.text, "used without INPUT and --row, because it is the text to explain")
     column = text_column(model)
     if column is None:
         known = errors.listed(f.name for f in model.schema.features)
-        text = f"--text is for models of one column of text, and this one has learned {known}. Give a file and --row."
+        text = f"--text works only with models of a single text column, but this model uses {known}. Give a file and --row."
         raise errors.BadSetting(text, setting="text", value=None)
     return {column: [args.text]}
 
@@ -362,7 +364,7 @@ def wanted_row(args: Namespace, model: Model) -> Any:
 def _row(args: Namespace, model: Model) -> Batch:
     """The row that is asked for."""
     if not args.input:
-        text = "what is to be explained? Give a text with --text, or an input and --row."
+        text = "nothing to explain. Give a text with --text, or an input file and --row."
         raise errors.BadSetting(text, setting="input", value=None)
     wanted = 1 if args.row is None else args.row
     with rows(args, model) as data:
@@ -371,7 +373,7 @@ def _row(args: Namespace, model: Model) -> Batch:
         for batch in batches(source, "reading"):
             at = wanted - 1 - batch.first_row
             if 0 <= at < batch.n_rows:
-                return batch.cut(at, at + 1)
+                return batch.slice(at, at + 1)
             n_rows = batch.first_row + batch.n_rows
-        text = f"there is no row {wanted:,}: the first is 1 and the last {n_rows:,}."
+        text = f"row {wanted:,} does not exist: rows are numbered from 1 to {n_rows:,}."
         raise errors.BadSetting(text, setting="row", value=wanted)

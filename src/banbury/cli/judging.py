@@ -47,12 +47,12 @@ def read_rows(args: Namespace, data: Any, takes_sets: bool) -> LabelledRows:
     """The input, in memory or read in passes where it is larger than ``--hold``."""
     counting = settings.counting(args, data)
     if getattr(args, "tan", False):
-        wanted = "left out with --tan, or COLUMN=FAMILY"
+        wanted = "omitted with --tan, or COLUMN=FAMILY"
         errors.require(not settings.chooses(args), "--features", "choose", wanted)
         tree = tree_of_columns(bins=settings.bins(args.bins), columns=counting["features"])
         counting["features"] = tree
     elif getattr(args, "bins", None) is not None:
-        raise errors.bad_setting("--bins", args.bins, "given with --tan; of a model say --features histogram,bins=20")
+        raise errors.bad_setting("--bins", args.bins, "used with --tan; without it, use --features histogram,bins=20")
     counting |= {"groups": getattr(args, "groups", None), "threads": args.threads, "takes_sets": takes_sets}
     counting |= labels.delimiter(args)
     target = labels.target(args, data)
@@ -78,7 +78,7 @@ def judge(args: Namespace, data: Any, compares: bool = True, takes_sets: bool = 
 def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) -> KeptRecipe:
     """The recipe that is kept of those that these rows allow."""
     if rows.n_labelled < 2:
-        note = "one row only, so there is nothing to validate it on"
+        note = "there is only one row, so the model cannot be validated"
         plain = plain_recipe(args, data)
         of_labels = PlainLabels(plain.how, None, args.calibrate, plain.seed, plain.alpha)
         return KeptRecipe(rows, plain if not rows.has_sets else of_labels, None, (note,))
@@ -109,7 +109,7 @@ def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) 
     if isinstance(recipe, Calibrated):
         (before,) = validate(chosen_rows, folds, [recipe.recipe], seed=args.seed)
         gained = f"log loss {before.log_loss:.4f} before calibration, {validation.log_loss:.4f} after it"
-        notes.append(f"{gained}: folds calibrate each other")
+        notes.append(f"{gained}: each fold is calibrated on the other folds")
     notes += _compared(args, comparison, number)
     return KeptRecipe(chosen_rows, recipe, validation, tuple(notes), model)
 
@@ -126,7 +126,7 @@ def tune(args: Namespace, data: Any) -> Tuning:
     counting = {**settings.counting_any_text(args, data), **labels.delimiter(args)}
     rows = load_rows(data, labels.target(args, data), groups=args.groups, threads=args.threads, **counting)
     if rows.n_labelled < 2:
-        raise errors.BadSetting("one row only, so there is nothing to validate settings on. Give more rows.")
+        raise errors.BadSetting("there is only one row, so settings cannot be validated. Give more rows.")
     grid, _ = (label_grid if rows.has_sets else grid_of)(args, data, rows, tunes=True)
     folds, _ = folds_of(args, rows, list(grid.weighings))
     tuning = grid.tune(rows, folds)
@@ -140,7 +140,9 @@ def _not_compared(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[
         if not isinstance(rows, MemoryRows):
             rows, words = _sample(rows, grid.weighings[0])
             notes = [*notes, words]
-        return KeptRecipe(rows, grid.weighings[0], None, (*notes, "weighed, and compared with nothing"))
+        return KeptRecipe(
+            rows, grid.weighings[0], None, (*notes, "weighed, without comparing it with plain naive Bayes")
+        )
     if len(grid.alphas) == 1 and not grid.chooses_families:
         return KeptRecipe(rows, grid.plain_recipes(rows)[0], None, tuple(notes))
     assert isinstance(rows, MemoryRows)
@@ -159,7 +161,7 @@ def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[s
         "--features choose": grid.chooses_families,
         "--calibrate": grid.calibrate is not None,
     }.items():
-        wanted = f"so large that all rows are in memory, which {option} needs"
+        wanted = f"large enough to hold all rows in memory, which {option} needs"
         errors.require(not given, "--hold", f"{args.hold:g} MB", wanted)
     plains = [Plain(grid.hows[0], alpha, grid.class_prior, grid.seed) for alpha in grid.alphas]
     folds, words = folds_of(args, rows, list(grid.weighings))
@@ -213,9 +215,9 @@ def grid_of(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False)
 def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False) -> tuple[Tuned, list[str]]:
     """The same where rows have sets of labels."""
     inputs.refuse_for_sets(args, "tan", "class-prior", "bins", "groups")
-    wanted = "a whole number from 2 up where rows have sets of labels"
+    wanted = "a whole number of at least 2 for multi-label data"
     errors.require(args.folds != "loo", "--folds", args.folds, wanted)
-    errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "one of the two")
+    errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "used without the other")
     is_enough = rows.n_labelled >= FEWEST_ROWS
     estimating = _estimating(args, data, tunes)
     alpha = estimating["alpha"]
@@ -235,7 +237,7 @@ def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = Fal
     grid = Tuned.of(*tried, None, seed, args.calibrate, each, **sets)
     if chooses_alpha and any(feature.reads_text for feature in rows.schema.features):
         grid = replace(grid, also=PlainLabels(grid.hows[0], threshold, args.calibrate, seed, telling=TELLING))
-    few = f"thresholds are one half: choosing them takes {FEWEST_ROWS} rows at least"
+    few = f"all thresholds are 0.5, because choosing them takes at least {FEWEST_ROWS} rows"
     return grid, [] if is_enough else [few]
 
 
@@ -245,27 +247,25 @@ def _estimating(args: Namespace, data: Any, tunes: bool) -> dict[str, Any]:
 
 def _weighs(args: Namespace, rows: LabelledRows) -> tuple[bool, list[str]]:
     """Whether weighed evidence is a candidate, and why not, or which options it does not use."""
-    errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "one of the two")
+    errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "used without the other")
     if args.plain:
         return False, []
     if args.weigh and len(rows.classes) < 2:
-        raise errors.bad_setting(
-            "--weigh", f"one class, {rows.classes[0]!r}", "left out where there is nothing to tell apart"
-        )
+        raise errors.bad_setting("--weigh", f"one class, {rows.classes[0]!r}", "omitted when there is only one class")
     options = [f"--how {args.how}"] * ONLY_PLAIN.issuperset(args.how.split(",")) + ["--tan"] * getattr(
         args, "tan", False
     )
     options += ["--folds loo"] * (getattr(args, "folds", None) == "loo")
     if options:
         option = options[0]
-        errors.require(not args.weigh, "--weigh", option, f"given without {option}, which implies --plain")
+        errors.require(not args.weigh, "--weigh", option, f"used without {option}, which implies --plain")
         return False, [f"not weighed: {option} implies --plain"]
     if not args.weigh and (len(rows.classes) < 2 or not rows.schema.features):
         return False, []
     if not args.weigh and _weight(rows) < FEWEST_ROWS:
-        return False, [f"not weighed: that takes {FEWEST_ROWS} rows at least"]
+        return False, [f"not weighed, because weighing takes at least {FEWEST_ROWS} rows"]
     if not args.weigh and looks_measured(rows.schema.target_kind, rows.classes):
-        return False, ["not weighed, which would take long: --weigh does it"]
+        return False, ["not weighed, because it would take long; add --weigh to do it anyway"]
     unused = ["--alpha"] * settings.alpha_given(args) + [f"--how {args.how}"] * (args.how != "mean")
     unused += ["--calibrate"] * (getattr(args, "calibrate", None) is not None)
     unused += ["--features choose"] * settings.chooses(args)
@@ -321,8 +321,8 @@ def _compared(args: Namespace, comparison: RecipeComparison, kept: int) -> list[
         folds = f"{validation.n_folds} folds" if name == "plain" else "the same folds"
         lines.append(f"{name:8}  {validation.brief}, {folds}")
     name, other = ("weighed", "plain") if kept in weighed else ("plain", "weigh")
-    why = "as asked" if args.weigh else "the better of two, chosen on these folds"
-    lines.append(f"{name} is kept, {why}; --{other} keeps the other")
+    why = "as requested" if args.weigh else "the better on these folds"
+    lines.append(f"chose {name}, {why}; use --{other} for the other")
     long = comparison.seconds[weighed[0]] if comparison.seconds else 0.0
     if long > LONG:
         lines.append(f"weighing took {long:.0f} s; --plain takes {comparison.seconds[plain]:.1f} s")
@@ -335,11 +335,11 @@ def _tuned(tuning: Tuning, comparison: RecipeComparison) -> list[str]:
     settings_of = tuning.settings[plain[0]]
     text = "".join(f", {name}={value!r}" for name, value in settings_of.get("text", {}).items())
     calibrated = " after calibration" if isinstance(comparison.recipes[plain[0]], Calibrated) else ""
-    optimistic = "chosen on these very rows, so a little optimistic"
+    optimistic = "chosen on these same rows, so the figures are slightly optimistic"
     if len(plain) == 1:
         return [optimistic]
     telling = settings_of.get("telling")
-    best = f"α = {settings_of['alpha']:g}" if telling is None else f"{telling} telling words of each label"
+    best = f"α = {settings_of['alpha']:g}" if telling is None else f"the {telling} most informative words of each label"
     return [f"{best}{text} is the best of {len(plain)} by log loss{calibrated}", optimistic]
 
 

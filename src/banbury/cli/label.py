@@ -30,7 +30,7 @@ def label(args: Namespace) -> None:
     check_address(args.host, tokens)
     check_port(args.port)
     with _opened(args) as state:
-        run(args, Service(state, tokens, name=Path(args.state).stem), {}, "Label at")
+        run(args, Service(state, tokens, name=Path(args.state).stem), {}, "Label rows at")
 
 
 def _opened(args: Namespace) -> ServedState:
@@ -40,10 +40,12 @@ def _opened(args: Namespace) -> ServedState:
     try:
         if state is not None and state.names is not None:
             if args.input:
-                text = "left out: the state has its rows already. Name another --state to begin anew"
+                text = "omitted, because the state already has its rows. Use another --state to start again"
                 raise errors.bad_setting("INPUT", " ".join(args.input), text)
             return state
-        errors.require(args.input, "INPUT", None, f"rows to label: {args.state} does not hold all of them yet")
+        errors.require(
+            args.input, "INPUT", None, f"the rows to label, because {args.state} does not contain all of them yet"
+        )
         with inputs.opened(args) as data:
             tally, rows = _pool(data, args)
             state = ServedState.of(tally, args.state) if state is None else state
@@ -63,7 +65,7 @@ def serve_demo(args: Namespace) -> None:
     args.state, args.host = os.path.join(args.folder, "page"), "127.0.0.1"
     begun = os.path.exists(os.path.join(args.state, "log.sqlite"))
     with ServedState.of(None, args.state) if begun else _demo_state(args.state) as state:
-        run(args, Service(state, name="demo"), {}, "See the page at")
+        run(args, Service(state, name="demo"), {}, "Open the page at")
 
 
 def _demo_state(folder: str) -> ServedState:
@@ -82,7 +84,7 @@ def _demo_state(folder: str) -> ServedState:
 
 def _pool(data: Any, args: Namespace) -> tuple[Tally, Iterator[Put]]:
     """Sums of no row, under the schema of the rows; and the rows, each with its label, if it has one."""
-    errors.require(args.weights is None, "--weights", args.weights, "left out: every answer counts once")
+    errors.require(args.weights is None, "--weights", args.weights, "omitted, because every answer counts once")
     settings = counting(args, data)
     target = args.target
     families = {name: settings.pop(name) for name in ("features", "missing")}

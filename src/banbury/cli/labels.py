@@ -41,7 +41,7 @@ def fit(args: Namespace, model: LabelModel, validation: LabelEvaluation | None, 
     facts = {"model": args.output, **about.summary(model)}
     facts |= {} if validation is None else {"validation": validation.to_dict()}
     lines = [str(model), *notes, *([] if validation is None else [str(validation)])]
-    lines += [] if args.output is None else ["", f"Kept in {args.output} ({output.size(args.output)})."]
+    lines += [] if args.output is None else ["", f"Saved to {args.output} ({output.size(args.output)})."]
     output.result(args, {**facts, "notes": list(notes)}, "\n".join(lines))
 
 

@@ -76,8 +76,8 @@ def _unknown_command(words: Sequence[str]) -> Usage:
     if near := difflib.get_close_matches(words[-1] if words[0] == "tally" else typed, ends, n=1):
         return Usage(f"unknown command {typed!r}. Did you mean: banbury {ends[near[0]]}")
     if typed.startswith("-"):
-        return Usage(f"options come after a command, and {typed!r} stands before one. See: banbury --help")
-    return Usage(f"unknown command {typed!r}. The commands are {', '.join(names)}.")
+        return Usage(f"options go after the command, but {typed!r} comes before it. See: banbury --help")
+    return Usage(f"unknown command {typed!r}. Commands: {', '.join(names)}.")
 
 
 # Help ----------------------------------------------------------------------------------------------------------------
@@ -128,12 +128,12 @@ examples:
 
 `banbury COMMAND --help` lists the most used options of a command, with an example to paste; `--help-all` lists
 all of them. The output is a table on a terminal and JSON in a pipe.
-Exit codes: 0 done, 1 the data did not allow it, 2 wrong usage, 130 interrupted.
+Exit codes: 0 success, 1 the data could not be processed, 2 wrong usage, 130 interrupted.
 """
 TALLY_OVERVIEW = """\
 usage: banbury tally COMMAND [OPTIONS]
 
-A tally is what was counted, without any smoothing. Tallies add and subtract exactly, and any of them makes a model.
+A tally holds raw counts, without smoothing. Tallies add and subtract exactly, and a model can be made from any of them.
 
 {verbs}
 
@@ -221,40 +221,40 @@ quoted pattern, several files, or - for stdin"""
 FILE = "{} {} | a file written by `banbury fit`, `tune` or `tally`"
 INPUTS = INPUT.format("+")
 MODEL = FILE.format("model", "MODEL")
-OUTPUT = "-o --output FILE ! | the file to write; it is replaced as a whole, or not at all"
+OUTPUT = "-o --output FILE ! | the file to write; an existing file is replaced completely or not at all"
 COUNTING = """\
 # what is counted
---target COLUMN | the column of the classes, or last; in a folder the sub-folders name the classes{sets}
+--target COLUMN | the column with the classes, or last; in a folder, the names of the sub-folders are the classes{sets}
 --features FAMILY ... | FAMILY for all columns, or COLUMN=FAMILY (repeatable), with settings as in age=histogram,bins=20; \
-'soil_*=FAMILY' matches columns by name, COLUMN=none leaves one out, A+B=FAMILY models several together. \
+'soil_*=FAMILY' matches columns by name, COLUMN=none leaves a column out, A+B=FAMILY models columns jointly. \
 Families: bernoulli, categorical, quantile_tree, gaussian, exponential, gamma, log_normal, poisson, histogram, kernel_density, \
-text; for several columns: joint, gaussian,covariance=full, tied or shrunk, histogram, kernel_density{choose}
+text; for columns modelled jointly: joint, gaussian,covariance=full, tied or shrunk, histogram, kernel_density{choose}
 --text KEY=VALUE ... | a setting for all text columns (repeatable): ngrams=2, tokens=mail, stop_words=a,the, \
 model=complement, min_count=2{several}
---weights COLUMN | the column with the weights of the rows
+--weights COLUMN | the column with the row weights
 --missing HOW | how to treat a missing word or flag: skip it, or count it as a category (the default with weighed evidence)"""
 SETS = """. A column of lists, or several flags A,B,C, gives each row a set of labels
---target-delimiter C | the character between labels in the target, where a row can have several"""
-CHOOSE = "; or choose: the family that predicts held-out rows best"
+--target-delimiter C | the character that separates labels in the target"""
+CHOOSE = "; or choose, which picks the family that predicts held-out rows best"
 READING = """\
 # how it is read{before}
 --names A,B,C | column names for a file without a header
 --header --no-header | whether the file has a header; without one the columns are called 1, 2 and so on
---delimiter C | the column delimiter (detected by default); tab for a tab
+--delimiter C | the column delimiter (detected by default); write tab for a tab
 --quote C | the quotation mark ("), or none
 --comment C | skip lines that begin with this character (none)
 --skip-lines N int | skip the first N lines
 --missing-values A,B | the values that mean missing, instead of the usual ones (an empty value, NA, N/A, n/a, NaN, \
 nan, null, NULL, ?)
---format FORMAT | auto, csv or json for stdin; lines: each line is a text, and each of several files a class; text, mail \
-or html: each file is one
---classes-at LEVEL int | the level of folders that names the classes (1)
---class-from P=X,Q=Y | classes from file names: the first pattern that matches
---headers NAMES | mail headers to read with the text: keep, drop, or names (subject); columns, or columns,subject,from, \
-makes each a column"""
+--format FORMAT | auto, csv or json for stdin; lines: each line is a text, and each of several files is a class; text, mail \
+or html: each file is a text
+--classes-at LEVEL int | the level of sub-folders whose names are the classes (1)
+--class-from P=X,Q=Y | take the class from the file name: the first matching pattern decides
+--headers NAMES | which mail headers to read with the text: keep, drop, or their names (subject); columns, or columns,subject, \
+makes each header a column"""
 READING_AGAIN = READING.format(
     before="""
-> By default the data are read as the training data were."""
+> By default, data are read in the same way as the training data."""
 )
 WITHOUT_TEXT = "\n".join(
     line
@@ -274,22 +274,24 @@ ESTIMATING = """\
 --seed N int =0 | the seed of random choices (0)"""
 ADD_ONE = "1 | smoothing: 1 is add-one (the default)"
 ESTIMATED, TUNED = (
-    ESTIMATING.format(hows="", alpha=ADD_ONE, tuned=t) for t in ("", "; auto chooses it, and so does a list: 0.1,1,10")
+    ESTIMATING.format(hows="", alpha=ADD_ONE, tuned=t)
+    for t in ("", "; auto, or a list such as 0.1,1,10, picks the best")
 )
 SEARCHED = ESTIMATING.format(
     hows=", or several: mean,predictive",
     alpha="auto",
-    tuned=" | smoothing: a number, a list such as 0.1,1,10, or auto (the default): 0.001 to 10, and text models",
+    tuned=" | smoothing: a number, a list such as 0.1,1,10, or auto (the default), which tries 0.001 to 10 and the text models",
 )
 FOLDS = "--folds K | number of cross-validation folds (10; 3 from 2,000 rows on, unless --plain)"
 WEIGH = """\
 # how evidence is weighed
---weigh | learn weights for columns and pairs of columns, and corrections for single cells; by default the better of both is kept
+--weigh | learn weights for columns and pairs of columns, and corrections for single cells; by default \
+the better of plain and weighed is kept
 --plain | use plain naive Bayes"""
 CALIBRATE = "--calibrate METHOD | calibrate probabilities: temperature, platt or isotonic"
 GROUPS = "--groups COLUMN | keep rows that share a value of this column in the same fold"
 HOLD = """\
---hold MB float =256 | keep rows in memory up to this many megabytes of input (256); read larger input three times instead"""
+--hold MB float =256 | hold up to this many megabytes of input in memory (256); larger input is read three times instead"""
 TRUE_TARGET = "--target COLUMN | the column of the true classes, or last (the target of the model)"
 
 # The commands --------------------------------------------------------------------------------------------------------
@@ -306,7 +308,7 @@ def _verb(text: str) -> Verb:
 
 VERBS = (
     _verb(f"""
-learn | fit | fit | Learn a model from labelled data and estimate how good it is.
+learn | fit | fit | Learn a model from labelled data and estimate its accuracy.
 INPUT... [--target COLUMN] [-o FILE] [OPTIONS]
 $ banbury fit mail/ -o mail.banbury
 $ banbury fit adult.csv --target income -o adult.banbury
@@ -318,8 +320,8 @@ usual: --output --target --features --text --alpha --weigh --folds --calibrate
 {TUNED}
 {WEIGH}
 # a tree instead of naive Bayes
---tan | let each column depend on one other column besides the class, where the dependence is more than chance
---bins N | cut numbers into N bins of about equal size; or mdl, where the classes change (the default)
+--tan | let each column depend on one other column as well as the class, if the dependence is significant
+--bins N | cut numbers into N bins of about equal size; or mdl, which cuts where the classes change (the default)
 # how good it is
 {FOLDS}
 --no-cross-validate | skip cross-validation
@@ -338,7 +340,7 @@ usual: --output --target --features --text --how --alpha --scoring --folds
 {FOLDS}
 {GROUPS}
 {CALIBRATE}, and score the calibrated model
---weigh | compare with weighed evidence even where the classes look like measured numbers
+--weigh | compare with weighed evidence even if the classes look like measurements
 --plain | do not compare with weighed evidence
 {TRIED}
 {SEARCHED}"""),
@@ -352,7 +354,7 @@ usual: --output --target --features --text --weights --like --engine --names
 {INPUTS}
 {OUTPUT}
 {COUNTING.format(sets=SETS, choose="", several="")}
---like FILE | count what this tally, model or network counts, so that the two can be merged
+--like FILE | use the schema of this tally, model or network, so that the two can be merged
 # where it is counted
 --engine ENGINE | count on processes of this machine or on a cluster: processes, dask://HOST:PORT, spark://HOST:PORT, \
 sc://HOST:PORT (Spark Connect). Each file is a partition, and the tally is the same
@@ -361,7 +363,7 @@ sc://HOST:PORT (Spark Connect). Each file is a partition, and the tally is the s
 tally | tally merge | tallies | Add tallies, as if all their rows had been counted at once.
 FILE FILE... -o FILE
 $ banbury tally merge january.banbury february.banbury -o winter.banbury
-files FILE + | tallies, models or networks; the output is of the first file's kind
+files FILE + | tallies, models or networks; the output is the same kind as the first file
 {OUTPUT}"""),
     _verb(f"""
 tally | tally subtract | tallies | Subtract tallies from another, as if their rows had never been counted.
@@ -375,8 +377,8 @@ TALLY -o FILE [OPTIONS]
 $ banbury tally estimate winter.banbury --how predictive --alpha 0.5 -o churn.banbury
 {FILE.format("tally", "TALLY")}
 {OUTPUT}
---features FAMILY ... | COLUMN=FAMILY with other settings of estimation, such as age=gaussian,variance=shared (repeatable)
---text KEY=VALUE ... | such a setting for all text columns: model=complement, min_count=2, max_words=5000 (repeatable)
+--features FAMILY ... | COLUMN=FAMILY with different estimation settings, such as age=gaussian,variance=shared (repeatable)
+--text KEY=VALUE ... | an estimation setting for all text columns: model=complement, min_count=2, max_words=5000 (repeatable)
 {ESTIMATED}"""),
     _verb(f"""
 use | predict | predict | Classify rows, files or lines of text.
@@ -387,11 +389,11 @@ usual: --posteriors --top --at-least-one --costs --unsure --format --names --csv
 {MODEL}
 {INPUTS}
 --posteriors | print the probability of every class, not only of the predicted one
---top N int | for label sets: the N most probable labels, whatever their thresholds
---at-least-one | for label sets: the most probable label where none is above its threshold
---costs TRUE:PREDICTED=N ... | the cost of predicting PREDICTED where TRUE is right (1 by default, 0 when right; negative is \
+--top N int | for label sets: the N most probable labels, regardless of their thresholds
+--at-least-one | for label sets: predict the most probable label if none is above its threshold
+--costs TRUE:PREDICTED=N ... | the cost of predicting PREDICTED when TRUE is correct (default: 1, or 0 if correct; negative is \
 a gain; repeatable): the cheapest class is predicted
---unsure P float | predict nothing where the probability is below P
+--unsure P float | make no prediction if the probability is below P
 {READING_AGAIN}"""),
     _verb(f"""
 use | explain | predict | Explain the prediction for a row: the weight of every piece of evidence, in decibans.
@@ -423,7 +425,7 @@ $ banbury export adult.banbury -o score.sql --dialect duckdb --source people --k
 $ banbury export mail.banbury -o ask.html
 model MODEL | a file written by `banbury fit`, `tune` or `tally estimate`
 -o --output FILE ! | the file to write, which must not exist yet: .sql, .onnx or .html
---min-rows N int =0 | leave out values, intervals and words that fewer rows have
+--min-rows N int =0 | leave out values, intervals and words that occur in fewer than N rows
 # for SQL
 --dialect NAME | duckdb, postgres, sqlite or spark
 --source TABLE | the table with the rows (rows)
@@ -436,21 +438,21 @@ use | serve | serve | Predict, explain, learn and forget over HTTP; an acknowled
 $ banbury serve mail.banbury --state mail-state
 $ banbury serve --state mail-state --verify
 usual: --state --learned --refit --host --port --tokens --verify --compact
-model MODEL ? | a file written by `banbury fit`, `tune` or `tally`; not needed if the state was created with one
---state DIR | the folder for what is learned: a log, snapshots and the model it started with. Without it nothing is learned
---learned INPUT | the rows that MODEL was trained on, when a state is created: they get the ids 0000001, 0000002 and so on, and \
-can then be moved, forgotten and refitted like all others
---refit N int | for weighed evidence: learn the weights again, in the background, after every N changes
---host HOST =127.0.0.1 | the address to listen on (127.0.0.1); any other needs --tokens
---port PORT int =8000 | the port to listen on (8000); 0 takes a free one
+model MODEL ? | a file written by `banbury fit`, `tune` or `tally`; not needed if the state exists
+--state DIR | the folder that stores what is learned: a log, snapshots and the initial model. Without it, nothing is learned
+--learned INPUT | when creating a state, the rows that MODEL was trained on: they get the ids 0000001, 0000002 and so on, and \
+can then be relabelled, forgotten and refitted like any other row
+--refit N int | for weighed evidence: relearn the weights in the background after every N changes
+--host HOST =127.0.0.1 | the address to listen on (127.0.0.1); any other address needs --tokens
+--port PORT int =8000 | the port to listen on (8000); 0 picks a free port
 --tokens FILE | who has access: a bearer token on each line, followed by read, learn or both
 # limits
---max-body MB float =8 | the largest request (8)
---max-rows N int =1000 | the most rows in one request (1000)
---max-requests N int =64 | the most requests at a time (64)
+--max-body MB float =8 | the maximum size of a request (8)
+--max-rows N int =1000 | the maximum number of rows per request (1000)
+--max-requests N int =64 | the maximum number of concurrent requests (64)
 # the state
---verify | count all rows again, compare the digests, and exit
---compact | drop the history except the last change of each row, and exit"""),
+--verify | recount all rows, compare the digests, and exit
+--compact | discard the history except the last change of each row, and exit"""),
     _verb(f"""
 use | label | label | Label rows by keyboard on a web page, the most informative first, and learn from each label.
 INPUT... [--classes A,B] [--state DIR] [OPTIONS]
@@ -460,13 +462,13 @@ usual: --classes --several --state --features --text --host --port --tokens
 input INPUT * | rows without labels: a CSV, Parquet or NDJSON file, or a folder of texts; not needed if the state exists
 --classes A,B | the classes to choose from; more can be added on the page
 --several | a row can have several labels, or none
---state DIR =banbury-labels | the folder for what is learned (banbury-labels): a log, snapshots and the rows
---host HOST =127.0.0.1 | the address to listen on (127.0.0.1); any other needs --tokens
---port PORT int =8000 | the port to listen on (8000); 0 takes a free one
+--state DIR =banbury-labels | the folder that stores what is learned (banbury-labels): a log, snapshots and the rows
+--host HOST =127.0.0.1 | the address to listen on (127.0.0.1); any other address needs --tokens
+--port PORT int =8000 | the port to listen on (8000); 0 picks a free port
 --tokens FILE | who has access: a bearer token on each line, followed by read, learn or both
 {COUNTED}"""),
     _verb(f"""
-look | cross-validate | validate | Estimate how good a model of these data is on rows it has not seen, exactly.
+look | cross-validate | validate | Cross-validate exactly: estimate how well a model predicts rows it has not seen.
 INPUT... [--target COLUMN] [OPTIONS]
 $ banbury cross-validate adult.csv --target income --folds 10
 usual: --target --folds --groups --features --text --alpha --weigh --calibrate
@@ -479,20 +481,20 @@ usual: --target --folds --groups --features --text --alpha --weigh --calibrate
 {COUNTED_OR_CHOSEN}
 {TUNED}"""),
     _verb(f"""
-look | learning-curve | validate | Show how quality grows with the number of rows, measured on withheld rows.
+look | learning-curve | validate | Show how accuracy grows with the number of training rows, measured on held-out rows.
 INPUT... [--target COLUMN] [OPTIONS]
 $ banbury learning-curve adult.csv --target income --sizes 100,1000,10000
 usual: --target --sizes --repeats --test --beside --features --weigh --alpha
 {INPUTS}
---sizes A,B,C | numbers of rows, or shares such as 0.5 (about ten sizes)
---repeats N int | how many times to withhold different rows (5; 1 with weighed evidence)
---test SHARE float ={1 / 3} | the share of rows to withhold (a third)
---beside LEARNER | compare with logistic_regression on the same rows
+--sizes A,B,C | numbers of training rows, or shares such as 0.5 (about ten sizes by default)
+--repeats N int | how many times to repeat with different held-out rows (5; 1 with weighed evidence)
+--test SHARE float ={1 / 3} | the share of rows to hold out (a third)
+--beside LEARNER | also draw the curve of logistic_regression, on the same rows
 {WEIGH}
 {COUNTED}
 {ESTIMATED}"""),
     _verb(f"""
-look | diagnose | show | Find what limits naive Bayes: columns that repeat each other, and columns that tell nothing.
+look | diagnose | show | Find what limits naive Bayes: columns that repeat each other, and uninformative columns.
 INPUT... [--target COLUMN] [OPTIONS]
 $ banbury diagnose adult.csv --target income
 usual: --target --n --features --text --weights --missing --names --format
@@ -507,13 +509,14 @@ $ banbury suspicious adult.csv --target income --csv
 usual: --target --n --by --groups --features --text --weigh --csv
 {INPUTS}
 --n N int =10 | how many rows to list, the most suspicious first (10)
---by MEASURE =margin | margin: how far the label is behind another (the default); self_confidence: how probable it is
---groups COLUMN | rows that share this column's value do not judge each other
+--by MEASURE =margin | margin: how far the label trails the most probable other label (the default); \
+self_confidence: how probable the label is
+--groups COLUMN | a row is never judged by a model trained on rows that share its value of this column
 {WEIGH}
 {COUNTED}
 {ESTIMATED}"""),
     _verb(f"""
-look | next | labelling | Choose which unlabelled rows to label next, so that few labels teach a model much.
+look | next | labelling | Choose the unlabelled rows whose labels would help the model most.
 MODEL INPUT... [OPTIONS]
 $ banbury next mail.banbury unread.csv --n 20
 $ banbury next adult.banbury half-labelled.csv --share 0.2 --csv
@@ -521,29 +524,29 @@ usual: --n --share --labelled --seed --format --names --csv --json
 {MODEL}
 {INPUTS}
 --n N int =10 | how many rows to choose (10)
---share P float =0.1 | the share of them to choose at random (0.1), so that accuracy can be estimated
---labelled FILE | rows that already have a label; labelled rows in the input are recognised by themselves
+--share P float =0.1 | the share of these rows to choose at random (0.1), so that accuracy can be estimated
+--labelled FILE | rows that already have a label; labelled rows in the input are recognised automatically
 --seed N int =0 | the seed of random choices (0)
 {READING_AGAIN}"""),
     _verb(f"""
-look | show | show | Print what a file holds: schema, tally, model, network.
+look | show | show | Print the contents of a file: schema, tally, model or network.
 FILE [--informative N | --digest]
 $ banbury show adult.banbury --informative 5
 {FILE.format("file", "FILE")}
 --informative N int | for a model: the N values that best separate each class from the rest, as likelihood ratios
---digest | only a SHA-256 of everything counted: it is equal exactly when tallies are, which proves forgetting"""),
+--digest | print only a SHA-256 of all counts: two digests are equal exactly when the tallies are, which proves forgetting"""),
     _verb(f"""
-look | report | show | Write a web page about a model: what it is, how good it is, what it relies on, and where it errs.
+look | report | show | Write a web page about a model: its contents, its accuracy, its evidence and its mistakes.
 MODEL INPUT... [-o FILE] [OPTIONS]
 $ banbury report adult.banbury adult.csv -o report.html
 usual: --output --target --title --folds --mistakes --telling --no-alternatives --weights
 {MODEL}
 {INPUTS}
--o --output FILE =report.html | the page to write (report.html), replaced as a whole
+-o --output FILE =report.html | the page to write (report.html)
 {TRUE_TARGET}
---weights COLUMN | the column with the weights of the rows
+--weights COLUMN | the column with the row weights
 --title TEXT | the title of the page (the target and the data)
---no-alternatives | do not try other models of the same rows
+--no-alternatives | do not try other models on the same rows
 --folds K int | number of cross-validation folds (10; 3 with weighed evidence from 2,000 rows on)
 --mistakes N int =10 | show the N worst mistakes (10)
 --telling N int =10 | show the N most informative values of each class (10)
@@ -559,21 +562,21 @@ $ banbury plot learning-curve adult.csv --target income --weigh -o curve.png
 usual: --list --output --columns --row --text --class --against --n
 picture PICTURE ? | evidence, compared-evidence, likelihood, bandwidth, boundary, density, nomogram, calibration, confusion, \
 labels, learning-curve, network or shapes
-input INPUT * | the file of the model or network, except for learning-curve; then rows: a CSV, Parquet or NDJSON file, a folder \
+input INPUT * | the model or network file (none for learning-curve), then rows: a CSV, Parquet or NDJSON file, a folder \
 with a sub-folder per class, a quoted pattern, several files, or - for stdin
---list | list the pictures, with what each shows and what it needs
--o --output FILE | the picture to write, which ends in .png or .svg (PICTURE.png)
+--list | list the pictures, what each one shows and what it needs
+-o --output FILE | the picture file to write, .png or .svg (PICTURE.png)
 --dpi N int =100 | dots per inch of a PNG file (100)
 # what is drawn
---columns A,B | the column to draw, or two of them
---row N int | the row to explain, or to mark; the first is 1
+--columns A,B | the column to draw, or two columns
+--row N int | the row to explain or to mark; the first is 1
 --text TEXT | explain this text instead of a row of INPUT
---class CLASS | the class to draw (in a nomogram the last one)
+--class CLASS | the class to draw (for a nomogram, the last class)
 --against CLASS | the class to compare with (the runner-up)
 --n N int | draw the N strongest columns, words or values
---shares | for confusion: shares of each class's rows instead of numbers
+--shares | for confusion: shares of each class's rows instead of counts
 --beside OTHER | for compared-evidence: another model; for learning-curve: logistic_regression
---sizes A,B,C | for learning-curve: numbers of rows, or shares such as 0.5 (about ten sizes)
+--sizes A,B,C | for learning-curve: numbers of training rows, or shares such as 0.5 (about ten sizes by default)
 --weigh | for learning-curve: weigh the evidence of columns and pairs of columns
 --plain | for learning-curve: use plain naive Bayes
 {WITHOUT_TEXT}
@@ -583,7 +586,7 @@ look | demo | show | See everything at work on the docstrings of Python's standa
 [FOLDER]
 $ banbury demo
 $ banbury demo --page
-folder FOLDER ? =banbury-demo | the folder to leave a model and a report in (banbury-demo)
---page | serve the page instead, with rows to ask about, to label and to look at
---port PORT int =8000 | the port of the page (8000); 0 takes a free one"""),
+folder FOLDER ? =banbury-demo | the folder for a model and a report (banbury-demo)
+--page | serve the web page instead, with rows to classify, label and explore
+--port PORT int =8000 | the port of the web page (8000); 0 picks a free port"""),
 )

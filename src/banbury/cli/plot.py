@@ -33,7 +33,7 @@ def plot(args: Namespace) -> None:
     if args.list:
         return _listed(args)
     if args.picture is None:
-        raise errors.BadSetting("which picture? See: banbury plot --list", setting="picture", value=None)
+        raise errors.BadSetting("no picture was named. See: banbury plot --list", setting="picture", value=None)
     if args.picture not in PICTURES:
         raise errors.unknown_choice("PICTURE", args.picture, PICTURES)
     args.output = f"{args.picture}.png" if args.output is None else args.output
@@ -42,7 +42,7 @@ def plot(args: Namespace) -> None:
     inputs.check_output(args)
     os.environ.setdefault("MPLBACKEND", "Agg")  # files are written, and no window is opened
     PICTURES[args.picture].draw(args).save(args.output, dpi=args.dpi)
-    drawn = f"Drawn in {args.output} ({output.size(args.output)})."
+    drawn = f"Saved to {args.output} ({output.size(args.output)})."
     return output.result(args, {"picture": args.picture, "file": args.output}, drawn)
 
 
@@ -53,7 +53,7 @@ def _listed(args: Namespace) -> None:
     ]
     only = [{"picture": display.__name__, "shows": shows} for display, shows in IN_PYTHON.items()]
     lines = [f"{each['picture']:18} {each['shows']}\n{'':18}   {each['usage']}" for each in pictures]
-    lines += ["", "In Python only:", *(f"  bb.plots.{each['picture']}: {each['shows']}" for each in only)]
+    lines += ["", "Available only in Python:", *(f"  bb.plots.{each['picture']}: {each['shows']}" for each in only)]
     output.result(args, {"pictures": pictures, "in_python": only}, "\n".join(lines), pictures)
 
 
@@ -63,14 +63,14 @@ def _listed(args: Namespace) -> None:
 def _file(args: Namespace, what: str) -> str:
     """The file of a model, which comes before the rows."""
     if not args.input:
-        raise _lacking(args, f"{what}? Name its")
+        raise _lacking(args, what)
     args.model, *args.input = args.input
     return str(args.model)
 
 
 def _lacking(args: Namespace, what: str) -> errors.BadSetting:
     usage = f"banbury plot {args.picture} {PICTURES[args.picture].usage}"
-    return errors.BadSetting(f"of which {what} file: {usage}", setting="input", value=None)
+    return errors.BadSetting(f"no {what} given. Usage: {usage}", setting="input", value=None)
 
 
 def _model(args: Namespace) -> Model:
@@ -82,7 +82,7 @@ def _rows(args: Namespace, target: str | None, needed: bool = True) -> Iterator[
     """Labelled rows; None where there are none and none are needed."""
     if not args.input:
         if needed:
-            raise _lacking(args, "rows? Name their")
+            raise _lacking(args, "rows")
         yield None
         return
     with inputs.labelled(args, needs_target=target is None) as data:
@@ -122,7 +122,7 @@ def _picture(shows: str, usage: str) -> Callable[[Draw], Draw]:
 
 
 @_picture(
-    "why a row gets its class: what each column or word is worth, in decibans",
+    "why a row gets its class: the evidence of each column or word, in decibans",
     "MODEL INPUT... [--row N | --text TEXT] [--against CLASS] [--n N]",
 )
 def _evidence(args: Namespace) -> plots.EvidenceDisplay:
@@ -132,13 +132,13 @@ def _evidence(args: Namespace) -> plots.EvidenceDisplay:
 
 
 @_picture(
-    "the same by two models: plain and weighed, or another",
+    "the same row under two models: plain and weighed, or any two",
     "MODEL INPUT... [--row N | --text TEXT] [--beside MODEL] [--against CLASS] [--n N]",
 )
 def _compared_evidence(args: Namespace) -> plots.ComparedEvidenceDisplay:
     path = _file(args, "model")
     model = inputs.model(path)
-    wanted = f"the file of another model: {path} is plain, so there is nothing beside it"
+    wanted = f"the file of another model, because {path} is plain and has nothing to be compared with"
     errors.require(args.beside is not None or model.weighing is not None, "--beside", None, wanted)
     if args.beside is None:
         names = ("plain", "weighed")
@@ -156,7 +156,7 @@ def _compared_evidence(args: Namespace) -> plots.ComparedEvidenceDisplay:
 
 
 @_picture(
-    "how the values of a column lie in each class, over a histogram of rows",
+    "the distribution of a column in each class, over a histogram of the rows",
     "MODEL [INPUT...] --columns COLUMN [--n N]",
 )
 def _likelihood(args: Namespace) -> plots.LikelihoodDisplay:
@@ -167,14 +167,16 @@ def _likelihood(args: Namespace) -> plots.LikelihoodDisplay:
         return plots.LikelihoodDisplay.from_model(model, column, data, args.target, n=args.n or 20, **how)
 
 
-@_picture("a kernel density with its bandwidth, a narrower and a wider one", "MODEL --columns COLUMN [--class CLASS]")
+@_picture(
+    "a kernel density with its bandwidth, a narrower one and a wider one", "MODEL --columns COLUMN [--class CLASS]"
+)
 def _bandwidth(args: Namespace) -> plots.BandwidthDisplay:
     model = _model(args)
     [column] = _columns(args, 1, model)
     return plots.BandwidthDisplay.from_model(model, column, _class(args.label, model))
 
 
-@_picture("the regions of the classes in two columns of numbers, and rows", "MODEL [INPUT...] --columns A,B")
+@_picture("the decision regions over two numeric columns, and the rows", "MODEL [INPUT...] --columns A,B")
 def _boundary(args: Namespace) -> plots.DecisionBoundaryDisplay:
     model = _model(args)
     columns = _columns(args, 2, model)
@@ -183,7 +185,7 @@ def _boundary(args: Namespace) -> plots.DecisionBoundaryDisplay:
         return plots.DecisionBoundaryDisplay.from_model(model, columns, data, args.target, **how)
 
 
-@_picture("where rows lie in two columns of numbers, whatever their class", "MODEL INPUT... --columns A,B")
+@_picture("the density of the rows over two numeric columns, whatever their class", "MODEL INPUT... --columns A,B")
 def _density(args: Namespace) -> plots.DensityDisplay:
     model = _model(args)
     columns = _columns(args, 2, model)
@@ -193,7 +195,7 @@ def _density(args: Namespace) -> plots.DensityDisplay:
 
 
 @_picture(
-    "a ruler for each column, to read off and add up what speaks for a class",
+    "a ruler for each column, to read off the evidence for a class and add it up",
     "MODEL [INPUT...] [--class CLASS] [--against CLASS] [--row N] [--n N]",
 )
 def _nomogram(args: Namespace) -> plots.NomogramDisplay:
@@ -215,14 +217,14 @@ def _shapes(args: Namespace) -> plots.ShapesDisplay:
     return plots.shapes(model, _class(args.label, model), _class(args.against, model), n=args.n or 12)
 
 
-@_picture("how often answers are right beside how sure they are", "MODEL INPUT... [--target COLUMN]")
+@_picture("how often predictions are correct, against how confident they are", "MODEL INPUT... [--target COLUMN]")
 def _calibration(args: Namespace) -> plots.CalibrationDisplay:
     model = inputs.model(_file(args, "model"))
     with _rows(args, model.target) as data:
         return plots.CalibrationDisplay.from_model(model, data, args.target, **settings.reading(args))
 
 
-@_picture("which classes are taken for which", "MODEL INPUT... [--target COLUMN] [--shares]")
+@_picture("which classes are mistaken for which", "MODEL INPUT... [--target COLUMN] [--shares]")
 def _confusion(args: Namespace) -> plots.ConfusionMatrixDisplay:
     model = inputs.model(_file(args, "model"))
     with _rows(args, model.target) as data:
@@ -230,14 +232,12 @@ def _confusion(args: Namespace) -> plots.ConfusionMatrixDisplay:
     return plots.ConfusionMatrixDisplay.from_cross_validation(found, values="shares" if args.shares else "counts")
 
 
-@_picture(
-    "how good each of several labels per row is, beside how many rows have it", "MODEL INPUT... [--target COLUMN]"
-)
+@_picture("how well each label is predicted, against how many rows have it", "MODEL INPUT... [--target COLUMN]")
 def _labels(args: Namespace) -> plots.LabelsDisplay:
     path = _file(args, "model")
     model = inputs.kept(path)
     if not inputs.is_labels(model):
-        text = f"{path} holds no model of labels, of which rows may have several. Fit one: banbury fit rows.csv --target COLUMN "
+        text = f"{path} does not contain a multi-label model. Fit one: banbury fit rows.csv --target COLUMN "
         raise errors.BadFile(text + f"--target-delimiter ';' -o {path}", path=path)
     with _rows(args, "") as data:
         target = None if args.target is None else labels.target(args, data)
@@ -245,12 +245,12 @@ def _labels(args: Namespace) -> plots.LabelsDisplay:
 
 
 @_picture(
-    "how good it is after so many rows",
+    "accuracy against the number of training rows",
     "INPUT... --target COLUMN [--sizes A,B,C] [--beside logistic_regression] [--weigh]",
 )
 def _learning_curve(args: Namespace) -> plots.LearningCurveDisplay:
     if not args.input:
-        raise _lacking(args, "rows? Name their")
+        raise _lacking(args, "rows")
     asked = Namespace(**{**vars(args), "text": [], "repeats": None, "test": 1 / 3})
     return plots.LearningCurveDisplay.from_learning_curve(curve_of(asked))
 
@@ -262,12 +262,14 @@ def _network(args: Namespace) -> plots.NetworkDisplay:
     if isinstance(network, Model) and has_tree(network):
         network = BeliefNetwork.from_model(network)
     if not isinstance(network, BeliefNetwork):
-        text = f"{path} holds no belief network. Fit one: banbury fit rows.csv --target COLUMN --tan -o {path}"
+        text = (
+            f"{path} does not contain a belief network. Fit one: banbury fit rows.csv --target COLUMN --tan -o {path}"
+        )
         raise errors.BadFile(text, path=path)
     return plots.NetworkDisplay.from_network(network)
 
 
 IN_PYTHON: dict[type[Display], str] = {
-    plots.ConvergenceDisplay: "the likelihood, step by step, of a fitted bb.SemiSupervisedClassifier or bb.Mixture",
+    plots.ConvergenceDisplay: "the log likelihood after each step of fitting a bb.SemiSupervisedClassifier or bb.Mixture",
     plots.PosteriorDisplay: "how the posterior of bb.Hypotheses moves with each observation",
 }

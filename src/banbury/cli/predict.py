@@ -25,7 +25,7 @@ from banbury.model.naive_bayes import Model, cost_matrix
 from banbury.reading import Batch
 
 MOST_COUNTED = 64  # megabytes that are counted to see whether they are what the model has counted
-MAY = "the model may have counted this row, which then speaks for itself"
+MAY = "the model may have been trained on this row, which would bias the explanation"
 Record = dict[str, Any]  # of a row: its number, the file it came from, and the answer
 Answered = Iterator[tuple[Batch, list[Record]]]
 Records = Callable[[Batch, Real], list[Record]]  # of rows and their posteriors
@@ -47,7 +47,7 @@ def predict(args: Namespace) -> None:
 def _classes(args: Namespace, model: Model) -> tuple[Records, Write]:
     """The answers of a model of classes, and what writes them as a table."""
     if args.top is not None or args.at_least_one:
-        raise errors.bad_setting("--top", args.top, "left out, as --at-least-one, where rows have one class each")
+        raise errors.bad_setting("--top", args.top, "omitted, like --at-least-one, when each row has one class")
     errors.require(args.unsure is None or 0 <= args.unsure <= 1, "--unsure", args.unsure, "a probability from 0 to 1")
     costs = settings.costs(args.costs, model.classes)
     args.cost_matrix = None if costs is None else cost_matrix(costs, model.classes)
@@ -209,11 +209,11 @@ def explain(args: Namespace) -> None:
     if inputs.is_labels(model):
         import_module("banbury.cli.labels").explain(args, model)
         return
-    wanted = "left out where rows have one class each; --against names another class"
+    wanted = "omitted when each row has one class; use --against to compare with another class"
     errors.require(args.label is None, "--label", args.label, wanted)
     density = is_density(model)
     if density and args.against is not None:
-        raise errors.bad_setting("--against", args.against, "left out for a density: it has no classes")
+        raise errors.bad_setting("--against", args.against, "omitted for a density, because it has no classes")
     row = inputs.wanted_row(args, model)
     if density:
         surprise = banbury.Density.from_model(model).surprise(row)
@@ -226,7 +226,7 @@ def explain(args: Namespace) -> None:
     text = str(explanation)
     if truth is not None:  # a column of words may hold the class 0 as "0"
         right = truth == explanation.winner or str(truth) == str(explanation.winner)
-        text += f"\nIn the file: {truth!r}{'' if right else ', so the answer is wrong'}."
+        text += f"\nTrue class: {truth!r}{'' if right else ', so the prediction is wrong'}."
         facts |= {"truth": truth, "counted": counted}
     output.result(args, facts, text, facts["evidence"])
 
@@ -243,7 +243,7 @@ def _explained(args: Namespace, model: Model, row: Any, against: Any, truth: Any
         return model.explain(row, against, held_out=True), True
     told = model.explain(row, against)
     if truth is not None and counted is None:
-        told = replace(told, remarks=(f"{MAY}: --held-out yes leaves it out",))
+        told = replace(told, remarks=(f"{MAY}: leave the row out with --held-out yes",))
     return told, counted
 
 

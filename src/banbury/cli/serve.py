@@ -27,11 +27,13 @@ from banbury.tally.tally import Tally
 def serve(args: Namespace) -> None:
     """Opens the state, and answers until it is told to end."""
     if args.model is None and args.state is None:
-        raise errors.bad_setting("MODEL", None, "the file of a model, or --state a folder that was begun with one")
+        raise errors.bad_setting(
+            "MODEL", None, "the file of a model, or give --state a folder that was created with a model"
+        )
     tokens = None if args.tokens is None else Tokens.read(args.tokens)
     check_address(args.host, tokens)
     check_port(args.port)
-    errors.require(args.max_body > 0, "--max-body", args.max_body, "a number of megabytes above 0")
+    errors.require(args.max_body > 0, "--max-body", args.max_body, "a positive number of megabytes")
     served = None if args.model is None else Path(args.model)
     with ServedState.of(served, args.state, learned=_learned(args), threads=args.threads) as state:
         if args.verify:
@@ -39,7 +41,7 @@ def serve(args: Namespace) -> None:
         if args.compact:
             state.compact()
             facts = {"state": args.state, "change": state.change_number}
-            return output.result(args, facts, f"{args.state} is compact.")
+            return output.result(args, facts, f"{args.state} has been compacted.")
         name = Path(args.model if args.model is not None else args.state).stem
         limits = Limits(body=int(args.max_body * 1e6), rows=args.max_rows, requests=args.max_requests)
         service = Service(state, tokens, limits, name=name, refit_every=args.refit)
@@ -55,7 +57,7 @@ def _learned(args: Namespace) -> Callable[[Tally], Iterable[tuple[Any, Any]]] | 
     if args.learned is None:
         return None
     both = args.model is not None and args.state is not None
-    errors.require(both, "--learned", args.learned, "beside MODEL and --state")
+    errors.require(both, "--learned", args.learned, "used with MODEL and --state")
 
     def read(tally: Tally) -> Iterable[tuple[Any, Any]]:
         target: Any = tally.schema.labels if tally.schema.labels is not None else tally.schema.target
@@ -73,7 +75,7 @@ def run(args: Namespace, service: Service, facts: dict[str, object], doing: str)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     n_rows = state.learner.n_rows
     facts = {"url": url, **facts, "state": args.state, "rows": n_rows, "change": state.change_number}
-    output.result(args, facts, f"{doing} {url} ({n_rows:,g} rows). Ctrl-C ends it.")
+    output.result(args, facts, f"{doing} {url} ({n_rows:,g} rows). Press Ctrl-C to stop.")
     sys.stdout.flush()
     gc.collect()
     gc.freeze()  # no search for cycles goes through what stays anyway
@@ -92,11 +94,11 @@ def _warm(state: ServedState) -> None:
 
 
 def _verify(args: Namespace, told: dict[str, object]) -> None:
-    text = f"{told['rows']:,} rows were counted again as of change {told['change']:,}: their digest is "
-    so = ", as it should be" if told["equal"] else f", and that of the state {told['digest']}"
+    text = f"{told['rows']:,} rows were recounted as of change {told['change']:,}. Their digest is "
+    so = ", which matches" if told["equal"] else f", and that of the state {told['digest']}"
     output.result(args, told, f"{text}{told['recount']}{so}.")
     if not told["equal"]:
-        text = f"the state in {args.state} is not what its rows add up to. Begin it again from its log."
+        text = f"the state in {args.state} does not match its rows. Rebuild it from its log."
         raise errors.DamagedFile(text)
 
 
@@ -109,6 +111,6 @@ def _listening(host: str, port: int) -> socket.socket:
         listening.listen(2048)  # clients that hear of the address may connect at once
     except OSError as problem:
         listening.close()
-        wanted = f"one that is free on {host} ({problem.strerror or problem})"
+        wanted = f"a free port on {host} ({problem.strerror or problem})"
         raise errors.bad_setting("--port", port, wanted) from None
     return listening

@@ -18,7 +18,7 @@ LISTS = ("stop_words", "values")
 WITH_COMMAS = ("ngrams", "stop_words", "vocabulary", "only")  # settings of a text whose one value may hold several
 TABS = ("tab", "\\t")
 TOGETHER = (
-    "a family of several columns, as + joins them: gaussian,covariance=full (or tied, shrunk), kernel_density, "
+    "a family that models columns jointly, because + joins them: gaussian,covariance=full (or tied, shrunk), kernel_density, "
     "histogram or joint"
 )
 
@@ -42,7 +42,7 @@ def counting(args: Namespace, data: Any) -> dict[str, Any]:
     counted = counting_any_text(args, data)
     settings = text_settings(args.text)
     families = counted["features"]
-    errors.require(not settings or families != "choose", "--text", args.text, "left out with --features choose")
+    errors.require(not settings or families != "choose", "--text", args.text, "omitted with --features choose")
     if settings:
         schema = Schema.infer(data, args.target, features=families, missing=args.missing or "skip", **reading(args))
         counted["features"] = _with_text(families, schema, settings)
@@ -71,7 +71,7 @@ def _features(args: Namespace, data: Any) -> Any:
 def _with_text(families: Any, schema: Schema, settings: Mapping[str, Any]) -> dict[str, Any]:
     texts = {f.name: replace(f.family, **settings) for f in schema.features if f.reads_text}  # type: ignore[type-var]
     if not texts:
-        raise errors.bad_setting("--text", dict(settings), "left out where no column is text")
+        raise errors.bad_setting("--text", dict(settings), "omitted when no column is text")
     if isinstance(families, Mapping):
         return {**families, **texts}
     rest = {} if families == "auto" else {f.name: f.family for f in schema.features}
@@ -103,10 +103,12 @@ def estimating_from(args: Namespace, classes: Sequence[Any]) -> dict[str, Any]:
 def estimating_network(args: Namespace) -> dict[str, Any]:
     """How the tables of a network are estimated; raises where something is said that only a model has."""
     alpha = _alpha(args.alpha)
-    errors.require(isinstance(alpha, float), "--alpha", args.alpha, "one number for a network")
+    errors.require(isinstance(alpha, float), "--alpha", args.alpha, "a single number for a network")
     if args.class_prior is not None:
-        raise errors.bad_setting("--class-prior", args.class_prior, "left out for a network: its nodes have their own")
-    errors.require(not args.text, "--text", args.text, "left out for a network: its nodes are no texts")
+        raise errors.bad_setting(
+            "--class-prior", args.class_prior, "omitted for a network, because each node has its own"
+        )
+    errors.require(not args.text, "--text", args.text, "omitted for a network, because its nodes are not texts")
     return {"how": args.how, "alpha": alpha, "seed": args.seed}
 
 
@@ -119,7 +121,9 @@ def estimated_features(args: Namespace, schema: Schema) -> dict[str, Any]:
     """The families of a tally's columns with other settings of how they are estimated."""
     named = features(args.features, lambda: schema.columns)
     if named != "auto" and not isinstance(named, Mapping):
-        raise errors.bad_setting("--features", args.features[0], "COLUMN=FAMILY: each column has a family already")
+        raise errors.bad_setting(
+            "--features", args.features[0], "COLUMN=FAMILY, because each column already has a family"
+        )
     settings = text_settings(args.text)
     return {**({} if named == "auto" else named), **(_with_text({}, schema, settings) if settings else {})}
 
@@ -128,7 +132,7 @@ def folds(text: str | None, otherwise: str) -> int | None:
     """A number of folds, if one was given; ``otherwise`` is what else may be said, or where."""
     if text is None:
         return None
-    errors.require(text.isdecimal() and int(text) >= 2, "--folds", text, f"a whole number from 2 up{otherwise}")
+    errors.require(text.isdecimal() and int(text) >= 2, "--folds", text, f"a whole number of at least 2{otherwise}")
     return int(text)
 
 
@@ -148,7 +152,7 @@ def features(words: Sequence[str], columns: Callable[[], Collection[str]]) -> An
         if "=" in word.partition(",")[0]:
             continue
         if len(words) > 1:
-            wanted = "one family for all columns, or COLUMN=FAMILY for some of them"
+            wanted = "one family for all columns, or COLUMN=FAMILY for single columns"
             raise errors.bad_setting("--features", list(words), wanted)
         return word if word in ("auto", "choose") else _family(word)
     families: dict[Any, Any] = {}
@@ -169,7 +173,9 @@ def _family(text: str) -> Any:
     typed, *settings = text.split(",")
     name = typed.replace("-", "_")
     if name not in FAMILIES and (called := name.partition("(")[0]) in FAMILIES:
-        raise errors.bad_setting("--features", text, f"a family with its settings after commas: {called},SETTING=VALUE")
+        raise errors.bad_setting(
+            "--features", text, f"a family and its settings, separated by commas: {called},SETTING=VALUE"
+        )
     if name not in FAMILIES:
         raise errors.unknown_choice("a family", typed, [*FAMILIES, "choose"])
     return FAMILIES[name](**_settings(settings, name))
@@ -226,7 +232,7 @@ def _alpha(text: str) -> Any:
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
-        raise errors.bad_setting("--alpha", text, "a number, several such as 0.1,1,10, or auto") from None
+        raise errors.bad_setting("--alpha", text, "a number, a list such as 0.1,1,10, or auto") from None
     return numbers[0] if len(numbers) == 1 else numbers
 
 

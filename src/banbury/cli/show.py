@@ -29,7 +29,7 @@ def show(args: Namespace) -> None:
     if inputs.is_labels(thing):
         return labels.show(args, thing)
     if args.informative is not None:
-        errors.require(args.informative > 0, "--informative", args.informative, "a whole number from 1 up")
+        errors.require(args.informative > 0, "--informative", args.informative, "a whole number of at least 1")
         informative = inputs.model(args.file).informative(args.informative)
         facts = informative.to_dict()
         rows = [{"class": each["class"], **ratio} for each in facts["classes"] for ratio in each["ratios"]]
@@ -43,9 +43,9 @@ def show(args: Namespace) -> None:
 def _show_digest(args: Namespace) -> None:
     tally = about.sums(inputs.kept(args.file))
     if isinstance(tally, BeliefNetwork):
-        raise errors.bad_setting("--digest", tally.kind, "left out, or asked of a tally or a model")
+        raise errors.bad_setting("--digest", tally.kind, "omitted, or used with a tally or a model")
     if tally.rounded:
-        text = f"the sums of {args.file} were rounded, so its digest proves nothing of what was forgotten"
+        text = f"the sums of {args.file} were rounded, so its digest proves nothing about forgetting"
         errors.warn(errors.BanburyWarning(text))
     output.result(args, {"file": args.file, "digest": tally.digest(), "rounded": tally.rounded}, tally.digest())
 

@@ -20,27 +20,29 @@ from banbury.tally import tally
 from banbury.tally.tally import Tally
 from banbury.weighing import Weighing
 
-COUNT_ALIKE = "Count all parts as the first was counted: banbury tally count rows.csv --like {} -o part.banbury"
+COUNT_ALIKE = "Count all parts with the schema of the first: banbury tally count rows.csv --like {} -o part.banbury"
 
 
 def count(args: Namespace) -> None:
     """Counts rows into a tally file, or under what another file counted where one is named."""
     inputs.check_output(args)
     where = {} if args.engine is None else {"engine": args.engine}
-    errors.require(not where or "-" not in args.input, "INPUT", "-", "files where --engine is given: each is a part")
+    errors.require(
+        not where or "-" not in args.input, "INPUT", "-", "given as files with --engine, each of which is a partition"
+    )
     with inputs.labelled(args, needs_target=args.like is None) as data:
         if args.like is None:
             several = {"target_delimiter": args.target_delimiter, **where}
             _keep(args, tally.count(data, labels.target(args, data), **settings.counting(args, data), **several))
             return
-        wanted = "given without --features, --text and --missing, which the file settles"
+        wanted = "used without --features, --text and --missing, because the file decides them"
         errors.require(not args.features and not args.text and args.missing is None, "--like", args.like, wanted)
         like = about.sums(inputs.kept(args.like))
         reading = {"weights": args.weights, **settings.reading(args)}
         if isinstance(like, Tally):
             _keep(args, like.count(data, args.target, **reading, **where))
         elif where:
-            raise errors.bad_setting("--engine", args.engine, "left out where a network is counted")
+            raise errors.bad_setting("--engine", args.engine, "omitted when a network is counted")
         else:
             _keep(args, like.count_more(data, **reading))
 
@@ -59,13 +61,13 @@ def _combined(args: Namespace, operation: Any) -> Kept:
     """The first file's sums with all the others; a model if the first file has one."""
     inputs.check_output(args)
     if len(args.files) < 2:
-        raise errors.bad_setting("FILE", args.files[0], "two files at least")
+        raise errors.bad_setting("FILE", args.files[0], "at least two files")
     first, *others = map(inputs.kept, args.files)
     alike = COUNT_ALIKE.format(args.files[0])
     for path, thing in zip(args.files[1:], others, strict=True):
         if isinstance(thing, BeliefNetwork) != isinstance(first, BeliefNetwork):
-            text = f"{path} holds a {thing.kind} and {args.files[0]} a {first.kind}"
-            raise errors.SchemaMismatch(f"{text}, which do not add up. {alike}")
+            text = f"{path} contains a {thing.kind} but {args.files[0]} a {first.kind}"
+            raise errors.SchemaMismatch(f"{text}, and the two cannot be combined. {alike}")
     try:
         sums = reduce(operation, map(about.sums, [first, *others]))
     except errors.SchemaMismatch as problem:
@@ -84,9 +86,9 @@ def _weighed_as(first: Model, model: Model, args: Namespace) -> Model:
     """A model of other rows with the weights of the first, which are stale then."""
     if not isinstance(first.weighing, Weighing):
         return model
-    again = "Learn them again from all rows: banbury fit --weigh."
+    again = "Relearn them from all rows with banbury fit --weigh."
     known = set(model.classes).issubset(first.weighing.classes)
-    what = "kept, and of other rows than these" if known else "of other classes, so what comes out is not weighed"
+    what = "kept, but they were learned from other rows" if known else "for other classes, so the output is not weighed"
     errors.warn(f"the weights of {args.files[0]} are {what}. {again}")
     return model.weighed(first.weighing) if known else model
 
@@ -96,7 +98,7 @@ def estimate(args: Namespace) -> None:
     inputs.check_output(args)
     kept = inputs.kept(args.tally)
     sums = about.sums(kept)
-    left = "are left out of what is estimated anew; banbury fit --weigh learns others."
+    left = "are not part of the new model; learn new ones with banbury fit --weigh."
     if isinstance(kept, Model) and kept.weighing is not None:
         errors.warn(f"the weights of {args.tally} {left}")
     features = settings.estimated_features(args, sums.schema) if isinstance(sums, Tally) else {}
@@ -105,7 +107,9 @@ def estimate(args: Namespace) -> None:
     elif isinstance(sums, Tally):
         _keep(args, models.estimate(sums, features=features, **settings.estimating_from(args, sums.classes)))
     elif args.features:
-        raise errors.bad_setting("--features", args.features, "left out for a network, whose nodes have values already")
+        raise errors.bad_setting(
+            "--features", args.features, "omitted for a network, because its nodes already have values"
+        )
     else:
         _keep(args, sums.estimate(**settings.estimating_network(args)))
 
@@ -113,5 +117,5 @@ def estimate(args: Namespace) -> None:
 def _keep(args: Namespace, thing: Kept) -> None:
     save(thing, args.output)
     facts = {"file": args.output, "kind": thing.kind, **about.summary(thing)}
-    kept = f"Kept as a {facts['kind']} in {args.output} ({output.size(args.output)})."
+    kept = f"Saved as a {facts['kind']} to {args.output} ({output.size(args.output)})."
     output.result(args, facts, f"{about.rows(args, facts)}, {about.classes(facts)}\n{kept}")

@@ -68,7 +68,7 @@ def tune(args: Namespace) -> None:
         found = judging.tune(args, data)
     if args.output is not None:
         save(found.model, args.output)
-    kept = "" if args.output is None else f"\n\nThe best is kept in {args.output} ({output.size(args.output)})."
+    kept = "" if args.output is None else f"\n\nThe best model was saved to {args.output} ({output.size(args.output)})."
     facts = {"model": args.output, **found.to_dict()}
     rows = [{**own.pop("text", {}), **own} for own in map(dict, facts["settings"])]
     output.result(args, facts, f"{found}{kept}", rows)

@@ -35,8 +35,8 @@ PHRASES = {
 }
 # What only a verb that counts can do about a value.
 OTHER_FAMILY = (
-    "Mend the value, name it in missing_values=, or choose another family for the column in features=.",
-    "Mend the value, or name it in missing_values=.",
+    "Fix the value, list it in missing_values=, or choose another family for the column in features=.",
+    "Fix the value, or list it in missing_values=.",
 )
 # The library counts rows from 0, as Python does; --row counts from 1.
 _ROW = re.compile(r"(?<=\brow )[\d,]+(?= of column )|(?<=the weight of row )[\d,]+|(?<=begins at row )[\d,]+")

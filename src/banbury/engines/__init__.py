@@ -66,11 +66,11 @@ def _engine_of(data: Any) -> str | None:
 
 def _name_of(engine: Any) -> str:
     """The name of an engine that was asked for."""
-    known = {"dask", "spark", "processes"}
+    engine_names = {"dask", "spark", "processes"}
     if isinstance(engine, str):
         name = engine.partition("://")[0]
         name = "spark" if name in ("sc", "local") or name.startswith("local[") else name
-        if name in known:
+        if name in engine_names:
             return name
     else:
         for kind in type(engine).__mro__:

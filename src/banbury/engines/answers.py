@@ -73,17 +73,25 @@ class PartitionAnswers:
             return [self.model.predict(rows, **self.settings)]
         if self.question == "posterior":
             return list(self.model.posterior(rows, **self.settings).T)
-        found = [self._evidence(batch.cut(row, row + 1)) for batch in read(rows) for row in range(batch.n_rows)]
-        return [list(column) for column in zip(*found, strict=True)]
+        explanations = [
+            self._evidence(batch.slice(row, row + 1)) for batch in read(rows) for row in range(batch.n_rows)
+        ]
+        return [list(column) for column in zip(*explanations, strict=True)]
 
     def _evidence(self, row: Any) -> list[Any]:
         """Of one row the answer, and what each column says for it, in decibans; with the prior they are all there is."""
-        told = self.model.explain(row, **self.settings)
+        explanation = self.model.explain(row, **self.settings)
         decibans = dict.fromkeys((feature.name for feature in self.model.schema.features), 0.0)
-        for each in told.evidence:
-            block = next((f.name for f in self.model.schema.features if each.feature in f.columns), each.feature)
-            decibans[block] = decibans.get(block, 0.0) + each.decibans
-        head = [told.winner, told.against, told.probability, told.decibans, told.prior + told.calibration]
+        for term in explanation.evidence:
+            block = next((f.name for f in self.model.schema.features if term.feature in f.columns), term.feature)
+            decibans[block] = decibans.get(block, 0.0) + term.decibans
+        head = [
+            explanation.winner,
+            explanation.against,
+            explanation.probability,
+            explanation.decibans,
+            explanation.prior + explanation.calibration,
+        ]
         return [*head, *(decibans[feature.name] for feature in self.model.schema.features)]
 
 

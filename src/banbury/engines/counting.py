@@ -14,7 +14,7 @@ from banbury.engines.engine import FAN_IN
 from banbury.engines.parcels import Parcel, add_up
 from banbury.families.moments import SAMPLE
 from banbury.reading import Batch, read
-from banbury.reading.batches import joined
+from banbury.reading.batches import join_batches
 from banbury.tally.schema import NO_VALUE, STEADY, ColumnFacts, Features, Missing, Schema, Trees
 from banbury.tally.table import Held, Table, fractional_among
 from banbury.tally.tally import Tally, of_no_rows, parts, plus
@@ -31,8 +31,8 @@ def at_partition(partition: int, name: str | None = None) -> Iterator[None]:
         if hasattr(problem, "partition"):
             raise
         place = f"partition {partition:,}" + ("" if name is None else f" ({name})")
-        said = type(problem)(f"{place}: {problem}", **{**problem._parts, "partition": partition})
-        raise said from None
+        located = type(problem)(f"{place}: {problem}", **{**problem._parts, "partition": partition})
+        raise located from None
 
 
 @contextmanager
@@ -159,11 +159,13 @@ class TakeFirst(EachPart):
         n_rows = 0
         source = rows.source if isinstance(rows, Table) else read(rows, kinds=self.kinds or None, **self.reading)
         for batch in source:
-            first.append(batch.cut(0, SAMPLE - n_rows))
+            first.append(batch.slice(0, SAMPLE - n_rows))
             n_rows += first[-1].n_rows
             if n_rows >= SAMPLE:
                 break
-        return Sampled(joined(first), source.name, source.target, source.weights, source.reading) if n_rows else None
+        return (
+            Sampled(join_batches(first), source.name, source.target, source.weights, source.reading) if n_rows else None
+        )
 
 
 @dataclass(frozen=True)
@@ -206,20 +208,20 @@ class Settled:
     schema: Schema
     are_files: bool
     # Of a schema that was inferred: columns taken for whole numbers, and those that had no or one value.
-    whole: frozenset[str] = frozenset()
+    taken_for_integers: frozenset[str] = frozenset()
     steady: Mapping[str, Any] = field(default_factory=dict)
     empty: frozenset[str] = frozenset()
     inferred: bool = False
 
     def wider(self, batch: Batch) -> Wider:
         """What a batch shows that the first rows did not."""
-        if not (self.whole or self.steady or self.empty):
+        if not (self.taken_for_integers or self.steady or self.empty):
             return Wider()
         there = [name for name in self.steady if name in batch.names]
         varied = {name for name in there if self._varies(batch, name, self.steady[name])}
         shown = [(name, batch.kind(name)) for name in self.empty if name in batch.names]
         kinds = {name: str(kind) for name, kind in shown if kind != "empty"}
-        return Wider(frozenset(fractional_among(batch, self.whole)), frozenset(varied), kinds)
+        return Wider(frozenset(fractional_among(batch, self.taken_for_integers)), frozenset(varied), kinds)
 
     def _varies(self, batch: Batch, name: str, value: Any) -> bool:
         codes = batch.codes(name)
@@ -299,12 +301,12 @@ class CountPart:
 
 def settle(sample: Sequence[Sampled], wider: Wider, settings: CountSettings, are_files: bool) -> Settled:
     """What is counted, by the first rows and by what other rows are known to show."""
-    batch = joined([each.batch for each in sample])
+    batch = join_batches([part.batch for part in sample])
     first = sample[0]
     source = Held((batch,), first.name, first.target, first.reading)
     weights = first.weights if settings.weights is None else settings.weights
-    known = ColumnFacts(wider.fractional, wider.varied, wider.kinds)
-    table = replace(replace(settings, weights=weights, reading={}).table(source), facts=known)
+    facts = ColumnFacts(wider.fractional, wider.varied, wider.kinds)
+    table = replace(replace(settings, weights=weights, reading={}).table(source), facts=facts)
     table.labels.weights_of(batch)  # a column that is not there is missed here
     if table.labels.name is not None:
         batch.column(table.labels.name)
@@ -315,4 +317,4 @@ def settle(sample: Sequence[Sampled], wider: Wider, settings: CountSettings, are
     target = table.labels.name if several is None else several
     counted_as: dict[str, Any] = {"schema": schema, "features": "auto", "target": target, "weights": weights}
     settings = replace(settings, groups=None, target_delimiter=None, **counted_as)
-    return Settled(settings, schema, are_files, frozenset(known.whole_numbers), steady, empty, table.schema is None)
+    return Settled(settings, schema, are_files, frozenset(facts.whole_numbers), steady, empty, table.schema is None)

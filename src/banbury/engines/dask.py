@@ -112,15 +112,15 @@ def _check_workers(client: Any) -> None:
         return parcels.this_library()
 
     if client is not None:
-        found = client.run(has_banbury)
-        without = [address for address, there in found.items() if there is None]
+        libraries = client.run(has_banbury)
+        without = [address for address, there in libraries.items() if there is None]
         if without:
             raise errors.EngineError(
                 f"the worker of Dask at {without[0]} has no package 'banbury'. Install it on every worker: pip install "
                 f"banbury=={__version__}",
                 workers=without,
             )
-        for there in found.values():
+        for there in libraries.values():
             check_format(there)
 
 
@@ -159,7 +159,7 @@ class Dask:
             start = start + size
             size = 2 * size
 
-    def added(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
+    def add_up_parts(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
         """A tree of additions on the workers: only its root comes here."""
         parts: dict[int, Any] = dict(enumerate(self.parts))
         if self.are_files and self.names is not None and self.client is not None:
@@ -185,7 +185,7 @@ class Dask:
                     break
             yield len(self.parts), self._result(root)
 
-    def answered(self, work: Answer) -> Any:
+    def answer(self, work: Answer) -> Any:
         errors.require(
             self.collection is not None,
             "data of Dask",
@@ -264,17 +264,20 @@ def _join_answers(rows: Any, answers: Mapping[str, Any], work: Answer) -> Any:
     import pandas
 
     frame = rows.to_frame() if hasattr(rows, "to_frame") and not hasattr(rows, "columns") else rows
-    each = ((name, list(values), DTYPES[work.columns[name]]) for name, values in answers.items())
-    return frame.assign(**{name: pandas.Series(values, frame.index, dtype) for name, values, dtype in each})
+    columns = ((name, list(values), DTYPES[work.columns[name]]) for name, values in answers.items())
+    return frame.assign(**{name: pandas.Series(values, frame.index, dtype) for name, values, dtype in columns})
 
 
 def _records(rows: Any, work: Answer) -> list[Any]:
     """Items of a bag, each a record with the answers in it; what is no record is its "text"."""
     items = list(rows)
     answers = work(items)
-    each = zip(*answers.values(), strict=True) if items else ()
-    records = (item if isinstance(item, Mapping) else {"text": item} for item in items)
-    return [{**record, **dict(zip(answers, values, strict=True))} for record, values in zip(records, each, strict=True)]
+    answer_rows = zip(*answers.values(), strict=True) if items else ()
+    records = (record if isinstance(record, Mapping) else {"text": record} for record in items)
+    return [
+        {**record, **dict(zip(answers, values, strict=True))}
+        for record, values in zip(records, answer_rows, strict=True)
+    ]
 
 
 def _explain_failure(problem: Exception) -> Exception:

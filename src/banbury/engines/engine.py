@@ -49,7 +49,7 @@ class Engine(Protocol):
         """What the work makes of the first partition, the second and so on, for as long as it is asked."""
         ...
 
-    def added(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
+    def add_up_parts(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
         """What the work makes of all partitions, added up on the engine, eight at a time; and how many partitions are done.
 
         The last that comes, or each that is not None, are parts of the sum that have no partition in common. When the
@@ -57,6 +57,6 @@ class Engine(Protocol):
         """
         ...
 
-    def answered(self, work: Answer) -> Any:
+    def answer(self, work: Answer) -> Any:
         """A frame of the same kind, lazily: the rows with the columns of the answer beside theirs."""
         ...

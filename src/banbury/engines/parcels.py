@@ -66,9 +66,9 @@ def lacking_package(engine: str, text: str, where: str = "") -> errors.EngineErr
     """What is to be installed on workers, if an error of theirs says that they lack it."""
     for package in ("banbury", "pyarrow", "numpy", "scipy"):
         if f"No module named '{package}" in text:
-            wanted = f"banbury=={__version__}" if package == "banbury" else package
+            requirement = f"banbury=={__version__}" if package == "banbury" else package
             return errors.EngineError(
-                f"a worker of {engine} has no package {package!r}. Install it on every worker{where}: pip install {wanted}",
+                f"a worker of {engine} has no package {package!r}. Install it on every worker{where}: pip install {requirement}",
                 package=package,
             )
     return None

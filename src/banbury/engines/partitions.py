@@ -18,7 +18,7 @@ from banbury.engines.validation import Evaluate
 from banbury.families.moments import SAMPLE
 from banbury.labels import LabelEvaluation
 from banbury.labels import evaluate as evaluate_labels
-from banbury.model.naive_bayes import Model, met, model_of, same_rows
+from banbury.model.naive_bayes import Model, add_unknown_classes, model_of, same_rows
 from banbury.progress import watch
 from banbury.quality.results import OWN_ROWS, SummedEvaluation
 from banbury.reading import n_threads
@@ -67,8 +67,10 @@ class Partitions:
         return self._answer(model, "explain", settings)
 
     def _answer(self, model: Any, question: str, settings: Mapping[str, Any]) -> Any:
-        given = {name: value for name, value in settings.items() if value is not None}
-        return self.engine.answered(PartitionAnswers(model_of(model), question, given, tuple(self.engine.columns)))
+        given_settings = {name: value for name, value in settings.items() if value is not None}
+        return self.engine.answer(
+            PartitionAnswers(model_of(model), question, given_settings, tuple(self.engine.columns))
+        )
 
     def evaluate(self, model: Any, target: Any = None, *, sample: int | None = None, **reading: Any) -> Any:
         """``bb.evaluate`` of all partitions; where rows have sets of labels, of a sample."""
@@ -88,10 +90,10 @@ class Partitions:
             raise _empty()
         if result.outcomes is None:
             raise errors.no_target(result.n_rows, target)
-        classes, notes = met(model.classes, result.classes)
+        classes, notes = add_unknown_classes(model.classes, result.classes)
         outcomes = result.outcomes.among(result.classes, classes)
         table = self.table(target, schema=model.schema, **reading)
-        are_own = same_rows(lambda: model.n_rows == outcomes.n_rows and table.counted() == model.tally)
+        are_own = same_rows(lambda: model.n_rows == outcomes.n_rows and table.count_all() == model.tally)
         return SummedEvaluation(classes, outcomes, notes=(OWN_ROWS,) if are_own else notes)
 
     def _evaluate_sets(self, model: Any, target: Any, n: int | None, reading: dict[str, Any]) -> LabelEvaluation:
@@ -99,7 +101,7 @@ class Partitions:
         if isinstance(target, str) and labels is not None:
             reading.setdefault("target_delimiter", labels.delimiter)
         table = self.table(labels if target is None else target, **reading)
-        sample = table.sampled(model.tally, MOST_ROWS if n is None else n)
+        sample = table.draw_sample(model.tally, MOST_ROWS if n is None else n)
         rows = sample.table(model.schema, n_threads(None))
         evaluation = evaluate_labels(model, next(iter(rows.source)), rows.labels.sets)
         notes = [] if sample.is_whole else [f"a sample of {sample.n_sampled:,} of {sample.n_rows:,} rows"]
@@ -122,17 +124,17 @@ class Partitions:
                     break
         if not sample:
             raise _empty()
-        sample[-1] = replace(sample[-1], batch=sample[-1].batch.cut(0, SAMPLE - n_rows + sample[-1].batch.n_rows))
+        sample[-1] = replace(sample[-1], batch=sample[-1].batch.slice(0, SAMPLE - n_rows + sample[-1].batch.n_rows))
         _check_alike(sample)
         self._first = kinds, sample
         return sample
 
     def sum_of(self, work: PartWork, doing: str) -> Any:
         """The sum of what work makes of all partitions, each once; None where it makes nothing of any."""
-        total = add_up(done.value for done in self.watched(self.engine.added(work), doing))
+        total = add_up(done.value for done in self.watch_steps(self.engine.add_up_parts(work), doing))
         return None if total is None else total.value
 
-    def watched(self, steps: Steps[tuple[int, Any]], doing: str) -> Iterator[Done]:
+    def watch_steps(self, steps: Steps[tuple[int, Any]], doing: str) -> Iterator[Done]:
         """The steps, while a line says how far they are. However this ends, nothing is left running."""
         n_partitions = self.engine.n_partitions
         ask = self.engine.progress
@@ -159,16 +161,16 @@ class PartitionedTable:
     @property
     def has_sets(self) -> bool:
         """Whether the target is one of sets of labels."""
-        return self.settled().schema.labels is not None
+        return self.settle().schema.labels is not None
 
-    def settled(self, wider: Wider | None = None) -> Settled:
+    def settle(self, wider: Wider | None = None) -> Settled:
         """What is counted, by the first rows in the order of partitions: empty and tiny ones are read through."""
         wider = Wider() if wider is None else wider
         with hear_interrupts():
             first_rows = self.partitions.first_rows(self.settings.reading, wider)
             return settle(first_rows, wider, self.settings, self.partitions.engine.are_files)
 
-    def counted(self) -> Tally:
+    def count_all(self) -> Tally:
         """The tally of all partitions."""
         settled, counts = self.count(CountPart)
         assert counts.tally is not None
@@ -180,7 +182,7 @@ class PartitionedTable:
         """What is counted, and the count; again from the start where partitions show more than the first rows did."""
         wider = Wider()
         for _ in range(MOST_RESTARTS):
-            settled = self.settled(wider)
+            settled = self.settle(wider)
             counts: CountedRows | None = self.partitions.sum_of(work(settled), "counting on")
             if counts is None or not (counts.wider or counts.n_rows):
                 raise _empty()
@@ -199,7 +201,7 @@ class PartitionedTable:
             column=column,
         )
 
-    def sampled(self, tally: Tally, n: int, also: Sequence[str] = ()) -> RowSample:
+    def draw_sample(self, tally: Tally, n: int, also: Sequence[str] = ()) -> RowSample:
         """A sample of the rows that a tally counted, in one pass; of rows that are much alike, in two.
 
         Columns that are not counted come ``also``; if there are none, the rows come with the groups that were asked for.
@@ -208,7 +210,7 @@ class PartitionedTable:
         target = tally.schema.target if self.settings.target is None else self.settings.target
         counted_as: dict[str, Any] = {"schema": tally.schema, "features": "auto", "missing": "skip", "trees": "many"}
         settings = replace(self.settings, target=target, **counted_as, groups=None if also else self.settings.groups)
-        settled = replace(self, settings=settings).settled()
+        settled = replace(self, settings=settings).settle()
         if tally.schema.labels is not None and not isinstance(settled.settings.target, LabelTarget):
             raise errors.bad_setting("target", target, "sets of labels: lists, flags, or texts with target_delimiter=")
         n_rows = float(tally.n_rows)
@@ -224,12 +226,12 @@ class PartitionedTable:
 
 @count_table.register
 def _(table: PartitionedTable) -> Tally:
-    return table.counted()
+    return table.count_all()
 
 
 @sample_rows.register
 def _(table: PartitionedTable, tally: Tally, n: int, also: Sequence[str] = ()) -> RowSample:
-    return table.sampled(tally, n, also)
+    return table.draw_sample(tally, n, also)
 
 
 def _check_settings(target: Any, threads: int | None = None, **settings: Any) -> CountSettings:
@@ -256,9 +258,9 @@ def _column(setting: str, value: Any) -> Any:
 
 def _check_alike(sample: Sequence[Sampled]) -> None:
     names = sample[0].batch.names
-    for each in sample[1:]:
-        if set(each.batch.names) != set(names):
-            raise other_columns(each.batch.names, names, "a partition", "partition")
+    for part in sample[1:]:
+        if set(part.batch.names) != set(names):
+            raise other_columns(part.batch.names, names, "a partition", "partition")
 
 
 def _empty() -> errors.EmptyData:

@@ -26,7 +26,7 @@ def parts_of(data: Any, partitions: int) -> tuple[Sequence[Any], Sequence[str] |
     if hasattr(data, "__next__"):
         data = list(data)
     if not isinstance(data, (list, tuple)):
-        return cut(data, partitions), None
+        return split_table(data, partitions), None
     if not data:
         raise errors.empty_data(None, "there is no part")
     if all(isinstance(part, (str, os.PathLike)) and _is_file(os.fspath(part)) for part in data):
@@ -52,25 +52,25 @@ def matching(path: str) -> list[str]:
         filesystem, inside = filesystem_of(path)
         protocol = path.partition("://")[0]
         try:
-            found = sorted(filesystem.glob(inside)) if glob.has_magic(inside) else [inside]
+            paths = sorted(filesystem.glob(inside)) if glob.has_magic(inside) else [inside]
         except OSError as problem:
             raise errors.bad_file(path, str(problem)) from None
-        files = [each if "://" in each else f"{protocol}://{each}" for each in found]
+        files = [file_path if "://" in file_path else f"{protocol}://{file_path}" for file_path in paths]
     else:
         path = os.path.expanduser(path)
         files = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) and not os.path.exists(path) else [path]
         if files == [path] and not os.path.isfile(path):
-            wanted = "a file, a pattern such as 'parts/*.parquet', or a list of them, where engine= is given"
+            allowed = "a file, a pattern such as 'parts/*.parquet', or a list of them, where engine= is given"
             folder = os.path.isdir(path)
-            raise errors.bad_setting("data", path, wanted) if folder else errors.missing_file(path, near(path))
+            raise errors.bad_setting("data", path, allowed) if folder else errors.missing_file(path, near(path))
     if not files:
         raise errors.missing_file(path, [], "no file matches it")
     return files
 
 
-def cut(data: Any, partitions: int) -> list[Batch]:
+def split_table(data: Any, partitions: int) -> list[Batch]:
     """A table in memory in so many parts of about as many rows."""
     batches = list(read(data))
     n_rows = sum(batch.n_rows for batch in batches)
     size = max(-(-n_rows // partitions), 1)
-    return [batch.cut(at, at + size) for batch in batches for at in range(0, max(batch.n_rows, 1), size)]
+    return [batch.slice(at, at + size) for batch in batches for at in range(0, max(batch.n_rows, 1), size)]

@@ -44,7 +44,7 @@ class Processes:
     def first(self, take: PartWork) -> Steps[Parcel | None]:
         return (take(partition, rows) for partition, rows in enumerate(self.parts))
 
-    def added(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
+    def add_up_parts(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
         """What each process makes is added here, as it comes: the sum and one more are held."""
         parts = dict(enumerate(self.parts)) if self.names is None else in_groups(self.names, self._n_workers)
         done = enumerate(self._each(work, parts), 1)
@@ -94,7 +94,7 @@ class Processes:
             for future in running:
                 future.cancel()
 
-    def answered(self, work: Answer) -> Any:
+    def answer(self, work: Answer) -> Any:
         raise errors.bad_setting(
             "engine",
             self.name,

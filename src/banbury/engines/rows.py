@@ -16,7 +16,7 @@ from banbury.engines.partitions import PartitionedTable
 from banbury.engines.validation import CountFolds, Folded, ScoreFolds, each_fold
 from banbury.rows.folds import Dealing, Round
 from banbury.rows.groups import Groups
-from banbury.rows.labelled import MemoryRows, labelled_rows, rows_of_sample
+from banbury.rows.labelled import MemoryRows, open_rows, rows_of_sample
 from banbury.rows.scoring import PendingWarnings, leave_out
 from banbury.tally.schema import Schema
 from banbury.tally.tally import Label, Tally, complete
@@ -30,7 +30,7 @@ class PartitionedRows:
 
     table: PartitionedTable
     dealing: Dealing
-    others: Tally | None = None  # there are none: all rows are here
+    tally_of_rest: Tally | None = None  # there are none: all rows are here
 
     @cached_property
     def _counted(self) -> tuple[Settled, Folded]:
@@ -82,9 +82,9 @@ class PartitionedRows:
 
     def sample(self, n: int | None = None) -> MemoryRows:
         """At most ``n`` rows that differ, in memory, with every class; models count all the other rows as well."""
-        tally = self.table.counted()
+        tally = self.table.count_all()
         also = () if self.dealing.id is None else (self.dealing.id,)
-        sample = self.table.sampled(tally, self.table.n_held if n is None else n, also)
+        sample = self.table.draw_sample(tally, self.table.n_held if n is None else n, also)
         in_turn = tally.schema.labels is not None and self.dealing.id is None  # as those in memory are dealt
         return rows_of_sample(sample, tally, self.table.settings.threads, None if in_turn else self.dealing)
 
@@ -100,10 +100,12 @@ class PartitionedRows:
                 sink.add(outcomes)
 
 
-@labelled_rows.register
+@open_rows.register
 def _(table: PartitionedTable, folds: Any, seed: int, id: Any = None, deal: Any = "stratified") -> PartitionedRows:
     groups = table.settings.groups
-    errors.require(groups == id, "groups", groups, "left out where rows are in partitions; id= deals them")
+    errors.require(
+        groups == id, "groups", groups, "omitted when rows are in partitions, because id= decides their folds"
+    )
     return PartitionedRows(table, Dealing.of(folds, seed, id))
 
 

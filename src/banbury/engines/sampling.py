@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from banbury.engines.counting import EachPart, Settled
-from banbury.reading.batches import joined
+from banbury.reading.batches import join_batches
 from banbury.weighing import RowSample
 
 
@@ -23,4 +23,4 @@ class SampleRows(EachPart):
     def value_of(self, rows: Any) -> RowSample:
         table = replace(self.settled.settings, groups=self.groups).table(rows)
         sample = RowSample.of(table, self.settled.schema, self.n, self.below, self.also)
-        return replace(sample, batch=None if sample.batch is None else joined([sample.batch]))
+        return replace(sample, batch=None if sample.batch is None else join_batches([sample.batch]))

@@ -173,19 +173,19 @@ class Spark:
             return
         taken = self._map_work(take, CHUNK)
         done = set[int]()
-        wanted = 1
+        n_cells = 1
         while True:
             with self._watch_job():
-                cells = taken.take(wanted)
+                cells = taken.take(n_cells)
             for partition, parcel in parcels_in(map(tuple, cells)):
                 if partition not in done:
                     done.add(partition)
                     yield parcel
-            if len(cells) < wanted:
+            if len(cells) < n_cells:
                 return
-            wanted *= FAN_IN
+            n_cells *= FAN_IN
 
-    def added(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
+    def add_up_parts(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
         """A tree of additions on the workers, each of which holds a sum and one more. Eight sums, or fewer, come here."""
         sums = self._map_work(work)
         n_sums = self.n_partitions
@@ -204,10 +204,8 @@ class Spark:
         for n_done, (_, parcel) in enumerate(self._brought(sums), 1):
             yield self.n_partitions or n_done, parcel
 
-    def answered(self, work: Answer) -> Any:
-        errors.require(
-            self.columns, "engine", "Spark", "left out here: give a dataframe of Spark, which answers as one"
-        )
+    def answer(self, work: Answer) -> Any:
+        errors.require(self.columns, "engine", "Spark", "omitted here; to predict with Spark, pass a Spark dataframe")
         fields = [t.StructField(name, TYPES[kind]) for name, kind in work.columns.items()]
         schema = t.StructType([*self.frame.schema.fields, *fields])
         return self.plain.mapInArrow(partial(_answer_batches, work, self.columns), schema)
@@ -277,14 +275,14 @@ def _stages(session: Any) -> Iterator[Stages]:
 @contextmanager
 def _connect_stages(session: Any) -> Iterator[Stages]:
     """The same of Spark Connect, which tells of itself while it works."""
-    known: list[tuple[int, int]] = []
+    last_stages: list[tuple[int, int]] = []
 
     def hear(stages: Any, **rest: Any) -> None:
-        known[:] = [(stage.num_tasks, stage.num_completed_tasks) for stage in stages or ()] or known
+        last_stages[:] = [(stage.num_tasks, stage.num_completed_tasks) for stage in stages or ()] or last_stages
 
     session.registerProgressHandler(hear)
     try:
-        yield lambda: list(known)
+        yield lambda: list(last_stages)
     finally:
         with suppress(ValueError):  # a user may have cleared them
             session.removeProgressHandler(hear)
@@ -295,8 +293,8 @@ def _n_workers(session: Any) -> int:
     return FAN_IN + 1 if _is_connect(session) else max(int(session.sparkContext.defaultParallelism), 1)
 
 
-def _is_connect(thing: Any) -> bool:
-    return type(thing).__module__.startswith("pyspark.sql.connect")
+def _is_connect(session_or_frame: Any) -> bool:
+    return type(session_or_frame).__module__.startswith("pyspark.sql.connect")
 
 
 # On workers: the rows of partitions

@@ -19,7 +19,7 @@ from banbury.quality.results import Outcomes
 from banbury.reading import Batch, Codes
 from banbury.rows.folds import Dealing, Round, Split
 from banbury.rows.groups import Groups
-from banbury.rows.labelled import MemoryRows, renumbered, used_names
+from banbury.rows.labelled import MemoryRows, occurring_names, renumber
 from banbury.rows.scoring import FoldModels, PendingWarnings, score_batch
 from banbury.sums import in_order
 from banbury.tally.schema import Schema
@@ -86,8 +86,8 @@ class Scored:
     pending: PendingWarnings
 
     def __add__(self, other: Scored) -> Scored:
-        each = tuple(a + b for a, b in zip(self.outcomes, other.outcomes, strict=True))
-        return Scored(each, self.pending + other.pending)
+        sums = tuple(a + b for a, b in zip(self.outcomes, other.outcomes, strict=True))
+        return Scored(sums, self.pending + other.pending)
 
 
 @dataclass(frozen=True)
@@ -112,13 +112,13 @@ class ScoreFolds(EachPart):
         """For each setting the models of all rows minus each fold."""
         if _Models.made is None or _Models.made[0] != self.digest:
             groups = Groups(self.counted, self.classes, len(self.used))
-            told = PendingWarnings()
+            pending = PendingWarnings()
             weights = None if self.settled.settings.weights is None else np.zeros(1)
             rows = self._dataset((), np.zeros(0, dtype=np.int32), weights)
             folds = each_fold(len(self.used))
-            every = [FoldModels(rows, folds, groups, recipe, told) for recipe in self.recipes]
+            every = [FoldModels(rows, folds, groups, recipe, pending) for recipe in self.recipes]
             made = [[models[number] for number in range(len(self.used))] for models in every]
-            _Models.made = self.digest, made, told
+            _Models.made = self.digest, made, pending
         return _Models.made[1], _Models.made[2]
 
     def _dataset(self, batches: tuple[Batch, ...], labels: NDArray[np.int32], weights: Any) -> MemoryRows:
@@ -135,18 +135,20 @@ class ScoreFolds(EachPart):
         for batch in table.batches("scoring"):
             fits = table.align(batch, schema)
             own_numbers, names, weights = number_classes(fits, schema, table.labels)
-            numbers = renumbered([(names, own_numbers)], self.classes)
+            numbers = renumber([(names, own_numbers)], self.classes)
             which = np.where(numbers >= 0, place[self.dealing.folds(fits, schema)], -1).astype(np.int32)
             part = self._dataset((fits,), numbers, weights)
             tested = which >= 0
             outcomes = list[Outcomes]()
-            told = PendingWarnings(0, dict(noted.wordless))
+            pending = PendingWarnings(0, dict(noted.wordless))
             for of_recipe in models:
                 posteriors = np.empty((fits.n_rows, len(self.classes)))
-                told.impossible += score_batch(part, of_recipe, fits, which, "posterior", posteriors)
-                own = None if weights is None else weights[tested]
-                outcomes.append(Outcomes.of(posteriors[tested], numbers[tested], which[tested], len(self.used), own))
-            of_batch = Scored(tuple(outcomes), told)
+                pending.impossible += score_batch(part, of_recipe, fits, which, "posterior", posteriors)
+                tested_weights = None if weights is None else weights[tested]
+                outcomes.append(
+                    Outcomes.of(posteriors[tested], numbers[tested], which[tested], len(self.used), tested_weights)
+                )
+            of_batch = Scored(tuple(outcomes), pending)
             scored = of_batch if scored is None else scored + of_batch
         return scored
 
@@ -187,12 +189,12 @@ class Evaluate(EachPart):
     def _of(self, batch: Batch, posteriors: Any) -> Evaluated:
         model = self.model
         numbers, names = dense_numbers(batch.codes(self.target, model.target_kind), 1)
-        new: Any = in_order(used_names(names, numbers).difference(model.classes))
+        new: Any = in_order(occurring_names(names, numbers).difference(model.classes))
         classes = (*model.classes, *new)
-        truth = renumbered([(names, numbers)], classes)
-        known = truth >= 0
-        if not known.any():
+        truth = renumber([(names, numbers)], classes)
+        has_class = truth >= 0
+        if not has_class.any():
             return Evaluated(classes, None, batch.n_rows)
-        scores = np.hstack([posteriors[known], np.zeros((int(known.sum()), len(new)))])
+        scores = np.hstack([posteriors[has_class], np.zeros((int(has_class.sum()), len(new)))])
         folds = np.zeros(len(scores), dtype=np.int32)
-        return Evaluated(classes, Outcomes.of(scores, truth[known], folds, 1, None), batch.n_rows)
+        return Evaluated(classes, Outcomes.of(scores, truth[has_class], folds, 1, None), batch.n_rows)

@@ -35,10 +35,10 @@ def check_class_weight(class_weight: Any, classes: Iterable[Any] | None = None) 
     )
     for name, weight in class_weight.items():
         check_positive(f"class_weight[{name!r}]", weight)
-    known = list(class_weight if classes is None else classes)
+    class_names = list(class_weight if classes is None else classes)
     for name in class_weight:
-        if name not in known and not set(known).issubset(class_weight):
-            raise errors.unknown_class(name, known)
+        if name not in class_names and not set(class_names).issubset(class_weight):
+            raise errors.unknown_class(name, class_names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,13 +19,13 @@ from banbury.estimators.rows import (
     labels_of,
     part_of,
     sample_weights,
-    sorted_classes,
-    tell_unlabelled,
+    sort_classes,
     to_validate,
+    warn_of_missing_labels,
 )
 from banbury.learner import Learner
 from banbury.model.explain import Explanation, Informative
-from banbury.model.naive_bayes import Model, checked_choice, tell_other_columns
+from banbury.model.naive_bayes import Model, choice_of, tell_other_columns
 from banbury.quality.calibration import Calibration
 from banbury.reading import Batch, n_threads
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin
@@ -112,7 +112,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         self.tuning_ = None
         if partitions_of(X) is not None:
             return self._begin(self._learn_partitions(X, y, sample_weight))
-        batch, labels = self._checked(X, y)
+        batch, labels = self._read_rows_and_labels(X, y)
         chooses = self._chosen or self.calibrate is not None
         learn = self._learn_by_choosing if chooses else self._learn_first
         return self._begin(learn(batch, labels, sample_weight), labels.dtype)
@@ -122,7 +122,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         if not self._chosen and self.calibrate is None:
             settings = self._settings(self.alpha)
             tally = count(frame, target, weights=weights, features=self._families, **self._counting)
-            tell_unlabelled(tally.skipped)
+            warn_of_missing_labels(tally.skipped)
             return Learner(tally, settings)
         from banbury.quality import tune
 
@@ -130,7 +130,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         settings_tried: dict[str, Any] = {name: getattr(self, name) for name in names}
         settings_tried |= {"alpha": self._alpha_tried, "weights": weights}
         tuning = tune(frame, target, folds=FOLDS, **settings_tried, **self._counting)
-        tell_unlabelled(tuning.tally.skipped)
+        warn_of_missing_labels(tuning.tally.skipped)
         return self._learner_of(tuning)
 
     @property
@@ -144,7 +144,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     def _settings(self, alpha: Any, calibration: Calibration | None = None, weighing: Any = None) -> ClassifierSettings:
         """How models are derived, as the parameters say now."""
-        choice = checked_choice(self.how, alpha, self.seed)
+        choice = choice_of(self.how, alpha, self.seed)
         learned = {"calibration": calibration, "weighing": weighing}
         return ClassifierSettings(
             choice, self.class_prior, **learned, threads=self.threads, class_weight=self.class_weight
@@ -173,7 +173,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         if classes is None and sample_weight is None and self._learn_texts(X, y):
             return
         declared = frozenset() if classes is None else frozenset(labels_of(classes, "classes").tolist())
-        batch, labels = self._checked(X, y)
+        batch, labels = self._read_rows_and_labels(X, y)
         if not self.__sklearn_is_fitted__():
             learner = self._learn_first(batch, labels, sample_weight, more_to_come=True)
             self._keep(learner.under(replace(learner.settings, declared=declared)), labels.dtype)
@@ -183,11 +183,11 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             return
         part = self._more(batch, labels, sample_weight)
         dtype = _common(self._dtype, labels.dtype)
-        known = self._learner.classes
+        earlier_classes = self._learner.classes
         before = self._learner.settings.declared
         declared = declared | before
-        if dtype != self._dtype or declared != before or not set(known).issuperset(part.classes):
-            self.classes_ = sorted_classes(declared.union(known, part.classes), dtype)
+        if dtype != self._dtype or declared != before or not set(earlier_classes).issuperset(part.classes):
+            self.classes_ = sort_classes(declared.union(earlier_classes, part.classes), dtype)
         self._dtype = dtype
         self._take_over(self._learner.learn, part, declared, "partial_fit")
 
@@ -210,11 +210,11 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         Rows that were never learned raise, and change nothing, wherever it shows: a value, word or class would be left fewer
         than no times.
         """
-        declared = self._check_fitted().settings.declared
-        batch, labels = self._checked(X, y)
+        declared = self._learner_of_fit().settings.declared
+        batch, labels = self._read_rows_and_labels(X, y)
         part = self._more(batch, labels, sample_weight)
         self._take_over(self._learner.forget, part, declared, "forget")
-        self.classes_ = sorted_classes(declared.union(self._learner.classes), self._dtype)
+        self.classes_ = sort_classes(declared.union(self._learner.classes), self._dtype)
 
     def _take_over(self, change: Callable[..., Learner], part: Tally, declared: frozenset[Any], why: str) -> None:
         """Learns or forgets rows. A calibration that was learned from other rows does not hold any more."""
@@ -232,9 +232,9 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row; of a frame of Dask or Spark that frame, with a column more."""
         with self._lock:
-            model = self._check_fitted().current
-            if (scores := model._texts_scored(X, model._wanted)) is None:
-                scores = model._scored(self._known_columns(X), model._wanted, {})
+            model = self._learner_of_fit().current
+            if (scores := model._score_texts(X, model._wanted)) is None:
+                scores = model._score_all(self._read_rows(X), model._wanted, {})
             same = len(self.classes_) == len(model.classes)
             labels = self.classes_ if same else as_array(model.classes, self._dtype)
             return taken(labels, model._best(scores), model.threads)
@@ -258,29 +258,29 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         ``held_out``: of a row that was learned, with the class ``label``, as if it had not been. See ``Model.explain``.
         """
         with self._lock:
-            learner = self._check_fitted()  # rows are left out of a frozen tally only
+            learner = self._learner_of_fit()  # rows are left out of a frozen tally only
             model: Model = learner.model if held_out else learner.current
-            if label is not None and self._listed(label) not in model.classes:
+            if label is not None and self._find_class(label) not in model.classes:
                 raise errors.BadSetting(
                     f"no row of class {label!r} was counted, so none can be left out. Explain it without held_out=True.",
                     setting="label",
                     value=label,
                 )
-            if against is None or (other := self._listed(against)) in model.classes:
+            if against is None or (other := self._find_class(against)) in model.classes:
                 return model.explain(row, against, held_out=held_out, label=label)
             return model.explain(row, held_out=held_out, label=label).against_unseen(other)
 
     def informative(self, n: int = 10, classes: Any = None) -> Informative:
         """The ``n`` values that best tell each class from the rest, as likelihood ratios: see ``Model.informative``."""
         with self._lock:
-            model: Model = self._check_fitted().current
+            model: Model = self._learner_of_fit().current
             if len(self.classes_) == len(model.classes) or classes is None or isinstance(classes, (str, bytes)):
                 return model.informative(n, classes)
-            names = [self._listed(name) for name in classes]
-            found = model.informative(n, [name for name in names if name in model.classes])
-            return replace(found, ratios={name: found.ratios.get(name, ()) for name in names})
+            names = [self._find_class(name) for name in classes]
+            ratios = model.informative(n, [name for name in names if name in model.classes])
+            return replace(ratios, ratios={name: ratios.ratios.get(name, ()) for name in names})
 
-    def _listed(self, name: Any) -> Any:
+    def _find_class(self, name: Any) -> Any:
         """A class as ``classes_`` lists it, which may have been named in advance and have no rows yet."""
         classes = self.classes_.tolist()
         return classes[class_number(name, classes)]
@@ -288,7 +288,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
     @property
     def calibration_(self) -> Calibration | None:
         """What makes probabilities honest; None where nothing does."""
-        return self._check_fitted().settings.calibration  # type: ignore[no-any-return]
+        return self._learner_of_fit().settings.calibration  # type: ignore[no-any-return]
 
     # Within
 
@@ -312,7 +312,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         rows = load_rows(batch, labels, features=self.features, weights=weights, **self._counting)
         if rows.n_labelled < 2:
             raise errors.empty_data(None, "choosing and calibrating need two rows at least, to leave some out")
-        tell_unlabelled(rows.skipped)
+        warn_of_missing_labels(rows.skipped)
         families = "choose" if "features" in self._chosen else "auto"
         grid = Tuned.of(self._alpha_tried, self.how, None, families, self.class_prior, self.seed, self.calibrate)
         return self._learner_of(grid.tune(rows, min(FOLDS, rows.n_labelled)))
@@ -327,9 +327,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
     ) -> Learner:
         """What the first rows teach, which settle the schema."""
         settings = self._settings(self.alpha)
-        batch.threads = n_threads(self.threads)
         schema = self._schema(batch, more_to_come)
-        part = _count_part(batch, schema, labels, sample_weight)
+        part = _count_part(batch, schema, labels, sample_weight, self.threads)
         if not part.classes:
             raise errors.empty_data(None, "every row has a weight of zero or a missing label")
         return Learner(part, settings)
@@ -343,14 +342,13 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         self._check_columns(batch)
         schema = self._learner.schema
         if batch.named and "feature_names_in_" in self.__dict__ and batch.names != schema.columns:
-            known = set(schema.columns)
-            if extra := [name for name in batch.names if name not in known]:
+            counted_columns = set(schema.columns)
+            if extra := [name for name in batch.names if name not in counted_columns]:
                 tell_other_columns([], extra, set())
-        batch.threads = n_threads(self.threads)
-        return _count_part(align_names(batch, schema), schema, labels, sample_weight)
+        return _count_part(align_names(batch, schema), schema, labels, sample_weight, self.threads)
 
     def _keep(self, learner: Learner, dtype: np.dtype[Any] | None) -> None:
-        self.classes_ = sorted_classes(learner.settings.declared.union(learner.classes), dtype)
+        self.classes_ = sort_classes(learner.settings.declared.union(learner.classes), dtype)
         self._learner, self._dtype = learner, dtype
         self._note_columns(learner.schema)
 
@@ -385,25 +383,25 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         )
         return {"class_prior": "uniform"}
 
-    def _answers(self, X: Any, asked: Callable[[Model, Batch], Real], absent: float) -> Real:
+    def _answers(self, X: Any, score: Callable[[Model, Batch], Real], absent: float) -> Real:
         """What the model says, with a column for each class that was declared and has no rows yet."""
         with self._lock:
-            model = self._check_fitted().current
-            scores = asked(model, self._known_columns(X))
-            known = set(model.classes)
-            if len(self.classes_) == len(known):
+            model = self._learner_of_fit().current
+            scores = score(model, self._read_rows(X))
+            counted_classes = set(model.classes)
+            if len(self.classes_) == len(counted_classes):
                 return scores
             wide = np.full((len(scores), len(self.classes_)), absent)
-            wide[:, [c for c, name in enumerate(self.classes_.tolist()) if name in known]] = scores
+            wide[:, [c for c, name in enumerate(self.classes_.tolist()) if name in counted_classes]] = scores
             return wide
 
 
-def _count_part(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any) -> Tally:
+def _count_part(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any, threads: int | None) -> Tally:
     """The rows, counted but for their texts; raises unless some of them have a label."""
-    part = part_of(batch, schema, labels, weights)
+    part = part_of(batch, schema, labels, weights, threads)
     if part.skipped == batch.n_rows:
         raise errors.no_target(batch.n_rows, None)
-    tell_unlabelled(part.skipped)
+    warn_of_missing_labels(part.skipped)
     return part
 
 

@@ -11,7 +11,7 @@ from banbury import errors
 from banbury.estimators.class_weights import check_class_weight
 from banbury.estimators.classifier import NaiveBayesClassifier
 from banbury.estimators.guard import in_one_step
-from banbury.estimators.rows import WeighsEvidence, sample_weights, tell_unlabelled, to_validate
+from banbury.estimators.rows import WeighsEvidence, sample_weights, to_validate, warn_of_missing_labels
 from banbury.learner import Learner
 from banbury.model.naive_bayes import Model, check_seed
 from banbury.reading import Batch, n_threads
@@ -88,7 +88,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         self.tuning_ = None
         if partitions_of(X) is not None:
             return self._begin(self._learn_partitions(X, y, sample_weight, groups))
-        batch, labels = self._checked(X, y)
+        batch, labels = self._read_rows_and_labels(X, y)
         learner = self._learn_first(batch, labels, sample_weight)
         check_class_weight(self.class_weight, learner.classes)
         weighing = self._weigh_rows(learner.tally, batch, labels, sample_weight, groups)
@@ -98,7 +98,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         counting = {"features": self.features, "missing": self.missing, "trees": "all", "threads": self.threads}
         table = open_table(frame, target, weights=weights, groups=groups, **counting)
         tally = count_table(table)
-        tell_unlabelled(tally.skipped)
+        warn_of_missing_labels(tally.skipped)
         check_class_weight(self.class_weight, tally.classes)
         return Learner(tally, self._settings(1.0, weighing=self._learn_weights(tally, table)))
 
@@ -123,8 +123,8 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
     @in_one_step
     def refit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
         """Learns the weights again from rows that were counted, and leaves the tally as it is."""
-        learner = self._check_fitted()
-        batch, labels = self._checked(X, y)
+        learner = self._learner_of_fit()
+        batch, labels = self._read_rows_and_labels(X, y)
         self._check_columns(batch)
         weighing = self._weigh_rows(learner.tally, batch, labels, sample_weight, groups)
         self._learner = learner.under(replace(learner.settings, weighing=weighing))

@@ -17,11 +17,11 @@ from banbury.estimators.guard import in_one_step
 from banbury.estimators.rows import WeighsEvidence, labels_of, part_of, sample_weights, to_validate
 from banbury.labels import LabelModel, Thresholds
 from banbury.labels.calibration import METHODS
-from banbury.labels.model import known_label
+from banbury.labels.model import find_label
 from banbury.labels.weighing import FEWEST_ROWS, can_weigh
 from banbury.learner import LabelSettings, Learner, settings_of
 from banbury.model.explain import Explanation, Informative
-from banbury.model.naive_bayes import check_seed, checked_choice, is_auto
+from banbury.model.naive_bayes import check_seed, choice_of, is_auto
 from banbury.quality.label_recipes import PlainLabels, WeighedLabels
 from banbury.reading import Batch, n_threads
 from banbury.reading.columns import missing
@@ -119,33 +119,35 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         self._check_settings()
         batch, sets, kind, columns = self._read_sets(X, y)
         if not self.__sklearn_is_fitted__():
-            choice = checked_choice(self.how, 1.0 if is_auto(self.alpha) else self.alpha, 0)
+            choice = choice_of(self.how, 1.0 if is_auto(self.alpha) else self.alpha, 0)
             table = Table.of(batch, labelled=False, features=self.features, missing=self.missing)  # type: ignore[arg-type]
             schema = replace(table.settle_schema(batch, True), labels=LabelTarget())
             settings = LabelSettings(choice, Thresholds.half(()), threads=self.threads)
             self._kind, self._columns = kind, columns
             self._note_columns(schema)
-            self._keep(Learner(part_of(batch, schema, sets, sample_weight), settings))
+            self._keep(Learner(part_of(batch, schema, sets, sample_weight, self.threads), settings))
             return
         learner = self._learner
         self._check_columns(batch)
         self._check_kind(sets, columns)
         batch = align_names(batch, learner.schema)
-        self._keep(learner.learn(part_of(batch, learner.schema, sets, sample_weight)))
+        self._keep(learner.learn(part_of(batch, learner.schema, sets, sample_weight, self.threads)))
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Takes rows out again, exactly; raises, and changes nothing, where they were never learned."""
-        learner = self._check_fitted()
+        learner = self._learner_of_fit()
         batch, sets, _, _ = self._read_sets(X, y)
         self._check_columns(batch)
-        learner = learner.forget(part_of(align_names(batch, learner.schema), learner.schema, sets, sample_weight))
+        learner = learner.forget(
+            part_of(align_names(batch, learner.schema), learner.schema, sets, sample_weight, self.threads)
+        )
         self._keep(learner.under(learner.settings.without_forgotten(learner.tally)))
 
     @in_one_step
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Weighs and chooses thresholds again, from rows that were counted; the tally stays as it is."""
-        learner = self._check_fitted()
+        learner = self._learner_of_fit()
         batch, sets, _, _ = self._read_sets(X, y)
         self._check_columns(batch)
         rows = self._rows(batch, sets, sample_weight, learner.schema)
@@ -158,15 +160,15 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     def predict(self, X: Any, top: int | None = None) -> Any:
         """The labels of each row, as ``y`` had them: tuples, the most probable first, or flags. ``top``: so many, as tuples."""
         with self._lock:
-            model = self._check_fitted().current
-            batch = self._known_columns(X)
+            model = self._learner_of_fit().current
+            batch = self._read_rows(X)
             if top is not None:
                 return model.predict(batch, top=top)
             posterior = model.posterior(batch)
             if self._kind == "one":
                 return self.classes_[self._wide(model, posterior).argmax(axis=1)]
             if self._kind == "sets":
-                return model.chosen(posterior, at_least_one=bool(self.at_least_one))
+                return model.choose_labels(posterior, at_least_one=bool(self.at_least_one))
             flags = self._wide(model, model.flags(posterior, bool(self.at_least_one))).astype(np.int64)
             return flags if self._kind == "flags" else csr_matrix(flags)
 
@@ -176,8 +178,8 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         Where ``y`` had one label for each row, and no sets, probabilities of a row are divided by their sum.
         """
         with self._lock:
-            model = self._check_fitted().current
-            batch = self._known_columns(X)
+            model = self._learner_of_fit().current
+            batch = self._read_rows(X)
             posterior = np.asarray(self._wide(model, model.posterior(batch)), dtype=np.float64)
             if self._kind != "one":
                 return posterior
@@ -187,25 +189,27 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows all of whose labels are right, and no other."""
-        self._check_fitted()
+        self._learner_of_fit()
         if self._kind != "sets":
             return float(super().score(X, y, sample_weight))
         batch, sets, _, _ = self._read_sets(X, y)
-        given = Labels.without_target(sample_weights(sample_weight, batch.n_rows), n_threads(self.threads))
-        given.check_length(batch.n_rows)
-        weights = given.weights_of(batch)
-        known = sets.has_target if weights is None else sets.has_target & (weights > 0)
-        if not known.any():
+        row_weights = Labels.without_target(sample_weights(sample_weight, batch.n_rows), n_threads(self.threads))
+        row_weights.check_length(batch.n_rows)
+        weights = row_weights.weights_of(batch)
+        is_labelled = sets.has_target if weights is None else sets.has_target & (weights > 0)
+        if not is_labelled.any():
             raise errors.empty_data(None, "no row has labels and a weight above zero: there is nothing to score")
         true = ({sets.names[k] for k in sets.codes[a:b]} for a, b in pairwise(sets.offsets.tolist()))
-        right = np.array([set(given) == own for given, own in zip(self.predict(X), true, strict=True)])
-        return float(np.average(right[known], weights=None if weights is None else weights[known]))
+        right = np.array(
+            [set(predicted) == true_labels for predicted, true_labels in zip(self.predict(X), true, strict=True)]
+        )
+        return float(np.average(right[is_labelled], weights=None if weights is None else weights[is_labelled]))
 
     def explain(self, row: Any, label: Any) -> Explanation:
         """Why a row has a label, or has it not: the weight of evidence of every column and word, in decibans."""
         with self._lock:
-            model: LabelModel = self._check_fitted().current
-            label = self._listed(label)
+            model: LabelModel = self._learner_of_fit().current
+            label = self._find_label(label)
             if label in model.labels:
                 return model.explain(row, label)
             remarks = ("no row counted has this label, so the prior alone rules it out",)
@@ -215,14 +219,14 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     def informative(self, label: Any, n: int = 10) -> Informative:
         """The ``n`` values that best tell rows with a label from those without."""
         with self._lock:
-            model: LabelModel = self._check_fitted().current
-            label = self._listed(label)
+            model: LabelModel = self._learner_of_fit().current
+            label = self._find_label(label)
             return model.informative(label, n) if label in model.labels else Informative({label: ()})
 
     @property
     def thresholds_(self) -> Thresholds:
         """How probable each label must be."""
-        return self._check_fitted().settings.thresholds  # type: ignore[no-any-return]
+        return self._learner_of_fit().settings.thresholds  # type: ignore[no-any-return]
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """The rows and settings by which ``bb.cross_validate`` learns as this classifier does."""
@@ -250,7 +254,6 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         batch = self._batch(X)
-        batch.threads = n_threads(self.threads)
         if are_sets(y):
             sets = LabelSets.of(y)
             kind = "sparse" if hasattr(y, "tocsr") else "flags" if sets.from_flags else "sets"
@@ -275,23 +278,25 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         errors.require(not columns or self._columns, "y", "flags", "sets of labels, as the first rows have them")
         new = in_order(name for name in sets.names if name not in self._columns)
         if self._columns and (new or (columns and len(columns) != len(self._columns))):
-            given = f"labels {errors.listed(map(repr, new), 5)}" if new else f"{len(columns)} labels"
-            raise errors.bad_setting("y", given, f"the {len(self._columns)} labels of the first rows, which were flags")
+            actual = f"labels {errors.listed(map(repr, new), 5)}" if new else f"{len(columns)} labels"
+            raise errors.bad_setting(
+                "y", actual, f"the {len(self._columns)} labels of the first rows, which were flags"
+            )
 
     def _rows(self, batch: Batch, sets: LabelSets, sample_weight: Any, schema: Schema | None = None) -> MemoryRows:
         settings = {"features": self.features, "missing": self.missing} if schema is None else {"schema": schema}
         weights = sample_weights(sample_weight, batch.n_rows)
-        return load_rows(Held((batch,)), sets, weights=weights, threads=batch.threads, **settings)
+        return load_rows(Held((batch,)), sets, weights=weights, threads=n_threads(self.threads), **settings)
 
     def _learn(self, rows: MemoryRows) -> LabelModel:
         """Counts, weighs and chooses thresholds within these rows."""
         weighable = is_auto(self.weigh) and rows.n_labelled >= FEWEST_ROWS and can_weigh(rows.tally, rows.n_rows)
         # Where there is too much, nothing is weighed unless it is asked for, and then refused by name.
-        asked = self._settle_options(rows.n_labelled, weighable)
-        common = self.how, asked["threshold"], self.calibrate, int(self.seed)
-        plain = PlainLabels(*common, alpha=asked["alpha"])  # type: ignore[arg-type]
+        options = self._settle_options(rows.n_labelled, weighable)
+        common = self.how, options["threshold"], self.calibrate, int(self.seed)
+        plain = PlainLabels(*common, alpha=options["alpha"])  # type: ignore[arg-type]
         plain.check()
-        return WeighedLabels(*common).learn(rows) if asked["weigh"] else plain.learn(rows)  # type: ignore[arg-type]
+        return WeighedLabels(*common).learn(rows) if options["weigh"] else plain.learn(rows)  # type: ignore[arg-type]
 
     def _settle_options(self, n_rows: int, weighable: bool) -> dict[str, Any]:
         """What is weighed and chosen: of few rows nothing, unless it was asked for."""
@@ -309,16 +314,16 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         self.classes_ = array if array.tolist() == list(names) else np.array(names, dtype=object)
         self._learner = learner
 
-    def _listed(self, label: Any) -> Any:
+    def _find_label(self, label: Any) -> Any:
         """A label as ``classes_`` lists it, which some rows may have or, where ``y`` had flags, none."""
-        return known_label(label, self.classes_.tolist())
+        return find_label(label, self.classes_.tolist())
 
-    def _wide(self, model: LabelModel, each: NDArray[Any]) -> NDArray[Any]:
+    def _wide(self, model: LabelModel, columns: NDArray[Any]) -> NDArray[Any]:
         """With a column for each label, those without rows too."""
         names = self.classes_.tolist()
         if tuple(names) == model.labels:
-            return each
+            return columns
         place = {name: k for k, name in enumerate(names)}
-        wide = np.zeros((len(each), len(names)), dtype=each.dtype)
-        wide[:, [place[label] for label in model.labels]] = each
+        wide = np.zeros((len(columns), len(names)), dtype=columns.dtype)
+        wide[:, [place[label] for label in model.labels]] = columns
         return wide

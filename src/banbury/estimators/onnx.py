@@ -10,17 +10,18 @@ from banbury import errors
 from banbury.estimators.classifier import NaiveBayesClassifier
 from banbury.estimators.drop_in import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 from banbury.estimators.evidence import EvidenceClassifier
+from banbury.estimators.multi_label import MultiLabelClassifier
 from banbury.files.export.onnx import Graph, are_whole, input_columns, posteriors
+from banbury.labels import LabelModel
 
-CLASSIFIERS = (
+CLASSIFIERS: tuple[type, ...] = (
     EvidenceClassifier,
     NaiveBayesClassifier,
+    MultiLabelClassifier,
     GaussianNB,
     MultinomialNB,
-    ComplementNB,
-    BernoulliNB,
-    CategoricalNB,
 )
+CLASSIFIERS += (ComplementNB, BernoulliNB, CategoricalNB)
 
 
 def register_converters() -> None:
@@ -30,21 +31,20 @@ def register_converters() -> None:
     except ImportError:
         text = "Pipelines are converted by skl2onnx, which is not installed: pip install 'banbury[onnx]'"
         raise errors.MissingLibrary(text, library="skl2onnx") from None
+    flags = [True, False]
+    options = {"zipmap": [*flags, "columns"], "nocl": flags, "output_class_labels": flags}
     for classifier in CLASSIFIERS:
-        options: dict[str, Any] = {
-            "zipmap": [True, False, "columns"],
-            "nocl": [True, False],
-            "output_class_labels": [False, True],
-        }
-        update_registered_converter(classifier, f"Banbury{classifier.__name__}", _shape, _convert, options=options)
+        update_registered_converter(classifier, f"Banbury{classifier.__name__}", _set_types, _convert, options=options)
 
 
-def _shape(operator: Any) -> None:
-    from skl2onnx.common.data_types import FloatTensorType, Int64TensorType, StringTensorType
+def _set_types(operator: Any) -> None:
+    from skl2onnx.common import data_types
 
-    names = operator.raw_operator.model_.names
-    operator.outputs[0].type = (Int64TensorType if are_whole(names) else StringTensorType)([None])
-    operator.outputs[1].type = FloatTensorType([None, len(names)])
+    model = operator.raw_operator.model_
+    labels = isinstance(model, LabelModel)
+    label = data_types.Int64TensorType if labels or are_whole(model.names) else data_types.StringTensorType
+    operator.outputs[0].type = label([None, len(model.names)] if labels else [None])
+    operator.outputs[1].type = data_types.FloatTensorType([None, len(model.names)])
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
@@ -52,21 +52,21 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     tables = model.evidence_table()
     graph = Graph(scope.get_unique_operator_name("banbury"))
     columns = input_columns(tables)
-    given = [variable.full_name for variable in operator.inputs]
-    if len(given) == 1 and len(columns) > 1:  # one matrix: a column each
-        order = {name: k for k, name in enumerate(model.schema.columns)}
-        each = {
-            name: graph.add("Gather", given[0], graph.constant([order[name]], np.int64), axis=1) for name, *_ in columns
-        }
-    else:
-        each = {name: own for (name, *_), own in zip(columns, given, strict=True)}
-    inputs = {name: graph.cast(each[name], "DOUBLE") if kind == "double" else each[name] for name, kind, _ in columns}
-    label, shares = posteriors(graph, tables, inputs, model.names)
-    answers = [variable.full_name for variable in operator.outputs]
-    node = graph.onnx.helper.make_node
-    graph.nodes.append(node("Identity", [label], [answers[0]], name=scope.get_unique_operator_name("label")))
-    to = graph.onnx.TensorProto.FLOAT
-    graph.nodes.append(node("Cast", [shares], [answers[1]], name=scope.get_unique_operator_name("shares"), to=to))
+    inputs = [variable.full_name for variable in operator.inputs]
+    if len(inputs) == 1 and len(columns) > 1:  # one matrix: a column each
+        places = [graph.constant([model.schema.columns.index(name)], np.int64) for name, *_ in columns]
+        inputs = [graph.add("Gather", inputs[0], place, axis=1) for place in places]
+    by_name = {
+        name: graph.cast(x, "DOUBLE") if kind == "double" else x
+        for (name, kind, _), x in zip(columns, inputs, strict=True)
+    }
+    answers = posteriors(graph, tables, by_name, model.names)
+    types = graph.onnx.TensorProto
+    labels = tables.answers == "labels"
+    for answer, variable, kind in zip(answers, operator.outputs, (types.INT64, types.FLOAT), strict=True):
+        cast = {"to": kind} if labels or kind == types.FLOAT else {}
+        node = graph.onnx.helper.make_node("Cast" if cast else "Identity", [answer], [variable.full_name], **cast)
+        graph.nodes.append(node)
     container.nodes.extend(graph.nodes)
     container.initializers.extend(graph.initializers)
     container.node_domain_version_pair_sets.update({("", 17), ("ai.onnx.ml", 3)})

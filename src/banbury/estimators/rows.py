@@ -12,7 +12,7 @@ from banbury import errors
 from banbury.estimators.guard import Guarded
 from banbury.learner import Learner
 from banbury.reading import Batch, from_texts, is_texts, n_threads, read
-from banbury.reading.batches import joined
+from banbury.reading.batches import join_batches
 from banbury.scikit_learn import DataConversionWarning, NotFittedError
 from banbury.sums import in_order
 from banbury.tally.label_sets import are_sets
@@ -39,7 +39,7 @@ class TakesTables(Guarded):
     def _batch(self, X: Any) -> Batch:
         return one_batch(X)
 
-    def _checked(self, X: Any, y: Any) -> tuple[Batch, NDArray[Any]]:
+    def _read_rows_and_labels(self, X: Any, y: Any) -> tuple[Batch, NDArray[Any]]:
         """X and y, of one length."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
@@ -49,20 +49,20 @@ class TakesTables(Guarded):
             raise errors.length_mismatch("labels", len(labels), batch.n_rows)
         return batch, labels
 
-    def _known_columns(self, X: Any) -> Batch:
+    def _read_rows(self, X: Any) -> Batch:
         batch = self._batch(X)
         self._check_columns(batch)
         return batch
 
     def _check_columns(self, batch: Batch) -> None:
         """scikit-learn's words; but named columns are matched by name, so that a frame may have more, fewer or others."""
-        known = "feature_names_in_" in self.__dict__
-        if batch.named and known:
+        has_names = "feature_names_in_" in self.__dict__
+        if batch.named and has_names:
             return
-        if batch.named != known:
-            said, was = ("has", "without") if batch.named else ("does not have valid", "with")
+        if batch.named != has_names:
+            verb, fitted = ("has", "without") if batch.named else ("does not have valid", "with")
             errors.warn(
-                UserWarning(f"X {said} feature names, but {type(self).__name__} was fitted {was} feature names")
+                UserWarning(f"X {verb} feature names, but {type(self).__name__} was fitted {fitted} feature names")
             )
         if len(batch.names) != self.n_features_in_:
             raise errors.wrong_width(len(batch.names), self.n_features_in_, type(self).__name__)
@@ -81,7 +81,7 @@ class LearnsRows(TakesTables, Generic[M]):
     def __sklearn_is_fitted__(self) -> bool:
         return "_learner" in self.__dict__
 
-    def _check_fitted(self) -> Learner:
+    def _learner_of_fit(self) -> Learner:
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before using "
@@ -93,18 +93,18 @@ class LearnsRows(TakesTables, Generic[M]):
     def tally_(self) -> Tally:
         """The sums of all rows as they stand."""
         with self._lock:
-            return self._check_fitted().tally
+            return self._learner_of_fit().tally
 
     @property
     def model_(self) -> M:
         """The model of the tally as it stands."""
         with self._lock:
-            return self._check_fitted().model  # type: ignore[no-any-return]
+            return self._learner_of_fit().model  # type: ignore[no-any-return]
 
     @property
     def alpha_(self) -> float:
         """The pseudo-count that models are derived with."""
-        return self._check_fitted().settings.choice.alpha  # type: ignore[no-any-return]
+        return self._learner_of_fit().settings.choice.alpha  # type: ignore[no-any-return]
 
 
 class WeighsEvidence(LearnsRows[M]):
@@ -113,13 +113,13 @@ class WeighsEvidence(LearnsRows[M]):
     @property
     def weighing_(self) -> Any:
         """What the evidence is worth; None where nothing was weighed."""
-        return self._check_fitted().settings.weighing
+        return self._learner_of_fit().settings.weighing
 
     @property
     def weights_stale_(self) -> bool:
         """Whether rows were learned or forgotten since the evidence was weighed."""
         with self._lock:
-            return self._check_fitted().weights_stale
+            return self._learner_of_fit().weights_stale
 
 
 def one_batch(X: Any) -> Batch:
@@ -131,7 +131,7 @@ def one_batch(X: Any) -> Batch:
     if len(batches) > 1 and hasattr(X, "combine_chunks"):  # an Arrow table in pieces
         batches = list(read(X.combine_chunks()))
     if len(batches) > 1 and all(batch.is_text(name) for batch in batches for name in batch.names):  # documents
-        batches = [joined(batches)]
+        batches = [join_batches(batches)]
     errors.require(len(batches) == 1, "X", f"{len(batches)} batches of rows", "one table")
     [batch] = batches
     if batch.n_rows == 0 or not batch.names:
@@ -156,7 +156,7 @@ def as_array(names: tuple[Any, ...], dtype: np.dtype[Any] | None) -> NDArray[Any
     return np.array(names, dtype=None if one_type and dtype is not None and dtype.kind != "O" else object)
 
 
-def sorted_classes(names: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
+def sort_classes(names: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
     """The classes in order, as an array; raises if one of them is not of the labels' type."""
     names = in_order(names)
     try:
@@ -209,16 +209,16 @@ def labels_of(y: Any, name: str) -> NDArray[Any]:
     return labels
 
 
-def part_of(batch: Batch, schema: Schema, labels: Any, sample_weight: Any) -> Tally:
+def part_of(batch: Batch, schema: Schema, labels: Any, sample_weight: Any, threads: int | None) -> Tally:
     """The tally of these rows."""
     weights = sample_weights(sample_weight, batch.n_rows)
-    target = Labels.of(labels, weights, None, n_threads(batch.threads))
+    target = Labels.of(labels, weights, None, n_threads(threads))
     target.check_length(batch.n_rows)
     [part] = parts(batch, schema, target)
     return part
 
 
-def tell_unlabelled(skipped: int) -> None:
+def warn_of_missing_labels(skipped: int) -> None:
     """Warns of rows without a label."""
     if skipped:
         errors.warn(

@@ -93,9 +93,8 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
         return table.settle_schema(batch)
 
     def _observe(self, batch: Batch, weights: Real) -> Observed:
-        batch.threads = n_threads(self.threads)
         schema = self._schema(batch)
-        return Observed.of(align_names(batch, schema), schema, weights, batch.threads)
+        return Observed.of(align_names(batch, schema), schema, weights, n_threads(self.threads))
 
     def _task(self, observed: Observed, classes: Sequence[Label], labels: NDArray[np.int32], weights: Real) -> Task:
         settings = {"how": self.how, "alpha": float(self.alpha), "class_prior": self.class_prior}
@@ -170,8 +169,8 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
         share = self.unlabelled_weight
         number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
         errors.require(number and 0 <= share <= 1, "unlabelled_weight", share, "a number from 0 to 1")
-        batch, target = self._checked(X, y)
-        own = _weights(sample_weight, batch)
+        batch, target = self._read_rows_and_labels(X, y)
+        row_weights = _weights(sample_weight, batch)
         classes, labels = _number_classes(target, self.unlabelled, n_threads(self.threads))
         if self.unlabelled is None and target.dtype.kind in "ifO" and len(classes) > 2 and -1 in classes:
             named = int(np.count_nonzero(labels == classes.index(-1)))
@@ -179,7 +178,7 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
                 f"{many(named, 'row')} of label -1 {'is' if named == 1 else 'are'} taken as a class of that name, beside "
                 "others. If these rows have no label, as in scikit-learn, say unlabelled=-1."
             )
-        weights = np.where(labels >= 0, own, own * float(share))
+        weights = np.where(labels >= 0, row_weights, row_weights * float(share))
         task = self._task(self._observe(batch, weights), classes, labels, weights)
         climb = with_starts(
             task, starts_from_labels(task, int(self.starts), int(self.seed)), int(self.max_iter), self.tol
@@ -199,7 +198,7 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows that are predicted as they are labelled; rows without a label are left out."""
         self._model()
-        batch, target = self._checked(X, y)
+        batch, target = self._read_rows_and_labels(X, y)
         labelled = _codes(target, self.unlabelled, n_threads(self.threads))[0] >= 0
         weights = np.where(labelled, _weights(sample_weight, batch), 0.0)
         if not weights.any():
@@ -295,10 +294,10 @@ class Mixture(AsDensity, _Maximiser):
         n = self.n_components_
         rows = self.model_.tally.rows.value
         if single := find_narrow(self.model_):
-            each = (f"component {number} at {column} = {value:.6g}" for number, column, value in single)
+            narrow = (f"component {number} at {column} = {value:.6g}" for number, column, value in single)
             errors.warn(
                 "a bell curve has narrowed to a single value, where its density is as high as variances may be small: "
-                f"{errors.listed(each, 4)}. Take a histogram (features={{{single[0][1]!r}: 'histogram'}}), a prior "
+                f"{errors.listed(narrow, 4)}. Take a histogram (features={{{single[0][1]!r}: 'histogram'}}), a prior "
                 "(bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or fewer components."
             )
         if empty := np.flatnonzero(rows < NO_ROW * weights.mean()).tolist():

@@ -11,7 +11,7 @@ from banbury.estimators.rows import one_batch, sample_weights
 from banbury.families.column_tree import tree_of_columns
 from banbury.families.family import Family
 from banbury.learner import Learner
-from banbury.model.naive_bayes import checked_choice
+from banbury.model.naive_bayes import choice_of
 from banbury.model.networks import BeliefNetwork
 from banbury.reading import Batch
 
@@ -71,7 +71,7 @@ class TANClassifier(NaiveBayesClassifier):
     @property
     def _chosen(self) -> list[str]:
         """No setting is chosen by leaving rows out."""
-        checked_choice(self.how, self.alpha, self.seed)
+        choice_of(self.how, self.alpha, self.seed)
         return []
 
     @property

@@ -61,7 +61,7 @@ class Bernoulli(KeyedFamily):
 
     def __post_init__(self) -> None:
         if self.threshold is not None and self.yes is not None:
-            raise errors.bad_setting("yes", self.yes, "left out when a threshold is given")
+            raise errors.bad_setting("yes", self.yes, "omitted when a threshold is given")
         if self.threshold is not None:
             check_finite("threshold", self.threshold)
         errors.require(self.beta is None or self.alpha is not None, "beta", self.beta, "given together with alpha")

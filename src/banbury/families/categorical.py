@@ -69,7 +69,7 @@ class Categorical(KeyedFamily):
         if self.values is not None:
             object.__setattr__(self, "values", scalar_values(self.values))
         if self.codes is not None and not (isinstance(self.codes, (int, np.integer)) and 0 <= self.codes < 2**31):
-            raise errors.bad_setting("codes", self.codes, "None or a whole number from 0 up")
+            raise errors.bad_setting("codes", self.codes, "None or a whole number of at least 0")
         check_prior(self.alpha, self.m, self.p)
 
     def counter(self, feature: Feature) -> ValueCounter:
@@ -205,7 +205,7 @@ def scalar_values(values: Any) -> Keys:
 
 
 def check_prior(alpha: Any, m: Any, p: Any) -> None:
-    errors.require(m is None or alpha is None, "m", m, "left out when alpha is given (alpha = m · p)")
+    errors.require(m is None or alpha is None, "m", m, "omitted when alpha is given (alpha = m · p)")
     errors.require(p is None or m is not None, "p", p, "given together with m, the number of pseudo-rows")
     if m is not None:
         check_positive("m", m, zero=True)
@@ -237,7 +237,7 @@ def values_of(rows: ColumnReader, feature: Feature) -> Any:
         return rows.codes(feature.name, feature.kind)
     except errors.BadValue:
         column = rows.codes(feature.name)
-        return replace(column, values=[_convert(value, feature.kind) for value in column.values])
+        return column.with_values([_convert(value, feature.kind) for value in column.values])
 
 
 def _convert(value: Any, kind: str) -> Any:

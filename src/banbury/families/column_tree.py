@@ -118,9 +118,7 @@ class ColumnTree(Family):
 
     def check_columns(self, feature: Feature) -> None:
         if not self.nodes and self.columns != "auto":
-            expected = (
-                "left out where the columns are named as a block: features=ColumnTree(columns=...) joins all it can"
-            )
+            expected = "omitted when the columns are named as a block; features=ColumnTree(columns=...) joins all columns it can"
             raise errors.bad_setting("columns", self.columns, expected)
         if self.root is not None and self.root not in feature.columns:
             raise errors.unknown_column(self.root, feature.columns)
@@ -192,7 +190,7 @@ def check_bins(bins: Any, with_classes: bool = True) -> Any:
     if with_classes and isinstance(bins, str) and bins == "mdl":
         return bins
     if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 2:
-        raise errors.bad_setting("bins", bins, "a whole number from 2 up" + ', or "mdl"' * with_classes)
+        raise errors.bad_setting("bins", bins, "a whole number of at least 2" + ', or "mdl"' * with_classes)
     return int(bins)
 
 
@@ -596,7 +594,7 @@ class EstimatedTree:
         return cls(tree, NodeForest(tuple(nodes[k] for k in order), None, n_classes))
 
     def places(self, rows: ColumnReader) -> list[Places]:
-        threads = n_threads(getattr(rows, "threads", None))
+        threads = n_threads(None)
         nothing = np.full(rows.n_rows, MISSING, dtype=np.int32)
         return [variable.places(rows, threads) if variable.size else nothing for variable in self.variables]
 

@@ -610,7 +610,7 @@ def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
     real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     number: Any = (value if isinstance(value, int) else float(value)) if real else np.nan
     if not 0 <= number <= LARGEST_SETTING or (number == 0 and not zero):
-        expected = "a finite number from 0 up" if zero else "a finite number above 0"
+        expected = "a finite number of at least 0" if zero else "a finite number above 0"
         large = LARGEST_SETTING < number < np.inf
         raise errors.bad_setting(setting, value, f"{expected}, {LARGEST_SETTING:g} at most" if large else expected)
 

@@ -164,7 +164,7 @@ class Histogram(GridFamily):
         check_settings(self, "alpha", zero=True)
         is_number = isinstance(self.bins, int) and not isinstance(self.bins, bool) and self.bins >= 1
         if not is_number and not (isinstance(self.bins, str) and self.bins in ("auto", "mdl")):
-            raise errors.bad_setting("bins", self.bins, "'auto', 'mdl' or a whole number from 1 up")
+            raise errors.bad_setting("bins", self.bins, "'auto', 'mdl' or a whole number of at least 1")
 
     def doublings(self, codes: Int, rows: Real, n_columns: int = 1) -> int:
         """How often the fine bins are doubled before estimation; a function of the totals alone."""

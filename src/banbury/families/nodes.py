@@ -21,7 +21,7 @@ from banbury.families.family import ColumnReader, Family, Feature, Kind, check_p
 from banbury.families.histogram import NODE_BINS, Histogram, cuts_after, cutting_histogram
 from banbury.families.keys import finite_numbers
 from banbury.reading import Batch, Codes, read
-from banbury.reading.columns import Coded, kind_of
+from banbury.reading.columns import kind_of
 from banbury.sums import Key, Keys, in_order
 
 Places = NDArray[np.int32]
@@ -194,7 +194,7 @@ def kind_of_values(values: Sequence[Any]) -> Kind:
 
 def encode_variables(batch: Batch, variables: Sequence[Variable], threads: int) -> Batch:
     """The rows with the columns of these variables as codes of their keys; raises for a value that is not declared."""
-    return batch.with_columns({v.name: Coded(v.codes_to_count(batch, threads)) for v in variables})
+    return batch.with_columns({v.name: v.codes_to_count(batch, threads).as_categorical() for v in variables})
 
 
 def count_numbers(batch: Batch, name: str, weights: Real | None = None) -> tuple[Real, Real]:

@@ -40,19 +40,18 @@ def save(
     >>> bb.estimate(bb.load(file)).linear().words
     ['good', 'lunch']
     """
-    thing = model_of(thing)
     check_positive("min_count", min_count, zero=True)
     try:
         target = Path(path)
     except TypeError:
         raise errors.bad_setting("path", path, "the name of a file") from None
-    arrays.write(target, *_take_apart(thing, target, min_count))
+    arrays.write(target, *_take_apart(model_of(thing), target, min_count))
 
 
-def to_bytes(thing: Model | Tally | LabelModel) -> bytes:
+def to_bytes(model: Model | Tally | LabelModel) -> bytes:
     """What ``save`` would write, to be sent elsewhere."""
     target = Path("what is sent")
-    return b"".join(arrays.contents(target, *_take_apart(thing, target, 0)))
+    return b"".join(arrays.contents(target, *_take_apart(model, target, 0)))
 
 
 def from_bytes(content: bytes, name: str) -> Model | Tally | BeliefNetwork | LabelModel:
@@ -61,10 +60,10 @@ def from_bytes(content: bytes, name: str) -> Model | Tally | BeliefNetwork | Lab
         return _put_together(name, *arrays.parse(name, content, True))
 
 
-def _take_apart(thing: Any, target: Path, min_count: float) -> tuple[dict[str, Any], Arrays]:
+def _take_apart(model: Any, target: Path, min_count: float) -> tuple[dict[str, Any], Arrays]:
     """The JSON text and the arrays of a file."""
     try:
-        about, numbers = _about_and_arrays(thing, float(min_count))
+        about, numbers = _about_and_arrays(model, float(min_count))
     except errors.BanburyError:
         raise
     except (TypeError, ValueError) as problem:
@@ -72,21 +71,21 @@ def _take_apart(thing: Any, target: Path, min_count: float) -> tuple[dict[str, A
     return {"library": __version__, **about}, numbers
 
 
-def _about_and_arrays(thing: Any, min_count: float) -> tuple[dict[str, Any], Arrays]:
-    if isinstance(thing, (Model, Tally)):
-        thing = contents.without_rare(thing, min_count)
-        return contents.about(thing), contents.arrays(thing)
+def _about_and_arrays(model: Any, min_count: float) -> tuple[dict[str, Any], Arrays]:
+    if isinstance(model, (Model, Tally)):
+        model = contents.without_rare(model, min_count)
+        return contents.about(model), contents.arrays(model)
     from banbury.files import labels, networks
     from banbury.labels import LabelModel
     from banbury.model.networks import BeliefNetwork
 
-    if isinstance(thing, BeliefNetwork):
-        return networks.about(thing), networks.arrays(thing)
-    if isinstance(thing, LabelModel):
-        thing = contents.without_rare(thing, min_count)
-        return labels.about(thing), labels.arrays(thing)
+    if isinstance(model, BeliefNetwork):
+        return networks.about(model), networks.arrays(model)
+    if isinstance(model, LabelModel):
+        model = contents.without_rare(model, min_count)
+        return labels.about(model), labels.arrays(model)
     raise errors.bad_setting(
-        "what is saved", type(thing).__name__, "a Model, a LabelModel, a Tally, a BeliefNetwork or a fitted estimator"
+        "what is saved", type(model).__name__, "a Model, a LabelModel, a Tally, a BeliefNetwork or a fitted estimator"
     )
 
 
@@ -104,23 +103,23 @@ def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally 
     True
     """
     with uncollected():
-        about, found = arrays.read(path, verify)
-        return _put_together(path, about, found)
+        about, numbers = arrays.read(path, verify)
+        return _put_together(path, about, numbers)
 
 
 def _put_together(
-    path: str | os.PathLike[str], about: dict[str, Any], found: Arrays
+    path: str | os.PathLike[str], about: dict[str, Any], numbers: Arrays
 ) -> Model | Tally | BeliefNetwork | LabelModel:
     try:
         if "network" in about:
             from banbury.files import networks
 
-            return networks.put_together(about, found)
+            return networks.put_together(about, numbers)
         if "labels" in about:
             from banbury.files import labels
 
-            return labels.put_together(about, found)
-        return contents.put_together(about, found)
+            return labels.put_together(about, numbers)
+        return contents.put_together(about, numbers)
     except errors.BanburyWarning:  # of a user who takes warnings for errors: the file is sound
         raise
     except Exception as problem:  # whatever it is, the file is the cause

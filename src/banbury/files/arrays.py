@@ -275,8 +275,8 @@ def _is_sound(head: bytes, stated: Any) -> bool:
     before, mark, rest = head.partition(MARK)
     digits = rest[: len(NOTHING)]
     rest = rest[len(NOTHING) :]
-    own = checksum(before + mark + NOTHING + rest)
-    return isinstance(stated, str) and digits == stated.encode() and own == stated
+    actual = checksum(before + mark + NOTHING + rest)
+    return isinstance(stated, str) and digits == stated.encode() and actual == stated
 
 
 def _place(entry: Any) -> Place:

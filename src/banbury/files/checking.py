@@ -43,7 +43,7 @@ def reading_of(about: Mapping[str, Any]) -> dict[str, Any]:
     texts("missing values", settings.get("missing_values", []))
     class_patterns(settings.get("class_from"))
     check(is_mark(settings.get("delimiter", ",")), "the delimiter is more than a character")
-    Options(**settings).checked()
+    Options(**settings).check()
     return settings
 
 
@@ -53,11 +53,11 @@ def integers_of(name: str, arrays: Arrays, digits: Any, shape: tuple[int, ...], 
     shaped = limbs.dtype == np.int64 and limbs.shape[:-1] == shape and limbs.shape[-1:] != (0,)
     check(shaped, f"{name} is not {shape} whole numbers")
     check(type(digits[name]) is int and digits[name] in (0, 18), f"{name} is not in rows, nor in parts of them")
-    found = Integers.of(limbs, digits[name])
-    short = found.digits == digits[name] and found.limbs().shape == limbs.shape
+    integers = Integers.of(limbs, digits[name])
+    short = integers.digits == digits[name] and integers.limbs().shape == limbs.shape
     check(short, f"{name} has more limbs or digits than it needs")
-    check(signed or not found.is_negative().any(), f"{name} has numbers below 0")
-    return found
+    check(signed or not integers.is_negative().any(), f"{name} has numbers below 0")
+    return integers
 
 
 def real(name: str, arrays: Arrays, shape: tuple[int, ...]) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from banbury.families.bags.words import without_rare_words
 from banbury.families.family import Feature, Kind
 from banbury.families.keys import names_of
 from banbury.files.checking import Arrays, check, integers_of, reading_of, under
-from banbury.model.naive_bayes import Model, checked_choice, estimated
+from banbury.model.naive_bayes import Model, choice_of, model_under
 from banbury.sums import MOST_ROWS, WORD_STATES, Words, some
 from banbury.tally.label_sets import EVERY
 from banbury.tally.schema import Schema
@@ -35,23 +35,23 @@ WEIGHING = "weighing."
 # Taken apart ----------------------------------------------------------------------------------------------------------
 
 
-def about(thing: Model | Tally) -> dict[str, Any]:
+def about(saved: Model | Tally) -> dict[str, Any]:
     """All but the arrays, as JSON can hold it."""
-    tally = thing.tally if isinstance(thing, Model) else thing
+    tally = saved.tally if isinstance(saved, Model) else saved
     of_what = {
         "schema": tally.schema.to_dict(),
         "classes": [_key(label) for label in tally.classes],
         "keys": [[[_key(key) for key in keys] for keys in sums.keys] for sums in tally.sums],
     }
     model = None
-    calibration = calibration_of(thing)
-    weighed = _weighing_of(thing)
+    calibration = calibration_of(saved)
+    weighed = _weighing_of(saved)
     beside = {}
-    if isinstance(thing, Model):
-        prior = thing.class_prior
-        choice = thing.choice
+    if isinstance(saved, Model):
+        prior = saved.class_prior
+        choice = saved.choice
         if isinstance(prior, Mapping):
-            prior = [prior[name] for name in thing.classes]
+            prior = [prior[name] for name in saved.classes]
         elif prior is not None and not isinstance(prior, (str, int, float)):
             prior = np.asarray(prior, dtype=np.float64).tolist()
         model = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed, "class_prior": prior}
@@ -80,65 +80,65 @@ def _key(key: Any) -> Any:
     return 0.0 if isinstance(key, float) and key == 0.0 else key
 
 
-def arrays(thing: Model | Tally) -> Arrays:
-    tally = thing.tally if isinstance(thing, Model) else thing
-    found: Arrays = {name: numbers.limbs() for name, numbers in tally.numbers().items()} | tally.states()
-    if (calibration := calibration_of(thing)) is not None:
-        found |= {f"{CALIBRATION}{name}": array for name, array in calibration.state().items()}
-    if (weighed := _weighing_of(thing)) is not None:
+def arrays(saved: Model | Tally) -> Arrays:
+    tally = saved.tally if isinstance(saved, Model) else saved
+    state: Arrays = {name: numbers.limbs() for name, numbers in tally.numbers().items()} | tally.states()
+    if (calibration := calibration_of(saved)) is not None:
+        state |= {f"{CALIBRATION}{name}": array for name, array in calibration.state().items()}
+    if (weighed := _weighing_of(saved)) is not None:
         from banbury.files import weighing
 
-        found |= {f"{WEIGHING}{name}": array for name, array in weighing.state_of(weighed).items()}
-    return {name: np.ascontiguousarray(array) for name, array in found.items()}
+        state |= {f"{WEIGHING}{name}": array for name, array in weighing.state_of(weighed).items()}
+    return {name: np.ascontiguousarray(array) for name, array in state.items()}
 
 
-def calibration_of(thing: Any) -> Calibration | None:
+def calibration_of(model: Any) -> Calibration | None:
     """Of a model or a network."""
-    if isinstance(thing, Tally) or thing.calibration is None:
+    if isinstance(model, Tally) or model.calibration is None:
         return None
     from banbury.quality.calibration import Calibration
 
-    if not isinstance(thing.calibration, Calibration):
+    if not isinstance(model.calibration, Calibration):
         raise errors.bad_setting(
-            f"the {'model' if isinstance(thing, Model) else 'network'}'s calibration",
-            type(thing.calibration).__name__,
+            f"the {'model' if isinstance(model, Model) else 'network'}'s calibration",
+            type(model.calibration).__name__,
             "one that bb.calibrate made",
         )
-    return thing.calibration
+    return model.calibration
 
 
-def _weighing_of(thing: Model | Tally) -> Weighing | None:
+def _weighing_of(model: Model | Tally) -> Weighing | None:
     """Without the names of values that no row has any more."""
-    if not isinstance(thing, Model) or thing.weighing is None:
+    if not isinstance(model, Model) or model.weighing is None:
         return None
     from banbury.weighing import Weighing
 
-    if not isinstance(thing.weighing, Weighing):
-        raise errors.bad_setting("the model's weighing", type(thing.weighing).__name__, "one that bb.weigh made")
-    return thing.weighing.without_forgotten(thing.tally)
+    if not isinstance(model.weighing, Weighing):
+        raise errors.bad_setting("the model's weighing", type(model.weighing).__name__, "one that bb.weigh made")
+    return model.weighing.without_forgotten(model.tally)
 
 
-def without_rare(thing: Model | Tally | LabelModel, min_count: float) -> Model | Tally | LabelModel:
+def without_rare(saved: Model | Tally | LabelModel, min_count: float) -> Model | Tally | LabelModel:
     """The same without the words, of every column of text, that occur fewer times than this in all rows."""
     if not min_count:
-        return thing
-    tally = thing if isinstance(thing, Tally) else thing.tally
+        return saved
+    tally = saved if isinstance(saved, Tally) else saved.tally
     every = None if tally.schema.labels is None or not tally.classes else tally.classes.index(EVERY)
     common = tuple(
         without_rare_words(sums, min_count, every) if isinstance(sums, Words) else sums for sums in tally.sums
     )
     if all(new is old for new, old in zip(common, tally.sums, strict=True)):
-        return thing
+        return saved
     fewer = replace(tally, sums=common)
-    if isinstance(thing, Tally):
+    if isinstance(saved, Tally):
         return fewer
     errors.require(
-        thing.calibration is None,
+        saved.calibration is None,
         "min_count",
         min_count,
-        "left out for a calibrated model: all its words had a part in the calibration (see model.calibrated(None))",
+        "omitted for a calibrated model, because all its words took part in the calibration (see model.calibrated(None))",
     )
-    return replace(thing, tally=fewer)
+    return replace(saved, tally=fewer)
 
 
 # Put together ---------------------------------------------------------------------------------------------------------
@@ -151,23 +151,23 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> Model | Tally:
         return tally
     check(about["model"].keys() == SETTINGS, "the model has other settings")
     how, alpha, class_prior, seed = (about["model"][name] for name in ("how", "alpha", "class_prior", "seed"))
-    model = estimated(tally, checked_choice(how, alpha, seed, waits=True), class_prior)
+    model = model_under(tally, choice_of(how, alpha, seed, waits=True), class_prior)
     if "weighing" in about:
         from banbury.files import weighing
 
         model = model.weighed(weighing.put_together(about["weighing"], under(WEIGHING, arrays), tally))
-    return calibrated(model, about, arrays)  # type: ignore[no-any-return]
+    return restore_calibration(model, about, arrays)  # type: ignore[no-any-return]
 
 
-def calibrated(thing: Any, about: Mapping[str, Any], arrays: Arrays) -> Any:
+def restore_calibration(model: Any, about: Mapping[str, Any], arrays: Arrays) -> Any:
     """The model or network with the calibration that the file has for it, if it has one."""
     state = {name: array.copy() for name, array in under(CALIBRATION, arrays).items()}
     if (method := about["calibration"]) is None:
         check(not state, "there are arrays of a calibration, and none is named")
-        return thing
+        return model
     from banbury.quality.calibration import Calibration
 
-    return thing.calibrated(Calibration.from_state(method, state))
+    return model.calibrated(Calibration.from_state(method, state))
 
 
 def _is_state(sums: Any, names: set[str]) -> bool:
@@ -178,10 +178,10 @@ def _is_state(sums: Any, names: set[str]) -> bool:
 def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
     classes = names_of("classes", about["classes"])
     check(None not in classes, "a class is missing")
-    return restored(_schema(about["schema"]), classes, about, arrays)
+    return restore_tally(_schema(about["schema"]), classes, about, arrays)
 
 
-def restored(schema: Schema, classes: tuple[Any, ...], about: Mapping[str, Any], arrays: Arrays) -> Tally:
+def restore_tally(schema: Schema, classes: tuple[Any, ...], about: Mapping[str, Any], arrays: Arrays) -> Tally:
     """The tally of these features and classes; raises where the sums are not those of rows."""
     digits = about["digits"]
     n = len(classes)
@@ -194,7 +194,7 @@ def restored(schema: Schema, classes: tuple[Any, ...], about: Mapping[str, Any],
     skipped = about["skipped"]
     rows = integers_of("classes", arrays, digits, (n,))
     check(type(rounded) is bool, "sums were rounded or not")
-    check(type(skipped) is int and 0 <= skipped < 2**63, "skipped is no whole number from 0 up")
+    check(type(skipped) is int and 0 <= skipped < 2**63, "skipped is not a non-negative whole number")
     held = about.get("parts", [])
     check(isinstance(held, list) and set(map(type, held)) <= {str}, "the names of parts are no texts")
     check(len(set(held)) == len(held), "two parts have one name")
@@ -202,8 +202,8 @@ def restored(schema: Schema, classes: tuple[Any, ...], about: Mapping[str, Any],
     beside = {name for name in arrays if name.startswith((CALIBRATION, WEIGHING))}
     rest = arrays.keys() - beside - tally.numbers().keys()
     states = ({name.removeprefix(f"{g}.") for name in rest if name.startswith(f"{g}.")} for g in range(len(sums)))
-    whole = all(_is_state(own, names) for own, names in zip(sums, states, strict=True))
-    alike = digits.keys() == tally.numbers().keys() and tally.numbers().keys() <= arrays.keys() and whole
+    complete = all(_is_state(group_sums, names) for group_sums, names in zip(sums, states, strict=True))
+    alike = digits.keys() == tally.numbers().keys() and tally.numbers().keys() <= arrays.keys() and complete
     alike = alike and all(name.partition(".")[0] in map(str, range(len(sums))) for name in rest)
     check(alike, "there are arrays, or digits of arrays, that no tally has")
     check(float(tally.n_rows) < MOST_ROWS, "there are more rows than can be counted")
@@ -257,7 +257,7 @@ def _schema(about: Mapping[str, Any]) -> Schema:
     texts = [name for block in blocks for name in block.columns]
     texts += [text for pair in schema.left_out.items() for text in pair]
     texts += [text for text in (schema.target, schema.target_kind) if text is not None]
-    types = {type(text) for many in (names, schema.columns, texts) for text in many}
+    types = {type(text) for names_or_texts in (names, schema.columns, texts) for text in names_or_texts}
     types |= {type(f.why) for f in schema.features}
     check(types <= {str} and isinstance(schema.named, bool), "a name is no text")
     distinct = set(names)
@@ -278,6 +278,6 @@ def _check_alike(features: Sequence[Feature]) -> None:
         finite = all(type(part) is float and math.isfinite(part) for place in places for part in place)
         settled = finite and all(unit >= 2.0**-1022 for _, unit in places) and feature.counter.has_valid_scale(feature)
         check(settled, f"feature {feature.name!r} has no origin or unit")
-        known = {feature.kind, *feature.kinds} <= KINDS
-        check(known, f"feature {feature.name!r} is of the kind {feature.kind!r}, and there is none")
+        has_known_kind = {feature.kind, *feature.kinds} <= KINDS
+        check(has_known_kind, f"feature {feature.name!r} is of the kind {feature.kind!r}, and there is none")
         check(isinstance(feature.holds_lists, bool), "whether a feature holds lists is neither true nor false")

@@ -33,9 +33,9 @@ def about(model: LabelModel) -> dict[str, Any]:
             "setting": list(learned.setting),
             "strength": learned.strength,
             "digest": learned.digest,
-            "losses": [list(each) for each in learned.losses],
+            "losses": [list(trial) for trial in learned.losses],
         }
-    own = {
+    settings = {
         "how": model.choice.how,
         "alpha": model.choice.alpha,
         "telling": model.telling,
@@ -45,7 +45,7 @@ def about(model: LabelModel) -> dict[str, Any]:
         "shift": thresholds.calibration.shift,
         "weighing": weighed,
     }
-    return {**contents.about(model.tally), "labels": own}
+    return {**contents.about(model.tally), "labels": settings}
 
 
 def _weighing(model: LabelModel) -> LabelWeighing | None:
@@ -54,11 +54,11 @@ def _weighing(model: LabelModel) -> LabelWeighing | None:
 
 
 def arrays(model: LabelModel) -> Arrays:
-    found = contents.arrays(model.tally)
-    found[f"{PREFIX}thresholds"] = model.thresholds.probabilities
+    state = contents.arrays(model.tally)
+    state[f"{PREFIX}thresholds"] = model.thresholds.probabilities
     if not (calibration := model.thresholds.calibration).is_shared:
-        found |= {f"{PREFIX}slopes": calibration.slopes, f"{PREFIX}shifts": calibration.shifts}
-    return found | {f"{PREFIX}{name}": array for name, array in _state(_weighing(model)).items()}
+        state |= {f"{PREFIX}slopes": calibration.slopes, f"{PREFIX}shifts": calibration.shifts}
+    return state | {f"{PREFIX}{name}": array for name, array in _state(_weighing(model)).items()}
 
 
 def _state(learned: LabelWeighing | None) -> Arrays:
@@ -73,26 +73,26 @@ def _state(learned: LabelWeighing | None) -> Arrays:
 
 def put_together(about: Mapping[str, Any], arrays: Arrays) -> LabelModel:
     """The model; whatever does not fit raises some error or other."""
-    own = about["labels"]
+    settings = about["labels"]
     beside = under(PREFIX, arrays)
-    check(own.keys() == SETTINGS, "the model of labels has other settings")
+    check(settings.keys() == SETTINGS, "the model of labels has other settings")
     rest = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
     tally = contents.put_together({**about, "model": None, "calibration": None}, rest)
-    model = LabelModel.of(tally, how=own["how"], alpha=own["alpha"], telling=own["telling"])  # type: ignore[arg-type]
+    model = LabelModel.of(tally, how=settings["how"], alpha=settings["alpha"], telling=settings["telling"])  # type: ignore[arg-type]
     check(bool((model.n_rows <= float(tally.n_rows)).all()), "more rows have a label than there are")
-    labels = scalars("labels", own["labels"])
+    labels = scalars("labels", settings["labels"])
     numbers = beside["thresholds"]
     fit = numbers.dtype == np.float64 and numbers.shape == (len(labels),)
     check(fit and ((numbers >= 0) & (numbers <= 1)).all(), "thresholds are no probabilities")
-    common, slope, shift = (float(own[name]) for name in ("common", "slope", "shift"))
+    common, slope, shift = (float(settings[name]) for name in ("common", "slope", "shift"))
     check(0 <= common <= 1, "the threshold of new labels is no probability")
-    calibration = LabelCalibration.shared(len(labels), slope, shift)
+    calibration = LabelCalibration.uniform(len(labels), slope, shift)
     lines = {"slopes", "shifts"} & set(beside)
     if lines:
         slopes, shifts = (real(name, beside, (len(labels),)) for name in ("slopes", "shifts"))
         calibration = LabelCalibration(slopes, shifts, slope, shift)
     thresholds = Thresholds(labels, numbers.copy(), calibration, common)
-    learned = None if own["weighing"] is None else _put_weighing(own["weighing"], beside, model)
+    learned = None if settings["weighing"] is None else _put_weighing(settings["weighing"], beside, model)
     check(set(beside) == {"thresholds", *lines, *_state(learned)}, "there are other arrays than those of labels")
     return model.weighed(learned).with_thresholds(thresholds)
 
@@ -106,7 +106,7 @@ def _put_weighing(about: Mapping[str, Any], arrays: Arrays, model: LabelModel) -
     words = tuple(weighing.words_of(t, arrays) for t in range(len(columns)))
     beside = under(CELLS, arrays)
     cells = CellWords(
-        tuple(weighing.cells_of(each, j, beside, model.tally) for j, each in enumerate(about.get("cells", [])))
+        tuple(weighing.cells_of(cells, j, beside, model.tally) for j, cells in enumerate(about.get("cells", [])))
     )
     weighing.check_once([*columns, *cells.names])
     check(len(columns) + len(cells.cells) > 0, "no column is weighed")

@@ -16,10 +16,10 @@ from banbury.families.keys import names_of, scalars
 from banbury.families.nodes import Variable, intervals
 from banbury.files import contents
 from banbury.files.checking import Arrays, check, reading_of, real, texts
-from banbury.model.naive_bayes import checked_choice
+from banbury.model.naive_bayes import choice_of
 from banbury.model.networks import BeliefNetwork
 from banbury.model.networks.counting import EVERY, NetworkCounts, Parents, axes_of, check_size, keys_at, tables_of
-from banbury.model.networks.structure import checked_parents, in_topological_order
+from banbury.model.networks.structure import complete_parents, in_topological_order
 from banbury.model.networks.tables import CLOSE, check_shares
 from banbury.sums import in_order
 from banbury.tally.schema import family_from_dict, family_to_dict
@@ -53,10 +53,10 @@ def about(network: BeliefNetwork) -> dict[str, Any]:
 
 
 def _node(variable: Variable, parents: Sequence[str]) -> dict[str, Any]:
-    found = {"name": variable.name, "parents": list(parents), **family_to_dict(variable.family), "kind": variable.kind}
+    node = {"name": variable.name, "parents": list(parents), **family_to_dict(variable.family), "kind": variable.kind}
     if variable.cuts is not None:
-        return found | {"cuts": list(variable.cuts), "ends": list(variable.ends)}
-    return found | {"values": list(scalars(f"the values of {variable.name!r}", variable.values))}
+        return node | {"cuts": list(variable.cuts), "ends": list(variable.ends)}
+    return node | {"values": list(scalars(f"the values of {variable.name!r}", variable.values))}
 
 
 def arrays(network: BeliefNetwork) -> Arrays:
@@ -71,17 +71,17 @@ def arrays(network: BeliefNetwork) -> Arrays:
 
 def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
     """The network; whatever does not fit raises some error or other."""
-    found = about["network"]
+    network = about["network"]
     settings = about["model"]
-    variables = tuple(_variable(node, settings is not None) for node in found["nodes"])
-    parents = _parents(found["nodes"])
-    columns = texts("columns", found["columns"])
-    named = found["named"]
-    left_out = found["left_out"]
+    variables = tuple(_variable(node, settings is not None) for node in network["nodes"])
+    parents = _parents(network["nodes"])
+    columns = texts("columns", network["columns"])
+    named = network["named"]
+    left_out = network["left_out"]
     texts("what is left out", [*left_out.keys(), *left_out.values()])
     check(isinstance(named, bool), "columns have names or positions")
     check(
-        (target := found["target"]) in [None, *(variable.name for variable in variables)],
+        (target := network["target"]) in [None, *(variable.name for variable in variables)],
         "the target is none of the nodes",
     )
     choice = Choice("mle")
@@ -91,16 +91,16 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
         tables = _tables(variables, parents, arrays)
     else:
         check(settings.keys() == SETTINGS, "the network has other settings")
-        choice = checked_choice(**settings)
+        choice = choice_of(**settings)
         sums = _sums(variables, parents, about["tally"], arrays)
     rest = target, columns, named, left_out
-    return BeliefNetwork(variables, parents, choice, sums, tables, *rest, reading=reading_of(found))
+    return BeliefNetwork(variables, parents, choice, sums, tables, *rest, reading=reading_of(network))
 
 
 def _variable(node: Mapping[str, Any], counted: bool) -> Variable:
     (name,) = texts("names of nodes", [node["name"]])
-    known = node["family"] in FAMILIES and node["kind"] in get_args(Kind)
-    check(known, f"{name!r} has the family {node['family']!r} of {node['kind']!r}, and no node has")
+    can_be_node = node["family"] in FAMILIES and node["kind"] in get_args(Kind)
+    check(can_be_node, f"{name!r} has the family {node['family']!r} of {node['kind']!r}, and no node has")
     family = family_from_dict(node)
     kind = node["kind"]
     if family.has_density():  # of numbers, which are cut
@@ -125,12 +125,12 @@ def _numbers(what: str, numbers: Any) -> tuple[float, ...]:
 
 def _parents(nodes: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, ...], ...]:
     """Of each node the numbers of its parents; raises where one is no node, or where there is a cycle."""
-    given = {node["name"]: texts(f"the parents of {node['name']!r}", node["parents"]) for node in nodes}
-    place = {name: v for v, name in enumerate(given)}
-    structure = checked_parents(given)
-    check(len(nodes) == len(given) == len(structure), "two nodes have one name, or a parent is no node")
+    parent_names = {node["name"]: texts(f"the parents of {node['name']!r}", node["parents"]) for node in nodes}
+    place = {name: v for v, name in enumerate(parent_names)}
+    structure = complete_parents(parent_names)
+    check(len(nodes) == len(parent_names) == len(structure), "two nodes have one name, or a parent is no node")
     in_topological_order(structure)
-    return tuple(tuple(place[each] for each in above) for above in given.values())
+    return tuple(tuple(place[name] for name in above) for above in parent_names.values())
 
 
 def _sums(variables: tuple[Variable, ...], parents: Parents, about: Mapping[str, Any], arrays: Arrays) -> NetworkCounts:
@@ -143,16 +143,16 @@ def _sums(variables: tuple[Variable, ...], parents: Parents, about: Mapping[str,
     check(not len(places) or 0 <= places[0] <= places[-1] < most, "a place is in none of the tables")
     keys = keys_at(places.copy(), variables, parents)
     try:
-        tally = contents.restored(tables_of(variables, parents), EVERY, {**about, "keys": [keys]}, rest)
+        tally = contents.restore_tally(tables_of(variables, parents), EVERY, {**about, "keys": [keys]}, rest)
         counts = NetworkCounts.of(variables, parents, tally)
         check(counts.variables == variables, "a node has a value that no row has")
-        return counts if tally.rounded else counts.checked()
+        return counts if tally.rounded else counts.check_consistency()
     except errors.NegativeCount:
         raise ValueError("a value has fewer rows than none, or more than there are") from None
 
 
 def _tables(variables: Sequence[Variable], parents: Parents, arrays: Arrays) -> tuple[Any, ...]:
-    shapes = [tuple(variables[each].size for each in (v, *above)) for v, above in enumerate(parents)]
+    shapes = [tuple(variables[u].size for u in (v, *above)) for v, above in enumerate(parents)]
     check(arrays.keys() == {GIVEN}, "there are other arrays than tables")
     every = real(GIVEN, arrays, (sum(map(prod, shapes)),))
     check((every >= 0).all() and (every <= 1.0 + CLOSE).all(), "a share is not from 0 to 1")

@@ -38,15 +38,15 @@ def about(weighing: Weighing) -> dict[str, Any]:
         **({} if weighing.sample is None else {"sample": weighing.sample}),
         "strength": weights.strength,
         "temperature": weights.temperature,
-        "losses": [list(each) for each in weights.losses],
+        "losses": [list(trial) for trial in weights.losses],
         "texts": [
             {
-                "column": own.column,
+                "column": corrected.column,
                 "setting": list(learned.setting),
                 "strength": learned.strength,
-                "losses": [list(each) for each in learned.losses],
+                "losses": [list(trial) for trial in learned.losses],
             }
-            for own, learned in zip(weighing.texts, weights.texts, strict=True)
+            for corrected, learned in zip(weighing.texts, weights.texts, strict=True)
         ],
         "scored": list(weighing.scored),
     }
@@ -67,8 +67,8 @@ def state_of(weighing: Weighing) -> Arrays:
     state: Arrays = {"weights": weights.weights, "intercepts": weights.intercepts}
     state |= state_of_cells(weights.columns)
     state |= {f"{t}.corrections": table for t, table in enumerate(weights.corrections)}
-    for t, (own, learned) in enumerate(zip(weighing.texts, weights.texts, strict=True)):
-        state |= {**state_of_words(t, own.words), f"{t}.word_corrections": learned.corrections}
+    for t, (corrected, learned) in enumerate(zip(weighing.texts, weights.texts, strict=True)):
+        state |= {**state_of_words(t, corrected.words), f"{t}.word_corrections": learned.corrections}
     return state | {f"{t}.pair": table for t, table in enumerate(weighing.pair_tables)}
 
 
@@ -92,15 +92,15 @@ def state_of_words(t: int, words: Sequence[str]) -> Arrays:
 
 def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weighing:
     """The weights; whatever does not fit raises some error or other."""
-    columns = tuple(cells_of(each, j, arrays, tally) for j, each in enumerate(about["columns"]))
+    columns = tuple(cells_of(entry, j, arrays, tally) for j, entry in enumerate(about["columns"]))
     classes = scalars("classes", about["classes"])
-    of_texts = [_read_texts(each, t, arrays, tally, len(classes)) for t, each in enumerate(about.get("texts", []))]
+    of_texts = [_read_texts(entry, t, arrays, tally, len(classes)) for t, entry in enumerate(about.get("texts", []))]
     words = tuple(corrected for corrected, _ in of_texts)
     scored = tuple(tally.schema[name].name for name in about.get("scored", []))
     check(not any(is_text(tally, name) for name in scored), "a column of words is scored by its family")
     check_once([*(cells.feature.name for cells in columns), *(text.column for text in words), *scored])
     trends = tuple(about.get("trends", []))
-    pairs = tuple(_pair(each, len(columns)) for each in about["pairs"])
+    pairs = tuple(_pair(entry, len(columns)) for entry in about["pairs"])
     with_trend = tuple(j for j, cells in enumerate(columns) if j in trends and cells.has_trend)
     check(trends == with_trend, "a trend is of no numbers")
     n = len(columns) + len(trends) + len(pairs) + len(of_texts) + len(scored)
@@ -189,7 +189,7 @@ def read_setting(about: Mapping[str, Any], corrections: Any) -> tuple[Setting, f
 
 def losses_of(about: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:
     losses = tuple((strength, loss) for strength, loss in about["losses"])
-    check(all(type(each) in (int, float) for pair in losses for each in pair), "losses are no numbers")
+    check(all(type(figure) in (int, float) for pair in losses for figure in pair), "losses are no numbers")
     return losses
 
 
@@ -209,23 +209,23 @@ def cells_of(about: Mapping[str, Any], j: int, arrays: Arrays, tally: Tally) -> 
     """The cells of a column: those of its family, and of values that some row has."""
     feature = tally.schema[about["name"]]
     check(feature.family.has_cells, f"{feature.name!r} has no cells")
-    first, others, plain_first, plain_others = (number("strengths", m, 0.0, LARGEST) for m in about["strengths"])
+    first, rest, plain_first, plain_others = (number("strengths", m, 0.0, LARGEST) for m in about["strengths"])
     check(type(about["told_apart"]) is bool, "cuts tell classes apart or not")
     tree = _tree(arrays[f"{j}.tree"], about["told_apart"])
     plain = _tree(arrays[f"{j}.plain"], False)
-    common = feature, tree, (first, others), plain, (plain_first, plain_others)
+    common = feature, tree, (first, rest), plain, (plain_first, plain_others)
     if not feature.family.has_density():
         keys = scalars("keys", about["keys"])
         check(set(keys) <= set(tally.of(feature.name).keys[0]), "a cell is of a value that no row has")
-        alone = all(np.array_equal(each.levels, [np.arange(len(keys))]) for each in (tree, plain))
+        alone = all(np.array_equal(hierarchy.levels, [np.arange(len(keys))]) for hierarchy in (tree, plain))
         check(alone, "a named cell is part of another")
         return NamedCells(*common, keys)
     check(about["keys"] is None, "a stretch of numbers has a name")
     cuts = _reals(arrays, f"{j}.cuts", arrays[f"{j}.cuts"].shape, np.finfo(np.float64).max)
     fit = cuts.ndim == 1 and np.all(cuts[1:] >= cuts[:-1]) and len(cuts) <= MOST_CUTS
     check(fit, "cuts are not numbers in order")
-    for each in (tree, plain):
-        _check_stretches(each, len(cuts) + 1)
+    for hierarchy in (tree, plain):
+        _check_stretches(hierarchy, len(cuts) + 1)
     check(tree.n_cells == plain.n_cells, "trees have other cells")
     return NumberCells(*common, cuts)
 

@@ -84,7 +84,7 @@ class Examples:
             raise errors.length_mismatch("targets", len(column), len(self))
         return column
 
-    def chosen(self, columns: Iterable[Any] | None, target: Any) -> list[Any]:
+    def choose_columns(self, columns: Iterable[Any] | None, target: Any) -> list[Any]:
         """The columns that hypotheses are about: all but the target, by its own name too where it was taken from the table."""
         errors.require(
             self.columns,
@@ -92,11 +92,11 @@ class Examples:
             "rows without columns",
             "a frame, a mapping of columns, a list of records or a 2-D array",
         )
-        own = None
+        target_name = None
         if target is not None:
             self.target(target)
-            own = target if is_scalar(target) else getattr(target, "name", None)
-        every = [name for name in self.columns if name != own]
+            target_name = target if is_scalar(target) else getattr(target, "name", None)
+        every = [name for name in self.columns if name != target_name]
         chosen = every if columns is None else vector(columns, "columns").tolist()
         for name in chosen:
             self.column(name)
@@ -135,8 +135,10 @@ class Functions:
         self.functions = functions
 
     def on(self, rows: Examples) -> Predictions:
-        def said(part: slice, chosen: Chosen) -> Array:
-            asked = self.functions if chosen is None else [self.functions[h] for h in chosen.tolist()]
-            return objects([function(row) for row in rows.each[part] for function in asked]).reshape(-1, len(asked))
+        def predict(part: slice, chosen: Chosen) -> Array:
+            functions = self.functions if chosen is None else [self.functions[h] for h in chosen.tolist()]
+            return objects([function(row) for row in rows.each[part] for function in functions]).reshape(
+                -1, len(functions)
+            )
 
-        return Predictions(len(rows), said)
+        return Predictions(len(rows), predict)

@@ -57,7 +57,7 @@ def conjunctions(
     """
     rows = Examples(table)
     declared = dict(values or {})
-    chosen = rows.chosen(columns, target)
+    chosen = rows.choose_columns(columns, target)
     _check_features("values", declared, chosen)
     tests = [_Equal(name, _distinct(rows.column(name), name, declared.get(name))) for name in chosen]
     tests = [test for test in tests if test.values]
@@ -98,7 +98,7 @@ def thresholds(
     """
     rows = Examples(table)
     declared = dict(cuts) if isinstance(cuts, Mapping) else {}
-    chosen = rows.chosen(columns, target)
+    chosen = rows.choose_columns(columns, target)
     _check_features("cuts", declared, chosen)
     if cuts is not None and not isinstance(cuts, Mapping):
         errors.check_whole("cuts", cuts, 0)
@@ -147,10 +147,10 @@ class _Rules(Sequence[str]):
 
         def words(part: slice, chosen: Chosen) -> NDArray[np.uint64]:
             always = np.array([[True, False]]).repeat(part.stop - part.start, axis=0)
-            bits = _pack(np.hstack([always, *(each(part) for each in holds)]))
-            first, *others = self.members if chosen is None else self.members[:, chosen]
+            bits = _pack(np.hstack([always, *(holds_of(part) for holds_of in holds)]))
+            first, *later_members = self.members if chosen is None else self.members[:, chosen]
             fulfilled: NDArray[np.uint64] = bits.take(first, axis=1)
-            for other in others:
+            for other in later_members:
                 fulfilled &= bits.take(other, axis=1)
             return fulfilled
 
@@ -158,12 +158,12 @@ class _Rules(Sequence[str]):
             wrong = words(part, chosen) ^ _pack(truth[:, None].astype(np.bool_))
             return np.asarray(_n_bits(wrong).sum(axis=0, dtype=np.int64))
 
-        def said(part: slice, chosen: Chosen) -> Array:
+        def predict(part: slice, chosen: Chosen) -> Array:
             octets = np.ascontiguousarray(words(part, chosen))[:, :, None].view(np.uint8).transpose(0, 2, 1)
             flat = octets.reshape(8 * len(octets), octets.shape[2])
             return np.unpackbits(flat, axis=0, count=part.stop - part.start)
 
-        return Predictions(len(rows), said, mistakes, 64)
+        return Predictions(len(rows), predict, mistakes, 64)
 
 
 class _Thresholds(_Rules):

@@ -68,8 +68,8 @@ class Hypotheses:
         noise: float | None = None,
         labels: Iterable[Any] = (False, True),
     ) -> None:
-        names, asked = named(hypotheses)
-        self._set(names=names, _asked=asked, log_prior=log_prior(names, prior, lengths))
+        names, askable = name_hypotheses(hypotheses)
+        self._set(names=names, _asked=askable, log_prior=log_prior(names, prior, lengths))
         self._set(log_likelihood=np.zeros(len(names)), n_rows=0)
         noise = check_noise(likelihood, noise)
         labels = check_labels(labels, likelihood)
@@ -246,9 +246,11 @@ class Hypotheses:
             np.maximum(highest, last.log_posterior, out=highest)
             scales.append((*last._scale, last.possible.sum()))
         kept = np.arange(len(self)) if len(self) <= n else np.lexsort((-last.log_joint, -highest))[:n]
-        each = [self.log_likelihood[kept]] + [evidence.of(slice(r, r + 1), kept) for r in range(evidence.n_rows)]
+        row_evidence = [self.log_likelihood[kept]] + [
+            evidence.of(slice(r, r + 1), kept) for r in range(evidence.n_rows)
+        ]
         tops, rests, n_possible = np.array(scales).T
-        posteriors = np.exp(self.log_prior[kept] + np.cumsum(each, axis=0) - tops[:, None] - rests[:, None])
+        posteriors = np.exp(self.log_prior[kept] + np.cumsum(row_evidence, axis=0) - tops[:, None] - rests[:, None])
         return Trace([self.names[h] for h in kept.tolist()], posteriors, n_possible.astype(np.int64), self, last)
 
     def _rules_out_all(self, log_likelihood: Real) -> bool:
@@ -280,23 +282,23 @@ class Hypotheses:
         there = [kind for kind, value in kinds.items() if value is not None]
         errors.require(len(there) == 1, "the evidence", " and ".join(there) or None, f"one of {', '.join(kinds)}")
         if there[0] in outright:
-            errors.require(target is None, "target", target, f"left out where {there[0]} are given")
+            errors.require(target is None, "target", target, f"omitted when {there[0]} are given")
             return self._outright(outright[there[0]], there[0])
         errors.require(target is not None, "target", target, "a column's name, or each row's label or number")
         table = None if rows is None else Examples(rows, target)
-        said = self._predictions(table, predictions)
+        predicted = self._predictions(table, predictions)
         column = vector(target) if table is None else table.target(target)
-        if len(column) != said.n_rows:
-            raise errors.length_mismatch("targets", len(column), said.n_rows)
+        if len(column) != predicted.n_rows:
+            raise errors.length_mismatch("targets", len(column), predicted.n_rows)
         truth = self._truth(column)
 
         def of(part: slice, chosen: Chosen) -> Real:
-            if said.mistakes is not None:
-                wrong = said.mistakes(part, truth[part], chosen)
+            if predicted.mistakes is not None:
+                wrong = predicted.mistakes(part, truth[part], chosen)
                 return self._of_mistakes(wrong, part.stop - part.start)
-            return self._log_likelihood_of(self._check(said, part, chosen), truth[part])
+            return self._log_likelihood_of(self._check(predicted, part, chosen), truth[part])
 
-        return _Likelihoods(said.n_rows, of, max(said.at_once, said.counted_at_once))
+        return _Likelihoods(predicted.n_rows, of, max(predicted.at_once, predicted.counted_at_once))
 
     def _outright(self, values: Any, what: str) -> _Likelihoods:
         """Likelihoods, or their logarithms, said outright."""
@@ -310,7 +312,7 @@ class Hypotheses:
                 self._refuse(wrong, block, part, chosen, "log-likelihood", "a number up to 1e300 in size, or −inf,")
                 return np.asarray(values.sum(axis=0))
             wrong = ~(np.isfinite(values) & (values >= 0))
-            self._refuse(wrong, block, part, chosen, "likelihood", "a finite number from 0 up")
+            self._refuse(wrong, block, part, chosen, "likelihood", "a finite number of at least 0")
             with np.errstate(divide="ignore"):
                 return np.asarray(np.log(values).sum(axis=0))
 
@@ -337,21 +339,21 @@ class Hypotheses:
             )
         return values
 
-    def _log_likelihood_of(self, said: Array, truth: Array) -> Real:
+    def _log_likelihood_of(self, predicted: Array, truth: Array) -> Real:
         """log P(targets of some rows | h), of each hypothesis."""
         n = len(truth)
         if self.likelihood == "gaussian":
             with np.errstate(over="ignore"):
-                distances = said - truth[:, None]
+                distances = predicted - truth[:, None]
                 distances /= self.noise
                 squares = np.einsum("rh,rh->h", distances, distances)
             return np.asarray(-0.5 * squares - n * (log(self.noise) + 0.5 * log(2 * pi)))
         if self.likelihood == "bernoulli":
             with np.errstate(divide="ignore"):
-                yes = np.log(said[truth == 1]).sum(axis=0)
-                no = np.log1p(-said[truth == 0]).sum(axis=0)
+                yes = np.log(predicted[truth == 1]).sum(axis=0)
+                no = np.log1p(-predicted[truth == 0]).sum(axis=0)
             return np.asarray(yes + no)
-        return self._of_mistakes((said != truth[:, None]).sum(axis=0, dtype=np.uint8 if n < 256 else np.int64), n)
+        return self._of_mistakes((predicted != truth[:, None]).sum(axis=0, dtype=np.uint8 if n < 256 else np.int64), n)
 
     def _of_mistakes(self, wrong: Array, n_rows: int) -> Real:
         """log P(labels of some rows | h), where each hypothesis gets so many of them wrong."""
@@ -381,9 +383,9 @@ class Hypotheses:
                 return np.stack([1.0 - second, second], axis=1)
             shares = np.zeros((len(block), n_labels))
             for start in range(0, len(weights), COLUMNS):  # a few hypotheses at a time stay in the processor's reach
-                few = slice(start, start + COLUMNS)
+                part = slice(start, start + COLUMNS)
                 for label in range(n_labels):
-                    shares[:, label] += (block[:, few] == label) @ weights[few]
+                    shares[:, label] += (block[:, part] == label) @ weights[part]
             return shares
 
         shares = self._answers(rows, predictions, heard, shares_of)
@@ -420,9 +422,9 @@ class Hypotheses:
 
     def _answers(self, rows: Any, predictions: Any, chosen: Chosen, answer: Callable[[Array], Array]) -> Array:
         """What is made of the predictions of some hypotheses, block by block."""
-        said = self._predictions(rows, predictions)
-        blocks = list(_blocks(said.n_rows, len(self), said.at_once)) or [slice(0, 0)]
-        return np.concatenate([answer(self._check(said, part, chosen)) for part in blocks])
+        predicted = self._predictions(rows, predictions)
+        blocks = list(_blocks(predicted.n_rows, len(self), predicted.at_once)) or [slice(0, 0)]
+        return np.concatenate([answer(self._check(predicted, part, chosen)) for part in blocks])
 
     def _heard(self) -> tuple[Chosen, Real]:
         heard = np.flatnonzero(self.posterior)
@@ -452,17 +454,17 @@ class Hypotheses:
             raise unlike_hypotheses(what, array.shape, len(self))
         return array
 
-    def _check(self, said: Predictions, part: slice, chosen: Chosen) -> Array:
+    def _check(self, predicted: Predictions, part: slice, chosen: Chosen) -> Array:
         """Predictions as the likelihood takes them: numbers, probabilities, or the numbers of labels."""
-        block = said.of(part, chosen)
-        if said.mistakes is not None:
+        block = predicted.of(part, chosen)
+        if predicted.mistakes is not None:
             return block
         if self.likelihood in ("gaussian", "bernoulli"):
             values = floats(block)
             share = self.likelihood == "bernoulli"
             wrong = ~((values >= 0) & (values <= 1)) if share else ~np.isfinite(values)
-            wanted = "a probability from 0 to 1" if share else "a finite number"
-            self._refuse(wrong, block, part, chosen, "prediction", wanted)
+            needed = "a probability from 0 to 1" if share else "a finite number"
+            self._refuse(wrong, block, part, chosen, "prediction", needed)
             return values
         numbers = codes(block, self.labels)
         if numbers.min(initial=0) < 0:
@@ -479,10 +481,10 @@ class Hypotheses:
             )
         return numbers
 
-    def _refuse(self, wrong: Array, block: Array, part: slice, chosen: Chosen, what: str, wanted: str) -> None:
+    def _refuse(self, wrong: Array, block: Array, part: slice, chosen: Chosen, what: str, needed: str) -> None:
         if wrong.any():
             r, h = np.argwhere(wrong)[0].tolist()
-            raise bad_number(what, plain(block[r, h]), self._name(h, chosen), wanted, part.start + r)
+            raise bad_number(what, plain(block[r, h]), self._name(h, chosen), needed, part.start + r)
 
     def _name(self, h: int, chosen: Chosen) -> Any:
         return self.names[h if chosen is None else int(chosen[h])]
@@ -546,7 +548,7 @@ def _rows(n: int) -> str:
 # What it is made from ------------------------------------------------------------------------------------------------
 
 
-def named(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
+def name_hypotheses(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
     """The names of the hypotheses, and what can be asked about rows, if anything can."""
     if isinstance(hypotheses, Askable) and isinstance(hypotheses, Sequence):  # as a generator makes them
         return hypotheses, hypotheses
@@ -556,7 +558,7 @@ def named(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
     if isinstance(hypotheses, (str, bytes)) or not isinstance(hypotheses, Iterable):
         raise errors.bad_setting("hypotheses", hypotheses, "a list of functions or of names, or how many there are")
     by_name = isinstance(hypotheses, Mapping)
-    members = list(hypotheses.values()) if isinstance(hypotheses, Mapping) else [plain(each) for each in hypotheses]
+    members = list(hypotheses.values()) if isinstance(hypotheses, Mapping) else [plain(member) for member in hypotheses]
     errors.require(members, "hypotheses", {} if by_name else [], "one at least")
     callables = sum(map(callable, members))
     if callables != len(members) and (callables or by_name):
@@ -608,7 +610,7 @@ def _of_each(what: str, numbers: Any, names: Sequence[Any]) -> Real:
         raise unlike_hypotheses(f"the {what}", array.shape, len(names))
     values = floats(array)
     for h in np.flatnonzero(~(np.isfinite(values) & (values >= 0))).tolist():
-        raise bad_number(what, plain(array[h]), names[h], "a finite number from 0 up")
+        raise bad_number(what, plain(array[h]), names[h], "a finite number of at least 0")
     return values
 
 
@@ -616,8 +618,8 @@ def by_name(what: str, numbers: Any, names: Sequence[Any]) -> Any:
     """Numbers by name in the order of the hypotheses; others as they are."""
     if not isinstance(numbers, Mapping):
         return numbers
-    known = set(names)
-    for name in (name for name in numbers if name not in known):
+    known_names = set(names)
+    for name in (name for name in numbers if name not in known_names):
         raise errors.UnknownHypothesis(
             f"{what} names {name!r}, and there is no such hypothesis.{errors.did_you_mean(name, names)}\n  Hypotheses: "
             f"{errors.listed(names)}",
@@ -635,12 +637,12 @@ def check_noise(likelihood: Any, noise: Any) -> float:
     if not isinstance(likelihood, str) or likelihood not in LIKELIHOODS:
         raise errors.unknown_choice("likelihood", likelihood, LIKELIHOODS)
     if likelihood in ("noise_free", "bernoulli"):
-        errors.require(noise is None, "noise", noise, f"left out when likelihood={likelihood!r}")
+        errors.require(noise is None, "noise", noise, f"omitted when likelihood={likelihood!r}")
         return 0.0
     number = isinstance(noise, (int, float, np.integer, np.floating)) and not isinstance(noise, bool)
     if likelihood == "label_noise":
         share = number and 0 <= noise < 1
-        errors.require(share, "noise", noise, "the probability of a wrong label: from 0 up, and below 1")
+        errors.require(share, "noise", noise, "the probability of a wrong label: at least 0 and below 1")
     else:
         positive = number and isfinite(noise) and noise > 0
         errors.require(positive, "noise", noise, "the standard deviation of the numbers, above 0")
@@ -666,11 +668,11 @@ def unlike_hypotheses(what: str, shape: tuple[int, ...], n_hypotheses: int) -> e
     return errors.LengthMismatch(text + turned, shape=shape)
 
 
-def bad_number(what: str, value: Any, hypothesis: Any, wanted: str, row: int | None = None) -> errors.BadValue:
+def bad_number(what: str, value: Any, hypothesis: Any, needed: str, row: int | None = None) -> errors.BadValue:
     """A prior, length, likelihood or prediction that cannot be one."""
     place = "" if row is None else f" for row {row:,}"
     return errors.BadValue(
-        f"the {what} of hypothesis {hypothesis!r}{place} is {value!r}, and {wanted} is needed there. Mend it, or take the "
+        f"the {what} of hypothesis {hypothesis!r}{place} is {value!r}, and {needed} is needed there. Mend it, or take the "
         "hypothesis out.",
         value=value,
         hypothesis=hypothesis,

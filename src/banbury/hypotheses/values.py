@@ -25,8 +25,8 @@ def codes(values: Array, labels: Sequence[Any]) -> Array:
             numbers[values == label] = k
         return numbers
     places = {label: k for k, label in enumerate(labels)}
-    each = (places.get(value, -1) if is_hashable(value) else -1 for value in values.ravel().tolist())
-    return np.fromiter(each, np.int32, values.size).reshape(values.shape)
+    places_of_values = (places.get(value, -1) if is_hashable(value) else -1 for value in values.ravel().tolist())
+    return np.fromiter(places_of_values, np.int32, values.size).reshape(values.shape)
 
 
 def matrix(values: Any) -> Array:

@@ -155,7 +155,7 @@ class Answers:
         odds = float(np.diff(np.log(np.maximum(sides, LEAST)))[0]) * (
             -1.0 if explanation.winner == row.suggested else 1.0
         )
-        explanation = explanation.recalibrated(1.0, odds - explanation.log_odds)
+        explanation = explanation.rescale(1.0, odds - explanation.log_odds)
         first, second = sides if explanation.winner == row.suggested else sides[::-1]
         fold = f"this row is labelled {row.given!r}; here its fold is left out, and does not speak for itself"
         remarks = (is_left_out(row.given) if held_out else fold,)
@@ -168,7 +168,7 @@ def _leave_out_folds(rows: MemoryRows, recipe: Recipe) -> Answers:
     (splits,) = replace(rows, fold=folds, groups=None).deal(None, 0)
     answers = _FoldAnswers(rows, splits, recipe)
     recipe.leave_out(rows, splits, "log_posterior", answers, PendingWarnings())
-    told_by = f"{_of_folds(rows, folds)}, by {recipe.called(rows.schema)}"
+    told_by = f"{_of_folds(rows, folds)}, by {recipe.describe_under(rows.schema)}"
     tested = np.flatnonzero(splits.tested_by >= 0)
     return Answers(tested, answers.scores[tested], told_by, None, (), folds, answers)
 
@@ -194,7 +194,7 @@ class _FoldAnswers(dict[int, Model]):
             groups = self._rows.count_round(self._splits)
             self[split] = FoldModels(self._rows, self._splits, groups, self._recipe, PendingWarnings())[split]
         else:
-            self[split] = self._recipe.learn(self._rows.learned_from(self._splits, split))
+            self[split] = self._recipe.learn(self._rows.training_rows(self._splits, split))
         return self[split]
 
 

@@ -36,7 +36,7 @@ class LabelCalibration:
         errors.require(np.isfinite(offsets).all(), "shifts of a calibration", offsets.tolist(), "finite numbers")
 
     @classmethod
-    def shared(cls, n_labels: int, slope: float = 1.0, shift: float = 0.0) -> LabelCalibration:
+    def uniform(cls, n_labels: int, slope: float = 1.0, shift: float = 0.0) -> LabelCalibration:
         """One slope and shift for all labels."""
         return cls(np.full(n_labels, slope), np.full(n_labels, shift), slope, shift)
 
@@ -51,13 +51,13 @@ class LabelCalibration:
             raise errors.unknown_choice("method", method, METHODS)
         if method == "temperature":
             slope, _, _ = _line(log_odds, flags, weights, ridge=(RIDGE, 1e12))
-            return cls.shared(log_odds.shape[1], slope)
+            return cls.uniform(log_odds.shape[1], slope)
         slope, shift, _ = _line(log_odds, flags, weights)
         if method is None:
-            return cls.shared(log_odds.shape[1], slope, shift)
+            return cls.uniform(log_odds.shape[1], slope, shift)
         drawn = {"towards": (slope, shift), "ridge": (RIDGE, RIDGE)}
-        each = [_line(log_odds[:, [k]], flags[:, [k]], weights, **drawn)[:2] for k in range(log_odds.shape[1])]
-        slopes, shifts = np.array(each).reshape(-1, 2).T.copy()
+        lines = [_line(log_odds[:, [k]], flags[:, [k]], weights, **drawn)[:2] for k in range(log_odds.shape[1])]
+        slopes, shifts = np.array(lines).reshape(-1, 2).T.copy()
         return cls(slopes, shifts, slope, shift)
 
     @property
@@ -87,7 +87,7 @@ class LabelCalibration:
     def apply(self, log_odds: Any) -> Real:
         """Calibrated P(label | row), rows × labels, of log-odds.
 
-        >>> LabelCalibration.shared(2, slope=0.5).apply([[2.0, -2.0]]).round(3).tolist()
+        >>> LabelCalibration.uniform(2, slope=0.5).apply([[2.0, -2.0]]).round(3).tolist()
         [[0.731, 0.269]]
         """
         return np.asarray(sigmoid(self.odds(_table(log_odds, self.n_labels))))
@@ -98,8 +98,8 @@ class LabelCalibration:
 
     def take(self, places: list[int | None]) -> LabelCalibration:
         """The same of other labels, by their places among these; None of labels that are new."""
-        each = [(self.slope, self.shift) if k is None else (self.slopes[k], self.shifts[k]) for k in places]
-        slopes, shifts = np.array(each, dtype=np.float64).reshape(-1, 2).T.copy()
+        lines = [(self.slope, self.shift) if k is None else (self.slopes[k], self.shifts[k]) for k in places]
+        slopes, shifts = np.array(lines, dtype=np.float64).reshape(-1, 2).T.copy()
         return LabelCalibration(slopes, shifts, self.slope, self.shift)
 
     def __str__(self) -> str:
@@ -112,7 +112,7 @@ class LabelCalibration:
     __repr__ = __str__
 
 
-def checked_calibration(method: str, log_odds: Any, flags: Any, weights: Real) -> LabelCalibration:
+def calibrate_labels(method: str, log_odds: Any, flags: Any, weights: Real) -> LabelCalibration:
     """The same of what a user gives."""
     if method not in METHODS:
         raise errors.unknown_choice("method", method, METHODS)
@@ -165,8 +165,8 @@ def in_stretches(log_odds: Real, flags: Flags, weights: Real | None) -> tuple[Re
     low, high = (float(squeezed.min()), float(squeezed.max())) if squeezed.size else (0.0, 0.0)
     width = max(high - low, 1e-9) / STRETCHES
     place = np.minimum((squeezed - low) / width, STRETCHES - 1).astype(np.int64) * 2 + flags.ravel()
-    own = None if weights is None else np.repeat(weights, log_odds.shape[1])
-    counted = np.bincount(place, own, 2 * STRETCHES).astype(np.float64).reshape(-1, 2)
+    pair_weights = None if weights is None else np.repeat(weights, log_odds.shape[1])
+    counted = np.bincount(place, pair_weights, 2 * STRETCHES).astype(np.float64).reshape(-1, 2)
     kept = np.flatnonzero(counted.sum(axis=1) > 0)
     no, yes = counted[kept].T
     return np.sinh(low + (kept + 0.5) * width), no, yes

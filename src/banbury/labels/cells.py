@@ -35,8 +35,8 @@ class CellWords:
         """Those of a tally of sets of labels, by the counts of all rows."""
         plain = replace(tally, schema=replace(tally.schema, labels=None))
         every = plain.of_classes([tally.classes.index(EVERY)], (True,))
-        found = cells_of(every, n_threads(None))
-        return cls(tuple(found[f.name] for f in tally.schema.features if f.name in found))
+        cells_by_name = cells_of(every, n_threads(None))
+        return cls(tuple(cells_by_name[f.name] for f in tally.schema.features if f.name in cells_by_name))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,10 +75,10 @@ class CellWords:
 
     def bags(self, codes: NDArray[np.uint32]) -> Bags:
         """The words of rows in these cells; none of a value that is in no cell."""
-        found = []
-        for j, own in enumerate(self._words):
-            found.append(np.concatenate([own, np.full((1, own.shape[1]), -1)])[codes[:, j]])
-        words = np.hstack(found)
+        words_by_column = []
+        for j, cell_words in enumerate(self._words):
+            words_by_column.append(np.concatenate([cell_words, np.full((1, cell_words.shape[1]), -1)])[codes[:, j]])
+        words = np.hstack(words_by_column)
         offsets = np.concatenate([[0], np.cumsum((words >= 0).sum(axis=1))]).astype(np.int64)
         held = words[words >= 0].astype(np.uint32)
         hashes = np.zeros(len(words), dtype=np.uint64)
@@ -92,11 +92,11 @@ class CellWords:
         """Rows of the cells of each column, (cells, classes), from those of words."""
         return [documents[words[:, -1]] for words in self._words]
 
-    def folded(self, corrections: Reals32) -> list[Real]:
+    def add_up_cells(self, corrections: Reals32) -> list[Real]:
         """Of each column what its cells add, (cells + 1, labels), from corrections of words; values in no cell add nothing."""
-        said = self.values[:, None] * corrections
+        scores = self.values[:, None] * corrections
         none = np.zeros((1, corrections.shape[1]))
-        return [np.concatenate([said[words].sum(axis=1), none]) for words in self._words]
+        return [np.concatenate([scores[words].sum(axis=1), none]) for words in self._words]
 
     @cached_property
     def terms(self) -> _core.Terms:
@@ -105,7 +105,7 @@ class CellWords:
 
     def scores(self, codes: NDArray[np.uint32], tables: Sequence[Real], threads: int) -> Real:
         """What the cells of rows add for each label, (rows, labels)."""
-        table = np.concatenate([each.ravel() for each in tables])
+        table = np.concatenate([column_table.ravel() for column_table in tables])
         none = np.zeros(tables[0].shape[1])
         return self.terms.scores(codes, table, np.ones(len(tables)), none, None, threads)
 
@@ -129,25 +129,25 @@ class CellEvidence:
     """What cells say of labels in log-odds, shrunk towards the wider cells that they are part of; with any row left out."""
 
     def __init__(
-        self, words: CellWords, own: Sequence[Real], every: Sequence[Real], n_own: Real, n_rows: float
+        self, words: CellWords, label_counts: Sequence[Real], all_counts: Sequence[Real], n_own: Real, n_rows: float
     ) -> None:
         """From the rows of each cell with each label, (cells, labels), and of all, and how many rows have each label."""
         self.words = words
-        self.own = own
-        self.every = every
+        self.own = label_counts
+        self.every = all_counts
         self.n_own = n_own
         self.n_rows = n_rows
 
     @cached_property
     def _tables(self) -> list[Real]:
         """Of each column, (cells + 1, 3, labels): as counted, without a row that has not the label, without one that has."""
-        found = []
+        tables = []
         rest = np.stack([self.n_rows - self.n_own, self.n_own], axis=1) + HALF_ROW
         prior = rest / rest.sum(axis=1, keepdims=True)
-        for cells, own, every in zip(self.words.cells, self.own, self.every, strict=True):
-            table = np.zeros((cells.n_cells + 1, 3, own.shape[1]))
-            for k in range(own.shape[1]):
-                rows = np.stack([every - own[:, k], own[:, k]], axis=1)
+        for cells, label_counts, all_counts in zip(self.words.cells, self.own, self.every, strict=True):
+            table = np.zeros((cells.n_cells + 1, 3, label_counts.shape[1]))
+            for k in range(label_counts.shape[1]):
+                rows = np.stack([all_counts - label_counts[:, k], label_counts[:, k]], axis=1)
                 strengths = cells.tree.choose_strengths(rows, prior_of(rows))[0]
                 for at, shares in (
                     (0, cells.tree.shares(rows, strengths, prior[k])[-1][:, None]),
@@ -155,8 +155,8 @@ class CellEvidence:
                 ):
                     says = np.log(np.maximum(shares, SMALLEST) / prior[k])
                     table[:-1, at, k] = np.squeeze(says[..., 1] - says[..., 0], axis=1 if at == 0 else ())
-            found.append(table)
-        return found
+            tables.append(table)
+        return tables
 
     @property
     def plain(self) -> list[Real]:

@@ -10,7 +10,7 @@ from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.labels.model import LabelModel
 from banbury.labels.results import LabelEvaluation
-from banbury.model.naive_bayes import met
+from banbury.model.naive_bayes import add_unknown_classes
 from banbury.tally.label_sets import LabelSets, LabelTarget, join_same_files
 from banbury.tally.table import Labels, label_target, wants_folders
 
@@ -43,8 +43,8 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
         raise errors.empty_data(source.name)
     labels.check_length(sum(map(len, sets)))
     every = LabelSets.concatenate(sets)
-    known = np.flatnonzero(every.has_target)
-    return evaluate_answers(model, every.take(known), np.concatenate(posteriors)[known], known)
+    labelled = np.flatnonzero(every.has_target)
+    return evaluate_answers(model, every.take(labelled), np.concatenate(posteriors)[labelled], labelled)
 
 
 def evaluate_answers(
@@ -52,8 +52,8 @@ def evaluate_answers(
 ) -> LabelEvaluation:
     """The measures of P(label | row) of rows with these labels; labels that the model does not know are never given."""
     names: Any
-    names, notes = met(model.labels, set(sets.names), "label")
+    names, notes = add_unknown_classes(model.labels, set(sets.names), "label")
     n_new = len(names) - len(model.labels)
-    given = np.hstack([model.flags(posterior), np.zeros((len(posterior), n_new), dtype=np.bool_)])
+    answers = np.hstack([model.flags(posterior), np.zeros((len(posterior), n_new), dtype=np.bool_)])
     posterior = np.hstack([posterior, np.zeros((len(posterior), n_new))])
-    return LabelEvaluation(names, rows, sets.flags(names), given, posterior, weights, notes=notes)
+    return LabelEvaluation(names, rows, sets.flags(names), answers, posterior, weights, notes=notes)

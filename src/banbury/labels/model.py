@@ -20,8 +20,8 @@ from banbury.labels.thresholds import Thresholds
 from banbury.labels.weighing import LabelTables, LabelWeighing
 from banbury.labels.words import LabelWords, TellingWords
 from banbury.model.evidence_table import EvidenceTable, evidence_table
-from banbury.model.explain import Explanation, Informative, explained
-from banbury.model.naive_bayes import Model, checked_choice, estimated
+from banbury.model.explain import Explanation, Informative, make_explanation
+from banbury.model.naive_bayes import Model, choice_of, model_under
 from banbury.reading import Batch, Beside, Source, n_threads
 from banbury.sums import Words
 from banbury.tally.label_sets import EVERY
@@ -41,7 +41,7 @@ def labels_of(tally: Tally) -> tuple[Label, ...]:
     return tuple(label for label in tally.classes if label != EVERY)
 
 
-def known_label(label: Any, labels: Sequence[Label]) -> Label:
+def find_label(label: Any, labels: Sequence[Label]) -> Label:
     """A label as it is listed among these."""
     try:
         return labels[class_number(label, labels)]
@@ -51,10 +51,10 @@ def known_label(label: Any, labels: Sequence[Label]) -> Label:
 
 def _check(tally: Any) -> None:
     if not isinstance(tally, Tally) or tally.schema.labels is None:
-        said = "one class for each row" if isinstance(tally, Tally) else type(tally).__name__
+        shown = "one class for each row" if isinstance(tally, Tally) else type(tally).__name__
         raise errors.bad_setting(
             "the tally",
-            said,
+            shown,
             "one of sets of labels, as bb.count makes it of a target of lists, flags or delimited texts",
         )
     if tally.classes and EVERY not in tally.classes:
@@ -71,7 +71,7 @@ def yes_no(tally: Tally, label: Label) -> Tally:
     True
     """
     _check(tally)
-    label = known_label(label, labels_of(tally))
+    label = find_label(label, labels_of(tally))
     plain = replace(tally, schema=replace(tally.schema, labels=None, target=None, target_kind=None), skipped=0)
     every = plain.of_classes([tally.classes.index(EVERY)], (YES,))
     with_it = plain.of_classes([tally.classes.index(label)], (YES,))
@@ -126,13 +126,13 @@ class LabelModel:
         ``telling``: of each label the n words that tell most of it, in texts whose length is one; all words, if not given.
         """
         if telling is not None and (isinstance(telling, bool) or not isinstance(telling, int) or telling < 1):
-            raise errors.bad_setting("telling", telling, "a number of words from 1 up, or None for all")
+            raise errors.bad_setting("telling", telling, "a number of words, at least 1, or None for all")
         _check(tally)
         if features:
             tally = replace(tally, schema=tally.schema.with_families(features))
         if not labels_of(tally):
             raise errors.empty_data(None, "no row has any label, so there is nothing to tell apart")
-        return cls(tally, checked_choice(how, alpha, 0), Thresholds.half(labels_of(tally)), threads, None, telling)
+        return cls(tally, choice_of(how, alpha, 0), Thresholds.half(labels_of(tally)), threads, None, telling)
 
     def with_thresholds(self, thresholds: Thresholds) -> LabelModel:
         return replace(self, thresholds=thresholds.of(self.labels))
@@ -148,7 +148,7 @@ class LabelModel:
         >>> model.calibrated(bb.calibrate("temperature", found.log_odds, found.truth)).calibration
         temperature 0.586
         """
-        return replace(self, thresholds=self.thresholds.calibrated(calibration))
+        return replace(self, thresholds=self.thresholds.recalibrate(calibration))
 
     @property
     def calibration(self) -> LabelCalibration | None:
@@ -187,7 +187,7 @@ class LabelModel:
         """All rows as one class: it reads rows as they were counted."""
         plain = replace(self.tally, schema=replace(self.schema, labels=None))
         every = plain.of_classes([self.tally.classes.index(EVERY)], (YES,))
-        return replace(estimated(every, Choice(waits=True), None), threads=self.threads)
+        return replace(model_under(every, Choice(waits=True), None), threads=self.threads)
 
     @cached_property
     def _words(self) -> tuple[LabelWords | TellingWords, ...]:
@@ -220,7 +220,7 @@ class LabelModel:
         if not names:
             return ()
         fewer = of_features(self.tally, names)
-        return tuple(estimated(yes_no(fewer, label), self.choice, None) for label in self.labels)
+        return tuple(model_under(yes_no(fewer, label), self.choice, None) for label in self.labels)
 
     @cached_property
     def log_prior_odds(self) -> Real:
@@ -248,7 +248,7 @@ class LabelModel:
         for batch in batches(source, "scoring", Beside(self.threads)):
             most = max(1, CELLS // len(self.labels))
             for start in range(0, batch.n_rows, most):
-                part = batch if batch.n_rows <= most else batch.cut(start, start + most)
+                part = batch if batch.n_rows <= most else batch.slice(start, start + most)
                 yield part, self.thresholds.honest(self.scores(part))
 
     def scores(self, batch: Batch) -> Real:
@@ -351,7 +351,7 @@ class LabelModel:
         """
         if top is not None:
             errors.check_whole("top", top, 1)
-        parts = (self.chosen(posterior, top, at_least_one) for _, posterior in self.stream(rows, **reading))
+        parts = (self.choose_labels(posterior, top, at_least_one) for _, posterior in self.stream(rows, **reading))
         return list(chain.from_iterable(parts))
 
     def flags(self, posterior: Real, at_least_one: bool = False) -> NDArray[np.bool_]:
@@ -362,7 +362,9 @@ class LabelModel:
             flags[none, posterior[none].argmax(axis=1)] = True
         return np.asarray(flags)
 
-    def chosen(self, posterior: Real, top: int | None = None, at_least_one: bool = False) -> list[tuple[Label, ...]]:
+    def choose_labels(
+        self, posterior: Real, top: int | None = None, at_least_one: bool = False
+    ) -> list[tuple[Label, ...]]:
         """The labels of rows from their posteriors."""
         if top is not None:
             n = min(top, len(self.labels))
@@ -381,14 +383,14 @@ class LabelModel:
         place = {label: k for k, label in enumerate(self.labels)}
         return [
             {"labels": list(labels), "probabilities": [row[place[label]] for label in labels]}
-            for labels, row in zip(self.chosen(posterior, top, at_least_one), posterior.tolist(), strict=True)
+            for labels, row in zip(self.choose_labels(posterior, top, at_least_one), posterior.tolist(), strict=True)
         ]
 
     # Looking
 
     def of_label(self, label: Label) -> Model:
         """The yes or no model of one label: a ``Model`` of two classes, True and False."""
-        plain = replace(estimated(yes_no(self.tally, label), self.choice, None), threads=self.threads)
+        plain = replace(model_under(yes_no(self.tally, label), self.choice, None), threads=self.threads)
         if len(plain.classes) < 2 or (self._weighed is None and self.telling is None):
             return plain
         if self._weighed is None:
@@ -401,15 +403,17 @@ class LabelModel:
         """The same of the words that tell most of a label."""
         k = self.labels.index(label)
         n_texts = np.array([float(self.tally.n_rows) - self.n_rows[k], self.n_rows[k]])
-        words = {feature.name: own for feature, own in zip(self.texts, self._words, strict=True)}
+        words = {
+            feature.name: column_parameters for feature, column_parameters in zip(self.texts, self._words, strict=True)
+        }
         parameters = []
-        for own in plain.parameters:
-            column = words.get(own.features[0].name)
+        for column_parameters in plain.parameters:
+            column = words.get(column_parameters.features[0].name)
             if isinstance(column, TellingWords):
-                sums = plain.tally.of(own.features[0].name)
-                parameters.append(column.parameters(k, sums, own.features[0], n_texts))
+                sums = plain.tally.of(column_parameters.features[0].name)
+                parameters.append(column.parameters(k, sums, column_parameters.features[0], n_texts))
             else:
-                parameters.append(own)
+                parameters.append(column_parameters)
         return replace(plain, parameters=tuple(parameters))
 
     def evidence_table(self, *, min_rows: int = 0) -> EvidenceTable:
@@ -417,12 +421,15 @@ class LabelModel:
         models = [
             None if sure else self.of_label(label) for label, sure in zip(self.labels, self._on_every_row, strict=True)
         ]
-        own = self.thresholds
+        thresholds = self.thresholds
         lines = zip(
-            range(len(self.labels)), own.calibration.slopes.tolist(), own.calibration.shifts.tolist(), strict=True
+            range(len(self.labels)),
+            thresholds.calibration.slopes.tolist(),
+            thresholds.calibration.shifts.tolist(),
+            strict=True,
         )
-        calibration: list[tuple[Any, ...]] = [(k, "line", slope, shift) for k, slope, shift in lines]
-        calibration += [(k, "threshold", p, None) for k, p in enumerate(own.probabilities.tolist())]
+        calibration: list[tuple[Any, ...]] = [(k, "line", slope, shift, None) for k, slope, shift in lines]
+        calibration += [(k, "threshold", p, None, None) for k, p in enumerate(thresholds.probabilities.tolist())]
         return evidence_table(models, self._prior, self.labels, calibration, self._every, min_rows, of_labels=True)
 
     def explain(self, row: Any, label: Label) -> Explanation:
@@ -438,16 +445,18 @@ class LabelModel:
           text   = crude     +3.39  +++
           sum                +8.54
         """
-        label = known_label(label, self.labels)
+        label = find_label(label, self.labels)
         model = self.of_label(label)
         k = self.labels.index(label)
         row = self._without_labels(row) if isinstance(row, Batch) else row
-        told = self._explain_by_prior(model, k, row) if self._on_every_row[k] else model.explain(row)
+        explanation = self._explain_by_prior(model, k, row) if self._on_every_row[k] else model.explain(row)
         stale = self._weighed is not None and self._weighed.stale
         if self.calibration is not None:
-            sign = 1.0 if told.winner is True else -1.0
-            told = told.recalibrated(float(self.calibration.slopes[k]), sign * float(self.calibration.shifts[k]))
-        return replace(told, stale=stale).of_label(label)
+            sign = 1.0 if explanation.winner is True else -1.0
+            explanation = explanation.rescale(
+                float(self.calibration.slopes[k]), sign * float(self.calibration.shifts[k])
+            )
+        return replace(explanation, stale=stale).of_label(label)
 
     def _explain_by_prior(self, model: Model, k: int, row: Any) -> Explanation:
         """The explanation of a label that every row has: the prior answers, whatever the row holds."""
@@ -455,12 +464,12 @@ class LabelModel:
         log_prior = np.array([0.0, self._prior[k]])
         log_prior -= np.logaddexp(*log_prior)
         winner = int(log_prior.argmax())
-        told = explained((NO, YES), log_prior, (), np.exp(log_prior), winner, 1 - winner)
-        return replace(told, remarks=("every row counted has this label, so the prior answers",))
+        explanation = make_explanation((NO, YES), log_prior, (), np.exp(log_prior), winner, 1 - winner)
+        return replace(explanation, remarks=("every row counted has this label, so the prior answers",))
 
     def informative(self, label: Label, n: int = 10) -> Informative:
         """The ``n`` values that best tell rows with a label from those without."""
-        label = known_label(label, self.labels)
+        label = find_label(label, self.labels)
         model = self.of_label(label)
         lacking = len(model.classes) > 1
         errors.require(lacking, "label", label, "one that some rows lack, to tell rows with it from rows without it")

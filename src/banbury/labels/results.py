@@ -56,18 +56,18 @@ class LabelEvaluation:
     def _counts(self) -> tuple[Real, Real, Real]:
         """Of each label: rows where it is right, where it is given, where it is there."""
         w = np.ones(len(self.truth)) if self.weights is None else self.weights
-        return tuple(w @ each for each in (self.truth & self.given, self.given, self.truth))  # type: ignore[return-value]
+        return tuple(w @ flags for flags in (self.truth & self.given, self.given, self.truth))  # type: ignore[return-value]
 
     @cached_property
     def per_label(self) -> PerLabel:
-        right, given, there = self._counts
-        return PerLabel(_share(right, given), _share(right, there), _share(2.0 * right, given + there), there)
+        right, answered, there = self._counts
+        return PerLabel(_share(right, answered), _share(right, there), _share(2.0 * right, answered + there), there)
 
     @cached_property
     def micro_f1(self) -> float:
         """F1 of all pairs of row and label together."""
-        right, given, there = (float(each.sum()) for each in self._counts)
-        return 2.0 * right / (given + there) if given + there else 0.0
+        right, answered, there = (float(counts.sum()) for counts in self._counts)
+        return 2.0 * right / (answered + there) if answered + there else 0.0
 
     @cached_property
     def macro_f1(self) -> float:
@@ -91,8 +91,8 @@ class LabelEvaluation:
         p = np.clip(np.where(self.truth, self.posterior, 1.0 - self.posterior), SMALLEST, 1.0)
         return self._mean(-np.log(p).mean(axis=1)) if p.size else 0.0
 
-    def _mean(self, each: Any) -> float:
-        return float(np.average(each, weights=self.weights)) if len(each) else 0.0
+    def _mean(self, row_values: Any) -> float:
+        return float(np.average(row_values, weights=self.weights)) if len(row_values) else 0.0
 
     @cached_property
     def log_odds(self) -> Real:
@@ -145,5 +145,5 @@ class LabelEvaluation:
     __repr__ = __str__
 
 
-def _share(part: Real, whole: Real) -> Real:
-    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
+def _share(part: Real, total: Real) -> Real:
+    return np.divide(part, total, out=np.zeros(len(part)), where=total > 0)

@@ -34,17 +34,17 @@ class Thresholds:
             return f"thresholds of no label yet, and {self.common:.3f} for new ones"
         low = float(self.probabilities.min())
         high = float(self.probabilities.max())
-        said = f"{low:.3f}" if low == high else f"from {low:.3f} to {high:.3f}"
-        return f"{errors.many(len(self.labels), 'threshold')}, {said}; {self.common:.3f} for new labels"
+        extent = f"{low:.3f}" if low == high else f"from {low:.3f} to {high:.3f}"
+        return f"{errors.many(len(self.labels), 'threshold')}, {extent}; {self.common:.3f} for new labels"
 
     __repr__ = __str__
 
     @classmethod
     def half(cls, labels: Sequence[Label]) -> Thresholds:
-        return cls(tuple(labels), np.full(len(labels), 0.5), LabelCalibration.shared(len(labels)))
+        return cls(tuple(labels), np.full(len(labels), 0.5), LabelCalibration.uniform(len(labels)))
 
     @classmethod
-    def chosen(
+    def choose(
         cls,
         labels: Sequence[Label],
         scores: Real,
@@ -63,26 +63,26 @@ class Thresholds:
         if choose is None:
             return begun
         if not (isinstance(choose, str) and choose == "f1"):
-            return begun.given(choose)
+            return begun.override(choose)
         odds = begun.calibration.odds(scores)
-        own = np.ones(len(odds)) if weights is None else weights
+        row_weights = np.ones(len(odds)) if weights is None else weights
         common, together = common_f1(odds, flags, weights)
-        n = own @ flags
-        found = np.zeros(odds.shape[1])
+        n = row_weights @ flags
+        cuts = np.zeros(odds.shape[1])
         for k in np.flatnonzero(n > 0).tolist():
-            found[k] = best_f1(odds[:, k], flags[:, k], own, together)[0]
-        found = np.where(n > 0, (n * np.where(n > 0, found, 0.0) + SHRUNK * common) / (n + SHRUNK), common)
-        return replace(begun, probabilities=sigmoid(found), common=float(sigmoid(common)))
+            cuts[k] = best_f1(odds[:, k], flags[:, k], row_weights, together)[0]
+        cuts = np.where(n > 0, (n * np.where(n > 0, cuts, 0.0) + SHRUNK * common) / (n + SHRUNK), common)
+        return replace(begun, probabilities=sigmoid(cuts), common=float(sigmoid(common)))
 
-    def given(self, choose: Any) -> Thresholds:
+    def override(self, choose: Any) -> Thresholds:
         """The same with thresholds that a user names: one for all, or for some labels."""
-        each = choose if isinstance(choose, Mapping) else dict.fromkeys(self.labels, choose)
-        for label, value in each.items():
+        by_label = choose if isinstance(choose, Mapping) else dict.fromkeys(self.labels, choose)
+        for label, value in by_label.items():
             if label not in self.labels:
                 raise errors.unknown_choice("a label of threshold", label, list(self.labels))
             if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.number)) or not 0 <= value <= 1:
                 raise errors.bad_setting("threshold", value, "'f1', a probability from 0 to 1, or one for each label")
-        values = [float(each.get(label, 0.5)) for label in self.labels]
+        values = [float(by_label.get(label, 0.5)) for label in self.labels]
         common = 0.5 if isinstance(choose, Mapping) else float(choose)
         return replace(self, probabilities=np.array(values), common=common)
 
@@ -90,15 +90,15 @@ class Thresholds:
         """The same of other labels, some of which may be new."""
         if tuple(labels) == self.labels:
             return self
-        known = dict(zip(self.labels, self.probabilities.tolist(), strict=True))
-        values = np.array([known.get(label, self.common) for label in labels])
+        by_label = dict(zip(self.labels, self.probabilities.tolist(), strict=True))
+        values = np.array([by_label.get(label, self.common) for label in labels])
         place = {label: k for k, label in enumerate(self.labels)}
         calibration = self.calibration.take([place.get(label) for label in labels])
         return replace(self, labels=tuple(labels), probabilities=values, calibration=calibration)
 
-    def calibrated(self, calibration: LabelCalibration | None) -> Thresholds:
+    def recalibrate(self, calibration: LabelCalibration | None) -> Thresholds:
         """Those of the same answers under another calibration; None takes it away."""
-        new = LabelCalibration.shared(len(self.labels)) if calibration is None else calibration
+        new = LabelCalibration.uniform(len(self.labels)) if calibration is None else calibration
         if not isinstance(new, LabelCalibration):
             raise errors.bad_setting("calibration", new, "what bb.calibrate makes of log-odds and flags, or None")
         if new.n_labels != len(self.labels):
@@ -141,30 +141,30 @@ def best_f1(
     weights = weights[above]
     order = np.argsort(-odds, kind="stable")
     odds = odds[order]
-    given = np.cumsum(weights[order])
+    answered = np.cumsum(weights[order])
     right = np.cumsum(np.where(flags[order], weights[order], 0.0))
     if not len(right) or right[-1] <= 0:
         return 0.0, LabelsTogether(0.0, 1, 1.0)
-    gain = f1 = 2.0 * right / (given + right[-1])
+    gain = f1 = 2.0 * right / (answered + right[-1])
     if together is not None:
-        gain = f1 / together.n_labels + (2.0 * right - together.f1 * given) / together.given_or_there
+        gain = f1 / together.n_labels + (2.0 * right - together.f1 * answered) / together.given_or_there
     last = np.append(odds[1:] < odds[:-1], True)  # equal odds are given the label together
     best = int(np.argmax(np.where(last, gain, -np.inf)))
     if together is not None and gain[best] <= 0.0:
         return float(odds[0]) + 2.0, LabelsTogether(0.0, 1, 1.0)
     least = float(odds[best])
     after = odds[best + 1] if best + 1 < len(odds) else max(after_all, min(least - 4.0, -least))  # even odds, if far
-    return (least + float(after)) / 2.0, LabelsTogether(float(f1[best]), 1, float(given[best] + right[-1]))
+    return (least + float(after)) / 2.0, LabelsTogether(float(f1[best]), 1, float(answered[best] + right[-1]))
 
 
 def common_f1(odds: Real, flags: Flags, weights: Real | None) -> tuple[float, LabelsTogether]:
     """The threshold of the highest F1 of all labels together, to within a stretch of odds, and what it gives."""
     x, no, yes = in_stretches(odds, flags, weights)
     right = np.cumsum(yes[::-1])[::-1]
-    given = np.cumsum((yes + no)[::-1])[::-1]
+    answered = np.cumsum((yes + no)[::-1])[::-1]
     if not len(right) or right[0] <= 0:
         return 0.0, LabelsTogether(0.0, odds.shape[1], 1.0)
-    f1 = 2.0 * right / (given + right[0])
+    f1 = 2.0 * right / (answered + right[0])
     best = int(len(f1) - 1 - np.argmax(f1[::-1]))
     cut = (x[best] + x[best - 1]) / 2.0 if best else x[0] - 2.0
-    return float(cut), LabelsTogether(float(f1[best]), odds.shape[1], float(given[best] + right[0]))
+    return float(cut), LabelsTogether(float(f1[best]), odds.shape[1], float(answered[best] + right[0]))

@@ -72,16 +72,16 @@ class LabelEvidence(WordEvidence):
 
     @cached_property
     def _totals(self) -> tuple[Real, Real]:
-        own = self.documents.sum(axis=0)
+        label_totals = self.documents.sum(axis=0)
         words = float((self.having > 0).sum())
-        return own + words, self.having.sum() - own + words
+        return label_totals + words, self.having.sum() - label_totals + words
 
 
 @dataclass(frozen=True)
 class LabelTexts:
     """Texts with sets of labels, by column, and the cells of rows in columns that have them, (rows, columns).
 
-    ``given`` is what other columns say of each row where it was held out.
+    ``extra_scores`` is what other columns say of each row where it was held out.
     """
 
     bags: tuple[Bags, ...]
@@ -90,7 +90,7 @@ class LabelTexts:
     sets: _core.LabelSets
     weights: Real
     n_labels: int
-    given: Real | None = None
+    extra_scores: Real | None = None
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -100,11 +100,11 @@ class LabelTexts:
         sizes = np.diff(offsets)[rows]
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         at = np.repeat(offsets[:-1][rows] - starts[:-1], sizes) + np.arange(starts[-1])
-        bags = tuple(each.take(rows) for each in self.bags)
-        given = None if self.given is None else self.given[rows]
+        bags = tuple(column_bags.take(rows) for column_bags in self.bags)
+        extra_scores = None if self.extra_scores is None else self.extra_scores[rows]
         sets = (starts, codes[at])
         weights = self.weights[rows]
-        return LabelTexts(bags, self.cells, self.codes[rows], sets, weights, self.n_labels, given)
+        return LabelTexts(bags, self.cells, self.codes[rows], sets, weights, self.n_labels, extra_scores)
 
     @cached_property
     def flags(self) -> Flags:
@@ -126,8 +126,8 @@ class LabelTexts:
     @cached_property
     def n_own(self) -> Real:
         """The rows of each label."""
-        each = np.repeat(self.weights, np.diff(self.sets[0]))
-        return np.asarray(np.bincount(self.sets[1], each, self.n_labels), dtype=np.float64)
+        pair_weights = np.repeat(self.weights, np.diff(self.sets[0]))
+        return np.asarray(np.bincount(self.sets[1], pair_weights, self.n_labels), dtype=np.float64)
 
     @cached_property
     def log_prior(self) -> Real:
@@ -145,9 +145,9 @@ class LabelTexts:
     def of_cells(self) -> CellEvidence:
         """What cells say."""
         words = self.of_words_of_cells
-        own = self.cells.of_cells(words.documents)
-        every = self.cells.of_cells(words.having)
-        return CellEvidence(self.cells, own, every, self.n_own, float(self.weights.sum()))
+        label_counts = self.cells.of_cells(words.documents)
+        all_counts = self.cells.of_cells(words.having)
+        return CellEvidence(self.cells, label_counts, all_counts, self.n_own, float(self.weights.sum()))
 
 
 def log_prior_odds(n_own: Real, n_rows: float) -> Real:
@@ -164,7 +164,7 @@ def _together(every: Sequence[Bags], values: Sequence[Real]) -> tuple[Bags, Real
     words = np.concatenate([bags.words + np.uint32(first) for bags, first in zip(every, firsts, strict=False)])
     order = np.argsort(rows, kind="stable")
     offsets = np.asarray(sum(bags.offsets for bags in every), dtype=np.int64)
-    times, joined = (np.concatenate(each)[order] for each in ([bags.times for bags in every], values))
+    times, joined = (np.concatenate(arrays)[order] for arrays in ([bags.times for bags in every], values))
     return Bags(offsets, words[order], times, every[0].hashes, int(firsts[-1])), joined
 
 
@@ -179,8 +179,8 @@ def _learner(texts: LabelTexts, setting: Setting, seed: int, threads: int) -> La
         offsets += setting.evidence_weight * texts.of_cells.leave_each_out(texts.codes, texts.flags)
         both.append((texts.words_of_cells, texts.of_words_of_cells))
         values.append(texts.cells.values[texts.words_of_cells.words])
-    if texts.given is not None:
-        offsets += texts.given
+    if texts.extra_scores is not None:
+        offsets += texts.extra_scores
     says = np.concatenate([evidence.says for _, evidence in both])
     words = WordValues.of(*_together([bags for bags, _ in both], values), says, setting.variance_by_evidence)
     return LabelLearner(words, texts.flags, offsets, texts.weights, seed, threads)
@@ -197,13 +197,13 @@ def _scores(texts: LabelTexts, learned: LabelTexts, corrections: Reals32, settin
     if len(texts.cells):
         tables = tables_of_cells(learned.of_cells, corrections[start:-1], setting)
         scores += texts.cells.scores(texts.codes, tables, threads)
-    return scores if texts.given is None else scores + texts.given
+    return scores if texts.extra_scores is None else scores + texts.extra_scores
 
 
 def tables_of_cells(evidence: CellEvidence, corrections: Reals32, setting: Setting) -> list[Real]:
     """What the cells of each column add for each label, (cells + 1, labels): what they say, and corrections."""
-    each = zip(evidence.plain, evidence.words.folded(corrections), strict=True)
-    return [setting.evidence_weight * says + added for says, added in each]
+    plain_and_corrections = zip(evidence.plain, evidence.words.add_up_cells(corrections), strict=True)
+    return [setting.evidence_weight * says + added for says, added in plain_and_corrections]
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ class _LabelFold:
         return scores
 
 
-def learned_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> LearnedLabels:
+def learn_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> LearnedLabels:
     """What is learned of texts with sets of labels.
 
     Of few texts, and of tables, the setting is the one that loses least on the first fold, of many texts the first. C is that
@@ -295,9 +295,9 @@ class LabelWeighing:
     def of(self, lexicon: Lexicon, column: int, labels: Sequence[Label]) -> Reals32:
         """The corrections of a column's words as they are now, (words, labels); nothing of what is new."""
         start = sum(len(words) for words in self.words[:column])
-        own = self._of_labels(slice(start, start + len(self.words[column])), labels)
+        corrections = self._of_labels(slice(start, start + len(self.words[column])), labels)
         table = np.zeros((len(lexicon), len(labels)), dtype=np.float32)
-        table[lexicon.places(self.words[column])] = own
+        table[lexicon.places(self.words[column])] = corrections
         return table
 
     def of_cells(self, labels: Sequence[Label]) -> Reals32:
@@ -351,14 +351,14 @@ class LabelTables:
             trust * evidence.says + weighing.of(lexicon, k, labels)
             for k, (evidence, lexicon) in enumerate(zip(self.evidence, self.lexicons, strict=True))
         )
-        own = tally.rows.value[self.at]
+        n_own = tally.rows.value[self.at]
         n_rows = float(tally.rows.value[self.every])
-        self.log_prior = log_prior_odds(own, n_rows) + weighing.common(labels)
+        self.log_prior = log_prior_odds(n_own, n_rows) + weighing.common(labels)
         self.counts = weighing.cells.counts(tally)
         for counts, name in zip(self.counts, weighing.cells.names, strict=True):
             self._check(counts, name)
-        mine, every = ([each[:, at] for each in self.counts] for at in (self.at, self.every))
-        cells = CellEvidence(weighing.cells, mine, every, own, n_rows)
+        mine, every = ([cell_counts[:, at] for cell_counts in self.counts] for at in (self.at, self.every))
+        cells = CellEvidence(weighing.cells, mine, every, n_own, n_rows)
         self.of_cells = tables_of_cells(cells, weighing.of_cells(labels), weighing.setting) if self.counts else []
 
     @cached_property
@@ -378,8 +378,8 @@ class LabelTables:
         cells[np.repeat(np.arange(len(lexicon)), np.diff(starts)), classes] = documents
         self._check(cells, lexicon.feature.name)
         rows = self.tally.rows.value
-        own = np.ascontiguousarray(cells[:, self.at])
-        return LabelEvidence(own, rows[self.at], cells[:, self.every].copy(), float(rows[self.every]))
+        label_counts = np.ascontiguousarray(cells[:, self.at])
+        return LabelEvidence(label_counts, rows[self.at], cells[:, self.every].copy(), float(rows[self.every]))
 
     def _check(self, documents: Real, name: str) -> None:
         """Raises where more rows of a word or cell have a label than there are."""
@@ -398,18 +398,20 @@ class LabelTables:
 
     def parameters(self, label: Label, plain: Model) -> tuple[Parameters, ...]:
         """Of one label, what all columns say for and against it; ``plain`` has those that are not weighed."""
-        found = list[Parameters]()
-        for own in plain.parameters:
-            kept = [f for f, feature in enumerate(own.features) if feature.name not in self.names]
+        parameters = list[Parameters]()
+        for group in plain.parameters:
+            kept = [f for f, feature in enumerate(group.features) if feature.name not in self.names]
             if kept:
-                found.append(own if len(kept) == len(own.features) else own.select(kept))
-        found += [self._of_words(label, plain.tally.of(f.name), f) for f in self.features]
+                parameters.append(group if len(kept) == len(group.features) else group.select(kept))
+        parameters += [self._of_words(label, plain.tally.of(f.name), f) for f in self.features]
         if self.of_cells:
             k = self.labels.index(label)
-            tables = [np.stack([np.zeros(len(own)), own[:, k]], axis=1) for own in self.of_cells]
-            counts = [np.stack([own[:, self.every] - own[:, self.at[k]], own[:, self.at[k]]], 1) for own in self.counts]
-            found.append(self.weighing.cells.parameters(tables, counts))
-        return tuple(found)
+            tables = [np.stack([np.zeros(len(scores)), scores[:, k]], axis=1) for scores in self.of_cells]
+            counts = [
+                np.stack([rows[:, self.every] - rows[:, self.at[k]], rows[:, self.at[k]]], 1) for rows in self.counts
+            ]
+            parameters.append(self.weighing.cells.parameters(tables, counts))
+        return tuple(parameters)
 
     def _of_words(self, label: Label, sums: Any, feature: Feature) -> Parameters:
         column = self.weighing.columns.index(feature.name)
@@ -442,8 +444,8 @@ def can_weigh(tally: Tally, n_rows: int) -> bool:
 def bags_of(tally: Tally, names: Sequence[str], batches: Sequence[Batch], threads: int) -> tuple[Bags, ...]:
     """The texts of rows, by column."""
     every = tally.classes.index(EVERY)
-    found = []
+    bags = []
     for name in names:
         lexicon = lexicon_of(tally.schema[name], tally.of(name), every)
-        found.append(Bags.together([lexicon.bags(batch, tally.of(name), threads) for batch in batches]))
-    return tuple(found)
+        bags.append(Bags.together([lexicon.bags(batch, tally.of(name), threads) for batch in batches]))
+    return tuple(bags)

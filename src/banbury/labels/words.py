@@ -26,7 +26,7 @@ def lexicon_of(feature: Feature, sums: Words, every: int) -> Lexicon:
     return Lexicon.of(feature, Words(of_one_class(sums.table, every)))  # type: ignore[arg-type]
 
 
-def _keep_asked(lexicon: Lexicon) -> Lexicon:
+def _drop_other_words(lexicon: Lexicon) -> Lexicon:
     """Of all words those that will be asked for."""
     table = lexicon.used.table
     if not isinstance(table, AllBut) or table.asked is None:
@@ -90,31 +90,37 @@ class LabelWords:
         table = sums.table
         n_words = len(lexicon)
         n_labels = table.n_classes - 1
-        if whole := lexicon.used.complete:  # all words are used, and what they sum to is known
+        if complete := lexicon.used.complete:  # all words are used, and what they sum to is known
             sums_of_all = (table.documents() if once else table.occurrences()).value
             everything = float(sums_of_all[every])
-            own = np.delete(sums_of_all, every)
-            lexicon = _keep_asked(lexicon)
+            label_totals = np.delete(sums_of_all, every)
+            lexicon = _drop_other_words(lexicon)
         else:
             everything = 0.0
-            own = np.zeros(n_labels)
+            label_totals = np.zeros(n_labels)
         ids = lexicon.used.ids
         total = np.zeros(len(lexicon))
         parts: list[tuple[Int, NDArray[np.uint32], Real]] = []
         for start in range(0, len(ids), SOME_WORDS):
             some = slice(start, start + SOME_WORDS)
-            found = LabelPairs.of(table, ids[some], every)
-            total[some] = found.documents_of_all if once else found.occurrences_of_all
-            counted = found.documents if once else found.occurrences
-            sizes = np.diff(found.starts)
-            if not whole:
-                own += np.bincount(found.labels, counted, n_labels)
+            pairs_of_some = LabelPairs.of(table, ids[some], every)
+            total[some] = pairs_of_some.documents_of_all if once else pairs_of_some.occurrences_of_all
+            counted = pairs_of_some.documents if once else pairs_of_some.occurrences
+            sizes = np.diff(pairs_of_some.starts)
+            if not complete:
+                label_totals += np.bincount(pairs_of_some.labels, counted, n_labels)
                 everything += float(total[some].sum())
             rest = np.repeat(total[some], sizes)
-            parts.append((sizes, found.labels, np.log1p(counted / a) - np.log((rest - counted + a) / (rest + a))))
-        sizes, pairs, says = (np.concatenate(each) for each in zip(*parts, strict=True)) if parts else NO_PAIRS
+            parts.append(
+                (sizes, pairs_of_some.labels, np.log1p(counted / a) - np.log((rest - counted + a) / (rest + a)))
+            )
+        sizes, pairs, says = (np.concatenate(arrays) for arrays in zip(*parts, strict=True)) if parts else NO_PAIRS
         smoothing = a * n_words
-        slopes = np.log((everything - own + smoothing) / (own + smoothing)) if n_words else np.zeros(n_labels)
+        slopes = (
+            np.log((everything - label_totals + smoothing) / (label_totals + smoothing))
+            if n_words
+            else np.zeros(n_labels)
+        )
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return cls(lexicon, sums, once, starts, pairs, says, np.log(a / (total + a)), slopes)
 
@@ -155,7 +161,7 @@ class TellingWords:
         occurrences = pairs.occurrences
         documents = pairs.documents
         words = np.repeat(np.arange(len(ids)), np.diff(pairs.starts))
-        own = np.bincount(labels, occurrences, n_labels)
+        label_totals = np.bincount(labels, occurrences, n_labels)
         everything = max(float(total.sum()), 1.0)
         kept = _telling(labels, documents, having[words], rows, n_rows, n)
         words = words[kept]
@@ -163,8 +169,8 @@ class TellingWords:
         occurrences = occurrences[kept]
         documents = documents[kept]
         prior = BELIEVED * total[words] / everything
-        says = np.log((occurrences + prior) / (own[labels] + BELIEVED))
-        says -= np.log((total[words] - occurrences + prior) / (everything - own[labels] + BELIEVED))
+        says = np.log((occurrences + prior) / (label_totals[labels] + BELIEVED))
+        says -= np.log((total[words] - occurrences + prior) / (everything - label_totals[labels] + BELIEVED))
         starts = np.searchsorted(words, np.arange(len(ids) + 1)).astype(np.int64)
         return cls(lexicon, sums, starts, labels, says, documents, n_labels)
 
@@ -188,9 +194,14 @@ class TellingWords:
 
 def _telling(labels: Any, documents: Real, having: Real, rows: Real, n_rows: float, n: int) -> Int:
     """The pairs of word and label that tell most of each label, n of each at most, by the likelihood ratio of presence."""
-    own = rows[labels]
-    cells = documents, having - documents, own - documents, n_rows - own - having + documents
-    expected = having * own, having * (n_rows - own), (n_rows - having) * own, (n_rows - having) * (n_rows - own)
+    n_own = rows[labels]
+    cells = documents, having - documents, n_own - documents, n_rows - n_own - having + documents
+    expected = (
+        having * n_own,
+        having * (n_rows - n_own),
+        (n_rows - having) * n_own,
+        (n_rows - having) * (n_rows - n_own),
+    )
     ratio = np.zeros(len(labels))
     for cell, product in zip(cells, expected, strict=True):
         there = (cell > 0) & (product > 0)

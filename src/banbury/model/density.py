@@ -52,9 +52,9 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """log P(row) of each row, or the logarithm of its density; −inf only under "mle" and "map"."""
         model = self._model()
         source = self._batches(X)
-        told = set[str]()
+        warned = set[str]()
         rows = batches(source, "scoring") if isinstance(source, Source) else source
-        return np.concatenate([log_sum(_log_joint(model, *model._fitting(batch, told))) for batch in rows])
+        return np.concatenate([log_sum(_log_joint(model, *model._fitting(batch, warned))) for batch in rows])
 
     def anomaly_scores(self, X: Any) -> Real:
         """−log P(row): the higher, the more unusual a row is."""
@@ -88,19 +88,21 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         features = [feature for group in parameters for feature in group.features]
         drawn = self.sample(int(np.clip(MOST_DRAWN_CELLS // (len(features) * len(model.classes)), 100, DRAWN)), seed)
         there = {name: column for name, column in drawn.items() if name not in lacking}
-        [others] = read(there, kinds=model.schema.kinds())
-        gaps = {name: empty_column(others.n_rows) for name in drawn if name in lacking}
-        own, given = _condition_on_rest(model, batch, parameters, lacking)
-        whole, usual = _condition_on_rest(model, others.with_columns(gaps), parameters, lacking)
+        [drawn_rows] = read(there, kinds=model.schema.kinds())
+        gaps = {name: empty_column(drawn_rows.n_rows) for name in drawn if name in lacking}
+        log_row, log_given_rest = _condition_on_rest(model, batch, parameters, lacking)
+        drawn_log_rows, usual = _condition_on_rest(model, drawn_rows.with_columns(gaps), parameters, lacking)
         evidence = []
         for feature in features:
             for name in _columns(feature, lacking):
                 new = None if feature.columns else model._group(name).never_seen(batch)
                 seen = new is None or not new[0, 0]
                 value = next(iter(batch.head(name, 1)), None) if name in batch.names else "…"
-                decibans = float((given[name][0] - usual[name].mean()) * DECIBANS)
+                decibans = float((log_given_rest[name][0] - usual[name].mean()) * DECIBANS)
                 evidence.append(Evidence(name, value, decibans, seen))
-        return Surprise(float(own[0]), float(whole.mean()), tuple(sorted(evidence, key=lambda e: e.decibans)))
+        return Surprise(
+            float(log_row[0]), float(drawn_log_rows.mean()), tuple(sorted(evidence, key=lambda e: e.decibans))
+        )
 
     def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
         """log P(event | given): a value for some columns, the others being anything; of numbers the logarithm of a density.
@@ -140,36 +142,40 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         names = (of,) if isinstance(of, str) else tuple(of) if isinstance(of, Sequence) else ()
         errors.require(names and len(set(names)) == len(names), "of", of, "a column, or several columns, each once")
         errors.require(given is None or isinstance(given, Mapping), "given", given, ANSWERS)
-        values = {name: self._column(name).listed() for name in names}
+        values = {name: self._column(name).list_values() for name in names}
         logs = self._conditional(values, given or {})
         keys: Iterable[Any] = values[names[0]] if isinstance(of, str) else product(*values.values())
         return dict(zip(keys, np.minimum(np.exp(logs), 1.0).tolist(), strict=True))
 
-    def _conditional(self, asked: Mapping[str, Sequence[Any]], given: Mapping[str, Any]) -> Real:
+    def _conditional(self, queried_values: Mapping[str, Sequence[Any]], evidence_values: Mapping[str, Any]) -> Real:
         """log P(values | given) of every combination of the values that are asked for."""
-        if twice := [name for name in asked if name in given]:
-            raise errors.bad_setting("given", given, f"of other columns than the query; {twice[0]!r} is in both")
-        columns = {name: self._column(name) for name in (*asked, *given)}
-        evidence = {name: columns[name].alternatives(value) for name, value in given.items()}
-        for name, values in {**asked, **evidence}.items():
+        if twice := [name for name in queried_values if name in evidence_values]:
+            raise errors.bad_setting(
+                "given", evidence_values, f"of other columns than the query; {twice[0]!r} is in both"
+            )
+        columns = {name: self._column(name) for name in (*queried_values, *evidence_values)}
+        evidence = {name: columns[name].alternatives(value) for name, value in evidence_values.items()}
+        for name, values in {**queried_values, **evidence}.items():
             for value in columns[name].unmet_values(values):
                 errors.warn(
                     f"column {name!r} is asked for {value!r}, which no row that was counted has: the answer is smoothing's "
-                    f"alone, or 0 without any.{errors.did_you_mean(value, columns[name].known or ())}"
+                    f"alone, or 0 without any.{errors.did_you_mean(value, columns[name].keys or ())}"
                 )
-        if given and self._log(evidence)[0] == -np.inf:
-            shown = errors.listed(f"{name} = {value!r}" for name, value in given.items())
+        if evidence_values and self._log(evidence)[0] == -np.inf:
+            shown = errors.listed(f"{name} = {value!r}" for name, value in evidence_values.items())
             raise errors.ImpossibleEvidence(
                 f"the evidence has probability 0: no row has {shown}, and nothing follows from what cannot be. Smooth with "
                 "how='mean', or give other evidence.",
-                given=dict(given),
+                given=dict(evidence_values),
             )
         features = self._model().schema.features
-        near = {name for f in features if not asked.keys().isdisjoint(f.inputs) for name in f.inputs}
+        near = {name for f in features if not queried_values.keys().isdisjoint(f.inputs) for name in f.inputs}
         log_prior = self._log_prior({name: values for name, values in evidence.items() if name not in near})
         evidence = {name: values for name, values in evidence.items() if name in near}
-        n = prod(map(len, asked.values()))
-        return self._log({**asked, **evidence}, log_prior, n) - (self._log(evidence, log_prior) if evidence else 0.0)
+        n = prod(map(len, queried_values.values()))
+        return self._log({**queried_values, **evidence}, log_prior, n) - (
+            self._log(evidence, log_prior) if evidence else 0.0
+        )
 
     def _column(self, name: str) -> _AskedColumn:
         """A column that is asked for, with the values that were counted."""
@@ -187,10 +193,10 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
     def _read_columns(self, columns: Mapping[str, Any]) -> tuple[Batch, list[Parameters]]:
         """Rows of these columns only, the others being anything; and the parameters of the features that have them."""
         model = self._model()
-        known = [name for feature in model.schema.features for name in feature.inputs]
+        column_names = [name for feature in model.schema.features for name in feature.inputs]
         for name in columns:
-            if name not in known:
-                raise errors.unknown_column(name, known)
+            if name not in column_names:
+                raise errors.unknown_column(name, column_names)
         parameters = []
         inputs = list[str]()
         for group in model.parameters:
@@ -215,9 +221,9 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         terms = []
         flat = replace(model, log_prior=np.zeros(len(model.classes)))
         for feature in model.schema.features:
-            own = {name: values[name] for name in feature.inputs if name in values}
-            if own:
-                terms.append(log_sum(_log_joint(flat, *self._read_columns(_combine(own))).T))
+            feature_values = {name: values[name] for name in feature.inputs if name in values}
+            if feature_values:
+                terms.append(log_sum(_log_joint(flat, *self._read_columns(_combine(feature_values))).T))
         return _log_posterior(model.log_prior, np.array([terms]))[0] if terms else model.log_prior
 
     def _batches(self, X: Any) -> Iterable[Batch]:
@@ -236,27 +242,27 @@ def _condition_on_rest(
     given_others = dict[str, Real]()
     every = model.log_prior + likelihoods.sum(axis=1)
     finite = bool(np.isfinite(likelihoods).all())
-    whole = log_sum(every)
-    far = np.flatnonzero(np.abs(whole) > FAR)
+    log_rows = log_sum(every)
+    far = np.flatnonzero(np.abs(log_rows) > FAR)
     places = [(group, i) for group in parameters for i in range(len(group.features))]
     for f, (group, i) in enumerate(places):
         without = None if finite else np.delete(likelihoods, f, axis=1).sum(axis=1)
-        others = every - likelihoods[:, f] if without is None else model.log_prior + without
-        rest = log_sum(others)
+        log_without = every - likelihoods[:, f] if without is None else model.log_prior + without
+        rest = log_sum(log_without)
         feature = group.features[i]
         with np.errstate(invalid="ignore"):
-            posterior = others - rest[:, None]
+            posterior = log_without - rest[:, None]
         posterior[far] = _log_posterior(model.log_prior, np.delete(likelihoods[far], f, axis=1))
-        given = log_sum(posterior + likelihoods[:, f])
+        log_with = log_sum(posterior + likelihoods[:, f])
         for name in _columns(feature, lacking):
-            without = np.zeros_like(given)
+            without = np.zeros_like(log_with)
             if name != feature.name:  # of a block the other columns stay
                 gap = batch.with_columns({name: empty_column(batch.n_rows)})
                 without = log_sum(posterior + _parts(model, gap, [group.select([i])])[:, 0])
             with np.errstate(invalid="ignore"):
                 impossible = np.isneginf(rest) | np.isneginf(without)
-                given_others[name] = np.where(impossible, likelihoods[:, f].max(axis=1), given - without)
-    return whole, given_others
+                given_others[name] = np.where(impossible, likelihoods[:, f].max(axis=1), log_with - without)
+    return log_rows, given_others
 
 
 def _log_posterior(log_prior: Real, likelihoods: Real) -> Real:
@@ -295,32 +301,34 @@ class _AskedColumn:
     schema: Schema
     name: str
     feature: Feature
-    known: Keys | None
+    keys: Keys | None
 
-    def listed(self) -> list[Any]:
+    def list_values(self) -> list[Any]:
         """All its values."""
-        if self.known is None:
-            wanted = "columns whose values are listed: categories, flags and joint tables"
+        if self.keys is None:
+            expected = "columns whose values are listed: categories, flags and joint tables"
             ask = f"ask for probability({{{self.name!r}: ...}})"
-            raise errors.bad_setting("of", f"{self.name!r} of family {self.feature.family.name!r}", f"{wanted}; {ask}")
-        return list(self.known)
+            raise errors.bad_setting(
+                "of", f"{self.name!r} of family {self.feature.family.name!r}", f"{expected}; {ask}"
+            )
+        return list(self.keys)
 
-    def alternatives(self, given: Any) -> list[Any]:
+    def alternatives(self, value_or_values: Any) -> list[Any]:
         """The values one of which the column has: those of a list or set, each once, or the one given."""
-        several = isinstance(given, (list, tuple, set, frozenset, np.ndarray))
-        if not several or (self.feature.holds_lists and not any(map(np.ndim, given))):
-            return [given]
-        self._check_sum(given)
-        values = given.tolist() if isinstance(given, np.ndarray) else list(given)
+        several = isinstance(value_or_values, (list, tuple, set, frozenset, np.ndarray))
+        if not several or (self.feature.holds_lists and not any(map(np.ndim, value_or_values))):
+            return [value_or_values]
+        self._check_sum(value_or_values)
+        values = value_or_values.tolist() if isinstance(value_or_values, np.ndarray) else list(value_or_values)
         plain = (bool, int, float, str, np.generic)
-        known = None in (self.known or ())
-        scalars = all(isinstance(value, plain) or (value is None and known) for value in values)
+        has_missing_key = None in (self.keys or ())
+        scalars = all(isinstance(value, plain) or (value is None and has_missing_key) for value in values)
         if not values or not scalars or any(value != value for value in values):
             raise errors.bad_setting(
-                f"the values of {self.name!r}", given, "one at least, each a text, a number or yes or no"
+                f"the values of {self.name!r}", value_or_values, "one at least, each a text, a number or yes or no"
             )
         for value in self.unmet_values(values):
-            raise errors.value_never_seen(value, self.name, self.known or ())
+            raise errors.value_never_seen(value, self.name, self.keys or ())
         return list(dict(zip(self._meaning(values), values, strict=True)).values())
 
     def _check_sum(self, values: Any) -> None:
@@ -341,11 +349,11 @@ class _AskedColumn:
 
     def unmet_values(self, values: Sequence[Any]) -> list[Any]:
         """Those of these values that no row counted had."""
-        if self.known is None:
+        if self.keys is None:
             return []
-        known = {*self._meaning(self.known), None}
+        counted_meanings = {*self._meaning(self.keys), None}
         pairs = zip(values, self._meaning(values), strict=True)
-        return [value for value, means in pairs if means not in known]
+        return [value for value, means in pairs if means not in counted_meanings]
 
     def _meaning(self, values: Sequence[Any]) -> list[Any]:
         """The values as the column counts them, None where one is missing: 1 and "1" may be the same."""
@@ -364,10 +372,14 @@ def _as_question(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -> e
     """An error about a value of a row, as one about what was asked for."""
     column: Any = getattr(bad, "column", None)
     value = getattr(bad, "value", values.get(column))
-    kinds = {"not 0 or 1": "0 or 1", "not a count": "a whole number from 0 up", "negative": "a number from 0 up"}
-    wanted = kinds.get(getattr(bad, "what", ""), getattr(bad, "wanted", "a finite number"))
+    kinds = {
+        "not 0 or 1": "0 or 1",
+        "not a count": "a whole number of at least 0",
+        "negative": "a number of at least 0",
+    }
+    expected = kinds.get(getattr(bad, "what", ""), getattr(bad, "wanted", "a finite number"))
     return errors.BadValue(
-        f"column {column!r} is asked for {value!r}, and {wanted} is needed there. Ask for a value such as the rows learned "
+        f"column {column!r} is asked for {value!r}, and {expected} is needed there. Ask for a value such as the rows learned "
         "from have; for one of several, give a list of them.",
         column=column,
         value=value,
@@ -422,7 +434,7 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Density:
         """Counts the rows; ``y`` is there for pipelines, and not looked at."""
-        tally = counted(X, self.features, sample_weight, self.missing, self.threads)
+        tally = count_as_one_class(X, self.features, sample_weight, self.missing, self.threads)
         self._keep(estimate(tally, how=self.how, alpha=self.alpha, seed=self.seed))  # type: ignore[arg-type]
         return self
 
@@ -476,22 +488,22 @@ def _log_joint(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> 
     return joint
 
 
-def counted(
+def count_as_one_class(
     data: Any, features: Features = "auto", weights: Any = None, missing: str = "skip", threads: int | None = None
 ) -> Tally:
     """The rows of a table as one class; ``weights``: one number per row, or one for all."""
-    own = None if weights is None else np.asarray(weights)
+    row_weights = None if weights is None else np.asarray(weights)
     every = None
-    if own is not None:
-        fits = own.dtype.kind in "biuf" and own.ndim <= 1
-        errors.require(fits, "sample_weight", own, "one number per row, or one for all")
-        own, every = (own, None) if own.ndim else (None, float(own))
+    if row_weights is not None:
+        fits = row_weights.dtype.kind in "biuf" and row_weights.ndim <= 1
+        errors.require(fits, "sample_weight", row_weights, "one number per row, or one for all")
+        row_weights, every = (row_weights, None) if row_weights.ndim else (None, float(row_weights))
     shape: tuple[int, ...] = getattr(data, "shape", ())
     if len(shape) == 2 and shape[0] and not shape[1]:
         raise errors.EmptyData(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
     table = {"text": list(data)} if is_texts(data) else data
-    given = {"features": features, "weights": own, "missing": missing, "threads": threads, "trees": "none"}
-    tally = tallies.count_table(Table.of(table, classes=[ALL], **given))
+    settings = {"features": features, "weights": row_weights, "missing": missing, "threads": threads, "trees": "none"}
+    tally = tallies.count_table(Table.of(table, classes=[ALL], **settings))
     tally = tally if every is None else tally * every
     if not tally.classes:
         raise errors.empty_data(None, "every row has a weight of zero")
@@ -545,10 +557,10 @@ def independence(
     for name, column in (("a", a), ("b", b)):
         errors.require(isinstance(column, str), name, column, "the name of a column")
     several: Any = () if given is None else given if isinstance(given, Iterable) else (given,)
-    others = (given,) if isinstance(given, str) else tuple(several)
-    named = all(isinstance(column, str) for column in others)
+    conditions = (given,) if isinstance(given, str) else tuple(several)
+    named = all(isinstance(column, str) for column in conditions)
     errors.require(named, "given", given, "the name of a column, a list of such names, or None")
-    columns = (a, b, *others)
+    columns = (a, b, *conditions)
     errors.require(len(set(columns)) == len(columns), "given", given, "other columns than the two, each once")
     if bins is not None:
         errors.check_whole("bins", bins, 2)
@@ -556,7 +568,7 @@ def independence(
     errors.require(len(parts) == 1, "data", f"{len(parts)} batches of rows", "one table in memory")
     batch, cut = _in_bins(parts[0], columns, bins)
     rest = {name: None for name in batch.names if name not in columns}
-    [(_, _, sums)] = counted(batch, {columns: "joint", **rest}).groups
+    [(_, _, sums)] = count_as_one_class(batch, {columns: "joint", **rest}).groups
     keys, cells = sums.feature(0)
     return _g_test(columns, keys, cells.value[:, 0], cut)
 
@@ -608,5 +620,5 @@ def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real, cut: Mapping
         g += max(float(test.statistic), 0.0)
         degrees += test.dof
     p = float(chi2.sf(g, degrees)) if degrees else 1.0
-    a, b, *given = columns
-    return Independence(a, b, tuple(given), g / (2.0 * total * np.log(2.0)), g, degrees, p, total, cut)
+    a, b, *conditions = columns
+    return Independence(a, b, tuple(conditions), g / (2.0 * total * np.log(2.0)), g, degrees, p, total, cut)

@@ -7,7 +7,6 @@ between cuts, is a row that is scored.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +16,7 @@ from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.families.bags.lexicon import Lexicon
 from banbury.families.cells import between
-from banbury.families.family import Curve, Feature, LinearWords, Parameters
+from banbury.families.family import Feature, Parameters
 from banbury.reading import read
 from banbury.sums import Keys, in_order
 from banbury.tally.table import batches
@@ -30,10 +29,23 @@ UNSEEN = "\x00 a value that no row has"
 MOST_CELLS = 1 << 24  # of a pair of columns, all values of one by all of the other
 ULPS = 3  # by which a cut may have been rounded
 LARGEST = 1.7e308
+FARTHEST = 1e300  # log-odds beyond it are taken for it
 SUGGESTED = (
     "a family that can be written as tables (Categorical, Bernoulli, Histogram, QuantileTree, Gaussian, Poisson, Exponential, "
     "Gamma, Text or Occurrences), without how='predictive'"
 )
+COLUMNS = {  # of each table, and their types
+    "prior": "class:int32 name:string nats:double",
+    "columns": "column:int32 name:string kind:string count:string length:string threshold:double tokens:string lowercase:bool "
+    "unit:string shortest:int32 longest:int32 stop_words:list only:list",
+    "values": "column:int32 value:string unseen:bool cell:int32 class:int32 nats:double",
+    "steps": "column:int32 from:double to:double value:string cell:int32 class:int32 nats:double",
+    "curves": "column:int32 class:int32 origin:double unit:double centre:double width:double one:double x:double x2:double "
+    "log_x:double",
+    "pairs": "first:int32 first_cell:int32 second:int32 second_cell:int32 class:int32 nats:double",
+    "words": "column:int32 word:string scale:double class:int32 nats:double",
+    "calibration": "class:int32 method:string x:double y:double share:double",
+}
 
 
 class EvidenceTable(NamedTuple):
@@ -62,20 +74,14 @@ class EvidenceTable(NamedTuple):
     def words_of(self, column: int) -> tuple[list[str], Real, Real, Real]:
         """The words of a column, what they say, (words, classes), their scales, and what every text says."""
         part = self.words.filter(np.asarray(self.words["column"]) == column)
-        words = part["word"].to_pylist()
-        place = {word: i for i, word in enumerate(dict.fromkeys(word for word in words if word is not None))}
-        k = self.prior.num_rows
-        table = np.zeros((len(place), k))
-        common = np.zeros(k)
+        listed = part["word"].to_pylist()
+        place: dict[Any, int] = {word: k for k, word in enumerate(dict.fromkeys(listed))}  # None comes first
+        rows = [place[word] for word in listed]
         scales = np.ones(len(place))
-        numbers = (part[name].to_pylist() for name in ("scale", "class", "nats"))
-        for word, scale, c, nats in zip(words, *numbers, strict=True):
-            if word is None:
-                common[c] = nats
-            else:
-                table[place[word], c] = nats
-                scales[place[word]] = scale
-        return list(place), table, scales, common
+        scales[rows] = part["scale"]
+        nats = np.zeros((len(place), self.prior.num_rows))
+        nats[rows, part["class"]] = part["nats"]
+        return list(place)[1:], nats[1:], scales[1:], nats[0]
 
     def entries_of(self, name: str) -> list[tuple[dict[str, Any], list[float]]]:
         """The entries of ``values``, ``steps`` or ``pairs``, whose rows stand class by class, each with its nats."""
@@ -84,13 +90,18 @@ class EvidenceTable(NamedTuple):
         nats = table["nats"].to_numpy().reshape(-1, k).tolist()
         return list(zip(table.take(np.arange(0, table.num_rows, k)).to_pylist(), nats, strict=True))
 
+    def rules(self, method: str) -> Real:
+        """The rows of a method of calibration: class, x, y and share."""
+        rows = [row for row in self.calibration.to_pylist() if row["method"] == method]
+        return np.array([[row[name] for name in ("class", "x", "y", "share")] for row in rows], dtype=np.float64)
+
 
 class Entries(NamedTuple):
-    """What a column may hold: rows to score, and how a table names each."""
+    """What a column may hold: rows to score, and how a table names each; ``values`` and ``steps`` are the tables."""
 
+    table: str
     probes: list[Any]
-    names: list[tuple[Any, ...]]  # of values: value, number, unseen; of steps: from, to
-    are_steps: bool
+    names: list[tuple[Any, ...]]  # of values: value, unseen; of steps: from, to, value
 
 
 def evidence_table(
@@ -108,37 +119,37 @@ def evidence_table(
     ``counted`` is the model whose tally says how many rows have a value.
     """
     errors.check_whole("min_rows", min_rows, 0)
-    maker = _Maker(models, len(names), of_labels, counted, min_rows)
-    maker.add_features()
-    rows = list(zip(range(len(names)), map(str, names), prior.tolist(), strict=True))
-    return maker.finished(rows, calibration)
+    maker = _Maker(models, len(names), of_labels, counted.tally, min_rows)
+    rows = {**maker.table_rows(), "calibration": calibration}
+    rows["prior"] = list(zip(range(len(names)), map(str, names), prior.tolist(), strict=True))
+    tables = {name: _table(name, list(zip(*rows[name], strict=True))) for name in COLUMNS}
+    return EvidenceTable(VERSION, "labels" if of_labels else "classes", **tables)
 
 
 def calibration_rows(calibration: Any) -> list[tuple[Any, ...]]:
-    """Rows of the calibration table, (class, method, x, y), from the numbers that a calibration keeps."""
+    """Rows of the calibration table, (class, method, x, y, share), from the numbers that a calibration keeps."""
     if calibration is None:
         return []
     state = calibration.state()
     method = calibration.method
-    n = int(state["n_classes"][0])
+    mirror = int(state["n_classes"][0]) == 2  # the calibration keeps the rule of the second class alone
     if method == "temperature":
-        return [(None, method, float(state["temperature"][0]), float(state["floor"][0]))]
+        return [(None, method, float(state["temperature"][0]), float(state["floor"][0]), None)]
     if method == "platt":
-        corners = [
-            np.array([[slope, intercept]])
-            for slope, intercept in zip(state["slopes"], state["intercepts"], strict=True)
-        ]
-        mirrored = corners[0] * [1.0, -1.0]
-    else:
-        ends = np.cumsum(state["lengths"])[:-1]
-        corners = np.split(np.stack([state["odds"], state["shares"]], axis=1), ends)
-        mirrored = ([0.0, 1.0] - corners[0])[::-1]
-    if n == 2:  # the calibration keeps the rule of the second class alone
-        corners.insert(0, mirrored)
-    return [(c, method, *corner) for c, own in enumerate(corners) for corner in own.tolist()]
+        lines = list(zip(state["slopes"].tolist(), state["intercepts"].tolist(), strict=True))
+        lines = [(lines[0][0], -lines[0][1]), *lines] if mirror else lines
+        return [(c, "line", *line, None) for c, line in enumerate(lines)]
+    ends = np.cumsum(state["lengths"])[:-1]
+    stairs = np.split(np.stack([state["odds"], state["shares"]], axis=1), ends)
+    stairs = [([0.0, 1.0] - stairs[0])[::-1], *stairs] if mirror else stairs  # a corner a row: log-odds, share
+    rows: list[tuple[Any, ...]] = []
+    for c, corners in enumerate(stairs):
+        rows.append((c, "step", -2 * FARTHEST, -FARTHEST, float(corners[0, 1])))  # what is there from the beginning
+        rows += [(c, "step", a[0], b[0], b[1] - a[1]) for a, b in pairwise(corners.tolist())]
+    return rows
 
 
-def _centred(says: Real) -> Real:
+def _centre_over_classes(says: Real) -> Real:
     """What entries say of classes, without what they say of all; where a class is impossible, less the most of any."""
     highest = says.max(axis=1, keepdims=True)
     finite = np.isfinite(says).all(axis=1, keepdims=True)
@@ -147,247 +158,195 @@ def _centred(says: Real) -> Real:
         return np.where(says == middle, 0.0, says - middle)
 
 
-@dataclass
 class _Maker:
     """Tables in the making."""
 
-    models: Sequence[Any]
-    n_classes: int
-    of_labels: bool
-    counted: Any
-    min_rows: int
-
-    def __post_init__(self) -> None:
-        self.parameters = [{} if model is None else _by_name(model) for model in self.models]
+    def __init__(self, models: Sequence[Any], n_classes: int, of_labels: bool, tally: Any, min_rows: int) -> None:
+        self.models = models
+        self.n_classes = n_classes
+        self.of_labels = of_labels
+        self.tally = tally
+        self.min_rows = min_rows
+        self.parameters = [{} if model is None else _by_name(model) for model in models]
         self.columns: dict[str, dict[str, Any]] = {}
-        self.entries: dict[str, Entries] = {}
-        self.says: dict[str, Real] = {}  # of the entries of a column
+        self.entries: dict[str, tuple[Entries, Real]] = {}  # of each column, and what they say
         self.pairs: list[tuple[str, str, Real]] = []
         self.curves: list[tuple[Any, ...]] = []
-        self.words: list[tuple[Any, ...]] = []  # arrays: column, word, scale, class, nats
-
-    def add_features(self) -> None:
-        every: dict[str, Feature] = {}
-        for own in self.parameters:
-            every |= {name: parameters.features[0] for name, parameters in own.items()}
-        for name, feature in every.items():
+        self.words: list[tuple[Any, ...]] = []
+        features = {name: group.features[0] for by_name in self.parameters for name, group in by_name.items()}
+        for name, feature in features.items():
             self._add(name, feature)
 
     def _add(self, name: str, feature: Feature) -> None:
-        forms = [None if own is None else own.linear() for own in self._each(name)]
-        if any(form is not None for form in forms):
-            self._add_words(name, feature, forms)
-            return
-        curves = [None if own is None else own.curve(0) for own in self._each(name)]
-        if any(curve is not None for curve in curves):
-            self._add_curves(name, feature, curves)
-            return
-        entries = [self._entries(name, column, len(feature.inputs) == 1) for column in feature.inputs]
-        known = [each for each in entries if each is not None]
-        if len(known) == len(entries) == 1:
-            column = feature.inputs[0]
-            self.says[column] = self._scores(name, {column: known[0].probes})
-            self.entries[column] = known[0]
-            self._number_of(column, "number" if _holds_numbers(known[0]) else "string")
-        elif len(known) == len(entries) == 2:
-            self._add_pair(name, feature.inputs, known)
+        groups = [by_name.get(name) for by_name in self.parameters]
+        some = [group for group in groups if group is not None]
+        if some[0].linear() is not None:
+            self._add_words(feature, groups)
+        elif some[0].curve(0) is not None:
+            self._add_curves(feature, groups)
         else:
-            raise _refused(feature)
-
-    def _each(self, name: str) -> list[Parameters | None]:
-        """The parameters of a feature in every model."""
-        return [own.get(name) for own in self.parameters]
+            entries = [self._entries(groups, column, len(feature.inputs) == 1) for column in feature.inputs]
+            if len(entries) > 2:
+                raise _unwritable(feature)
+            for column, listed in zip(feature.inputs, entries, strict=True):
+                if listed is None:
+                    raise _unwritable(feature)
+                self._number_of(column, "string" if listed.table == "values" else "number")
+                alone = self._scores(groups, {column: listed.probes}) if len(entries) == 1 else None
+                kept, says = self.entries.setdefault(column, (listed, np.zeros((len(listed.probes), self.n_classes))))
+                if kept.names != listed.names:
+                    raise errors.bad_setting("column", column, "one that is cut alike by all that use it")
+                self.entries[column] = listed, says if alone is None else alone
+            if len(entries) == 2:
+                self._add_pair(groups, *feature.inputs)
 
     def _number_of(self, column: str, kind: str, **reading: Any) -> int:
         """The number of a column, which is listed once."""
-        if column not in self.columns:
-            self.columns[column] = {"column": len(self.columns), "name": column, "kind": kind, **reading}
-        return int(self.columns[column]["column"])
+        row = {"column": len(self.columns), "name": column, "kind": kind, **reading}
+        return int(self.columns.setdefault(column, row)["column"])
 
-    def _together(self, each: Sequence[Real | None], shape: tuple[int, ...]) -> Real:
+    def _join(self, statements: Sequence[Real | None], shape: tuple[int, ...]) -> Real:
         """What the models say, (..., classes): of labels the log-odds of each."""
         if not self.of_labels:
-            (says,) = each
-            assert says is not None
-            return says
+            return np.asarray(statements[0])
         odds = np.zeros((*shape, self.n_classes))
-        for k, says in enumerate(each):
-            if says is None:
-                continue
-            if not np.isfinite(says).all():
-                raise errors.bad_setting(
-                    "how", self.models[k].choice.how, "another for labels as tables, such as 'mean'"
-                )
-            odds[..., k] = says[..., 1] - says[..., 0]
+        for k, says in enumerate(statements):
+            if says is not None and not np.isfinite(says).all():
+                how = self.models[k].choice.how
+                raise errors.bad_setting("how", how, "another for labels as tables, such as 'mean'")
+            if says is not None:
+                odds[..., k] = says[..., 1] - says[..., 0]
         return odds
 
     # Values and stretches of numbers
 
-    def _entries(self, name: str, column: str, alone: bool) -> Entries | None:
-        own = [each for each in self._each(name) if each is not None]
-        listed = [each.categories(0, column) for each in own]
-        if all(keys is not None for keys in listed):
-            return _value_entries(column, in_order({key for keys in listed for key in keys or ()}))
-        cuts = [each.cuts(column) for each in own] if all(keys is None for keys in listed) else [None]
-        if any(each is None for each in cuts):
+    def _entries(self, groups: Sequence[Parameters | None], column: str, alone: bool) -> Entries | None:
+        some = [group for group in groups if group is not None]
+        keys = [group.categories(0, column) for group in some]
+        if all(keys_of_model is not None for keys_of_model in keys):
+            return _listed_entries(column, in_order({key for keys_of_model in keys for key in keys_of_model or ()}))
+        cuts = [group.cuts(column) for group in some]
+        if any(cuts_of_model is None for cuts_of_model in cuts):
             return None
-        every = np.unique(np.array([cut for each in cuts for cut in each or ()], dtype=np.float64))
-        if alone:
-            every = self._rounded_cuts(name, column, every)
+        every = np.unique(np.array([cut for cuts_of_model in cuts for cut in cuts_of_model or ()], dtype=np.float64))
+        every = self._effective_cuts(groups, column, every) if alone and len(every) else every
         ends = [-np.inf, *every.tolist(), np.inf]
-        spans = [*pairwise(ends), (None, None)]
-        return Entries([*_middles(every).tolist(), None], spans, True)
+        names = [(*span, None) for span in pairwise(ends)]
+        return Entries("steps", [*_middles(every).tolist(), None], [*names, (None, None, None)])
 
-    def _rounded_cuts(self, name: str, column: str, cuts: Real) -> Real:
+    def _effective_cuts(self, groups: Sequence[Parameters | None], column: str, cuts: Real) -> Real:
         """The least numbers that score as those beyond the cuts do: the kernel may round where a bin begins."""
-        if not len(cuts):
-            return cuts
         near = [cuts]
         for _ in range(ULPS):
             near = [np.nextafter(near[0], -np.inf), *near, np.nextafter(near[-1], np.inf)]
-        says = self._scores(name, {column: np.concatenate(near).tolist()}).reshape(len(near), len(cuts), -1)
+        says = self._scores(groups, {column: np.concatenate(near).tolist()}).reshape(len(near), len(cuts), -1)
         beyond = (says == says[-1]).all(axis=2)
         first = len(near) - np.logical_and.accumulate(beyond[::-1]).sum(axis=0)
         first = np.where(first == 0, ULPS, first)  # it says the same on both sides
         return np.asarray(np.stack(near)[first, np.arange(len(cuts))])
 
-    def _scores(self, name: str, probes: Mapping[str, list[Any]]) -> Real:
+    def _scores(self, groups: Sequence[Parameters | None], probes: Mapping[str, list[Any]]) -> Real:
         """What every row says of each class, centred, (rows, classes)."""
-        n_rows = len(next(iter(probes.values())))
-        each = [
-            None if own is None else _score(own, model, probes)
-            for own, model in zip(self._each(name), self.models, strict=True)
-        ]
-        says = self._together(each, (n_rows,))
-        return says if self.of_labels else _centred(says)
-
-    def _add_pair(self, name: str, columns: Sequence[str], known: Sequence[Entries]) -> None:
-        first, second = columns
-        for column, entries in zip(columns, known, strict=True):
-            kept = self.entries.setdefault(column, entries)
-            if kept.names != entries.names:
-                raise errors.bad_setting("column", column, "one that is cut alike by all that use it")
-            self.says.setdefault(column, np.zeros((len(entries.probes), self.n_classes)))
-            self._number_of(column, "number" if _holds_numbers(entries) else "string")
-        n = len(known[0].probes)
-        m = len(known[1].probes)
-        if n * m * self.n_classes > MOST_CELLS:
-            raise errors.bad_setting(
-                "columns", f"{first!r} and {second!r}", f"fewer values: all pairs of them are {n * m:,}"
-            )
-        probes = {first: [a for a in known[0].probes for _ in range(m)], second: list(known[1].probes) * n}
-        self.pairs.append((first, second, self._scores(name, probes).reshape(n, m, -1)))
-
-    # Curves
-
-    def _add_curves(self, name: str, feature: Feature, curves: Sequence[Curve | None]) -> None:
-        number = self._number_of(feature.name, "number")
-        for k, curve in enumerate(curves):
-            if curve is None:
+        rows = list(batches(read(dict(probes)), "exporting", quietly=True))
+        statements = list[Real | None]()
+        for group, model in zip(groups, self.models, strict=True):
+            if group is None:
+                statements.append(None)
                 continue
-            for c, row in enumerate(zip(*curve.by_class, strict=True)):
-                sign = (-1.0, 1.0)[c] if self.of_labels else 1.0
-                coefficients = [sign * float(x) for x in row[2:]]
-                self.curves.append(
-                    (number, k if self.of_labels else c, curve.origin, curve.unit, *row[:2], *coefficients)
-                )
+            nothing = np.zeros(len(model.classes))
+            scores = [_core.score(batch.n_rows, nothing, group.parts(batch), "log_joint", 1)[0] for batch in rows]
+            statements.append(np.concatenate(scores))
+        says = self._join(statements, (sum(batch.n_rows for batch in rows),))
+        return says if self.of_labels else _centre_over_classes(says)
+
+    def _add_pair(self, groups: Sequence[Parameters | None], first: str, second: str) -> None:
+        one, other = self.entries[first][0].probes, self.entries[second][0].probes
+        n = len(one) * len(other)
+        if n * self.n_classes > MOST_CELLS:
+            raise errors.bad_setting(
+                "columns", f"{first!r} and {second!r}", f"fewer values: all pairs of them are {n:,}"
+            )
+        probes = {first: [a for a in one for _ in other], second: list(other) * len(one)}
+        self.pairs.append((first, second, self._scores(groups, probes).reshape(len(one), len(other), -1)))
+
+    def _add_curves(self, feature: Feature, groups: Sequence[Parameters | None]) -> None:
+        number = self._number_of(feature.name, "number")
+        for k, group in enumerate(groups):
+            curve = None if group is None else group.curve(0)
+            for c, row in enumerate(zip(*curve.by_class, strict=True) if curve is not None else ()):
+                sign = -1.0 if self.of_labels and c == 0 else 1.0
+                place = number, k if self.of_labels else c, curve.origin, curve.unit, *row[:2]  # type: ignore[union-attr]
+                self.curves.append((*place, *(sign * float(x) for x in row[2:])))
 
     # Words
 
-    def _add_words(self, name: str, feature: Feature, forms: Sequence[LinearWords | None]) -> None:
-        some = next(form for form in forms if form is not None)
+    def _add_words(self, feature: Feature, groups: Sequence[Parameters | None]) -> None:
+        forms = [None if group is None else group.linear() for group in groups]
         words = list(dict.fromkeys(word for form in forms if form is not None for word in form.words))
-        place = {word: k for k, word in enumerate(words)}
-        tables = list[Real | None]()
-        intercepts = list[Real | None]()
-        scale = np.ones(len(words))
-        for form in forms:
+        place = {word: 1 + k for k, word in enumerate(words)}
+        statements = list[Real | None]([None] * len(forms))
+        scale = np.ones(1 + len(words))
+        for k, form in enumerate(forms):
             if form is None:
-                tables.append(None)
-                intercepts.append(None)
                 continue
-            places = [place[word] for word in form.words]
-            table = np.zeros((len(words), form.weights.shape[1]))
-            table[places] = form.weights
+            rows = [0, *(place[word] for word in form.words)]  # the first is what every text says
+            says = np.zeros((1 + len(words), form.weights.shape[1]))
+            says[rows] = np.vstack([form.intercepts, form.weights])
+            statements[k] = says
             if form.scale is not None:
-                scale[places] = form.scale
-            tables.append(table)
-            intercepts.append(form.intercepts)
-        number = self._number_of(name, "text" if feature.reads_text else "counts", **some.reading)
-        nats = self._together(tables, (len(words),))
-        rows = np.flatnonzero(self._rows_of_words(name, words) >= self.min_rows)
-        kept = (nats[rows] != 0) | (np.arange(self.n_classes) == 0)
-        at, classes = np.nonzero(kept)
-        every = self._together(intercepts, ())
-        self.words.append((number, [None] * self.n_classes, np.ones(self.n_classes), np.arange(self.n_classes), every))
-        found = rows[at]
-        self.words.append((number, [words[k] for k in found.tolist()], scale[found], classes, nats[found, classes]))
+                scale[rows[1:]] = form.scale
+            reading = form.reading
+        number = self._number_of(feature.name, "text" if feature.reads_text else "counts", **reading)
+        nats = self._join(statements, (1 + len(words),))
+        enough = np.append(True, self._rows_of_words(feature.name, words) >= self.min_rows)
+        at, classes = np.nonzero(((nats != 0) | (np.arange(self.n_classes) == 0)) & enough[:, None])
+        named = np.array([None, *words], dtype=object)[at]
+        self.words += zip([number] * len(at), named, scale[at], classes, nats[at, classes], strict=True)
 
     # Rows that have an entry
 
     def _rows_of_words(self, name: str, words: Sequence[str]) -> Real:
         if not self.min_rows:
             return np.zeros(len(words))
-        tally = self.counted.tally
-        lexicon = Lexicon.of(tally.schema[name], tally.of(name))
+        lexicon = Lexicon.of(self.tally.schema[name], self.tally.of(name))
         rows = dict(zip(lexicon.words, lexicon.documents().sum(axis=1).tolist(), strict=True))
         return np.array([rows.get(word, 0.0) for word in words])
 
     def _rows_of_entries(self, column: str, entries: Entries) -> Real:
         """How many rows have each entry; without end where it stands for no value of a row."""
         rows = np.full(len(entries.probes), np.inf)
-        tally = self.counted.tally
-        if not self.min_rows or column not in {feature.name for feature in tally.schema.features}:
+        if not self.min_rows or column not in {feature.name for feature in self.tally.schema.features}:
             return rows
-        feature = tally.schema[column]
-        sums = tally.of(column)
+        feature = self.tally.schema[column]
+        sums = self.tally.of(column)
         counts = np.asarray(sums.cells.value.sum(axis=1))
-        keys = [*sums.keys[0]]
-        if not entries.are_steps:
-            by_key = dict(zip(keys, counts.tolist(), strict=True))
-            rows[:] = [
-                np.inf if probe is None or name[2] else by_key.get(probe, 0.0)
-                for probe, name in zip(*entries[:2], strict=True)
-            ]
-            return rows
+        if entries.table == "values" or any(value is not None for *_, value in entries.names):
+            by_key = {key: n for key, n in zip(sums.keys[0], counts.tolist(), strict=True) if key is not None}
+            return np.array([by_key.get(probe, np.inf) for probe in entries.probes])
         (batch,) = batches(read({column: [name[0] for name in entries.names[1:-1]] or [0.0]}), "exporting")
         codes = feature.family.keys_of(batch, feature)
         assert codes is not None
-        starts = np.asarray(
-            [codes.values[code - codes.low] for code in codes.codes.tolist()][: len(entries.probes) - 2]
-        )
-        at = np.searchsorted(starts, np.array(keys), side="right")
+        starts = [codes.values[code - codes.low] for code in codes.codes.tolist()][: len(entries.probes) - 2]
+        at = np.searchsorted(np.asarray(starts), np.array([*sums.keys[0]]), side="right")
         rows[:-1] = np.bincount(at, counts, len(entries.probes) - 1)
         return rows
 
     # Tables
 
-    def finished(self, prior: list[tuple[Any, ...]], calibration: Sequence[tuple[Any, ...]]) -> EvidenceTable:
+    def table_rows(self) -> dict[str, Any]:
+        """The rows of each table of columns."""
         cells = self._cells()
-        values = list[tuple[Any, ...]]()
-        steps = list[tuple[Any, ...]]()
-        for column, entries in self.entries.items():
-            number = self.columns[column]["column"]
-            says = self.says[column]
-            kept = np.flatnonzero(self._rows_of_entries(column, entries) >= self.min_rows).tolist()
-            table = steps if entries.are_steps else values
-            for k in kept:
+        rows: dict[str, Any] = {"values": [], "steps": [], "curves": self.curves, "words": self.words, "pairs": []}
+        fields = [part.split(":")[0] for part in COLUMNS["columns"].split()]
+        rows["columns"] = [tuple(column.get(field) for field in fields) for column in self.columns.values()]
+        for column, (entries, says) in self.entries.items():
+            for k in np.flatnonzero(self._rows_of_entries(column, entries) >= self.min_rows).tolist():
                 cell = int(cells[column][0][k]) if column in cells else None
-                named = (number, *entries.names[k], cell)
-                table += [(*named, c, nats) for c, nats in enumerate(says[k].tolist())]
-        pairs = [] if self.min_rows > 1 else list(self._pair_rows(cells))
-        tables = {
-            "prior": prior,
-            "columns": [tuple(column.get(name) for name in SCHEMAS["columns"]) for column in self.columns.values()],
-            "values": values,
-            "steps": steps,
-            "curves": self.curves,
-            "pairs": pairs,
-            "calibration": calibration,
-        }
-        made = {name: _table(name, list(zip(*rows, strict=True))) for name, rows in tables.items()}
-        made["words"] = _word_table(self.words)
-        return EvidenceTable(VERSION, "labels" if self.of_labels else "classes", **made)
+                named = (self.columns[column]["column"], *entries.names[k], cell)
+                rows[entries.table] += [(*named, c, nats) for c, nats in enumerate(says[k].tolist())]
+        if self.min_rows <= 1:
+            rows["pairs"] = list(self._pair_rows(cells))
+        return rows
 
     def _cells(self) -> dict[str, tuple[Int, Int]]:
         """Of each column in pairs the cell of every entry, and an entry of every cell; all pairs take these for one."""
@@ -397,47 +356,31 @@ class _Maker:
             about.setdefault(second, []).append(says.transpose(1, 0, 2).reshape(says.shape[1], -1))
         cells = {}
         for column, signatures in about.items():
-            _, entry, cell = np.unique(
-                np.concatenate(signatures, axis=1), axis=0, return_index=True, return_inverse=True
-            )
+            together = np.concatenate(signatures, axis=1)
+            _, entry, cell = np.unique(together, axis=0, return_index=True, return_inverse=True)
             cells[column] = cell.reshape(-1), entry
         return cells
 
     def _pair_rows(self, cells: Mapping[str, tuple[Int, Int]]) -> Iterator[tuple[Any, ...]]:
         for first, second, says in self.pairs:
-            numbers = self.columns[first]["column"], self.columns[second]["column"]
+            one, other = self.columns[first]["column"], self.columns[second]["column"]
             nats = says[np.ix_(cells[first][1], cells[second][1])]
             for a, b in np.argwhere(nats.any(axis=2)).tolist():
-                yield from ((numbers[0], a, numbers[1], b, c, x) for c, x in enumerate(nats[a, b].tolist()))
+                yield from ((one, a, other, b, c, x) for c, x in enumerate(nats[a, b].tolist()))
 
 
 def _by_name(model: Any) -> dict[str, Parameters]:
     """The parameters of each feature by itself; a pair's name may be that of a column."""
-    found = dict[str, Parameters]()
-    for group in model.parameters:
-        for f, feature in enumerate(group.features):
-            name = feature.name if len(feature.inputs) == 1 else "\x00".join([feature.name, *feature.inputs])
-            found[name] = group.select([f])
-    return found
+    return {
+        "\x00".join([feature.name, *(feature.inputs if len(feature.inputs) > 1 else ())]): group.select([f])
+        for group in model.parameters
+        for f, feature in enumerate(group.features)
+    }
 
 
-def _score(own: Parameters, model: Any, probes: Mapping[str, list[Any]]) -> Real:
-    """log P(values | class) of each row, (rows, classes)."""
-    nothing = np.zeros(len(model.classes))
-    each = [
-        _core.score(batch.n_rows, nothing, own.parts(batch), "log_joint", 1)[0]
-        for batch in batches(read(dict(probes)), "exporting", quietly=True)
-    ]
-    return np.concatenate(each)
-
-
-def _refused(feature: Feature) -> errors.BadSetting:
+def _unwritable(feature: Feature) -> errors.BadSetting:
     text = f"column {feature.name!r} is {feature.family}, which cannot be written as a table"
     return errors.BadSetting(f"{text}. Give it {SUGGESTED}.", column=feature.name)
-
-
-def _holds_numbers(entries: Entries) -> bool:
-    return entries.are_steps or all(number is not None for value, number, _ in entries.names if value is not None)
 
 
 def _middles(cuts: Real) -> Real:
@@ -450,102 +393,32 @@ def _middles(cuts: Real) -> Real:
     return np.concatenate([ends[:1], between(cuts[:-1], cuts[1:]), ends[1:]])
 
 
-def _value_entries(column: str, keys: Keys) -> Entries:
-    """Listed values, then a missing one and one that no row has."""
+def _listed_entries(column: str, keys: Keys) -> Entries:
+    """Listed values, a missing one, and those that no row has; a listed number is a stretch that holds no other."""
     known = [key for key in keys if key is not None]
-    strings = any(isinstance(key, str) for key in known) or not known
-    numbers = [None if strings else float(key) for key in known]
-    if len(set(numbers)) < len(numbers) and not strings:
+    if any(isinstance(key, str) for key in known) or not known:
+        return Entries(
+            "values", [*known, None, UNSEEN], [*((str(key), False) for key in known), (None, False), (None, True)]
+        )
+    by_number = {float(key): key for key in known}
+    if len(by_number) < len(known):
         raise errors.bad_setting("column", column, "one of numbers that doubles tell apart, or count it as text")
-    names: list[tuple[Any, ...]] = [(str(key), number, False) for key, number in zip(known, numbers, strict=True)]
-    probes = [*known, None]
-    names.append((None, None, False))
-    if not any(isinstance(key, bool) for key in known):
-        probes.append(UNSEEN if strings else next(k for k in count() if k not in known))
-        names.append((None, None, True))
-    return Entries(probes, names, False)
-
-
-# Arrow ----------------------------------------------------------------------------------------------------------------
-
-
-SCHEMAS: dict[str, dict[str, str]] = {
-    "prior": {"class": "int32", "name": "string", "nats": "double"},
-    "columns": {
-        "column": "int32",
-        "name": "string",
-        "kind": "string",
-        "count": "string",
-        "length": "string",
-        "threshold": "double",
-        "tokens": "string",
-        "lowercase": "bool",
-        "unit": "string",
-        "shortest": "int32",
-        "longest": "int32",
-        "stop_words": "strings",
-        "only": "strings",
-    },
-    "values": {
-        "column": "int32",
-        "value": "string",
-        "number": "double",
-        "unseen": "bool",
-        "cell": "int32",
-        "class": "int32",
-        "nats": "double",
-    },
-    "steps": {"column": "int32", "from": "double", "to": "double", "cell": "int32", "class": "int32", "nats": "double"},
-    "curves": {
-        "column": "int32",
-        "class": "int32",
-        "origin": "double",
-        "unit": "double",
-        "centre": "double",
-        "width": "double",
-        "one": "double",
-        "x": "double",
-        "x2": "double",
-        "log_x": "double",
-    },
-    "pairs": {
-        "first": "int32",
-        "first_cell": "int32",
-        "second": "int32",
-        "second_cell": "int32",
-        "class": "int32",
-        "nats": "double",
-    },
-    "words": {"column": "int32", "word": "words", "scale": "double", "class": "int32", "nats": "double"},
-    "calibration": {"class": "int32", "method": "string", "x": "double", "y": "double"},
-}
-
-
-def _types(name: str) -> Any:
-    import pyarrow as pa
-
-    own = {"bool": pa.bool_(), "double": pa.float64(), "int32": pa.int32(), "string": pa.string()}
-    own |= {"strings": pa.list_(pa.string()), "words": pa.dictionary(pa.int32(), pa.string())}
-    return pa.schema([(column, own[kind]) for column, kind in SCHEMAS[name].items()])
+    ends = np.unique([[number, np.nextafter(number, np.inf)] for number in by_number]).tolist()
+    spans = [
+        span for span in pairwise([-np.inf, *ends, np.inf]) if span[0] in by_number or not isinstance(known[0], bool)
+    ]
+    unseen = next(number for number in count() if number not in by_number)
+    names = [(low, high, str(by_number[low]) if low in by_number else None) for low, high in spans]
+    return Entries("steps", [*(by_number.get(low, unseen) for low, _ in spans), None], [*names, (None, None, None)])
 
 
 def _table(name: str, columns: Sequence[Any]) -> pa.Table:
     import pyarrow as pa
 
-    schema = _types(name)
-    columns = columns or [[] for _ in schema]
-    arrays = [pa.array(column, field.type, from_pandas=False) for column, field in zip(columns, schema, strict=True)]
-    return pa.table(arrays, schema=schema)
-
-
-def _word_table(parts: Sequence[tuple[Any, ...]]) -> pa.Table:
-    import pyarrow as pa
-
-    if not parts:
-        return _table("words", [])
-    schema = _types("words")
-    numbers = [np.full(len(words), number, dtype=np.int32) for number, words, *_ in parts]
-    words = pa.array([word for _, some, *_ in parts for word in some], pa.string()).dictionary_encode()
-    rest = (np.concatenate([part[k] for part in parts]) for k in (2, 3, 4))
-    scale, classes, nats = rest
-    return pa.table([np.concatenate(numbers), words, scale, classes.astype(np.int32), nats], schema=schema)
+    types = {"list": pa.list_(pa.string()), "int32": pa.int32(), "double": pa.float64()}
+    types |= {"string": pa.string(), "bool": pa.bool_()}
+    fields = [part.split(":") for part in COLUMNS[name].split()]
+    arrays = [
+        pa.array(columns[k] if columns else [], types[kind], from_pandas=False) for k, (_, kind) in enumerate(fields)
+    ]
+    return pa.table(arrays, names=[field for field, _ in fields])

@@ -21,7 +21,7 @@ from banbury.families.family import HOWS, Choice, How, Kind, Parameters, bad_val
 from banbury.families.kernel_density import bandwidths_of
 from banbury.families.keys import dense_numbers
 from banbury.model.evidence_table import EvidenceTable, calibration_rows, evidence_table
-from banbury.model.explain import Explanation, Informative, calibrated, explained, informative
+from banbury.model.explain import Explanation, Informative, calibrate_explanation, informative, make_explanation
 from banbury.model.explain.explanation import is_left_out
 from banbury.notebooks import Displayed, NotebookTable
 from banbury.reading import Batch, Beside, Source, n_threads, read, read_row
@@ -31,7 +31,7 @@ from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.schema import Schema
 from banbury.tally.table import align_names, batches, class_number, open_source
 from banbury.tally.tally import Label, Tally, count, count_rows
-from banbury.threads import taken
+from banbury.threads import LimitThreads, taken
 from banbury.uncollected import uncollected
 
 MOST_SAMPLED = 10**10
@@ -65,11 +65,11 @@ def estimate(
     errors.require(isinstance(tally, Tally), "the tally", type(tally).__name__, "a Tally, as bb.count makes it")
     if features is not None and not isinstance(features, Mapping):
         raise errors.bad_setting("features", features, "a mapping from column to family")
-    wanted = "one class for each row; of sets of labels bb.LabelModel.of(tally) makes a model"
-    errors.require(tally.schema.labels is None, "the tally", "one of sets of labels", wanted)
-    choice = checked_choice(how, alpha, seed)
+    expected = "one class for each row; of sets of labels bb.LabelModel.of(tally) makes a model"
+    errors.require(tally.schema.labels is None, "the tally", "one of sets of labels", expected)
+    choice = choice_of(how, alpha, seed)
     tally = replace(tally, schema=tally.schema.with_families(features)) if features else tally
-    return estimated(tally, choice, class_prior)
+    return model_under(tally, choice, class_prior)
 
 
 def is_auto(setting: Any) -> bool:
@@ -77,7 +77,7 @@ def is_auto(setting: Any) -> bool:
     return isinstance(setting, str) and setting == "auto"
 
 
-def checked_choice(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
+def choice_of(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
     """What a user chose; raises where it is none."""
     if not isinstance(how, str) or how not in HOWS:
         raise errors.unknown_choice("how", how, HOWS)
@@ -86,7 +86,7 @@ def checked_choice(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choi
     return Choice(how, float(alpha), int(seed), waits)
 
 
-def estimated(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
+def model_under(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
     """The model of a tally under a choice."""
     if not tally.classes:
         raise errors.empty_data(None, "the tally has no class, so there is nothing to tell apart")
@@ -96,9 +96,9 @@ def estimated(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
     return Model(tally, choice, class_prior, log_prior, parameters)
 
 
-def again(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
+def complete_model(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
     """The same with all words weighed at once."""
-    return estimated(tally, replace(choice, waits=False), class_prior)
+    return model_under(tally, replace(choice, waits=False), class_prior)
 
 
 class Calibrates(Protocol):
@@ -130,8 +130,8 @@ def check_calibration(calibration: Any, n_classes: int) -> None:
     if calibration is not None and not hasattr(calibration, "log_apply"):
         raise errors.bad_setting("calibration", calibration, "what bb.calibrate makes, or None")
     if calibration is not None and calibration.n_classes != n_classes:
-        wanted = f"one of the model's {n_classes} classes"
-        raise errors.bad_setting("calibration", f"one of {calibration.n_classes} classes", wanted)
+        expected = f"one of the model's {n_classes} classes"
+        raise errors.bad_setting("calibration", f"one of {calibration.n_classes} classes", expected)
 
 
 class LinearForm(NamedTuple):
@@ -163,7 +163,7 @@ class Model(Displayed):
     def __reduce__(self) -> Any:
         """A model is derived from its tally, wherever it is unpacked."""
         settings = self.tally, self.choice, self.class_prior, self.threads, self.calibration, self.weighing
-        return _unpacked, settings
+        return _unpack_model, settings
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -241,7 +241,7 @@ class Model(Displayed):
         """The same model with its evidence weighed, or plain again. What was learned of values that no row has is left out."""
         if weighing is None and self.weighing is None:
             return self
-        plain = self if self.weighing is None else again(self.tally, self.choice, self.class_prior)
+        plain = self if self.weighing is None else complete_model(self.tally, self.choice, self.class_prior)
         if weighing is None:
             return replace(plain, threads=self.threads)
         weighing = weighing.without_forgotten(self.tally)
@@ -265,7 +265,7 @@ class Model(Displayed):
         A dataframe or bag of Dask is answered by one, lazily: the same rows with a column "class" beside theirs.
         """
         if costs is None and unsure is None:
-            return taken(self.labels, self._best(self._scored(rows, self._wanted, reading)), self.threads)
+            return taken(self.labels, self._best(self._score_all(rows, self._wanted, reading)), self.threads)
         if unsure is not None and not (isinstance(unsure, (int, float, np.number)) and 0 <= unsure <= 1):
             raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
         matrix = None if costs is None else cost_matrix(costs, self.classes)
@@ -282,17 +282,17 @@ class Model(Displayed):
     def posterior(self, rows: Any, **reading: Any) -> Real:
         """P(class | row), rows × classes, in the order of ``classes``; of a dataframe of Dask, columns beside its own."""
         if self.calibration is None:
-            return self._scored(rows, "posterior", reading)
-        return self.calibration.apply(self._scored(rows, "log_posterior", reading))
+            return self._score_all(rows, "posterior", reading)
+        return self.calibration.apply(self._score_all(rows, "log_posterior", reading))
 
     def log_posterior(self, rows: Any, **reading: Any) -> Real:
         """log P(class | row)."""
-        scores = self._scored(rows, "log_posterior", reading)
+        scores = self._score_all(rows, "log_posterior", reading)
         return scores if self.calibration is None else self.calibration.log_apply(scores)
 
     def log_joint(self, rows: Any, **reading: Any) -> Real:
         """log P(class) + log P(row | class), rows × classes; −inf only under "mle" and "map"."""
-        return self._scored(rows, "log_joint", reading)
+        return self._score_all(rows, "log_joint", reading)
 
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
         """Batch by batch some rows and P(class | row) of each, however long the table: no more than a batch is held.
@@ -346,15 +346,15 @@ class Model(Displayed):
           sum                       +4.10
         """
         if len(self.classes) < 2:
-            wanted = "one of two classes at least; of one, bb.Density.from_model(model).surprise(row) says what is "
-            raise errors.bad_setting("the model", f"one class, {self.classes[0]!r}", f"{wanted}unusual")
+            expected = "one of two classes at least; of one, bb.Density.from_model(model).surprise(row) says what is "
+            raise errors.bad_setting("the model", f"one class, {self.classes[0]!r}", f"{expected}unusual")
         if held_out:
             batch = self._one_row(row)
-            own = self._own_label(batch, label)
-            remarks = [is_left_out(own)]
+            row_label = self._own_label(batch, label)
+            remarks = [is_left_out(row_label)]
             remarks += ["the weights of evidence were learned with it, and stay"] * (self.weighing is not None)
-            told = self.without(batch, own).explain(batch, against)
-            return replace(told, held_out=True, stale=self._stale, remarks=tuple(remarks))
+            explanation = self.without(batch, row_label).explain(batch, against)
+            return replace(explanation, held_out=True, stale=self._stale, remarks=tuple(remarks))
         batch, parameters = self._fitting(self._one_row(row), set())
         kernel = self._kernel_of(batch, parameters)
         posterior = kernel("posterior")[0][0]
@@ -376,10 +376,10 @@ class Model(Displayed):
         honest = self.calibration
         scale = 1.0 if self.calibration is None else self.calibration.scale
         answer = posterior, winner, other
-        told = explained(self.classes, self.log_prior, terms, *answer, unknown, texts, self._stale, scale)
+        explanation = make_explanation(self.classes, self.log_prior, terms, *answer, unknown, texts, self._stale, scale)
         if honest is None:
-            return told
-        return honestly(told, honest, scores, winner, other)
+            return explanation
+        return with_calibration(explanation, honest, scores, winner, other)
 
     def between(self, one: Label, other: Label) -> Model:
         """The same model where only two classes are possible, whose odds stay what they were. It is not calibrated."""
@@ -414,9 +414,9 @@ class Model(Displayed):
         """The same model of all rows but one, which was counted with this weight."""
         row = align_names(batch, self.schema, (self.target or "",))
         weights = None if weight == 1.0 else np.array([weight])
-        own = count_rows(row, self.schema, Codes(np.zeros(1, dtype=np.int32), 0, [label]), weights, 1)
+        row_tally = count_rows(row, self.schema, Codes(np.zeros(1, dtype=np.int32), 0, [label]), weights, 1)
         try:
-            rest = (self.tally - own).drop_absent_words()
+            rest = (self.tally - row_tally).drop_absent_words()
         except errors.NegativeCount as problem:
             why = problem.args[0].partition(". ")[0]
             raise errors.NegativeCount(
@@ -431,7 +431,7 @@ class Model(Displayed):
                 label=label,
             )
         rest = rest.with_classes(self.classes)  # some were named before they had rows
-        return _unpacked(rest, self.choice, self.class_prior, self.threads, self.calibration, self.weighing)
+        return _unpack_model(rest, self.choice, self.class_prior, self.threads, self.calibration, self.weighing)
 
     def _answer(self, kernel: Kernel) -> tuple[int, list[int], Real]:
         """Of one row the class that predict gives it, all classes from the most probable down, and its log posteriors.
@@ -493,10 +493,10 @@ class Model(Displayed):
             value = (value,)
             several = True
         if only.columns and not (several and len(value) == len(only.columns)):
-            wanted = f"as many values as {only.name!r} has columns ({errors.listed(only.columns)})"
-            raise errors.bad_setting("value", value, wanted)
+            expected = f"as many values as {only.name!r} has columns ({errors.listed(only.columns)})"
+            raise errors.bad_setting("value", value, expected)
         values = dict(zip(only.columns, value, strict=True)) if only.columns else {only.name: value}
-        likelihood = self._of_values(alone, {name: [each] for name, each in values.items()})[0]
+        likelihood = self._of_values(alone, {name: [column_value] for name, column_value in values.items()})[0]
         return dict(zip(self.classes, np.exp(likelihood).tolist(), strict=True))
 
     def log_likelihood(self, rows: Any, feature: str | None = None, **reading: Any) -> Real:
@@ -511,11 +511,13 @@ class Model(Displayed):
         [[-0.811, -0.734]]
         """
         group = self._group(feature)
-        found = []
+        likelihoods = []
         for batch in self._read(rows, reading):
             batch, _ = self._fitting(batch, {"absent", "extra"})
-            found.append(self._kernel(batch, [group], "parts")[0][:, 0] + np.reshape(log_orders(group, batch), (-1, 1)))
-        return np.concatenate(found)
+            likelihoods.append(
+                self._kernel(batch, [group], "parts")[0][:, 0] + np.reshape(log_orders(group, batch), (-1, 1))
+            )
+        return np.concatenate(likelihoods)
 
     def cuts(self, feature: str | None = None) -> list[float]:
         """The numbers at which the bins of a histogram end and the next begin, in order; ``feature`` as for ``log_likelihood``,
@@ -564,8 +566,8 @@ class Model(Displayed):
         group = self._group(feature)
         form = group.linear()
         if form is None:
-            wanted = "a column of text, or a block of occurrences, for the linear form of a model"
-            raise errors.bad_setting("feature", group.features[0].name, wanted)
+            expected = "a column of text, or a block of occurrences, for the linear form of a model"
+            raise errors.bad_setting("feature", group.features[0].name, expected)
         if form.scale is not None:
             raise errors.bad_setting("the text", "weighed", "plain for a linear form: model.weighed(None)")
         return LinearForm(form.words, form.weights, self.log_prior + form.intercepts)
@@ -644,14 +646,14 @@ class Model(Displayed):
             return scores
         return np.asarray(self.calibration.apply(scores).argmax(axis=1))
 
-    def _scored(self, rows: Any, want: str, reading: Mapping[str, Any]) -> NDArray[Any]:
-        if not reading and (answer := self._texts_scored(rows, want)) is not None:
+    def _score_all(self, rows: Any, want: str, reading: Mapping[str, Any]) -> NDArray[Any]:
+        if not reading and (answer := self._score_texts(rows, want)) is not None:
             return answer
-        each = [(answer, none_left) for _, answer, none_left in self._batches(self._read(rows, reading), want)]
-        self._warn_impossible(sum(none_left for _, none_left in each), want)
-        return each[0][0] if len(each) == 1 else np.concatenate([answer for answer, _ in each])
+        batch_scores = [(answer, none_left) for _, answer, none_left in self._batches(self._read(rows, reading), want)]
+        self._warn_impossible(sum(none_left for _, none_left in batch_scores), want)
+        return batch_scores[0][0] if len(batch_scores) == 1 else np.concatenate([answer for answer, _ in batch_scores])
 
-    def _texts_scored(self, rows: Any, want: str) -> NDArray[Any] | None:
+    def _score_texts(self, rows: Any, want: str) -> NDArray[Any] | None:
         """The same of a list of texts, all that a row has, without making a batch of them; None if it is something else."""
         if self._alone is None or type(rows) is not list or not rows or type(rows[0]) is not str:
             return None
@@ -678,10 +680,8 @@ class Model(Displayed):
         if n_rows and want != "log_joint":
             errors.warn(errors.all_impossible(n_rows, f"how={self.choice.how!r}"))
 
-    def _score(
-        self, n_rows: int, parts: list[_core.Part], want: str, threads: int | None = None
-    ) -> tuple[NDArray[Any], int]:
-        return _core.score(n_rows, self.log_prior, parts, want, n_threads(threads or self.threads))
+    def _score(self, n_rows: int, parts: list[_core.Part], want: str) -> tuple[NDArray[Any], int]:
+        return _core.score(n_rows, self.log_prior, parts, want, n_threads(self.threads))
 
     def score(self, batch: Batch, want: str) -> tuple[Real, int]:
         """What it says of rows under its schema, calibrated where it is; and how many are impossible in every class."""
@@ -696,8 +696,8 @@ class Model(Displayed):
 
     def lost_words(self) -> dict[str, int]:
         """The columns none of whose words is left, and how many there were."""
-        each = zip(self.parameters, self.tally.groups, strict=True)
-        lost = {features[0].name: lost_words(group, sums) for group, (_, features, sums) in each}
+        groups = zip(self.parameters, self.tally.groups, strict=True)
+        lost = {features[0].name: lost_words(group, sums) for group, (_, features, sums) in groups}
         return {name: n_words for name, n_words in lost.items() if n_words}
 
     def _kernel(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
@@ -706,13 +706,14 @@ class Model(Displayed):
     def _kernel_of(self, batch: Batch, parameters: Sequence[Parameters]) -> Kernel:
         """The scoring kernel on these rows, whose texts and values are looked up once, whatever is then wanted of them."""
         check_occurrences(parameters, batch)
-        parts = [part for group in parameters for part in group.parts(batch)]
+        with LimitThreads(self.threads):
+            parts = [part for group in parameters for part in group.parts(batch)]
 
         def kernel(want: str) -> tuple[NDArray[Any], int]:
             try:
-                return self._score(batch.n_rows, parts, want, batch.threads)
+                return self._score(batch.n_rows, parts, want)
             except _core.BadValue as bad:
-                raise _named(bad, parameters, batch) from None
+                raise _name_bad_value(bad, parameters, batch) from None
 
         return kernel
 
@@ -727,7 +728,7 @@ class Model(Displayed):
             if len(batch.names) != len(schema.columns):
                 names = schema.columns if schema.named else ()
                 raise errors.wrong_width(len(batch.names), len(schema.columns), names=names)
-            return batch.renamed(schema.columns), self.parameters
+            return batch.rename(schema.columns), self.parameters
         present = set(batch.names)
         blocks = [f for f in schema.features if not f.counter.words and not present.isdisjoint(f.columns)]
         gaps = [name for f in blocks for name in f.columns if name not in present]
@@ -757,11 +758,11 @@ class PlainTexts:
         return self._texts
 
 
-def tell_other_columns(absent: Sequence[str], extra: Sequence[str], told: set[str]) -> None:
+def tell_other_columns(absent: Sequence[str], extra: Sequence[str], warned: set[str]) -> None:
     """Warns of columns that the rows lack, and of those that were never counted; each once, as ``told`` remembers."""
     for what, names in (("absent", absent), ("extra", extra)):
-        if names and what not in told:
-            told.add(what)
+        if names and what not in warned:
+            warned.add(what)
             several = len(names) > 1
             shown = f"column{'s' * several} {errors.listed(map(repr, names))}"
             was = "were" if several else "was"
@@ -778,12 +779,16 @@ def the_one_row(source: Iterable[Batch]) -> Batch:
     return some[0]
 
 
-def honestly(told: Explanation, honest: Calibrates, scores: Real, winner: int, other: int) -> Explanation:
+def with_calibration(
+    explanation: Explanation, calibration: Calibrates, scores: Real, winner: int, other: int
+) -> Explanation:
     """The explanation with what a calibration makes of the log posteriors of its row, (1, classes)."""
-    logs = honest.log_apply(scores)[0]
-    shares = honest.apply(scores)[0]
+    logs = calibration.log_apply(scores)[0]
+    shares = calibration.apply(scores)[0]
     odds = np.inf if np.isneginf(logs[other]) else float(logs[winner] - logs[other])
-    return calibrated(told, odds, (float(shares[winner]), float(shares[other])), told.probability)
+    return calibrate_explanation(
+        explanation, odds, (float(shares[winner]), float(shares[other])), explanation.probability
+    )
 
 
 def same_rows(counted: Callable[[], bool]) -> bool:
@@ -799,7 +804,7 @@ def same_rows(counted: Callable[[], bool]) -> bool:
 def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:
     """Costs as a matrix, true class × predicted class."""
     size = len(classes)
-    wanted = f"a finite {size} × {size} matrix, true class × predicted class, or {{true: {{predicted: cost}}}}"
+    expected = f"a finite {size} × {size} matrix, true class × predicted class, or {{true: {{predicted: cost}}}}"
     try:
         if isinstance(costs, Mapping):
             matrix = 1.0 - np.eye(size)
@@ -811,24 +816,26 @@ def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:
     except errors.UnknownClass:
         raise
     except (TypeError, ValueError, AttributeError):
-        raise errors.bad_setting("costs", costs, wanted) from None
-    errors.require(matrix.shape == (size, size) and np.all(np.isfinite(matrix)), "costs", costs, wanted)
+        raise errors.bad_setting("costs", costs, expected) from None
+    errors.require(matrix.shape == (size, size) and np.all(np.isfinite(matrix)), "costs", costs, expected)
     return matrix
 
 
-def met(known: Sequence[Label], seen: Iterable[Label], what: str = "class") -> tuple[tuple[Any, ...], tuple[str, ...]]:
+def add_unknown_classes(
+    class_names: Sequence[Label], seen: Iterable[Label], what: str = "class"
+) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """The classes, or labels, of a model and those that rows have beside them; and a note of these."""
     seen = set(seen)
-    new = in_order(seen.difference(known))
-    if new and not seen.intersection(known):
-        here, there = (errors.listed(map(repr, each), 5) for each in (new, known))
+    new = in_order(seen.difference(class_names))
+    if new and not seen.intersection(class_names):
+        here, there = (errors.listed(map(repr, names), 5) for names in (new, class_names))
         its = many(2, what).removeprefix("2 ")
         note = f"no label of these rows is a {what} of the model: they are {here}, and its {its} are {there}"
-        near = f"So every {what} that it gives is wrong.{errors.did_you_mean(new[0], known)}"
+        near = f"So every {what} that it gives is wrong.{errors.did_you_mean(new[0], class_names)}"
         errors.warn(f"{note}. {near} Spell them as the model does, or name another column with target=.")
-        return (*known, *new), (note,)
+        return (*class_names, *new), (note,)
     notes = (f"the model has not met {errors.listed(map(repr, new), 5)}",) if new else ()
-    return (*known, *new), notes
+    return (*class_names, *new), notes
 
 
 def score_each(
@@ -839,11 +846,11 @@ def score_each(
     Returns how many rows are impossible in every class.
     """
     parts = [[part for group in model.parameters for part in group.parts(batch)] for model in models]
-    pairs = [(model.log_prior, each) for model, each in zip(models, parts, strict=True)]
+    pairs = [(model.log_prior, model_parts) for model, model_parts in zip(models, parts, strict=True)]
     try:
         return _core.score_each(which, pairs, want, threads, out)
     except _core.BadValue as bad:
-        raise _named(bad, models[0].parameters, batch) from None
+        raise _name_bad_value(bad, models[0].parameters, batch) from None
 
 
 def log_sum(log_joint: Real) -> Real:
@@ -853,7 +860,7 @@ def log_sum(log_joint: Real) -> Real:
     return np.asarray(safe + log(np.exp(log_joint - safe[:, None]).sum(axis=1)))
 
 
-def _named(bad: _core.BadValue, parameters: Sequence[Parameters], batch: Batch) -> errors.BadValue:
+def _name_bad_value(bad: _core.BadValue, parameters: Sequence[Parameters], batch: Batch) -> errors.BadValue:
     """A value that cannot be scored, in a user's words. A block counts as one feature, but its columns are numbered on."""
     _, at, row, value = bad.args
     features = [f for group in parameters for f in group.features]
@@ -872,7 +879,7 @@ def _finite(column: NDArray[Any]) -> NDArray[Any]:
     return np.clip(column, -largest, largest) if column.dtype.kind == "f" else column
 
 
-def _unpacked(
+def _unpack_model(
     tally: Tally,
     choice: Choice,
     class_prior: ClassPrior,
@@ -880,7 +887,7 @@ def _unpacked(
     calibration: Calibrates | None,
     weighing: Weighs | None = None,
 ) -> Model:
-    model = again(tally, choice, class_prior)
+    model = complete_model(tally, choice, class_prior)
     model = model if weighing is None else model.weighed(weighing)
     return replace(model, threads=threads, calibration=calibration)
 
@@ -891,8 +898,10 @@ def check_seed(seed: Any) -> None:
 
 def check_drawn(n: Any, seed: Any) -> None:
     """Raises unless so many rows can be drawn by this seed."""
-    whole = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
-    errors.require(whole and 0 <= n <= MOST_SAMPLED, "n", n, f"a whole number from 0 up, {MOST_SAMPLED:,} at most")
+    is_whole = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
+    errors.require(
+        is_whole and 0 <= n <= MOST_SAMPLED, "n", n, f"a whole number of at least 0, {MOST_SAMPLED:,} at most"
+    )
     check_seed(seed)
 
 
@@ -921,26 +930,26 @@ def shares_by_class(class_prior: Any, classes: Sequence[Any]) -> dict[Any, float
     if isinstance(class_prior, Mapping):
         by_number = {class_number(name, classes): value for name, value in class_prior.items()}
         if lacking := [repr(name) for c, name in enumerate(classes) if c not in by_number]:
-            wanted = f"a probability for each class; {errors.listed(lacking)} has none"
-            raise errors.bad_setting("class_prior", class_prior, wanted)
+            expected = f"a probability for each class; {errors.listed(lacking)} has none"
+            raise errors.bad_setting("class_prior", class_prior, expected)
         values = [by_number[c] for c in range(size)]
     try:
-        given = np.asarray(values, dtype=np.float64)
+        shares = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        given = np.zeros(())
-    each = f"one probability for each of the {size} classes"
-    errors.require(given.shape == (size,), "class_prior", class_prior, each)
-    wanted = f"probabilities that sum to 1, one for each class (these sum to {given.sum():g})"
-    errors.require(np.all(given >= 0) and abs(given.sum() - 1.0) <= 1e-9, "class_prior", class_prior, wanted)
-    return dict(zip(classes, given.tolist(), strict=True))
+        shares = np.zeros(())
+    one_per_class = f"one probability for each of the {size} classes"
+    errors.require(shares.shape == (size,), "class_prior", class_prior, one_per_class)
+    expected = f"probabilities that sum to 1, one for each class (these sum to {shares.sum():g})"
+    errors.require(np.all(shares >= 0) and abs(shares.sum() - 1.0) <= 1e-9, "class_prior", class_prior, expected)
+    return dict(zip(classes, shares.tolist(), strict=True))
 
 
-def model_of(thing: Any) -> Any:
+def model_of(model_or_estimator: Any) -> Any:
     """The model of a fitted estimator; anything else as it is."""
-    if isinstance(thing, type) or not hasattr(thing, "get_params"):
-        return thing
+    if isinstance(model_or_estimator, type) or not hasattr(model_or_estimator, "get_params"):
+        return model_or_estimator
     from sklearn.utils.validation import check_is_fitted
 
-    if hasattr(type(thing), "validation"):
-        check_is_fitted(thing)
-    return thing.model_ if hasattr(thing, "model_") else thing
+    if hasattr(type(model_or_estimator), "validation"):
+        check_is_fitted(model_or_estimator)
+    return model_or_estimator.model_ if hasattr(model_or_estimator, "model_") else model_or_estimator

@@ -23,6 +23,7 @@ from banbury.tally.table import align_names, class_number
 
 SAMPLED = 4_000  # rows drawn from a model to see where its values lie
 STEPS = 1_000
+ROOM = 0.05  # of an axis, beyond the values at either end
 MOST_POINTS = 2_000
 
 
@@ -197,8 +198,11 @@ def shrinks_differences(parts: FeatureParts) -> bool:
     return isinstance(parts.sums, Counts) and value_range(parts.feature, parts.sums.feature(parts.at)[0]) is not None
 
 
-def span(model: Model, feature: str, values: Real | None = None) -> tuple[float, float]:
-    """Where to draw: from the lowest to the highest of the values, or counted number, or nearly all that the model would draw."""
+def span(model: Model, feature: str, values: Real | None = None, room: float = ROOM) -> tuple[float, float]:
+    """Where to draw: from the lowest to the highest of the values, or counted number, or nearly all that the model would draw.
+
+    ``room``: how much farther on either side, as a share; no farther than numbers that were counted.
+    """
     counted = _range_of_counts(model, feature) if values is None else None
     if counted is not None:
         return counted
@@ -207,13 +211,15 @@ def span(model: Model, feature: str, values: Real | None = None) -> tuple[float,
         low, high = np.quantile(np.clip(drawn[~np.isnan(drawn)], -FARTHEST, FARTHEST), [0.005, 0.995])
     else:
         low, high = np.clip([values.min(), values.max()], -FARTHEST, FARTHEST)
-    room = (high - low) * 0.05 or abs(low) * 0.05 or 0.5
-    return float(low - room), float(high + room)
+    margin = (high - low) * room if high > low else abs(low) * ROOM or 0.5
+    return float(low - margin), float(high + margin)
 
 
-def grid(model: Model, feature: Feature, column: str, values: Real | None = None, steps: int = STEPS) -> Real:
+def grid(
+    model: Model, feature: Feature, column: str, values: Real | None = None, steps: int = STEPS, room: float = ROOM
+) -> Real:
     """Values to draw a column of numbers at: such as it may hold."""
-    low, high = span(model, column, values)
+    low, high = span(model, column, values, room)
     least = feature.family.least
     if feature.family.has_density():
         start = max(low, least, (high - low) / steps) if least > 0 else max(low, least)

@@ -241,7 +241,7 @@ def _edges(values: Real, by_class: Sequence[Real], bins: Any) -> Real:
         try:
             return np.asarray(np.histogram_bin_edges(values, bins), dtype=np.float64)
         except (TypeError, ValueError):
-            raise errors.bad_setting("bins", bins, "a whole number from 1 up, or ascending edges") from None
+            raise errors.bad_setting("bins", bins, "a whole number of at least 1, or ascending edges") from None
     low = float(values.min())
     high = float(values.max())
     quartiles = (

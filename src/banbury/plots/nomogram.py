@@ -12,7 +12,7 @@ import numpy as np
 from banbury import errors
 from banbury.arrays import Real
 from banbury.families.family import Feature, first_value
-from banbury.model.explain import DECIBANS, Explanation, Term, explained
+from banbury.model.explain import DECIBANS, Explanation, Term, make_explanation
 from banbury.model.explain.page import percent, printable
 from banbury.model.naive_bayes import Model
 from banbury.plots.display import AGAINST, FAINT, FOR, Display, format_decibans, library, name
@@ -138,7 +138,9 @@ class NomogramDisplay(Display):
         """What ``explain`` makes of these terms, with the label in the winner's place."""
         classes = self.model.classes
         at = classes.index(self.label), classes.index(self.against)
-        return explained(classes, self.model.log_prior, terms, np.exp(self.model.log_prior), *at, scale=self._scale)
+        return make_explanation(
+            classes, self.model.log_prior, terms, np.exp(self.model.log_prior), *at, scale=self._scale
+        )
 
     @property
     def _scale(self) -> float:

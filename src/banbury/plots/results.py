@@ -52,7 +52,7 @@ class ConfusionMatrixDisplay(Display):
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
             raise errors.bad_setting("confusion_matrix", f"the shape {matrix.shape}", "a square table")
         if matrix.dtype.kind not in "iuf" or not np.isfinite(matrix).all() or (matrix < 0).any():
-            raise errors.bad_setting("confusion_matrix", matrix.tolist(), "numbers from 0 up")
+            raise errors.bad_setting("confusion_matrix", matrix.tolist(), "non-negative numbers")
         self.confusion_matrix = matrix
         self.values = "counts"
         self.classes = tuple(range(len(matrix)) if classes is None else classes)

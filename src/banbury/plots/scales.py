@@ -113,7 +113,7 @@ def plain_scale(
         return text_scale(model, feature, apart, classes)
     parts = parts_of(model, feature.name)
     if parts.is_numeric:
-        values: Any = grid(model, feature, feature.inputs[0], _numbers_of(rows, feature), STEPS)
+        values: Any = grid(model, feature, feature.inputs[0], _numbers_of(rows, feature), STEPS, 0.0)
         called = list[str]()
         counted = np.empty(0)
     else:
@@ -140,8 +140,7 @@ def scales_of_tables(model: Model, apart: Apart, rows: ClassedRows | None, class
             if second >= 0:
                 yield _of_pair(feature, decibans, *((group.cells[j], group.counts[j]) for j in (first, second)))
             elif isinstance(cells, NumberCells):
-                seen = _numbers_of(rows, feature)
-                ends = span(plain, feature.name, seen if seen is not None or not len(cells.cuts) else cells.cuts)
+                ends = span(plain, feature.name, _numbers_of(rows, feature), 0.0)
                 yield _of_numbers(feature, decibans, cells.cuts, *ends)
             else:
                 assert isinstance(cells, NamedCells)

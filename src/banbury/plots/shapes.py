@@ -10,9 +10,8 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import FARTHEST, Int, Real
-from banbury.families.cells import Cells, NamedCells, NumberCells
+from banbury.families.cells import HALF_ROW, Cells, NamedCells, NumberCells, prior_of
 from banbury.families.family import Feature
-from banbury.families.quantile_tree import value_range
 from banbury.model.explain import DECIBANS
 from banbury.model.naive_bayes import Model
 from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, names, pyplot
@@ -31,6 +30,7 @@ from banbury.sums import Counts
 from banbury.threads import n_threads
 from banbury.weighing.columns import cells_of, count_cells
 from banbury.weighing.model import WeighedParameters, Weighing
+from banbury.weighing.trends import Trends
 
 Kind = Literal["numbers", "categories", "pairs", "words"]
 STRONGEST = 60.0  # decibans, odds of a million to one: what speaks more strongly is drawn as this
@@ -38,7 +38,7 @@ Z = 1.96  # deviations that hold 95 % of a normal distribution
 POINTS = 80  # of a density's curve
 MOST_VALUES = 16  # of a category
 NARROWEST = 0.02  # of the axis: where most stretches are narrower, each is drawn as wide as the others
-HALF_ROW = 0.5
+DRAWS = 40  # of the rows of each cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class Shape:
         high = float(self.ends[-1])
         if not self.is_even:
             share = (self.ends - low) / ((high - low) or 1.0)
-            marked = round_numbers(low, high)
+            marked = round_numbers(low, high, 1.0 if self.is_whole else 0.0)
             return share, [((value - low) / ((high - low) or 1.0), _number(value)) for value in marked]
         share = np.linspace(0.0, 1.0, len(self.ends))
         marked = np.unique(np.linspace(0, len(share) - 1, 5).astype(np.int64)).tolist()
@@ -96,18 +96,18 @@ class Shape:
         return bool((np.mod(2.0 * self.ends, 1.0) == 0).all() and (np.mod(self.ends[[0, -1]], 1.0) == 0).all())
 
 
-def round_numbers(low: float, high: float) -> list[float]:
-    """About four round numbers between two others."""
+def round_numbers(low: float, high: float, closest: float = 0.0) -> list[float]:
+    """About four round numbers between two others, and ``closest`` to one another at least."""
     if not high > low:
         return [low]
-    least = (high - low) / 5.0
+    least = max((high - low) / 5.0, closest)
     power = 10.0 ** np.floor(np.log10(least))
     step = power * next(factor for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= least)
     return (np.arange(np.ceil(low / step), np.floor(high / step) + 1.0) * step).tolist()  # type: ignore[no-any-return]
 
 
 def _number(value: float) -> str:
-    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}" if abs(value) < 1e6 else f"{value:.2g}"
+    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}" if abs(value) < 1e7 else f"{value:.2g}"
 
 
 def shapes_of(model: Model, label: Any = None, against: Any = None) -> tuple[Shape, ...]:
@@ -118,7 +118,7 @@ def shapes_of(model: Model, label: Any = None, against: Any = None) -> tuple[Sha
         [model.classes[c]] if d is None and len(model.classes) > 2 else [model.classes[c], model.classes[d or 1 - c]]
     )
     shapes_in = _shapes_of_tables if model.weighing is not None else _shapes_of_plain
-    shapes = list(shapes_in(model, apart, _Errors(c, d), classes))
+    shapes = list(shapes_in(model, apart, _Errors(model, apart, c, d), classes))
     return tuple(sorted(shapes, key=lambda shape: (-shape.importance, shape.feature)))
 
 
@@ -161,26 +161,63 @@ def _evidence(model: Model, c: int, d: int | None) -> Apart:
 
 
 class _Errors:
-    """How far evidence may be off by chance, from the rows of both sides."""
+    """Half of a 95 % interval of evidence: how far it would be off if as many rows were drawn anew."""
 
-    def __init__(self, c: int, d: int | None) -> None:
+    def __init__(self, model: Model, apart: Apart, c: int, d: int | None) -> None:
+        self._apart = apart
         self._sides = c, d
+        self._alpha = model.choice.alpha
+        weighing = model.weighing
+        self._worth = weighing.worth() if isinstance(weighing, Weighing) else {}
+        self._strength = max(weighing.weights.strengths, default=0.0) if isinstance(weighing, Weighing) else 0.0
 
-    def of(self, rows: Real, strength: float, weight: float = 1.0) -> Real:
-        """Half of a 95 % interval in decibans, of the log odds of a Beta distribution whose prior has this strength."""
+    def of_cells(self, cells: Cells, rows: Real) -> Real:
+        """Of cells, whose rows are drawn anew with the shares of classes that they are taken to have; and of corrections."""
+        shares = cells.tree.shares(rows, cells.strengths, prior_of(rows))[-1]
+        expected = rows.sum(axis=1, keepdims=True) * shares
+        rng = np.random.default_rng(0)
+        again = [self._apart(self._says(cells, rng.poisson(expected).astype(np.float64))) for _ in range(DRAWS)]
+        variance = np.var(again, axis=0) + self._of_corrections(cells, rows)
+        return np.asarray(np.minimum(Z * np.sqrt(variance), STRONGEST))
+
+    def _says(self, cells: Cells, rows: Real) -> Real:
+        """What cells of these rows say of each class, with their trend."""
+        name = cells.feature.name
+        prior = prior_of(rows)
+        with np.errstate(divide="ignore"):
+            says = self._worth.get(name, 1.0) * np.log(cells.tree.shares(rows, cells.strengths, prior)[-1] / prior)
+        if trend := self._worth.get(f"{name}, by trend", 0.0):
+            n = len(cells.places)
+            says[:n] += trend * Trends(cells.places, np.array([n])).evidence(rows[:n], False)
+        return np.asarray(says)
+
+    def _of_corrections(self, cells: Cells, rows: Real) -> Real:
+        """The variance of the corrections of all levels of a tree, which C pulls towards 0."""
+        variance = np.zeros(len(rows))
+        if not self._strength:
+            return variance
+        tree = cells.tree
+        pull = len(tree.levels) / (2.0 * self._strength)
+        shares_by_level = tree.shares(rows, cells.strengths, prior_of(rows))
+        for nodes, shares, level in zip(tree.sums(rows), shares_by_level, tree.levels, strict=True):
+            first, second = self._of_sides(nodes.sum(axis=1, keepdims=True) * shares)
+            information = first * second / np.maximum(first + second, 1.0)
+            variance += (information / (pull + information) ** 2)[level]
+        return DECIBANS**2 * variance
+
+    def of_values(self, rows: Real) -> Real:
+        """Of values that are counted one by one, to which α is added."""
+        sides = np.stack(self._of_sides(rows))
+        total = sides.sum(axis=0)
+        share = sides.sum(axis=1, keepdims=True) / max(float(total.sum()), 1.0)
+        expected = total * (sides + self._alpha * share) / np.maximum(total + self._alpha, 1.0)
+        variance = (expected / np.maximum(expected + self._alpha, HALF_ROW) ** 2).sum(axis=0)
+        return np.asarray(np.minimum(Z * DECIBANS * np.sqrt(variance), STRONGEST))
+
+    def _of_sides(self, rows: Real) -> tuple[Real, Real]:
         c, d = self._sides
         first = rows[:, c]
-        second = rows.sum(axis=1) - first if d is None else rows[:, d]
-        share = (first.sum() + HALF_ROW) / (first.sum() + second.sum() + 2 * HALF_ROW)
-        variance = _trigamma(first + strength * share) + _trigamma(second + strength * (1.0 - share))
-        return np.minimum(Z * abs(weight) * DECIBANS * np.sqrt(variance), STRONGEST)
-
-
-def _trigamma(x: Real) -> Real:
-    """Its asymptotic series, two steps up, where the error is below a thousandth."""
-    x = np.maximum(x, 1e-3)
-    y = x + 2.0
-    return np.asarray(1.0 / x**2 + 1.0 / (x + 1.0) ** 2 + 1.0 / y + 0.5 / y**2 + 1.0 / (6.0 * y**3))
+        return first, rows.sum(axis=1) - first if d is None else rows[:, d]
 
 
 # Of each kind of model ------------------------------------------------------------------------------------------------
@@ -189,7 +226,6 @@ def _trigamma(x: Real) -> Real:
 def _shapes_of_tables(model: Model, apart: Apart, within: _Errors, classes: Sequence[Any]) -> Iterator[Shape]:
     """The columns and pairs of a weighed model: the very numbers that it adds up."""
     plain = model.weighed(None)
-    worth = model.weighing.worth() if isinstance(model.weighing, Weighing) else {}
     for group in model.parameters:
         if not isinstance(group, WeighedParameters):
             weight = float(getattr(group, "weight", 1.0)) if not group.features[0].reads_text else 1.0
@@ -216,8 +252,7 @@ def _shapes_of_tables(model: Model, apart: Apart, within: _Errors, classes: Sequ
                 ]
                 yield Shape(feature.name, "pairs", decibans.reshape(together.shape)[seen], together[seen], tuple(texts))
                 continue
-            error = within.of(rows, cells.strengths[1], worth.get(feature.name, 1.0))
-            yield _of_cells(model, feature, cells, decibans[: len(rows)], rows, error)
+            yield _of_cells(model, feature, cells, decibans[: len(rows)], rows, within.of_cells(cells, rows))
 
 
 def _times(apart: Apart, weight: float) -> Apart:
@@ -247,9 +282,8 @@ def _plain_shape(
         ends = _ends(model, feature, cells.cuts)
         middles = (ends[:-1] + ends[1:]) / 2.0
         decibans = apart(log_likelihood(model, feature, middles))
-        return _of_cells(
-            model, feature, cells, decibans, rows[: len(middles)], within.of(rows, cells.strengths[1])[: len(middles)]
-        )
+        n = len(middles)
+        return _of_cells(model, feature, cells, decibans, rows[:n], within.of_cells(cells, rows)[:n])
     parts = parts_of(model, feature.name)
     if parts.is_numeric:
         points = grid(model, feature, feature.inputs[0], None, POINTS)
@@ -264,7 +298,7 @@ def _plain_shape(
         keys, of_keys = parts.sums.feature(parts.at)
         place = {key: k for k, key in enumerate(keys)}
         if all(value in place for value in shown.values):
-            error = within.of(of_keys.value[[place[value] for value in shown.values]], 1.0)
+            error = within.of_values(of_keys.value[[place[value] for value in shown.values]])
     order = np.argsort(-decibans, kind="stable")
     texts = names([shown.names[k] for k in order.tolist()])
     n_values = len(shown.names) + shown.hidden
@@ -294,9 +328,7 @@ def _of_cells(model: Model, feature: Feature, cells: Cells, decibans: Real, rows
 
 def _ends(model: Model, feature: Feature, cuts: Real) -> Real:
     """The cuts between the least and the greatest number that was counted."""
-    parts = parts_of(model, feature.name)
-    counted_range = value_range(feature, parts.sums.feature(parts.at)[0])
-    low, high = span(model, feature.name, cuts) if counted_range is None else counted_range
+    low, high = span(model, feature.name, None, 0.0)
     ends = np.concatenate([[min([low, *cuts[:1]])], cuts, [max([high, *cuts[-1:]])]])
     return np.asarray(np.clip(ends, -FARTHEST, FARTHEST))
 
@@ -354,13 +386,12 @@ class ShapesDisplay(Display):
 
 def _steps(ax: Any, shape: Shape) -> None:
     places, marked = shape.places()
+    bottom, top = limits(shape)
     ax.axhline(0.0, color=FAINT, linewidth=0.8)
     if shape.error is not None:
-        low = shape.decibans - shape.error
-        high = shape.decibans + shape.error
+        low, high = (np.clip(shape.decibans + side * shape.error, bottom, top) for side in (-1.0, 1.0))
         ax.stairs(high, places, baseline=low, fill=True, color=FOR, alpha=0.18, linewidth=0)
     ax.stairs(shape.decibans, places, baseline=None, color=FOR, linewidth=1.6)
-    bottom, top = limits(shape)
     room = 0.09 * (top - bottom)
     density = strip_density(shape, places)
     for left, right, share in zip(places[:-1], places[1:], density.tolist(), strict=True):

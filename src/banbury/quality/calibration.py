@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.errors import check_whole, many
-from banbury.labels.calibration import checked_calibration
+from banbury.labels.calibration import calibrate_labels
 from banbury.tally.table import bad_weight
 
 Method = Literal["temperature", "platt", "isotonic"]
@@ -60,7 +60,7 @@ def calibrate(
     """
     if np.ndim(truth) == 2:
         weighed = _weights(weights, len(np.asarray(truth)))
-        return checked_calibration(method, log_posteriors, truth, weighed)  # type: ignore[return-value]
+        return calibrate_labels(method, log_posteriors, truth, weighed)  # type: ignore[return-value]
     kind = _kind(method)
     scores = _scores(log_posteriors)
     raw = np.asarray(log_posteriors)
@@ -107,13 +107,13 @@ class Calibration(ABC):
 
     def apply(self, log_posteriors: ArrayLike) -> Real:
         """Calibrated P(class | row), rows × classes. A row in which every class is impossible gets equal shares."""
-        return self._answered(log_posteriors, log=False)
+        return self._posterior_rows(log_posteriors, log=False)
 
     def log_apply(self, log_posteriors: ArrayLike) -> Real:
         """Calibrated log P(class | row), which goes on where the probability itself is too small for a number."""
-        return self._answered(log_posteriors, log=True)
+        return self._posterior_rows(log_posteriors, log=True)
 
-    def _answered(self, log_posteriors: ArrayLike, log: bool) -> Real:
+    def _posterior_rows(self, log_posteriors: ArrayLike, log: bool) -> Real:
         scores = _scores(log_posteriors, self.n_classes)
         with np.errstate(over="ignore", divide="ignore"):
             return np.ascontiguousarray(self._posteriors(scores, log).T)
@@ -135,7 +135,7 @@ class Calibration(ABC):
         Platt, 2 classes
         """
         arrays = _State(method, state)
-        return _kind(method)._from_state(int(arrays.numbers("n_classes", 1, whole=True)[0]), arrays)
+        return _kind(method)._from_state(int(arrays.numbers("n_classes", 1, integers=True)[0]), arrays)
 
     @classmethod
     @abstractmethod
@@ -166,23 +166,25 @@ class Temperature(Calibration):
     @classmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Temperature:
         """The temperature of the least log loss. A row whose true class is impossible is left out: none would help it."""
-        possible = (own := scores[truth, np.arange(len(truth))]) > -np.inf
+        possible = (true_scores := scores[truth, np.arange(len(truth))]) > -np.inf
         if not possible.all():
             scores = scores[:, possible]
-            own = own[possible]
+            true_scores = true_scores[possible]
             weights = weights[possible]
         best = cls(len(scores), 1.0)
         least = np.inf
-        every = len(own) // SAMPLE
-        for floor in (IMPOSSIBLE, FLOOR) if len(own) and float(own.min()) < FLOOR else (IMPOSSIBLE,) * bool(len(own)):
-            raised = np.maximum(_raised(scores, floor), IMPOSSIBLE)
-            mine = np.maximum(own, floor)
+        every = len(true_scores) // SAMPLE
+        if not len(true_scores):
+            return best
+        for floor in (IMPOSSIBLE, FLOOR) if float(true_scores.min()) < FLOOR else (IMPOSSIBLE,):
+            raised = np.maximum(_raise_to_floor(scores, floor), IMPOSSIBLE)
+            raised_true = np.maximum(true_scores, floor)
             inverse = 1.0
             if every > 1:
-                few = np.ascontiguousarray(raised[:, ::every])
-                inverse = _inverse_temperature(few, mine[::every], weights[::every], inverse)
-            inverse = _inverse_temperature(raised, mine, weights, inverse)
-            loss = _log_loss(raised, mine, weights, inverse)
+                sampled = np.ascontiguousarray(raised[:, ::every])
+                inverse = _inverse_temperature(sampled, raised_true[::every], weights[::every], inverse)
+            inverse = _inverse_temperature(raised, raised_true, weights, inverse)
+            loss = _log_loss(raised, raised_true, weights, inverse)
             if loss < least * (1.0 - BETTER) or floor == IMPOSSIBLE:
                 best = cls(len(scores), 1.0 / inverse, floor)
                 least = loss
@@ -197,7 +199,7 @@ class Temperature(Calibration):
         return self.floor <= IMPOSSIBLE
 
     def _posteriors(self, scores: Real, log: bool) -> Real:
-        values = _softmax(_raised(scores, self.floor) / self.temperature, log)
+        values = _softmax(_raise_to_floor(scores, self.floor) / self.temperature, log)
         # What scored less than the best stays below it, by the last bit, where a high temperature has rounded the two together.
         tied = (values == values.max(axis=0)) & (scores < 0)
         if tied.any():
@@ -207,8 +209,8 @@ class Temperature(Calibration):
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Temperature:
         temperature, floor = (float(state.numbers(name, 1)[0]) for name in ("temperature", "floor"))
-        known = 0.999 * COLDEST <= temperature <= 1.001 * HOTTEST  # rounded when it was found
-        state.check("temperature", known, f"from {COLDEST:g} to {HOTTEST:g}")
+        in_range = 0.999 * COLDEST <= temperature <= 1.001 * HOTTEST  # rounded when it was found
+        state.check("temperature", in_range, f"from {COLDEST:g} to {HOTTEST:g}")
         state.check("floor", floor < 0, "below 0")
         return cls(n_classes, temperature, floor)
 
@@ -216,17 +218,17 @@ class Temperature(Calibration):
         return f"temperature {self.temperature:.3g}"
 
 
-def _raised(scores: Real, floor: float) -> Real:
+def _raise_to_floor(scores: Real, floor: float) -> Real:
     """Scores that are at least the floor, but for those of impossible classes."""
     if floor <= IMPOSSIBLE:
         return scores
     return np.where(np.isneginf(scores), scores, np.maximum(scores, floor))
 
 
-def _log_loss(scores: Real, own: Real, weights: Real, inverse: float) -> float:
+def _log_loss(scores: Real, true_scores: Real, weights: Real, inverse: float) -> float:
     total = 0.0
     for block in _blocks(scores):
-        lost = np.log(np.exp(inverse * scores[:, block]).sum(axis=0)) - inverse * own[block]
+        lost = np.log(np.exp(inverse * scores[:, block]).sum(axis=0)) - inverse * true_scores[block]
         total += _sum(weights[block], lost)
     return total / float(weights.sum())
 
@@ -237,13 +239,13 @@ def _blocks(scores: Real) -> Iterator[slice]:
         yield slice(start, start + width)
 
 
-def _inverse_temperature(scores: Real, own: Real, weights: Real, inverse: float) -> float:
+def _inverse_temperature(scores: Real, true_scores: Real, weights: Real, inverse: float) -> float:
     """Where the log loss, convex in the inverse temperature, is least: Newton's steps, kept between the nearest bounds."""
     low = 1.0 / HOTTEST
     high = 1.0 / COLDEST
     shares = weights / weights.sum()
     for _ in range(100):
-        slope, curvature = _slopes(scores, own, shares, inverse)
+        slope, curvature = _slopes(scores, true_scores, shares, inverse)
         if abs(slope) * inverse <= SETTLED:
             break
         low, high = (low, inverse) if slope > 0 else (inverse, high)
@@ -255,7 +257,7 @@ def _inverse_temperature(scores: Real, own: Real, weights: Real, inverse: float)
     return inverse
 
 
-def _slopes(scores: Real, own: Real, shares: Real, inverse: float) -> tuple[float, float]:
+def _slopes(scores: Real, true_scores: Real, shares: Real, inverse: float) -> tuple[float, float]:
     """The first and second derivative of the mean log loss: what a row expects of its scores less its own, and their variance."""
     slope = curvature = 0.0
     for block in _blocks(scores):
@@ -265,7 +267,7 @@ def _slopes(scores: Real, own: Real, shares: Real, inverse: float) -> tuple[floa
         terms *= values
         mean = terms.sum(axis=0) / total
         terms *= values
-        slope += _sum(shares[block], mean - own[block])
+        slope += _sum(shares[block], mean - true_scores[block])
         curvature += _sum(shares[block], terms.sum(axis=0) / total - mean**2)
     return slope, curvature
 
@@ -286,8 +288,8 @@ class Platt(Calibration):
 
     @classmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Platt:
-        each = zip(_log_odds(scores), _fitted(len(scores)), strict=True)
-        slopes, intercepts = np.array([_sigmoid(own, truth == number, weights) for own, number in each]).T
+        odds_by_class = zip(_log_odds(scores), _odds_classes(len(scores)), strict=True)
+        slopes, intercepts = np.array([_sigmoid(odds, truth == number, weights) for odds, number in odds_by_class]).T
         return cls(len(scores), slopes.copy(), intercepts.copy())
 
     @property
@@ -303,11 +305,11 @@ class Platt(Calibration):
             lines = self.slopes[:, None] * odds + self.intercepts[:, None]
         lines = np.where(np.isinf(odds), odds, lines)
         shares = log_expit(np.concatenate([-lines, lines]) if self.n_classes == 2 else lines)
-        return _softmax(_shifted(np.asarray(shares, dtype=np.float64)), log)
+        return _softmax(_shift_best_to_zero(np.asarray(shares, dtype=np.float64)), log)
 
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Platt:
-        size = len(_fitted(n_classes))
+        size = len(_odds_classes(n_classes))
         return cls(n_classes, state.numbers("slopes", size), state.numbers("intercepts", size))
 
     def __str__(self) -> str:
@@ -393,9 +395,9 @@ class Isotonic(Calibration):
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Isotonic:
         from sklearn.isotonic import IsotonicRegression  # a second to import; few need it
 
-        each = zip(np.clip(_log_odds(scores), -FARTHEST, FARTHEST), _fitted(len(scores)), strict=True)
+        odds_by_class = zip(np.clip(_log_odds(scores), -FARTHEST, FARTHEST), _odds_classes(len(scores)), strict=True)
         of = partial(IsotonicRegression, out_of_bounds="clip")
-        stairs = [of().fit(own, truth == number, sample_weight=weights) for own, number in each]
+        stairs = [of().fit(odds, truth == number, sample_weight=weights) for odds, number in odds_by_class]
         lengths = np.array([len(one.X_thresholds_) for one in stairs], dtype=np.int64)
         odds = np.concatenate([one.X_thresholds_ for one in stairs])
         shares = np.clip(np.concatenate([one.y_thresholds_ for one in stairs]), 0.0, 1.0)
@@ -419,7 +421,7 @@ class Isotonic(Calibration):
 
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Isotonic:
-        lengths = state.numbers("lengths", len(_fitted(n_classes)), whole=True)
+        lengths = state.numbers("lengths", len(_odds_classes(n_classes)), integers=True)
         size = sum(lengths.tolist())  # not in int64, which would go round
         calibration = cls(n_classes, lengths, state.numbers("odds", size), state.numbers("shares", size))
         for odds, shares in calibration._stairs:
@@ -442,7 +444,7 @@ def _kind(method: str) -> type[Calibration]:
     return METHODS[method]
 
 
-def _fitted(n_classes: int) -> range:
+def _odds_classes(n_classes: int) -> range:
     """The classes that the rows of ``_log_odds`` are of."""
     return range(1, 2) if n_classes == 2 else range(n_classes)
 
@@ -454,18 +456,18 @@ def _log_odds(scores: Real) -> Real:
         return odds
     best = scores.argmax(axis=0)
     row = np.arange(scores.shape[1])
-    others = scores.copy()
-    others[best, row] = -np.inf  # the rest of the best is summed by itself: 1 − P would be 0 long before it is
-    second = others.max(axis=0)
+    rest_scores = scores.copy()
+    rest_scores[best, row] = -np.inf  # the rest of the best is summed by itself: 1 − P would be 0 long before it is
+    second = rest_scores.max(axis=0)
     with np.errstate(divide="ignore"):
-        rest_of_best = second + np.log(np.exp(others - np.where(second > -np.inf, second, 0.0)).sum(axis=0))
-    terms = np.exp(others)
+        rest_of_best = second + np.log(np.exp(rest_scores - np.where(second > -np.inf, second, 0.0)).sum(axis=0))
+    terms = np.exp(rest_scores)
     odds = scores - np.log1p(terms.sum(axis=0) - terms)
     odds[best, row] = -rest_of_best
     return odds
 
 
-def _shifted(scores: Real) -> Real:
+def _shift_best_to_zero(scores: Real) -> Real:
     """In place, so that the largest of every row is 0; a row of −inf alone becomes one of zeros."""
     best = scores.max(axis=0)
     nothing = best == -np.inf
@@ -500,22 +502,22 @@ def _table(name: str, values: ArrayLike, n_classes: int | None = None) -> Real:
         table = np.zeros(0)
         got = type(values).__name__
     fits = table.ndim == 2 and table.shape[1] > 0 and n_classes in (None, table.shape[1])
-    wanted = f"rows × {classes}, a 2-D array of numbers"
-    errors.require(fits, name, got or f"an array of the shape {table.shape}", wanted)
+    requirement = f"rows × {classes}, a 2-D array of numbers"
+    errors.require(fits, name, got or f"an array of the shape {table.shape}", requirement)
     return np.array(table.T, order="C", copy=True)
 
 
 def _scores(log_posteriors: ArrayLike, n_classes: int | None = None) -> Real:
     scores = _table("log_posteriors", log_posteriors, n_classes)
     _check_each("log_posteriors", scores, scores < np.inf, "a number or −inf")
-    return _shifted(scores)
+    return _shift_best_to_zero(scores)
 
 
-def _check_each(name: str, table: Real, fits: NDArray[np.bool_], wanted: str) -> None:
+def _check_each(name: str, table: Real, fits: NDArray[np.bool_], requirement: str) -> None:
     if not fits.all():
         row, number = (int(place) for place in np.argwhere(~fits.T)[0])
         value = float(table[number, row])
-        text = f"{name} holds {value} in row {row:,} for class number {number:,}, and {wanted} is needed there. "
+        text = f"{name} holds {value} in row {row:,} for class number {number:,}, and {requirement} is needed there. "
         text += "Leave such rows out, or look where the scores were made."
         raise errors.BadValue(text, value=value, row=row, number=number)
 
@@ -523,8 +525,8 @@ def _check_each(name: str, table: Real, fits: NDArray[np.bool_], wanted: str) ->
 def _truth(truth: ArrayLike, n_classes: int, n_rows: int) -> Int:
     numbers = np.asarray(truth)
     got = f"an array of the shape {numbers.shape} and type {numbers.dtype}"
-    wanted = "a 1-D array of whole numbers, each the number of its row's class"
-    errors.require(numbers.ndim == 1 and numbers.dtype.kind in "iu", "truth", got, wanted)
+    requirement = "a 1-D array of whole numbers, each the number of its row's class"
+    errors.require(numbers.ndim == 1 and numbers.dtype.kind in "iu", "truth", got, requirement)
     if len(numbers) != n_rows:
         raise errors.length_mismatch("class numbers", len(numbers), n_rows)
     for row in np.flatnonzero((numbers < 0) | (numbers >= n_classes)).tolist():
@@ -559,19 +561,21 @@ class _State:
     method: str
     arrays: Mapping[str, NDArray[Any]]
 
-    def check(self, name: str, fits: bool, wanted: str) -> None:
+    def check(self, name: str, fits: bool, requirement: str) -> None:
         if not fits:
-            text = f"{name!r} of this {self.method} calibration must be {wanted}, and is not. "
+            text = f"{name!r} of this {self.method} calibration must be {requirement}, and is not. "
             text += "Give from_state what state() returned, or calibrate again."
             raise errors.BadValue(text, method=self.method, name=name)
 
-    def numbers(self, name: str, size: int, whole: bool = False) -> Any:
+    def numbers(self, name: str, size: int, integers: bool = False) -> Any:
         array = self.arrays.get(name)
         self.check(name, isinstance(array, np.ndarray), "an array")
         array = np.asarray(array)
-        fits = array.dtype == (np.int64 if whole else np.float64) and array.shape == (size,)
-        fits = fits and bool((array > 0).all() if whole else np.isfinite(array).all())
-        self.check(name, fits, f"{size:,} {'whole numbers (int64) from 1 up' if whole else 'finite numbers (float64)'}")
+        fits = array.dtype == (np.int64 if integers else np.float64) and array.shape == (size,)
+        fits = fits and bool((array > 0).all() if integers else np.isfinite(array).all())
+        self.check(
+            name, fits, f"{size:,} {'positive whole numbers (int64)' if integers else 'finite numbers (float64)'}"
+        )
         return array
 
 
@@ -625,8 +629,10 @@ def reliability(
     confidence = shares.max(axis=0)
     right = shares.argmax(axis=0) == classes
     place = np.minimum((confidence * bins).astype(np.int64), bins - 1)
-    each = (weighed * confidence, weighed * right, weighed)
-    said, came, rows = (np.bincount(place, weights=x, minlength=bins).astype(np.float64) for x in each)
+    amounts = (weighed * confidence, weighed * right, weighed)
+    confidence_sums, right_rows, rows = (
+        np.bincount(place, weights=x, minlength=bins).astype(np.float64) for x in amounts
+    )
     filled = np.flatnonzero(rows)
     rows = rows[filled]
-    return Reliability(int(bins), filled / bins, said[filled] / rows, came[filled] / rows, rows)
+    return Reliability(int(bins), filled / bins, confidence_sums[filled] / rows, right_rows[filled] / rows, rows)

@@ -9,14 +9,14 @@ import numpy as np
 
 from banbury import errors
 from banbury.families.family import How
-from banbury.model.naive_bayes import ClassPrior, check_seed, checked_choice
+from banbury.model.naive_bayes import ClassPrior, check_seed, choice_of
 from banbury.quality.calibration import Method
 from banbury.quality.label_recipes import LabelRecipe, PlainLabels, WeighedLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
 from banbury.quality.tuning import Tuned, check_weighs_alone
 from banbury.quality.validation import validate
-from banbury.rows.folds import Deal, kept_together
-from banbury.rows.labelled import chooses, labelled_rows, open_labelled, refuse_for_sets, several
+from banbury.rows.folds import Deal, rows_together
+from banbury.rows.labelled import chooses, open_rows, open_table_with_labels, refuse_for_sets, several
 from banbury.tally.label_sets import LabelSets, are_sets
 from banbury.tally.schema import Features, Missing, Schema
 
@@ -104,31 +104,32 @@ def cross_validate(
     if is_estimator(data):
         for name, value in settings.items():
             same = value is DEFAULTS[name] or (isinstance(value, type(DEFAULTS[name])) and value == DEFAULTS[name])
-            errors.require(same, name, "given", "left out when an estimator is given, which has its own")
-        data, target, own = settings_of(data, target, y)
-        return _judge(data, target, {**settings, **own}, {**rest, **{k: own[k] for k in rest.keys() & own}}, reading)
+            errors.require(same, name, "given", "omitted when an estimator is given, which has its own")
+        data, target, estimator_settings = settings_of(data, target, y)
+        rest |= {name: estimator_settings[name] for name in rest.keys() & estimator_settings}
+        return _judge(data, target, {**settings, **estimator_settings}, rest, reading)
     errors.require(
-        y is None, "y", "given", "left out unless an estimator comes first, as in bb.cross_validate(clf, X, y)"
+        y is None, "y", "given", "omitted unless an estimator comes first, as in bb.cross_validate(clf, X, y)"
     )
     return _judge(data, target, settings, rest, reading)
 
 
-def is_estimator(thing: Any) -> bool:
+def is_estimator(candidate: Any) -> bool:
     """Whether it is an estimator; raises where it is none of Banbury's that can be validated by counting once."""
-    if isinstance(thing, type) or not (hasattr(thing, "get_params") and hasattr(thing, "fit")):
+    if isinstance(candidate, type) or not (hasattr(candidate, "get_params") and hasattr(candidate, "fit")):
         return False
-    if not hasattr(thing, "validation"):
-        wanted = "one of Banbury's that count rows once, such as bb.MultinomialNB()"
-        raise errors.bad_setting("estimator", f"{type(thing).__module__}.{type(thing).__name__}", wanted)
+    if not hasattr(candidate, "validation"):
+        requirement = "one of Banbury's that count rows once, such as bb.MultinomialNB()"
+        raise errors.bad_setting("estimator", f"{type(candidate).__module__}.{type(candidate).__name__}", requirement)
     return True
 
 
 def settings_of(estimator: Any, data: Any, target: Any) -> tuple[Any, Any, dict[str, Any]]:
     """The rows, the target, and the settings by which an estimator counts and estimates."""
-    data, own = estimator.validation(data, target)
-    if "threshold" in own and not are_sets(target):
+    data, settings = estimator.validation(data, target)
+    if "threshold" in settings and not are_sets(target):
         target = LabelSets.of_cells([[label] for label in np.asarray(target).tolist()], None)
-    return data, target, own
+    return data, target, settings
 
 
 def _judge(
@@ -140,15 +141,15 @@ def _judge(
     dealt = {name: rest[name] for name in ("id", "deal")}
     counting = {name: settings[name] for name in ("schema", "features")}
     counting |= {name: rest[name] for name in ("weights", "threads", "engine", "partitions")}
-    counting |= {"missing": settings["missing"] or "skip", "groups": kept_together(rest["groups"], **dealt)}
-    table = open_labelled(data, target, **counting, **reading)
+    counting |= {"missing": settings["missing"] or "skip", "groups": rows_together(rest["groups"], **dealt)}
+    table = open_table_with_labels(data, target, **counting, **reading)
     recipe: Recipe
     if table.has_sets:
         refuse_for_sets(settings["features"], class_prior=settings["class_prior"], groups=rest["groups"])
         recipe = label_recipe_from(settings, rest["threshold"], seed)
     else:
         recipe = recipe_from(settings, seed)
-    rows = recipe.rows_from(labelled_rows(table, folds, seed, **dealt), rest["sample"])
+    rows = recipe.rows_from(open_rows(table, folds, seed, **dealt), rest["sample"])
     return validate(rows, folds, [recipe], seed=seed)[0]
 
 
@@ -170,12 +171,12 @@ def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
     chosen = chooses(settings["features"])
     if weigh is not False:
         check_weighs_alone(weigh, how, alpha, chosen)
-        wanted = "left out where evidence is weighed, which has a temperature"
-        errors.require(calibrate is None, "calibrate", calibrate, wanted)
+        requirement = "omitted for weighed evidence, which already has a temperature"
+        errors.require(calibrate is None, "calibrate", calibrate, requirement)
         return Weighed.of(weigh, class_prior=prior, seed=seed, missing=settings["missing"] or "category")
     if chosen or several(alpha):
         has_schema = settings["schema"] is not None
         return Tuned.of(alpha, how, None, settings["features"], prior, seed, calibrate, has_schema=has_schema)
     plain = Plain(how, alpha, prior, seed)
-    checked_choice(how, alpha, seed)
+    choice_of(how, alpha, seed)
     return plain if calibrate is None else Calibrated(plain, calibrate)

@@ -93,8 +93,8 @@ def learning_curve(
     settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "features": features}
     settings |= {"schema": schema, "missing": missing, "weigh": weigh, "calibrate": None}
     if is_estimator(data):
-        data, target, own = settings_of(data, target, y)
-        settings |= {name: value for name, value in own.items() if name in settings}
+        data, target, estimator_settings = settings_of(data, target, y)
+        settings |= {name: value for name, value in estimator_settings.items() if name in settings}
     counting = {name: settings[name] for name in ("schema", "features")}
     counting |= {"weights": weights, "missing": settings["missing"] or "skip", "threads": threads}
     rows = load_rows(data, target, takes_sets=False, **counting, **reading)
@@ -114,13 +114,13 @@ def learn_sizes(
     n_test = _withheld(test, n_rows, rows.classes)
     ends = _sizes(sizes, n_rows - n_test, n_classes)
     validations = list[list[Evaluation]]()
-    others = list[list[Evaluation]]()
+    peer_validations = list[list[Evaluation]]()
     pending = PendingWarnings()
     for number in range(int(repeats)):
         order = spread(rows.labels, np.random.default_rng([seed, number]))
         growth = Growth(rows, order, ends)
         tested = np.sort(order[n_rows - n_test :])
-        tallies = [growth.learned(k) for k in range(len(ends))] if isinstance(recipe, Plain) or peer else []
+        tallies = [growth.tally(k) for k in range(len(ends))] if isinstance(recipe, Plain) or peer else []
         validations.append([])
         for k in range(len(ends)):
             if isinstance(recipe, Plain):
@@ -129,22 +129,22 @@ def learn_sizes(
             else:
                 model = recipe.learn(rows.only(growth.rows_of(k)))
             model = replace(model, threads=rows.threads)
-            validations[-1].append(_answered(rows, tested, score_rows(rows, tested, model, "posterior")[0]))
+            validations[-1].append(_evaluate_answers(rows, tested, score_rows(rows, tested, model, "posterior")[0]))
         if peer is not None:
             table = PeerArrays.of(rows, growth.groups.counted)
-            others.append([])
+            peer_validations.append([])
             for k, tally in enumerate(tallies):
                 learned = growth.rows_of(k)
                 own_weights = None if rows.weights is None else rows.weights[learned]
                 matrices = table.matrices(learned, tested, tally)
                 posteriors = peer.posteriors(*matrices, rows.labels[learned], own_weights, n_classes)
-                others[-1].append(_answered(rows, tested, posteriors))
+                peer_validations[-1].append(_evaluate_answers(rows, tested, posteriors))
     pending.warn(getattr(recipe, "how", "mean"))
-    majority = float(np.mean([each[0].majority for each in validations]))
+    majority = float(np.mean([by_size[0].majority for by_size in validations]))
     scores = _measures(validations)
     at = np.array(ends, dtype=np.int64)
-    side = None if peer is None else CurveScores(peer.name, *_measures(others))
-    return LearningCurve(recipe.called(rows.schema), *scores, at, n_rows, n_test, n_classes, majority, side)
+    side = None if peer is None else CurveScores(peer.name, *_measures(peer_validations))
+    return LearningCurve(recipe.describe_under(rows.schema), *scores, at, n_rows, n_test, n_classes, majority, side)
 
 
 # Which rows ----------------------------------------------------------------------------------------------------------
@@ -170,29 +170,33 @@ def _withheld(test: Any, n_rows: int, classes: Sequence[Any]) -> int:
     if not isinstance(test, (float, np.floating)) or not 0 < test < 1:
         raise errors.bad_setting("test", test, "the share of rows to withhold, between 0 and 1, such as 1/3")
     n_test = max(1, round(float(test) * n_rows))
-    wanted = f"a share that leaves a row of each of the {len(classes):,} classes to learn from, of {n_rows:,} rows"
-    errors.require(n_rows - n_test >= len(classes), "test", test, wanted)
+    requirement = f"a share that leaves a row of each of the {len(classes):,} classes to learn from, of {n_rows:,} rows"
+    errors.require(n_rows - n_test >= len(classes), "test", test, requirement)
     return n_test
 
 
-def _sizes(given: Any, most: int, n_classes: int) -> list[int]:
+def _sizes(numbers: Any, most: int, n_classes: int) -> list[int]:
     """The sizes of a curve in rows."""
-    if given is None:
+    if numbers is None:
         first = min(max(2 * n_classes, min(FEWEST_ROWS, most // 2)), most)
         return sorted(set(np.rint(np.geomspace(first, most, N_SIZES)).astype(np.int64).tolist()))
-    wanted = (
+    requirement = (
         f"an ascending list of numbers of rows, from {n_classes:,} (one of each class) to {most:,} (all that are not withheld), "
         "or of shares of these such as 0.5, up to 1.0"
     )
-    errors.require(not isinstance(given, (str, bytes)) and isinstance(given, Iterable), "sizes", given, wanted)
+    errors.require(
+        not isinstance(numbers, (str, bytes)) and isinstance(numbers, Iterable), "sizes", numbers, requirement
+    )
     sizes: list[int] = []
-    for each in given.tolist() if isinstance(given, np.ndarray) else given:
-        whole = isinstance(each, (int, np.integer)) and not isinstance(each, bool)
-        share = isinstance(each, (float, np.floating)) and 0 < each <= 1
-        size = int(each) if whole else round(float(each) * most) if share else 0
-        errors.require(n_classes <= size <= most, "sizes", f"{each} ({size:,} rows)" if share else each, wanted)
+    for number in numbers.tolist() if isinstance(numbers, np.ndarray) else numbers:
+        is_count = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+        share = isinstance(number, (float, np.floating)) and 0 < number <= 1
+        size = int(number) if is_count else round(float(number) * most) if share else 0
+        errors.require(
+            n_classes <= size <= most, "sizes", f"{number} ({size:,} rows)" if share else number, requirement
+        )
         sizes.append(size)
-    errors.require(sizes and not any(b <= a for a, b in pairwise(sizes)), "sizes", sizes, wanted)
+    errors.require(sizes and not any(b <= a for a, b in pairwise(sizes)), "sizes", sizes, requirement)
     return sizes
 
 
@@ -227,20 +231,20 @@ class Growth:
         """The rows of the k-th size."""
         return np.sort(self.order[: self.ends[k]])
 
-    def learned(self, k: int) -> Tally:
+    def tally(self, k: int) -> Tally:
         """Their tally, for estimating."""
-        return self.groups.learned(np.arange(len(self.ends)) <= k)
+        return self.groups.estimation_tally(np.arange(len(self.ends)) <= k)
 
 
-def _answered(rows: MemoryRows, tested: Int, posteriors: Real) -> Evaluation:
+def _evaluate_answers(rows: MemoryRows, tested: Int, posteriors: Real) -> Evaluation:
     weights = None if rows.weights is None else rows.weights[tested]
     return Evaluation(rows.classes, tested, rows.labels[tested], posteriors, weights)
 
 
 def _measures(validations: Sequence[Sequence[Evaluation]]) -> tuple[Real, Real]:
     """Accuracies and log losses, repeats × sizes."""
-    accuracy = np.array([[each.accuracy.value for each in repeat] for repeat in validations])
-    return accuracy, np.array([[each.log_loss for each in repeat] for repeat in validations])
+    accuracy = np.array([[evaluation.accuracy.value for evaluation in repeat] for repeat in validations])
+    return accuracy, np.array([[evaluation.log_loss for evaluation in repeat] for repeat in validations])
 
 
 # Another learner on the same rows -----------------------------------------------------------------------------------
@@ -263,10 +267,10 @@ class Peer:
 
             return cls("logistic regression", LogisticRegression(max_iter=MOST_STEPS), {"C": STRENGTHS})
         able = all(hasattr(beside, verb) for verb in ("get_params", "fit", "predict_proba"))
-        wanted = (
+        requirement = (
             f"{LOGISTIC_REGRESSION!r} or a scikit-learn classifier with predict_proba, such as RandomForestClassifier()"
         )
-        errors.require(not isinstance(beside, type) and able, "beside", beside, wanted)
+        errors.require(not isinstance(beside, type) and able, "beside", beside, requirement)
         return cls(type(beside).__name__, beside)
 
     def posteriors(self, learned: Any, tested: Any, labels: Any, weights: Real | None, n_classes: int) -> Real:
@@ -282,21 +286,21 @@ class Peer:
         # Products of small matrices take longer with threads, many times so where the processors are busy.
         with warnings.catch_warnings(), OneBlasThread():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            classifier.fit(learned, labels, **self._weighed(weights))
+            classifier.fit(learned, labels, **self._weight_settings(weights))
             shares = np.asarray(classifier.predict_proba(tested), dtype=np.float64)
         wide = np.zeros((len(shares), n_classes))
         wide[:, np.asarray(classifier.classes_, dtype=np.int64)] = shares
         return wide
 
-    def _weighed(self, weights: Real | None) -> dict[str, Real]:
+    def _weight_settings(self, weights: Real | None) -> dict[str, Real]:
         """The weights of rows as the classifier takes them, or the last step of a pipeline."""
         from sklearn.utils.validation import has_fit_parameter
 
         if weights is None:
             return {}
         name, last = self.classifier.steps[-1] if hasattr(self.classifier, "steps") else ("", self.classifier)
-        wanted = "a classifier that takes sample_weight, since rows have weights"
-        errors.require(has_fit_parameter(last, "sample_weight"), "beside", self.name, wanted)
+        requirement = "a classifier that takes sample_weight, since rows have weights"
+        errors.require(has_fit_parameter(last, "sample_weight"), "beside", self.name, requirement)
         return {f"{name}__sample_weight" if name else "sample_weight": weights}
 
 
@@ -331,10 +335,10 @@ class PeerArrays:
                         codes = [
                             column.family.keys_of(b, column, strict=False) or b.codes(column.name) for b in rows.batches
                         ]
-                        categories.append(_numbered(codes)[:, None])
+                        categories.append(_number_values(codes)[:, None])
                     else:
-                        each = [b.numbers([column.name])[0].reshape(b.n_rows, -1) for b in rows.batches]
-                        numbers.append(np.concatenate(each, dtype=np.float64))
+                        columns = [b.numbers([column.name])[0].reshape(b.n_rows, -1) for b in rows.batches]
+                        numbers.append(np.concatenate(columns, dtype=np.float64))
         return cls(np.concatenate(numbers, axis=1), np.concatenate(categories, axis=1), words)
 
     def matrices(self, learned: Int, tested: Int, tally: Tally) -> tuple[Any, Any]:
@@ -374,9 +378,11 @@ def _occurrences(batch: Batch, feature: Feature, sums: Words, threads: int) -> A
     from scipy import sparse
 
     offsets, ids, times = word_family(feature).bags(batch, feature, sums, threads)
-    known = (ids >= 0) & (ids < sums.table.n_ids)
-    starts = np.append(0, np.cumsum(known))[offsets]
-    return sparse.csr_matrix((times[known].astype(np.float64), ids[known], starts), (batch.n_rows, sums.table.n_ids))
+    in_table = (ids >= 0) & (ids < sums.table.n_ids)
+    starts = np.append(0, np.cumsum(in_table))[offsets]
+    return sparse.csr_matrix(
+        (times[in_table].astype(np.float64), ids[in_table], starts), (batch.n_rows, sums.table.n_ids)
+    )
 
 
 def _is_category(column: Feature, batch: Batch) -> bool:
@@ -387,7 +393,7 @@ def _is_category(column: Feature, batch: Batch) -> bool:
     return family.keyed and not family.has_density() and family.permanent_keys() != frozenset((False, True))
 
 
-def _numbered(batches: Sequence[Any]) -> Int:
+def _number_values(batches: Sequence[Any]) -> Int:
     """Numbers of a column's values, the same in all batches; −1 where missing."""
     place: dict[Any, int] = {}
 
@@ -487,15 +493,15 @@ class LearningCurve(Tabular, CurveScores):
         return columns_of(records)
 
     def __str__(self) -> str:
-        named = " beside ".join(each.name for each in self._learners)
+        named = " beside ".join(learner.name for learner in self._learners)
         n = errors.many(len(self.accuracy), "repeat")
         head = f"Learning curve of {named}: {n}, {self.n_test:,} of {self.n_rows:,} rows withheld, {self.n_classes:,} classes"
         columns = [["rows", *(f"{size:,}" for size in self.sizes.tolist())]]
-        for each in self._learners:
-            error = each.standard_error
-            means = enumerate(each.mean_accuracy.tolist())
+        for learner in self._learners:
+            error = learner.standard_error
+            means = enumerate(learner.mean_accuracy.tolist())
             accuracies = (Mean(mean, None if error is None else error[k]) for k, mean in means)
-            losses = (f"{loss:.4f}" for loss in each.mean_log_loss.tolist())
+            losses = (f"{loss:.4f}" for loss in learner.mean_log_loss.tolist())
             columns += [["accuracy", *map(str, accuracies)], ["log loss", *losses]]
         widths = [max(map(len, column)) for column in columns]
         padded = ([f"{cell:>{width}}" for cell in column] for column, width in zip(columns, widths, strict=True))
@@ -520,8 +526,10 @@ class LearningCurve(Tabular, CurveScores):
                 text += "install 'banbury[plots]'. Without it, to_dict() has its numbers."
                 raise errors.MissingLibrary(text, library="matplotlib") from None
             ax = pyplot.subplots(layout="constrained")[1]
-        for each in self._learners:
-            ax.errorbar(self.sizes, each.mean_accuracy, each.standard_error, marker="o", capsize=3, label=each.name)
+        for learner in self._learners:
+            ax.errorbar(
+                self.sizes, learner.mean_accuracy, learner.standard_error, marker="o", capsize=3, label=learner.name
+            )
         ax.axhline(self.majority, color="grey", linestyle="--", linewidth=1, label="majority")
         ax.axhline(self.random_guess, color="grey", linestyle=":", linewidth=1, label="random guess")
         ax.set_xscale("log")

@@ -18,7 +18,7 @@ from banbury.reading.batches import remember_answers
 from banbury.rows.folds import Round, Split
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows
-from banbury.rows.scoring import learned
+from banbury.rows.scoring import tally_of_split
 from banbury.tally.schema import Schema, infer
 
 LEAST = float(np.log(np.finfo(float).eps))  # scikit-learn's least log probability
@@ -44,10 +44,10 @@ class FamilyChoice:
             return ""
         width = max(map(len, self.scores))
         lines = ["families, by the held-out log loss of the column alone:"]
-        for name, each in self.scores.items():
+        for name, losses in self.scores.items():
             chosen = self.names[name]
-            rest = ", ".join(f"{family} {score:.3f}" for family, score in each.items() if family != chosen)
-            lines.append(f"  {name:{width}}  {chosen} {each[chosen]:.3f}" + (f" ({rest})" if rest else ""))
+            rest = ", ".join(f"{family} {score:.3f}" for family, score in losses.items() if family != chosen)
+            lines.append(f"  {name:{width}}  {chosen} {losses[chosen]:.3f}" + (f" ({rest})" if rest else ""))
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -62,7 +62,7 @@ class _Candidate:
     groups: Groups
 
 
-def choose(rows: MemoryRows, each: Round, recipe: Plain) -> FamilyChoice:
+def choose(rows: MemoryRows, splits: Round, recipe: Plain) -> FamilyChoice:
     """Counts the columns of numbers once for each candidate, and tells the classes of each fold by what the others say."""
     families = [family() for family in FAMILIES.values()]
     numeric = [f for f in rows.schema.features if f.family in families and _is_numeric(f, rows.batches[0])]
@@ -70,21 +70,25 @@ def choose(rows: MemoryRows, each: Round, recipe: Plain) -> FamilyChoice:
         return FamilyChoice(rows.schema, {})
     names = [f.name for f in numeric]
     numbers = np.concatenate([_numbers(batch, names) for batch in rows.batches])
-    known = {name: _known(x) for name, x in zip(names, numbers.T, strict=True)}
-    wanted: dict[Family, list[str]] = {}
+    summaries = {name: _describe_numbers(x) for name, x in zip(names, numbers.T, strict=True)}
+    names_by_family: dict[Family, list[str]] = {}
     for family in families:
-        for name, column in known.items():
+        for name, column in summaries.items():
             for one in family.candidates(column):
-                wanted.setdefault(one, []).append(name)
-    candidates = [c for family, columns in wanted.items() for c in _counted(rows, columns, family, each)]
-    losses = _losses(rows, names, numbers, candidates, each, recipe)
+                names_by_family.setdefault(one, []).append(name)
+    candidates = [
+        c for family, columns in names_by_family.items() for c in _count_candidates(rows, columns, family, splits)
+    ]
+    losses = _losses(rows, names, numbers, candidates, splits, recipe)
     scores: dict[str, dict[str, float]] = {name: {} for name in names}
     chosen: dict[str, tuple[float, Feature]] = {}
     for candidate, lost in zip(candidates, losses, strict=True):
         for feature, loss in zip(candidate.rows.schema.features, np.round(lost, 12).tolist(), strict=True):
             scores[feature.name][str(candidate.family)] = loss
-            own = candidate.family == rows.schema[feature.name].family  # of equals it stays, or the first is taken
-            if feature.name not in chosen or (loss, not own) < (chosen[feature.name][0], False):
+            is_current = (
+                candidate.family == rows.schema[feature.name].family
+            )  # of equals it stays, or the first is taken
+            if feature.name not in chosen or (loss, not is_current) < (chosen[feature.name][0], False):
                 chosen[feature.name] = loss, feature._replace(why="chosen by held-out log loss")
     features = tuple(chosen[f.name][1] if f.name in chosen else f for f in rows.schema.features)
     return FamilyChoice(replace(rows.schema, features=features), scores)
@@ -102,31 +106,31 @@ def _numbers(batch: Batch, names: list[str]) -> Real:
     return np.concatenate(columns, axis=1)
 
 
-def _known(x: Real) -> NumberColumn:
+def _describe_numbers(x: Real) -> NumberColumn:
     values, rows = np.unique(x[~np.isnan(x)], return_counts=True)
-    whole = bool(np.all((values == np.rint(values)) & (np.abs(values) < 2.0**52)))
+    integers = bool(np.all((values == np.rint(values)) & (np.abs(values) < 2.0**52)))
     least, greatest = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
-    return NumberColumn(least, greatest, whole, len(values), int(rows.sum()))
+    return NumberColumn(least, greatest, integers, len(values), int(rows.sum()))
 
 
-def _counted(rows: MemoryRows, names: list[str], candidate: Family, each: Round) -> list[_Candidate]:
+def _count_candidates(rows: MemoryRows, names: list[str], candidate: Family, splits: Round) -> list[_Candidate]:
     """The columns as this family counts them, fold by fold; without those that it cannot count."""
     try:
-        part = _counted_as(rows, names, candidate)
-        return [_Candidate(candidate, part, part.count(each.groups, each.n_groups))]
+        part = _rows_under_family(rows, names, candidate)
+        return [_Candidate(candidate, part, part.count(splits.groups, splits.n_groups))]
     except errors.BadValue:
         if all(rows.schema[name].family == candidate for name in names):  # as they are counted otherwise
             raise
     halves = [names[: len(names) // 2], names[len(names) // 2 :]] if len(names) > 1 else []
-    return [found for half in halves for found in _counted(rows, half, candidate, each)]
+    return [countable for half in halves for countable in _count_candidates(rows, half, candidate, splits)]
 
 
-def _counted_as(rows: MemoryRows, names: list[str], candidate: Family) -> MemoryRows:
+def _rows_under_family(rows: MemoryRows, names: list[str], candidate: Family) -> MemoryRows:
     """The data set with these columns alone, all of this family."""
     left_out = {name: "left out" for name in rows.batches[0].names if name not in names}
     schema = infer(rows.batches[0], left_out, None, dict.fromkeys(names, candidate), "skip")
-    known = ((f, rows.schema[f.name]) for f in schema.features)
-    features = tuple(own if own.family == f.family else f for f, own in known)
+    feature_pairs = ((f, rows.schema[f.name]) for f in schema.features)
+    features = tuple(current if current.family == f.family else f for f, current in feature_pairs)
     return replace(rows, schema=replace(schema, features=features, target=rows.schema.target, named=rows.schema.named))
 
 
@@ -138,30 +142,30 @@ def _losses(
     names: list[str],
     numbers: Real,
     candidates: list[_Candidate],
-    each: Round,
+    splits: Round,
     recipe: Plain,
 ) -> list[Real]:
     """Of every candidate the mean of −log P(true class | value) in each of its columns, over the values that are tested."""
     place = {name: j for j, name in enumerate(names)}
     columns = [np.array([place[f.name] for f in c.rows.schema.features]) for c in candidates]
-    losses = [np.zeros(len(own)) for own in columns]
+    losses = [np.zeros(len(places)) for places in columns]
     weight = np.zeros(len(names))
     n_tested = 0
-    for number, split in enumerate(each.splits):
+    for number, split in enumerate(splits.splits):
         if n_tested >= ENOUGH:
             break
         n_tested += len(split.test)
         models = [_model(c, split, number, recipe) for c in candidates]
         for batch, cells in _values(rows, names, numbers, split.test):
             weight += cells.sum(axis=(0, 2))
-            for model, own, lost in zip(models, columns, losses, strict=True):
-                lost += _lost(model, batch, cells[:, own], rows)
+            for model, places, lost in zip(models, columns, losses, strict=True):
+                lost += _lost(model, batch, cells[:, places], rows)
     mean = np.where(weight > 0, weight, 1.0)
-    return [lost / mean[own] for own, lost in zip(columns, losses, strict=True)]
+    return [lost / mean[places] for places, lost in zip(columns, losses, strict=True)]
 
 
 def _model(candidate: _Candidate, split: Split, number: int, recipe: Plain) -> Model:
-    tally = learned(candidate.rows, split, candidate.groups, number)
+    tally = tally_of_split(candidate.rows, split, candidate.groups, number)
     return recipe.estimate(tally, candidate.rows.classes)
 
 
@@ -191,7 +195,7 @@ def _values(rows: MemoryRows, names: list[str], numbers: Real, test: Int) -> Ite
         cells: Real = np.bincount(at.reshape(-1), weights.reshape(-1), size).astype(np.float64)
         shown = np.zeros((len(names), n_values), dtype=np.int64)
         shown[np.broadcast_to(line, code.shape)[there], code[there]] = order[there]
-        columns = {name: batch.column(name).take(own) for name, own in zip(names, shown, strict=True)}
+        columns = {name: batch.column(name).take(value_rows) for name, value_rows in zip(names, shown, strict=True)}
         table = remember_answers(Batch(tuple(names), n_values, columns, batch.named, batch.source))
         yield table, cells.reshape(n_values, len(names), n_classes)
 
@@ -199,13 +203,13 @@ def _values(rows: MemoryRows, names: list[str], numbers: Real, test: Int) -> Ite
 def _lost(model: Model, batch: Batch, cells: Real, rows: MemoryRows) -> Real:
     """−log P(true class | value) of each feature, added up over its values and their weights in every class."""
     (group,) = model.parameters
-    told = _core.score(batch.n_rows, np.zeros(len(model.classes)), group.parts(batch), "parts", rows.threads)[0]
-    told += model.log_prior
-    best = told.max(axis=2, keepdims=True)
-    told = np.where(np.isneginf(best), model.log_prior, told - np.where(np.isneginf(best), 0.0, best))
+    scores = _core.score(batch.n_rows, np.zeros(len(model.classes)), group.parts(batch), "parts", rows.threads)[0]
+    scores += model.log_prior
+    best = scores.max(axis=2, keepdims=True)
+    scores = np.where(np.isneginf(best), model.log_prior, scores - np.where(np.isneginf(best), 0.0, best))
     with np.errstate(divide="ignore"):
-        told -= np.log(np.exp(told).sum(axis=2, keepdims=True))
-    known = [rows.classes.index(name) for name in model.classes]
+        scores -= np.log(np.exp(scores).sum(axis=2, keepdims=True))
+    class_numbers = [rows.classes.index(name) for name in model.classes]
     likely = np.full(cells.shape, LEAST)
-    likely[:, :, known] = np.maximum(told, LEAST)
+    likely[:, :, class_numbers] = np.maximum(scores, LEAST)
     return np.asarray(-(cells * likely).sum(axis=(0, 2)))

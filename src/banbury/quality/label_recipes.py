@@ -16,9 +16,9 @@ from banbury.families.family import How
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
 from banbury.labels.calibration import Flags, honest_loss
 from banbury.labels.model import labels_of, of_features
-from banbury.labels.weighing import MOST_CELLS, LabelTexts, bags_of, learned_labels, words_of
+from banbury.labels.weighing import MOST_CELLS, LabelTexts, bags_of, learn_labels, words_of
 from banbury.labels.words import lexicon_of
-from banbury.model.naive_bayes import checked_choice, is_auto
+from banbury.model.naive_bayes import choice_of, is_auto
 from banbury.quality.recipes import Plain, R, Recipe, Weighed, recipe_of, with_text
 from banbury.rows.folds import Round
 from banbury.rows.labelled import MemoryRows
@@ -50,7 +50,7 @@ class LabelRecipe(Recipe):
         """For each split the log-odds of the rows it tests, and its thresholds, by what it learns from."""
         rows = replace(rows, schema=rows.tally.schema)  # all rows settle how finely numbers are kept
         for number, split in enumerate(splits.splits):
-            model = replace(self.learn(rows.learned_from(splits, number)), threads=rows.threads)
+            model = replace(self.learn(rows.training_rows(splits, number)), threads=rows.threads)
             odds, _ = score_rows(rows, split.test, model, "log_odds")
             yield odds, model.thresholds.of(rows.names)
 
@@ -66,7 +66,7 @@ class LabelRecipe(Recipe):
             return Thresholds.half(scores.labels)
         weights = None if scores.weights is None else scores.weights[some]
         left_out = scores.odds[some], scores.flags[some], weights
-        return Thresholds.chosen(scores.labels, *left_out, self.threshold, self.calibrate)
+        return Thresholds.choose(scores.labels, *left_out, self.threshold, self.calibrate)
 
     def _with_thresholds(self, model: LabelModel, rows: MemoryRows, scores: LabelScores) -> LabelModel:
         """The model with thresholds that are chosen by all rows that were left out."""
@@ -90,7 +90,7 @@ class PlainLabels(LabelRecipe):
 
     def check(self) -> None:
         """Raises where a setting is not one."""
-        checked_choice(self.how, 1.0 if is_auto(self.alpha) else self.alpha, self.seed)
+        choice_of(self.how, 1.0 if is_auto(self.alpha) else self.alpha, self.seed)
 
     def under(self, rows: R) -> R:
         return rows.with_schema(with_text(rows.schema, self.text)) if self.text else rows
@@ -99,12 +99,12 @@ class PlainLabels(LabelRecipe):
         """The model of a tally, with thresholds of one half."""
         if self.text:
             tally = replace(tally, schema=with_text(tally.schema, self.text))
-        choice = checked_choice(self.how, self.alpha, 0)
+        choice = choice_of(self.how, self.alpha, 0)
         return LabelModel(tally, choice, Thresholds.half(labels_of(tally)), telling=self.telling)
 
     def reads_whole_tables(self, counted: Tally) -> bool:
         """Whether words are not scored for all labels at once somewhere, so that each label needs tables of its own."""
-        choice = checked_choice(self.how, self.alpha, 0)
+        choice = choice_of(self.how, self.alpha, 0)
         schema = with_text(counted.schema, self.text)
         in_tables = [
             name.features for name, sums in zip(schema.groups, counted.sums, strict=True) if isinstance(sums, Words)
@@ -116,7 +116,7 @@ class PlainLabels(LabelRecipe):
         if not is_auto(self.alpha):
             return [self]
         tried = [replace(self, alpha=alpha) for alpha in ALPHAS]
-        choice = checked_choice(self.how, 1.0, 0)
+        choice = choice_of(self.how, 1.0, 0)
         texts = any(label_words(f.family, choice) is not None for f in with_text(schema, self.text).features)
         return [*tried, replace(self, alpha=1.0, telling=TELLING)] if texts else tried
 
@@ -159,12 +159,12 @@ class WeighedLabels(LabelRecipe):
 
     def rows_from(self, rows: Any, n: int | None = None) -> MemoryRows:
         held: MemoryRows = super().rows_from(rows, n)
-        errors.require(held.others is None, "weigh", True, "left out where rows are a sample of others")
+        errors.require(held.tally_of_rest is None, "weigh", True, "omitted when the rows are a sample")
         return held
 
     def answer(self, rows: MemoryRows, splits: Round, pending: PendingWarnings) -> Iterator[tuple[Real, Thresholds]]:
-        wanted = "False for rows that are all alike: none can be held out from the others"
-        errors.require(_differ(rows), "weigh", True, wanted)
+        requirement = "False for rows that are all alike: none can be held out from the others"
+        errors.require(_differ(rows), "weigh", True, requirement)
         return super().answer(rows, splits, pending)
 
     def learn(self, rows: MemoryRows) -> LabelModel:
@@ -227,11 +227,11 @@ def _differ(rows: MemoryRows) -> bool:
 
 def _fewer_tests(rows: MemoryRows, splits: Round) -> Round:
     """The round with no more rows tested than thresholds are chosen on, taken by what they hold."""
-    known = np.flatnonzero(rows.labels >= 0)
+    labelled = np.flatnonzero(rows.labels >= 0)
     most = max(1, CELLS // max(len(rows.names), 1))
-    if len(known) <= most:
+    if len(labelled) <= most:
         return splits
-    chosen = known[np.argsort(rows.hashes[known], kind="stable")[:most]]
+    chosen = labelled[np.argsort(rows.hashes[labelled], kind="stable")[:most]]
     fewer = (replace(split, test=np.intersect1d(split.test, chosen)) for split in splits.splits)
     return replace(splits, splits=tuple(fewer))
 
@@ -254,33 +254,35 @@ def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelW
     labels = model.labels
     names, cells = words_of(tally)
     if not names and not len(cells):
-        wanted = "False for rows without texts, categories and numbers: words and cells are weighed for sets of labels"
-        raise errors.bad_setting("weigh", True, wanted)
-    known = np.flatnonzero(rows.labels >= 0)
-    batches = list(rows.take(known))
+        requirement = (
+            "False for rows without texts, categories and numbers: words and cells are weighed for sets of labels"
+        )
+        raise errors.bad_setting("weigh", True, requirement)
+    labelled = np.flatnonzero(rows.labels >= 0)
+    batches = list(rows.take(labelled))
     bags = bags_of(tally, names, batches, rows.threads)
     codes = np.concatenate([cells.codes(batch, rows.threads) for batch in batches])
-    n_words = sum(each.n_words for each in bags) + len(cells)
-    if max(n_words, len(known)) * len(labels) > MOST_CELLS:
-        text = f"there are {len(labels):,} labels, {n_words:,} words and {len(known):,} rows: too many to weigh every word for "
-        text += "each label. Keep fewer words with bb.Text(min_count=..., max_words=...), or do not weigh."
+    n_words = sum(column_bags.n_words for column_bags in bags) + len(cells)
+    if max(n_words, len(labelled)) * len(labels) > MOST_CELLS:
+        text = f"there are {len(labels):,} labels, {n_words:,} words and {len(labelled):,} rows: too many to weigh every word "
+        text += "for each label. Keep fewer words with bb.Text(min_count=..., max_words=...), or do not weigh."
         raise errors.BadSetting(text, setting="weigh")
     assert rows.sets is not None
-    own_sets = rows.sets.take(known)
+    own_sets = rows.sets.take(labelled)
     flags = own_sets.flags(labels)
     folds = alike_folds(rows, WEIGHED_FOLDS)
-    weights = np.ones(len(known)) if rows.weights is None else rows.weights[known]
+    weights = np.ones(len(labelled)) if rows.weights is None else rows.weights[labelled]
     rest = _score_rest(model, rows, folds, (*names, *cells.names))
     texts = LabelTexts(bags, cells, codes, own_sets.codes_of(labels), weights, len(labels), rest)
-    hashes = rows.hashes[known] * MIX + flags @ mix(np.arange(1, flags.shape[1] + 1, dtype=np.uint64))
+    hashes = rows.hashes[labelled] * MIX + flags @ mix(np.arange(1, flags.shape[1] + 1, dtype=np.uint64))
     first, place, together = merge_equal(mix(hashes), weights)
-    learned = learned_labels(replace(texts.take(first), weights=together), folds[known][first], seed, rows.threads)
+    learned = learn_labels(replace(texts.take(first), weights=together), folds[labelled][first], seed, rows.threads)
     every = tally.classes.index(EVERY)
     words = tuple(tuple(lexicon_of(tally.schema[name], tally.of(name), every).words) for name in names)
     settled = learned.setting, learned.strength, learned.corrections
     weighing = LabelWeighing(labels, names, words, *settled, tally.digest(), learned.losses, cells)
     given_weights = None if rows.weights is None else weights
-    return weighing, LabelScores(labels, known, folds[known], flags, given_weights, learned.scores[place])
+    return weighing, LabelScores(labels, labelled, folds[labelled], flags, given_weights, learned.scores[place])
 
 
 def _score_rest(model: LabelModel, rows: MemoryRows, folds: Int, names: tuple[str, ...]) -> Real | None:
@@ -289,7 +291,7 @@ def _score_rest(model: LabelModel, rows: MemoryRows, folds: Int, names: tuple[st
     if not rest:
         return None
     fewer = replace(model, tally=of_features(model.tally, rest))
-    of_rest = replace(rows, schema=replace(rows.schema, features=fewer.schema.features), others=None)
+    of_rest = replace(rows, schema=replace(rows.schema, features=fewer.schema.features), tally_of_rest=None)
     recipe = PlainLabels(how=model.choice.how, alpha=model.choice.alpha)
     [scores] = LabelScores.of(of_rest, of_rest.round_of(folds), [recipe], PendingWarnings())
     return scores.odds - fewer.log_prior_odds

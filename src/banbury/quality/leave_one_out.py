@@ -84,29 +84,29 @@ def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, thr
             result[counted], more = _of_batch(model, part, labels[counted], weights[counted], threads)
             lost += more
         return result, lost
-    held_out = _held_out(model, batch, labels, weights, threads)
+    held_out = _rows_left_out(model, batch, labels, weights, threads)
     prior, outweighs = _log_prior_without(model, held_out)
     result = prior.copy()
     for family, features, sums in model.tally.groups:
         result += family.leave_one_out(features, sums, model.choice, held_out)
     lost = 0
-    imprecise = np.flatnonzero(outweighs | _are_swallowed(result, len(model.schema.features)))
+    imprecise = np.flatnonzero(outweighs | _lose_precision(result, len(model.schema.features)))
     if len(imprecise):
-        own = None if weights is None else weights[imprecise]
-        some = _held_out(model, batch.take(imprecise), labels[imprecise], own, threads)
-        result[imprecise], lost = _refitted(model, some, prior[imprecise])
+        imprecise_weights = None if weights is None else weights[imprecise]
+        some = _rows_left_out(model, batch.take(imprecise), labels[imprecise], imprecise_weights, threads)
+        result[imprecise], lost = _refit_without_each(model, some, prior[imprecise])
     if not np.isneginf(result.min(initial=0.0)):
         return result, lost
     hopeless = np.asarray(np.isneginf(result).all(axis=1))
     return np.where(hopeless[:, None], prior, result), lost + int(hopeless.sum())
 
 
-def _held_out(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> HeldOutRows:
+def _rows_left_out(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> HeldOutRows:
     own_sums = partial(sums_of_rows, model.schema, batch, weights, threads)
     return HeldOutRows(batch, labels, weights, len(model.classes), threads, own_sums)
 
 
-def _are_swallowed(scores: Real, n_features: int) -> NDArray[np.bool_]:
+def _lose_precision(scores: Real, n_features: int) -> NDArray[np.bool_]:
     """Which rows are so far from every class that the rounding of their sums may decide between the two best."""
     best = scores.max(axis=1)
     far = np.asarray((np.abs(best) > FAR) & np.isfinite(best))
@@ -117,7 +117,7 @@ def _are_swallowed(scores: Real, n_features: int) -> NDArray[np.bool_]:
     return far
 
 
-def _refitted(model: Model, held_out: HeldOutRows, prior: Real) -> tuple[Real, int]:
+def _refit_without_each(model: Model, held_out: HeldOutRows, prior: Real) -> tuple[Real, int]:
     """log P(class | row), every row by a model without it, whose kernel adds exactly; and how many rows are impossible."""
     scores = np.empty_like(prior)
     impossible = 0
@@ -139,24 +139,24 @@ def _log_prior_without(model: Model, held_out: HeldOutRows) -> tuple[Real, NDArr
     labels = held_out.labels
     at = np.arange(len(held_out.labels))
     if held_out.weights is None:  # then rows of a class are alike
-        each = np.arange(len(rows))
-        others = model.tally.rows - _core.count_classes(each.astype(np.int32), len(rows), None, 1)
+        left_out_classes = np.arange(len(rows))
+        rows_without = model.tally.rows - _core.count_classes(left_out_classes.astype(np.int32), len(rows), None, 1)
     else:
-        each = labels
+        left_out_classes = labels
         alone, parts = kernel_weights(at.astype(np.int32), held_out.weights)
-        others = model.tally.rows.take(labels, 0) - _core.count_classes(alone, len(at), parts, 1)
-    gone = others.is_zero() | others.is_negative()
-    own = model.log_prior[each]
+        rows_without = model.tally.rows.take(labels, 0) - _core.count_classes(alone, len(at), parts, 1)
+    gone = rows_without.is_zero() | rows_without.is_negative()
+    class_prior_without = model.log_prior[left_out_classes]
     every = model.log_prior
     prior = model.class_prior
     if prior is None or (isinstance(prior, (int, float)) and not isinstance(prior, bool)):
         alpha = float(prior or 0.0)
         with np.errstate(divide="ignore"):
             every = np.log(rows + alpha)
-            own = np.log(np.where(gone, 0.0, others.value) + alpha)
-    own = np.where(gone, -np.inf, own)
+            class_prior_without = np.log(np.where(gone, 0.0, rows_without.value) + alpha)
+    class_prior_without = np.where(gone, -np.inf, class_prior_without)
     result = np.broadcast_to(every, (len(at), len(rows))).copy()
-    result[at, labels] = own[labels] if held_out.weights is None else own
+    result[at, labels] = class_prior_without[labels] if held_out.weights is None else class_prior_without
     if held_out.weights is None:
         return result, np.zeros(len(at), dtype=np.bool_)
-    return result, ~gone & (others.value * OUTWEIGHS < held_out.weights)
+    return result, ~gone & (rows_without.value * OUTWEIGHS < held_out.weights)

@@ -13,13 +13,13 @@ from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.families.column_tree import joining_family
 from banbury.families.family import Choice, How
-from banbury.model.naive_bayes import ClassPrior, Model, checked_choice, estimate
+from banbury.model.naive_bayes import ClassPrior, Model, choice_of, estimate
 from banbury.progress import each_step
 from banbury.quality.calibration import METHODS, Calibration, Method, calibrate
 from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
 from banbury.rows.folds import Round, SingleRows
 from banbury.rows.labelled import LabelledRows, MemoryRows
-from banbury.rows.scoring import PendingWarnings, Sink, fitting_prior, leave_out, normalised, score_rows
+from banbury.rows.scoring import PendingWarnings, Sink, fitting_prior, leave_out, normalise, score_rows
 from banbury.tally.schema import Missing, Schema
 from banbury.tally.tally import Label, Tally
 from banbury.weighing import FEWEST_ROWS, Weighing, learn
@@ -50,7 +50,7 @@ class Recipe:
         """Rows as this recipe needs them: in memory, a sample of ``n`` where they are not."""
         return self.under(rows).sample(n)
 
-    def called(self, schema: Schema) -> str:
+    def describe_under(self, schema: Schema) -> str:
         """What a reader calls it, of rows under a schema."""
         return self.name
 
@@ -63,7 +63,7 @@ class Recipe:
         rows = replace(rows, schema=rows.tally.schema)  # all rows settle how finely numbers are kept
         n_splits = len(splits.splits)
         for number, split in enumerate(each_step(splits.splits, lambda k: f"fold {k + 1} of {n_splits}")):
-            model = replace(self.learn(rows.learned_from(splits, number)), threads=rows.threads)
+            model = replace(self.learn(rows.training_rows(splits, number)), threads=rows.threads)
             scores, impossible = score_rows(rows, split.test, model, want)
             pending.impossible += impossible
             sink.put(split.test, np.full(len(split.test), number, dtype=np.int32), scores)
@@ -81,20 +81,20 @@ class Plain(Recipe):
     text: Mapping[str, Any] | None = None
     name: ClassVar[str] = "plain naive Bayes"
 
-    def called(self, schema: Schema) -> str:
+    def describe_under(self, schema: Schema) -> str:
         is_tree = any(joining_family(feature.family) is not None for feature in schema.features)
         return "a tree of columns (TAN)" if is_tree else self.name
 
     @property
     def choice(self) -> Choice:
         """How parameters are estimated; raises where a setting is not one."""
-        return checked_choice(self.how, self.alpha, self.seed)
+        return choice_of(self.how, self.alpha, self.seed)
 
     def under(self, rows: R) -> R:
         return rows.with_schema(with_text(rows.schema, self.text)) if self.text else rows
 
     def rows_from(self, rows: Any, n: int | None = None) -> Any:
-        errors.require(n is None, "sample", n, "left out where all rows are validated")
+        errors.require(n is None, "sample", n, "omitted when all rows are validated")
         return rows
 
     def estimate(self, tally: Tally, classes: Sequence[Label]) -> Model:
@@ -116,10 +116,10 @@ class Plain(Recipe):
         if not isinstance(splits, SingleRows):
             leave_out(rows, splits, [self], want, [sink], pending)
         elif can_leave_one_out(rows, self.choice):
-            each = leave_each_out(rows, self.learn(rows))
-            notes = (f"of all rows, not of all but one: {', '.join(each.kept)}",) if each.kept else ()
-            pending.add(PendingWarnings(each.impossible, notes=notes))
-            sink.put(each.tested, splits.groups[each.tested], normalised(each.scores))
+            left_out = leave_each_out(rows, self.learn(rows))
+            notes = (f"of all rows, not of all but one: {', '.join(left_out.kept)}",) if left_out.kept else ()
+            pending.add(PendingWarnings(left_out.impossible, notes=notes))
+            sink.put(left_out.tested, splits.groups[left_out.tested], normalise(left_out.scores))
         else:
             leave_out(rows, splits.split_up(), [self], want, [sink], pending)
 
@@ -165,9 +165,9 @@ class Weighed(Recipe):
         model = estimate(tally, class_prior=prior)
         if len(tally.classes) < 2 or float(tally.n_rows) < self.fewest:
             return model
-        sample = None if rows.others is None else rows.n_labelled
+        sample = None if rows.tally_of_rest is None else rows.n_labelled
         how: dict[str, Any] = {"pairs": self.pairs, "correct": self.correct, "seed": self.seed}
-        return model.weighed(learn(tally, rows.labelled_table(tally.schema), sample=sample, **how))
+        return model.weighed(learn(tally, rows.as_table(tally.schema), sample=sample, **how))
 
     def to_dict(self) -> dict[str, Any]:
         """The settings, as JSON can hold them."""
@@ -187,10 +187,10 @@ class Calibrated(Recipe):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        return self.called(None)
+        return self.describe_under(None)
 
-    def called(self, schema: Schema | None) -> str:
-        plain = self.recipe.name if schema is None else self.recipe.called(schema)
+    def describe_under(self, schema: Schema | None) -> str:
+        plain = self.recipe.name if schema is None else self.recipe.describe_under(schema)
         return f"{plain}, calibrated ({self.method})"
 
     def under(self, rows: R) -> R:

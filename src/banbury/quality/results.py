@@ -16,11 +16,11 @@ from banbury.arrays import Int, Real
 from banbury.errors import many
 from banbury.families.keys import dense_numbers
 from banbury.labels import evaluate as evaluate_labels
-from banbury.model.naive_bayes import Model, met, model_of, same_rows
+from banbury.model.naive_bayes import Model, add_unknown_classes, model_of, same_rows
 from banbury.notebooks import Displayed, NotebookTable, Tabular
-from banbury.reading import Source
+from banbury.reading import Source, n_threads
 from banbury.reading.batches import as_name
-from banbury.rows.labelled import renumbered, used_names
+from banbury.rows.labelled import occurring_names, renumber
 from banbury.sums import kernel_weights, total
 from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.table import Labels
@@ -43,10 +43,10 @@ class Mean(NamedTuple):
     error: float | None
 
     @classmethod
-    def of(cls, each: Real) -> Mean:
+    def of(cls, fold_values: Real) -> Mean:
         """Of a figure per fold; of one alone there is no error to tell."""
-        error = float(each.std(ddof=1)) / len(each) ** 0.5 if len(each) > 1 else None
-        return cls(float(each.mean()), error)
+        error = float(fold_values.std(ddof=1)) / len(fold_values) ** 0.5 if len(fold_values) > 1 else None
+        return cls(float(fold_values.mean()), error)
 
     def __float__(self) -> float:
         return self.value
@@ -85,23 +85,29 @@ class Outcomes:
         best = posteriors.argmax(axis=1)
         n_classes = posteriors.shape[1]
         at = np.arange(len(truth))
-        said = posteriors[at, truth]
+        true_posterior = posteriors[at, truth]
         confidence = posteriors[at, best]
         right = best == truth
         square = np.einsum("ij,ij->i", posteriors, posteriors)
-        numbers = -np.log(np.maximum(said, FEWEST)), np.maximum(square - 2.0 * said + 1.0, 0.0), confidence
+        numbers = (
+            -np.log(np.maximum(true_posterior, FEWEST)),
+            np.maximum(square - 2.0 * true_posterior + 1.0, 0.0),
+            confidence,
+        )
         place = np.minimum((confidence * BINS).astype(np.int32), BINS - 1)
         rows, weight = kernel_weights(np.zeros(len(truth), dtype=np.int32), weights)
 
-        def counted(number: Any, *shape: int) -> Integers:
+        def count_cells(number: Any, *shape: int) -> Integers:
             cells = np.where(rows < 0, -1, number).astype(np.int32)
             return _core.count_classes(cells, int(np.prod(shape)), weight, 1).arranged(list(shape))
 
         bins = np.where(rows < 0, -1, place).astype(np.int32)
-        columns = [np.ascontiguousarray(each) for each in numbers]
+        columns = [np.ascontiguousarray(column) for column in numbers]
         _, sums = _core.count_moments(columns, np.zeros(3), np.ones(3), bins, BINS, weight, 1)
-        cells = counted(truth.astype(np.int64) * n_classes + best, n_classes, n_classes)
-        return cls(len(truth), counted(2 * folds + right, n_folds, 2), cells, counted(2 * place + right, BINS, 2), sums)
+        cells = count_cells(truth.astype(np.int64) * n_classes + best, n_classes, n_classes)
+        return cls(
+            len(truth), count_cells(2 * folds + right, n_folds, 2), cells, count_cells(2 * place + right, BINS, 2), sums
+        )
 
     def __add__(self, other: Outcomes) -> Outcomes:
         n_rows = self.n_rows + other.n_rows
@@ -109,10 +115,10 @@ class Outcomes:
         cells = self.cells + other.cells
         return Outcomes(n_rows, folds, cells, self.bins + other.bins, self.sums + other.sums)
 
-    def among(self, own: Sequence[Label], every: Sequence[Label]) -> Outcomes:
+    def among(self, names: Sequence[Label], all_names: Sequence[Label]) -> Outcomes:
         """The same over more classes, of which its own are some."""
-        place = np.array([every.index(name) for name in own], dtype=np.int64)
-        return replace(self, cells=self.cells.merge(place, len(every), 0).merge(place, len(every), 1))
+        place = np.array([all_names.index(name) for name in names], dtype=np.int64)
+        return replace(self, cells=self.cells.merge(place, len(all_names), 0).merge(place, len(all_names), 1))
 
     @cached_property
     def weight(self) -> float:
@@ -203,8 +209,8 @@ class Measures(Displayed):
     @cached_property
     def calibration_error(self) -> float:
         """How far the posterior of the answer is from how often it is right, on average over bins of equal width."""
-        said, came, rows = self.outcomes.by_confidence
-        return float(np.abs(said - came).sum() / rows.sum())
+        confidence, right, rows = self.outcomes.by_confidence
+        return float(np.abs(confidence - right).sum() / rows.sum())
 
     def to_dict(self) -> dict[str, Any]:
         """The measures, as JSON can hold them."""
@@ -255,24 +261,26 @@ class Measures(Displayed):
         figures = {"accuracy": str(self.accuracy), "majority": self.majority, "log loss": self.log_loss}
         figures |= {"Brier score": self.brier, "macro F1": self.macro_f1, "calibration error": self.calibration_error}
         figures |= {} if self._auc is None else {"AUC": self._auc}
-        each = {name: values.tolist() for name, values in self.per_class._asdict().items()}
+        class_columns = {name: values.tolist() for name, values in self.per_class._asdict().items()}
         measures = NotebookTable("", {"measure": list(figures), "value": list(figures.values())})
-        return [measures, NotebookTable("", {"class": self.classes, **each})]
+        return [measures, NotebookTable("", {"class": self.classes, **class_columns})]
 
     def _class_lines(self) -> list[str]:
         """A line for each class: precision, recall, F1, rows, and the class it is most often taken for."""
         shown = range(min(len(self.classes), SHOWN))
-        names = [_shown(self.classes[c]) for c in shown]
+        names = [_shorten(self.classes[c]) for c in shown]
         width = max(len("class"), *map(len, names))
         measure = "weight" if self.weighted else "rows"
         lines = [f"  {'class':{width}}  precision  recall      F1  {measure:>10}  most often taken for"]
-        each = self.per_class
+        per_class = self.per_class
         for c, name in zip(shown, names, strict=True):
-            others = self.confusion[c].astype(np.float64)
-            others[c] = 0.0
-            taken = f"{_shown(self.classes[int(others.argmax())])} ({others.max():,.6g})" if others.any() else ""
-            shares = f"{each.precision[c]:9.4f}  {each.recall[c]:6.4f}  {each.f1[c]:6.4f}"
-            lines.append(f"  {name:{width}}  {shares}  {each.rows[c]:10,.6g}  {taken}".rstrip())
+            mistakes = self.confusion[c].astype(np.float64)
+            mistakes[c] = 0.0
+            taken = (
+                f"{_shorten(self.classes[int(mistakes.argmax())])} ({mistakes.max():,.6g})" if mistakes.any() else ""
+            )
+            shares = f"{per_class.precision[c]:9.4f}  {per_class.recall[c]:6.4f}  {per_class.f1[c]:6.4f}"
+            lines.append(f"  {name:{width}}  {shares}  {per_class.rows[c]:10,.6g}  {taken}".rstrip())
         hidden = len(self.classes) - len(names)
         return [*lines, *([f"  … and {hidden:,} more class{'es' * (hidden > 1)}"] if hidden else [])]
 
@@ -432,7 +440,7 @@ class SummedEvaluation(Measures):
     notes: tuple[str, ...] = ()
 
 
-def _shown(label: Label) -> str:
+def _shorten(label: Label) -> str:
     return errors.shortened(repr(label))
 
 
@@ -454,8 +462,8 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
     ([[1, 0], [1, 2]], 0.75)
     """
     model = model_of(model)
-    wanted = "a Model, as bb.estimate makes it, or an estimator"
-    errors.require(hasattr(type(model), "stream"), "the model", type(model).__name__, wanted)
+    requirement = "a Model, as bb.estimate makes it, or an estimator"
+    errors.require(hasattr(type(model), "stream"), "the model", type(model).__name__, requirement)
     if model.schema.labels is not None:
         return evaluate_labels(model, data, target, **reading)
     source = model._read(data, reading)
@@ -473,18 +481,18 @@ def _evaluate_source(model: Model, source: Source, target: Any) -> Evaluation:
         codes, _ = labels.of_batch(batch, model.target_kind)
         if len(codes.codes) != batch.n_rows:
             raise errors.length_mismatch("labels", len(codes.codes), batch.n_rows)
-        numbers, names = dense_numbers(codes, batch.threads or 1)
+        numbers, names = dense_numbers(codes, n_threads(model.threads))
         parts.append((names, numbers))
         posteriors.append(posterior[numbers >= 0])
     n_rows = sum(len(numbers) for _, numbers in parts)
     labels.check_length(n_rows)
     if not n_rows:
         raise errors.empty_data(source.name)
-    seen = set[Label]().union(*(used_names(names, numbers) for names, numbers in parts))
+    seen = set[Label]().union(*(occurring_names(names, numbers) for names, numbers in parts))
     if not seen:
         raise errors.no_target(n_rows, labels.name)
-    classes, notes = met(model.classes, seen)
-    truth = renumbered(parts, classes)
+    classes, notes = add_unknown_classes(model.classes, seen)
+    truth = renumber(parts, classes)
     rows = np.flatnonzero(truth >= 0)
     scores = np.concatenate(posteriors)
     scores = np.hstack([scores, np.zeros((len(scores), len(classes) - scores.shape[1]))])

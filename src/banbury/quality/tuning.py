@@ -22,13 +22,13 @@ from banbury.quality.families import FamilyChoice, choose
 from banbury.quality.label_recipes import ALPHAS, PlainLabels, WeighedLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed, with_text
 from banbury.quality.validation import Keep, RecipeComparison, compare
-from banbury.rows.folds import Deal, kept_together
+from banbury.rows.folds import Deal, rows_together
 from banbury.rows.labelled import (
     LabelledRows,
     MemoryRows,
     chooses,
-    labelled_rows,
-    open_labelled,
+    open_rows,
+    open_table_with_labels,
     refuse_for_sets,
     several,
 )
@@ -97,17 +97,17 @@ def tune(
     """
     check_seed(seed)
     if "estimator" in reading:
-        wanted = "left out: what is tried is said by alpha, how, text, features and weigh"
-        raise errors.bad_setting("estimator", reading["estimator"], wanted)
+        requirement = "omitted, because alpha, how, text, features and weigh say what to try"
+        raise errors.bad_setting("estimator", reading["estimator"], requirement)
     errors.require(not isinstance(folds, str), "folds", folds, "a number of folds, a fold for each row, or a splitter")
     counting = {"schema": schema, "features": features, "weights": weights, "threads": threads}
-    counting |= {"missing": missing or "skip", "groups": kept_together(groups, id, deal)}
-    table = open_labelled(data, target, engine=engine, partitions=partitions, **counting, **reading)
+    counting |= {"missing": missing or "skip", "groups": rows_together(groups, id, deal)}
+    table = open_table_with_labels(data, target, engine=engine, partitions=partitions, **counting, **reading)
     if table.has_sets:
         refuse_for_sets(features, class_prior=class_prior, groups=groups)
     rest = class_prior, seed, calibrate, weigh, missing, scoring, schema is not None, table.has_sets
     grid = Tuned.of(alpha, how, text, features, *rest)
-    tuning = grid.tune(labelled_rows(table, folds, int(seed), id, deal), folds, sample)
+    tuning = grid.tune(open_rows(table, folds, int(seed), id, deal), folds, sample)
     tuning.warn_of_edges()
     return tuning
 
@@ -162,9 +162,9 @@ class Tuned(Recipe):
         else:
             if settings and not plain:
                 check_weighs_alone(weigh, how, 1.0 if is_auto(alpha) else alpha, chosen)
-                wanted = "left out where evidence is weighed, which chooses how words count"
-                errors.require(text is None, "text", text, wanted)
-                errors.require(calibrate is None, "calibrate", calibrate, "left out where evidence is weighed")
+                requirement = "omitted for weighed evidence, which chooses how words count"
+                errors.require(text is None, "text", text, requirement)
+                errors.require(calibrate is None, "calibrate", calibrate, "omitted for weighed evidence")
             more: dict[str, Any] = {"class_prior": class_prior, "seed": int(seed), "missing": missing or "category"}
             weighings = tuple(Weighed.of(setting, **more) for setting in settings)
         proposes = not has_sets and (chosen or (not has_schema and is_auto(alpha)))
@@ -192,18 +192,18 @@ class Tuned(Recipe):
         Where some setting needs rows in memory, and they are not, all are compared on a sample of ``n_sampled``.
         """
         needs_rows = self.chooses_families or self.calibrate is not None or bool(self.weighings) or rows.has_sets
-        wanted = "left out where all rows are validated"
-        errors.require(needs_rows or n_sampled is None, "sample", n_sampled, wanted)
+        requirement = "omitted when all rows are validated"
+        errors.require(needs_rows or n_sampled is None, "sample", n_sampled, requirement)
         plain_rows = rows.sample(n_sampled) if needs_rows and self.plain else rows
         choice = None
         if self.chooses_families:
-            known = replace(plain_rows, others=None)  # all other rows are counted as other families
-            first = known.deal(folds, self.seed)[0]
-            choice = choose(known, first, Plain(self.hows[0], self.alphas[0], self.class_prior, self.seed))
+            sample = replace(plain_rows, tally_of_rest=None)  # all other rows are counted as other families
+            first = sample.deal(folds, self.seed)[0]
+            choice = choose(sample, first, Plain(self.hows[0], self.alphas[0], self.class_prior, self.seed))
             plain_rows = rows.with_schema(choice.schema).sample(n_sampled)
-        tried: list[tuple[LabelledRows, Recipe]] = [(plain_rows, own) for own in self.plain_recipes(plain_rows)]
+        tried: list[tuple[LabelledRows, Recipe]] = [(plain_rows, recipe) for recipe in self.plain_recipes(plain_rows)]
         if choice is not None and self.also is not None:
-            tried.append((rows, self._completed(self.also, rows)))
+            tried.append((rows, self._complete_recipe(self.also, rows)))
         tried += [(recipe.rows_from(rows, n_sampled), recipe) for recipe in self.weighings]
         return compare(tried, folds, scoring=self.scoring, seed=self.seed, keep=keep), choice
 
@@ -217,9 +217,9 @@ class Tuned(Recipe):
             recipes.setdefault(_same_model(recipe, rows), recipe)
         if self.also is not None and not self.chooses_families:
             recipes.setdefault(_same_model(self.also, rows), self.also)
-        return [self._completed(recipe, rows) for recipe in recipes.values()]
+        return [self._complete_recipe(recipe, rows) for recipe in recipes.values()]
 
-    def _completed(self, recipe: Plain | PlainLabels, rows: LabelledRows) -> Recipe:
+    def _complete_recipe(self, recipe: Plain | PlainLabels, rows: LabelledRows) -> Recipe:
         """The recipe as it is asked for: calibrated, or of labels."""
         if isinstance(recipe, PlainLabels):
             return recipe
@@ -294,18 +294,18 @@ class Tuning(Tabular):
     def edges(self) -> dict[str, tuple[Any, str]]:
         """The settings of which three numbers or more were tried, and the best is the "least" or the "largest" of them."""
         best = _flat(self.best)
-        found = {}
+        edges = {}
         score = dict(zip(map(repr, map(_flat, self.settings)), np.round(self.scores, 12).tolist(), strict=True))
         for name, value in best.items():
-            given: list[Any] = [each[name] for each in map(_flat, self.settings) if name in each]
-            numbers = sorted({n for n in given if isinstance(n, (int, float)) and not isinstance(n, bool)})
+            tried: list[Any] = [setting[name] for setting in map(_flat, self.settings) if name in setting]
+            numbers = sorted({n for n in tried if isinstance(n, (int, float)) and not isinstance(n, bool)})
             if len(numbers) < FEWEST_ORDERED or value not in (numbers[0], numbers[-1]):
                 continue
             side, next_one = ("least", numbers[1]) if value == numbers[0] else ("largest", numbers[-2])
             differs = score[repr(best)] != score[repr({**best, name: next_one})]
             if differs and self._goes_beyond(name, value, side):
-                found[name] = value, side
-        return found
+                edges[name] = value, side
+        return edges
 
     def _goes_beyond(self, name: str, value: float, side: str) -> bool:
         """Whether there are smaller numbers than the least, or larger ones than the largest, that a setting can have."""
@@ -322,7 +322,7 @@ class Tuning(Tabular):
     def warn_of_edges(self) -> None:
         """Warns where the best of the numbers that someone gave is at an end, so that better ones may lie beyond it."""
         for name, (value, side) in self.edges.items():
-            if name == "alpha" and {each["alpha"] for each in self.settings if name in each} in (
+            if name == "alpha" and {setting["alpha"] for setting in self.settings if name in setting} in (
                 set(AUTO),
                 set(ALPHAS),
             ):
@@ -334,19 +334,19 @@ class Tuning(Tabular):
     def to_dict(self) -> dict[str, Any]:
         """All settings and scores, best first, as JSON can hold them."""
         beside = self._each(self._headline)
-        each = [
+        settings = [
             {**self.settings[i], self.scoring: float(self.scores[i]), self._headline: float(beside[i])}
             for i in self.order
         ]
         families = {} if self.chosen is None else {"families": self.chosen.names}
         folds = self.comparison.validations[0].n_folds
-        return {"scoring": self.scoring, "folds": folds, "best": self.best, "settings": each, **families}
+        return {"scoring": self.scoring, "folds": folds, "best": self.best, "settings": settings, **families}
 
     def _frame_columns(self) -> dict[str, list[Any]]:
         """A row for each setting, the best first."""
         beside = self._each(self._headline)
         measures = ({self.scoring: float(self.scores[i]), self._headline: float(beside[i])} for i in self.order)
-        return columns_of({**_flat(self.settings[i]), **each} for i, each in zip(self.order, measures, strict=True))
+        return columns_of({**_flat(self.settings[i]), **scores} for i, scores in zip(self.order, measures, strict=True))
 
     def __str__(self) -> str:
         shown = self.order[:SHOWN]
@@ -387,8 +387,8 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
 def check_weighs_alone(weigh: Any, how: Any, alpha: Any, chooses_families: bool) -> None:
     """Raises where settings are given that weighed evidence does not have."""
     if several(alpha) or alpha != 1.0 or chooses_families or how != "mean":
-        wanted = "left out where how or alpha are given, or families are to be chosen"
-        raise errors.bad_setting("weigh", weigh, wanted)
+        requirement = "omitted if how or alpha is given, or if families are chosen"
+        raise errors.bad_setting("weigh", weigh, requirement)
 
 
 def _same_model(recipe: Plain | PlainLabels, rows: LabelledRows) -> tuple[Any, ...]:
@@ -405,42 +405,42 @@ def _alphas(alpha: Any) -> tuple[float, ...]:
     if isinstance(alpha, (str, bytes)):
         errors.require(is_auto(alpha), "alpha", alpha, "a number, several of them, or 'auto'")
         return AUTO
-    given = list(alpha) if several(alpha) else [alpha]
-    errors.require(given, "alpha", alpha, "one number at least, or 'auto'")
-    for number in given:
+    alphas = list(alpha) if several(alpha) else [alpha]
+    errors.require(alphas, "alpha", alpha, "one number at least, or 'auto'")
+    for number in alphas:
         check_positive("alpha", number, zero=True)
-    return tuple(dict.fromkeys(float(number) for number in given))
+    return tuple(dict.fromkeys(float(number) for number in alphas))
 
 
 def _hows(how: Any) -> tuple[How, ...]:
-    given: list[Any] = [how] if isinstance(how, str) else list(how) if isinstance(how, Iterable) else [how]
-    for one in given:
+    hows: list[Any] = [how] if isinstance(how, str) else list(how) if isinstance(how, Iterable) else [how]
+    for one in hows:
         if not isinstance(one, str) or one not in HOWS:
             raise errors.unknown_choice("how", one, HOWS)
-    if not given:
+    if not hows:
         raise errors.bad_setting("how", how, f"one at least of {errors.listed(HOWS)}")
-    return tuple(dict.fromkeys(given))
+    return tuple(dict.fromkeys(hows))
 
 
 def _texts(text: Any, rows: LabelledRows, choosing: bool) -> list[dict[str, Any]]:
     """Every combination of the settings of texts; those that their families propose, where nobody declared one."""
-    sampled = rows.others is not None  # which were counted under one setting
-    errors.require(text is None or not sampled, "text", text, "left out where settings are compared on a sample")
+    sampled = rows.tally_of_rest is not None  # which were counted under one setting
+    errors.require(text is None or not sampled, "text", text, "omitted when settings are compared on a sample")
     if text is None:
         texts = [feature for feature in rows.schema.features if feature.reads_text]
         left = choosing and not sampled and texts and not any(feature.declared for feature in texts)
         return [dict(one) for one in TEXT_CANDIDATES] if left else [{}]
-    wanted = "a mapping from settings of bb.Text to values, as in {'min_count': [1, 2]}"
-    errors.require(isinstance(text, Mapping), "text", text, wanted)
+    requirement = "a mapping from settings of bb.Text to values, as in {'min_count': [1, 2]}"
+    errors.require(isinstance(text, Mapping), "text", text, requirement)
     if not any(feature.reads_text for feature in rows.schema.features):
-        raise errors.bad_setting("text", dict(text), "left out where no column is text")
+        raise errors.bad_setting("text", dict(text), "omitted when no column is text")
     for name in text:
         if name not in TEXT_SETTINGS:
             raise errors.unknown_choice("a setting of text", name, TEXT_SETTINGS)
-    each = [[_plain(x) for x in (value if isinstance(value, list) else [value])] for value in text.values()]
-    if [] in each:
-        raise errors.bad_setting(f"text[{list(text)[each.index([])]!r}]", [], "one value at least")
-    combinations = [dict(zip(text, values, strict=True)) for values in product(*each)]
+    candidates = [[_plain(x) for x in (value if isinstance(value, list) else [value])] for value in text.values()]
+    if [] in candidates:
+        raise errors.bad_setting(f"text[{list(text)[candidates.index([])]!r}]", [], "one value at least")
+    combinations = [dict(zip(text, values, strict=True)) for values in product(*candidates)]
     for one in combinations:
         with_text(rows.schema, one)  # raises what is wrong before anything is counted
     return combinations
@@ -455,9 +455,9 @@ def _plain(setting: Any) -> Any:
 
 def _weighings(weigh: Any) -> tuple[bool, list[Any]]:
     """Whether plain evidence is among what is to be tried, and the settings of weighing: of lists every combination."""
-    each = weigh if isinstance(weigh, (list, tuple)) else [weigh]
+    choices = weigh if isinstance(weigh, (list, tuple)) else [weigh]
     settings: list[Any] = []
-    for one in each:
+    for one in choices:
         if one is False:
             continue
         if one is True or (isinstance(one, Mapping) and not one):
@@ -467,6 +467,6 @@ def _weighings(weigh: Any) -> tuple[bool, list[Any]]:
             settings += [dict(zip(one, combination, strict=True)) for combination in product(*values)]
         else:
             settings.append(one)  # the recipe says what is wrong with it
-    if not each or (not settings and any(one is not False for one in each)):
+    if not choices or (not settings and any(one is not False for one in choices)):
         raise errors.bad_setting("weigh", weigh, "True, False, settings of bb.weigh, or several of these to compare")
-    return any(one is False for one in each), settings
+    return any(one is False for one in choices), settings

@@ -35,8 +35,8 @@ MOST_MODELS = 100  # of folds that are read in passes: all are in memory at once
 
 def default_folds(n_rows: int, recipes: Sequence[Recipe]) -> int:
     """How many folds so many rows are dealt to: ten; three from 2,000 rows on where the weighed model is a candidate."""
-    few = n_rows >= MANY_ROWS and any(recipe.weighs for recipe in recipes)
-    return min(FEW_FOLDS if few else FOLDS, n_rows)
+    takes_long = n_rows >= MANY_ROWS and any(recipe.weighs for recipe in recipes)
+    return min(FEW_FOLDS if takes_long else FOLDS, n_rows)
 
 
 def validate(
@@ -56,28 +56,28 @@ def validate(
     """
     if isinstance(folds, str) and folds == "loo":
         _check_single_rows(rows, recipes)
-    splits = rows.deal(folds, seed)
-    n_splits = sum(len(each.splits) for each in splits)
+    rounds = rows.deal(folds, seed)
+    n_splits = sum(len(splits.splits) for splits in rounds)
     if not isinstance(rows, MemoryRows):
         errors.require(n_splits <= MOST_MODELS, "folds", n_splits, f"{MOST_MODELS} at most where rows are not held")
     results: dict[int, Validation] = {}
     for members in each_step(_sharing_counts(rows, recipes, keep), lambda _: ""):
         shared = [recipes[k] for k in members]
-        own = shared[0].under(rows)
-        sinks = [_sink(own, splits, n_splits, keep, models) for _ in shared]
+        recipe_rows = shared[0].under(rows)
+        sinks = [_sink(recipe_rows, rounds, n_splits, keep, models) for _ in shared]
         pending = PendingWarnings()
-        for each in each_step(splits, lambda k: f"round {k + 1} of {len(splits)}" if len(splits) > 1 else ""):
+        for splits in each_step(rounds, lambda k: f"round {k + 1} of {len(rounds)}" if len(rounds) > 1 else ""):
             for sink in sinks:
-                sink.begin(each)
+                sink.begin(splits)
             if len(shared) > 1 and all(isinstance(recipe, Plain) for recipe in shared):
-                leave_out(own, each, shared, "posterior", sinks, pending)  # type: ignore[arg-type]
+                leave_out(recipe_rows, splits, shared, "posterior", sinks, pending)  # type: ignore[arg-type]
                 continue
             for recipe, sink in zip(shared, sinks, strict=True):
-                recipe.leave_out(own, each, "posterior", sink, pending)
+                recipe.leave_out(recipe_rows, splits, "posterior", sink, pending)
         if keep == "posteriors":  # of many settings some may well be odd
             pending.warn(getattr(shared[0], "how", "mean"))
         for k, sink in zip(members, sinks, strict=True):
-            result = sink.result(_what(own, splits, recipes[k]))
+            result = sink.result(_what(recipe_rows, rounds, recipes[k]))
             results[k] = replace(result, notes=(*pending.notes, *result.notes)) if pending.notes else result
     return [results[k] for k in range(len(recipes))]
 
@@ -85,10 +85,10 @@ def validate(
 def _what(rows: LabelledRows, splits: Sequence[Round], recipe: Recipe) -> str:
     """What was judged, and how."""
     if isinstance(splits[0], SingleRows):
-        return f"leave-one-out cross-validation of {recipe.called(rows.schema)}"
+        return f"leave-one-out cross-validation of {recipe.describe_under(rows.schema)}"
     passes = "three" if len(splits) == 1 else f"{1 + 2 * len(splits):,}"
     in_passes = f" in {passes} passes" if isinstance(rows, StreamedRows) else ""
-    return f"{n_folds(splits)}-fold cross-validation{in_passes} of {recipe.called(rows.schema)}"
+    return f"{n_folds(splits)}-fold cross-validation{in_passes} of {recipe.describe_under(rows.schema)}"
 
 
 def _sharing_counts(rows: LabelledRows, recipes: Sequence[Recipe], keep: Keep) -> list[list[int]]:
@@ -96,12 +96,12 @@ def _sharing_counts(rows: LabelledRows, recipes: Sequence[Recipe], keep: Keep) -
     groups: dict[Any, list[int]] = {}
     for k, recipe in enumerate(recipes):
         shares = isinstance(recipe, (Plain, Calibrated, PlainLabels)) and keep == "sums"
-        key = counted_as(recipe.under(rows).schema) if shares else ("alone", k)
+        key = words_counting_key(recipe.under(rows).schema) if shares else ("alone", k)
         groups.setdefault(key, []).append(k)
     return list(groups.values())
 
 
-def counted_as(schema: Schema) -> tuple[Any, ...]:
+def words_counting_key(schema: Schema) -> tuple[Any, ...]:
     """What recipes must share to be counted together: everything that changes the words of texts."""
     return tuple(feature.family.counting_key() for feature in schema.features if feature.reads_text)
 
@@ -109,8 +109,8 @@ def counted_as(schema: Schema) -> tuple[Any, ...]:
 def _check_single_rows(rows: LabelledRows, recipes: Sequence[Recipe]) -> None:
     """Raises unless single rows can be left out."""
     if not isinstance(rows, MemoryRows) or not all(isinstance(recipe, Plain) for recipe in recipes):
-        wanted = "a number of folds, where settings are chosen, calibrated or weighed, or rows are read in passes"
-        raise errors.bad_setting("folds", "loo", wanted)
+        requirement = "a number of folds, where settings are chosen, calibrated or weighed, or rows are read in passes"
+        raise errors.bad_setting("folds", "loo", requirement)
 
 
 def _cross_validation(
@@ -124,9 +124,9 @@ def _cross_validation(
 
 
 def _sample_note(rows: LabelledRows) -> tuple[str, ...]:
-    if rows.others is None:
+    if rows.tally_of_rest is None:
         return ()
-    return (f"tested on a sample; models learn from {errors.many(rows.others.n_rows, 'other row')} as well",)
+    return (f"tested on a sample; models learn from {errors.many(rows.tally_of_rest.n_rows, 'other row')} as well",)
 
 
 # Where scores go ------------------------------------------------------------------------------------------------------
@@ -160,10 +160,10 @@ class _Posteriors:
 
     def result(self, what: str) -> Validation:
         """In the order of rows; the splits of several rounds one after the other."""
-        tested, folds, posteriors = self._joined()
+        tested, folds, posteriors = self._join_rounds()
         return _cross_validation(self.rows, tested, folds, posteriors, what)
 
-    def _joined(self) -> tuple[Int, NDArray[np.int32], Real]:
+    def _join_rounds(self) -> tuple[Int, NDArray[np.int32], Real]:
         parts: list[tuple[Int, NDArray[np.int32], Real]] = []
         start = 0
         for splits, posteriors in self.rounds:
@@ -190,16 +190,16 @@ class _LabelPosteriors(_Posteriors):
         self.thresholds.append(thresholds.probabilities)
 
     def result(self, what: str) -> LabelEvaluation:
-        tested, folds, posterior = self._joined()
+        tested, folds, posterior = self._join_rounds()
         rows = self.rows
         assert rows.sets is not None
         truth = rows.sets.take(tested).flags(rows.names)
-        given = np.zeros(truth.shape, dtype=np.bool_)
+        answers = np.zeros(truth.shape, dtype=np.bool_)
         for fold, thresholds in enumerate(self.thresholds):
             here = folds == fold
-            given[here] = posterior[here] >= thresholds
+            answers[here] = posterior[here] >= thresholds
         weights = None if rows.weights is None else rows.weights[tested]
-        return LabelEvaluation(rows.names, tested, truth, given, posterior, weights, what, _sample_note(rows), folds)
+        return LabelEvaluation(rows.names, tested, truth, answers, posterior, weights, what, _sample_note(rows), folds)
 
 
 class _Sums:
@@ -293,7 +293,7 @@ def compare(
     seconds = list[float]()
     groups = list[tuple[LabelledRows, list[Recipe]]]()
     for rows in {id(rows): rows for rows, _ in tried}.values():
-        recipes = [recipe for own, recipe in tried if own is rows]
+        recipes = [recipe for recipe_rows, recipe in tried if recipe_rows is rows]
         groups.append((rows, [recipe for recipe in recipes if not recipe.weighs]))
         groups += [(rows, [recipe]) for recipe in recipes if recipe.weighs]
     any_weighed = any(recipe.weighs for _, recipe in tried)

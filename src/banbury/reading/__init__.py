@@ -17,12 +17,12 @@ from banbury.reading.batches import (
     Batch,
     Beside,
     Matrix,
-    Row,
     Source,
     Sparse,
     Widened,
-    numbered,
+    number_rows,
     other_columns,
+    row_of_cells,
 )
 from banbury.reading.columns import Codes, Kind, Scalar, Texts, kind_of, missing
 from banbury.reading.documents import from_messages
@@ -108,8 +108,8 @@ def read(
         return data if isinstance(data, Source) else Source(lambda: iter((data,)))
     options = Options.of(settings, kinds, batch_rows, remembered or {})
     source = _read(os.fsdecode(data) if isinstance(data, bytes) else data, options)
-    asked = "headers" in settings and header_columns(options.headers)
-    return _with_headers(source, options.headers) if asked else source
+    makes_columns = "headers" in settings and header_columns(options.headers)
+    return _with_headers(source, options.headers) if makes_columns else source
 
 
 def _with_headers(source: Source, headers: Headers) -> Source:
@@ -138,7 +138,7 @@ def _read(data: Any, options: Options) -> Source:
         return _read_array(data, options)
     if isinstance(data, (str, os.PathLike)):
         source = from_path(data, options)
-        return source if isinstance(source, Source) else _chained(source, options)
+        return source if isinstance(source, Source) else _chain_tables(source, options)
     if hasattr(data, "toarray") and hasattr(data, "nnz"):
         return tables.from_sparse(data, options.columns, options.batch_rows)
     if library(data) == "pandas" and not hasattr(data, "columns") and hasattr(data, "index"):
@@ -164,7 +164,7 @@ def _read_frame(data: Any, options: Options) -> Source | None:
     batch_rows = options.batch_rows
     is_frame = hasattr(data, "columns")
     if library(data) == "pandas" and is_frame:
-        return tables.single(tables.Frame(data, names), batch_rows)
+        return tables.from_frame(data, names, batch_rows)
     if library(data) == "pyarrow":
         pa = arrow()
         if isinstance(data, pa.RecordBatch):
@@ -173,11 +173,16 @@ def _read_frame(data: Any, options: Options) -> Source | None:
             return tables.from_arrow_table(data, names, batch_rows)
         if hasattr(data, "to_batches"):
             schema = getattr(data, "projected_schema", None) or data.schema
-            return tables.from_arrow_batches(schema, lambda: tables.tamed(data.to_batches()), names)
+            return tables.from_arrow_batches(schema, lambda: tables.translate_stream_errors(data.to_batches()), names)
     if not is_frame and (source := _read_series(data, options)):
         return source
-    known = library(data) in ("numpy", "pandas", "polars", "pyarrow")  # whose columns speak Arrow, too: arrays here
-    if hasattr(data, "__array__") and not is_frame and (known or not hasattr(data, "__arrow_c_stream__")):
+    speaks_array = library(data) in (
+        "numpy",
+        "pandas",
+        "polars",
+        "pyarrow",
+    )  # whose columns speak Arrow, too: arrays here
+    if hasattr(data, "__array__") and not is_frame and (speaks_array or not hasattr(data, "__arrow_c_stream__")):
         return _read_array(data, options)
     if hasattr(data, "__arrow_c_stream__"):
         return tables.from_arrow_stream(data, names)
@@ -238,7 +243,7 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
         return tables.from_mapping(columns, options.columns, options.batch_rows)
     is_batch = isinstance(first, (str, os.PathLike)) or _is_table(first) or _speaks_arrow(first)
     if first.ndim == 2 if hasattr(first, "ndim") else is_batch:
-        return _chained(data, options)
+        return _chain_tables(data, options)
     return tables.from_rows(data, options.columns, options.batch_rows)
 
 
@@ -253,12 +258,12 @@ def _read_paths(data: Sequence[Any], options: Options) -> Source:
     if isinstance(paths, Source):
         return paths
     if not all(map(os.path.isdir, paths)):
-        return _chained(paths, options)
+        return _chain_tables(paths, options)
     sources = [_read(path, options) for path in paths]
-    [target, *others] = {source.target for source in sources}
-    target = None if others else target
+    [target, *other_targets] = {source.target for source in sources}
+    target = None if other_targets else target
     reading = sources[0].reading
-    return Source(lambda: _aligned(chain.from_iterable(sources)), None, target=target, reading=reading)
+    return Source(lambda: _align_batches(chain.from_iterable(sources)), None, target=target, reading=reading)
 
 
 def _is_record(cells: Mapping[Any, Any], kinds: Mapping[str, str]) -> bool:
@@ -303,11 +308,11 @@ def _read_stream(data: Any, options: Options) -> Source:
                 while some := list(islice(data, options.batch_rows or STREAMED)):
                     yield from from_texts(some, options.columns)
 
-            return Source(lambda: numbered(batches()), None, again=False)
+            return Source(lambda: number_rows(batches()), None, again=False)
         if isinstance(first, (str, os.PathLike)):
             data = _Kept(data)
     if isinstance(data, Iterable) and not hasattr(data, "columns"):
-        return _chained(data, options)
+        return _chain_tables(data, options)
     text = f"cannot read rows from {type(data).__name__}. Give a file's or folder's path, a frame, a mapping of "
     raise TypeError(f"{text}columns, a 2-D array, a list of rows, records or texts, or batches of any of these.")
 
@@ -323,11 +328,11 @@ class _Kept:
         return entries
 
 
-def _chained(data: Iterable[Any], options: Options) -> Source:
+def _chain_tables(data: Iterable[Any], options: Options) -> Source:
     """The batches of every table of an iterable, one table in memory at a time."""
     files: dict[str, Source] = {}  # kept, because a file's source remembers the types that it had to widen
 
-    def opened(table: Any) -> Source:
+    def open_table(table: Any) -> Source:
         if not isinstance(table, (str, os.PathLike)):
             return _read(table, options)
         path = os.fspath(table)
@@ -337,20 +342,20 @@ def _chained(data: Iterable[Any], options: Options) -> Source:
 
     once = iter(data) is data or (isinstance(data, (list, tuple)) and any(hasattr(table, "__next__") for table in data))
     are_files = isinstance(data, (list, tuple)) and isinstance(data[0], (str, os.PathLike))
-    reading = opened(data[0]).reading if are_files else {}  # type: ignore[index]
+    reading = open_table(data[0]).reading if are_files else {}  # type: ignore[index]
     if reading.get("header") is False and options.header is None:
         options = replace(options, header=False)  # the other files are like the first
 
     def batches(beside: Beside[Any] | None = None) -> Iterator[Batch]:
-        return _aligned(batch for table in data for batch in opened(table).each(beside))
+        return _align_batches(batch for table in data for batch in open_table(table).each(beside))
 
     return Source(batches, None, not once, reading=reading, parses=True)
 
 
-def _aligned(batches: Iterable[Batch]) -> Iterator[Batch]:
+def _align_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
     """The batches with rows counted on and with the first batch's columns, in its order."""
     names: tuple[str, ...] | None = None
-    for batch in numbered(batches):
+    for batch in number_rows(batches):
         names = batch.names if names is None else names
         if batch.names != names and set(batch.names) != set(names):
             what = f"the batch that begins at row {batch.first_row:,}{errors.where(batch.source)}"
@@ -373,24 +378,24 @@ def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
     """
     names = tuple(names)
     if type(row) is np.ndarray and row.ndim == 1 and row.dtype.kind in "biuf":
-        return Matrix(row.reshape(1, -1), tables.checked_names(names, len(row)), named)
+        return Matrix(row.reshape(1, -1), tables.check_column_names(names, len(row)), named)
     if library(row) == "pandas" and not hasattr(row, "columns"):
         row = row.tolist() if not named and len(row) == len(names) else row.to_dict()
     if isinstance(row, Mapping) and not any(map(_is_column, row.values())):
         cells = {str(name): value for name, value in row.items()}
         if names and not any(name in cells for name in names):
             raise errors.unknown_column(names[0], list(cells))
-        return Row(cells, names, named)
+        return row_of_cells(cells, names, named)
     listed = isinstance(row, (list, tuple, np.ndarray))
     if listed and not any(_is_column(cell) or isinstance(cell, Mapping) for cell in row):
-        return Row(dict(zip(tables.checked_names(names, len(row)), row, strict=True)), names, named)
+        return row_of_cells(dict(zip(tables.check_column_names(names, len(row)), row, strict=True)), names, named)
     batches = list(read(row, columns=names if listed and not isinstance(row[0], Mapping) else None))
     if len(batches) != 1 or batches[0].n_rows != 1:
         raise errors.not_one_row(sum(batch.n_rows for batch in batches))
     [batch] = batches
-    known = frozenset(batch.names)
+    column_names = frozenset(batch.names)
     for name in names:
-        if name not in known:
+        if name not in column_names:
             raise errors.unknown_column(name, batch.names)
     batch.named = named
     return batch

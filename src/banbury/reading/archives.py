@@ -13,7 +13,7 @@ OFFICE = ("[Content_Types].xml", "mimetype")  # what an office document has, whi
 LISTED = 12
 
 
-def divided(path: str) -> tuple[str, str] | None:
+def split_archive_path(path: str) -> tuple[str, str] | None:
     """The archive and the member that a path leads to, the member empty if it is the archive itself; None if it is neither.
 
     >>> divided("tables/no.zip/a.csv") is None  # there is no such archive
@@ -36,12 +36,12 @@ def table_in(path: str, endings: tuple[str, ...], packed: tuple[str, ...]) -> st
 
     ``endings`` are those of tables, ``packed`` those that tell how one is compressed.
     """
-    place = divided(path)
+    place = split_archive_path(path)
     if place is None:
         return None
     archive, member = place
-    with _opened(archive) as file:
-        names = [each.filename for each in file.infolist() if not each.is_dir()]
+    with _open_archive(archive) as file:
+        names = [member_info.filename for member_info in file.infolist() if not member_info.is_dir()]
     names = [name for name in names if not name.startswith("__MACOSX/") and not os.path.basename(name).startswith(".")]
     if any(name in OFFICE for name in names):
         raise errors.bad_file(archive, "it is an office document. Save the sheet as CSV.")
@@ -60,16 +60,16 @@ def table_in(path: str, endings: tuple[str, ...], packed: tuple[str, ...]) -> st
     return os.path.join(archive, tables[0])
 
 
-def _opened(archive: str) -> zipfile.ZipFile:
+def _open_archive(archive: str) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(archive)
     except (zipfile.BadZipFile, OSError, ValueError) as problem:
         raise errors.bad_file(archive, f"it is no zip archive, or damaged ({problem}).") from None
 
 
-def opened_member(archive: str, member: str) -> tuple[Any, int]:
+def open_member(archive: str, member: str) -> tuple[Any, int]:
     """A member of an archive as a stream of bytes, and how many bytes it takes there."""
-    file = _opened(archive)
+    file = _open_archive(archive)
     try:
         with file:  # the archive itself is closed with its last member
             return file.open(member), file.getinfo(member).compress_size

@@ -19,12 +19,12 @@ from banbury.reading.blocks import (
     LONGEST_RECORD,
     Block,
     BlockFile,
-    cut,
     lines_before,
     read_csv,
     reason,
+    split_into_blocks,
 )
-from banbury.reading.columns import Coded, Codes, Column, Numbers, decoded
+from banbury.reading.columns import Codes, Column, Numbers, decode_bytes
 from banbury.reading.decoding import HALF_A_CHARACTER, LONE_SURROGATE
 from banbury.reading.options import Options
 from banbury.reading.tables import names_for, no_rows
@@ -70,8 +70,8 @@ class _ArffFile(BlockFile):
     def __init__(self, path: str, options: Options) -> None:
         self.path = path
         self.attributes, self.start = self._header()
-        own = [attribute.name for attribute in self.attributes]
-        self.names = names_for(distinct(own, path), options.columns, path)
+        declared_names = [attribute.name for attribute in self.attributes]
+        self.names = names_for(distinct(declared_names, path), options.columns, path)
         weight = WEIGHT
         while weight in self.names:
             weight += "_"
@@ -81,12 +81,12 @@ class _ArffFile(BlockFile):
         """The columns, and where the rows begin."""
         attributes: list[Attribute] = []
         number = 0
-        for block in cut(self.path, 0):
+        for block in split_into_blocks(self.path, 0):
             at = block.offset
             for raw in bytes(block.data).removesuffix(b"\n").split(b"\n"):
                 at += len(raw) + 1
                 number += 1
-                line = decoded(raw).strip(BLANKS)
+                line = decode_bytes(raw).strip(BLANKS)
                 word = line.split(None, 1)[0].lower() if line else ""
                 if word == "@data":
                     if not attributes:
@@ -103,19 +103,19 @@ class _ArffFile(BlockFile):
     def _attribute(self, line: str, number: int) -> Attribute:
         declared = _DECLARED.match(line)
         if declared is None:
-            wanted = "an attribute has a name and numeric, string, date or {its values}"
-            raise self._bad_line(number, f"{errors.shortened(line)!r} cannot be read: {wanted}")
+            syntax = "an attribute has a name and numeric, string, date or {its values}"
+            raise self._bad_line(number, f"{errors.shortened(line)!r} cannot be read: {syntax}")
         name = declared[1]
         kind = declared[2]
         try:
-            name = _unescaped(name[1:-1]) if name[0] in "'\"" else name
+            name = _unescape(name[1:-1]) if name[0] in "'\"" else name
             if kind.startswith("{"):
                 return Attribute(name, "nominal", tuple(value for value, _ in _values(kind[1:-1])[0]))
         except UnicodeDecodeError:
             raise self._bad_line(number, f"{errors.shortened(line)!r} has {HALF_A_CHARACTER}") from None
         if kind.lower() not in KINDS:
-            known = f"{errors.listed(KINDS)} and {{its values}} are known. Take the attribute out"
-            raise self._bad_line(number, f"attribute {name!r} is {errors.shortened(kind)}, and {known}")
+            choices = f"{errors.listed(KINDS)} and {{its values}} are known. Take the attribute out"
+            raise self._bad_line(number, f"attribute {name!r} is {errors.shortened(kind)}, and {choices}")
         return Attribute(name, kind.lower())
 
     def _bad_line(self, line: int, why: str) -> errors.BadFile:
@@ -124,14 +124,17 @@ class _ArffFile(BlockFile):
 
     def _weighs(self) -> bool:
         """Whether some row has a weight: Weka writes those that are not 1, wherever they stand."""
-        return any(b"{" in bytes(block.data) and _WEIGHS.search(block.data) for block in cut(self.path, self.start))
+        return any(
+            b"{" in bytes(block.data) and _WEIGHS.search(block.data)
+            for block in split_into_blocks(self.path, self.start)
+        )
 
     def batches(self, beside: Beside[Any] | None = None) -> Iterator[Batch]:
-        blocks = self._bounded(cut(self.path, self.start))
+        blocks = self._bound_blocks(split_into_blocks(self.path, self.start))
         first = next(blocks, None)
         return iter([no_rows(self.names, self.path)]) if first is None else self.read(first, blocks, beside)
 
-    def _bounded(self, blocks: Iterator[Block]) -> Iterator[Block]:
+    def _bound_blocks(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """The blocks, cut again where they have so many rows that these, written out, would not fit: sparse ones may."""
         most = max(MOST_CELLS // len(self.attributes), 1)
         for block in blocks:
@@ -145,11 +148,11 @@ class _ArffFile(BlockFile):
 
     def parse(self, block: Block) -> Any:
         try:
-            return self._plain(block) if SPECIAL.search(block.data) is None else self._quoted(block)
+            return self._parse_plain(block) if SPECIAL.search(block.data) is None else self._parse_rows(block)
         except Broken as broken:
-            raise self._blamed(broken, block) from None
+            raise self._blame_row(broken, block) from None
 
-    def _blamed(self, broken: Broken, block: Block) -> errors.BadFile:
+    def _blame_row(self, broken: Broken, block: Block) -> errors.BadFile:
         row, why = broken.args
         return self._bad_line(self.line(block, row) or 0, why)
 
@@ -157,19 +160,19 @@ class _ArffFile(BlockFile):
         """The rows of a block, each with its line of the file; blank lines and comments are none."""
         before = lines_before(self.path, block.offset)
         for number, line in enumerate(bytes(block.data).split(b"\n"), before + 1):
-            text = decoded(line).strip(BLANKS)
+            text = decode_bytes(line).strip(BLANKS)
             if text and text[0] != "%":
                 yield number, text
 
-    def explained(self, error: Exception, block: Block) -> Exception:
+    def explain_failure(self, error: Exception, block: Block) -> Exception:
         """What Arrow could not parse, said of the row that is to blame."""
         try:
-            self._quoted(block)
+            self._parse_rows(block)
         except Broken as broken:
-            return self._blamed(broken, block)
+            return self._blame_row(broken, block)
         return errors.bad_file(self.path, reason(error))
 
-    def _plain(self, block: Block) -> Batch:
+    def _parse_plain(self, block: Block) -> Batch:
         """Rows without quotes, comments or braces, which Arrow reads as CSV."""
         pa = arrow()
         types = {a.name: pa.float64() if a.kind in NUMBERS else pa.string() for a in self.attributes}
@@ -178,7 +181,7 @@ class _ArffFile(BlockFile):
         trimmed = [arrow("compute").ascii_trim_whitespace(c) if c.type == pa.string() else c for c in columns]
         return self._batch(table.num_rows, trimmed, None)
 
-    def _quoted(self, block: Block) -> Batch:
+    def _parse_rows(self, block: Block) -> Batch:
         """Rows of any kind, one by one."""
         read = [self._row(line, row) for row, (_, line) in enumerate(self.records(block))]
         pa = arrow()
@@ -219,7 +222,7 @@ class _ArffFile(BlockFile):
             at = pair.end()
             if place >= len(cells):
                 raise Broken(row, f"there is no attribute {place:,}: they are numbered from 0 to {len(cells) - 1:,}")
-            value = pair[4] if pair[4] is not None else _unescaped(pair[2] or pair[3] or "")
+            value = pair[4] if pair[4] is not None else _unescape(pair[2] or pair[3] or "")
             cells[place] = None if pair[4] == "?" else value
         closing = re.compile(r"\s*\}", re.ASCII).match(line, at)
         if closing is None:
@@ -231,14 +234,15 @@ class _ArffFile(BlockFile):
         """The weight after the values of a row; 1 if there is none."""
         if not rest.strip() or rest.lstrip().startswith("%"):
             return 1.0
-        found = _WEIGHT.match(rest)
+        weight = _WEIGHT.match(rest)
         try:
-            return float(found[1] if found else "")
+            return float(weight[1] if weight else "")
         except ValueError:
             raise Broken(row, f"{errors.shortened(rest)!r} after the values is no weight, as {{2}} is") from None
 
     def _batch(self, n_rows: int, cells: Sequence[Any], weights: list[float] | None) -> Batch:
-        columns = {n: _column(*each) for n, *each in zip(self.names, self.attributes, cells, strict=True)}
+        attributes = zip(self.names, self.attributes, cells, strict=True)
+        columns = {name: _column(attribute, its_cells) for name, attribute, its_cells in attributes}
         if self.weight is None:
             return Batch(self.names, n_rows, columns, True, self.path)
         columns[self.weight] = Numbers(np.ones(n_rows) if weights is None else np.array(weights))
@@ -265,27 +269,28 @@ def _column(attribute: Attribute, cells: Any) -> Column:
             declared = f"which is not among the values declared for it ({errors.listed(attribute.values, 6)})"
             raise Broken(row, f"column {attribute.name!r} holds {value!r}, {declared}" + (f".{near}" if near else ""))
         lookup.append(place[value])
-    found = encoded.indices.fill_null(len(lookup)).to_numpy()
-    return Coded(Codes(np.array([*lookup, -1], dtype=np.int32)[found], 0, list(attribute.values)))
+    indices = encoded.indices.fill_null(len(lookup)).to_numpy()
+    codes = np.array([*lookup, -1], dtype=np.int32)[indices]
+    return Codes(codes, 0, list(attribute.values), categorical=True)
 
 
 def _values(text: str) -> tuple[list[tuple[str, bool]], str]:
     """The values of a row, each with whether it was quoted, and what is left after them: a weight, a comment."""
     values: list[tuple[str, bool]] = []
     at = 0
-    while (found := _VALUE.match(text, at)) is not None:
-        quoted = found[3] is None
-        plain = (found[3] or "").strip(BLANKS)
-        if text[found.start() : found.end()].strip(BLANKS) == "" and text[found.end() : found.end() + 1] in ("{", "%"):
-            return values, text[found.end() :]
-        values.append((_unescaped(found[1] or found[2] or "") if quoted else plain, quoted))
-        at = found.end()
-        if found[4] not in (",", "\t"):
+    while (cell := _VALUE.match(text, at)) is not None:
+        quoted = cell[3] is None
+        plain = (cell[3] or "").strip(BLANKS)
+        if text[cell.start() : cell.end()].strip(BLANKS) == "" and text[cell.end() : cell.end() + 1] in ("{", "%"):
+            return values, text[cell.end() :]
+        values.append((_unescape(cell[1] or cell[2] or "") if quoted else plain, quoted))
+        at = cell.end()
+        if cell[4] not in (",", "\t"):
             break
     return values, text[at:]
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """The text that is meant; two escapes may be one character. Raises UnicodeDecodeError where one is half of it."""
 
     def plain(match: re.Match[str]) -> str:

@@ -13,19 +13,18 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.reading.columns import (
     EXACT,
-    Coded,
     Codes,
     Column,
     Kind,
     Lists,
     Numbers,
+    Objects,
     Texts,
-    Unconverted,
     Wanted,
-    converted,
-    decoded,
+    convert_values,
+    decode_bytes,
     empty_column,
-    regrouped,
+    regroup,
     usual_width,
 )
 
@@ -52,23 +51,24 @@ def from_arrow(
     if kind == "list" and (lists := _lists(array)):
         return lists
     if kind in ("date", "list", "other"):
-        return Unconverted(array, "date", _iso_texts) if kind == "date" else Unconverted(array, "other", texts)
+        write = _iso_texts if kind == "date" else texts
+        return Objects(array, of_kind="date" if kind == "date" else "other", write=write)
     if arrow("types").is_dictionary(array.type):
         return _from_dictionary(array, categorical)
     if kind == "string":
         return Strings(array, strip, missing_values)
     if kind == "float":
         return Numbers(floats(array))
-    return _from_gapped(array, kind) if array.null_count else Numbers(plain(array))
+    return _from_nullable(array, kind) if array.null_count else Numbers(plain(array))
 
 
-def _from_gapped(array: Any, kind: Kind) -> Column:
+def _from_nullable(array: Any, kind: Kind) -> Column:
     """The column of booleans or integers with nulls: floats, which hold them exactly, or codes."""
     if kind == "boolean":
-        return Coded(Codes(filled(array, 2, np.uint8), 0, [False, True]), False, "boolean")
-    numbers = filled(array, np.nan, np.float64)
+        return Codes(fill_nulls(array, 2, np.uint8), 0, [False, True], value_kind="boolean")
+    numbers = fill_nulls(array, np.nan, np.float64)
     if np.fmax.reduce(np.abs(numbers)) <= EXACT:
-        return Numbers(numbers, whole=True)
+        return Numbers(numbers, are_integers=True)
     return _from_dictionary(array.dictionary_encode(), False)
 
 
@@ -139,7 +139,7 @@ def floats(array: Any) -> NDArray[Any]:
     if arrow("types").is_decimal(array.type):  # through texts, which are rounded once: 38.9 is the float of that name
         array = array.cast(arrow().string()).cast(arrow().float64())
     numbers = plain(array)
-    return filled(array, np.nan, numbers.dtype if numbers.dtype.kind == "f" else np.float64)
+    return fill_nulls(array, np.nan, numbers.dtype if numbers.dtype.kind == "f" else np.float64)
 
 
 def plain(array: Any) -> NDArray[Any]:
@@ -152,7 +152,7 @@ def plain(array: Any) -> NDArray[Any]:
     return np.frombuffer(buffer, array.type.to_pandas_dtype())[array.offset : array.offset + len(array)]
 
 
-def filled(array: Any, gap: float, dtype: Any) -> NDArray[Any]:
+def fill_nulls(array: Any, gap: float, dtype: Any) -> NDArray[Any]:
     """The numbers of an Arrow array with ``gap`` where it is null; the buffer itself if it has no nulls."""
     numbers = plain(array)
     if not array.null_count:
@@ -170,12 +170,12 @@ def _bits(buffer: Any, array: Any) -> NDArray[np.bool_]:
 
 
 def _from_dictionary(array: Any, categorical: bool) -> Column:
-    return Coded(regrouped(Codes(_indices(array), 0, []), texts(array.dictionary)), categorical)
+    return regroup(Codes(_indices(array), 0, []), texts(array.dictionary), categorical)
 
 
 def _indices(array: Any) -> NDArray[Any]:
     """The codes of a dictionary array, -1 where it is null; its buffer itself where nothing is."""
-    return filled(array.indices, -1, np.int32 if array.indices.type.bit_width <= 32 else np.int64)
+    return fill_nulls(array.indices, -1, np.int32 if array.indices.type.bit_width <= 32 else np.int64)
 
 
 def texts(array: Any) -> list[Any]:
@@ -184,7 +184,7 @@ def texts(array: Any) -> list[Any]:
         return list(array.to_pylist())
     except UnicodeDecodeError:
         raw = array.cast(arrow().large_binary() if arrow("types").is_large_string(array.type) else arrow().binary())
-        return [None if value is None else decoded(value) for value in raw.to_pylist()]
+        return [None if value is None else decode_bytes(value) for value in raw.to_pylist()]
 
 
 class Strings(Column):
@@ -209,8 +209,8 @@ class Strings(Column):
             self._encoded = self._codes(1)
         return self._encoded
 
-    def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        return converted(self._encoded or self._codes(threads), "string", wanted)
+    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
+        return convert_values(self._encoded or self._codes(threads), "string", value_kind)
 
     def _codes(self, threads: int) -> Codes:
         self.held = _narrow(self.held)
@@ -218,13 +218,13 @@ class Strings(Column):
         codes, first, _ = _core.encode_strings(*buffers, self.strip, threads)
         raw = data.data
         bounds = zip(offsets[first].tolist(), offsets[first + 1].tolist(), strict=True)
-        values = self._stripped([decoded(bytes(raw[start:end])) for start, end in bounds])
-        return regrouped(Codes(codes, 0, []), values)  # two spellings in bytes may be one text
+        values = self._strip([decode_bytes(bytes(raw[start:end])) for start, end in bounds])
+        return regroup(Codes(codes, 0, []), values)  # two spellings in bytes may be one text
 
     def cells(self) -> Iterable[Any]:
-        return self._stripped(texts(self.held))
+        return self._strip(texts(self.held))
 
-    def _stripped(self, values: list[Any]) -> list[Any]:
+    def _strip(self, values: list[Any]) -> list[Any]:
         if not self.strip:
             return values
         stripped = (value and value.strip(BLANKS) for value in values)

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.reading.arrow import Strings, join_strings
+from banbury.reading.by_name import Columns
 from banbury.reading.columns import (
     EXACT,
     KINDS_OF_DTYPES,
-    NUMERIC,
-    Coded,
     Codes,
     Column,
     Kind,
@@ -28,17 +27,15 @@ from banbury.reading.columns import (
     Objects,
     Scalar,
     Texts,
-    Unconverted,
     Uneven,
     Unfit,
     Wanted,
     from_list,
-    missing,
     ready,
     small_span,
     threads_for,
 )
-from banbury.reading.packed import PackedColumns
+from banbury.threads import LimitThreads
 
 T = TypeVar("T")
 STRETCH = 1 << 20  # numbers that are looked at in one go
@@ -52,18 +49,6 @@ class Widened(Exception):
         self.column = column
         self.kind = kind
         self.line = line
-
-
-class LazyColumns(dict[str, Column]):
-    """Columns made when they are first asked for: a table's unused columns cost nothing."""
-
-    def __init__(self, make: Callable[[str], Column]) -> None:
-        super().__init__()
-        self._make = make
-
-    def __missing__(self, name: str) -> Column:
-        self[name] = column = self._make(name)
-        return column
 
 
 class Batch:
@@ -87,7 +72,6 @@ class Batch:
         self.row_names: list[str] | None = None
         self.share: float | None = None
         self.aside: frozenset[str] = frozenset()
-        self.threads: int | None = None  # for passes over the rows; None: as many as there are
 
     def __repr__(self) -> str:
         return f"Batch({self.n_rows:,} rows from {self.first_row:,}; {errors.listed(self.names)})"
@@ -95,7 +79,7 @@ class Batch:
     def __reduce__(self) -> tuple[Any, ...]:
         columns = {name: self.column(name) for name in self.names}
         made = self.names, self.n_rows, columns, self.named, self.source
-        return _unpickled, (Batch, made, self.names, self.first_row, self.row_names)
+        return _unpickle, (Batch, made, self.names, self.first_row, self.row_names)
 
     def column(self, name: str) -> Column:
         try:
@@ -105,7 +89,7 @@ class Batch:
 
     def kind(self, name: str) -> Kind:
         """What the column holds; "empty" when it has no value at all."""
-        return self._tried(name, lambda column: column.kind())
+        return self._try(name, lambda column: column.kind())
 
     def kinds(self, names: Sequence[str]) -> list[Kind]:
         """The same of several columns."""
@@ -122,8 +106,8 @@ class Batch:
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
         """Arrays that together hold these columns in order, as the kernels read them; missing is NaN."""
         columns = self._columns
-        each = columns.stretches(names) if isinstance(columns, PackedColumns) else names
-        return [self._tried(x, lambda column: column.numbers()) if isinstance(x, str) else ready(x) for x in each]
+        pieces = columns.stretches(names) if isinstance(columns, Columns) else names
+        return [self._try(x, lambda column: column.numbers()) if isinstance(x, str) else ready(x) for x in pieces]
 
     def width(self, name: str) -> int:
         """How many numbers the lists of a column have; 1 where it holds no lists."""
@@ -131,15 +115,15 @@ class Batch:
 
     def lists(self, name: str, width: int) -> NDArray[Any]:
         """A column of lists of so many numbers, (rows, numbers), as the kernels read them; a missing list is NaN."""
-        return self._tried(name, lambda column: column.lists(width))
+        return self._try(name, lambda column: column.lists(width))
 
-    def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
+    def codes(self, name: str, value_kind: Wanted | None = None) -> Codes:
         """The column as codes of its distinct values, which are of the ``wanted`` kind or else their own."""
-        return self._tried(name, lambda column: column.codes(wanted, threads_for(self.n_rows, self.threads)))
+        return self._try(name, lambda column: column.to_codes(value_kind, threads_for(self.n_rows)))
 
     def texts(self, name: str) -> Texts:
         """The column as texts, as the kernels take them. Numbers among them are written out."""
-        return self._tried(name, lambda column: column.texts())
+        return self._try(name, lambda column: column.texts())
 
     def text_bytes(self, names: Sequence[str]) -> int | None:
         """How many bytes these columns take, where they are texts side by side, and stay what they are."""
@@ -166,18 +150,18 @@ class Batch:
 
     def head(self, name: str, n: int) -> list[Scalar]:
         """The first n values that are not missing."""
-        return self._tried(name, lambda column: column.head(n))
+        return self._try(name, lambda column: column.head(n))
 
     def first(self, names: Sequence[str]) -> list[Scalar | None]:
         """The first value of each of these columns that is not missing; None where all are."""
         return [next(iter(self.head(name, 1)), None) for name in names]
 
-    def renamed(self, names: tuple[str, ...]) -> Batch:
+    def rename(self, names: tuple[str, ...]) -> Batch:
         """The same columns under other names, in the same order."""
         if names == self.names:
             return self
         old = dict(zip(names, self.names, strict=True))
-        return self._with(names, LazyColumns(lambda name: self._columns[old[name]]))
+        return self._with(names, Columns(lambda name: self._columns[old[name]]))
 
     def without(self, name: str) -> Batch:
         """The other columns."""
@@ -185,52 +169,53 @@ class Batch:
 
     def only(self, names: Sequence[str]) -> Batch:
         """These columns, in this order."""
-        known = frozenset(self.names)
+        column_names = frozenset(self.names)
         for name in names:
-            if name not in known:
+            if name not in column_names:
                 raise errors.unknown_column(name, self.names, self.source)
         return self._with(tuple(names), self._columns)
 
     def _with(self, names: tuple[str, ...], columns: Mapping[str, Column]) -> Batch:
         batch = Batch(names, self.n_rows, columns, self.named, self.source)
         batch.first_row = self.first_row
-        batch.threads = self.threads
         batch.row_names = self.row_names
         batch.share = self.share
         batch.aside = self.aside
         return batch
 
-    def cut(self, start: int, stop: int) -> Batch:
+    def slice(self, start: int, stop: int) -> Batch:
         """The rows from start up to stop."""
-        columns = self._changed(lambda matrix: matrix[start:stop], lambda column: column.cut(start, stop))
+        columns = self._change_columns(lambda matrix: matrix[start:stop], lambda column: column.slice(start, stop))
         part = Batch(self.names, len(range(self.n_rows)[start:stop]), columns, self.named, self.source)
         part.first_row = self.first_row + start
         part.row_names = None if self.row_names is None else self.row_names[start:stop]
         return part
 
-    def coded(self, names: Sequence[str]) -> Batch:
+    def with_codes(self, names: Sequence[str]) -> Batch:
         """The same rows, with these columns as codes of their distinct values."""
-        return self.with_columns({name: Coded(self.codes(name), self.categorical(name)) for name in names})
+        coded = {name: self.codes(name) for name in names}
+        return self.with_columns(
+            {name: codes.as_categorical() if self.categorical(name) else codes for name, codes in coded.items()}
+        )
 
     def with_columns(self, columns: Mapping[str, Any]) -> Batch:
         """The same rows, with these columns in the place of those of their names."""
-        own = self._columns
-        return self._with(self.names, LazyColumns(lambda name: columns[name] if name in columns else own[name]))
+        old_columns = self._columns
+        return self._with(self.names, Columns(lambda name: columns[name] if name in columns else old_columns[name]))
 
     def take(self, rows: NDArray[np.int64]) -> Batch:
         """These rows, in this order."""
-        columns = self._changed(lambda matrix: matrix.take(rows, axis=0), lambda column: column.take(rows))
+        columns = self._change_columns(lambda matrix: matrix.take(rows, axis=0), lambda column: column.take(rows))
         return Batch(self.names, len(rows), columns, self.named, self.source)
 
-    def _changed(
+    def _change_columns(
         self, matrix: Callable[[NDArray[Any]], NDArray[Any]], column: Callable[[Column], Column]
     ) -> Mapping[str, Column]:
         """The columns with each of them changed, matrices of packed ones as a whole."""
         columns = self._columns
-        each = LazyColumns(lambda name: column(columns[name]))
-        return columns.changed(matrix, each) if isinstance(columns, PackedColumns) else each
+        return columns.change(matrix, column) if isinstance(columns, Columns) else Columns(lambda n: column(columns[n]))
 
-    def _tried(self, name: str, ask: Callable[[Column], T]) -> T:
+    def _try(self, name: str, ask: Callable[[Column], T]) -> T:
         column = self.column(name)
         try:
             return ask(column)
@@ -253,7 +238,7 @@ class Batch:
             raise errors.BadValue(text, column=name) from None
 
 
-def _unpickled(kind: Callable[..., Batch], made: tuple[Any, ...], names: Any, first_row: int, row_names: Any) -> Batch:
+def _unpickle(kind: Callable[..., Batch], made: tuple[Any, ...], names: Any, first_row: int, row_names: Any) -> Batch:
     batch = kind(*made)
     batch.names = names
     batch.first_row = first_row
@@ -265,11 +250,11 @@ def remember_answers(batch: Batch) -> Batch:
     """The same rows in a batch that keeps what it was asked for, since it is asked again for every model."""
     remembering = copy(batch)
     for question in ("numbers", "codes", "lists", "occurrences"):
-        setattr(remembering, question, _answered_once(getattr(batch, question)))
+        setattr(remembering, question, _answer_once(getattr(batch, question)))
     return remembering
 
 
-def _answered_once(ask: Callable[..., Any]) -> Callable[..., Any]:
+def _answer_once(ask: Callable[..., Any]) -> Callable[..., Any]:
     answers: dict[Any, Any] = {}
 
     def answer(columns: Any, *more: Any) -> Any:
@@ -281,20 +266,27 @@ def _answered_once(ask: Callable[..., Any]) -> Callable[..., Any]:
     return answer
 
 
-class NumberBatch(Batch):
-    """Rows of nothing but numbers, held as one thing, which is cut and taken from by rows."""
+class Matrix(Batch):
+    """Rows of nothing but numbers, held as one 2-D array, which is never copied."""
 
     def __init__(self, held: Any, names: tuple[str, ...], named: bool, source: str | None = None) -> None:
-        super().__init__(names, held.shape[0], LazyColumns(lambda name: Numbers(self._column(name))), named, source)
+        super().__init__(names, held.shape[0], Columns(lambda name: Numbers(self._column(name))), named, source)
         self._held = held
         self._own_names = names
 
     def __reduce__(self) -> tuple[Any, ...]:
         made = self._held, self._own_names, self.named, self.source
-        return _unpickled, (type(self), made, self.names, self.first_row, None)
+        return _unpickle, (type(self), made, self.names, self.first_row, None)
 
-    def _column(self, name: str) -> Any:
-        raise NotImplementedError
+    @cached_property
+    def _array(self) -> NDArray[Any]:
+        return ready(self._held)
+
+    def _column(self, name: str) -> NDArray[Any]:
+        return self._held[:, self._place[name]]  # type: ignore[no-any-return]
+
+    def _first_row(self) -> NDArray[Any]:
+        return self._held[0]  # type: ignore[no-any-return]
 
     @cached_property
     def _place(self) -> dict[str, int]:
@@ -315,35 +307,27 @@ class NumberBatch(Batch):
     def is_text(self, name: str) -> bool:
         return False
 
-    def renamed(self, names: tuple[str, ...]) -> Batch:
+    def rename(self, names: tuple[str, ...]) -> Batch:
         if names == self.names:
             return self
         batch = type(self)(self._held, names, self.named, self.source)
         batch.first_row = self.first_row
-        batch.threads = self.threads
         return batch
 
-    def cut(self, start: int, stop: int) -> Batch:
+    def slice(self, start: int, stop: int) -> Batch:
         part = type(self)(self._held[start:stop], self._own_names, self.named, self.source)
         part.first_row = self.first_row + start
         return part
 
     def take(self, rows: NDArray[np.int64]) -> Batch:
-        return type(self)(self._held[rows], self._own_names, self.named, self.source)
+        return type(self)(self._held.take(rows, axis=0), self._own_names, self.named, self.source)
 
-
-class Matrix(NumberBatch):
-    """A 2-D array of numbers, never copied."""
-
-    def __init__(self, array: NDArray[Any], names: tuple[str, ...], named: bool, source: str | None = None) -> None:
-        super().__init__(array, names, named, source)
-        self._array = ready(array)
-
-    def _column(self, name: str) -> Any:
-        return self._held[:, self._place[name]]
+    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
+        places = self._places(names)
+        return [self._array] if places is None else [self._array[:, j] for j in places]
 
     def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
-        return self._array if fits_int64(self._array.dtype) and tuple(names) == self._own_names else None
+        return self._array if fits_int64(self.dtype) and tuple(names) == self._own_names else None
 
     @property
     def dtype(self) -> Any:
@@ -353,7 +337,7 @@ class Matrix(NumberBatch):
         if self.n_rows != 1 or isinstance(self._held, np.ma.MaskedArray):
             return super().first(names)
         places = self._places(names)
-        row = self._held[0] if places is None else self._held[0, places]
+        row = self._first_row() if places is None else self._first_row()[places]
         return [None if value != value else value for value in row.tolist()]
 
     def kind(self, name: str) -> Kind:
@@ -362,79 +346,84 @@ class Matrix(NumberBatch):
 
     def kinds(self, names: Sequence[str]) -> list[Kind]:
         places = self._places(names)
-        found = self._kinds if places is None else [self._kinds[place] for place in places]
-        if "empty" not in found:
-            return found
-        return [self.kind(name) if kind == "empty" else kind for name, kind in zip(names, found, strict=True)]
+        kinds = self._kinds if places is None else [self._kinds[place] for place in places]
+        if "empty" not in kinds:
+            return kinds
+        return [self.kind(name) if kind == "empty" else kind for name, kind in zip(names, kinds, strict=True)]
 
     @cached_property
     def _kinds(self) -> list[Kind]:
-        kind = KINDS_OF_DTYPES[self._held.dtype.kind]
+        kind = KINDS_OF_DTYPES[self.dtype.kind]
         if kind != "float" or self.n_rows == 0:
             return [kind] * len(self._own_names)
-        return ["empty" if missing else kind for missing in np.isnan(self._held[0]).tolist()]
+        return ["empty" if missing else kind for missing in np.isnan(self._first_row()).tolist()]
 
-    def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
-        if wanted in (None, "integer") and fits_int64(self._array.dtype):
+    def codes(self, name: str, value_kind: Wanted | None = None) -> Codes:
+        if value_kind in (None, "integer") and fits_int64(self._array.dtype):
             j = self._place[name]
             low = int(self.spans[0][j])
             high = int(self.spans[1][j])
             if high - low < small_span(self.n_rows):
                 return Codes(self._array[:, j], low, range(low, high + 1))
-        return super().codes(name, wanted)
+        return super().codes(name, value_kind)
 
     @cached_property
     def spans(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Lowest and highest of every column: one pass over the matrix serves them all."""
-        return _core.span([self._array], threads_for(self.n_rows, self.threads))
-
-    def take(self, rows: NDArray[np.int64]) -> Batch:
-        return Matrix(self._held.take(rows, axis=0), self._own_names, self.named, self.source)
-
-    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
-        places = self._places(names)
-        return [self._array] if places is None else [self._array[:, j] for j in places]
+        return _core.span([self._array], threads_for(self.n_rows))
 
 
-class Sparse(NumberBatch):
-    """A sparse matrix of numbers, row by row; what is not held is zero."""
+class Sparse(Matrix):
+    """The same of a sparse matrix, row by row; what is not held is zero."""
 
     @property
     def matrix(self) -> Any:
         return self._held
 
-    def _column(self, name: str) -> Any:
+    def _column(self, name: str) -> NDArray[Any]:
         return self._dense([name])[:, 0]
 
-    def _dense(self, names: Sequence[str]) -> NDArray[Any]:
-        return ready(np.asarray(self._chosen(names).toarray()))
+    def _first_row(self) -> NDArray[Any]:
+        return np.asarray(self._held[:1].toarray())[0]  # type: ignore[no-any-return]
 
-    def _chosen(self, names: Sequence[str]) -> Any:
+    def _dense(self, names: Sequence[str]) -> NDArray[Any]:
+        return ready(np.asarray(self._choose_columns(names).toarray()))
+
+    def _choose_columns(self, names: Sequence[str]) -> Any:
         places = self._places(names)
         return self._held if places is None else self._held[:, places]
+
+    def take(self, rows: NDArray[np.int64]) -> Batch:
+        return Sparse(self._held[rows], self._own_names, self.named, self.source)
 
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
         return [self._dense(names)] if names else []
 
+    def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
+        return None
+
+    def codes(self, name: str, value_kind: Wanted | None = None) -> Codes:
+        return Batch.codes(self, name, value_kind)
+
     def occurrences(self, names: Sequence[str]) -> Any:
-        matrix = self._chosen(names)
+        matrix = self._choose_columns(names)
         return matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False), matrix.data
 
 
 def all_whole(batch: Batch, names: Sequence[str]) -> set[str]:
     """Those of these columns whose numbers are all whole; as floats, so small that each of them is one."""
-    whole: list[bool] = []
+    are_whole: list[bool] = []
     for block in batch.numbers(names) if names else []:
         columns = block[:, None] if block.ndim == 1 else block
         n_rows, n_columns = columns.shape
-        each = np.ones(n_columns, dtype=np.bool_)
+        column_is_whole = np.ones(n_columns, dtype=np.bool_)
         step = max(STRETCH // max(n_columns, 1), 1)
         for start in range(0, n_rows if columns.dtype.kind == "f" else 0, step):  # so that it takes little memory
             x = columns[start : start + step]
             odd = (x != np.rint(x)) | (np.abs(x) > EXACT)
-            each &= ~(odd & ~np.isnan(x) if odd.any() else odd).any(axis=0)
-        whole += each.tolist()
-    return {name for name, is_whole in zip(names, whole, strict=True) if is_whole}
+            column_is_whole &= ~(odd & ~np.isnan(x) if odd.any() else odd).any(axis=0)
+        are_whole += column_is_whole.tolist()
+    return {name for name, is_whole in zip(names, are_whole, strict=True) if is_whole}
 
 
 def fits_int64(dtype: np.dtype[Any]) -> bool:
@@ -442,32 +431,22 @@ def fits_int64(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "iu" and dtype != np.uint64
 
 
-class Row(Batch):
-    """One row, as a mapping of scalars."""
+def row_of_cells(cells: Mapping[str, Any], names: tuple[str, ...], named: bool) -> Batch:
+    """One row, as a mapping of scalars; a column that it does not name is missing."""
 
-    def __init__(self, cells: Mapping[str, Any], names: tuple[str, ...], named: bool) -> None:
-        super().__init__(names, 1, LazyColumns(lambda name: from_list([self._cell(name)])), named)
-        self._cells = cells
-
-    def _cell(self, name: str) -> Any:
-        if name not in self._cells and name not in self.names:
+    def make(name: str) -> Column:
+        if name not in cells and name not in names:
             raise KeyError(name)
-        return self._cells.get(name)
+        return from_list([cells.get(name)])
 
-    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
-        values = [self._cells.get(name) for name in names]
-        if {float, int}.issuperset(map(type, values)):
-            return [np.array([values], dtype=np.float64)]
-        for name, value in zip(names, values, strict=True):
-            if name not in self._cells and name not in self.names:
-                raise errors.unknown_column(name, self.names)
-            if Objects([value]).kind() not in NUMERIC:
-                raise errors.wrong_type(value, name, "a number", 0)
-        return [np.array([[None if missing(value) else value for value in values]], dtype=np.float64)]
+    def numbers_of(chosen: Sequence[str]) -> NDArray[Any] | None:
+        values = [cells.get(name) for name in chosen]
+        types = set(map(type, values))
+        if not types <= {float, int, type(None)} or (type(None) in types and not {*cells, *names}.issuperset(chosen)):
+            return None
+        return np.array([values], dtype=np.float64)
 
-    def texts(self, name: str) -> Texts:
-        value = self._cells.get(name)
-        return [value] if type(value) is str else super().texts(name)
+    return Batch(names, 1, Columns(make, numbers_of=numbers_of), named)
 
 
 class Beside(Generic[T]):
@@ -484,8 +463,7 @@ class Beside(Generic[T]):
     def __call__(self, batch: Batch) -> None:
         if self.work is None:
             return
-        batch.threads = 1
-        with contextlib.suppress(errors.BanburyError), errors.overheard() as warnings:
+        with LimitThreads(1), contextlib.suppress(errors.BanburyError), errors.overheard() as warnings:
             result = self.work(batch)
             if not warnings:
                 self._results[batch] = result
@@ -518,7 +496,7 @@ class Source:
         """The batches, with work done beside the parsing where there is any."""
         return self.start(beside) if self.parses else self.start()
 
-    def peeked(self) -> Source:
+    def peekable_source(self) -> Source:
         """The same, whose first batch with rows can be looked at before all are read."""
         if self.again or self.peekable:
             return self
@@ -535,7 +513,7 @@ class Source:
         return replace(self, start=start, peekable=True, parses=False)
 
 
-def numbered(batches: Iterable[Batch]) -> Iterator[Batch]:
+def number_rows(batches: Iterable[Batch]) -> Iterator[Batch]:
     """The batches, each with the number of rows before it."""
     first_row = 0
     for batch in batches:
@@ -544,34 +522,34 @@ def numbered(batches: Iterable[Batch]) -> Iterator[Batch]:
         yield batch
 
 
-def joined(batches: Sequence[Batch]) -> Batch:
+def join_batches(batches: Sequence[Batch]) -> Batch:
     """Batches of the same columns, each of which begins where the one before ends, as one.
 
     Columns are made when they are asked for; nothing is left in them of larger ones that they were cut from.
     """
     first = batches[0]
-    columns = LazyColumns(lambda name: _joined([batch.column(name) for batch in batches]))
+    columns = Columns(lambda name: _join_columns([batch.column(name) for batch in batches]))
     batch = first._with(first.names, columns)
     batch.n_rows = sum(part.n_rows for part in batches)
     batch.row_names = None
     return batch
 
 
-def _joined(columns: Sequence[Column]) -> Column:
+def _join_columns(columns: Sequence[Column]) -> Column:
     first = columns[0]
     strings = [column for column in columns if isinstance(column, Strings)]
     if 1 < len(strings) == len(columns) and (joined_strings := join_strings(strings)) is not None:
         return joined_strings
     arrays = [c for c in columns if isinstance(c, (Numbers, Lists)) and isinstance(c.held, np.ndarray)]
-    if len(arrays) == len(columns) and len({(type(c), c.width, c.whole) for c in arrays}) == 1:
+    if len(arrays) == len(columns) and len({(type(c), c.width, c.are_integers) for c in arrays}) == 1:
         return first._with(np.concatenate([column.held for column in arrays]))
     cells = [cell for column in columns for cell in column.cells()]
-    if all(isinstance(column, Unconverted) for column in columns):
-        return first._with(cells)
+    if isinstance(first, Objects) and first.of_kind and all(isinstance(column, Objects) for column in columns):
+        return Objects(cells, of_kind=first.of_kind)
     if any(column.text for column in columns):
         return Objects(cells, text=True)
     plain = from_list(cells)
-    return Coded(plain.codes(None, 1), True) if any(column.categorical for column in columns) else plain
+    return plain.to_codes(None, 1).as_categorical() if any(column.categorical for column in columns) else plain
 
 
 @lru_cache(maxsize=64)
@@ -589,12 +567,12 @@ def as_name(column: Any) -> Any:
     return str(column) if isinstance(column, (int, np.integer)) and not isinstance(column, bool) else column
 
 
-def other_columns(own: Sequence[str], first: Sequence[str], what: str, kind: str) -> errors.SchemaMismatch:
+def other_columns(names: Sequence[str], first: Sequence[str], what: str, kind: str) -> errors.SchemaMismatch:
     """The error of a part of a table that has other columns than the first part."""
-    known = frozenset(first)
-    there = frozenset(own)
+    first_names = frozenset(first)
+    there = frozenset(names)
     lacking = [name for name in first if name not in there]
-    extra = [name for name in own if name not in known]
+    extra = [name for name in names if name not in first_names]
     parts = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
     parts += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
     text = f"{what} {' and '.join(parts)}. Give every {kind} the columns of the first."

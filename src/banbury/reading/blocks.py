@@ -23,9 +23,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from banbury import errors
-from banbury.reading.archives import divided, opened_member
+from banbury.reading.archives import open_member, split_archive_path
 from banbury.reading.arrow import arrow
-from banbury.reading.batches import Batch, Beside, numbered
+from banbury.reading.batches import Batch, Beside, number_rows
 from banbury.threads import n_threads
 
 BLOCK = 4 << 20
@@ -71,18 +71,18 @@ def ending(path: str) -> str:
     return os.path.splitext(stem)[1] if last in COMPRESSED else last
 
 
-def opened(path: str, layout: Layout = UNQUOTED) -> Any:
+def open_file(path: str, layout: Layout = UNQUOTED) -> Any:
     """The file as a stream of bytes, unpacked if its name says that it is packed; comments are empty lines."""
-    return Uncommented(_unpacked(path), layout) if layout.comment else _unpacked(path)
+    return Uncommented(_unpack(path), layout) if layout.comment else _unpack(path)
 
 
-def _unpacked(path: str) -> FileBytes:
+def _unpack(path: str) -> FileBytes:
     """The bytes of a file, or of a member of a zip archive."""
-    place = divided(path)
+    place = split_archive_path(path)
     try:
         if place is None:
             return FileBytes(arrow().input_stream(path, compression="detect"), path, os.path.getsize(path))
-        stream, size = opened_member(*place)
+        stream, size = open_member(*place)
         if codec := CODECS.get(os.path.splitext(path.lower())[1]):
             stream = arrow().input_stream(arrow().PythonFile(stream), compression=codec)
         return FileBytes(stream, path, size)
@@ -187,7 +187,7 @@ class Uncommented:
             self._at_start = kept.endswith(newline)
 
 
-def fetched(stream: Any, size: int, path: str) -> bytes:
+def fetch(stream: Any, size: int, path: str) -> bytes:
     """Up to ``size`` bytes more; fewer only at the end."""
     try:
         return stream.read(size)  # type: ignore[no-any-return]
@@ -219,8 +219,8 @@ def read_csv(
 
 def head_of(path: str, layout: Layout = UNQUOTED, size: int = HEAD) -> bytes:
     """The first megabyte, or so many bytes."""
-    with opened(path, layout) as stream:
-        return fetched(stream, size, path)
+    with open_file(path, layout) as stream:
+        return fetch(stream, size, path)
 
 
 def first_lines_of(path: str, layout: Layout = UNQUOTED) -> bytes:
@@ -235,18 +235,18 @@ def first_lines_of(path: str, layout: Layout = UNQUOTED) -> bytes:
 
 def reason(error: BaseException) -> str:
     """The first line of what a library said, as a sentence."""
-    said = str(error).strip().partition("\n")[0]
-    return f"{said[:200].rstrip('.')}."
+    message = str(error).strip().partition("\n")[0]
+    return f"{message[:200].rstrip('.')}."
 
 
-def cut(path: str, start: int, layout: Layout = UNQUOTED) -> Iterator[Block]:
+def split_into_blocks(path: str, start: int, layout: Layout = UNQUOTED) -> Iterator[Block]:
     """The file from byte ``start`` on in blocks that end where a line ends and no quotation is open."""
     newline = layout.newline
-    with opened(path, layout) as stream:
-        fetched(stream, start, path)
+    with open_file(path, layout) as stream:
+        fetch(stream, start, path)
         rest = b""
         offset = start
-        while piece := fetched(stream, BLOCK, path):
+        while piece := fetch(stream, BLOCK, path):
             refuse_zero_bytes(path, piece, offset + len(rest))
             data = rest + piece if rest else piece
             end = line_end(data, layout)
@@ -291,14 +291,14 @@ def line_end(data: bytes, layout: Layout) -> int:
 def lines_before(path: str, offset: int, layout: Layout = UNQUOTED) -> int:
     """How many lines end in the first ``offset`` bytes. Reads them again, so it is for errors only."""
     lines = 0
-    with opened(path, layout) as stream:
-        while offset > 0 and (data := fetched(stream, min(offset, BLOCK), path)):
+    with open_file(path, layout) as stream:
+        while offset > 0 and (data := fetch(stream, min(offset, BLOCK), path)):
             lines += data.count(layout.newline)
             offset -= len(data)
     return lines
 
 
-def first_refused(n: int, works: Callable[[slice], bool]) -> int:
+def find_first_failure(n: int, works: Callable[[slice], bool]) -> int:
     """Which of n things is the first that does not work, found by halving: a stretch works if each of its things does."""
     first = 0
     last = n - 1
@@ -321,9 +321,9 @@ class BlockFile(Protocol):
     def infer(self, block: Block) -> Any: ...
     def parse(self, block: Block) -> Any: ...
     def records(self, block: Block) -> Iterator[tuple[int, Any]]: ...
-    def explained(self, error: Exception, block: Block) -> Exception: ...
+    def explain_failure(self, error: Exception, block: Block) -> Exception: ...
 
-    def finished(self, parsed: Any, block: Block) -> Any:
+    def finish(self, parsed: Any, block: Block) -> Any:
         return parsed
 
     def line(self, block: Block, row: int) -> int | None:
@@ -333,19 +333,19 @@ class BlockFile(Protocol):
     def wrong_type(self, value: Any, column: str, line: int | None, hint: str = "") -> errors.BadValue:
         """The error of a value in a column that must hold numbers."""
         text = f"{self.path}, {f'line {line:,}' if line else 'a line'}: column {column!r} holds {value!r}, and a number is "
-        text += "needed there. Mend the value, name it in missing_values=, or choose another family for the column in "
+        text += "needed there. Fix the value, list it in missing_values=, or choose another family for the column in "
         text += f"features=.{hint}"
         return errors.BadValue(text, value=value, column=column, line=line, path=self.path)
 
     def read(self, first: Block, blocks: Iterator[Block], beside: Beside[Any] | None) -> Iterator[Batch]:
-        return numbered(self._read(first, blocks, beside or Beside(None)))
+        return number_rows(self._read(first, blocks, beside or Beside(None)))
 
     def _read(self, first: Block, blocks: Iterator[Block], beside: Beside[Any]) -> Iterator[Batch]:
-        yield self._tried(lambda: self.infer(first), first)
+        yield self._try(lambda: self.infer(first), first)
         n_workers = min(n_threads(beside.threads), MOST_THREADS)
         parse = partial(self._parse, beside)
         if n_workers == 1:
-            yield from (self._tried(partial(parse, block), block) for block in blocks)
+            yield from (self._try(partial(parse, block), block) for block in blocks)
             return
         with ThreadPoolExecutor(n_workers) as pool, ThreadPoolExecutor(1) as reader:
             waiting: deque[tuple[Future[Any], Block]] = deque()  # a few are under way at any time
@@ -358,7 +358,7 @@ class BlockFile(Protocol):
                     coming = None if block is None else reader.submit(next, blocks, None)
                     if waiting and (block is None or len(waiting) > n_workers):
                         future, parsed = waiting.popleft()
-                        yield self._tried(future.result, parsed)
+                        yield self._try(future.result, parsed)
             finally:
                 for future, _ in waiting:
                     future.cancel()
@@ -369,11 +369,11 @@ class BlockFile(Protocol):
             beside(parsed)
         return parsed
 
-    def _tried(self, parse: Callable[[], Any], block: Block) -> Batch:
+    def _try(self, parse: Callable[[], Any], block: Block) -> Batch:
         try:
-            batch: Batch = self.finished(parse(), block)
+            batch: Batch = self.finish(parse(), block)
         except arrow().ArrowException as error:
-            raise self.explained(error, block) from None
+            raise self.explain_failure(error, block) from None
         with contextlib.suppress(OSError):  # gone
             size = 0 if self.path.lower().endswith(COMPRESSED) else os.path.getsize(self.path)
             batch.share = min((block.offset + len(block.data)) / size, 1.0) if size else None

@@ -9,7 +9,6 @@ import datetime
 import decimal
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any, Literal
@@ -36,18 +35,6 @@ FIRST_LISTS = 1000  # that say how long those of a column are
 SHOWN = 2  # numbers of a longer list, for people
 
 
-@dataclass(frozen=True, slots=True)
-class Codes:
-    """A column as whole numbers: ``codes[i] == low + k`` means ``values[k]``; any other code means missing.
-
-    ``values`` may hold entries that no row has.
-    """
-
-    codes: NDArray[Any]
-    low: int
-    values: Sequence[Scalar]
-
-
 class Unfit(Exception):
     """A value, at a row of the column, that is not what was asked for: value, row, what is needed."""
 
@@ -60,9 +47,9 @@ class NumberList(list[float]):
     """A cell that is a list of numbers; a long one is shown short."""
 
     def __str__(self) -> str:
-        few = len(self) <= SHOWN + 2
-        first = ", ".join(f"{number:.4g}" for number in (self if few else self[:SHOWN]))
-        return f"[{first}]" if few else f"[{first}, … {len(self):,} numbers]"
+        is_short = len(self) <= SHOWN + 2
+        first = ", ".join(f"{number:.4g}" for number in (self if is_short else self[:SHOWN]))
+        return f"[{first}]" if is_short else f"[{first}, … {len(self):,} numbers]"
 
     __repr__ = __str__
 
@@ -77,7 +64,7 @@ class Column:
     categorical: bool = False
     text: bool = False
     width: int = 1  # numbers of a list
-    whole: bool = False  # floats that are integers
+    are_integers: bool = False  # floats that are integers
 
     def __len__(self) -> int:
         return len(self.held)
@@ -85,11 +72,11 @@ class Column:
     def kind(self) -> Kind:
         raise NotImplementedError
 
-    def codes(self, wanted: Wanted | None, threads: int) -> Codes:
+    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
         """The cells as codes of their distinct values, which are of the ``wanted`` kind or else their own."""
         raise NotImplementedError
 
-    def cut(self, start: int, stop: int) -> Column:
+    def slice(self, start: int, stop: int) -> Column:
         return self._with(self.held[start:stop])
 
     def take(self, rows: NDArray[np.int64]) -> Column:
@@ -140,27 +127,27 @@ class Column:
         start = 0
         step = 2 * n
         while start < len(self) and len(values) < n:
-            values += self.cut(start, min(start + step, len(self))).present()
+            values += self.slice(start, min(start + step, len(self))).present()
             start += step
             step = 4 * step
         return values[:n]
 
 
-def threads_for(n_rows: int, threads: int | None) -> int:
+def threads_for(n_rows: int) -> int:
     """Threads for a pass over so many rows; starting them does not pay for a small batch."""
-    return n_threads(threads) if n_rows >= PARALLEL_ROWS else 1
+    return n_threads(None) if n_rows >= PARALLEL_ROWS else 1
 
 
 class Numbers(Column):
-    """Booleans, integers or floats, kept as they are. ``whole``: floats that are integers, with gaps."""
+    """Booleans, integers or floats, kept as they are. ``are_integers``: floats that are integers, with gaps."""
 
-    def __init__(self, held: NDArray[Any], whole: bool = False) -> None:
+    def __init__(self, held: NDArray[Any], are_integers: bool = False) -> None:
         self.held = held
-        self.whole = whole
+        self.are_integers = are_integers
 
     def kind(self) -> Kind:
         array = self.held
-        kind = "integer" if self.whole else KINDS_OF_DTYPES[array.dtype.kind]
+        kind = "integer" if self.are_integers else KINDS_OF_DTYPES[array.dtype.kind]
         is_float = array.dtype.kind == "f"
         return "empty" if is_float and len(array) and array[0] != array[0] and np.isnan(array).all() else kind
 
@@ -169,140 +156,164 @@ class Numbers(Column):
 
     def cells(self) -> Iterable[Any]:
         cells = self.held.tolist()
-        return [None if cell != cell else int(cell) for cell in cells] if self.whole else cells
+        return [None if cell != cell else int(cell) for cell in cells] if self.are_integers else cells
 
     def present(self) -> list[Scalar]:
         present = self.held[self.held == self.held]
-        return list((present.astype(np.int64) if self.whole else present).tolist())
+        return list((present.astype(np.int64) if self.are_integers else present).tolist())
 
-    def codes(self, wanted: Wanted | None, threads: int) -> Codes:
+    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
         kind = self.held.dtype.kind
         if kind == "b":
-            return converted(Codes(self.held.view(np.uint8), 0, [False, True]), "boolean", wanted)
-        if kind == "f" and wanted == "integer" and (codes := _whole_codes(self.held)) is not None:
+            return convert_values(Codes(self.held.view(np.uint8), 0, [False, True]), "boolean", value_kind)
+        if kind == "f" and value_kind == "integer" and (codes := _whole_codes(self.held)) is not None:
             return codes
-        if self.whole:
+        if self.are_integers:
             integers = np.where(np.isnan(self.held), LOWEST, self.held).astype(np.int64)
-            return converted(integer_codes(integers, threads, wanted), "integer", wanted)
+            return convert_values(integer_codes(integers, threads, value_kind), "integer", value_kind)
         if kind == "f":  # adding 0.0 turns -0.0 into 0.0, so that the two have the same bytes
-            return converted(_numbered(ready(self.held) + self.held.dtype.type(0), threads), "float", wanted)
-        return converted(integer_codes(ready(self.held), threads, wanted), "integer", wanted)
+            return convert_values(
+                _number_values(ready(self.held) + self.held.dtype.type(0), threads), "float", value_kind
+            )
+        return convert_values(integer_codes(ready(self.held), threads, value_kind), "integer", value_kind)
 
 
 class Objects(Column):
-    """A list of Python objects: texts, and what a table holds when its cells are not of one type."""
+    """A list of Python objects: texts, and what a table holds when its cells are not of one type.
 
-    held: list[Any]
+    Dates, and what cannot be counted, are an array ``of_kind``, of which ``write`` makes a list when somebody asks for it.
+    """
 
-    def __init__(self, held: list[Any], text: bool = False) -> None:
+    def __init__(
+        self,
+        held: Any,
+        text: bool = False,
+        of_kind: Kind | None = None,
+        write: Callable[[Any], list[Any]] | None = None,
+    ) -> None:
         self.held = held
         self.text = text
+        self.of_kind = of_kind
+        self.write = write
+
+    @property
+    def _cells(self) -> list[Any]:
+        if self.write is not None:
+            self.held, self.write = self.write(self.held), None
+        return self.held  # type: ignore[no-any-return]
 
     @cached_property
     def _types(self) -> set[type]:
-        return set(map(type, self.held))
+        return set(map(type, self._cells))
 
     @cached_property
     def _kind(self) -> Kind:
-        return kind_of(self.held, self._types)
+        return self.of_kind or kind_of(self._cells, self._types)
 
     def kind(self) -> Kind:
         return self._kind
 
     def cells(self) -> Iterable[Any]:
-        return self.held
+        return self._cells
+
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        cells = self._cells
+        return self._with([cells[row] for row in rows.tolist()])
 
     def numbers(self) -> NDArray[Any]:
         if self._kind not in NUMERIC:
             return super().numbers()
-        return np.array([None if missing(value) else value for value in self.held], dtype=np.float64)
+        return np.array([None if missing(value) else value for value in self._cells], dtype=np.float64)
 
     def lists(self, width: int) -> NDArray[Any]:
-        return Lists(stacked(self.held, width)).lists(width)
+        return Lists(stack_lists(self._cells, width)).lists(width)
 
-    def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        encoded = _core.encode_objects(self.held)
+    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
+        encoded = _core.encode_objects(self._cells)
         if encoded is not None:
             codes, first, _ = encoded
-            return converted(Codes(codes, 0, [str(self.held[row]) for row in first.tolist()]), "string", wanted)
+            return convert_values(
+                Codes(codes, 0, [str(self._cells[row]) for row in first.tolist()]), "string", value_kind
+            )
         numbering: dict[Scalar, int] = {}  # as a Python dict does: 1, 1.0 and True are one value
         places = (
             -1 if missing(value) else numbering.setdefault(natural(value, row), len(numbering))
-            for row, value in enumerate(self.held)
+            for row, value in enumerate(self._cells)
         )
-        codes = np.fromiter(places, np.int32, len(self.held))
-        return converted(Codes(codes, 0, list(numbering)), None, wanted)
+        codes = np.fromiter(places, np.int32, len(self._cells))
+        return convert_values(Codes(codes, 0, list(numbering)), None, value_kind)
 
     def texts(self) -> Texts:
         """The list itself where it holds texts, None and NaN only."""
         types = self._types
         if types <= {str, float, type(None)} and (
-            float not in types or all(type(value) is not float or value != value for value in self.held)
+            float not in types or all(type(value) is not float or value != value for value in self._cells)
         ):
-            return self.held
+            return self._cells
         return [
             value if type(value) is str else None if missing(value) else to_string(natural(value, row))
-            for row, value in enumerate(self.held)
+            for row, value in enumerate(self._cells)
         ]
 
     def head(self, n: int) -> list[Scalar]:
-        cells = ((row, value) for row, value in enumerate(self.held) if not missing(value))
+        cells = ((row, value) for row, value in enumerate(self._cells) if not missing(value))
         if self._kind == "other":
             return [str(value) for _, value in islice(cells, n)]
         values = [natural(value, row) for row, value in islice(cells, n)]
         return [to_string(value) for value in values] if self._kind == "string" else values
 
 
-class Unconverted(Objects):
-    """Dates, whose values are ISO texts, and what cannot be counted at all: Python objects only where they are asked for."""
+class Codes(Column):
+    """A column as whole numbers: ``codes[i] == low + k`` means ``values[k]``; any other code means missing.
 
-    def __init__(self, array: Any, kind: Kind, convert: Callable[[Any], list[Any]]) -> None:
-        self.array = array
-        self.convert = convert
-        self._kind = kind
+    ``values`` may hold entries that no row has. ``value_kind``: the kind of all of them, where each is there once.
+    """
 
-    @cached_property
-    def held(self) -> list[Any]:  # type: ignore[override]
-        return self.convert(self.array)
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def cut(self, start: int, stop: int) -> Column:
-        return Unconverted(self.array[start:stop], self._kind, self.convert)
-
-    def _with(self, held: list[Any]) -> Column:
-        return Unconverted(held, self._kind, list)
-
-
-class Coded(Column):
-    """A column that came as codes already: a categorical, a dictionary array. ``each``: the kind of all values, each once."""
-
-    def __init__(self, codes: Codes, categorical: bool = True, each: Wanted | None = None) -> None:
-        self.held = codes.codes
-        self.low = codes.low
-        self.values = codes.values
+    def __init__(
+        self,
+        codes: NDArray[Any],
+        low: int,
+        values: Sequence[Scalar],
+        categorical: bool = False,
+        value_kind: Wanted | None = None,
+    ) -> None:
+        self.codes = codes
+        self.low = low
+        self.values = values
         self.categorical = categorical
-        self.each = each
+        self.value_kind = value_kind
+
+    def __repr__(self) -> str:
+        return f"Codes(codes={self.codes!r}, low={self.low}, values={self.values!r})"
 
     @property
-    def coded(self) -> Codes:
-        return Codes(self.held, self.low, self.values)
+    def held(self) -> NDArray[Any]:
+        return self.codes
+
+    @held.setter
+    def held(self, codes: NDArray[Any]) -> None:
+        self.codes = codes
 
     def kind(self) -> Kind:
-        codes = self.held
-        low = self.low
-        if len(self) and not ((codes >= low) & (codes < low + len(self.values))).any():
+        if len(self) and not ((self.codes >= self.low) & (self.codes < self.low + len(self.values))).any():
             return "empty"
         return kind_of(self.values)
 
     def numbers(self) -> NDArray[Any]:
         if self.kind() not in NUMERIC:
             return super().numbers()
-        return np.array([*self.values, np.nan], dtype=np.float64)[_places(self.coded)]
+        return np.array([*self.values, np.nan], dtype=np.float64)[_places(self)]
 
-    def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        return converted(self.coded, self.each, wanted)
+    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
+        return convert_values(self, self.value_kind, value_kind)
+
+    def with_values(self, values: Sequence[Scalar]) -> Codes:
+        """The same codes, which mean other values."""
+        return Codes(self.codes, self.low, values)
+
+    def as_categorical(self) -> Codes:
+        """The same column, declared a choice among its values."""
+        return Codes(self.codes, self.low, self.values, categorical=True)
 
     def cells(self) -> Iterable[Any]:
         return self._look_up([*self.values, None])
@@ -311,12 +322,12 @@ class Coded(Column):
         return self._look_up([*map(to_string, self.values), None])
 
     def _look_up(self, values: list[Any]) -> list[Any]:
-        return [values[k] for k in _places(self.coded).tolist()]
+        return [values[k] for k in _places(self).tolist()]
 
 
 def empty_column(n_rows: int) -> Column:
     """A column without a single value."""
-    return Coded(Codes(np.full(n_rows, -1, dtype=np.int32), 0, []), False)
+    return Codes(np.full(n_rows, -1, dtype=np.int32), 0, [])
 
 
 class Lists(Column):
@@ -347,7 +358,7 @@ class Lists(Column):
 
     def lists(self, width: int) -> NDArray[Any]:
         if isinstance(self.held, list):
-            return Lists(stacked(self.held, width)).lists(width)
+            return Lists(stack_lists(self.held, width)).lists(width)
         if width == self.width:
             return self._matrix
         for row, value in enumerate(self.cells()):
@@ -359,12 +370,12 @@ class Lists(Column):
         rows = self.held if isinstance(self.held, list) else self.held.tolist()
         return (None if missing(row) or any(x != x for x in row) else NumberList(row) for row in rows)
 
-    def codes(self, wanted: Wanted | None, threads: int) -> Codes:
+    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
         self.refuse("a text, a number or a yes or no")
         return Codes(np.full(len(self), -1, dtype=np.int32), 0, [])
 
     def texts(self) -> Texts:
-        return Coded(self.codes(None, 1)).texts()
+        return self.to_codes(None, 1).texts()
 
 
 def usual_width(lengths: Iterable[int]) -> int | None:
@@ -374,7 +385,7 @@ def usual_width(lengths: Iterable[int]) -> int | None:
     return width if 2 * times > len(first) else None
 
 
-def stacked(values: Sequence[Any], width: int) -> NDArray[Any]:
+def stack_lists(values: Sequence[Any], width: int) -> NDArray[Any]:
     """Lists of so many numbers as a matrix; raises where one has more or fewer, or what is no number."""
     for row, value in enumerate(values):
         if not missing(value) and not _is_list(value):
@@ -408,10 +419,10 @@ def from_array(array: NDArray[Any]) -> Column:
         return Numbers(array)
     if kind in "US":
         codes, first = encode_bytes(array, 1)
-        words = [word if kind == "U" else decoded(word) for word in array[first].tolist()]
-        return Coded(regrouped(Codes(codes, 0, []), words), False)
+        words = [word if kind == "U" else decode_bytes(word) for word in array[first].tolist()]
+        return regroup(Codes(codes, 0, []), words)
     if kind in "Mm":
-        return empty_column(len(array)) if np.isnat(array).all() else Unconverted(array, "date", iso_texts)
+        return empty_column(len(array)) if np.isnat(array).all() else Objects(array, of_kind="date", write=iso_texts)
     if kind == "c":
         raise ValueError("Complex data not supported. Give the real and the imaginary part as two columns.")
     return from_list(array.tolist())
@@ -439,7 +450,7 @@ def from_list(values: list[Any]) -> Column:
     if width is None:
         return Objects(values)
     try:
-        return Lists(stacked(values, width))
+        return Lists(stack_lists(values, width))
     except (Unfit, Uneven):
         return Lists(values, width)
 
@@ -459,17 +470,17 @@ def small_span(n_rows: int) -> int:
     return max(SMALL_SPAN, n_rows)
 
 
-def integer_codes(array: NDArray[Any], threads: int, wanted: Wanted | None = None) -> Codes:
+def integer_codes(array: NDArray[Any], threads: int, value_kind: Wanted | None = None) -> Codes:
     """Integers of a small range are their own codes, without a copy; others, or to be converted, are numbered as met."""
     if len(array) == 0:
         return Codes(array, 0, [])
-    if wanted in (None, "integer") and (array.dtype != np.uint64 or int(array.max()) < 2**63):
+    if value_kind in (None, "integer") and (array.dtype != np.uint64 or int(array.max()) < 2**63):
         lows, highs = _core.span([array], threads)
         low = int(lows[0])
         high = int(highs[0])
         if high - low < small_span(len(array)):
             return Codes(array, low, range(low, high + 1))
-    return _numbered(array, threads)
+    return _number_values(array, threads)
 
 
 def _whole_codes(array: NDArray[Any]) -> Codes | None:
@@ -491,7 +502,7 @@ def _whole_codes(array: NDArray[Any]) -> Codes | None:
     return Codes(codes, int(low), values) if (same | gaps).all() else None
 
 
-def _numbered(array: NDArray[Any], threads: int) -> Codes:
+def _number_values(array: NDArray[Any], threads: int) -> Codes:
     """Any numbers, numbered as they occur; NaN and the lowest integer are missing."""
     codes, first = encode_bytes(array, threads)
     numbers = array[first]
@@ -500,7 +511,7 @@ def _numbered(array: NDArray[Any], threads: int) -> Codes:
         return Codes(codes, 0, numbers.tolist())
     values = numbers.astype(object)
     values[gaps] = None
-    return regrouped(Codes(codes, 0, []), values.tolist())
+    return regroup(Codes(codes, 0, []), values.tolist())
 
 
 def encode_bytes(array: NDArray[Any], threads: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -514,11 +525,11 @@ def encode_bytes(array: NDArray[Any], threads: int) -> tuple[NDArray[np.int32], 
     return codes, first
 
 
-def converted(codes: Codes, kind: Wanted | None, wanted: Wanted | None) -> Codes:
+def convert_values(codes: Codes, kind: Wanted | None, value_kind: Wanted | None) -> Codes:
     """The same rows with values of the wanted kind. Costs the number of distinct values, not of rows."""
-    if wanted is None or wanted == kind:
+    if value_kind is None or value_kind == kind:
         return codes
-    convert, needed = CONVERSIONS[wanted]
+    convert, needed = CONVERSIONS[value_kind]
     values: list[Scalar | None] = []
     for k, value in enumerate(codes.values):
         try:
@@ -528,7 +539,7 @@ def converted(codes: Codes, kind: Wanted | None, wanted: Wanted | None) -> Codes
             if len(rows):
                 raise Unfit(value, int(rows[0]), needed) from None
             values.append(None)
-    return regrouped(codes, values)
+    return regroup(codes, values)
 
 
 BOOLEANS: dict[Scalar, bool] = {"true": True, "false": False, 0: False, 1: True}
@@ -563,17 +574,17 @@ CONVERSIONS: dict[Wanted, tuple[Callable[[Any], Scalar], str]] = {
 }
 
 
-def regrouped(codes: Codes, values: Sequence[Scalar | None]) -> Codes:
+def regroup(codes: Codes, values: Sequence[Scalar | None], categorical: bool = False) -> Codes:
     """The same rows with ``values`` in place of their values; None and NaN become missing, equal values one."""
     numbering: dict[Scalar, int] = {}
     lookup = [
         -1 if value is None or value != value else numbering.setdefault(value, len(numbering)) for value in values
     ]
     if len(numbering) == len(values):
-        return Codes(codes.codes, codes.low, list(numbering))
+        return Codes(codes.codes, codes.low, list(numbering), categorical)
     table = np.array([*lookup, -1], dtype=np.int32)
-    whole = Codes(codes.codes, codes.low, range(len(values)))
-    return Codes(table[_places(whole)], 0, list(numbering))
+    positions = Codes(codes.codes, codes.low, range(len(values)))
+    return Codes(table[_places(positions)], 0, list(numbering), categorical)
 
 
 def _places(codes: Codes) -> NDArray[np.int64]:
@@ -601,7 +612,7 @@ def natural(value: Any, row: int) -> Scalar:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, bytes):
-        return decoded(value)
+        return decode_bytes(value)
     if isinstance(value, (bool, int, float)):
         return value
     kind = _kind_of_type(type(value))
@@ -612,7 +623,7 @@ def natural(value: Any, row: int) -> Scalar:
     raise Unfit(value, row, "a text, a number or a yes or no")
 
 
-def decoded(text: bytes) -> str:
+def decode_bytes(text: bytes) -> str:
     try:
         return text.decode()
     except UnicodeDecodeError:
@@ -641,9 +652,9 @@ def kind_of(values: Sequence[Any], types: set[type] | None = None) -> Kind:
     if isinstance(values, range):
         return "integer"
     types = set(map(type, values)) if types is None else types
-    if not all(issubclass(each, NEVER_MISSING) for each in types):
+    if not all(issubclass(value_type, NEVER_MISSING) for value_type in types):
         types = {type(value) for value in values if not missing(value)}
-    kinds = {_kind_of_type(each) for each in types}
+    kinds = {_kind_of_type(value_type) for value_type in types}
     if len(kinds) <= 1:
         return kinds.pop() if kinds else "empty"
     if kinds <= {"boolean", "integer", "float"}:

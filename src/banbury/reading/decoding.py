@@ -46,10 +46,10 @@ def decode(data: bytes, declared: str | None = None) -> str:
     """
     name = charset(declared) if declared else None
     order = [name, "utf-8"] if name and AMBIGUOUS.match(name) else ["utf-8", name]
-    for each in order:
+    for charset_name in order:
         try:
-            if each is not None:
-                return data.decode(each)
+            if charset_name is not None:
+                return data.decode(charset_name)
         except (LookupError, ValueError):
             pass
     return data.decode("latin-1")
@@ -67,7 +67,7 @@ def decode_file(data: bytes, declared: str | None = None) -> str:
     return decode(data, declared)
 
 
-def declared_in_html(data: bytes) -> str | None:
+def html_encoding(data: bytes) -> str | None:
     """The encoding that a page names for itself. What can be read so is not in 16 or 32 bits, whatever it says."""
     declaration = _META.search(data, 0, META_WITHIN)
     name = declaration[1].decode("ascii", "replace") if declaration else ""
@@ -101,6 +101,6 @@ def html_text(markup: str) -> str:
     >>> html_text("<title>Offer</title><p>V<b>ia</b>gra &amp; more<br>now<!-- hidden --><script>x = '<p>'</script>")
     '\\nOffer\\n\\nViagra & more\\nnow\\n'
     """
-    text = _MARKUP.sub(lambda each: "\n" if each[1] or (each[2] or "").lower() in BLOCKS else "", markup)
+    text = _MARKUP.sub(lambda match: "\n" if match[1] or (match[2] or "").lower() in BLOCKS else "", markup)
     # Python refuses to make a number of thousands of digits; no character has more than seven.
     return html.unescape(_TOO_LONG.sub(r"\1", text)) if "&" in text else text

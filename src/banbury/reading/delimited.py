@@ -24,17 +24,17 @@ from banbury.reading.blocks import (
     Block,
     BlockFile,
     Layout,
-    cut,
+    find_first_failure,
     first_lines_of,
-    first_refused,
     lines_before,
     read_csv,
     reason,
+    split_into_blocks,
 )
-from banbury.reading.columns import Coded, Codes, Column, Numbers, decoded, empty_column, regrouped
+from banbury.reading.by_name import Columns, NamedMatrix, side_by_side
+from banbury.reading.columns import Codes, Column, Numbers, decode_bytes, empty_column, regroup
 from banbury.reading.decoding import LONE_SURROGATE
 from banbury.reading.options import TABLE_SETTINGS, Options, is_mark
-from banbury.reading.packed import NamedMatrix, PackedColumns, side_by_side
 from banbury.reading.tables import no_rows
 
 DELIMITERS = ",;\t|"
@@ -49,7 +49,7 @@ TRUE = ("true", "True", "TRUE")
 FALSE = ("false", "False", "FALSE")
 
 
-def from_delimited(path: str, options: Options) -> Source:
+def from_csv(path: str, options: Options) -> Source:
     """A delimited text file, which need not fit in memory. Without a header if columns are named or its first line is a row."""
     mark = options.delimiter
     fits = mark is None or (is_mark(mark) and mark != (options.quote or '"'))
@@ -82,18 +82,18 @@ class _DelimitedFile(BlockFile):
         head = first_lines_of(path, self.layout) if comment else head
         self.start, header = self._header(head, options.skip_lines)
         sample = head[self.start - len(header) :][:HEAD]
-        self.delimiter = options.delimiter or sniffed(self._text(sample), self.quote)
+        self.delimiter = options.delimiter or sniff_delimiter(self._text(sample), self.quote)
         # Programs that write tab-separated text seldom quote it, and a message may well begin with a quotation mark.
         if options.quote is None and self.delimiter == "\t" and not (self.has_header and b'"' in header):
             self.layout = replace(self.layout, quote=b"")
-        elif options.quote is None and _is_single_quoted(self._text(sample), self.delimiter):
+        elif options.quote is None and _has_single_quotes(self._text(sample), self.delimiter):
             self.layout = replace(self.layout, quote=b"'")
             self.start, header = self._header(head, options.skip_lines)
         if options.header is None and options.columns is None:
             self.first_row = self._first_row(head[self.start - len(header) :])
             self.has_header = not self.first_row
         self.named = options.columns is not None or (self.has_header and not options.numbered)
-        self.names = self._named(header, options.columns)
+        self.names = self._read_names(header, options.columns)
         if not self.named and not set(self.names).issuperset(self.kinds):
             self.kinds = {}  # there are fewer columns than were counted, perhaps without the target: they are told by place
         self.start -= 0 if self.has_header else len(header)
@@ -130,12 +130,12 @@ class _DelimitedFile(BlockFile):
             rows = list(islice(self._records(head), max(HEADER_CELLS // n_fields, 2)))
         except csv.Error:
             return ""
-        first, *others = [[field.strip(BLANKS) for field in row] for row in rows if row] or [[]]
+        first, *later_rows = [[field.strip(BLANKS) for field in row] for row in rows if row] or [[]]
         if not self.kinds.keys().isdisjoint(first):  # the names of the columns of the model that is to answer
             return ""
-        return evidence_of_a_row(first, [row for row in others if len(row) == len(first)], self.missing_values)
+        return evidence_of_a_row(first, [row for row in later_rows if len(row) == len(first)], self.missing_values)
 
-    def _named(self, header: bytes, names: Sequence[str] | None) -> tuple[str, ...]:
+    def _read_names(self, header: bytes, names: Sequence[str] | None) -> tuple[str, ...]:
         if header.count(self.delimiter.encode()) >= MOST_COLUMNS:
             n = header.count(self.delimiter.encode()) + 1
             most = f"a table of text may have {MOST_COLUMNS:,}"
@@ -164,8 +164,8 @@ class _DelimitedFile(BlockFile):
             text += "with delimiter= if it is another; take the line out if it is no row."
             raise errors.LengthMismatch(text, path=self.path, line=line)
         for name in names:
-            wanted = "names without lone surrogates, which the reader of text files cannot hold"
-            errors.require(not LONE_SURROGATE.search(str(name)), "columns", name, wanted)
+            allowed = "names without lone surrogates, which the reader of text files cannot hold"
+            errors.require(not LONE_SURROGATE.search(str(name)), "columns", name, allowed)
         return distinct(names)
 
     def _text(self, data: bytes) -> str:
@@ -180,7 +180,7 @@ class _DelimitedFile(BlockFile):
         return records(self._text(data), self.delimiter, self.quote)
 
     def batches(self, beside: Beside[Any] | None = None) -> Iterator[Batch]:
-        blocks = cut(self.path, self.start, self.layout)
+        blocks = split_into_blocks(self.path, self.start, self.layout)
         first = next(blocks, None)
         return iter([no_rows(self.names, self.path)]) if first is None else self.read(first, blocks, beside)
 
@@ -206,14 +206,17 @@ class _DelimitedFile(BlockFile):
         letters = {pa.float64(): "f", pa.int64(): "i", pa.string(): "s"}
         kinds = [letters.get(types.get(name), "") for name in self.names]
         wide = len(kinds) > TOGETHER
-        words = [name for name, kind in zip(self.names, kinds, strict=True) if kind == "s"]
+        word_columns = [name for name, kind in zip(self.names, kinds, strict=True) if kind == "s"]
         if wide or not all(kinds) or self.layout.newline != b"\n" or {"text", "list"} & set(self.kinds.values()):
             return ""
-        found = {name: batch.codes(name).values for name in words}
+        words_by_column = {name: batch.codes(name).values for name in word_columns}
         odd = {"\n", "\r", self.delimiter, self.quote} - {""}
-        self.words = {name: sorted(w for w in map(str, own) if odd.isdisjoint(w)) for name, own in found.items()}
+        self.words = {
+            name: sorted(w for w in map(str, words) if odd.isdisjoint(w)) for name, words in words_by_column.items()
+        }
         self.known = ["".join(f"{word}\n" for word in self.words.get(name, ())).encode() for name in self.names]
-        return "".join(kinds) if all(len(own) * FEW_WORDS <= batch.n_rows for own in found.values()) else ""
+        has_few_words = all(len(words) * FEW_WORDS <= batch.n_rows for words in words_by_column.values())
+        return "".join(kinds) if has_few_words else ""
 
     def parse(self, block: Block) -> Any:
         if (plain := self._plain_batch(block)) is not None:
@@ -221,7 +224,7 @@ class _DelimitedFile(BlockFile):
         batch = self._batch(block)
         return self._codes_among(block) or batch
 
-    def finished(self, parsed: Any, block: Block) -> Any:
+    def finish(self, parsed: Any, block: Block) -> Any:
         """Notes columns of codes in the order of blocks, whichever was parsed first; Widened has reading begin again."""
         if not isinstance(parsed, list):
             return parsed
@@ -236,31 +239,35 @@ class _DelimitedFile(BlockFile):
         missing = [text.encode() for text in self.missing_values]
         mark = ord(self.delimiter)
         quote = ord(self.quote) if self.quote else None
-        found = _core.parse_fields(raw, mark, quote, self.plain, missing, self.known)
-        if not found:
+        parsed_columns = _core.parse_fields(raw, mark, quote, self.plain, missing, self.known)
+        if not parsed_columns:
             return None
         self._tell_latin_1(block)
-        columns = {name: self._plain_column(name, own, block) for name, own in zip(self.names, found, strict=True)}
+        columns = {
+            name: self._plain_column(name, parsed, block)
+            for name, parsed in zip(self.names, parsed_columns, strict=True)
+        }
         return Batch(self.names, len(columns[self.names[0]]), columns, self.named, self.path)
 
-    def _plain_column(self, name: str, found: Any, block: Block) -> Column:
-        if isinstance(found, tuple):
-            known = self.words[name]
+    def _plain_column(self, name: str, parsed: Any, block: Block) -> Column:
+        if isinstance(parsed, tuple):
+            known_words = self.words[name]
             low = len(self.missing_values)
-            words = [*known, *(decoded(bytes(block.data[start:end])) for start, end in found[1])]
-            codes = Codes(found[0], low, words)
+            words = [*known_words, *(decode_bytes(bytes(block.data[start:end])) for start, end in parsed[1])]
+            codes = Codes(parsed[0], low, words)
             if len({*self.missing_values, *words}) < low + len(words):  # two spellings in bytes may be one text
-                codes = regrouped(codes, [None if word in self.missing_values else word for word in words])
-            return Coded(codes, categorical=False, each="string")
-        empty = found.dtype.kind == "f" and np.isnan(found[:1]).all() and np.isnan(found).all()
-        return empty_column(len(found)) if empty else Numbers(found)
+                codes = regroup(codes, [None if word in self.missing_values else word for word in words])
+            codes.value_kind = "string"
+            return codes
+        empty = parsed.dtype.kind == "f" and np.isnan(parsed[:1]).all() and np.isnan(parsed).all()
+        return empty_column(len(parsed)) if empty else Numbers(parsed)
 
     def _codes_among(self, block: Block) -> list[str]:
         """The columns that would be numbers, and hold codes that look like some: 00130, 0x1F. Their zeros are not to be lost."""
         if not _core.any_leading_zero(np.frombuffer(block.data, np.uint8)):
             return []
-        numeric = {each: kind_of_type(each) in ("integer", "float") for each in set(self.types.values())}
-        numbers = [name for name, each in self.types.items() if numeric[each] and name not in self.kinds]
+        numeric = {data_type: kind_of_type(data_type) in ("integer", "float") for data_type in set(self.types.values())}
+        numbers = [name for name, data_type in self.types.items() if numeric[data_type] and name not in self.kinds]
         if not numbers:
             return []
         compute = arrow("compute")
@@ -285,13 +292,13 @@ class _DelimitedFile(BlockFile):
         for table in self._tables(block, self._column_types()):
             if types is not None:
                 types.update((field.name, same.setdefault(field.type, field.type)) for field in table.schema)
-            few = dict(self._columns(table))
+            table_columns = dict(self._columns(table))
             n_rows = table.num_rows
             if len(self.names) > TOGETHER:
-                matrices += side_by_side(few)
-            columns |= few
+                matrices += side_by_side(table_columns)
+            columns |= table_columns
         return Batch(
-            self.names, n_rows, PackedColumns(matrices, columns) if matrices else columns, self.named, self.path
+            self.names, n_rows, Columns(columns.__getitem__, matrices) if matrices else columns, self.named, self.path
         )
 
     def _tell_latin_1(self, block: Block) -> None:
@@ -308,7 +315,7 @@ class _DelimitedFile(BlockFile):
                 if codes is not None and not codes.values:  # blanks alone
                     column = empty_column(len(column))
                 elif codes is not None and len(self.names) > TOGETHER:  # an Arrow array takes 1 KB
-                    column = Coded(codes, categorical=False)
+                    column = codes
             yield name, column
 
     def _tables(self, block: Block, types: Mapping[str, Any], only: Sequence[str] = ()) -> Iterator[Any]:
@@ -316,9 +323,9 @@ class _DelimitedFile(BlockFile):
         if len(self.names) <= TOGETHER:
             yield self._parse_columns(block.data, self.names, types, only)
             return
-        wanted = set(only or self.names)
-        for data, names, few in self._few_at_a_time(block):
-            if chosen := [name for name in few if name in wanted]:
+        wanted_names = set(only or self.names)
+        for data, names, table_names in self._few_at_a_time(block):
+            if chosen := [name for name in table_names if name in wanted_names]:
                 some = {name: types[name] for name in chosen if name in types}
                 yield self._parse_columns(data, names, some, chosen)
 
@@ -362,21 +369,23 @@ class _DelimitedFile(BlockFile):
         blank = (n_fields == 1) & ((text == 0) | ((text == 1) & (raw[before + 1] == ord("\r"))))
         if (n_fields[~blank] != len(self.names)).any():
             return None
-        each = ends[np.repeat(~blank, n_fields)].reshape(-1, len(self.names))
-        return np.column_stack([before[~blank], each])
+        field_ends = ends[np.repeat(~blank, n_fields)].reshape(-1, len(self.names))
+        return np.column_stack([before[~blank], field_ends])
 
     def _parse_columns(self, data: Any, names: Sequence[str], types: Mapping[str, Any], only: Sequence[str]) -> Any:
-        spelt = _blanked if (np.frombuffer(data, np.uint8) == ord(" ")).any() else list  # Arrow takes its time for each
+        spelt = (
+            _pad_with_blanks if (np.frombuffer(data, np.uint8) == ord(" ")).any() else list
+        )  # Arrow takes its time for each
         more = {"true_values": spelt(TRUE), "false_values": spelt(FALSE), "include_columns": only}
         return read_csv(data, names, types, spelt(self.missing_values), self.delimiter, self.quote, **more)
 
     def _column_types(self) -> dict[str, Any]:
         pa = arrow()
         forced = {"number": pa.float64(), "string": pa.string(), "text": pa.string(), "list": pa.string()}
-        own = frozenset(self.names)
-        return self.types | {name: forced[kind] for name, kind in self.kinds.items() if name in own}
+        column_names = frozenset(self.names)
+        return self.types | {name: forced[kind] for name, kind in self.kinds.items() if name in column_names}
 
-    def explained(self, error: Exception, block: Block) -> Exception:
+    def explain_failure(self, error: Exception, block: Block) -> Exception:
         """What Arrow could not parse or convert, in our words; a type that proved too narrow is widened."""
         pa = arrow()
         types = self._column_types()
@@ -387,23 +396,23 @@ class _DelimitedFile(BlockFile):
                     text = self.delimiter.join(fields)
                     line_1 = "header" if self.has_header else "first line"
                     title = " If the first line is a title, pass it over with skip_lines=1." if line == 2 else ""
-                    said = f"{errors.many(len(fields), 'field')} where the {line_1} has {expected}"
+                    message = f"{errors.many(len(fields), 'field')} where the {line_1} has {expected}"
                     shown = f"{text if len(text) <= 80 else text[:77] + '...'!r}"
                     lines = (
                         ""
                         if self.path.lower().endswith(TABLE_ENDINGS)
                         else " If each line is a text, pass format='lines'."
                     )
-                    said += f": {shown}. Fix the line, or pass the delimiter with delimiter=.{title}{lines}"
-                    return errors.BadFile(f"{self.path}, line {line:,}: {said}", path=self.path, line=line)
+                    message += f": {shown}. Fix the line, or pass the delimiter with delimiter=.{title}{lines}"
+                    return errors.BadFile(f"{self.path}, line {line:,}: {message}", path=self.path, line=line)
             return errors.bad_file(self.path, reason(error))
-        first = first_refused(len(self.names), lambda few: self._parses(block, types, self.names[few]))
+        first = find_first_failure(len(self.names), lambda part: self._parses(block, types, self.names[part]))
         column = self.names[first]
         if column not in types or self._parses(block, types, [column]):
             return errors.bad_file(self.path, reason(error))
         texts = next(self._tables(block, {column: pa.string()}, only=[column]))[column]
         try:
-            row = first_refused(len(texts), lambda few: _fit(texts[few], types[column]))
+            row = find_first_failure(len(texts), lambda part: _fit(texts[part], types[column]))
             line_or_none = self.line(block, row)
         except pa.ArrowNotImplementedError:  # a time of day, which Arrow parses in a file alone
             row = 0
@@ -414,7 +423,9 @@ class _DelimitedFile(BlockFile):
             return self.wrong_type(value, column, line_or_none, errors.A_HEADER * (is_first and not self.has_header))
         wider = [pa.int64(), pa.float64(), pa.string()]  # the narrowest first
         narrow = 0 if pa.types.is_null(types[column]) else 1 if pa.types.is_integer(types[column]) else 2
-        self.types[column] = next(each for each in wider[narrow:] if self._parses(block, {column: each}, [column]))
+        self.types[column] = next(
+            data_type for data_type in wider[narrow:] if self._parses(block, {column: data_type}, [column])
+        )
         self._widen_others(block)
         return Widened(column, kind_of_type(self.types[column]), line_or_none)
 
@@ -423,13 +434,15 @@ class _DelimitedFile(BlockFile):
         pa = arrow()
         types = arrow("types")
         tables = self._tables(block, {name: pa.string() for name in self.kinds})
-        for name, found in ((field.name, field.type) for table in tables for field in table.schema):
-            known = self.types[name]
-            if name in self.kinds or found in (known, pa.null()):
+        for name, shown_type in ((field.name, field.type) for table in tables for field in table.schema):
+            known_type = self.types[name]
+            if name in self.kinds or shown_type in (known_type, pa.null()):
                 continue
-            if types.is_null(known) or (types.is_integer(known) and types.is_floating(found)):
-                self.types[name] = found if types.is_integer(found) or types.is_floating(found) else pa.string()
-            elif types.is_integer(known) or types.is_boolean(known):
+            if types.is_null(known_type) or (types.is_integer(known_type) and types.is_floating(shown_type)):
+                self.types[name] = (
+                    shown_type if types.is_integer(shown_type) or types.is_floating(shown_type) else pa.string()
+                )
+            elif types.is_integer(known_type) or types.is_boolean(known_type):
                 self.types[name] = pa.string()
 
     def _parses(self, block: Block, types: Mapping[str, Any], only: Sequence[str] = ()) -> bool:
@@ -469,7 +482,7 @@ def records(text: str, delimiter: str, quote: str) -> Any:
     return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting, quotechar=quote or None)
 
 
-def sniffed(text: str, quote: str) -> str:
+def sniff_delimiter(text: str, quote: str) -> str:
     """The delimiter on which header and first records agree best; a space only if no other divides the header."""
     scores = {delimiter: _agreement(text, delimiter, quote) for delimiter in DELIMITERS}
     best = max(scores, key=lambda delimiter: scores[delimiter])
@@ -533,24 +546,24 @@ def _are_positions(numbers: Sequence[str]) -> bool:
     """Whether they are whole numbers in equal steps, or years: columns may well be named so."""
     if not all(number.isdecimal() for number in numbers):
         return False
-    whole = [int(number) for number in numbers]
-    steps = set(np.diff(whole).tolist())
+    integers = [int(number) for number in numbers]
+    steps = set(np.diff(integers).tolist())
     return (
-        whole == [0]
+        integers == [0]
         or steps == {1}
-        or (len(whole) > 2 and len(steps) == 1 and steps != {0})
-        or all(1800 <= number <= 2200 for number in whole)
+        or (len(integers) > 2 and len(steps) == 1 and steps != {0})
+        or all(1800 <= number <= 2200 for number in integers)
     )
 
 
-def _is_single_quoted(text: str, delimiter: str) -> bool:
+def _has_single_quotes(text: str, delimiter: str) -> bool:
     """Whether fields stand in single quotes: every quotation ends where its field does, and none is a double quote."""
     at_field = rf"(?:^|[{re.escape(delimiter)}\n]) *"
     if re.search(at_field + '"', text) or not re.search(at_field + "'", text):
         return False
     lines = text.splitlines(keepends=True)
-    whole = "".join(lines[:-1] if len(lines) > 2 else lines)  # the end of the sample may cut a line
-    reader = csv.reader(io.StringIO(whole, newline=""), delimiter=delimiter, quotechar="'", strict=True)
+    whole_lines = "".join(lines[:-1] if len(lines) > 2 else lines)  # the end of the sample may cut a line
+    reader = csv.reader(io.StringIO(whole_lines, newline=""), delimiter=delimiter, quotechar="'", strict=True)
     try:
         return len({len(fields) for fields in reader if fields}) == 1
     except csv.Error:
@@ -565,6 +578,6 @@ def is_number(text: str) -> bool:
     return True
 
 
-def _blanked(texts: Any) -> list[str]:
+def _pad_with_blanks(texts: Any) -> list[str]:
     """Each text as it is, and with one blank before, after, and on both sides."""
     return [before + text + after for text in texts for before in ("", " ") for after in ("", " ")]

@@ -17,10 +17,10 @@ from itertools import chain, islice
 from typing import Any, Literal
 
 from banbury import errors
-from banbury.reading.batches import Batch, Source, numbered
-from banbury.reading.blocks import BYTE_ORDER_MARK, COMPRESSED, ending, fetched, opened
-from banbury.reading.columns import Coded, Column, Objects, decoded, missing
-from banbury.reading.decoding import declared_in_html, decode_file, html_text
+from banbury.reading.batches import Batch, Source, number_rows
+from banbury.reading.blocks import BYTE_ORDER_MARK, COMPRESSED, ending, fetch, open_file
+from banbury.reading.columns import Column, Objects, decode_bytes, missing
+from banbury.reading.decoding import decode_file, html_encoding, html_text
 from banbury.reading.mail import (
     LONGEST_MESSAGE,
     begins_as_mail,
@@ -139,7 +139,7 @@ class Losses:
             text, broken = message_text(data, options.headers)
             cells = [text]
         else:
-            text = html_text(decode_file(data, declared_in_html(data))) if form == "html" else decode_file(data)
+            text = html_text(decode_file(data, html_encoding(data))) if form == "html" else decode_file(data)
             cells = [*[None] * len(apart), text]
         self.n_messages += form == "mail"
         self.broken += [name] * (broken or cut_off)
@@ -168,8 +168,8 @@ class Losses:
             text = f"headers={headers!r} makes columns of the headers of messages, and no file{where} was read as mail."
             text += " If they are messages, say so with format='mail'; else leave headers= out."
             raise errors.BadSetting(text, setting="headers", value=headers)
-        asked = set() if isinstance(headers, str) else {name.lower() for name in headers if name != "columns"}
-        for name in sorted(asked - self.headers):
+        header_names = set() if isinstance(headers, str) else {name.lower() for name in headers if name != "columns"}
+        for name in sorted(header_names - self.headers):
             near = errors.did_you_mean(name, sorted(self.headers))
             there = errors.listed(sorted(self.headers), 20)
             if near:
@@ -185,7 +185,8 @@ def from_files(
     options.refuse(OF_TEXT_TABLES, "CSV and its kin, and these are texts")
     documents = _Documents(files, name, options, unreadable)
     target = documents.names[0] if documents.labelled else None
-    return Source(documents.batches, name, target=target, reading=options.settings(DOCUMENT_SETTINGS))
+    reading = options.settings(DOCUMENT_SETTINGS)
+    return Source(documents.batches, name, target=target, holds_no_lists=True, reading=reading)
 
 
 class _Documents:
@@ -208,14 +209,14 @@ class _Documents:
     def batches(self) -> Iterator[Batch]:
         losses = Losses(list(self.unreadable))
         n_rows = 0
-        for batch in numbered(_ahead(self._gathered(losses))):
+        for batch in number_rows(_ahead(self._gather_batches(losses))):
             n_rows += batch.n_rows
             yield batch
         self._tell(losses, n_rows)
         if n_rows == 0:
             yield self._batch([], None)
 
-    def _gathered(self, losses: Losses) -> Iterator[Batch]:
+    def _gather_batches(self, losses: Losses) -> Iterator[Batch]:
         """The documents in batches of bounded size."""
         most = self.options.batch_rows or BATCH_ROWS
         rows: list[tuple[str | None, str, Cells]] = []  # the class, the name and the cells of each
@@ -235,7 +236,7 @@ class _Documents:
         """The batch of some documents: the class, name and cells of each."""
         columns = _columns(self.names[self.labelled :], [cells for _, _, cells in rows])
         if self.labelled:
-            columns[self.names[0]] = Coded(encode([label for label, _, _ in rows]), categorical=False)
+            columns[self.names[0]] = encode([label for label, _, _ in rows])
         # Lines without a class are plain texts: their only column has no name of its own, and neither have they.
         batch = Batch(self.names, len(rows), columns, self.labelled or not self.lines, self.name)
         batch.row_names = None if self.lines else [name for _, name, _ in rows]
@@ -245,20 +246,20 @@ class _Documents:
     def _documents(self, file: File, losses: Losses) -> Iterator[tuple[str, Cells, float]]:
         """Name and cells of each document of a file, and how much of the file is read with it."""
         path = file.path
-        shown = shown_path(file.path)
+        shown = printable_path(file.path)
         last = ending(file.path)
         try:
-            data, whole = beginning(path)
+            data, is_complete = beginning(path)
             if self.lines and not data.startswith(_BINARY_BEGINNINGS):
                 yield from self._lines(path, shown)
                 return
             form: Any = form_of(path, data, bool(self.apart)) if self.options.format == "auto" else self.options.format
             if form == "mail" and (last in MAILBOXES or (last not in MAIL and begins_as_mbox(data))):
-                yield from self._messages(path, shown, data if whole else None, losses)
+                yield from self._messages(path, shown, data if is_complete else None, losses)
                 return
-            if not whole:
-                data, whole = beginning(path, LONGEST_MESSAGE)
-            if not whole:
+            if not is_complete:
+                data, is_complete = beginning(path, LONGEST_MESSAGE)
+            if not is_complete:
                 packed = ", unpacked," if path.lower().endswith(COMPRESSED) else ""
                 why = f"it has{packed} more than {LONGEST_MESSAGE >> 20} MB, and a text may have no more"
                 losses.files.append((shown, why))
@@ -275,7 +276,7 @@ class _Documents:
         """Each line of a file as a text."""
         with _stream(path) as stream:
             for line in stream:
-                text = decoded(line.removesuffix(b"\n").removesuffix(b"\r"))
+                text = decode_bytes(line.removesuffix(b"\n").removesuffix(b"\r"))
                 yield shown, [*[None] * len(self.apart), text], 0.0
 
     def _messages(
@@ -327,20 +328,20 @@ def _ahead(items: Iterator[Batch]) -> Iterator[Batch]:
         return
     with ThreadPoolExecutor(1) as pool:
         following = pool.submit(next, items, None)
-        while (item := following.result()) is not None:
+        while (batch := following.result()) is not None:
             following = pool.submit(next, items, None)
-            yield item
+            yield batch
 
 
 def _why(problem: Exception, path: str) -> str:
     """Why a file could not be read, without its name."""
-    said = problem.strerror if isinstance(problem, OSError) else None
-    return said or str(problem).removeprefix(f"cannot read {path}: ").rstrip(".")
+    message = problem.strerror if isinstance(problem, OSError) else None
+    return message or str(problem).removeprefix(f"cannot read {path}: ").rstrip(".")
 
 
-def shown_path(path: str) -> str:
+def printable_path(path: str) -> str:
     """The path as text that can be printed, whatever bytes are in it."""
-    return decoded(os.fsencode(path))
+    return decode_bytes(os.fsencode(path))
 
 
 def beginning(path: str, most: int = LARGE) -> tuple[bytes, bool]:
@@ -349,17 +350,17 @@ def beginning(path: str, most: int = LARGE) -> tuple[bytes, bool]:
     Does not wait for what is no regular file.
     """
     if path.lower().endswith(COMPRESSED):
-        with opened(path) as stream:
-            data = fetched(stream, most + 1, path)
+        with open_file(path) as stream:
+            data = fetch(stream, most + 1, path)
         return data, len(data) <= most
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise OSError("it is no regular file")
-        wanted = min(status.st_size, most) + 1
-        data = os.read(handle, wanted)
-        while 0 < len(data) < wanted - 1 and (more := os.read(handle, wanted - len(data))):
+        size = min(status.st_size, most) + 1
+        data = os.read(handle, size)
+        while 0 < len(data) < size - 1 and (more := os.read(handle, size - len(data))):
             data += more
         return data.removeprefix(BYTE_ORDER_MARK), len(data) <= most
     finally:
@@ -369,7 +370,7 @@ def beginning(path: str, most: int = LARGE) -> tuple[bytes, bool]:
 def _stream(path: str) -> io.BufferedReader:
     """The file as a stream of bytes, without a byte-order mark; one that is not packed can tell how far it is read."""
     if path.lower().endswith(COMPRESSED):
-        return io.BufferedReader(opened(path))
+        return io.BufferedReader(open_file(path))
     stream = open(path, "rb")  # noqa: SIM115 (whoever reads it closes it)
     if stream.read(len(BYTE_ORDER_MARK)) != BYTE_ORDER_MARK:
         stream.seek(0)
@@ -379,7 +380,7 @@ def _stream(path: str) -> io.BufferedReader:
 # Classes of files
 
 
-def labelled_files(paths: Sequence[str], options: Options, folder: str = "") -> list[File]:
+def label_files(paths: Sequence[str], options: Options, folder: str = "") -> list[File]:
     """Files with the classes that their names tell: by patterns; or of several whose lines are texts, each its own.
 
     A file that no pattern fits is named, and left out; it has no class where the patterns are remembered.
@@ -393,7 +394,7 @@ def labelled_files(paths: Sequence[str], options: Options, folder: str = "") -> 
     remembered = "class_from" in options.remembered
     files = [File(path, label) for path, label in named if remembered or label is not None]
     if len(files) < len(paths):
-        strays = [shown_path(path) for path, label in named if label is None]
+        strays = [printable_path(path) for path, label in named if label is None]
         patterns = errors.listed(map(repr, options.class_from))
         what = f"{errors.many(len(strays), 'file')}{errors.where(folder)} {'fits' if len(strays) == 1 else 'fit'} no pattern of "
         what += f"class_from= ({patterns})"
@@ -409,7 +410,7 @@ def _stem(path: str) -> str:
     for endings in (COMPRESSED, TEXT_ENDINGS):
         stem, last = os.path.splitext(name)
         name = stem if last.lower() in endings else name
-    return shown_path(name)
+    return printable_path(name)
 
 
 def _class_of(path: str, patterns: Mapping[str, str]) -> str | None:
@@ -418,7 +419,7 @@ def _class_of(path: str, patterns: Mapping[str, str]) -> str | None:
     name = os.path.basename(path)
     for pattern, label in patterns.items():
         tried = [(place, pattern), (place, f"*/{pattern}")] if "/" in pattern else [(name, pattern)]
-        if any(fnmatch.fnmatchcase(*each) for each in tried):
+        if any(fnmatch.fnmatchcase(*name_and_pattern) for name_and_pattern in tried):
             return label
     return None
 
@@ -436,24 +437,26 @@ def from_folder(path: str, options: Options) -> Source | list[str]:
     folders = [name for name, is_folder in entries if is_folder]
     seen = {os.path.realpath(path)}
     beside = [os.path.join(path, name) for name, is_folder in entries if not is_folder]
-    below = [each for name in folders for each in _below(os.path.join(path, name), seen.copy(), unreadable)]
+    below = [file_path for name in folders for file_path in _below(os.path.join(path, name), seen.copy(), unreadable)]
     if not beside and not below and not unreadable:
         raise errors.empty_data(path, EMPTY_FOLDER)
-    parts = [each for each in beside if not os.path.basename(each).startswith("_")]  # Spark leaves _SUCCESS beside them
+    parts = [
+        file_path for file_path in beside if not os.path.basename(file_path).startswith("_")
+    ]  # Spark leaves _SUCCESS beside them
     are_tables = not below and parts and all(ending(part) in TABLES for part in parts)
     options = options if are_tables else options.recall(FILE_SETTINGS)
     if options.class_from is not None:
-        return from_files(labelled_files([*beside, *below], options, path), path, options, unreadable)
+        return from_files(label_files([*beside, *below], options, path), path, options, unreadable)
     if below or unreadable:
-        deepest = max((each[len(path) :].strip(os.sep).count(os.sep) for each in below), default=0)
+        deepest = max((file_path[len(path) :].strip(os.sep).count(os.sep) for file_path in below), default=0)
         if options.remembered.get("classes_at", 0) <= deepest:
             options = options.recall(("classes_at",))
         files = _by_folder(path, [*beside, *below], folders, options)
         return from_files(files, path, options, unreadable)
-    errors.require(options.classes_at is None, "classes_at", options.classes_at, f"left out: {path} has no folders")
+    errors.require(options.classes_at is None, "classes_at", options.classes_at, f"omitted: {path} has no folders")
     if options.format == "auto" and are_tables:
         return parts
-    return from_files(labelled_files(beside, options, path), path, options)
+    return from_files(label_files(beside, options, path), path, options)
 
 
 def _by_folder(path: str, paths: Sequence[str], folders: Sequence[str], options: Options) -> list[File]:
@@ -461,13 +464,13 @@ def _by_folder(path: str, paths: Sequence[str], folders: Sequence[str], options:
     if options.classes_at is None:
         _refuse_parts(path, paths, folders)
     level = options.classes_at or 1
-    above = [os.path.relpath(each, path).split(os.sep)[:-1] for each in paths]
+    above = [os.path.relpath(file_path, path).split(os.sep)[:-1] for file_path in paths]
     pairs = list(zip(paths, above, strict=True))
-    files = [File(each, shown_path(names[level - 1])) for each, names in pairs if len(names) >= level]
-    strays = [shown_path(os.path.relpath(each, path)) for each, names in pairs if len(names) < level]
+    files = [File(file_path, printable_path(names[level - 1])) for file_path, names in pairs if len(names) >= level]
+    strays = [printable_path(os.path.relpath(file_path, path)) for file_path, names in pairs if len(names) < level]
     if not files and strays:
-        wanted = f"{max(map(len, above))} at most: no file in {path} lies deeper"
-        raise errors.bad_setting("classes_at", level, wanted)
+        allowed = f"{max(map(len, above))} at most: no file in {path} lies deeper"
+        raise errors.bad_setting("classes_at", level, allowed)
     if strays:
         what = "has a sub-folder per class" if level == 1 else f"has the classes on level {level} of its folders"
         are, them, their = ("is", "it", "its") if len(strays) == 1 else ("are", "them", "their")
@@ -482,7 +485,7 @@ def _by_folder(path: str, paths: Sequence[str], folders: Sequence[str], options:
 
 def _warn_of_one(path: str, paths: Sequence[str], folder: str) -> None:
     """Warns where all files lie in folders of one folder, as archives unpack: these may be the classes."""
-    above = [os.path.relpath(each, path).split(os.sep)[:-1] for each in paths]
+    above = [os.path.relpath(file_path, path).split(os.sep)[:-1] for file_path in paths]
     inner = sorted({names[1] for names in above if len(names) > 1})
     if len(inner) > 1 and all(len(names) != 1 for names in above):
         text = f"{path} has one folder, {folder}, so that all its files are of one class; the folders in it are "
@@ -497,8 +500,8 @@ def _refuse_parts(path: str, paths: Sequence[str], folders: Sequence[str]) -> No
     if len(folders) == 1 and not parts:
         _warn_of_one(path, paths, folders[0])
     inner: dict[str, set[str]] = {name: set() for name in parts}
-    for each in paths:
-        outer, *within = os.path.relpath(each, path).split(os.sep)[:-1] or [""]
+    for file_path in paths:
+        outer, *within = os.path.relpath(file_path, path).split(os.sep)[:-1] or [""]
         if outer in inner and within:
             inner[outer].add(within[0])
     names = [name for name in inner.values() if name]
@@ -537,5 +540,5 @@ def _below(folder: str, seen: set[str], unreadable: list[tuple[str, str]]) -> li
             seen.add(place)
             waiting += [(os.path.join(path, name), inner) for name, inner in reversed(entries)]
         except OSError as problem:
-            unreadable.append((shown_path(path), _why(problem, path)))
+            unreadable.append((printable_path(path), _why(problem, path)))
     return files

@@ -18,8 +18,8 @@ from banbury.reading.arff import from_arff
 from banbury.reading.arrow import arrow, kind_of_type
 from banbury.reading.batches import Source
 from banbury.reading.blocks import COMPRESSED, ending, head_of, reason, refuse_zero_bytes
-from banbury.reading.delimited import from_delimited
-from banbury.reading.documents import HTML, MAIL, beginning, form_of, from_files, from_folder, labelled_files
+from banbury.reading.delimited import from_csv
+from banbury.reading.documents import HTML, MAIL, beginning, form_of, from_files, from_folder, label_files
 from banbury.reading.lines import from_lines
 from banbury.reading.options import FILE_SETTINGS, OF_FOLDERS, OF_TEXT_TABLES, TABLE_SETTINGS, Options, header_columns
 from banbury.reading.tables import from_arrow_batches
@@ -52,7 +52,7 @@ CONTENTS = (
 )
 
 
-def known_ending(path: str) -> bool:
+def has_known_ending(path: str) -> bool:
     """Whether the name says what the file holds."""
     return ending(path) in (*TABLES, *MAIL, *HTML, ".zip") or path.lower().endswith(COMPRESSED)
 
@@ -71,8 +71,8 @@ def are_paths(texts: Sequence[Any], options: Options) -> bool:
             return isinstance(text, os.PathLike)
         if text.endswith(os.sep):
             return os.path.isdir(os.path.expanduser(text))
-        word = known_ending(text) and len(text.split()) == 1
-        return word or ((known_ending(text) or os.sep in text) and os.path.isfile(os.path.expanduser(text)))
+        word = has_known_ending(text) and len(text.split()) == 1
+        return word or ((has_known_ending(text) or os.sep in text) and os.path.isfile(os.path.expanduser(text)))
 
     return all(map(is_path, texts))
 
@@ -90,7 +90,7 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
         paths = sorted(glob.glob(path, recursive=True))
         if not paths:
             raise errors.missing_file(path, [], "no file matches it")
-        return from_paths([each for each in paths if not os.path.isdir(each)] or paths, path, options)
+        return from_paths([file_path for file_path in paths if not os.path.isdir(file_path)] or paths, path, options)
     options = _recall(path, options)
     if not os.access(path, os.R_OK):
         raise errors.bad_file(path, "you have no permission to read it.")
@@ -99,7 +99,7 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
     if os.path.getsize(path) == 0 and options.format == "auto":
         raise errors.bad_file(path, "it is empty.")
     if _are_documents(path, options):
-        return from_files(labelled_files([path], options), path, options)
+        return from_files(label_files([path], options), path, options)
     return from_table(path, options)
 
 
@@ -125,18 +125,18 @@ def from_table(path: str, options: Options) -> Source:
             raise errors.bad_file(path, f"it holds {content}, not {kind}. {advice}")
     refuse_zero_bytes(path, head)
     if kind == "CSV":
-        return from_delimited(path, options)
+        return from_csv(path, options)
     return from_lines(path, options) if kind == "JSON" else from_arff(path, options)
 
 
-def is_named_table(path: str) -> bool:
+def has_table_ending(path: str) -> bool:
     """Whether the name says that a file is a table; of plain text it does not."""
     return ending(path) in TABLES and ending(path) not in MAYBE_TEXTS
 
 
 def _recall(path: str, options: Options) -> Options:
     """The options with how documents were read, unless the name says that this is a table."""
-    return options if is_named_table(path) else options.recall(FILE_SETTINGS)
+    return options if has_table_ending(path) else options.recall(FILE_SETTINGS)
 
 
 def _are_documents(path: str, options: Options) -> bool:
@@ -144,9 +144,9 @@ def _are_documents(path: str, options: Options) -> bool:
     if options.format != "auto" or options.class_from is not None or is_document(path):
         return True
     kinds = options.kinds or {}
-    if header_columns(options.headers) and not known_ending(path):
+    if header_columns(options.headers) and not has_known_ending(path):
         return True
-    if known_ending(path) or options.are_of_table():
+    if has_known_ending(path) or options.are_of_table():
         return False
     header = _begin(path).lstrip().partition(b"\n")[0]
     if list(kinds.values()) != ["text"] or header.startswith((b"{", b"PAR1")):
@@ -157,7 +157,7 @@ def _are_documents(path: str, options: Options) -> bool:
 
 def is_document(path: str) -> bool:
     """Whether a file is mail or HTML, by its ending; if that says nothing, by what the file begins with."""
-    if known_ending(path):
+    if has_known_ending(path):
         return ending(path) in MAIL + HTML
     return form_of(path, _begin(path)) != "text"
 
@@ -176,7 +176,7 @@ def from_paths(paths: list[str], name: str | None, options: Options) -> Source |
     options = _recall(paths[0], options)
     if os.path.isdir(paths[0]) or not _are_documents(paths[0], options):
         return paths
-    return from_files(labelled_files(paths, options), name, options)
+    return from_files(label_files(paths, options), name, options)
 
 
 def near(path: str) -> list[str]:
@@ -221,12 +221,12 @@ def from_parquet(path: str, options: Options) -> Source:
     with reader() as file:
         schema = file.schema_arrow
         n_rows = file.metadata.num_rows
-    own = schema.names
+    stored_names = schema.names
     named = options.columns
     kinds = options.kinds or {}
-    names = own if named is None or len(named) != len(own) else named
+    names = stored_names if named is None or len(named) != len(stored_names) else named
     strings = [field.name for field in schema if kind_of_type(field.type) == "string"]
-    texts = {mine for mine, name in zip(own, names, strict=True) if kinds.get(name) == "text"}
+    texts = {mine for mine, name in zip(stored_names, names, strict=True) if kinds.get(name) == "text"}
     declared = [j for j, field in enumerate(schema) if arrow("types").is_dictionary(field.type)]
 
     def start() -> Iterator[Any]:

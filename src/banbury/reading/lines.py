@@ -13,7 +13,16 @@ import numpy as np
 from banbury import errors
 from banbury.reading.arrow import arrow, kind_of_type
 from banbury.reading.batches import Batch, Beside, Source, Widened
-from banbury.reading.blocks import BLOCK, MOST_COLUMNS, Block, BlockFile, cut, head_of, lines_before, reason
+from banbury.reading.blocks import (
+    BLOCK,
+    MOST_COLUMNS,
+    Block,
+    BlockFile,
+    head_of,
+    lines_before,
+    reason,
+    split_into_blocks,
+)
 from banbury.reading.decoding import HALF_A_CHARACTER, LONE_SURROGATE
 from banbury.reading.options import Options
 from banbury.reading.tables import arrow_batch, names_for
@@ -47,13 +56,13 @@ class _LinesFile(BlockFile):
         self.types: dict[str, Any] = {}
 
     def batches(self, beside: Beside[Any] | None = None) -> Iterator[Batch]:
-        blocks = cut(self.path, 0)
+        blocks = split_into_blocks(self.path, 0)
         return self.read(next(blocks, Block(memoryview(b""), 0)), blocks, beside)
 
     def infer(self, block: Block) -> Any:
         table = self.parse(block)
         for name, data_type in zip(table.schema.names, table.schema.types, strict=True):
-            self.types.setdefault(name, self._fixed(name, data_type, table, block))
+            self.types.setdefault(name, self._fix_type(name, data_type, table, block))
         dates = any(kind_of_type(table[name].type) == "date" for name in self.texts.intersection(table.column_names))
         return self.parse(block) if dates else table
 
@@ -67,13 +76,13 @@ class _LinesFile(BlockFile):
         self._refuse_cells(n_lines, len(set(_KEY.findall(block.data))))
         return self._parse_as(block, self._explicit(), "infer")
 
-    def _parse_as(self, block: Block, fixed: list[tuple[str, Any]], others: str) -> Any:
+    def _parse_as(self, block: Block, fixed: list[tuple[str, Any]], unexpected: str) -> Any:
         pa_json = arrow("json")
         return pa_json.read_json(
             arrow().BufferReader(block.data),
             pa_json.ReadOptions(use_threads=False, block_size=len(block.data) + 1024),
             pa_json.ParseOptions(
-                explicit_schema=arrow().schema(fixed) if fixed else None, unexpected_field_behavior=others
+                explicit_schema=arrow().schema(fixed) if fixed else None, unexpected_field_behavior=unexpected
             ),
         )
 
@@ -84,19 +93,19 @@ class _LinesFile(BlockFile):
             text += f"keys, and {MOST_CELLS:,} cells in {BLOCK >> 20} MB. If keys are words, make one column of text of them."
             raise errors.bad_file(self.path, text)
 
-    def finished(self, table: Any, block: Block) -> Batch:
+    def finish(self, table: Any, block: Block) -> Batch:
         """Notes what the first block did not show, and raises Widened so that reading begins again."""
         pa = arrow()
         wider = dict[str, Any]()
         for name, data_type in zip(table.schema.names, table.schema.types, strict=True):
-            known = self.types.get(name)
-            if data_type in (known, pa.null()):
+            known_type = self.types.get(name)
+            if data_type in (known_type, pa.null()):
                 continue
-            both = _wider(known, self._fixed(name, data_type, table, block))
+            both = _wider(known_type, self._fix_type(name, data_type, table, block))
             if both is None:
-                why = _two_types(name, kind_of_type(data_type), kind_of_type(known))
+                why = _two_types(name, kind_of_type(data_type), kind_of_type(known_type))
                 raise self._bad_line(lines_before(self.path, block.offset) + 1, why)
-            if both != known:
+            if both != known_type:
                 wider[name] = both
         if wider:
             self.types |= wider
@@ -105,9 +114,9 @@ class _LinesFile(BlockFile):
         names = names_for(list(self.types), self.names)
         columns = []
         place = {name: j for j, name in enumerate(table.schema.names)}
-        for name, known in self.types.items():
+        for name, known_type in self.types.items():
             column = table.column(place[name]) if name in place else pa.nulls(len(table))
-            columns.append(column.cast(pa.float64()) if known == pa.float64() else column)
+            columns.append(column.cast(pa.float64()) if known_type == pa.float64() else column)
         return arrow_batch(names, pa.table(columns, names=list(self.types)), self.path, ())
 
     def _bad_line(self, line: int, why: str) -> errors.BadFile:
@@ -126,9 +135,9 @@ class _LinesFile(BlockFile):
     def _explicit(self) -> list[tuple[str, Any]]:
         """The columns whose type is given to Arrow: floats take integers too, texts need not be dates."""
         pa = arrow()
-        return [(name, each) for name, each in self.types.items() if each in (pa.float64(), pa.string())]
+        return [(name, data_type) for name, data_type in self.types.items() if data_type in (pa.float64(), pa.string())]
 
-    def _fixed(self, name: str, data_type: Any, table: Any, block: Block) -> Any:
+    def _fix_type(self, name: str, data_type: Any, table: Any, block: Block) -> Any:
         """The type a column is read as: floats where numbers are demanded, and no dates where texts are."""
         if name in self.texts and kind_of_type(data_type) == "date":
             return arrow().string()
@@ -139,27 +148,29 @@ class _LinesFile(BlockFile):
         row, value = next((row, value) for row, value in enumerate(table[name].to_pylist()) if value is not None)
         raise self.wrong_type(value, name, self.line(block, row))
 
-    def explained(self, error: Exception, block: Block) -> Exception:
-        known = {name: "a number" if each == arrow().float64() else "a text" for name, each in self._explicit()}
+    def explain_failure(self, error: Exception, block: Block) -> Exception:
+        kinds_so_far = {
+            name: "a number" if data_type == arrow().float64() else "a text" for name, data_type in self._explicit()
+        }
         for line, row in self.records(block):
             try:
-                cells = json.loads(row, object_pairs_hook=each_once, parse_constant=_refused)
+                cells = json.loads(row, object_pairs_hook=each_once, parse_constant=_refuse_constant)
             except ValueError:
                 cells = None
             if not isinstance(cells, dict):
-                said = _SAID.search(str(error))
-                why = said[1].rstrip(".") if said else reason(error).rstrip(".")
+                arrow_message = _SAID.search(str(error))
+                why = arrow_message[1].rstrip(".") if arrow_message else reason(error).rstrip(".")
                 return self._bad_line(line, f"it is not one JSON object ({why}).")
             for name, value in _values(cells, ""):
                 if any(LONE_SURROGATE.search(text) for text in (name, value) if isinstance(text, str)):
                     cell = f"column {name!r} holds {errors.shortened(value)!r}"
                     return self._bad_line(line, f"{cell}, with {HALF_A_CHARACTER}.")
                 word = WORDS[type(value)]
-                if known.setdefault(name, word) == word:
+                if kinds_so_far.setdefault(name, word) == word:
                     continue
                 if name in self.numbers:
                     return self.wrong_type(value, name, line)
-                return self._bad_line(line, _two_types(name, word, known[name]))
+                return self._bad_line(line, _two_types(name, word, kinds_so_far[name]))
         return errors.bad_file(self.path, reason(error))
 
     def records(self, block: Block) -> Iterator[tuple[int, bytes]]:
@@ -176,7 +187,7 @@ def each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return cells
 
 
-def _refused(constant: str) -> None:
+def _refuse_constant(constant: str) -> None:
     """NaN and Infinity, which are Python's words and not JSON's."""
     raise ValueError(constant)
 
@@ -206,14 +217,14 @@ def _two_types(name: str, after: str, before: str) -> str:
     return f"column {name!r} holds {after}, and {before} before. Give it one type."
 
 
-def _wider(known: Any, data_type: Any) -> Any | None:
+def _wider(known_type: Any, data_type: Any) -> Any | None:
     """The type that holds both; the known one for what is not counted anyway; None if there is none."""
     pa = arrow()
-    if known is None or known == pa.null():
+    if known_type is None or known_type == pa.null():
         return data_type
-    if {known, data_type} == {pa.int64(), pa.float64()}:
+    if {known_type, data_type} == {pa.int64(), pa.float64()}:
         return pa.float64()
-    kinds = {"other" if kind == "list" else kind for kind in map(kind_of_type, (known, data_type))}
+    kinds = {"other" if kind == "list" else kind for kind in map(kind_of_type, (known_type, data_type))}
     if kinds == {"date", "string"}:
         return pa.string()
-    return known if len(kinds) == 1 else None
+    return known_type if len(kinds) == 1 else None

@@ -13,7 +13,7 @@ import urllib.parse
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from banbury.reading.decoding import charset, declared_in_html, decode, html_text
+from banbury.reading.decoding import charset, decode, html_encoding, html_text
 from banbury.reading.options import SUBJECT, Headers
 
 DEEPEST = 30  # messages and multiparts within each other
@@ -67,7 +67,7 @@ def messages(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
     for line in lines:
         if postmark:
             if _AFTER_POSTMARK.match(line):
-                yield from _joined(message, size)
+                yield from _join_lines(message, size)
                 message = []
                 size = 0
             else:
@@ -81,10 +81,10 @@ def messages(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
         size += len(line)
         if size <= LONGEST_MESSAGE:
             message.append(line)
-    yield from _joined([*message, postmark], size)
+    yield from _join_lines([*message, postmark], size)
 
 
-def _joined(lines: list[bytes], size: int) -> Iterator[tuple[bytes, bool]]:
+def _join_lines(lines: list[bytes], size: int) -> Iterator[tuple[bytes, bool]]:
     data = b"".join(lines)
     if data.strip():
         yield _QUOTED_FROM.sub(b"", data) if b">From " in data else data, size > LONGEST_MESSAGE
@@ -97,7 +97,7 @@ def message_text(data: bytes, headers: Headers) -> tuple[str, bool]:
     ('Grüße\\nBis bald.', False)
     """
     reader = _Reader(headers)
-    return reader.message(_lines(data), 0).joined(), reader.broken
+    return reader.message(_lines(data), 0).text(), reader.broken
 
 
 def message_cells(data: bytes, names: Sequence[str]) -> tuple[list[str | None], list[str], bool]:
@@ -109,13 +109,13 @@ def message_cells(data: bytes, names: Sequence[str]) -> tuple[list[str | None], 
     ([None, 'Grüße', 'Bis bald.'], ['subject', 'from'], False)
     """
     reader = _Reader(SUBJECT)
-    fields, content = reader.opened(_lines(data), 0)
+    fields, content = reader.open_message(_lines(data), 0)
     values: dict[str, list[str]] = {name.lower(): [] for name, _ in fields}
     for name, value in fields:
         if name.lower() in names:
             values[name.lower()].append(reader.value(value))
     cells = ["\n".join(values[name]) if name in values else None for name in names]
-    return [*cells, content.joined()], list(values), reader.broken
+    return [*cells, content.text()], list(values), reader.broken
 
 
 def _lines(data: bytes) -> bytes:
@@ -134,7 +134,7 @@ class _Content:
     texts: list[str]
     names: list[str]
 
-    def joined(self) -> str:
+    def text(self) -> str:
         return "\n".join(piece for piece in self.texts + self.names if piece)
 
 
@@ -148,14 +148,14 @@ class _Reader:
         self.n_parts = 0
 
     def message(self, data: bytes, depth: int) -> _Content:
-        fields, content = self.opened(data, depth)
+        fields, content = self.open_message(data, depth)
         if self.keep:
             chosen = [f"{name}: {self.value(value)}" for name, value in fields]
         else:
             chosen = [self.value(value) for name, value in fields if name.lower() in self.names]
         return _Content(content.kind, chosen + content.texts, content.names)
 
-    def opened(self, data: bytes, depth: int) -> tuple[list[tuple[str, bytes]], _Content]:
+    def open_message(self, data: bytes, depth: int) -> tuple[list[tuple[str, bytes]], _Content]:
         """The headers of a message, and what it holds."""
         envelope = _ENVELOPE.match(data)
         fields, body = self._fields(data, envelope.end() if envelope else 0)
@@ -180,9 +180,9 @@ class _Reader:
     def _words(self, text: str) -> str:
         if "=?" not in text:
             return text
-        return _ENCODED_RUN.sub(self._decoded_words, _BETWEEN_ENCODED.sub("", text))
+        return _ENCODED_RUN.sub(self._decode_words, _BETWEEN_ENCODED.sub("", text))
 
-    def _decoded_words(self, run: re.Match[str]) -> str:
+    def _decode_words(self, run: re.Match[str]) -> str:
         """Encoded words side by side: a character may begin in one and end in the next."""
         pieces: list[tuple[str, bytearray]] = []
         for name, how, text in _ENCODED.findall(run[0]):
@@ -201,22 +201,22 @@ class _Reader:
         if depth > DEEPEST or self.n_parts > MOST_PARTS:
             self.broken = True
             return _Content(otherwise, [], [])
-        own = {name.lower(): value for name, value in reversed(fields) if name[:8].lower() == "content-"}
-        kind, parameters = self._parameters(own.get("content-type", b""))
+        content_fields = {name.lower(): value for name, value in reversed(fields) if name[:8].lower() == "content-"}
+        kind, parameters = self._parameters(content_fields.get("content-type", b""))
         kind = kind if re.fullmatch(r"[^\s/]+/[^\s/]+", kind) else otherwise
         if kind.startswith("multipart/"):
             return self._multipart(kind, parameters.get("boundary", "").rstrip(), body, depth)
-        placed, placing = self._parameters(own.get("content-disposition", b""))
+        placed, placing = self._parameters(content_fields.get("content-disposition", b""))
         name = self._words(placing.get("filename") or parameters.get("name") or "")
         if kind in ("message/rfc822", "message/global", "message/news"):
-            content = self.message(self._bytes(body, own).lstrip(b"\n"), depth + 1)
+            content = self.message(self._bytes(body, content_fields).lstrip(b"\n"), depth + 1)
             return _Content(kind, content.texts, [*content.names, name])
         if not kind.startswith("text/") or (placed == "attachment" and name):
             return _Content(kind, [], [name])
-        data = self._bytes(body, own)
+        data = self._bytes(body, content_fields)
         declared = parameters.get("charset")
         if kind in ("text/html", "text/xhtml"):
-            return _Content(kind, [html_text(self._text(data, declared or declared_in_html(data)))], [name])
+            return _Content(kind, [html_text(self._text(data, declared or html_encoding(data)))], [name])
         return _Content(kind, [self._text(data, declared)], [name])
 
     def _text(self, data: bytes, declared: str | None) -> str:
@@ -224,7 +224,7 @@ class _Reader:
         return decode(data, declared)
 
     def _multipart(self, kind: str, boundary: str, body: bytes, depth: int) -> _Content:
-        parts = self._divided(body, boundary.encode("utf-8", "surrogatepass")) if boundary else []
+        parts = self._divide(body, boundary.encode("utf-8", "surrogatepass")) if boundary else []
         if not parts:
             self.broken = True
             return _Content(kind, [decode(body)], [])
@@ -236,7 +236,7 @@ class _Reader:
             contents = [content for content in plain if any(map(_WORD.search, content.texts))] or contents
         return _Content(kind, [text for content in contents for text in content.texts], names)
 
-    def _divided(self, body: bytes, boundary: bytes) -> list[bytes]:
+    def _divide(self, body: bytes, boundary: bytes) -> list[bytes]:
         """The parts between the lines that are the boundary; none if there is no such line."""
         parts = list[bytes]()
         line = b"--" + boundary
@@ -267,13 +267,13 @@ class _Reader:
             content = re.sub(r"\\(.)", r"\1", quoted) if quoted else plain.strip()
             stem, star, number = name.lower().partition("*")
             if star:
-                place = int(whole) if (whole := number.rstrip("*")).isdecimal() and len(whole) < 5 else 0
+                place = int(digits) if (digits := number.rstrip("*")).isdecimal() and len(digits) < 5 else 0
                 pieces.setdefault(stem, {}).setdefault(place, (name.endswith("*"), content))
             else:
                 parameters.setdefault(stem, content)
-        return first, parameters | {name: self._continued(places) for name, places in pieces.items()}
+        return first, parameters | {name: self._join_pieces(places) for name, places in pieces.items()}
 
-    def _continued(self, pieces: dict[int, tuple[bool, str]]) -> str:
+    def _join_pieces(self, pieces: dict[int, tuple[bool, str]]) -> str:
         """A parameter in numbered pieces, some percent-encoded; the first names their character set (RFC 2231)."""
         name = ""
         data = b""
@@ -284,8 +284,8 @@ class _Reader:
             data += urllib.parse.unquote_to_bytes(text) if encoded else text.encode("utf-8", "surrogatepass")
         return self._text(data, name)
 
-    def _bytes(self, body: bytes, own: dict[str, bytes]) -> bytes:
-        encoding = own.get("content-transfer-encoding", b"").strip().lower()
+    def _bytes(self, body: bytes, content_fields: dict[str, bytes]) -> bytes:
+        encoding = content_fields.get("content-transfer-encoding", b"").strip().lower()
         if encoding == b"base64":
             return self._base64(body)
         if encoding == b"quoted-printable":

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from banbury import errors
 
 MISSING_VALUES = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?")
-FORMATS = ("auto", "text", "lines", "mail", "html")
-OF_FOLDERS = ("classes_at", "class_from")
-OF_TEXT_TABLES = ("header", "quote", "comment", "skip_lines")
-# What a model remembers of how its data were read: of tables of text, and of documents, in files and in folders.
-TABLE_SETTINGS = ("columns", "delimiter", "missing_values", *OF_TEXT_TABLES)
-FILE_SETTINGS = ("format", "headers", "class_from")
-DOCUMENT_SETTINGS = (*FILE_SETTINGS, "classes_at")
-SETTINGS = (*TABLE_SETTINGS, *DOCUMENT_SETTINGS)
 NAMES = ("columns", "header")  # either says what columns are called, so that nothing else is remembered of that
 SUBJECT = ("subject",)
 COLUMNS = ("subject", "from", "to", "organization")  # headers that are columns of their own where no others are named
@@ -32,6 +24,7 @@ SAID_ELSEWHERE = dict(
 
 
 Format = Literal["auto", "text", "lines", "mail", "html"]
+FORMATS = get_args(Format)
 Headers = Literal["keep", "drop", "columns"] | Sequence[str]
 
 
@@ -47,23 +40,29 @@ def header_columns(headers: Headers) -> tuple[str, ...]:
     return tuple(name for name in names if name != "columns") or COLUMNS if "columns" in names else ()
 
 
+# What a setting is for: any table of text, how the text of one is laid out, documents in files or below folders.
+_TABLE = {"uses": ("tables",)}
+_TEXT = {"uses": ("tables", "text tables")}
+_FILE = {"uses": ("documents", "files")}
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """How to read: the settings that a user may give, and what whoever reads adds to them."""
 
-    columns: Sequence[str] | None = None
-    delimiter: str | None = None
-    missing_values: Sequence[str] = MISSING_VALUES
+    columns: Sequence[str] | None = field(default=None, metadata=_TABLE)
+    delimiter: str | None = field(default=None, metadata=_TABLE)
+    missing_values: Sequence[str] = field(default=MISSING_VALUES, metadata=_TABLE)
+    header: bool | None = field(default=None, metadata=_TEXT)
+    quote: str | None = field(default=None, metadata=_TEXT)
+    comment: str | None = field(default=None, metadata=_TEXT)
+    skip_lines: int = field(default=0, metadata=_TEXT)
+    format: Format = field(default="auto", metadata=_FILE)
+    headers: Headers = field(default=SUBJECT, metadata=_FILE)
+    class_from: Mapping[str, str] | None = field(default=None, metadata={"uses": ("documents", "files", "folders")})
+    classes_at: int | None = field(default=None, metadata={"uses": ("documents", "folders")})
     kinds: Mapping[str, Literal["number", "string", "text", "list"]] | None = None
     batch_rows: int | None = None
-    format: Format = "auto"
-    headers: Headers = SUBJECT
-    header: bool | None = None
-    quote: str | None = None
-    comment: str | None = None
-    skip_lines: int = 0
-    classes_at: int | None = None
-    class_from: Mapping[str, str] | None = None
     numbered: bool = False  # columns are named by numbers, though there is a header
     remembered: Mapping[str, Any] = field(default_factory=dict)  # what was said of other data, and not of these
 
@@ -81,7 +80,7 @@ class Options:
         numbered = bool(settings.get("header") and remembered.get("header") is False)
         return cls(
             **{**settings, **changed}, kinds=kinds, batch_rows=batch_rows, numbered=numbered, remembered=rest
-        ).checked()
+        ).check()
 
     def are_texts(self) -> bool:
         """Whether strings are texts for sure: nothing is said of how they are read, and a model of texts is to answer."""
@@ -103,7 +102,7 @@ class Options:
         """Whether something is said or remembered that only a table of text has."""
         return bool(self.settings(TABLE_SETTINGS)) or not self.remembered.keys().isdisjoint(TABLE_SETTINGS)
 
-    def checked(self) -> Options:
+    def check(self) -> Options:
         """Raises for what no option may be."""
         values = self.missing_values
         headers = self.headers
@@ -111,9 +110,9 @@ class Options:
         spelt = values is MISSING_VALUES or _are_texts(values)
         errors.require(spelt, "missing_values", values, "the texts that stand for a missing value")
         errors.require(rows is None or rows >= 1, "batch_rows", rows, "a whole number above 0, or None")
-        said = self.header in (True, False, None)
-        wanted = "True, False, or None to have it found out"
-        errors.require(said, "header", self.header, wanted)
+        is_choice = self.header in (True, False, None)
+        allowed = "True, False, or None to have it found out"
+        errors.require(is_choice, "header", self.header, allowed)
         mark = self.quote in (None, "none") or is_mark(self.quote)
         errors.require(mark, "quote", self.quote, "one ASCII character, or 'none'")
         mark = self.comment in (None, "none") or is_mark(self.comment)
@@ -123,8 +122,8 @@ class Options:
             errors.check_whole("classes_at", self.classes_at, 1)
         if self.format not in FORMATS:
             raise errors.unknown_choice("format", self.format, FORMATS)
-        known = headers in (SUBJECT, "keep", "drop", "columns") or _are_texts(headers)
-        errors.require(known, "headers", headers, "'keep', 'drop', 'columns' or a list of headers' names")
+        are_headers = headers in (SUBJECT, "keep", "drop", "columns") or _are_texts(headers)
+        errors.require(are_headers, "headers", headers, "'keep', 'drop', 'columns' or a list of headers' names")
         return self
 
     def refuse(self, names: Sequence[str], what: str) -> None:
@@ -132,8 +131,23 @@ class Options:
         plain = Options()
         for name in names:
             if getattr(self, name) != getattr(plain, name):
-                said = f"{name}={getattr(self, name)!r}"
-                raise errors.BadSetting(f"{said} is for {what}. Leave it out.", setting=name, value=getattr(self, name))
+                setting = f"{name}={getattr(self, name)!r}"
+                raise errors.BadSetting(
+                    f"{setting} is for {what}. Leave it out.", setting=name, value=getattr(self, name)
+                )
+
+
+def _settings_for(use: str) -> tuple[str, ...]:
+    return tuple(setting.name for setting in fields(Options) if use in setting.metadata.get("uses", ()))
+
+
+# What a model remembers of how its data were read: of tables of text, and of documents, in files and in folders.
+TABLE_SETTINGS = _settings_for("tables")
+OF_TEXT_TABLES = _settings_for("text tables")
+DOCUMENT_SETTINGS = _settings_for("documents")
+FILE_SETTINGS = _settings_for("files")
+OF_FOLDERS = _settings_for("folders")
+SETTINGS = (*TABLE_SETTINGS, *DOCUMENT_SETTINGS)
 
 
 def check_names(settings: Iterable[str]) -> None:
@@ -147,18 +161,18 @@ def check_names(settings: Iterable[str]) -> None:
             raise errors.UnknownKeyword(f"there is no keyword {name!r}.{hint or every}", name=name)
 
 
-def class_patterns(given: Mapping[str, str] | str | None) -> Mapping[str, str] | None:
+def class_patterns(class_from: Mapping[str, str] | str | None) -> Mapping[str, str] | None:
     """Patterns of file names, each with the class it tells; as a mapping, or as the command line spells one.
 
     >>> class_patterns("spm*=spam,*=ham")
     {'spm*': 'spam', '*': 'ham'}
     """
-    patterns: Any = given
-    if isinstance(given, str):
-        patterns = dict(each.rpartition("=")[::2] for each in given.split(","))
+    patterns: Any = class_from
+    if isinstance(class_from, str):
+        patterns = dict(pair.rpartition("=")[::2] for pair in class_from.split(","))
     texts = [text for pair in patterns.items() for text in pair] if isinstance(patterns, Mapping) else []
     fits = patterns is None or (texts and all(isinstance(text, str) and text for text in texts))
-    errors.require(fits, "class_from", given, "patterns of file names with their classes, as in 'spm*=spam,*=ham'")
+    errors.require(fits, "class_from", class_from, "patterns of file names with their classes, as in 'spm*=spam,*=ham'")
     return None if patterns is None else dict(patterns)
 
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.reading.arrow import arrow, from_arrow
-from banbury.reading.batches import Batch, LazyColumns, Matrix, Source, Sparse, distinct, numbered, positions
+from banbury.reading.batches import Batch, Matrix, Source, Sparse, distinct, number_rows, positions
+from banbury.reading.by_name import Columns
 from banbury.reading.columns import (
-    Coded,
     Codes,
     Column,
     Lists,
@@ -23,7 +23,7 @@ from banbury.reading.columns import (
     from_array,
     from_list,
     ready,
-    regrouped,
+    regroup,
 )
 from banbury.threads import n_threads
 
@@ -40,10 +40,10 @@ def single(batch: Batch, batch_rows: int | None) -> Source:
     if batch_rows is None or batch.n_rows <= batch_rows:
         return Source((batch,).__iter__)
     starts = range(0, batch.n_rows, batch_rows)
-    return Source(lambda: (batch.cut(start, min(start + batch_rows, batch.n_rows)) for start in starts))
+    return Source(lambda: (batch.slice(start, min(start + batch_rows, batch.n_rows)) for start in starts))
 
 
-def checked_names(names: Names, n_columns: int) -> tuple[str, ...]:
+def check_column_names(names: Names, n_columns: int) -> tuple[str, ...]:
     """These names, which must be as many as the columns; without any, x0, x1 and so on."""
     if names is None:
         return positions(n_columns)
@@ -54,9 +54,9 @@ def checked_names(names: Names, n_columns: int) -> tuple[str, ...]:
     return distinct(names)
 
 
-def names_for(own: Sequence[Any], names: Names, source: str | None = None) -> tuple[str, ...]:
+def names_for(own_names: Sequence[Any], names: Names, source: str | None = None) -> tuple[str, ...]:
     """The names of columns that have names of their own: these, unless others are wanted."""
-    return distinct(own, source) if names is None else checked_names(names, len(own))
+    return distinct(own_names, source) if names is None else check_column_names(names, len(own_names))
 
 
 def from_numpy(array: NDArray[Any], names: Names, batch_rows: int | None) -> Source:
@@ -67,7 +67,7 @@ def from_numpy(array: NDArray[Any], names: Names, batch_rows: int | None) -> Sou
         raise _not_a_table(array)
     if isinstance(array, np.ma.MaskedArray):
         array = np.ma.filled(array.astype(np.float64), np.nan)
-    labels = checked_names(names, array.shape[1])
+    labels = check_column_names(names, array.shape[1])
     if array.dtype.kind in "biuf":
         return single(Matrix(array, labels, names is not None), batch_rows)
     columns = {name: from_array(array[:, j]) for j, name in enumerate(labels)}
@@ -99,7 +99,7 @@ def from_sparse(matrix: Any, names: Names, batch_rows: int | None) -> Source:
         rows.sum_duplicates()
     if rows.dtype.kind == "b" or rows.dtype == np.float16:
         rows = rows.astype(np.uint8 if rows.dtype.kind == "b" else np.float32)
-    return single(Sparse(rows, checked_names(names, rows.shape[1]), names is not None), batch_rows)
+    return single(Sparse(rows, check_column_names(names, rows.shape[1]), names is not None), batch_rows)
 
 
 def has_twins(rows: Any) -> bool:
@@ -111,25 +111,21 @@ def has_twins(rows: Any) -> bool:
     return _core.has_twins(offsets, columns, rows.shape[1], n_threads(None))
 
 
-class Frame(Batch):
+def from_frame(frame: Any, names: Names, batch_rows: int | None) -> Source:
     """A pandas DataFrame, whose columns are looked at only when they are asked for.
 
     A small one of numbers gives them all at once, which pandas does faster than one column.
     """
+    frame_names = frame.columns.tolist()
+    labels = names_for(frame_names, names)
+    place = dict(zip(labels, frame_names, strict=True))
 
-    def __init__(self, frame: Any, names: Names) -> None:
-        own = frame.columns.tolist()
-        self._frame = frame
-        self._own_names = names_for(own, names)
-        place = dict(zip(self._own_names, own, strict=True))
-        super().__init__(self._own_names, len(frame), LazyColumns(lambda name: from_pandas(frame[place[name]])))
+    def numbers_of(chosen: Sequence[str]) -> NDArray[Any] | None:
+        matrix = frame.to_numpy() if frame.size <= SMALL_FRAME and tuple(chosen) == labels else None
+        return ready(matrix) if matrix is not None and matrix.dtype.kind in "iuf" else None
 
-    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
-        if self._frame.size <= SMALL_FRAME and tuple(names) == self._own_names:
-            matrix = self._frame.to_numpy()
-            if matrix.dtype.kind in "iuf":
-                return [ready(matrix)]
-        return super().numbers(names)
+    columns = Columns(lambda name: from_pandas(frame[place[name]]), numbers_of=numbers_of)
+    return single(Batch(labels, len(frame), columns), batch_rows)
 
 
 def from_mapping(table: Mapping[Any, Any], names: Names, batch_rows: int | None) -> Source:
@@ -224,7 +220,7 @@ def from_arrow_batches(
 
     def batches() -> Iterator[Batch]:
         n_read = 0
-        for batch in numbered(arrow_batch(labels, record_batch, source, declared) for record_batch in start()):
+        for batch in number_rows(arrow_batch(labels, record_batch, source, declared) for record_batch in start()):
             n_read += batch.n_rows
             batch.share = n_read / n_rows if n_rows else None
             yield batch
@@ -248,25 +244,27 @@ def arrow_batch(
         j = place[name]
         return from_arrow(record_batch.column(j), categorical=declared is None or j in declared)
 
-    return Batch(names, record_batch.num_rows, LazyColumns(make), True, source)
+    return Batch(names, record_batch.num_rows, Columns(make), True, source)
 
 
 def from_arrow_stream(data: Any, names: Names) -> Source:
     """Anything with Arrow's stream protocol. What is an iterator itself, or gives its stream but once, can be read only once."""
     data = without_128_bits(data)
-    reader = _opened(data)
+    reader = _open_stream(data)
     schema = reader.schema
     waiting = [reader]
     again = not (hasattr(data, "__next__") or hasattr(data, "read_next_batch"))
     if again:
         try:
-            waiting = [_opened(data)]
+            waiting = [_open_stream(data)]
         except errors.BanburyError:
             again = False
-    return from_arrow_batches(schema, lambda: tamed(waiting.pop() if waiting else _opened(data)), names, again)
+    return from_arrow_batches(
+        schema, lambda: translate_stream_errors(waiting.pop() if waiting else _open_stream(data)), names, again
+    )
 
 
-def _opened(data: Any) -> Any:
+def _open_stream(data: Any) -> Any:
     """A reader of the batches; what the maker of the data raises comes as an error of ours."""
     readers = arrow().RecordBatchReader
     what = f"this {type(data).__name__}"
@@ -301,16 +299,16 @@ def without_128_bits(data: Any) -> Any:
     if str(data.dtype) not in POLARS_128_BITS:
         return data
     types = importlib.import_module("polars")
-    whole = data.cast(types.Int64, strict=False)
-    return whole if whole.null_count() == data.null_count() else data.cast(types.Float64)
+    integers = data.cast(types.Int64, strict=False)
+    return integers if integers.null_count() == data.null_count() else data.cast(types.Float64)
 
 
-def tamed(batches: Any) -> Iterator[Any]:
+def translate_stream_errors(batches: Any) -> Iterator[Any]:
     """The batches; what Arrow says when they break off comes as an error of ours."""
     try:
         yield from batches
     except arrow().ArrowException as error:
-        why = (str(error).splitlines() or ["no reason given"])[0]
+        why = (str(error).splitlines() or ["no reason was given"])[0]
         raise errors.BanburyError(f"the stream of batches broke off: {why}") from None
 
 
@@ -321,7 +319,7 @@ def encode(values: Any, threads: int = 1) -> Codes:
     Codes(codes=array([ 0,  1, -1,  0], dtype=int32), low=0, values=['spam', 'ham'])
     """
     try:
-        return column(values).codes(None, threads)
+        return column(values).to_codes(None, threads)
     except Unfit as unfit:
         value, row, needed = unfit.args
         raise errors.wrong_type(value, "labels", needed, row) from None
@@ -367,7 +365,7 @@ def from_pandas(values: Any) -> Column:
         return from_array(values.to_numpy())
     if hasattr(array, "categories") and hasattr(array, "codes"):
         categories = column(array.categories)
-        return Coded(regrouped(Codes(array.codes, 0, []), categories.head(len(categories))))
+        return regroup(Codes(array.codes, 0, []), categories.head(len(categories)), categorical=True)
     try:
         return from_arrow(arrow().array(array))
     except (TypeError, OverflowError, UnicodeEncodeError, arrow().ArrowException):

@@ -15,14 +15,11 @@ from banbury.families.column_tree import tree_of_columns
 from banbury.quality.curves import spread
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
 from banbury.quality.tuning import Tuned
-from banbury.quality.validation import Validation, validate
+from banbury.quality.validation import Validation, default_folds, validate
 from banbury.rows.labelled import MemoryRows
 from banbury.weighing import FEWEST_ROWS
 
 MOST_ROWS = 10_000  # that are tried; of more, so many, every class alike
-FEW_ROWS = 2_000
-MORE_FOLDS = 5
-FOLDS = 3
 # Rows × columns for which families are chosen anew within each fold; of one column of text any number.
 MOST_CELLS = 2_000
 BETTER = 0.02  # of the log loss must be gained to speak of it
@@ -69,21 +66,24 @@ class Alternatives:
         return asdict(self)
 
 
-def alternatives(rows: MemoryRows, now: Recipe, *, but: Collection[str] = (), seed: int = 0) -> Alternatives | None:
+def alternatives(
+    rows: MemoryRows, now: Recipe, validation: Validation, *, but: Collection[str] = (), seed: int = 0
+) -> Alternatives | None:
     """What else could be made of labelled rows than the recipe makes; None where they are too few to be dealt to folds.
 
-    ``but`` are options that are not to be tried.
+    ``validation`` of the recipe has the folds; where weighing would take long there are fewer. ``but`` are options that are not
+    to be tried.
     """
     some = np.flatnonzero(rows.labels >= 0)
     n_rows = len(some)
     if n_rows > MOST_ROWS:
         some = np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS])
-    folds = min(MORE_FOLDS if n_rows <= FEW_ROWS else FOLDS, len(some))
+    folds = min(validation.n_folds, default_folds(len(some), [Weighed()]))
     if folds < 2 or len(rows.classes) < 2:
         return None
     trial = _Trial(rows, some, folds, seed)
     method = Calibrated(now, "temperature") if isinstance(now, Plain) else None
-    first = trial.judge(now)
+    first = validation if (len(some), folds) == (n_rows, validation.n_folds) else trial.judge(now)
     plain = "bb.NaiveBayesClassifier"
     named = "families chosen for each column"
     ways: tuple[tuple[str, str, str, Callable[[], Validation | None]], ...] = (

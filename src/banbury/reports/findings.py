@@ -14,7 +14,7 @@ from banbury import errors
 from banbury.errors import many
 from banbury.insight.dependence import Diagnosis, diagnose
 from banbury.model.explain import Explanation, Informative
-from banbury.model.naive_bayes import Model, met
+from banbury.model.naive_bayes import Model, add_unknown_classes
 from banbury.quality import CrossValidation, Evaluation, LearningCurve
 from banbury.quality.calibration import Calibration, Reliability, reliability
 from banbury.quality.curves import learn_sizes, spread
@@ -23,7 +23,7 @@ from banbury.quality.validation import default_folds, validate
 from banbury.reading import Source
 from banbury.reports.alternatives import Alternatives, alternatives
 from banbury.rows.folds import Round
-from banbury.rows.labelled import MemoryRows, load_rows, renumbered
+from banbury.rows.labelled import MemoryRows, load_rows, renumber
 from banbury.rows.scoring import PendingWarnings, score_rows
 from banbury.tally.tally import Label
 
@@ -84,7 +84,7 @@ class Findings:
         target = self.model.schema.target
         source = None if self.source is None else Path(self.source).name
         if target is not None:
-            return target if source is None else f"{target}, told from {source}"
+            return target if source is None else f"Predicting {target} from {source}"
         return "Banbury report" if source is None else f"Classes of {source}"
 
     @property
@@ -191,7 +191,7 @@ def measure(
         diagnosis=diagnosis,
         n_sampled=some.n_labelled,
         why_no_curve=why_no_curve,
-        alternatives=_try_alternatives(data, target, judged.recipe, seed, counting) if tries and own_rows else None,
+        alternatives=_try_alternatives(data, target, judged, seed, counting) if tries and own_rows else None,
         source=rows.name,
     )
 
@@ -229,9 +229,9 @@ def _judge_by_folds(model: Model, rows: MemoryRows, folds: int | None, seed: int
 
 def _judge_as_it_is(model: Model, rows: MemoryRows) -> JudgedRows:
     """Other rows, answered by the model itself; a class that it does not know is never answered."""
-    classes, notes = met(model.classes, set(rows.classes))
+    classes, notes = add_unknown_classes(model.classes, set(rows.classes))
     notes = (*notes, "not exactly the rows that the model has counted; where some are among them, figures flatter it")
-    truth = renumbered([(rows.classes, rows.labels)], classes)
+    truth = renumber([(rows.classes, rows.labels)], classes)
     tested = np.flatnonzero(truth >= 0)
     weights = None if rows.weights is None else rows.weights[tested]
 
@@ -246,14 +246,16 @@ def _judge_as_it_is(model: Model, rows: MemoryRows) -> JudgedRows:
 
 
 def _try_alternatives(
-    data: Any, target: Any, recipe: Recipe, seed: int, counting: dict[str, Any]
+    data: Any, target: Any, judged: JudgedRows, seed: int, counting: dict[str, Any]
 ) -> Alternatives | None:
     """What else could be made of the rows than such a model."""
     if hasattr(data, "__next__"):
         return None
-    but = ["--weigh"] * isinstance(recipe, Weighed)
-    but += ["--calibrate temperature"] * (not isinstance(recipe, Plain))
-    return alternatives(load_rows(data, target, **counting), recipe, but=but, seed=seed)
+    but = ["--weigh"] * isinstance(judged.recipe, Weighed)
+    but += ["--calibrate temperature"] * (not isinstance(judged.recipe, Plain))
+    rows = load_rows(data, target, **counting)
+    assert isinstance(judged.validation, CrossValidation)  # of own rows
+    return alternatives(rows, judged.recipe, judged.validation, but=but, seed=seed)
 
 
 def _check_classes(what: str, classes: tuple[Label, ...]) -> None:

@@ -205,7 +205,7 @@ def _model(findings: LabelFindings) -> str:
     tally = findings.model.tally
     facts = [("counted", f"{pieces._weight(float(tally.n_rows))} rows, {many(len(model.labels), 'label')}")]
     if model.weighing is None:
-        facts.append(("estimated by", f"{pieces.HOWS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"))
+        facts.append(("estimation", f"{pieces.HOWS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"))
         facts.append(("smoothing", f"α = {model.choice.alpha:g} where a family has no prior of its own"))
     else:
         facts.append(("weighed", safe(model.weighing)))
@@ -252,7 +252,7 @@ def _misses(findings: LabelFindings) -> str:
         if missed_label.explanation is None:
             body = pieces._paragraph("No other row has this label, so there is nothing to weigh.", "soft")
         else:
-            body = evidence.explained(missed_label.explanation, pieces.BARS, pieces.TEXT)
+            body = evidence.explanation_body(missed_label.explanation, pieces.BARS, pieces.TEXT)
         head = f'<summary>{pieces._name_tag(missed_label.label)} was missed<span class="soft">{about}</span></summary>'
         parts.append(f'<details class="mistake"{" open" * (n == 0)}>{head}{body}</details>')
     return "".join(parts)

@@ -16,7 +16,7 @@ from banbury.errors import many
 from banbury.families.family import in_words
 from banbury.model.explain import Informative
 from banbury.model.explain import page as evidence
-from banbury.model.explain.page import percent, printable, stated
+from banbury.model.explain.page import format_ratio, percent, printable
 from banbury.notebooks import STYLE as NOTEBOOK_STYLE
 from banbury.notebooks import safe
 from banbury.plots.shapes import Shape, shapes_by_class
@@ -228,7 +228,7 @@ def _model(findings: Findings) -> str:
     priors = model.class_shares.tolist()
     counts = tally.rows.value.tolist()
     class_facts = list(zip(model.classes, counts, priors, strict=True))[:CLASSES]
-    rows = [_row(c, _number(_weight(n)), _bar_cell(p / max(priors), f"{p:.1%}")) for c, n, p in class_facts]
+    rows = [_row(c, _number(_weight(n)), _bar_cell(p, f"{p:.1%}")) for c, n, p in class_facts]
     classes = _long_table(["class", "rows", "P(class)"], rows, "class", (1,), n=len(model.classes))
     rows = []
     for feature, text in tally.summaries(ALL_COLUMNS):
@@ -275,7 +275,7 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
         left = errors.listed((f"{name} ({why})" for name, why in model.schema.left_out.items()), 20)
         yield "left out", safe(left)
     if model.weighing is None:
-        yield "estimated by", f"{HOWS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"
+        yield "estimation", f"{HOWS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"
         yield "smoothing", f"α = {model.choice.alpha:g} where a family has no prior of its own"
     prior = model.class_prior
     if prior is None or isinstance(prior, (int, float)):
@@ -407,7 +407,7 @@ def _calibration(findings: Findings) -> str:
     curves = findings.reliabilities
     curve = next(iter(curves.values()))
     keys = list(curves) if len(curves) > 1 else []
-    drawn = _figure("Right answers by confidence", charts.calibration(curves), keys)
+    drawn = _figure("Accuracy by confidence", charts.calibration(curves), keys)
     drawn += _figure("How sure it was", charts.confidence(curve))
     sure, right = (float(rates @ curve.rows / curve.rows.sum()) for rates in (curve.confidence, curve.accuracy))
     how = "surer than it should be" if sure > right else "less sure than it could be"
@@ -490,7 +490,7 @@ def _shape_figures(every: Sequence[Shape]) -> str:
 
 def _telling(findings: Findings) -> str:
     columns = _information(findings) if len(findings.diagnosis.telling) > 1 else ""
-    note = "How many times as probable a value is in the class as in all others together; the most telling first."
+    note = "How many times more probable a value is in the class than in all other classes together, most informative first."
     cards = [_card(findings.informative, label) for label in findings.informative.ratios]
     first = CARDS if len(cards) <= CARDS else FIRST_CARDS
     shown, rest = (f'<div class="cards">{"".join(some)}</div>' for some in (cards[:first], cards[first:]))
@@ -530,7 +530,7 @@ def _card(informative: Informative, label: Any) -> str:
         share = 100 * min(log(max(ratio.ratio, 1.0)) / log(1000.0), 1.0)
         shade = f"background:linear-gradient(90deg,rgba(var(--blue),.2) {share:.0f}%,transparent {share:.0f}%)"
         value = _breakable(safe(informative.shown(ratio)))
-        rows += f'<li style="{shade}"><span>{value}</span><b>{stated(ratio.ratio)} : 1</b></li>'
+        rows += f'<li style="{shade}"><span>{value}</span><b>{format_ratio(ratio.ratio)} : 1</b></li>'
     list_of_values = f"<ol>{rows}</ol>" if rows else _paragraph("Nothing tells it from the rest.", "soft")
     return f'<div class="card"><h3>{safe(_shorten(label))}</h3>{list_of_values}</div>'
 
@@ -574,7 +574,7 @@ def _mistake(mistake: Mistake, unfolded: bool) -> str:
         names = ("" if e.feature in explanation.texts else f"{e.feature} = " for e in speaking)
         words = [of + printable(e.value) for of, e in zip(names, speaking, strict=True)]
         about += f" · by {safe(', '.join(words))}" if words else ""
-    body = "" if explanation is None else evidence.explained(explanation, BARS, TEXT)
+    body = "" if explanation is None else evidence.explanation_body(explanation, BARS, TEXT)
     if explanation is None or mistake.truth not in (explanation.winner, explanation.against):
         against = "there is nothing to weigh" if explanation is None else "the answer is weighed against the runner-up"
         body = _paragraph(f"No row of the true class was in the other folds, so {against}.", "soft") + body

@@ -42,7 +42,7 @@ class Round:
     def with_others(self) -> Round:
         """The same, with one more group that all splits learn from."""
         learned = ((split, split.learned) for split in self.splits if split.learned is not None)
-        splits = tuple(replace(split, learned=np.append(own, True)) for split, own in learned)
+        splits = tuple(replace(split, learned=np.append(learned_groups, True)) for split, learned_groups in learned)
         return Round(self.groups, self.n_groups + 1, splits)
 
     @property
@@ -89,14 +89,14 @@ class Dealing:
     def of(cls, folds: Any, seed: int, id: Any) -> Dealing:
         """Raises unless it is a number of folds, and a column."""
         if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= MOST_FOLDS:
-            wanted = f"a whole number from 2 to {MOST_FOLDS:,} where rows are dealt by id= or by content"
-            raise errors.bad_setting("folds", folds, wanted)
+            allowed = f"a whole number from 2 to {MOST_FOLDS:,} where rows are dealt by id= or by content"
+            raise errors.bad_setting("folds", folds, allowed)
         if id is not None and not isinstance(id, str):
             raise errors.bad_setting("id", id, "the name of a column, whose values say what rows are dealt together")
         return cls(int(folds), int(seed), id)
 
     @classmethod
-    def asked(cls, folds: Any, seed: int, id: Any, deal: Any) -> Dealing | None:
+    def of_settings(cls, folds: Any, seed: int, id: Any, deal: Any) -> Dealing | None:
         """The dealing by what rows hold, where that is asked for."""
         return None if id is None and deal == "stratified" else cls.of(folds, seed, id)
 
@@ -110,13 +110,13 @@ class Dealing:
         return ((turned >> np.uint64(11)) % np.uint64(self.n_folds)).astype(np.int32)
 
 
-def kept_together(groups: Any, id: Any, deal: Any) -> Any:
+def rows_together(groups: Any, id: Any, deal: Any) -> Any:
     """What says which rows belong together: the groups that a splitter gets, or the column by which rows are dealt."""
     if deal not in get_args(Deal):
         raise errors.unknown_choice("deal", deal, get_args(Deal))
     by_content = id is not None or deal != "stratified"
-    wanted = "left out where rows are dealt by id= or by content"
-    errors.require(groups is None or not by_content, "groups", groups, wanted)
+    allowed = "omitted when rows are assigned to folds by id= or by content"
+    errors.require(groups is None or not by_content, "groups", groups, allowed)
     return groups if id is None else id
 
 
@@ -125,7 +125,7 @@ def rounds(
     labels: NDArray[np.int32],
     seed: int,
     groups: Any,
-    others: bool = False,
+    has_other_rows: bool = False,
     fold: NDArray[Any] | None = None,
     hashes: NDArray[np.uint64] | None = None,
 ) -> list[Round]:
@@ -139,27 +139,27 @@ def rounds(
         return [SingleRows.of(labels)]
     if fold is None and hashes is not None:
         fold = rank_folds(hashes, labels, int(folds), seed)
-    asked = _asked(folds, labels, seed, groups) if fold is None else [given_folds(fold, labels)]
-    return [each.with_others() if others else each for each in asked]
+    fold_rounds = _read_folds(folds, labels, seed, groups) if fold is None else [round_of_folds(fold, labels)]
+    return [fold_round.with_others() if has_other_rows else fold_round for fold_round in fold_rounds]
 
 
-def _asked(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> list[Round]:
+def _read_folds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> list[Round]:
     splitter = hasattr(folds, "split") and not isinstance(folds, (str, bytes, type))
     if not splitter:
         refuse_groups(groups)
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
-        return [_partition(_stratified(labels, int(folds), seed))]
+        return [_partition(_stratify(labels, int(folds), seed))]
     if splitter:
         return list(_rounds(_of_splitter(folds, labels, groups), labels))
     listed = isinstance(folds, Iterable) and not isinstance(folds, (str, bytes, type))
     errors.require(listed and (not isinstance(folds, np.ndarray) or folds.ndim != 0), "folds", folds, WANTED)
-    given = folds if hasattr(folds, "dtype") else list(folds)
-    if isinstance(given, list) and given and all(_is_split(part) for part in given):
-        return list(_rounds(given, labels))
-    return [_partition(_named(given, labels))]
+    fold_list = folds if hasattr(folds, "dtype") else list(folds)
+    if isinstance(fold_list, list) and fold_list and all(_is_split(part) for part in fold_list):
+        return list(_rounds(fold_list, labels))
+    return [_partition(_number_folds(fold_list, labels))]
 
 
-def given_folds(fold: NDArray[Any], labels: NDArray[np.int32]) -> Round:
+def round_of_folds(fold: NDArray[Any], labels: NDArray[np.int32]) -> Round:
     """The round of folds that rows were dealt to by what they hold; a row of fold −1, or without a label, is in none."""
     numbers = np.where(labels >= 0, fold, -1)
     used = np.unique(numbers[numbers >= 0])
@@ -184,15 +184,19 @@ def rank_folds(hashes: NDArray[np.uint64], labels: NDArray[np.int32], folds: int
 
 def n_folds(splits: Sequence[Round]) -> str:
     """How many folds, and how many times, in words."""
-    each = [len(one.splits) for one in splits]
-    return f"{len(each)} × {each[0]}" if len(each) > 1 and set(each) == {each[0]} != {1} else str(sum(each))
+    numbers = [len(one.splits) for one in splits]
+    return (
+        f"{len(numbers)} × {numbers[0]}"
+        if len(numbers) > 1 and set(numbers) == {numbers[0]} != {1}
+        else str(sum(numbers))
+    )
 
 
 def refuse_groups(groups: Any) -> None:
     """Only a splitter knows what to do with groups."""
     if groups is not None:
-        wanted = "given to a splitter that keeps them together, such as folds=GroupKFold()"
-        raise errors.bad_setting("groups", "given", wanted)
+        allowed = "given to a splitter that keeps them together, such as folds=GroupKFold()"
+        raise errors.bad_setting("groups", "given", allowed)
 
 
 def _is_split(part: Any) -> bool:
@@ -203,7 +207,7 @@ def _is_split(part: Any) -> bool:
 def _of_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Iterator[tuple[Int, Int]]:
     """A splitter's splits of the labelled rows, which are all it sees."""
     rows = np.flatnonzero(labels >= 0)
-    kept = None if groups is None else _kept_together(groups, labels)[rows]
+    kept = None if groups is None else _check_groups(groups, labels)[rows]
     for split in splitter.split(np.zeros((len(rows), 1)), labels[rows], kept):
         if not _is_split(split):
             raise errors.bad_setting("folds", "a splitter of something else", "one that gives pairs of row numbers")
@@ -211,51 +215,51 @@ def _of_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Itera
         yield train, test
 
 
-def _kept_together(groups: Any, labels: NDArray[np.int32]) -> NDArray[Any]:
+def _check_groups(groups: Any, labels: NDArray[np.int32]) -> NDArray[Any]:
     """A group for each row, none of them missing."""
-    wanted = "a column, or one number or name for each row, none of them missing"
+    allowed = "a column, or one number or name for each row, none of them missing"
     if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
-        raise errors.bad_setting("groups", groups, wanted)
+        raise errors.bad_setting("groups", groups, allowed)
     try:
-        given = np.asarray(groups)
+        group_array = np.asarray(groups)
     except ValueError:
-        raise errors.bad_setting("groups", "lists of different lengths", wanted) from None
-    if given.ndim != 1:
-        raise errors.bad_setting("groups", f"an array of {given.ndim} dimensions", wanted)
-    if len(given) != len(labels):
-        raise errors.length_mismatch("groups", len(given), len(labels))
-    values = list(groups) if isinstance(groups, (list, tuple)) else given.tolist()
-    if given.dtype.kind == "O" and not all(isinstance(x, (bool, int, float, str)) for x in values):
-        raise errors.bad_setting("groups", "an array with None, or with what is no number or name", wanted)
-    if given.dtype.kind in "Of" and any(x != x for x in values):
-        raise errors.bad_setting("groups", "an array with NaN", wanted)
-    if given.dtype.kind in "OU" and len({isinstance(x, str) for x in values}) > 1:
+        raise errors.bad_setting("groups", "lists of different lengths", allowed) from None
+    if group_array.ndim != 1:
+        raise errors.bad_setting("groups", f"an array of {group_array.ndim} dimensions", allowed)
+    if len(group_array) != len(labels):
+        raise errors.length_mismatch("groups", len(group_array), len(labels))
+    values = list(groups) if isinstance(groups, (list, tuple)) else group_array.tolist()
+    if group_array.dtype.kind == "O" and not all(isinstance(x, (bool, int, float, str)) for x in values):
+        raise errors.bad_setting("groups", "an array with None, or with what is no number or name", allowed)
+    if group_array.dtype.kind in "Of" and any(x != x for x in values):
+        raise errors.bad_setting("groups", "an array with NaN", allowed)
+    if group_array.dtype.kind in "OU" and len({isinstance(x, str) for x in values}) > 1:
         raise errors.bad_setting("groups", "an array of numbers and names", "an array of one or the other")
-    return given
+    return group_array
 
 
 def _numbers(chosen: Any, n_rows: int) -> Int:
     """The numbers of chosen rows, which may be given as a mask."""
     try:
-        given = np.asarray(chosen)
+        numbers = np.asarray(chosen)
     except ValueError:  # lists of different lengths
-        given = np.empty((0, 0))
-    if given.ndim != 1 or (len(given) and given.dtype.kind not in "biu"):
+        numbers = np.empty((0, 0))
+    if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "biu"):
         raise errors.bad_setting("folds", "a split of something else than row numbers", WANTED)
-    if given.dtype.kind == "b":
-        given = np.flatnonzero(given) if len(given) == n_rows else np.array([n_rows])
-    if len(given) and not 0 <= given.min() <= given.max() < n_rows:
+    if numbers.dtype.kind == "b":
+        numbers = np.flatnonzero(numbers) if len(numbers) == n_rows else np.array([n_rows])
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < n_rows:
         raise errors.bad_setting("folds", "a split with other row numbers", f"row numbers from 0 to {n_rows - 1:,}")
-    return given.astype(np.int64)
+    return numbers.astype(np.int64)
 
 
-WANTED = "a number of folds from 2 up, a fold for each row, 'loo', or a scikit-learn splitter such as GroupKFold()"
+WANTED = "a number of folds, at least 2, a fold for each row, 'loo', or a scikit-learn splitter such as GroupKFold()"
 
 
-def _stratified(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.int32]:
+def _stratify(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.int32]:
     """A fold for every labelled row. Of each class so many rows in turn go to different folds, in random order."""
-    wanted = WANTED if folds < 2 else f"{MOST_FOLDS:,} at most; 'loo' for one per row"
-    errors.require(2 <= folds <= MOST_FOLDS, "folds", folds, wanted)
+    allowed = WANTED if folds < 2 else f"{MOST_FOLDS:,} at most; 'loo' for one per row"
+    errors.require(2 <= folds <= MOST_FOLDS, "folds", folds, allowed)
     if folds > (n_rows := int(np.count_nonzero(labels >= 0))):
         raise errors.bad_setting("folds", folds, f"at most the number of labelled rows, {n_rows:,}")
     rng = np.random.default_rng(seed)
@@ -272,19 +276,19 @@ def _stratified(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.
     return _core.deal(labels, n_classes, np.concatenate(dealt), threads)
 
 
-def _named(given: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
+def _number_folds(folds: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
     """Fold numbers or names, one per row."""
-    if len(given) != len(labels):
-        raise errors.length_mismatch("folds", len(given), len(labels))
-    masked = isinstance(given, np.ma.MaskedArray) and bool(np.ma.getmaskarray(given).any())
-    values: list[Any] = [] if masked else np.asarray(given, dtype=object).tolist()
+    if len(folds) != len(labels):
+        raise errors.length_mismatch("folds", len(folds), len(labels))
+    masked = isinstance(folds, np.ma.MaskedArray) and bool(np.ma.getmaskarray(folds).any())
+    values: list[Any] = [] if masked else np.asarray(folds, dtype=object).tolist()
     plain = all(isinstance(x, (bool, int, float, str, np.generic)) or hasattr(x, "isoformat") for x in values)
     if masked or not plain or any(x != x for x in values):
         raise errors.bad_setting("folds", "an array with NaN, or with what is no number or name", WANTED)
     if len({isinstance(x, str) for x in values}) > 1:
         raise errors.bad_setting("folds", "an array of numbers and names", "an array of one or the other")
     try:
-        names, numbers = np.unique(np.asarray(given), return_inverse=True)
+        names, numbers = np.unique(np.asarray(folds), return_inverse=True)
     except TypeError:
         raise errors.bad_setting("folds", "an array of numbers and names", "an array of one or the other") from None
     if names.dtype.kind == "f" and not np.isfinite(names).all():
@@ -311,13 +315,13 @@ def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]
     n_splits = 0
     overlapping = False
     for train, test in splits:
-        rows = _labelled(train, labels)
-        test = _labelled(test, labels)
+        rows = _numbers_with_label(train, labels)
+        test = _numbers_with_label(test, labels)
         n_splits += 1
         overlapping = overlapping or bool(np.isin(test, rows, assume_unique=True).any())
         if not len(test) or not len(rows):
-            wanted = "one that has labelled rows to learn from and to test"
-            raise errors.bad_setting("folds", f"split {n_splits}", wanted)
+            allowed = "one that has labelled rows to learn from and to test"
+            raise errors.bad_setting("folds", f"split {n_splits}", allowed)
         if tested[test].any():
             yield _round(pending, labels)
             pending, tested[:] = [], False
@@ -330,13 +334,13 @@ def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]
     yield _round(pending, labels)
 
 
-def _labelled(rows: Any, labels: NDArray[np.int32]) -> Int:
+def _numbers_with_label(rows: Any, labels: NDArray[np.int32]) -> Int:
     """Row numbers in order, without those that have no label."""
-    given = _numbers(rows, len(labels))
-    unique = np.unique(given)
-    if len(unique) < len(given):
-        wanted = "every row once, at most, in each part of a split"
-        raise errors.bad_setting("folds", "a split that has a row twice", wanted)
+    numbers = _numbers(rows, len(labels))
+    unique = np.unique(numbers)
+    if len(unique) < len(numbers):
+        allowed = "every row once, at most, in each part of a split"
+        raise errors.bad_setting("folds", "a split that has a row twice", allowed)
     return np.asarray(unique[labels[unique] >= 0])
 
 
@@ -349,18 +353,18 @@ def _round(pending: list[tuple[Int, Int]], labels: NDArray[np.int32]) -> Round:
     splits = []
     for rows, test in pending:
         inside = np.bincount(groups[rows], minlength=len(sizes))
-        whole = bool(np.all((inside == 0) | (inside == sizes)))
-        splits.append(Split(test, inside > 0, None) if whole else Split(test, None, rows))
+        has_whole_groups = bool(np.all((inside == 0) | (inside == sizes)))
+        splits.append(Split(test, inside > 0, None) if has_whole_groups else Split(test, None, rows))
     return Round(groups, len(sizes), tuple(splits))
 
 
-def learned_from(split: Split, each: Round) -> Int:
+def training_rows(split: Split, splits: Round) -> Int:
     """The rows that a split learns from."""
-    inside = each.groups >= 0
+    inside = splits.groups >= 0
     chosen = split.rows
     if chosen is None:
         assert split.learned is not None
-        chosen = np.flatnonzero(inside & split.learned[np.where(inside, each.groups, 0)])
+        chosen = np.flatnonzero(inside & split.learned[np.where(inside, splits.groups, 0)])
     if len(chosen) < 2:
         raise errors.bad_setting("folds", "a split that learns from one row", "two rows at least to choose settings by")
     return chosen

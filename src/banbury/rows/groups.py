@@ -34,8 +34,8 @@ class Groups:
     @cached_property
     def numbers(self) -> NDArray[np.int64]:
         """Of each class of the tally its class and its group, (classes, 2)."""
-        each = np.array(self.counted.classes, dtype=np.int64).reshape(-1)
-        return np.stack([each // self.n_groups, each % self.n_groups], axis=1)
+        class_numbers = np.array(self.counted.classes, dtype=np.int64).reshape(-1)
+        return np.stack([class_numbers // self.n_groups, class_numbers % self.n_groups], axis=1)
 
     @cached_property
     def total(self) -> Tally:
@@ -44,14 +44,14 @@ class Groups:
 
     def only(self, chosen: NDArray[np.bool_]) -> Tally:
         """The rows of some groups."""
-        return self._of_target(self._summed(self.counted, chosen))
+        return self._of_target(self._sum_groups(self.counted, chosen))
 
     def _of_target(self, tally: Tally) -> Tally:
         if self.label_target is None:
             return tally
         return replace(tally, schema=replace(tally.schema, labels=self.label_target))
 
-    def _summed(self, tally: Tally, chosen: NDArray[np.bool_], trims: bool = True) -> Tally:
+    def _sum_groups(self, tally: Tally, chosen: NDArray[np.bool_], trims: bool = True) -> Tally:
         classes, groups = self.numbers.T
         kept = np.flatnonzero(chosen[groups])
         used, index = np.unique(classes[kept], return_inverse=True)
@@ -68,7 +68,7 @@ class Groups:
 
     @cached_property
     def _total(self) -> Tally:
-        return self._summed(self._rest, np.ones(self.n_groups, dtype=np.bool_))
+        return self._sum_groups(self._rest, np.ones(self.n_groups, dtype=np.bool_))
 
     @property
     def word_tables(self) -> dict[str, _core.Words]:
@@ -76,7 +76,7 @@ class Groups:
         columns = ((self.counted.schema.groups[g].features[0], column) for g, column in self._columns.items())
         return {feature.name: column.table for feature, column in columns if not feature.columns}
 
-    def learned(
+    def estimation_tally(
         self, chosen: NDArray[np.bool_], tested: int | None = None, keep: bool = False, every: bool = False
     ) -> Tally:
         """The tally of some groups, for estimating: its words are read from the table of all.
@@ -84,14 +84,14 @@ class Groups:
         ``tested`` is the group whose words alone will be asked for, unless ``every`` word may be; ``keep`` keeps what was read,
         for several models.
         """
-        others = np.flatnonzero(~chosen)
-        if len(others) * 2 > self.n_groups:
-            rest = self._summed(self._rest, chosen)
+        left_out = np.flatnonzero(~chosen)
+        if len(left_out) * 2 > self.n_groups:
+            rest = self._sum_groups(self._rest, chosen)
         else:  # all groups minus the others, which are fewer
             rest = self._total
-            for group in others.tolist():
+            for group in left_out.tolist():
                 # Of the same keys as the total, so that none has to be looked up.
-                rest = rest.without_part(self._summed(self._rest, np.arange(self.n_groups) == group, trims=False))
+                rest = rest.without_part(self._sum_groups(self._rest, np.arange(self.n_groups) == group, trims=False))
         if not self._columns:
             return self._of_target(rest)
         place = {name: c for c, name in enumerate(rest.classes)}
@@ -122,10 +122,10 @@ class Groups:
     def _columns(self) -> dict[int, _TextColumn]:
         """What is counted in tables of words, by the number of its group of features."""
         classes, groups = self.numbers.T
-        known = {int(c): at for at, c in enumerate(self._used_classes)}
-        position = np.array([known.get(c, -1) for c in range(len(self.classes))], dtype=np.int64)[classes]
+        place_of_class = {int(c): at for at, c in enumerate(self._used_classes)}
+        position = np.array([place_of_class.get(c, -1) for c in range(len(self.classes))], dtype=np.int64)[classes]
         tables = {g: sums.table for g, sums in enumerate(self.counted.sums) if isinstance(sums, Words)}
-        common = position, np.ascontiguousarray(groups), len(known), self.n_groups, self.threads
+        common = position, np.ascontiguousarray(groups), len(place_of_class), self.n_groups, self.threads
         return {g: _TextColumn(table, *common) for g, table in tables.items()}
 
 

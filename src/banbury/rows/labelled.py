@@ -16,7 +16,7 @@ from banbury.arrays import Int
 from banbury.families.bags.text_parameters import missing_texts
 from banbury.progress import watch
 from banbury.reading import Batch, Codes
-from banbury.rows.folds import Dealing, Round, learned_from, rounds
+from banbury.rows.folds import Dealing, Round, rounds, training_rows
 from banbury.rows.groups import Groups
 from banbury.rows.sampling import MOST_ROWS, RowSample
 from banbury.sums import in_order, some
@@ -57,7 +57,7 @@ class LabelledRows:
     skipped: int = 0  # rows without a label; those of classes that weigh nothing have one
     table: Table | None = None
     fold: NDArray[np.int32] | None = None
-    others: Tally | None = None  # of rows that are not here: those here are a sample, and models count all
+    tally_of_rest: Tally | None = None  # of rows that are not here: those here are a sample, and models count all
     sets: LabelSets | None = None  # the labels of each row, where it may have several
     _counted: dict[str, Any] = field(default_factory=dict, init=False)  # what was counted last
 
@@ -106,11 +106,11 @@ class LabelledRows:
         """
         by_content = self.sets is not None and isinstance(folds, (int, np.integer))
         hashes = self.hashes if by_content and self.fold is None else None
-        return rounds(folds, self.labels, seed, self.groups, self.others is not None, self.fold, hashes)
+        return rounds(folds, self.labels, seed, self.groups, self.tally_of_rest is not None, self.fold, hashes)
 
     def round_of(self, fold: NDArray[Any]) -> Round:
         """The round in which each row is tested with the others of its fold."""
-        (splits,) = rounds(None, self.labels, 0, None, self.others is not None, fold)
+        (splits,) = rounds(None, self.labels, 0, None, self.tally_of_rest is not None, fold)
         return splits
 
     @cached_property
@@ -154,12 +154,12 @@ class LabelledRows:
             text = f"column {column!r} has too many values for {of_classes}: there is a number for "
             raise errors.BadSetting(f"{text}each of them. Give fewer folds.", column=column) from None
         counted = of_no_rows(schema) if total is None else total
-        if self.others is None:
+        if self.tally_of_rest is None:
             return counted
         # The rows that are not here belong to the last group.
-        names = tuple(self.classes.index(name) * n_groups + n_groups - 1 for name in self.others.classes)
-        others = replace(self.others, schema=replace(self.others.schema, labels=None))
-        return counted + others.of_classes(range(len(names)), names)
+        names = tuple(self.classes.index(name) * n_groups + n_groups - 1 for name in self.tally_of_rest.classes)
+        rest = replace(self.tally_of_rest, schema=replace(self.tally_of_rest.schema, labels=None))
+        return counted + rest.of_classes(range(len(names)), names)
 
     def _counter(self, groups: NDArray[np.int32], n_groups: int) -> CountBatch:
         """What counts the rows of a batch, each for its class and group."""
@@ -192,7 +192,7 @@ class LabelledRows:
         """The tally of some rows."""
         chosen = np.full(self.n_rows, -1, dtype=np.int32)
         chosen[rows] = 0
-        counted = replace(self, others=None)._count(chosen, 1, schema)
+        counted = replace(self, tally_of_rest=None)._count(chosen, 1, schema)
         return Groups(counted, self.classes, 1, label_target=self.schema.labels).total
 
     @cached_property
@@ -239,9 +239,9 @@ class MemoryRows(LabelledRows):
         first, *rest = self.batches
         fractional = table.facts.fractional
         while True:
-            known = ColumnFacts(fractional)
-            schema = infer(first, {}, None, table.chosen, table.missing, trees=table.trees, facts=known)
-            shown = frozenset(name for batch in rest for name in fractional_among(batch, known.whole_numbers))
+            facts = ColumnFacts(fractional)
+            schema = infer(first, {}, None, table.chosen, table.missing, trees=table.trees, facts=facts)
+            shown = frozenset(name for batch in rest for name in fractional_among(batch, facts.whole_numbers))
             if not shown:
                 kept = ("target", "target_kind", "labels", "reading")
                 return replace(schema, **{name: getattr(self.schema, name) for name in kept})
@@ -261,9 +261,7 @@ class MemoryRows(LabelledRows):
                 yield batch
                 continue
             for first in range(a, b, PIECE):
-                part = batch.take(rows[first : min(first + PIECE, b)] - start)
-                part.threads = 1
-                yield part
+                yield batch.take(rows[first : min(first + PIECE, b)] - start)
 
     def only(self, rows: Int) -> MemoryRows:
         """Some rows, in the order of their numbers."""
@@ -281,17 +279,17 @@ class MemoryRows(LabelledRows):
         chosen: dict[str, Any] = {"labels": self.labels[rows], "weights": weights, "groups": groups, "fold": fold}
         return replace(self, batches=tuple(batches), sets=sets, **chosen)
 
-    def learned_from(self, splits: Round, number: int) -> MemoryRows:
+    def training_rows(self, splits: Round, number: int) -> MemoryRows:
         """The rows that a split learns from."""
-        return self.only(learned_from(splits.splits[number], splits))
+        return self.only(training_rows(splits.splits[number], splits))
 
-    def labelled_table(self, schema: Schema) -> Table:
+    def as_table(self, schema: Schema) -> Table:
         """The rows as a table under a schema."""
         codes = Codes(self.labels, 0, list(self.classes))
         labels = Labels(None, None, codes, None, self.weights, None, self.threads, groups=self.groups)
         return Table(Held(self.batches, self.name), labels, schema)
 
-    def encoded(self, tables: Mapping[str, _core.Words]) -> MemoryRows:
+    def with_word_ids(self, tables: Mapping[str, _core.Words]) -> MemoryRows:
         """The same rows, with the words of these columns of text looked up in tables."""
         if not tables:
             return self
@@ -309,14 +307,16 @@ class MemoryRows(LabelledRows):
 
     def sample(self, n: int | None = None) -> MemoryRows:
         """All rows: they are in memory already."""
-        errors.require(n is None, "sample", n, "left out where rows are in memory")
+        errors.require(n is None, "sample", n, "omitted when rows are in memory")
         return self
 
     def among(self, tally: Tally) -> MemoryRows:
         """The same rows as a sample of those that a tally counted: models count all the others as well."""
-        labels = renumbered([(self.classes, self.labels)], tally.classes)
+        labels = renumber([(self.classes, self.labels)], tally.classes)
         rows = replace(self, classes=tally.classes, labels=labels, skipped=0)
-        return replace(rows, others=replace(tally, skipped=0, parts=frozenset()) - rows.tally, skipped=tally.skipped)
+        return replace(
+            rows, tally_of_rest=replace(tally, skipped=0, parts=frozenset()) - rows.tally, skipped=tally.skipped
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,7 +360,7 @@ class StreamedRows(LabelledRows):
 
 def rows_of_sample(sample: RowSample, tally: Tally, threads: int, dealing: Dealing | None = None) -> MemoryRows:
     """A sample of the rows that a tally counted, in memory, with the tally of all other rows."""
-    sample.check_can_be_subtracted()
+    sample.check_subtractable()
     rows = read_into_memory(sample.table(tally.schema, threads), dealing)
     return rows if sample.is_whole else rows.among(tally)
 
@@ -394,32 +394,32 @@ class Encoded:
 
 def load_rows(data: Any, target: Any, **settings: Any) -> MemoryRows:
     """Reads a labelled table into memory; the settings are those of ``Table.of``."""
-    table = open_labelled(data, target, **settings)
+    table = open_table_with_labels(data, target, **settings)
     if table.has_sets:
         refuse_for_sets(settings.get("features"), groups=settings.get("groups"))
     return read_into_memory(table)
 
 
 @singledispatch
-def labelled_rows(table: Any, folds: Any, seed: int, id: Any = None, deal: Any = "stratified") -> Any:
+def open_rows(table: Any, folds: Any, seed: int, id: Any = None, deal: Any = "stratified") -> Any:
     """The labelled rows of a table, to be dealt to folds: by the column ``id``, or by what they hold where ``deal`` says so."""
-    return read_into_memory(table, Dealing.asked(folds, seed, id, deal))
+    return read_into_memory(table, Dealing.of_settings(folds, seed, id, deal))
 
 
 def read_into_memory(table: Table, dealing: Dealing | None = None) -> MemoryRows:
     """The rows of a table in memory; the first batch settles what is counted, as in ``bb.count``."""
-    known, parts = _read_labels(table, dealing, keeps=True)
-    return MemoryRows(**known, batches=tuple(part.batch for part in parts))
+    fields, parts = _read_labels(table, dealing, keeps=True)
+    return MemoryRows(**fields, batches=tuple(part.batch for part in parts))
 
 
 def stream_rows(data: Any, target: Any, dealing: Dealing | None = None, **settings: Any) -> StreamedRows:
     """The same rows, read again for each pass; the class, weight and group of each are known after the first."""
-    table = open_labelled(data, target, **settings).again()
-    known, parts = _read_labels(table, dealing, keeps=False)
-    return StreamedRows(**known, batch_sizes=tuple(len(part.numbers) for part in parts))
+    table = open_table_with_labels(data, target, **settings).again()
+    fields, parts = _read_labels(table, dealing, keeps=False)
+    return StreamedRows(**fields, batch_sizes=tuple(len(part.numbers) for part in parts))
 
 
-def open_labelled(
+def open_table_with_labels(
     data: Any, target: Any, *, features: Any = "auto", weights: Any = None, takes_sets: bool = True, **settings: Any
 ) -> Any:
     """The table of rows that have a class or labels each; families that are still to be chosen are inferred."""
@@ -439,7 +439,7 @@ def chooses(features: Any) -> bool:
 def refuse_for_sets(features: Any, **settings: Any) -> None:
     """Raises where something is given that rows with sets of labels do not have: families to choose, or other settings."""
     for name, value in {**settings, "features": features if chooses(features) else None}.items():
-        errors.require(value is None, name, value, "left out where rows have sets of labels")
+        errors.require(value is None, name, value, "omitted for multi-label data")
 
 
 def several(alpha: Any) -> bool:
@@ -451,34 +451,37 @@ def _read_labels(table: Table, dealing: Dealing | None, keeps: bool) -> tuple[di
     """What ``LabelledRows`` knows of the rows of a table, after one pass; and the batches, of which ``keeps`` keeps the rows."""
     parts = list[LabelledBatch]()
     for part in table.batches_with_labels(parts.clear, keeps, dealing):
-        parts.append(part if keeps else replace(part, batch=part.batch.cut(0, 0)))
+        parts.append(part if keeps else replace(part, batch=part.batch.slice(0, 0)))
     sizes = [len(part.numbers) for part in parts]
     numbers = used = [(part.names, part.numbers) for part in parts]
     weights = None
     if parts[0].weights is not None:
         weights = round_weights(np.concatenate([part.weights for part in parts if part.weights is not None]))
         each_weight = np.split(weights, np.cumsum(sizes)[:-1])
-        used = [(names, np.where(w > 0, own, -1)) for (names, own), w in zip(numbers, each_weight, strict=True)]
-    occurring = set[Label]().union(*(used_names(*each) for each in used))
-    if not occurring and any(bool((each >= 0).any()) for _, each in numbers):
+        used = [
+            (names, np.where(w > 0, part_codes, -1))
+            for (names, part_codes), w in zip(numbers, each_weight, strict=True)
+        ]
+    occurring = set[Label]().union(*(occurring_names(*part) for part in used))
+    if not occurring and any(bool((part >= 0).any()) for _, part in numbers):
         raise errors.empty_data(table.name, "every row has a weight of zero or a missing label")
     if not occurring:
         raise errors.no_target(sum(sizes), table.labels.name)
-    skipped = sum(int(np.count_nonzero(each < 0)) for _, each in numbers)
+    skipped = sum(int(np.count_nonzero(part < 0)) for _, part in numbers)
     every_set = None
     if table.has_sets:
         every_set = LabelSets.concatenate([part.sets for part in parts if part.sets is not None])
         numbers = used
-        occurring |= every_set.names_in_use(np.concatenate([own >= 0 for _, own in used]))
+        occurring |= every_set.names_in_use(np.concatenate([part_codes >= 0 for _, part_codes in used]))
     else:
         doubt(in_order(occurring))
     classes: Any = in_order(occurring)
     hashes = [part.hashes for part in parts if part.hashes is not None]
     groups = [(part.groups[1], part.groups[0]) for part in parts if part.groups is not None]
-    known = {
+    fields = {
         "schema": parts[0].schema,
         "classes": classes,
-        "labels": renumbered(numbers, classes),
+        "labels": renumber(numbers, classes),
         "weights": weights,
         "threads": table.labels.threads,
         "name": table.name,
@@ -488,24 +491,24 @@ def _read_labels(table: Table, dealing: Dealing | None, keeps: bool) -> tuple[di
         "fold": None if dealing is None else dealing.of_hashes(np.concatenate(hashes)),
         "sets": every_set,
     }
-    return known, parts
+    return fields, parts
 
 
 def _numbers_of_all(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]]) -> NDArray[np.int32]:
     """Numbers of batches over the names of all."""
-    every: Any = in_order(set[Label]().union(*(used_names(*part) for part in parts)))
-    return renumbered(parts, every)
+    every: Any = in_order(set[Label]().union(*(occurring_names(*part) for part in parts)))
+    return renumber(parts, every)
 
 
-def used_names(names: Sequence[Label], codes: NDArray[np.int32]) -> set[Label]:
+def occurring_names(names: Sequence[Label], codes: NDArray[np.int32]) -> set[Label]:
     """The names that occur."""
     return {names[c] for c in np.flatnonzero(some(_core.count_classes(codes, len(names), None, 1))).tolist()}
 
 
-def renumbered(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names: Sequence[Label]) -> NDArray[np.int32]:
+def renumber(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names: Sequence[Label]) -> NDArray[np.int32]:
     """Numbers of batches, each with its own names, over all names; −1 for those that are not among them."""
-    if all(list(own) == list(names) for own, _ in parts):
+    if all(list(part_names) == list(names) for part_names, _ in parts):
         return parts[0][1] if len(parts) == 1 else np.concatenate([codes for _, codes in parts])
     place = {name: c for c, name in enumerate(names)}
-    lookups = [np.array([*(place.get(name, -1) for name in own), -1], dtype=np.int32) for own, _ in parts]
+    lookups = [np.array([*(place.get(name, -1) for name in part_names), -1], dtype=np.int32) for part_names, _ in parts]
     return np.concatenate([lookup[codes] for lookup, (_, codes) in zip(lookups, parts, strict=True)])

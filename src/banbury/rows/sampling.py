@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.reading import Batch, Codes, encode
-from banbury.reading.batches import joined
+from banbury.reading.batches import join_batches
 from banbury.sums import in_order
 from banbury.tally.label_sets import LabelSets, LabelTarget
 from banbury.tally.schema import Schema
@@ -50,16 +50,16 @@ class RowSample:
     def of(cls, table: Table, schema: Schema, n: int, below: float = LARGEST, also: Sequence[str] = ()) -> RowSample:
         """The sample of a table's rows, of lower hashes than ``below``; with columns that are not counted ``also``."""
         errors.check_whole("sample", n, 2)
-        found = cls(n, 0, np.zeros(0, np.uint64), np.zeros(0, np.int64), None, np.zeros(0, object), None, None)
+        sample = cls(n, 0, np.zeros(0, np.uint64), np.zeros(0, np.int64), None, np.zeros(0, object), None, None)
         inputs = {name for feature in schema.features for name in feature.inputs}.union(also)
         beside = [name for name in also if name not in schema.columns]
         columns = [*(name for name in schema.columns if name in inputs), *beside]  # whose values choose the rows
         sampled = [*schema.columns, *beside]
         for batch in table.batches("sampling"):
             fits = table.align(batch, schema)
-            numbers, names, weights = _numbered(table, batch, schema)
+            numbers, names, weights = _number_rows(table, batch, schema)
             if weights is not None and weights.ndim == 2:
-                raise errors.bad_setting("sample", n, "left out with soft labels, of which a row has several")
+                raise errors.bad_setting("sample", n, "omitted with soft labels")
             there = np.flatnonzero(numbers >= 0 if weights is None else (numbers >= 0) & (weights > 0))
             groups = group_names(table, batch)
             of_classes = hash_names([repr(name) for name in names])
@@ -70,17 +70,17 @@ class RowSample:
             for more in (None if weights is None else weights[there].view(np.uint64), of_groups):
                 hashes = hashes if more is None else mix(hashes * MIX + more)
             hashes = mix(hashes * MIX)
-            last = min(below, LARGEST if len(found.hashes) < n else float(found.hashes[n - 1]))
-            first = found._may_be_first(hashes, numbers[there], names, last)
+            last = min(below, LARGEST if len(sample.hashes) < n else float(sample.hashes[n - 1]))
+            first = sample._may_be_first(hashes, numbers[there], names, last)
             low = np.flatnonzero((hashes.astype(np.float64) <= last) | first)
             kept = there[low]
             classes = np.empty(len(kept), dtype=object)
             classes[:] = [names[c] for c in numbers[kept].tolist()]
-            own = None if weights is None else weights[kept]
+            row_weights = None if weights is None else weights[kept]
             one = np.ones(len(kept), dtype=np.int64)
             of = None if groups is None else groups[kept]
-            found += cls(n, len(there), hashes[low], one, fits.take(kept), classes, own, of)
-        return found
+            sample += cls(n, len(there), hashes[low], one, fits.take(kept), classes, row_weights, of)
+        return sample
 
     def __add__(self, other: RowSample) -> RowSample:
         """The sample of all rows that both are samples of."""
@@ -99,11 +99,11 @@ class RowSample:
         kept = np.concatenate([np.arange(min(n, len(first))), np.unique(np.array(more, dtype=np.int64))])
         first = first[kept]
         batches = [one.batch for one in some if one.batch is not None]
-        batch = (batches[0] if len(batches) == 1 else joined(batches)).take(first)
+        batch = (batches[0] if len(batches) == 1 else join_batches(batches)).take(first)
         weights = [one.weights for one in some if one.weights is not None]
         groups = [one.groups for one in some if one.groups is not None]
-        own, of = (np.concatenate(each)[first] if each else None for each in (weights, groups))
-        return RowSample(n, n_rows, hashes[kept], times[kept], batch, all_labels[kept], own, of)
+        row_weights, of = (np.concatenate(arrays)[first] if arrays else None for arrays in (weights, groups))
+        return RowSample(n, n_rows, hashes[kept], times[kept], batch, all_labels[kept], row_weights, of)
 
     def _may_be_first(
         self, hashes: NDArray[np.uint64], numbers: NDArray[np.int32], names: Sequence[Any], last: float
@@ -114,18 +114,21 @@ class RowSample:
         so_far = dict.fromkeys(_classes_of(self.labels[:n_below]), np.uint64(0))
         for name, row in _first_rows(self.labels[n_below:]).items():
             so_far.setdefault(name, self.hashes[n_below + row])
-        known = [max((so_far.get(each, highest) for each in _classes(name)), default=np.uint64(0)) for name in names]
+        highest_hashes = [
+            max((so_far.get(class_name, highest) for class_name in _classes(name)), default=np.uint64(0))
+            for name in names
+        ]
         lowest = np.full(len(names), highest)
         np.minimum.at(lowest, numbers, hashes)
-        return np.asarray(hashes <= np.minimum(lowest, np.array(known, dtype=np.uint64))[numbers])
+        return np.asarray(hashes <= np.minimum(lowest, np.array(highest_hashes, dtype=np.uint64))[numbers])
 
     @cached_property
     def chosen(self) -> Int:
         """The first row of every class, and as many of the lowest hashes as there is room for."""
         is_first = np.zeros(len(self.hashes), dtype=np.bool_)
         is_first[list(_first_rows(self.labels).values())] = True
-        others = np.flatnonzero(~is_first)[: max(self.n - int(is_first.sum()), 0)]
-        return np.sort(np.concatenate([np.flatnonzero(is_first), others]))
+        later_rows = np.flatnonzero(~is_first)[: max(self.n - int(is_first.sum()), 0)]
+        return np.sort(np.concatenate([np.flatnonzero(is_first), later_rows]))
 
     def is_complete(self, below: float) -> bool:
         """Whether no row of a higher hash than this could be one of the lowest."""
@@ -141,10 +144,10 @@ class RowSample:
         """Whether rows that are alike stand in it as one, lest there be more than wanted."""
         return self.n_sampled > max(self.n, len(self.chosen))
 
-    def check_can_be_subtracted(self) -> None:
+    def check_subtractable(self) -> None:
         """Raises where rows stand for several that are alike and have weights, whose sums are not theirs to the last bit."""
-        wanted = f"{self.n_sampled:,} at least: so many rows are alike, and have weights"
-        errors.require(not self.has_too_many_alike or self.weights is None, "sample", self.n, wanted)
+        allowed = f"{self.n_sampled:,} at least: so many rows are alike, and have weights"
+        errors.require(not self.has_too_many_alike or self.weights is None, "sample", self.n, allowed)
 
     @property
     def is_whole(self) -> bool:
@@ -178,16 +181,18 @@ def sample_rows(table: Any, tally: Tally, n: int, also: Sequence[str] = ()) -> R
     return RowSample.of(table, tally.schema, n, also=also)
 
 
-def _numbered(table: Table, batch: Batch, schema: Schema) -> tuple[NDArray[np.int32], Sequence[Any], Real | None]:
+def _number_rows(table: Table, batch: Batch, schema: Schema) -> tuple[NDArray[np.int32], Sequence[Any], Real | None]:
     """The number of each row's class, or of its set of labels, −1 where it has none; what numbers stand for; and weights."""
     if table.labels.several is None:
         return number_classes(table.align(batch, schema), schema, table.labels)
     sets = table.labels.sets_of(batch)
-    known = dict[tuple[Any, ...], int]()
+    number_of_set = dict[tuple[Any, ...], int]()
     ends = zip(sets.offsets.tolist(), sets.offsets[1:].tolist(), strict=False)
-    each = (tuple(sorted((sets.names[c] for c in sets.codes[a:b].tolist()), key=repr)) for a, b in ends)
-    numbers = np.array([known.setdefault(own, len(known)) for own in each], dtype=np.int32)
-    return np.where(sets.has_target, numbers, -1).astype(np.int32), list(known), table.labels.weights_of(batch)
+    label_sets = (tuple(sorted((sets.names[c] for c in sets.codes[a:b].tolist()), key=repr)) for a, b in ends)
+    numbers = np.array(
+        [number_of_set.setdefault(label_set, len(number_of_set)) for label_set in label_sets], dtype=np.int32
+    )
+    return np.where(sets.has_target, numbers, -1).astype(np.int32), list(number_of_set), table.labels.weights_of(batch)
 
 
 def _classes(name: Any) -> tuple[Any, ...]:
@@ -203,8 +208,8 @@ def _first_rows(labels: NDArray[Any]) -> dict[Any, int]:
     """The first row of each class, or of each label."""
     rows: dict[Any, int] = {}
     for row, name in enumerate(labels.tolist()):
-        for each in _classes(name):
-            rows.setdefault(each, row)
+        for class_name in _classes(name):
+            rows.setdefault(class_name, row)
     return rows
 
 
@@ -225,8 +230,8 @@ def group_names(table: Table, batch: Batch) -> NDArray[Any] | None:
 
 def hash_names(names: Sequence[str]) -> NDArray[np.uint64]:
     """A hash of each name, of groups or of classes."""
-    known = {name: _hash_name(name) for name in set(names)}
-    return np.array([known[name] for name in names], dtype=np.uint64)
+    hash_of_name = {name: _hash_name(name) for name in set(names)}
+    return np.array([hash_of_name[name] for name in names], dtype=np.uint64)
 
 
 def _hash_name(name: str) -> int:

@@ -103,7 +103,7 @@ def _score_round(
     pending: PendingWarnings,
 ) -> None:
     by_recipe = [FoldModels(rows, splits, groups, recipe, pending) for recipe in recipes]
-    one_by_one = groups.counted.has_words or rows.has_sets or not _every_class_is_learned(splits, groups)
+    one_by_one = groups.counted.has_words or rows.has_sets or not _learns_every_class(splits, groups)
     if isinstance(rows, MemoryRows) and one_by_one:
         _score_by_split(rows, splits, groups, by_recipe, want, sinks, pending)
         return
@@ -113,7 +113,7 @@ def _score_round(
         pending.impossible += _score_in_one_pass(rows, splits, models, want, sink)
 
 
-def _every_class_is_learned(splits: Round, groups: Groups) -> bool:
+def _learns_every_class(splits: Round, groups: Groups) -> bool:
     """Whether every split learns from rows of all classes."""
     classes, group = groups.numbers.T
     chosen = [split.learned for split in splits.splits if split.learned is not None]
@@ -144,16 +144,16 @@ def _score_by_split(
 ) -> None:
     """One split at a time, since a model of text is large: its tally is made once for all recipes."""
     several = len(by_recipe) > 1
-    encoded = rows.encoded(groups.word_tables) if several else rows
+    encoded = rows.with_word_ids(groups.word_tables) if several else rows
     workers = 1 if groups.counted.schema.runs_python else min(rows.threads, len(splits.splits))
-    whole = any(fold_models.recipe.reads_whole_tables(groups.counted) for fold_models in by_recipe)
+    reads_whole_tables = any(fold_models.recipe.reads_whole_tables(groups.counted) for fold_models in by_recipe)
 
     def score_split(number: int) -> int:
         split = splits.splits[number]
         impossible = 0
         if not len(split.test):
             return 0
-        tally = learned(rows, split, groups, number, keep=several, whole=whole)
+        tally = tally_of_split(rows, split, groups, number, keep=several, reads_whole_tables=reads_whole_tables)
         source = rows if split.learned is None else encoded  # rows that are counted anew have other words
         tested = list(source.take(split.test))
         for fold_models, sink in zip(by_recipe, sinks, strict=True):
@@ -177,7 +177,7 @@ class FoldModels:
     pending: PendingWarnings
 
     def __getitem__(self, number: int) -> Any:
-        return self.estimate(learned(self.rows, self.splits.splits[number], self.groups, number))
+        return self.estimate(tally_of_split(self.rows, self.splits.splits[number], self.groups, number))
 
     def estimate(self, tally: Tally) -> Any:
         model = self.recipe.estimate(tally, self.rows.classes)
@@ -192,46 +192,44 @@ def score_batch(
     impossible = 0
     if all(model.classes == rows.classes and not model.tally.has_words for model in models):
         for first in range(0, batch.n_rows, TOGETHER):
-            part = remember_answers(batch.cut(first, first + TOGETHER))
+            part = remember_answers(batch.slice(first, first + TOGETHER))
             at = slice(first, first + TOGETHER)
             impossible += score_each(models, part, which[at], want, rows.threads, out[at])
         return impossible
     for number, model in enumerate(models):
         tested = np.flatnonzero(which == number)
         if len(tested):
-            taken = batch.take(tested)
-            taken.threads = rows.threads
-            scores, lost = model.score(taken, want)
+            scores, lost = model.score(batch.take(tested), want)
             out[tested] = among_names(rows.names, model, scores, want)
             impossible += lost
     return impossible
 
 
-def fitting_prior(prior: ClassPrior, classes: Sequence[Label], known: Sequence[Label]) -> ClassPrior:
+def fitting_prior(prior: ClassPrior, classes: Sequence[Label], known_classes: Sequence[Label]) -> ClassPrior:
     """The class prior, with given probabilities of all classes shared among those that are known."""
-    if len(known) == len(classes) or prior is None or isinstance(prior, (str, int, float)):
+    if len(known_classes) == len(classes) or prior is None or isinstance(prior, (str, int, float)):
         return prior
     try:
-        given = dict(prior) if isinstance(prior, Mapping) else dict(zip(classes, prior, strict=True))
-        kept = {name: float(given[name]) for name in known}
+        shares = dict(prior) if isinstance(prior, Mapping) else dict(zip(classes, prior, strict=True))
+        kept = {name: float(shares[name]) for name in known_classes}
     except (KeyError, TypeError, ValueError):
         return prior  # estimating says what is wrong with it
     total = sum(kept.values())
-    if not abs(sum(float(p) for p in given.values()) - 1.0) <= 1e-9:
+    if not abs(sum(float(p) for p in shares.values()) - 1.0) <= 1e-9:
         return prior
-    wanted = f"one that leaves some class possible where only {errors.listed(map(repr, known))} are learned"
-    errors.require(total > 0, "class_prior", prior, wanted)
+    allowed = f"one that leaves some class possible where only {errors.listed(map(repr, known_classes))} are learned"
+    errors.require(total > 0, "class_prior", prior, allowed)
     return {name: p / total for name, p in kept.items()}
 
 
-def learned(
-    rows: LabelledRows, split: Split, groups: Groups, number: int, keep: bool = False, whole: bool = False
+def tally_of_split(
+    rows: LabelledRows, split: Split, groups: Groups, number: int, keep: bool = False, reads_whole_tables: bool = False
 ) -> Tally:
     """The tally of what a split learns from; ``keep``: several models will be made of it; ``whole``: of whole tables of words."""
-    if split.learned is not None and whole:
+    if split.learned is not None and reads_whole_tables:
         return groups.only(split.learned)
     if split.learned is not None:
-        return groups.learned(split.learned, number, keep, every=rows.any_idle)
+        return groups.estimation_tally(split.learned, number, keep, every=rows.any_idle)
     assert split.rows is not None
     return rows.count_only(split.rows, groups.counted.schema)
 
@@ -265,7 +263,7 @@ def among_names(names: Sequence[Label], model: Scores, scores: Real, want: str) 
     return out
 
 
-def normalised(log_joint: Real) -> Real:
+def normalise(log_joint: Real) -> Real:
     """P(class | row) of log joint probabilities; equal shares in a row in which every class is impossible."""
     top = _over_classes(np.maximum, log_joint)
     impossible = np.isneginf(top)

@@ -204,7 +204,7 @@ def random_start(task: Task, rng: np.random.Generator) -> Start:
 
 
 def _gather(task: Task, log_joint: Real) -> Real:
-    """For each class the rows that speak for it most by the word, beside the next best class; and a little of all others."""
+    """For each class the rows that speak for it most by the word, beside the runner-up; and a little of all others."""
     n_rows, n_classes = log_joint.shape
     words = np.maximum(task.observed.n_words, 1.0)
     soft = np.repeat(LITTLE * task.weights[:, None], n_classes, axis=1)

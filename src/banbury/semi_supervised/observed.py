@@ -22,6 +22,7 @@ from banbury.rows.labelled import Encoded
 from banbury.sums import Counts, Keys, Words, as_index, in_parts, kernel_weights
 from banbury.tally.schema import Schema
 from banbury.tally.tally import Label, Tally, count_rows, plus
+from banbury.threads import LimitThreads
 
 Parts = NDArray[np.uint64]
 SMALL = 1e-9  # a class with less of a row is left out when the row is counted
@@ -86,7 +87,7 @@ class Observed:
         texts = tuple(LookedUpTexts.of(f, batch, weights, threads) for f in schema.features if f.reads_text)
         names = [name for f in schema.features if not f.reads_text for name in f.inputs]
         strings = [name for name in names if batch.kind(name) == "string"]
-        batch = batch.coded(strings) if strings else batch
+        batch = batch.with_codes(strings) if strings else batch
         cells = None if texts else RowCells.of(batch, schema, weights, threads)
         return cls(schema, batch, texts, cells, threads)
 
@@ -102,8 +103,8 @@ class Observed:
         """log P(class) + log P(row | class) under a model of ``tally``; of a row that every class rules out the log prior."""
         texts = {t.feature.name: Encoded(t.offsets, t.ids, t.times, t.missing) for t in self.texts}
         batch = self.batch.with_columns(texts) if texts else self.batch
-        batch.threads = self.threads
-        joint: Real = model._kernel(batch, model.parameters, "log_joint")[0]
+        with LimitThreads(self.threads):
+            joint: Real = model._kernel(batch, model.parameters, "log_joint")[0]
         impossible = np.isneginf(joint)
         if impossible.any():
             joint[impossible.all(axis=1)] = model.log_prior
@@ -164,7 +165,6 @@ class Observed:
                 self._repeats.clear()
                 self._repeats[n] = self.batch.take(np.tile(np.arange(self.n_rows), n))
             part = self._repeats[n] if n > 1 else self.batch
-            part.threads = self.threads
             total = plus(total, count_rows(part, schema, Codes(numbers, 0, list(some)), weights, self.threads))
         assert total is not None
         return total.with_classes(classes)
@@ -176,7 +176,6 @@ class Observed:
         for start in range(0, max(len(rows), 1), PIECE):
             some = slice(start, start + PIECE)
             part = self.batch.take(rows[some])
-            part.threads = self.threads
             labels = Codes(numbers[some], 0, list(classes))
             total = plus(total, count_rows(part, schema, labels, weights[some], self.threads))
         assert total is not None

@@ -29,9 +29,9 @@ class Tokens:
             lines = Path(path).read_text("utf-8").splitlines()
             mode = os.stat(path).st_mode
         except (OSError, UnicodeError) as problem:
-            raise errors.bad_file(path, getattr(problem, "strerror", None) or "it is no text in UTF-8") from None
+            raise errors.bad_file(path, getattr(problem, "strerror", None) or "it is not UTF-8 text") from None
         if mode & (stat.S_IRGRP | stat.S_IROTH):
-            errors.warn(f"others may read {path}, and the tokens in it: chmod 600 {path}")
+            errors.warn(f"other users can read the tokens in {path}. Run: chmod 600 {path}")
         scopes: dict[str, frozenset[str]] = {}
         for number, line in enumerate(lines, 1):
             token, *own = line.partition("#")[0].split() or [""]
@@ -39,11 +39,11 @@ class Tokens:
                 continue
             known = own and set(own).issubset(SCOPES)
             if len(token) < SHORTEST or not token.isascii() or not known or token in scopes:
-                wanted = f"a token of {SHORTEST} characters at least, each once, and behind it read, learn or both"
+                wanted = f"a unique token of at least {SHORTEST} characters, followed by read, learn or both"
                 raise errors.bad_file(path, f"line {number} is not {wanted}")  # without the line, which is secret
             scopes[token] = frozenset(own)
         if not scopes:
-            raise errors.bad_file(path, "it has no token. Write one on each line, and behind it read, learn or both")
+            raise errors.bad_file(path, "it contains no token. Write one per line, followed by read, learn or both")
         return cls(scopes)
 
     def scopes(self, header: str) -> frozenset[str] | None:
@@ -84,5 +84,5 @@ def check_address(host: str, tokens: Tokens | None) -> None:
         tokens is not None or is_loopback(host),
         "host",
         host,
-        "127.0.0.1 or another loopback address, unless --tokens names who may ask",
+        "127.0.0.1 or another loopback address unless --tokens is given",
     )

@@ -18,7 +18,7 @@ from banbury.tally.label_sets import EVERY
 def posteriors(learner: ServedLearner, rows: Sequence[Any]) -> tuple[Any, Real, int]:
     """P(class | row) or P(label | row), the model that says so, and the change as of which it does."""
     if not rows:
-        raise errors.EmptyData("there is no row to answer. Give one at least.")
+        raise errors.EmptyData("the request has no rows. Send at least one.")
     batch = learner.rows.batch(rows)
     with learner.lock:
         model, as_of = learner.answering()
@@ -28,7 +28,7 @@ def posteriors(learner: ServedLearner, rows: Sequence[Any]) -> tuple[Any, Real, 
 
 
 def predicted(learner: ServedLearner, rows: Sequence[Any], asked: dict[str, Any]) -> dict[str, Any]:
-    """The class of each row, or its labels, with probabilities. ``asked``: posteriors, unsure, top, at_least_one."""
+    """Predict the class of each row, or its labels, with probabilities. ``asked``: posteriors, unsure, top, at_least_one."""
     model, each, as_of = posteriors(learner, rows)
     told = _classes(model, each, asked) if model.schema.labels is None else _labels(model, each, asked)
     if asked.get("posteriors", False):
@@ -39,7 +39,7 @@ def predicted(learner: ServedLearner, rows: Sequence[Any], asked: dict[str, Any]
 
 
 def _classes(model: Any, posterior: Real, asked: dict[str, Any]) -> list[dict[str, Any]]:
-    _refuse_settings(asked, ("top", "at_least_one"), "a model of labels")
+    _refuse_settings(asked, ("top", "at_least_one"), "a multi-label model")
     unsure = asked.get("unsure")
     if unsure is not None and not (type(unsure) in (int, float) and 0 <= unsure <= 1):
         raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
@@ -48,7 +48,7 @@ def _classes(model: Any, posterior: Real, asked: dict[str, Any]) -> list[dict[st
 
 
 def _labels(model: Any, posterior: Real, asked: dict[str, Any]) -> list[dict[str, Any]]:
-    _refuse_settings(asked, ("unsure",), "a model of classes")
+    _refuse_settings(asked, ("unsure",), "a single-label model")
     top = asked.get("top")
     at_least_one = bool(asked.get("at_least_one", False))
     if top is not None:
@@ -60,7 +60,7 @@ def _labels(model: Any, posterior: Real, asked: dict[str, Any]) -> list[dict[str
 def _refuse_settings(asked: dict[str, Any], names: Sequence[str], of: str) -> None:
     for name in names:
         if asked.get(name) not in (None, False):
-            raise errors.bad_setting(name, asked[name], f"left out here: it is asked of {of}")
+            raise errors.bad_setting(name, asked[name], f"omitted, because it applies only to {of}")
 
 
 def explained(learner: ServedLearner, row: Any, asked: dict[str, Any]) -> dict[str, Any]:
@@ -69,12 +69,12 @@ def explained(learner: ServedLearner, row: Any, asked: dict[str, Any]) -> dict[s
     with learner.lock:
         model, as_of = learner.answering()
         if model.schema.labels is not None:
-            _refuse_settings(asked, ("against",), "a model of classes")
+            _refuse_settings(asked, ("against",), "a single-label model")
             label = asked.get("label")
             if label is None:
                 label = model.labels[int(np.argmax(model.posterior(batch)[0]))]
             return {"label": label, **model.explain(batch, label).to_dict(), "as_of": as_of}
-        _refuse_settings(asked, ("label",), "a model of labels")
+        _refuse_settings(asked, ("label",), "a multi-label model")
         return {**model.explain(batch, asked.get("against")).to_dict(), "as_of": as_of}
 
 

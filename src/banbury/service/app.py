@@ -105,7 +105,7 @@ class Service:
         """What was sent: not too much of it, and not too slowly."""
         limit = self.limits.body
         too_large = Problem(
-            413, f"the request is larger than {limit:,} bytes. Send fewer rows at a time.", connection="close"
+            413, f"the request is larger than {limit:,} bytes. Send fewer rows per request.", connection="close"
         )
         if parse_whole_number(request.headers.get("content-length", "0"), limit) is None:
             raise too_large
@@ -125,7 +125,7 @@ class Service:
                 connection="close",
             ) from None
         except ClientDisconnect:
-            raise Problem(400, "the request was cut off.") from None
+            raise Problem(400, "the request body is incomplete.") from None
         return b"".join(parts)
 
     async def json(self, request: Request, known: tuple[str, ...], empty: bool = False) -> tuple[dict[str, Any], int]:
@@ -135,7 +135,7 @@ class Service:
             return {}, 0
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
-            raise Problem(415, "JSON is wanted: send it with the header Content-Type: application/json.")
+            raise Problem(415, "the request body must be JSON. Send it with the header Content-Type: application/json.")
         content = parse_json(body)
         expected = f"The request body must be a JSON object with {errors.listed(known) or 'nothing in it'}."
         if type(content) is not dict:
@@ -144,7 +144,7 @@ class Service:
             if name not in known:
                 raise Problem(
                     422,
-                    f"there is no {errors.shortened(repr(name))} in this request.{errors.did_you_mean(name, known)} {expected}",
+                    f"unknown name {errors.shortened(repr(name))} in the request.{errors.did_you_mean(name, known)} {expected}",
                 )
         return content, len(body)
 
@@ -154,7 +154,8 @@ class Service:
             raise Problem(422, f"rows must be a list. Got {errors.shortened(repr(rows))} instead.")
         if len(rows) > self.limits.rows:
             raise Problem(
-                413, f"{len(rows):,} rows are more than {self.limits.rows:,} in one request. Send them in parts."
+                413,
+                f"{len(rows):,} rows exceed the limit of {self.limits.rows:,} per request. Split them over several requests.",
             )
         for row in rows:
             self.check_row(row)
@@ -164,7 +165,7 @@ class Service:
         most = self.limits.text
         values = (row,) if type(row) is str else row.values() if type(row) is dict else row if type(row) is list else ()
         if any(type(value) is str and len(value) > most for value in values):
-            raise Problem(413, f"a text is longer than {most:,} characters. Cut it off.")
+            raise Problem(413, f"a text is longer than {most:,} characters. Shorten it.")
         return row
 
     async def change(
@@ -208,7 +209,7 @@ class Service:
 async def predict(service: Service, request: Request) -> Any:
     given, size = await service.json(request, ("rows", "row", "posteriors", "unsure", "top", "at_least_one"))
     if ("rows" in given) == ("row" in given):
-        raise Problem(422, "give rows, a list of them, or row, a single one.")
+        raise Problem(422, "send either row, a single row, or rows, a list of rows.")
     rows = service.check_rows(given["rows"] if "rows" in given else [given["row"]])
     service.metrics.rows["predicted"] += len(rows)
     return await _answer(size, answers.predicted, service.state.learner, rows, given)
@@ -222,7 +223,7 @@ async def _answer(size: int, answer: Callable[..., Any], *of: Any) -> Any:
 async def explain(service: Service, request: Request) -> Any:
     given, _ = await service.json(request, ("row", "against", "label"))
     if "row" not in given:
-        raise Problem(422, "give row, the one that is to be explained.")
+        raise Problem(422, "send row, the row to explain.")
     service.check_row(given["row"])
     return await asyncio.to_thread(answers.explained, service.state.learner, given["row"], given)
 
@@ -239,10 +240,10 @@ def _answer_put(answer: dict[str, Any]) -> Response:
 
 def _put(service: Service, id: Any, given: dict[str, Any]) -> Put:
     if given.get("row") is None:
-        raise Problem(422, "give row, what is to be learned, and its label.")
+        raise Problem(422, "send row and label: the row to learn and its label.")
     note = given.get("note")
     if note is not None and not (type(note) is str and len(note) <= 2_000):
-        raise Problem(422, "note must be a text of 2,000 characters at most.")
+        raise Problem(422, "note must be a text of at most 2,000 characters.")
     new_class = given.get("new_class", False)
     if type(new_class) is not bool:
         raise Problem(422, "new_class must be true or false.")
@@ -255,7 +256,7 @@ async def put_rows(service: Service, request: Request) -> Any:
     puts = []
     for each in rows:
         if type(each) is not dict or not {"id", "row"} <= each.keys() <= {"id", "row", "label", "note", "new_class"}:
-            raise Problem(422, "each of rows must be an object with id, row and label, and no other names.")
+            raise Problem(422, "each entry of rows must be an object with id, row and label, and nothing else.")
         puts.append(_put(service, each["id"], each))
     return await service.change(Together(tuple(puts)), _answer_puts)
 
@@ -303,14 +304,14 @@ def get_model(service: Service, request: Request) -> Any:
 async def get_metrics(service: Service, request: Request) -> Any:
     state = service.state
     gauges: dict[str, tuple[str, float]] = {
-        "banbury_rows": ("Rows that are counted now.", float(state.learner.n_rows)),
-        "banbury_classes": ("Classes that some row has.", len(state.learner.classes)),
-        "banbury_change": ("The number of the last change.", state.change_number),
-        "banbury_snapshot_change": ("The change as of which the last snapshot is.", state.snapshot_at),
-        "banbury_commits": ("Times that changes were committed together.", state.commits),
-        "banbury_waiting": ("Changes that wait to be written.", state.waiting),
-        "banbury_requests_under_way": ("Requests that are being answered.", service.metrics.under_way),
-        "banbury_started_seconds": ("When the service started, in seconds since 1970.", service.metrics.started),
+        "banbury_rows": ("Rows currently counted.", float(state.learner.n_rows)),
+        "banbury_classes": ("Classes with at least one row.", len(state.learner.classes)),
+        "banbury_change": ("Number of the last change.", state.change_number),
+        "banbury_snapshot_change": ("Number of the last change in the latest snapshot.", state.snapshot_at),
+        "banbury_commits": ("Commits of changes to the log.", state.commits),
+        "banbury_waiting": ("Changes waiting to be written.", state.waiting),
+        "banbury_requests_under_way": ("Requests in progress.", service.metrics.under_way),
+        "banbury_started_seconds": ("Start time of the service, in seconds since 1970.", service.metrics.started),
     }
     return Response(service.metrics.text(gauges), headers=SAFE, media_type=metrics.KIND)
 
@@ -334,7 +335,7 @@ async def health(service: Service, request: Request) -> Any:
     return {"status": "ok", "version": __version__}
 
 
-UNDONE = "Take back the last change that was not taken back yet, of all rows or of one."
+UNDONE = "Undo the last change that has not been undone, of all rows or of one row."
 
 
 class Endpoint(NamedTuple):
@@ -353,21 +354,25 @@ class Endpoint(NamedTuple):
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/predict", "read", predict, "The class of each row, or its labels, with probabilities."),
-    Endpoint("POST", "/explain", "read", explain, "Why a row gets its class: the weight of evidence, in decibans."),
-    Endpoint("PUT", "/rows/{id:path}", "learn", put_row, "Learn a row under an id; with another label it is moved."),
-    Endpoint("DELETE", "/rows/{id:path}", "learn", delete_row, "Forget a row exactly, and purge what it held."),
-    Endpoint("GET", "/rows/{id:path}", "read", lambda s, r: s.state.row(r.path_params["id"]), "A row with its label."),
-    Endpoint("GET", "/rows", "read", get_rows, "Rows in the order of their ids."),
-    Endpoint("POST", "/rows", "learn", put_rows, "Learn several rows: all of them, or none."),
+    Endpoint("POST", "/predict", "read", predict, "Predict the class of each row, or its labels, with probabilities."),
+    Endpoint(
+        "POST", "/explain", "read", explain, "Explain why a row gets its class: the weight of evidence, in decibans."
+    ),
+    Endpoint("PUT", "/rows/{id:path}", "learn", put_row, "Learn a row under an id, or change its label."),
+    Endpoint("DELETE", "/rows/{id:path}", "learn", delete_row, "Forget a row exactly and purge its contents."),
+    Endpoint(
+        "GET", "/rows/{id:path}", "read", lambda s, r: s.state.row(r.path_params["id"]), "Get a row with its label."
+    ),
+    Endpoint("GET", "/rows", "read", get_rows, "List rows in the order of their ids."),
+    Endpoint("POST", "/rows", "learn", put_rows, "Learn several rows: all of them or none."),
     Endpoint("POST", "/undo", "learn", undo, UNDONE),
-    Endpoint("GET", "/history", "read", history, "Changes, the latest first, of all rows or of one."),
-    Endpoint("POST", "/refit", "learn", refit, "Learn weights again from all rows, beside the answers."),
-    Endpoint("GET", "/model", "read", get_model, "What is served: classes, families, digest, age of weights."),
-    Endpoint("GET", "/metrics", "read", get_metrics, "What the service did, as Prometheus reads it."),
-    Endpoint("GET", "/openapi.json", "read", get_openapi, "All of this in the words of OpenAPI."),
-    Endpoint("GET", "/docs", "read", docs, "All of this for reading, with examples."),
-    Endpoint("GET", "/health", None, health, "Whether the service runs."),
+    Endpoint("GET", "/history", "read", history, "List changes, latest first, of all rows or of one row."),
+    Endpoint("POST", "/refit", "learn", refit, "Relearn the weights from all rows in the background."),
+    Endpoint("GET", "/model", "read", get_model, "Describe the model: classes, families, digest, age of the weights."),
+    Endpoint("GET", "/metrics", "read", get_metrics, "Metrics in the format of Prometheus."),
+    Endpoint("GET", "/openapi.json", "read", get_openapi, "The OpenAPI description of this interface."),
+    Endpoint("GET", "/docs", "read", docs, "This interface with examples, for people to read."),
+    Endpoint("GET", "/health", None, health, "Whether the service is running."),
     *(Endpoint(*which.split(), "read", answer, summary) for which, answer, summary in page.ENDPOINTS),  # type: ignore[arg-type, call-arg]
 )
 ASSETS = tuple(Endpoint(*each) for each in page.ASSETS)
@@ -389,7 +394,7 @@ def app(service: Service) -> Starlette:
 
 def _not_found(request: Request, wrong: Exception) -> Json:
     assert isinstance(wrong, HTTPException)
-    text = "there is nothing here. See /docs." if wrong.status_code == 404 else "this is not done here so. See /docs."
+    text = "not found. See /docs." if wrong.status_code == 404 else "method not allowed. See /docs."
     return problem(wrong.status_code, text, headers=dict(wrong.headers or {}))
 
 
@@ -415,7 +420,7 @@ async def _respond(service: Service, endpoint: Endpoint, ask: Any, request: Requ
     try:
         _check_caller(service, endpoint, request)
         if service.metrics.under_way > service.limits.requests:
-            raise Problem(429, "too many requests at a time. Try again.", **{"retry-after": "1"})
+            raise Problem(429, "too many concurrent requests. Try again.", **{"retry-after": "1"})
         answer = await ask(service, request)
         return answer if isinstance(answer, Response) else Json(answer)
     except Problem as wrong:
@@ -426,7 +431,7 @@ async def _respond(service: Service, endpoint: Endpoint, ask: Any, request: Requ
     except Exception as wrong:  # its message may hold what a row holds
         at = traceback.extract_tb(wrong.__traceback__)[-1]
         log.error("%s %s: %s at %s:%s", endpoint.method, endpoint.path, type(wrong).__name__, at.filename, at.lineno)
-        return problem(500, "something unexpected happened; the log of the service says where.", type(wrong).__name__)
+        return problem(500, "internal error. See the log of the service for details.", type(wrong).__name__)
 
 
 def _check_caller(service: Service, endpoint: Endpoint, request: Request) -> None:
@@ -437,20 +442,21 @@ def _check_caller(service: Service, endpoint: Endpoint, request: Request) -> Non
         origin = headers.get("origin")
         if not is_loopback(host):
             raise Problem(
-                421, "the service answers to this machine alone. Name it localhost, or start it with --tokens."
+                421,
+                "the service accepts requests from this machine only. Use the name localhost, or start it with --tokens.",
             )
         if origin is not None and not is_loopback(host_of(origin.partition("://")[2])):
-            raise Problem(403, "pages of other hosts may not ask.")
+            raise Problem(403, "requests from pages of other hosts are not allowed.")
         return
     if endpoint.scope is None:
         return
     own = service.tokens.scopes(headers.get("authorization", ""))
     if own is None:
         raise Problem(
-            401, "a token is wanted: send the header Authorization: Bearer TOKEN.", **{"www-authenticate": "Bearer"}
+            401, "a token is required. Send the header Authorization: Bearer TOKEN.", **{"www-authenticate": "Bearer"}
         )
     if endpoint.scope not in own:
-        raise Problem(403, f"this token may not do that: it lacks the scope {endpoint.scope!r}.")
+        raise Problem(403, f"this token lacks the scope {endpoint.scope!r}.")
 
 
 def server(service: Service) -> uvicorn.Server:

@@ -104,7 +104,7 @@ def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> dict
         names: tuple[Any, Any] = (True, False)
     elif len(model.classes) < 2:
         raise errors.EmptyData(
-            f"{model.classes[0]!r} is the only class so far, and evidence is weighed against another. Learn rows of a second "
+            f"{model.classes[0]!r} is the only class so far, but evidence compares two classes. Learn rows of a second "
             "class first."
         )
     else:

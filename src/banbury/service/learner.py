@@ -70,7 +70,7 @@ class ServedLearner:
     def part(self, row: Any, label: Any) -> Tally:
         """One row, counted apart, of a class that the class prior knows."""
         part = self.rows.part(row, label)
-        errors.require(part.classes, "label", label, "a class; null keeps a row without a label")
+        errors.require(part.classes, "label", label, "a class, or null to keep a row without a label")
         return part
 
     def add(self, part: Tally) -> None:
@@ -106,9 +106,7 @@ class ServedLearner:
         """The model that answers, and the change as of which it does."""
         with self.lock:
             if not self.classes:
-                raise errors.EmptyData(
-                    "nothing was learned yet, so there is nothing to answer from. Learn some rows first."
-                )
+                raise errors.EmptyData("the model has not learned any rows yet. Learn some rows first.")
             if self.follows:
                 return self._learner.current, self.change
             derived = self._derived

@@ -77,9 +77,11 @@ class Log:
         try:
             self._writing.executescript(TABLES)
         except sqlite3.DatabaseError as problem:
-            raise errors.bad_file(path, f"it is no log of a state ({problem})") from None
+            raise errors.bad_file(path, f"it is not the log of a state ({problem})") from None
         if self.about.get("format", FORMAT) != FORMAT:
-            raise errors.bad_file(path, f"it has format {self.about['format']!r}, and this version reads {FORMAT}")
+            raise errors.bad_file(
+                path, f"it has format {self.about['format']!r}, but this version reads format {FORMAT}"
+            )
         self._reading = self._open()
 
     def _open(self) -> sqlite3.Connection:
@@ -89,7 +91,7 @@ class Log:
                 connection.execute(f"PRAGMA {pragma}")
         except sqlite3.DatabaseError as problem:
             connection.close()
-            raise errors.bad_file(self.path, f"it is no log of a state ({problem})") from None
+            raise errors.bad_file(self.path, f"it is not the log of a state ({problem})") from None
         return connection
 
     def close(self) -> None:
@@ -254,13 +256,17 @@ class Log:
             with self._lock:  # no reader holds the log open
                 busy, *_ = self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except sqlite3.Error as problem:
-            raise DiskFull(f"deleted rows could not be purged from the log yet: {problem}. Delete again.") from None
+            raise DiskFull(
+                f"deleted rows could not be purged from the log yet: {problem}. Send the deletion again."
+            ) from None
         if busy:
-            raise DiskFull("deleted rows could not be purged yet: another program reads the log. Delete again.")
+            raise DiskFull(
+                "deleted rows could not be purged yet: another program is reading the log. Send the deletion again."
+            )
 
 
 def _not_written(problem: sqlite3.Error) -> DiskFull:
-    return DiskFull(f"the change could not be written to the log, and was not made: {problem}.")
+    return DiskFull(f"the change could not be written to the log and was not made: {problem}.")
 
 
 _ROWS = "SELECT rows.id, label, rows.content, change, row FROM rows JOIN contents USING (content)"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from banbury import errors
-from banbury.model.explain.page import stated
+from banbury.model.explain.page import format_ratio, printable
 from banbury.model.explain.ratios import LikelihoodRatio
 from banbury.model.naive_bayes import estimate
 from banbury.plots.shapes import shapes_by_class
@@ -138,14 +138,16 @@ class Looking:
             told["measured"] = None if found is None else _figures(found) | _right(found)
         told["charts"] = self._charts(rows, found)
         told["shapes"] = [] if model.schema.labels is not None else _shapes(model)
-        why = f"Figures need {FEWEST} rows of the state with a label, of two classes; there are {len(rows)}."
+        why = f"Figures need at least {FEWEST} labelled rows of two classes in the state; there are {len(rows)}."
         return told | {"why": why, "drift": self._drift(rows)}
 
     def cell(self, truth: int, answer: int) -> dict[str, Any]:
         """The rows of one class that were taken for another, those first of which that was surest."""
         rows, found = self.measured()
         if found is None or not (truth < len(found.classes) and answer < len(found.classes)):
-            raise errors.EmptyData("there is no such cell: nothing was measured, or there are fewer classes.")
+            raise errors.EmptyData(
+                "this cell does not exist: nothing has been measured yet, or there are fewer classes."
+            )
         at = np.flatnonzero((found.truth == truth) & (found.best == answer))
         order = at[np.argsort(-found.posteriors[at, answer], kind="stable")][:CELL]
         told = [(rows[k], float(found.posteriors[k, answer])) for k in order.tolist()]
@@ -158,7 +160,7 @@ class Looking:
             return None
         right = found.subset_accuracy
         figures = {"accuracy": right, "error": (right * (1 - right) / len(rows)) ** 0.5, "log_loss": found.log_loss}
-        what = f"{found.what}, all labels and no other (micro F1 {found.micro_f1:.3f})"
+        what = f"{found.what}, exact label sets (micro F1 {found.micro_f1:.3f})"
         return {"what": what, "rows": len(rows), **figures}
 
     def _charts(self, rows: list[Kept], found: CrossValidation | None) -> list[dict[str, str]]:
@@ -166,7 +168,7 @@ class Looking:
         if found is None:
             return []
         curve = reliability(found.posteriors, found.truth, BINS, found.weights)
-        drawn = [_figure("Right answers by confidence", charts.calibration({"out of fold": curve}))]
+        drawn = [_figure("Accuracy by confidence", charts.calibration({"out of fold": curve}))]
         if len(rows) < CURVE:
             return drawn
         try:
@@ -174,7 +176,7 @@ class Looking:
             grown = learn_sizes(self._load_rows(rows), recipe, repeats=1 if isinstance(recipe, Weighed) else 5)
         except errors.BanburyError:  # too few rows of some class
             return drawn
-        return [*drawn, _figure("Accuracy by rows learned from", charts.accuracy_curve(grown))]
+        return [*drawn, _figure("Accuracy by number of training rows", charts.accuracy_curve(grown))]
 
     def _drift(self, rows: list[Kept]) -> dict[str, Any] | None:
         """Whether the rows that came last can be told from those before: two classes like any others."""
@@ -190,13 +192,15 @@ class Looking:
             0.5 + Z * ((len(rows) + 1) / (12.0 * n * (len(rows) - n))) ** 0.5
         )  # of the AUC of rows that do not differ
         if found.auc <= noise:
-            said = f"No drift detected: a model cannot tell the last {n:,} rows from the {len(rows) - n:,} before. "
-            said += f"AUC {found.auc:.2f}; up to {noise:.2f} may be chance."
+            said = f"No drift detected: a classifier cannot tell the last {n:,} rows from the {len(rows) - n:,} before them. "
+            said += f"AUC {found.auc:.2f}; values up to {noise:.2f} can occur by chance."
             return {"said": said, "auc": found.auc, "telling": []}
         told = _informative(estimate(count(batch, flags, schema=apart)))
         telling: list[Any] = next((own["ratios"] for own in told if own["class"] == "last"), [])
-        differ = "differ" if found.auc > 0.75 else "differ a little"
-        said = f"The last {n:,} rows {differ} from the {len(rows) - n:,} before: AUC {found.auc:.2f}, where 0.5 is no difference."
+        differ = "differ" if found.auc > 0.75 else "differ slightly"
+        said = (
+            f"The last {n:,} rows {differ} from the {len(rows) - n:,} before: AUC {found.auc:.2f} (0.5: no difference)."
+        )
         return {"said": said, "auc": found.auc, "telling": telling}
 
 
@@ -246,5 +250,10 @@ def _informative(model: Any) -> list[dict[str, Any]]:
 
 
 def _ratio(ratio: LikelihoodRatio, words: frozenset[str]) -> dict[str, Any]:
-    value = ratio.value if isinstance(ratio.value, (str, int, float, bool)) else str(ratio.value)
-    return {"feature": ratio.feature, "word": ratio.feature in words, "value": value, "shown": stated(ratio.ratio)}
+    value = ratio.value if isinstance(ratio.value, (str, int, float, bool)) else printable(ratio.value)
+    return {
+        "feature": ratio.feature,
+        "word": ratio.feature in words,
+        "value": value,
+        "shown": format_ratio(ratio.ratio),
+    }

@@ -40,7 +40,7 @@ class Metrics:
                 lines.append(f'banbury_request_seconds_bucket{{path="{path}",le="{limit}"}} {n}')
             lines.append(f'banbury_request_seconds_sum{{path="{path}"}} {self.total_seconds[path]:.6f}')
             lines.append(f'banbury_request_seconds_count{{path="{path}"}} {sums[-1]}')
-        lines += _head("banbury_rows_total", "counter", "Rows that were predicted, learned, forgotten and so on.")
+        lines += _head("banbury_rows_total", "counter", "Rows predicted, learned, forgotten and so on.")
         lines += [f'banbury_rows_total{{what="{what}"}} {n}' for what, n in sorted(self.rows.items())]
         for name, (help, value) in gauges.items():
             lines += [*_head(name, "gauge", help), f"{name} {value:g}"]

@@ -15,7 +15,7 @@ from banbury.tally.label_sets import EVERY
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}
 pre{overflow:auto;padding:.7rem;border:1px solid #8886;border-radius:4px}h2{font-size:1.1rem;margin-top:2rem}
 code{font-family:ui-monospace,monospace}:root{color-scheme:light dark}"""
-SCOPES = {None: "anybody may ask", "read": "needs the scope read", "learn": "needs the scope learn"}
+SCOPES = {None: "no token needed", "read": "needs the scope read", "learn": "needs the scope learn"}
 
 
 def example_row(learner: ServedLearner) -> Any:
@@ -29,7 +29,7 @@ def example_row(learner: ServedLearner) -> Any:
     except (errors.BanburyError, NotImplementedError):
         row = {}
     if learner.rows.text is not None:
-        return str(row.get(learner.rows.text) or "some words of a text")
+        return str(row.get(learner.rows.text) or "a short example text")
     return {name: value for name, value in row.items() if value is not None} or {learner.rows.columns[0]: None}
 
 
@@ -83,7 +83,7 @@ def described(endpoints: Sequence[Any], learner: ServedLearner, name: str) -> di
             about["requestBody"] = {"content": {"application/json": example}}
         if endpoint.scope is not None:
             about["security"] = [{"token": [endpoint.scope]}]
-            about["responses"]["default"] = {"description": "What is wrong, as application/problem+json."}
+            about["responses"]["default"] = {"description": "The error, as application/problem+json."}
         paths.setdefault(path, {})[endpoint.method.lower()] = about
     return {
         "openapi": "3.1.0",
@@ -106,7 +106,7 @@ def page(endpoints: Sequence[Any], learner: ServedLearner, name: str, url: str) 
         path = endpoint.address
         own = given.get((endpoint.method, path), {})
         parts += [f"<h2><code>{endpoint.method} {escape(path)}</code></h2><p>{escape(endpoint.summary)}"]
-        parts += [f" It {SCOPES[endpoint.scope]}.</p>" if endpoint.scope else " Anybody may ask.</p>"]
+        parts += [f" It {SCOPES[endpoint.scope]}.</p>" if endpoint.scope else "No token is needed.</p>"]
         parts += [f"<pre>{escape(_curl(endpoint.method, path, own, url))}</pre>"]
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Banbury: {escape(name)}</title><style>{STYLE}</style>'
     about = f"<h1>{escape(name)}</h1><p>Served by Banbury {__version__}. Rows and answers are JSON.</p>"

@@ -116,21 +116,21 @@ def _cell(value: Any) -> Any:
 
 
 ENDPOINTS: tuple[tuple[str, Callable[[Any, Request], Any], str], ...] = (
-    ("GET /next", get_next, "Rows without a label: those whose labels would teach most, and some at random."),
-    ("GET /suspicious", get_suspicious, "Rows whose label looks wrong, with the one that all others suggest."),
+    ("GET /next", get_next, "Rows to label next: those whose labels would help most, and some at random."),
+    ("GET /suspicious", get_suspicious, "Rows whose label looks wrong, with the label that the other rows suggest."),
     (
         "GET /fields",
         lambda s, _: fields(s.state),
-        "The columns of a row, with the values that each had, and the classes.",
+        "The columns of a row with the values of each, and the classes.",
     ),
-    ("POST /nomogram", post_nomogram, "For how many decibans each value of each column would speak."),
+    ("POST /nomogram", post_nomogram, "The evidence of each value of each column, in decibans."),
     (
         "GET /accuracy",
         lambda s, _: s.looking.accuracy(),
-        "How many rows have a label, and how good the model is by now.",
+        "How many rows have a label, and how good the model is so far.",
     ),
-    ("GET /look", lambda s, _: s.looking.look(), "Figures, telling values, a learning curve, and drift."),
-    ("GET /look/rows", get_cell, "The rows of one class that were taken for another."),
-    ("GET /export", get_export, "All rows with a label, as csv or ndjson; or the model."),
+    ("GET /look", lambda s, _: s.looking.look(), "Figures, informative values, a learning curve and drift."),
+    ("GET /look/rows", get_cell, "The rows of one class that were mistaken for another."),
+    ("GET /export", get_export, "All labelled rows, as csv or ndjson; or the model."),
 )
-ASSETS = tuple(("GET", path, None, get_file, "The page.") for path in FILES)
+ASSETS = tuple(("GET", path, None, get_file, "The web page.") for path in FILES)

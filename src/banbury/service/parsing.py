@@ -62,7 +62,9 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
         name, times = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise Problem(422, f"an object has the name {errors.shortened(repr(name))} {times} times. Send each name once.")
+        raise Problem(
+            422, f"an object contains the name {errors.shortened(repr(name))} {times} times. Send each name once."
+        )
     return value
 
 
@@ -122,4 +124,4 @@ def _check_characters(value: Any) -> None:
 
 
 def _too_deep() -> Problem:
-    return Problem(422, f"the request is nested too deeply: more than {DEEPEST} objects and lists inside each other.")
+    return Problem(422, f"the request is nested too deeply: more than {DEEPEST} levels of objects and lists.")

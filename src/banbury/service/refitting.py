@@ -41,9 +41,7 @@ class Refitting:
             if not self.under_way:
                 settings = self.state.learner.settings
                 if settings.weighing is None:
-                    raise NotKept(
-                        "the model is plain: it has no weights to learn again, and follows every row by itself."
-                    )
+                    raise NotKept("the model is plain: it has no weights to relearn and is always up to date.")
                 tally, rows, change = _all_rows(self.state)
                 self._thread = threading.Thread(target=self._learn, args=(settings, tally, rows, change), daemon=True)
                 self._thread.start()
@@ -72,8 +70,8 @@ def _all_rows(state: ServedState) -> tuple[Tally, list[Kept], int]:
     tally, rows, change = state.standing()
     if len(rows) != tally.n_rows:
         raise NotKept(
-            f"weights are learned from rows, and {tally.n_rows - len(rows):,g} of {tally.n_rows:,g} were counted before the "
-            "state was begun. Begin it with them: banbury serve MODEL --state DIR --learned ROWS."
+            f"weights are learned from rows, but {tally.n_rows - len(rows):,g} of {tally.n_rows:,g} were counted before the "
+            "state was created. Create it with them: banbury serve MODEL --state DIR --learned ROWS."
         )
     return tally, rows, change
 
@@ -82,7 +80,7 @@ def refitted(state: ServedState, settings: Settings, tally: Tally, rows: Sequenc
     """The settings with weights that these rows teach, which a tally counted."""
     batch = state.learner.rows.batch([json.loads(kept.row) for kept in rows])
     labels: Any = [json.loads(kept.label or "") for kept in rows]
-    batch.threads, several = settings.threads, tally.schema.labels is not None
+    several = tally.schema.labels is not None
     labels = LabelSets.of(labels) if several else labels
     if several:
         rows_of_labels = load_rows(batch, labels, schema=tally.schema, threads=settings.threads)

@@ -54,7 +54,7 @@ class JsonRows:
             wanted = f"an object with some of the columns {errors.listed(map(repr, self.columns), 6)}"
             wanted = f"a text, or {wanted}" if self.text is not None else wanted
             shown = errors.shortened(repr(row))
-            raise errors.BadValue(f"row {number:,} is {shown}, and {wanted} is needed there.", row=number)
+            raise errors.BadValue(f"row {number:,} is {shown}, but must be {wanted}.", row=number)
         cells: dict[str, Any] = row
         if not cells.keys() <= self._known:
             cells = {name: value for name, value in row.items() if name in self._known or name not in self._aside}
@@ -74,7 +74,7 @@ class JsonRows:
                 return
             raise errors.wrong_type(value, name, "a list of numbers", number)
         if type(value) not in (str, int, float, bool) or (type(value) is int and not -LARGEST <= value < LARGEST):
-            raise errors.wrong_type(value, name, "a text, a number of 64 bits, true, false or null", number)
+            raise errors.wrong_type(value, name, "a text, a 64-bit number, true, false or null", number)
         if kind in ("string", "text") and type(value) is not str:
             raise errors.wrong_type(value, name, "a text", number)
 
@@ -95,7 +95,7 @@ class JsonRows:
         """A label as it is counted: a class, or of sets of labels a list of them, each once and in order."""
         if self.schema.labels is None:
             return _class_of(label, classes, new_class)
-        wanted = "a list of labels, which may be empty: rows have sets of labels here"
+        wanted = "a list of labels, which may be empty, because rows can have several labels"
         errors.require(type(label) is list, "label", label, wanted)
         names: dict[str, Any] = {}
         for one in label:
@@ -123,7 +123,7 @@ def _class_of(label: Any, classes: Sequence[Any], new_class: bool) -> Any:
     if type(label) not in (str, int, float, bool) or (type(label) is int and not -LARGEST <= label < LARGEST):
         raise errors.bad_setting("label", label, "a text, a number, true or false")
     if type(label) is str and not label:
-        raise errors.bad_setting("label", label, "a text that is not empty; null keeps a row without a label")
+        raise errors.bad_setting("label", label, "a non-empty text, or null to keep a row without a label")
     key(label)  # raises where JSON cannot hold it
     named = {_text(name): name for name in classes if name != ""}
     if (text := _text(label)) in named:
@@ -132,7 +132,7 @@ def _class_of(label: Any, classes: Sequence[Any], new_class: bool) -> Any:
     kinds = {_kind(name) for name in named.values()}
     if not new_class:
         how = 'To learn it as a new class, send "new_class": true.'
-        known = f"  Classes: {errors.listed(named.values())}. {how}" if named else f"  There is no class yet. {how}"
+        known = f"  Classes: {errors.listed(named.values())}. {how}" if named else f"  No class exists yet. {how}"
         raise errors.UnknownClass(f"no class {label!r}.\n{known}", name=label, known=list(named.values()))
     if kinds and kind not in kinds:
         raise errors.bad_setting("label", label, f"a {errors.listed(sorted(kinds))}, as the other classes are")

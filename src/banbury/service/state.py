@@ -27,7 +27,7 @@ from banbury import errors
 from banbury.files import load, save
 from banbury.labels import LabelModel
 from banbury.learner import ModelSettings, Settings, settings_of
-from banbury.model.naive_bayes import Model, checked_choice
+from banbury.model.naive_bayes import Model, choice_of
 from banbury.service.learner import ServedLearner
 from banbury.service.log import FORMAT, Change, DiskFull, Kept, Log
 from banbury.service.rows import key, plain
@@ -170,7 +170,7 @@ class ServedState:
         """
         if folder is None:
             if served is None:
-                raise errors.BadSetting("there is nothing to serve: name a model, or a state that was begun with one.")
+                raise errors.BadSetting("nothing to serve. Give a model, or a state that was created with one.")
             thing = _load_served(served)
             return cls(ServedLearner(_tally(thing), settings_of(thing, threads)))
         place = Path(folder)
@@ -182,7 +182,7 @@ class ServedState:
             log = Log(place / "log.sqlite")
             if "begun" not in log.about:
                 if served is None:
-                    raise errors.BadSetting(f"{place} holds no state yet: name the model that it is to begin with.")
+                    raise errors.BadSetting(f"{place} does not contain a state yet. Give the model to start from.")
                 learner = _begin(place, log, served, learned, threads)
             else:
                 learner = _restart(place, log, served, threads)
@@ -221,14 +221,12 @@ class ServedState:
     @property
     def log(self) -> Log:
         if self._log is None:
-            raise NotKept(
-                "the service runs without a state, so that it learns and keeps nothing. Start it with --state DIR."
-            )
+            raise NotKept("the service runs without a state, so it cannot learn. Start it with --state DIR.")
         return self._log
 
     @property
     def change_number(self) -> int:
-        """The number of the last change."""
+        """Number of the last change."""
         return self.learner.change
 
     @property
@@ -244,7 +242,7 @@ class ServedState:
         return _as_answer(kept)
 
     def rows(self, after: str = "", n: int = 100, labelled: bool | None = None) -> list[Answer]:
-        """Rows in the order of their ids."""
+        """List rows in the order of their ids."""
         return [_as_answer(kept) for kept in self.log.rows(after, n, labelled)]
 
     def history(self, id: str | None = None, before: int | None = None, n: int = 100) -> list[Answer]:
@@ -287,7 +285,7 @@ class ServedState:
         """
         _ = self.log
         if self._closed:
-            raise errors.BanburyError("the service is ending, and takes no more changes.")
+            raise errors.BanburyError("the service is shutting down and accepts no more changes.")
         future: Future[Any] = Future()
         self._queue.put(Pending(wanted, respond, future))
         return future
@@ -503,7 +501,7 @@ class ServedState:
         last = self.log.to_undo(None if undo.id is None else check_id(undo.id))
         kept = None if last is None else self.log.row(last.id, within=True)
         if last is None or kept is None:
-            text = "there is no change left" if undo.id is None else f"no change of {undo.id!r} is left"
+            text = "there is no change" if undo.id is None else f"there is no change of {undo.id!r}"
             raise UnknownRow(f"{text} to undo.")
         content = kept.content if last.content_before is None else last.content_before
         label = _label(last.label_before)
@@ -600,7 +598,7 @@ def check_id(id: str) -> str:
     """The id of a row: a text that can be printed."""
     fits = isinstance(id, str) and 0 < len(id) <= LONGEST_ID and id.isprintable() and "\ufffd" not in id
     if not fits or id in (".", ".."):  # which no address of a row can hold
-        raise errors.bad_setting("id", id, f"a text of 1 to {LONGEST_ID} characters that can be printed, not . or ..")
+        raise errors.bad_setting("id", id, f"1 to {LONGEST_ID} printable characters, and not . or ..")
     return id
 
 
@@ -631,7 +629,7 @@ def _of_history(change: Change) -> Answer:
 
 
 def _unknown(id: str) -> UnknownRow:
-    return UnknownRow(f"there is no row {id!r}. Learn it first: PUT /rows/{{id}}.", id=id)
+    return UnknownRow(f"row {id!r} does not exist. Learn it first with PUT /rows/{{id}}.", id=id)
 
 
 # Beginning and restarting ---------------------------------------------------------------------------------------------
@@ -640,7 +638,7 @@ def _unknown(id: str) -> UnknownRow:
 def _tally(served: Any) -> Tally:
     tally = served if isinstance(served, Tally) else getattr(served, "tally", None)
     if not isinstance(tally, Tally):
-        raise errors.bad_setting("what is served", type(served).__name__, "a model, a model of labels or a tally")
+        raise errors.bad_setting("the served file", type(served).__name__, "a model, a multi-label model or a tally")
     return tally
 
 
@@ -673,8 +671,8 @@ def _begin(
             learner.change = log.put(id, "learned", None, key(label), log.keep(id, key(row)))
         if again.tally() != tally:
             raise errors.SchemaMismatch(
-                f"these are not the rows that were counted: they are {again.n_rows:,g}, and {tally.n_rows:,g} were. Give the "
-                "very rows, read as they were then."
+                f"these are not the rows that the model counted: there are {again.n_rows:,g}, but it counted "
+                f"{tally.n_rows:,g}. Give the training rows, read with the same options."
             )
         save(tally - tally, place / BASE)
         save(base, place / f"snapshot-{learner.change}.banbury")
@@ -708,7 +706,7 @@ def _restart(place: Path, log: Log, served: Served | Path | None, threads: int |
     last = log.last
     if served is not None and not _is_base(served, place, about):
         raise errors.BadSetting(
-            f"the state in {place} was begun with another model. Serve it without naming a model, or begin another state."
+            f"the state in {place} was created with another model. Serve it without a model, or create another state."
         )
     fit = [at for at in _snapshots(place) if log.last_purge <= at <= last]
     if not fit:
@@ -721,7 +719,7 @@ def _restart(place: Path, log: Log, served: Served | Path | None, threads: int |
     settings = settings_of(kept, threads)
     if isinstance(kept, Tally):
         chosen = about["settings"]
-        settings = replace(settings, choice=checked_choice(chosen["how"], chosen["alpha"], chosen["seed"]))
+        settings = replace(settings, choice=choice_of(chosen["how"], chosen["alpha"], chosen["seed"]))
     learner = ServedLearner(_tally(kept), settings, max(fit))
     for change in log.changes(max(fit)):
         for number, label, act in (
@@ -784,14 +782,14 @@ def _lock(place: Path, begins: bool) -> Any:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = open(place / "lock", "a+b")  # noqa: SIM115 (it is held as long as the state is open)
     except OSError as problem:
-        raise errors.bad_file(place, f"it cannot hold a state ({problem.strerror or problem})") from None
+        raise errors.bad_file(place, f"a state cannot be created there ({problem.strerror or problem})") from None
     try:
         if fcntl is not None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         lock.close()
         raise StateInUse(
-            f"another server runs on the state in {place}. Stop it first, or begin another state elsewhere.",
+            f"another server is using the state in {place}. Stop it first, or use another folder.",
             path=str(place),
         ) from None
     return lock

@@ -22,8 +22,8 @@ def suspicious(state: ServedState, n: int) -> dict[str, Any]:
     schema = state.learner.schema
     if schema.labels is not None:
         raise errors.BadSetting(
-            "wrong labels are looked for where rows have one class each, and this model gives sets of labels. Begin a state "
-            "for one label alone, with the classes yes and no."
+            "wrong labels can be found only when each row has one class, but this model predicts sets of labels. Create a state "
+            "for a single label with the classes yes and no."
         )
     rows = state.log.rows(labelled=True)
     labels = labels_of(rows)

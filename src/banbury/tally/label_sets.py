@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Int
 from banbury.reading import Batch, Scalar, Source
-from banbury.reading.batches import numbered
+from banbury.reading.batches import number_rows
 from banbury.reading.columns import Objects, Unfit, missing, natural
 
 FOLDERS = "folders"  # the target of files whose labels are the folders that they lie in
@@ -348,7 +348,7 @@ def join_same_files(source: Source) -> Source:
                 taken.row_names = None if batch.row_names is None else [batch.row_names[k] for k in first.tolist()]
                 yield taken.with_columns({name: Objects(sets)})
 
-    return Source(lambda: numbered(batches()), source.name, source.again, source.target, reading=source.reading)
+    return Source(lambda: number_rows(batches()), source.name, source.again, source.target, reading=source.reading)
 
 
 def holds_sets(batch: Batch, name: str) -> bool:

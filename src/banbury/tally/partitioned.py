@@ -27,7 +27,7 @@ def partitions_of(data: Any, engine: Any = None, partitions: int | None = None) 
     for opener in _openers:
         if (opened := opener(data, engine, partitions)) is not None:
             return opened
-    errors.require(engine is None, "engine", engine, "left out: banbury.engines is not loaded")
+    errors.require(engine is None, "engine", engine, "omitted, because banbury.engines is not loaded")
     errors.require(partitions is None, "partitions", partitions, "given with engine=, or for data of Dask or Spark")
     return None
 

@@ -23,7 +23,7 @@ from banbury.families.gaussian import NormalInverseGamma
 from banbury.families.keys import kind_of
 from banbury.families.moments import SAMPLE, first_rows
 from banbury.reading import Batch, Sparse, read
-from banbury.reading.batches import NumberBatch, all_whole, as_name
+from banbury.reading.batches import Matrix, all_whole, as_name
 from banbury.reading.columns import EXACT, Numbers
 from banbury.tally.label_sets import LabelTarget
 from banbury.uncollected import uncollected
@@ -402,7 +402,7 @@ def infer(
     free = tuple(name for name in columns if name not in named) if named else columns
     kinds = dict(zip(free, batch.kinds(free), strict=True))
     kinds |= {name: kind for name, kind in facts.kinds.items() if kinds.get(name) == "empty"}
-    first = batch.cut(0, SAMPLE)
+    first = batch.slice(0, SAMPLE)
     numbers = [name for name, kind in kinds.items() if kind in ("integer", "float")]
     sample = first_rows(batch, batch.names if tuple(numbers) == batch.names else numbers)
     steady = set() if more_to_come else _steady(batch, kinds, numbers, sample, missing) - facts.varied
@@ -596,7 +596,7 @@ def _choose(
 def _choose_at_a_glance(batch: Batch, kinds: Mapping[str, str], missing: Missing, as_trees: bool) -> Feature | None:
     """What every column is, where all are numbers that nothing else is known of: of a million none is looked at by itself."""
     kind = set(kinds.values())
-    if not isinstance(batch, NumberBatch) or not (kind == {"float"} or (kind == {"integer"} and not batch.named)):
+    if not isinstance(batch, Matrix) or not (kind == {"float"} or (kind == {"integer"} and not batch.named)):
         return None
     numbers_family, why = _choose(batch, batch.names[0], kind.pop(), missing, set(), {}, as_trees)
     return None if numbers_family is None else Feature("", numbers_family, why=why)

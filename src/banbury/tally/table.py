@@ -20,7 +20,7 @@ from banbury.families.family import Kind
 from banbury.families.keys import dense_numbers
 from banbury.progress import watch
 from banbury.reading import Batch, Beside, Codes, Scalar, Source, Widened, encode, read
-from banbury.reading.batches import NumberBatch, all_whole, as_name
+from banbury.reading.batches import Matrix, all_whole, as_name
 from banbury.reading.columns import missing as is_missing
 from banbury.sums import MOST_ROWS
 from banbury.tally.label_sets import EVERY, FOLDERS, LabelSets, LabelTarget, are_sets, holds_sets, join_same_files
@@ -79,7 +79,9 @@ class Table:
         if isinstance(data, Table):
             return data if schema is None else data.under(schema)
         if schema is not None and not (isinstance(features, str) and features == "auto"):
-            raise errors.bad_setting("features", features, "left out when a schema is given, which has its families")
+            raise errors.bad_setting(
+                "features", features, "omitted when a schema is given, because the schema has the families"
+            )
         errors.require(schema is None or isinstance(schema, Schema), "schema", schema, "a Schema, such as tally.schema")
         source = open_source(data, schema, reading)
         weights = source.weights if weights is None else weights
@@ -90,7 +92,7 @@ class Table:
             target = source.target
         if wants_folders(source, target):
             source, target = join_same_files(source), LabelTarget((str(source.target),), folders=True)
-        source = source.peeked()
+        source = source.peekable_source()
         target = label_target(source, target, target_delimiter)
         labels = Labels.of(target, weights, classes, n_threads(threads), groups)
         return cls(source, labels, schema, features, missing, data, reading, trees)
@@ -282,7 +284,6 @@ def batches(
                 if batch.first_row >= n_done:
                     for name in fractional_among(batch, facts.whole_numbers):
                         raise Widened(name, "float")
-                    batch.threads = batch.threads if beside is None else beside.threads
                     n_done = batch.first_row + batch.n_rows
                     yield batch
             return
@@ -361,7 +362,7 @@ def align_names(batch: Batch, schema: Schema, reserved: Collection[str] = ()) ->
     if len(rest) != len(schema.columns):
         raise errors.schema_mismatch(f"{len(schema.columns)} columns were counted, and these rows have {len(rest)}")
     names = iter(schema.columns)
-    return batch.renamed(tuple(name if name in reserved else next(names) for name in batch.names))
+    return batch.rename(tuple(name if name in reserved else next(names) for name in batch.names))
 
 
 def features_only(batch: Batch, schema: Schema) -> Batch:
@@ -408,7 +409,7 @@ class LabelledBatch:
         if codes_words:  # they are asked for many times
             inputs = (name for f in schema.features if f.counter.reads(f) != "text" for name in f.inputs)
             words = [name for name in inputs if batch.kind(name) == "string"]
-            batch = batch.coded(words) if words else batch
+            batch = batch.with_codes(words) if words else batch
         return cls(batch, schema, numbers, names, weights, sets, hashes, groups)
 
 
@@ -443,7 +444,7 @@ class Labels:
         name = target if isinstance(target, str) else None
         soft = plain.weights is not None and plain.weights.ndim == 2
         codes = None if target is None or name is not None else encode(target, threads)
-        expected = "left out, or a column to leave aside, when weights are soft labels"
+        expected = "omitted, or a column to ignore, when weights are soft labels"
         errors.require(not soft or codes is None, "target", "an array", expected)
         if soft:
             assert plain.weights is not None
@@ -453,7 +454,7 @@ class Labels:
                 raise errors.bad_setting("classes", classes, f"one name for each of the {n_classes} columns of weights")
         elif classes is not None:
             classes = _class_names(classes)
-            expected = "left out unless weights are soft labels, or all rows of one class"
+            expected = "omitted unless weights are soft labels or all rows have one class"
             errors.require(target is None and len(classes) == 1, "classes", classes, expected)
         elif target is None:
             raise errors.bad_setting("target", target, "a column's name, one label per row, or soft labels in weights=")
@@ -466,7 +467,7 @@ class Labels:
         """The same with labels that are sets, given apart or found in columns."""
         if self.weights is not None and self.weights.ndim == 2:
             raise errors.bad_setting("weights", "soft labels", "one number per row where rows have sets of labels")
-        errors.require(classes is None, "classes", classes, "left out where rows have sets of labels, which name them")
+        errors.require(classes is None, "classes", classes, "omitted for multi-label data, which name them")
         group_setting = {"group_name": groups} if isinstance(groups, str) else {"groups": groups}
         if isinstance(target, LabelTarget):
             name = None if target.flags or not target.columns else target.columns[0]
@@ -516,7 +517,7 @@ class Labels:
 
     def of_rows(self, batch: Batch) -> Labels:
         rows = slice(batch.first_row, batch.first_row + batch.n_rows)
-        codes = None if self.codes is None else replace(self.codes, codes=self.codes.codes[rows])
+        codes = None if self.codes is None else Codes(self.codes.codes[rows], self.codes.low, self.codes.values)
         weights = None if self.weights is None else self.weights[rows]
         groups = None if self.groups is None else np.asarray(self.groups)[rows]
         sets = None if self.sets is None else self.sets.rows_between(rows.start, rows.stop)
@@ -653,7 +654,7 @@ def content_hashes(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:
     Whole numbers and floats of one value are alike, and so are texts and what is missing, however they are held.
     """
     hashes = np.zeros(batch.n_rows, dtype=np.uint64)
-    if isinstance(batch, NumberBatch):  # which may have very many columns
+    if isinstance(batch, Matrix):  # which may have very many columns
         for start in range(0, len(names), WIDE):
             for block in batch.numbers(names[start : start + WIDE]):
                 for column in block.reshape(batch.n_rows, -1).T:

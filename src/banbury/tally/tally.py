@@ -25,7 +25,8 @@ from banbury.families.family import Family, Feature, RowsToCount
 from banbury.families.keys import code_numbers, dense
 from banbury.notebooks import SHOWN, Displayed, NotebookTable
 from banbury.reading import Batch, Beside, Codes
-from banbury.reading.batches import LazyColumns, joined
+from banbury.reading.batches import join_batches
+from banbury.reading.by_name import Columns
 from banbury.reading.columns import empty_column
 from banbury.sums import (
     MOST_ROWS,
@@ -43,7 +44,7 @@ from banbury.sums import (
 from banbury.tally.label_sets import EVERY, LabelSets
 from banbury.tally.schema import Features, Group, Missing, Schema
 from banbury.tally.table import Labels, Table, doubt, open_table, refuse_continuous
-from banbury.threads import Behind
+from banbury.threads import Behind, LimitThreads
 
 Label = bool | int | float | str
 MANY_ROWS = 1000  # of a batch, whose words are worth a thread of their own
@@ -717,7 +718,7 @@ def sum_table(table: Table) -> tuple[Tally, int]:
         total = plus(begun[0][1], part)
         begun[0] = total.schema, total
 
-    with Behind() as behind:
+    with LimitThreads(table.labels.threads), Behind() as behind:
         for batch in join_small_batches(table.batches("counting", begun.clear, beside=beside), begun):
             behind.wait()  # the schema may become another one
             if not begun:
@@ -757,7 +758,7 @@ def join_small_batches(batches: Iterator[Batch], begun: Sequence[tuple[Schema, T
         only_words = bool(begun) and all(group.counter.words for group in begun[0][0].groups)
         more = batch.text_bytes(begun[0][0].columns) if only_words else None
         if some and (more is None or batch.names != some[0].names or size + more > MANY_BYTES):
-            yield joined(some) if len(some) > 1 else some[0]
+            yield join_batches(some) if len(some) > 1 else some[0]
             some = []
             size = 0
         if more is None:
@@ -766,7 +767,7 @@ def join_small_batches(batches: Iterator[Batch], begun: Sequence[tuple[Schema, T
             some.append(batch)
             size += more
     if some:
-        yield joined(some) if len(some) > 1 else some[0]
+        yield join_batches(some) if len(some) > 1 else some[0]
 
 
 def _parts_beside(table: Table, schema: Schema, batch: Batch) -> tuple[Tally, ...]:
@@ -775,7 +776,7 @@ def _parts_beside(table: Table, schema: Schema, batch: Batch) -> tuple[Tally, ..
 
 
 def of_no_rows(schema: Schema) -> Tally:
-    nothing = Batch(schema.columns, 0, LazyColumns(lambda name: empty_column(0)), schema.named)
+    nothing = Batch(schema.columns, 0, Columns(lambda name: empty_column(0)), schema.named)
     return count_rows(nothing, schema, Codes(np.zeros(0, dtype=np.int32), 0, ()), None, 1).read_texts()
 
 
@@ -826,7 +827,8 @@ def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[Any
 
 def tally_of(rows: RowsToCount, schema: Schema) -> Tally:
     """The tally of these rows. Texts are read when their words are asked for."""
-    counted = [(group, *group.counter.count(group.features, rows)) for group in schema.groups]
+    with LimitThreads(rows.threads):
+        counted = [(group, *group.counter.count(group.features, rows)) for group in schema.groups]
     if not all(features is group.features for group, features, _ in counted):
         schema = schema.with_features((group, features) for group, features, _ in counted)
     tally = Tally(schema, tuple(rows.labels), rows.per_class, tuple(sums for *_, sums in counted), rows.skipped)

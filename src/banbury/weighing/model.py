@@ -253,7 +253,7 @@ class WeighedParameters(Parameters):
     counts: tuple[Real, ...]  # rows per cell and class, of columns
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        columns = cells_by_column(self.cells, rows, n_threads(getattr(rows, "threads", None)))
+        columns = cells_by_column(self.cells, rows, n_threads(None))
         return [_core.CellsPart(columns, self.found_by, self._table)]
 
     @cached_property

@@ -67,7 +67,7 @@ class WordColumnScores(Parameters):
         return self
 
     def _bags(self, rows: ColumnReader) -> tuple[Bags, Real, int]:
-        threads = n_threads(getattr(rows, "threads", None))
+        threads = n_threads(None)
         bags = self.lexicon.bags(rows, self.sums, threads)
         return bags, bags.values(self.use_counts, self.scale, threads), threads
 
@@ -114,7 +114,7 @@ class ScaledParameters(Parameters):
         return self
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        threads = n_threads(getattr(rows, "threads", None))
+        threads = n_threads(None)
         parts = self.plain.parts(rows)
         try:
             scores = _core.score(rows.n_rows, np.zeros(self.n_classes), parts, "log_joint", threads)[0]

@@ -164,17 +164,17 @@ class DropIn(Guarded):
         Any batches in any order come to the same as ``fit`` on all rows. The model is brought up to date when it is next asked.
         """
         first = not self.__sklearn_is_fitted__()
-        known = self._check_classes(classes, None if first else self.classes_)
+        all_classes = self._check_classes(classes, None if first else self.classes_)
         batch = self._rows(X, y, reset=first)
-        codes, own = self._labels(y, batch.n_rows)
-        self._refuse_unknown(own, known)
+        codes, batch_classes = self._labels(y, batch.n_rows)
+        self._refuse_unknown(batch_classes, all_classes)
         weights = self._weights(sample_weight, batch)
         if first:
-            self._begin(X, batch, codes, len(known), known, weights)
-            self.classes_ = known
+            self._begin(X, batch, codes, len(all_classes), all_classes, weights)
+            self.classes_ = all_classes
             return
-        learner = self._learner if classes is None else self._learner.declare(known.tolist())
-        settings = self._settings(len(known)).after(learner.settings)
+        learner = self._learner if classes is None else self._learner.declare(all_classes.tolist())
+        settings = self._settings(len(all_classes)).after(learner.settings)
         self._learner = self._change(learner.learn, learner.schema, X, batch, codes, weights, settings)
 
     @in_one_step
@@ -186,8 +186,8 @@ class DropIn(Guarded):
         """
         learner = self._learner_of_fit()
         batch = self._rows(X, y, reset=False)
-        codes, own = self._labels(y, batch.n_rows)
-        self._refuse_unknown(own, self.classes_)
+        codes, batch_classes = self._labels(y, batch.n_rows)
+        self._refuse_unknown(batch_classes, self.classes_)
         weights = self._weights(sample_weight, batch)
         learner = self._change(learner.forget, learner.schema, X, batch, codes, weights)
         settings = learner.settings
@@ -229,9 +229,8 @@ class DropIn(Guarded):
         settings: Settings | None = None,
     ) -> Learner:
         """Learns or forgets rows; numbers that cannot be counted raise in scikit-learn's words."""
-        batch.threads = n_threads(None)
         try:
-            part = count_rows(batch, schema, labels, weights, batch.threads)
+            part = count_rows(batch, schema, labels, weights, n_threads(None))
             self._check_sums(part, X)
             return change(part, settings)
         except errors.BadValue:
@@ -310,20 +309,22 @@ class DropIn(Guarded):
             classes = np.array(classes.tolist())  # texts as wide as the longest
         return numbers.reshape(-1).astype(np.int32)[place], classes
 
-    def _check_classes(self, classes: Any, known: LabelArray | None) -> LabelArray:
-        if known is None:
+    def _check_classes(self, classes: Any, earlier: LabelArray | None) -> LabelArray:
+        if earlier is None:
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             return np.asarray(unique_labels(classes))
-        same = classes is None or (len(classes) == len(known) and np.array_equal(known, unique_labels(classes)))
+        same = classes is None or (len(classes) == len(earlier) and np.array_equal(earlier, unique_labels(classes)))
         if not same:
-            raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known!r}")
-        return known
+            raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {earlier!r}")
+        return earlier
 
-    def _refuse_unknown(self, own: LabelArray, known: LabelArray) -> None:
-        inside = np.isin(own, known)
+    def _refuse_unknown(self, batch_classes: LabelArray, all_classes: LabelArray) -> None:
+        inside = np.isin(batch_classes, all_classes)
         if not inside.all():
-            raise ValueError(f"The target label(s) {own[~inside]} in y do not exist in the initial classes {known}")
+            raise ValueError(
+                f"The target label(s) {batch_classes[~inside]} in y do not exist in the initial classes {all_classes}"
+            )
 
     def _weights(self, sample_weight: Any, batch: Batch) -> Real | None:
         if sample_weight is None:

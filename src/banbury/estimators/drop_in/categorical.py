@@ -21,7 +21,6 @@ from banbury.families.family import Family
 from banbury.model.naive_bayes import Model
 from banbury.reading import Batch, Codes
 from banbury.reading.batches import Matrix
-from banbury.reading.columns import Coded
 from banbury.sums import Counts, Keys
 from banbury.tally.schema import Schema, of_one_family
 from banbury.threads import n_threads
@@ -111,7 +110,7 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
             raise ValueError("Negative values in data passed to CategoricalNB (input X).")
         if high >= LARGEST_CODE:
             raise ValueError(
-                f"CategoricalNB (input X) has the code {high:g}; codes are numbers from 0 up, below 2**31."
+                f"CategoricalNB (input X) has the code {high:g}; codes must be numbers from 0 to 2**31 - 1."
             )
 
     @read_off
@@ -166,7 +165,7 @@ def _whole(batch: Matrix) -> Batch:
     columns = {}
     for name, column in zip(batch.names, array.T, strict=True):
         codes = np.where(np.isnan(column), -1, column).astype(np.int64)
-        columns[name] = Coded(Codes(codes, 0, range(int(codes.max(initial=-1)) + 1)))
-    whole = Batch(batch.names, batch.n_rows, columns, batch.named)
-    whole.first_row = batch.first_row
-    return whole
+        columns[name] = Codes(codes, 0, range(int(codes.max(initial=-1)) + 1), categorical=True)
+    codes_batch = Batch(batch.names, batch.n_rows, columns, batch.named)
+    codes_batch.first_row = batch.first_row
+    return codes_batch

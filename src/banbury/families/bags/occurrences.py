@@ -86,7 +86,7 @@ class Occurrences(WordFamily):
         elif self.alpha is not None:
             alphas = np.asarray(self.alpha, dtype=np.float64)
             if alphas.ndim != 1 or not np.all((alphas >= 0) & (alphas <= 1e100)):
-                raise errors.bad_setting("alpha", self.alpha, "a number from 0 up, or one for each column")
+                raise errors.bad_setting("alpha", self.alpha, "a number of at least 0, or one for each column")
             object.__setattr__(self, "alpha", tuple(alphas.tolist()))
 
     # Counting

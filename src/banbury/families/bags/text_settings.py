@@ -80,11 +80,11 @@ class TextSettings(WordFamily):
         errors.check_whole("drop_most_frequent", self.drop_most_frequent, 0)
         most = self.max_words
         fits = most is None or (_is_whole(most) and most >= 1)
-        errors.require(fits, "max_words", most, "None or a whole number from 1 up")
+        errors.require(fits, "max_words", most, "None or a whole number of at least 1")
 
     def _check_together(self) -> None:
         words = self.unit == "words"
-        wordless = "left out when unit='characters', which has no words"
+        wordless = "omitted when unit='characters', because then there are no words"
         weighed = self.idf and self.model == "bernoulli"
         for setting, fits, expected in (
             ("min_share", self.min_share <= self.max_share, f"max_share, {self.max_share:g}, at most"),

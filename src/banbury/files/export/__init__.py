@@ -41,7 +41,7 @@ def export(
     if dialect is not None:
         settings["dialect"] = dialect
     if settings and target.suffix.lower() != ".sql":
-        raise errors.bad_setting(next(iter(settings)), next(iter(settings.values())), "left out unless SQL is written")
+        raise errors.bad_setting(next(iter(settings)), next(iter(settings.values())), "omitted unless SQL is written")
     with uncollected():
         content = writer(written_model(model), min_rows, **settings)
     try:
@@ -50,10 +50,10 @@ def export(
         raise errors.bad_file(target, problem.strerror or str(problem)) from None
 
 
-def written_model(thing: Any) -> Any:
+def written_model(model: Any) -> Any:
     """The model of an estimator, of the last step of a Pipeline, or itself."""
-    thing = model_of(thing.steps[-1][1] if hasattr(thing, "steps") else thing)
-    if not hasattr(thing, "evidence_table"):
-        wanted = "a Model, a LabelModel, or a fitted classifier of them: bb.estimate(tally) makes a model of a tally"
-        raise errors.bad_setting("what is exported", type(thing).__name__, wanted)
-    return thing
+    model = model_of(model.steps[-1][1] if hasattr(model, "steps") else model)
+    if not hasattr(model, "evidence_table"):
+        expected = "a Model, a LabelModel, or a fitted classifier of them: bb.estimate(tally) makes a model of a tally"
+        raise errors.bad_setting("what is exported", type(model).__name__, expected)
+    return model

@@ -40,11 +40,11 @@ def write(model: Any, min_rows: int) -> bytes:
     n = "n"
     k = tables.prior.num_rows
     kinds = {"double": types.DOUBLE, "string": types.STRING}
-    asked = [info(name, kinds[kind], [n, width]) for name, (kind, width) in inputs.items()]
+    graph_inputs = [info(name, kinds[kind], [n, width]) for name, (kind, width) in inputs.items()]
     several = tables.answers == "labels"
     kind = types.BOOL if several else types.INT64 if are_whole(model.names) else types.STRING
-    answers = [info("label", kind, [n, k] if several else [n]), info("probabilities", types.FLOAT, [n, k])]
-    made = onnx.helper.make_graph(graph.nodes, "banbury", asked, answers, graph.initializers)
+    graph_outputs = [info("label", kind, [n, k] if several else [n]), info("probabilities", types.FLOAT, [n, k])]
+    made = onnx.helper.make_graph(graph.nodes, "banbury", graph_inputs, graph_outputs, graph.initializers)
     opsets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
     written = onnx.helper.make_model(made, opset_imports=opsets, ir_version=8, producer_name="banbury")
     onnx.checker.check_model(written)
@@ -125,8 +125,8 @@ def posteriors(graph: Graph, tables: EvidenceTable, inputs: Mapping[str, str], n
         x = inputs[column["name"]]
         if column["kind"] in ("text", "counts"):
             parts.append(_bag(graph, tables, column, x))
-        elif own := [curve for curve in curves if curve["column"] == number]:
-            parts.append(_curve(graph, own, x, k))
+        elif column_curves := [curve for curve in curves if curve["column"] == number]:
+            parts.append(_curve(graph, column_curves, x, k))
         else:
             parts.append(_entries(graph, tables, column, x, cells))
     pairs: dict[tuple[int, int], list[dict[str, Any]]] = {}
@@ -146,49 +146,29 @@ def _entries(
     graph: Graph, tables: EvidenceTable, column: dict[str, Any], x: str, cells: dict[int, tuple[str, int]]
 ) -> str:
     """What the values of a column say; its cells are kept for pairs."""
-    number = column["column"]
-    k = tables.prior.num_rows
-    steps = tables.steps.filter(np.asarray(tables.steps["column"]) == number)
-    part = steps if steps.num_rows else tables.values.filter(np.asarray(tables.values["column"]) == number)
-    nats = np.vstack([part["nats"].to_numpy().reshape(-1, k), np.zeros(k)])  # the last is of values in no entry
-    rows = part.take(np.arange(0, part.num_rows, k)).to_pylist()
-    nothing = len(rows)
-    upright = x
-    x = graph.add("Reshape", x, graph.constant([-1], np.int64))
-    if column["kind"] == "string":
-        missing = next((i for i, row in enumerate(rows) if row["value"] is None and not row["unseen"]), nothing)
-        unseen = next((i for i, row in enumerate(rows) if row["unseen"]), nothing)
-        keys = {row["value"]: i for i, row in enumerate(rows) if row["value"]} | {"": missing}
-        coded: dict[str, Any] = {
-            "keys_strings": list(keys),
-            "values_int64s": list(keys.values()),
-            "default_int64": unseen,
-        }
-        at = graph.add("LabelEncoder", x, domain="ai.onnx.ml", **coded)
-    elif steps.num_rows:
-        spans = [(i, row) for i, row in enumerate(rows) if row["from"] is not None]
-        missing = next((i for i, row in enumerate(rows) if row["from"] is None), nothing)
-        ends = sorted({end for _, row in spans for end in (row["from"], row["to"])} - {-np.inf, np.inf})
-        start = {row["from"]: i for i, row in spans}
-        places = np.array([start.get(end, nothing) for end in (-np.inf, *ends)], dtype=np.int64)
-        above = graph.add("GreaterOrEqual", upright, graph.constant(np.reshape(ends, (1, -1))))
-        count = graph.add("ReduceSum", graph.cast(above, "INT64"), graph.constant([1], np.int64), keepdims=0)
-        at = graph.add("Gather", graph.constant(places, np.int64), count)
-        at = graph.add("Where", graph.add("IsNaN", x), graph.constant(missing, np.int64), at)
+    name = "values" if column["kind"] == "string" else "steps"
+    entries = [(row, nats) for row, nats in tables.entries_of(name) if row["column"] == column["column"]]
+    nothing = len(entries)  # the last says nothing, of what is in no entry
+    flat = graph.add("Reshape", x, graph.constant([-1], np.int64))
+    if name == "values":
+        keys = {(row["value"] or "") if not row["unseen"] else None: i for i, (row, _) in enumerate(entries)}
+        unseen = keys.pop(None, nothing)
+        coded: dict[str, Any] = {"keys_strings": list(keys), "values_int64s": list(keys.values())}
+        at = graph.add("LabelEncoder", flat, domain="ai.onnx.ml", default_int64=unseen, **coded)
     else:
-        missing = next((i for i, row in enumerate(rows) if row["value"] is None and not row["unseen"]), nothing)
-        unseen = next((i for i, row in enumerate(rows) if row["unseen"]), nothing)
-        known = [(i, row["number"]) for i, row in enumerate(rows) if row["number"] is not None]
-        values = graph.constant(np.reshape([value for _, value in known], (1, -1)))
-        same = graph.cast(graph.add("Equal", upright, values), "INT64")
-        shift = graph.constant(np.reshape([i - unseen for i, _ in known], (-1, 1)), np.int64)
-        at = graph.add("Reshape", graph.add("MatMul", same, shift), graph.constant([-1], np.int64))
-        at = graph.add("Add", at, graph.constant(unseen, np.int64))
-        at = graph.add("Where", graph.add("IsNaN", x), graph.constant(missing, np.int64), at)
-    if any(row["cell"] is not None for row in rows):
-        own = [row["cell"] for row in rows]
-        n = max(own) + 2  # one more for values in no cell
-        cells[number] = graph.add("Gather", graph.constant([*own, n - 1], np.int64), at), n
+        starts = {row["from"]: i for i, (row, _) in enumerate(entries)}
+        missing = starts.pop(None, nothing)
+        ends = sorted({*starts, *(row["to"] for row, _ in entries if row["to"] is not None)} - {-np.inf, np.inf})
+        above = graph.add("GreaterOrEqual", x, graph.constant(np.reshape(ends, (1, -1))))
+        passed = graph.add("ReduceSum", graph.cast(above, "INT64"), graph.constant([1], np.int64), keepdims=0)
+        places = [starts.get(end, nothing) for end in (-np.inf, *ends)]
+        at = graph.add("Gather", graph.constant(places, np.int64), passed)
+        at = graph.add("Where", graph.add("IsNaN", flat), graph.constant(missing, np.int64), at)
+    row_cells = [row["cell"] for row, _ in entries]
+    if None not in row_cells:
+        n = max(row_cells) + 2  # one more for values in no cell
+        cells[column["column"]] = graph.add("Gather", graph.constant([*row_cells, n - 1], np.int64), at), n
+    nats = [*(nats for _, nats in entries), [0.0] * tables.prior.num_rows]
     return graph.add("Gather", graph.constant(nats), at, axis=0)
 
 
@@ -199,17 +179,21 @@ def _curve(graph: Graph, curves: Sequence[dict[str, Any]], x: str, k: int) -> st
     for some in (curves[:k], curves[k:]) if len(curves) <= k else (curves[0::2], curves[1::2]):  # of labels two each
         if not some:
             continue
-        own = {name: np.zeros((1, k)) for name in ("centre", "one", "x", "x2", "log_x")} | {"width": np.ones((1, k))}
+        coefficients = {name: np.zeros((1, k)) for name in ("centre", "one", "x", "x2", "log_x")} | {
+            "width": np.ones((1, k))
+        }
         for curve in some:
-            for name, values in own.items():
+            for name, values in coefficients.items():
                 values[0, curve["class"]] = curve[name]
         z = graph.add("Div", graph.add("Sub", x, graph.constant(some[0]["origin"])), graph.constant(some[0]["unit"]))
         z = graph.add("Clip", z, graph.constant(-FARTHEST), graph.constant(FARTHEST))
-        z = graph.add("Div", graph.add("Sub", z, graph.constant(own["centre"])), graph.constant(own["width"]))
-        terms = [graph.constant(own["one"]), graph.add("Mul", graph.constant(own["x"]), z)]
-        terms.append(graph.add("Mul", graph.constant(own["x2"]), graph.add("Mul", z, z)))
-        if own["log_x"].any():
-            terms.append(graph.add("Mul", graph.constant(own["log_x"]), graph.add("Log", z)))
+        z = graph.add(
+            "Div", graph.add("Sub", z, graph.constant(coefficients["centre"])), graph.constant(coefficients["width"])
+        )
+        terms = [graph.constant(coefficients["one"]), graph.add("Mul", graph.constant(coefficients["x"]), z)]
+        terms.append(graph.add("Mul", graph.constant(coefficients["x2"]), graph.add("Mul", z, z)))
+        if coefficients["log_x"].any():
+            terms.append(graph.add("Mul", graph.constant(coefficients["log_x"]), graph.add("Log", z)))
         parts.append(graph.total(terms))
     says = graph.total(parts)
     return graph.add("Where", graph.add("IsNaN", x), graph.constant(0.0), says)
@@ -219,8 +203,8 @@ def _bag(graph: Graph, tables: EvidenceTable, column: dict[str, Any], x: str) ->
     """What words, or columns of occurrences, say."""
     words, table, scale, common = tables.words_of(column["column"])
     if column["length"] == "all":
-        wanted = "False for ONNX: the length of a text counts words that the model does not know, which it cannot see"
-        raise errors.bad_setting("length", True, wanted)
+        expected = "False for ONNX: the length of a text counts words that the model does not know, which it cannot see"
+        raise errors.bad_setting("length", True, expected)
     if column["kind"] == "text":
         size: dict[str, Any] = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "mode": "TF"}
         pool: dict[str, Any] = {
@@ -243,70 +227,53 @@ def _bag(graph: Graph, tables: EvidenceTable, column: dict[str, Any], x: str) ->
 
 
 def _answers(graph: Graph, tables: EvidenceTable, score: str, names: Sequence[Any]) -> tuple[str, str]:
-    rules = tables.calibration.to_pylist()
-    method = rules[0]["method"] if rules else None
-    k = tables.prior.num_rows
+    """The answers and the posteriors, from scores."""
+    prior = tables.prior["nats"].to_numpy()[None, :]
     if tables.answers == "labels":
-        lines = {row["class"]: (row["x"], row["y"]) for row in rules if row["method"] == "line"}
-        slopes, shifts = np.array([lines[c] for c in range(k)]).T
-        shares = graph.add("Sigmoid", _line(graph, score, slopes, shifts))
-        thresholds = [row["x"] for row in rules if row["method"] == "threshold"]
-        return graph.add("GreaterOrEqual", shares, graph.constant(np.reshape(thresholds, (1, -1)))), shares
+        shares = graph.add("Sigmoid", _line(graph, tables, score))
+        thresholds = graph.constant(tables.rules("threshold")[None, :, 1])
+        return graph.add("GreaterOrEqual", shares, thresholds), shares
     highest = graph.row("ReduceMax", score)
     none = graph.add("Less", highest, graph.constant(IMPOSSIBLE / 2.0))  # then the prior answers
-    prior = tables.prior["nats"].to_numpy()[None, :]
     score = graph.add("Where", none, graph.constant(prior - prior.max()), graph.add("Sub", score, highest))
     best = score
-    if method == "temperature":
-        raised = graph.add("Max", score, graph.constant(max(rules[0]["y"], IMPOSSIBLE)))
-        raised = graph.add("Where", graph.add("Less", score, graph.constant(IMPOSSIBLE / 2.0)), score, raised)
-        shares = graph.add("Softmax", graph.add("Div", raised, graph.constant(rules[0]["x"])), axis=1)
-    elif method is None:
-        shares = graph.add("Softmax", score, axis=1)
+    if len(steps := tables.rules("step")):
+        odds = graph.add("Gather", _odds(graph, score, prior.size), graph.constant(steps[:, 0], np.int64), axis=1)
+        low, high = steps[:, 1], steps[:, 2]
+        place = graph.add("Div", graph.add("Sub", odds, graph.constant(low)), graph.constant(high - low))
+        place = graph.add("Clip", place, graph.constant(0.0), graph.constant(1.0))
+        heights = np.where(steps[:, :1] == np.arange(prior.size), steps[:, 3:], 0.0)
+        digits = graph.constant(1e12)
+        rounded = graph.add("Round", graph.add("Mul", graph.add("MatMul", place, graph.constant(heights)), digits))
+        shares = best = graph.add("Div", rounded, digits)
+        total = graph.add("ReduceSum", shares, graph.constant([1], np.int64), keepdims=1)
+        even = graph.constant(np.full((1, prior.size), 1.0 / prior.size))
+        divided = graph.add("Div", shares, graph.add("Max", total, graph.constant(1e-300)))
+        shares = graph.add("Where", graph.add("Greater", total, graph.constant(0.0)), divided, even)
+    elif len(tables.rules("line")):
+        odds = _odds(graph, score, prior.size)
+        certain = graph.add("Greater", graph.add("Abs", odds), graph.constant(-IMPOSSIBLE / 2.0))
+        line = graph.add("Where", certain, odds, _line(graph, tables, odds))
+        grown = graph.add("Exp", graph.add("Neg", graph.add("Abs", line)))
+        log = graph.add("Log", graph.add("Add", grown, graph.constant(1.0)))
+        shares = best = graph.add("Softmax", graph.add("Sub", graph.add("Min", line, graph.constant(0.0)), log), axis=1)
     else:
-        shares = best = _honest(graph, rules, score, k)
+        _, heat, floor, _ = (tables.rules("temperature").tolist() or [[0, 1.0, IMPOSSIBLE, 0]])[0]
+        impossible = graph.add("Less", score, graph.constant(IMPOSSIBLE / 2.0))
+        raised = graph.add("Where", impossible, score, graph.add("Max", score, graph.constant(floor)))
+        shares = graph.add("Softmax", graph.add("Div", raised, graph.constant(heat)), axis=1)
     place = graph.add("ArgMax", best, axis=1, keepdims=0)
-    kind = np.int64 if are_whole(names) else object
-    listed = [int(name) for name in names] if are_whole(names) else list(map(str, names))
+    listed, kind = (names, np.int64) if are_whole(names) else ([*map(str, names)], object)
     return graph.add("Gather", graph.constant(listed, kind), place, axis=0), shares
 
 
-def _line(graph: Graph, x: str, slopes: Any, shifts: Any) -> str:
-    slope, shift = (graph.constant(np.reshape(each, (1, -1))) for each in (slopes, shifts))
-    return graph.add("Add", graph.add("Mul", x, slope), shift)
+def _line(graph: Graph, tables: EvidenceTable, x: str) -> str:
+    _, slopes, shifts, _ = (graph.constant(numbers[None, :]) for numbers in tables.rules("line").T)
+    return graph.add("Add", graph.add("Mul", x, slopes), shifts)
 
 
-def _honest(graph: Graph, rules: Sequence[dict[str, Any]], score: str, k: int) -> str:
-    """Posteriors from log-odds of each class against all others, through sigmoids or staircases."""
-    others = np.where(np.eye(k, dtype=np.bool_), 100.0 * IMPOSSIBLE, 0.0)[None]
-    apart = graph.add("Add", graph.add("Unsqueeze", score, graph.constant([1], np.int64)), graph.constant(others))
-    rest = graph.add("ReduceLogSumExp", apart, axes=[2], keepdims=0)
-    odds = graph.add("Sub", score, rest)
-    classes = sorted({row["class"] for row in rules})
-    corners = [np.array([(row["x"], row["y"]) for row in rules if row["class"] == c]) for c in classes]
-    if rules[0]["method"] == "platt":
-        (slopes, shifts) = np.concatenate(corners).T
-        certain = graph.add("Greater", graph.add("Abs", odds), graph.constant(-IMPOSSIBLE / 2.0))
-        line = graph.add("Where", certain, odds, _line(graph, odds, slopes, shifts))
-        low = graph.add("Min", line, graph.constant(0.0))
-        rest = graph.add(
-            "Log", graph.add("Add", graph.add("Exp", graph.add("Neg", graph.add("Abs", line))), graph.constant(1.0))
-        )
-        return graph.add("Softmax", graph.add("Sub", low, rest), axis=1)
-    each = []
-    for j, (x, y) in enumerate(corner.T for corner in corners):
-        own = graph.add("Gather", odds, graph.constant([j], np.int64), axis=1)
-        above = graph.cast(graph.add("GreaterOrEqual", own, graph.constant(x[None, :])), "INT64")
-        at = graph.add("ReduceSum", above, graph.constant([1], np.int64), keepdims=1)
-        slope = np.concatenate([[0.0], np.diff(y) / np.diff(x), [0.0]])
-        start, height, tilt = (
-            graph.add("Gather", graph.constant(line), at, axis=0)
-            for line in (np.append(x[0], x), np.append(y[0], y), slope)
-        )
-        near = graph.add("Min", graph.add("Max", own, graph.constant(x[0])), graph.constant(x[-1]))
-        each.append(graph.add("Add", height, graph.add("Mul", tilt, graph.add("Sub", near, start))))
-    shares = graph.add("Concat", *each, axis=1)
-    total = graph.add("ReduceSum", shares, graph.constant([1], np.int64), keepdims=1)
-    safe = graph.add("Max", total, graph.constant(1e-300))
-    even = graph.constant(np.full((1, k), 1.0 / k))
-    return graph.add("Where", graph.add("Greater", total, graph.constant(0.0)), graph.add("Div", shares, safe), even)
+def _odds(graph: Graph, score: str, k: int) -> str:
+    """Log-odds of each class against all others."""
+    own_class = np.where(np.eye(k, dtype=np.bool_), 100.0 * IMPOSSIBLE, 0.0)[None]
+    apart = graph.add("Add", graph.add("Unsqueeze", score, graph.constant([1], np.int64)), graph.constant(own_class))
+    return graph.add("Sub", score, graph.add("ReduceLogSumExp", apart, axes=[2], keepdims=0))

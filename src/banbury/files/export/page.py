@@ -7,16 +7,14 @@ import gzip
 import hashlib
 import json
 import re
-import struct
 from pathlib import Path
 from typing import Any
 
-from banbury import errors
+from banbury.files.export.sql import check_tokens
 from banbury.model.evidence_table import EvidenceTable
 
 HERE = Path(__file__).parent
 BROWSER = HERE.parents[1] / "service" / "browser"  # whose scripts show a row, its answer and why
-PATTERNS = ("word", "word1", "mail")
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -33,7 +31,7 @@ style-src 'sha256-{style_hash}'; base-uri 'none'; form-action 'none'">
 <p id="problem" role="alert" hidden></p>
 <main id="content" tabindex="-1">
 <h1>Ask</h1>
-<form id="row" aria-label="The row to ask about"></form>
+<form id="row" aria-label="The row to classify"></form>
 <div id="answer" aria-live="polite"></div>
 <div id="text-shown"></div>
 <div id="why"></div>
@@ -52,20 +50,13 @@ style-src 'sha256-{style_hash}'; base-uri 'none'; form-action 'none'">
 def write(model: Any, min_rows: int) -> bytes:
     """The page of a model."""
     tables = model.evidence_table(min_rows=min_rows)
-    names = tables.prior["name"].to_pylist()
     for column in tables.columns.to_pylist():
-        if column["kind"] == "text" and column["unit"] == "words" and column["tokens"] not in PATTERNS:
-            wanted = (
-                f"one of {', '.join(PATTERNS)}: a regular expression of Python may mean something else in a browser"
-            )
-            raise errors.bad_setting("tokens", column["tokens"], wanted)
+        check_tokens(column)
     modules = [_as_block((BROWSER / name).read_text("utf-8")) for name in ("service.js", "evidence.js", "ask.js")]
     script = "\n".join([*modules, (HERE / "score.js").read_text("utf-8"), "begin().catch(say);\n"])
     style = (BROWSER / "page.css").read_text("utf-8")
-    page = PAGE.format(
-        script=script, style=style, script_hash=_hash(script), style_hash=_hash(style), data=_packed(tables, names)
-    )
-    return page.encode("utf-8")
+    hashes = {"script_hash": _hash(script), "style_hash": _hash(style)}
+    return PAGE.format(script=script, style=style, **hashes, data=_pack(tables)).encode("utf-8")
 
 
 def _as_block(script: str) -> str:
@@ -79,69 +70,9 @@ def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
 
 
-def _packed(tables: EvidenceTable, names: list[str]) -> str:
-    """The tables as the page reads them: JSON, then the nats of words as doubles."""
-    columns = [{**column, "entries": [], "curves": []} for column in tables.columns.to_pylist()]
-    for row, nats in tables.entries_of("values"):
-        column = columns[row["column"]]
-        entry = {"value": row["value"], "cell": row["cell"], "nats": nats}
-        if row["unseen"]:
-            column["unseen"] = len(column["entries"])
-        else:
-            entry["key"] = row["value"] if column["kind"] == "string" else row["number"]
-        column["entries"].append(entry)
-    for row, nats in tables.entries_of("steps"):
-        column = columns[row["column"]]
-        entry = {"cell": row["cell"], "nats": nats}
-        if row["from"] is None:
-            entry["key"] = None
-        else:
-            step = {"from": row["from"], "to": row["to"], "entry": len(column["entries"])}
-            column.setdefault("steps", []).append(step)
-        column["entries"].append(entry)
-    for curve in tables.curves.to_pylist():
-        columns[curve["column"]]["curves"].append(curve)
-    numbers = [_words(tables, column) for column in columns if column["kind"] in ("text", "counts")]
-    prior = tables.prior["nats"].to_pylist()
-    about = {"answers": tables.answers, "names": names, "prior": prior, "columns": columns, "pairs": _pairs(tables)}
-    text = _json({**about, "calibration": _calibration(tables)}).encode()
-    content = struct.pack("<I", len(text)) + text + b"".join(numbers)
-    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
-
-
-def _json(value: Any) -> str:
-    """As JSON, which has no infinity: 1e999 is read as one."""
-    text = json.dumps(value, separators=(",", ":"))
-    return re.sub(r'("(?:[^"\\]|\\.)*")|(-?)Infinity', lambda found: found[1] or f"{found[2]}1e999", text)
-
-
-def _words(tables: EvidenceTable, column: dict[str, Any]) -> bytes:
-    """Lists the words of a column, and returns what they say."""
-    words, nats, scales, common = tables.words_of(column["column"])
-    column |= {"words": words, "common": common.tolist(), "scale": scales.tolist() if (scales != 1.0).any() else None}
-    return nats.astype("<f8").tobytes()
-
-
-def _pairs(tables: EvidenceTable) -> list[dict[str, Any]]:
-    pairs: dict[tuple[int, int], dict[str, list[float]]] = {}
-    for row, nats in tables.entries_of("pairs"):
-        pairs.setdefault((row["first"], row["second"]), {})[f"{row['first_cell']},{row['second_cell']}"] = nats
-    return [{"first": first, "second": second, "cells": cells} for (first, second), cells in pairs.items()]
-
-
-def _calibration(tables: EvidenceTable) -> dict[str, Any]:
-    rows = tables.calibration.to_pylist()
-    method = rows[0]["method"] if rows else None
-    rules: dict[Any, Any] = {}
-    for row in rows:
-        own = rules.setdefault(row["class"], {})
-        if row["method"] in ("line", "platt"):
-            own |= {"slope": row["x"], "shift": row["y"]}
-        elif row["method"] == "threshold":
-            own["threshold"] = row["x"]
-        elif row["method"] == "isotonic":
-            own.setdefault("x", []).append(row["x"])
-            own.setdefault("y", []).append(row["y"])
-    if method == "temperature":
-        rules = {"temperature": rows[0]["x"], "floor": rows[0]["y"]}
-    return {"method": method, "rules": rules}
+def _pack(tables: EvidenceTable) -> str:
+    """The tables as JSON, which has no infinity: 1e999 is read as one."""
+    columns = {name: table.to_pydict() for name, table in tables.tables.items()}
+    text = json.dumps({"answers": tables.answers, **columns}, separators=(",", ":"))
+    text = re.sub(r'("(?:[^"\\]|\\.)*")|Infinity', lambda match: match[1] or "1e999", text)
+    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()

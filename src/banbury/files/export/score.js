@@ -7,21 +7,39 @@ const SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205
 const FARTHEST = 2 ** 400;
 const DECIBANS = 10 / Math.log(10);
 const model = {};
+const clip = (low, x, high) => Math.max(low, Math.min(high, x));
+const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+const empty = (x) => x === null || x === undefined || x === "";
 
-async function unpacked(id) {
+async function unpack(id) {
   const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const content = await new Response(stream).arrayBuffer();
-  const size = new DataView(content).getUint32(0, true);
-  Object.assign(model, JSON.parse(new TextDecoder().decode(new Uint8Array(content, 4, size))));
-  const k = model.names.length;
-  let at = 4 + size;
-  for (const column of model.columns) {
-    column.place = new Map(column.entries.map((entry, i) => [entry.key, i]));
-    if (!column.words) continue;
-    const nats = new Float64Array(content.slice(at, (at += 8 * k * column.words.length)));
-    column.known = new Map(column.words.map((word, i) => [word, { scale: column.scale ? column.scale[i] : 1, nats: nats.subarray(k * i, k * (i + 1)) }]));
+  const tables = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+  const rows = (name) => {
+    const fields = Object.entries(tables[name]);
+    return fields[0][1].map((_, i) => Object.fromEntries(fields.map(([field, values]) => [field, values[i]])));
+  };
+  // The entries of a table by what they stand for, each with what it says of every class.
+  const entries = (name, field) => {
+    const by = new Map();
+    for (const row of rows(name)) {
+      const key = field(row);
+      if (!by.has(key)) by.set(key, { ...row, nats: prior.map(() => 0) });
+      by.get(key).nats[row.class] = row.nats;
+    }
+    return by;
+  };
+  const prior = rows("prior");
+  const labels = tables.answers === "labels";
+  Object.assign(model, { labels, names: prior.map((row) => row.name), prior: prior.map((row) => row.nats), columns: rows("columns"), rules: {} });
+  for (const row of rows("calibration")) (model.rules[row.method] = model.rules[row.method] || []).push(row);
+  for (const column of model.columns) Object.assign(column, { values: new Map(), steps: [], curves: [], words: new Map() });
+  for (const row of rows("curves")) model.columns[row.column].curves.push(row);
+  for (const entry of entries("steps", (row) => `${row.column} ${row.from}`).values()) model.columns[entry.column].steps.push(entry);
+  for (const entry of entries("values", (row) => `${row.column} ${row.unseen} ${row.value === null} ${row.value}`).values()) {
+    model.columns[entry.column].values.set(entry.unseen ? undefined : entry.value, entry);
   }
+  for (const entry of entries("words", (row) => `${row.column} ${row.word === null} ${row.word}`).values()) model.columns[entry.column].words.set(entry.word, entry);
+  model.pairs = entries("pairs", (row) => `${row.first} ${row.first_cell} ${row.second} ${row.second_cell}`);
 }
 
 // The tokens of a text in order, each with where it stands, in characters of the text as it was written.
@@ -29,7 +47,7 @@ function tokens(text, column) {
   const written = [];
   Array.from(text).forEach((letter, i) => { for (const _ of column.lowercase ? letter.toLowerCase() : letter) written.push(i); });
   const lowered = column.lowercase ? text.toLowerCase() : text;
-  let words = [];
+  const words = [];
   if (column.unit === "characters") {
     let spaced = false;
     Array.from(lowered).forEach((letter, i) => {
@@ -41,21 +59,19 @@ function tokens(text, column) {
   } else {
     let letters = 0;
     let read = 0;
-    const length = (part) => Array.from(part).length;
-    for (const found of lowered.matchAll(new RegExp(PATTERNS[column.tokens], "gu"))) {
-      const start = letters + length(lowered.slice(read, found.index));
-      read = found.index + found[0].length;
-      letters = start + length(found[0]);
-      if (column.tokens !== "mail" || letters - start > 1) words.push({ word: found[0], start: written[start], end: written[letters - 1] + 1 });
+    for (const { 0: word, index } of lowered.matchAll(new RegExp(PATTERNS[column.tokens], "gu"))) {
+      const start = letters + Array.from(lowered.slice(read, index)).length;
+      letters = start + Array.from(word).length;
+      read = index + word.length;
+      const short = column.tokens === "mail" && letters - start < 2;
+      if (!short && !(column.stop_words || []).includes(word)) words.push({ word, start: written[start], end: written[letters - 1] + 1 });
     }
-    const stops = new Set(column.stop_words);
-    words = words.filter(({ word }) => !stops.has(word));
   }
   const grams = [];
-  const between = column.unit === "characters" ? "" : " ";
   for (let n = column.shortest; n <= column.longest; n += 1) {
     for (let i = 0; i + n <= words.length; i += 1) {
-      grams.push({ word: words.slice(i, i + n).map((each) => each.word).join(between), start: words[i].start, end: words[i + n - 1].end });
+      const word = words.slice(i, i + n).map((each) => each.word).join(column.unit === "characters" ? "" : " ");
+      grams.push({ word, start: words[i].start, end: words[i + n - 1].end });
     }
   }
   const only = column.only && new Set(column.only);
@@ -65,158 +81,134 @@ function tokens(text, column) {
 // What a row's values say of each class, piece by piece; and its scores.
 function evidenceOf(row) {
   const pieces = [];
-  const cells = [];
   const unknown = [];
+  const cells = [];
   const piece = (feature, value, nats, more = {}) => pieces.push({ feature, value, nats, times: 1, seen: true, positions: [], ...more });
-  model.columns.forEach((column, j) => {
-    if (column.words) bagged(column, row, piece, unknown);
+  for (const column of model.columns) {
+    if (column.count) addWords(column, row, piece, unknown);
     else {
-      const x = column.kind === "string" ? (row[column.name] ?? null) : number(row[column.name], column);
-      const [i, seen] = placed(column, x);
-      cells[j] = i < 0 ? -1 : column.entries[i].cell;
-      const nats = column.curves.length && x !== null ? curved(column, x) : i < 0 ? model.names.map(() => 0) : column.entries[i].nats;
-      if (x !== null || nats.some((each) => each !== 0)) piece(column.name, x, nats, { seen });
+      const x = column.kind === "string" ? row[column.name] ?? null : number(row[column.name], column);
+      const entry = column.curves.length ? { nats: curved(column, x) } : entryOf(column, x);
+      if (!entry) continue;
+      if (entry.cell !== null && entry.cell !== undefined) cells.push([column, entry.cell]);
+      if (x !== null || entry.nats.some((nats) => nats !== 0)) piece(column.name, x, entry.nats, { seen: !entry.unseen });
     }
-  });
-  for (const { first, second, cells: table } of model.pairs) {
-    const nats = table[`${cells[first]},${cells[second]}`];
-    if (nats) piece(`${model.columns[first].name} with ${model.columns[second].name}`, "", nats);
   }
-  const scores = model.prior.map((prior, c) => pieces.reduce((sum, each) => sum + each.nats[c], prior));
+  for (const [first, a] of cells) {
+    for (const [second, b] of cells) {
+      const pair = model.pairs.get(`${first.column} ${a} ${second.column} ${b}`);
+      if (pair) piece(`${first.name} with ${second.name}`, "", pair.nats);
+    }
+  }
+  const scores = model.prior.map((prior, c) => prior + sum(pieces.map((each) => each.nats[c])));
   return { pieces, scores: scores.every((score) => score === -Infinity) ? model.prior : scores, unknown };
 }
 
-function placed(column, x) {
-  if (column.steps && x !== null) {
-    let [low, high] = [0, column.steps.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (column.steps[middle].from <= x) low = middle + 1;
-      else high = middle;
-    }
-    const step = column.steps[low - 1];
-    return [step && x < step.to ? step.entry : -1, true];
-  }
-  if (column.place.has(x)) return [column.place.get(x), true];
-  return [column.unseen ?? -1, column.curves.length > 0 || x === null];
+function entryOf({ values, steps }, x) {
+  if (!steps.length) return values.get(x) || values.get(undefined);
+  return x === null ? steps.find((step) => step.from === null) : steps.find((step) => step.from !== null && step.from <= x && x < step.to);
 }
 
 function curved(column, x) {
   const nats = model.names.map(() => 0);
-  for (const curve of column.curves) {
-    const z = (Math.max(-FARTHEST, Math.min(FARTHEST, (x - curve.origin) / curve.unit)) - curve.centre) / curve.width;
-    nats[curve.class] += curve.one + curve.x * z + curve.x2 * z * z + (curve.log_x ? curve.log_x * Math.log(z) : 0);
+  for (const curve of x === null ? [] : column.curves) {
+    const z = (clip(-FARTHEST, (x - curve.origin) / curve.unit, FARTHEST) - curve.centre) / curve.width;
+    nats[curve.class] += curve.one + curve.x * z + curve.x2 * z * z + (curve.log_x && curve.log_x * Math.log(z));
   }
-  const most = model.answers === "classes" ? Math.max(...nats) : 0;
+  const most = model.labels ? 0 : Math.max(...nats);
   return nats.map((each) => each - most);
 }
 
-function number(value, column) {
-  if (value === null || value === undefined || value === "") return null;
-  const named = column && column.entries.find((entry) => entry.value === String(value));
-  const x = named ? named.key : Number(value);
-  if (Number.isNaN(x)) throw new Error(`${column ? column.name : "a number"}: ${shown(value)} is no number. Leave it empty if it is missing.`);
+function number(value, { name, steps = [] }) {
+  if (empty(value)) return null;
+  const x = steps.find((step) => step.value === String(value))?.from ?? Number(value);
+  if (Number.isNaN(x)) throw new Error(`${name}: ${shown(value)} is not a number. Leave it empty if it is missing.`);
   return x;
 }
 
-function bagged(column, row, piece, unknown) {
+function addWords(column, row, piece, unknown) {
   const bag = new Map();
   if (column.kind === "text") {
-    const text = row[column.name];
-    if (text === null || text === undefined) return;
-    for (const { word, start, end } of tokens(String(text), column)) {
-      const own = bag.get(word) || bag.set(word, { n: 0, positions: [] }).get(word);
-      own.n += 1;
-      own.positions.push([start, end]);
+    if (empty(row[column.name]) && row[column.name] !== "") return;
+    for (const { word, start, end } of tokens(String(row[column.name]), column)) {
+      if (!bag.has(word)) bag.set(word, { times: 0, positions: [] });
+      bag.get(word).times += 1;
+      bag.get(word).positions.push([start, end]);
     }
   } else {
-    for (const word of column.words) {
-      const x = number(row[word]) ?? 0;
-      if (column.threshold === null ? x !== 0 : x > column.threshold) bag.set(word, { n: column.threshold === null ? x : 1, positions: [] });
+    for (const word of [...column.words.keys()].filter((each) => each !== null)) {
+      const x = number(row[word], { name: word }) ?? 0;
+      if (x > (column.threshold ?? 0)) bag.set(word, { times: column.threshold === null ? x : 1, positions: [] });
     }
   }
   let squares = 0;
   for (const [word, own] of bag) {
-    own.known = column.known.get(word);
-    own.a = COUNTED[column.count](own.n) * (own.known ? own.known.scale : 1);
-    if (column.length === "all" || (column.length === "known" && own.known)) squares += own.a * own.a;
-    if (!own.known) unknown.push(word);
+    own.entry = column.words.get(word);
+    own.a = COUNTED[column.count](own.times) * (own.entry ? own.entry.scale : 1);
+    if (column.length === "all" || (column.length === "known" && own.entry)) squares += own.a * own.a;
+    if (!own.entry) unknown.push(word);
   }
-  const size = Math.sqrt(squares) || 1;
-  if (column.common.some((nats) => nats !== 0)) piece(column.name, "(any text)", column.common);
-  for (const [word, { known, a, n, positions }] of bag) {
-    if (known && a) piece(column.name, word, Array.from(known.nats, (nats) => (a / size) * nats), { times: n, positions });
+  const every = column.words.get(null);
+  if (every && every.nats.some((nats) => nats !== 0)) piece(column.name, "(any text)", every.nats);
+  for (const [word, { entry, a, times, positions }] of bag) {
+    if (entry && a) piece(column.name, word, entry.nats.map((nats) => (a / (Math.sqrt(squares) || 1)) * nats), { times, positions });
   }
-}
-
-// Posteriors
-
-const sigmoid = (x) => 1 / (1 + Math.exp(-x));
-const logSigmoid = (x) => Math.min(x, 0) - Math.log1p(Math.exp(-Math.abs(x)));
-
-function shares(logs) {
-  const most = Math.max(...logs);
-  const each = logs.map((log) => Math.exp((most === -Infinity ? 0 : log - most)));
-  const total = each.reduce((a, b) => a + b);
-  return each.map((share) => share / total);
 }
 
 function posteriorOf(scores) {
-  const { method, rules } = model.calibration;
-  if (model.answers === "labels") return scores.map((score, c) => sigmoid(rules[c].slope * score + rules[c].shift));
+  const { temperature: [heat] = [{ x: 1, y: -Infinity }], line, step } = model.rules;
+  if (model.labels) return scores.map((score, c) => 1 / (1 + Math.exp(-(line[c].x * score + line[c].y))));
   const most = Math.max(...scores);
-  const s = scores.map((score) => score - most);
-  if (method === "temperature") return shares(s.map((score) => (score === -Infinity ? score : Math.max(score, rules.floor) / rules.temperature)));
-  if (!method) return shares(s);
-  const odds = s.map((score, c) => {
-    const others = s.filter((_, o) => o !== c);
+  const odds = (score, c) => {
+    const others = scores.filter((_, o) => o !== c);
     const top = Math.max(...others);
-    return top === -Infinity ? Infinity : score - top - Math.log(others.reduce((sum, other) => sum + Math.exp(other - top), 0));
-  });
-  if (method === "platt") {
-    return shares(odds.map((x, c) => logSigmoid(Number.isFinite(x) ? rules[c].slope * x + rules[c].shift : x)));
-  }
-  const stair = (c) => {
-    const { x, y } = rules[c];
-    const i = x.findIndex((each) => each > odds[c]);
-    return i === 0 ? y[0] : i < 0 ? y[y.length - 1] : y[i - 1] + ((odds[c] - x[i - 1]) / (x[i] - x[i - 1])) * (y[i] - y[i - 1]);
+    return top === -Infinity ? 1e300 : clip(-1e300, score - top - Math.log(sum(others.map((other) => Math.exp(other - top)))), 1e300);
   };
-  const each = s.map((_, c) => stair(c));
-  const total = each.reduce((a, b) => a + b);
-  return each.map((share) => (total > 0 ? share / total : 1 / s.length));
+  const log = (score, c) => {
+    if (!line) return score === -Infinity ? score : Math.max(score - most, heat.y) / heat.x;
+    const x = odds(score, c);
+    const at = Math.abs(x) < 1e300 ? line[c].x * x + line[c].y : x;
+    return Math.min(at, 0) - Math.log1p(Math.exp(-Math.abs(at)));
+  };
+  const rise = (x, { x: low, y: high, share }) => share * clip(0, (x - low) / (high - low), 1);
+  const stair = (x, c) => Math.round(1e12 * sum(step.filter((each) => each.class === c).map((each) => rise(x, each)))) / 1e12;
+  const logs = scores.map(log);
+  const shares = step ? scores.map((score, c) => stair(odds(score, c), c)) : logs.map((each) => Math.exp(each - Math.max(...logs)));
+  const total = sum(shares);
+  return shares.map((share) => (total > 0 ? share / total : 1 / shares.length));
 }
 
 // What a service would answer
 
+function answerOf(row) {
+  const evidence = evidenceOf(row);
+  const posterior = posteriorOf(evidence.scores);
+  return { ...evidence, posterior, order: posterior.map((_, c) => c).sort((a, b) => posterior[b] - posterior[a] || a - b) };
+}
+
 function predicted(row) {
-  const posterior = posteriorOf(evidenceOf(row).scores);
-  const order = posterior.map((_, c) => c).sort((a, b) => posterior[b] - posterior[a] || a - b);
+  const { posterior, order } = answerOf(row);
   const posteriors = Object.fromEntries(posterior.map((share, c) => [model.names[c], share]));
-  if (model.answers === "labels") {
-    const labels = order.filter((c) => posterior[c] >= model.calibration.rules[c].threshold);
-    return { labels: labels.map((c) => model.names[c]), probabilities: labels.map((c) => posterior[c]), posteriors };
-  }
-  return { class: model.names[order[0]], probability: posterior[order[0]], posteriors };
+  if (!model.labels) return { class: model.names[order[0]], probability: posterior[order[0]], posteriors };
+  const labels = order.filter((c) => posterior[c] >= model.rules.threshold[c].x);
+  return { labels: labels.map((c) => model.names[c]), probabilities: labels.map((c) => posterior[c]), posteriors };
 }
 
 function explained(row, { against, label }) {
-  const { pieces, scores, unknown } = evidenceOf(row);
-  const posterior = posteriorOf(scores);
-  const order = posterior.map((_, c) => c).sort((a, b) => posterior[b] - posterior[a] || a - b);
-  const labels = model.answers === "labels";
-  const winner = labels && label !== undefined ? model.names.indexOf(label) : order[0];
-  const chosen = against === undefined ? -1 : model.names.indexOf(against);
-  const other = chosen >= 0 && chosen !== winner ? chosen : order.find((c) => c !== winner);
-  const weight = (nats) => (labels || other === undefined ? nats[winner] : nats[winner] === nats[other] ? 0 : nats[winner] - nats[other]);
-  const evidence = pieces.map(({ nats, ...each }) => ({ ...each, decibans: DECIBANS * weight(nats) })).filter((each) => each.decibans !== 0);
+  const { pieces, posterior, order, unknown } = answerOf(row);
+  const winner = label === undefined ? order[0] : model.names.indexOf(label);
+  const other = [model.names.indexOf(against), ...order].find((c) => c >= 0 && c !== winner);
+  const single = model.labels || other === undefined;
+  const weight = (nats) => DECIBANS * (single ? nats[winner] : nats[winner] === nats[other] ? 0 : nats[winner] - nats[other]);
+  const evidence = pieces.map(({ nats, ...each }) => ({ ...each, decibans: weight(nats) })).filter((each) => each.decibans !== 0);
   evidence.sort((a, b) => Math.abs(b.decibans) - Math.abs(a.decibans));
-  const prior = DECIBANS * weight(model.prior);
-  const plain = evidence.reduce((sum, each) => sum + each.decibans, prior);
-  const rest = labels || other === undefined ? 1 - posterior[winner] : posterior[other];
-  const decibans = model.calibration.method ? DECIBANS * Math.log(posterior[winner] / rest) : plain;
-  const texts = Object.fromEntries(model.columns.filter((column) => column.kind === "text" && row[column.name]).map((column) => [column.name, row[column.name]]));
-  return { winner: model.names[winner], against: labels ? `not ${model.names[winner]}` : other === undefined ? "nothing else" : model.names[other],
-    probability: posterior[winner], probability_against: rest, prior, calibration: decibans - plain, decibans, evidence, texts, unknown, stale: false };
+  const prior = weight(model.prior);
+  const plain = prior + sum(evidence.map((each) => each.decibans));
+  const rest = single ? 1 - posterior[winner] : posterior[other];
+  const decibans = Object.keys(model.rules).length ? DECIBANS * Math.log(posterior[winner] / rest) : plain;
+  const texts = Object.fromEntries(model.columns.filter((column) => column.kind === "text" && row[column.name]).map(({ name }) => [name, row[name]]));
+  return { winner: model.names[winner], against: single ? `not ${model.names[winner]}` : model.names[other], probability: posterior[winner],
+    probability_against: rest, prior, calibration: decibans - plain, decibans, evidence, texts, unknown, stale: false };
 }
 
 const fetch = async (path, { body }) => {
@@ -231,50 +223,41 @@ function cellsOf(text) {
   const rows = [[]];
   for (const [, quoted, plain, end] of text.replace(/^\ufeff/, "").matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n|\n|\r|$)/g)) {
     rows[rows.length - 1].push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
-    if (end !== "," && end !== "") rows.push([]);
     if (end === "") break;
+    if (end !== ",") rows.push([]);
   }
   return rows.filter((row) => row.length > 1 || row[0]);
 }
 
-function answered(text) {
-  const [head, ...rows] = cellsOf(text);
-  if (!head) throw new Error("The file has no line. Its first line names the columns.");
-  const known = model.columns.flatMap((column) => (column.kind === "counts" ? column.words : [column.name]));
-  if (!head.some((name) => known.includes(name))) throw new Error(`The file has no column of the model. It asks for ${known.slice(0, 20).join(", ")}.`);
-  const labels = model.answers === "labels";
-  const answers = rows.map((cells) => {
-    const row = Object.create(null);
-    head.forEach((name, k) => { if (cells[k] !== undefined && cells[k] !== "") row[name] = cells[k]; });
-    const told = predicted(row);
-    const shares = model.names.map((name) => told.posteriors[name]);
-    return [...head.map((_, k) => cells[k] ?? ""), labels ? told.labels.join("|") : told.class, ...shares];
-  });
-  return [[...head, labels ? "labels" : "class", ...model.names.map((name) => `P(${name})`)], ...answers];
-}
-
-const csv = (rows) => rows.map((row) => row.map((cell) => (/[",\r\n]/.test(cell) ? `"${String(cell).replaceAll('"', '""')}"` : cell)).join(",")).join("\r\n");
+const namesOf = (column) => (column.kind === "counts" ? [...column.words.keys()].filter((word) => word !== null) : [column.name]);
 
 async function take(file) {
-  const rows = answered(await file.text());
-  const link = node("a", { href: URL.createObjectURL(new Blob([csv(rows)], { type: "text/csv" })), download: `answers-${file.name}` }, "Save the answers");
-  fill("scored", node("p", {}, `${figure(rows.length - 1)} rows. `, link), table(rows[0], rows.slice(1, 101)));
+  const [head, ...rows] = cellsOf(await file.text());
+  const known = model.columns.flatMap(namesOf);
+  if (!head || !head.some((name) => known.includes(name))) throw new Error(`The first line of the file names no column of the model. It asks for ${known.slice(0, 20).join(", ")}.`);
+  const answers = rows.map((cells) => {
+    const row = Object.assign(Object.create(null), Object.fromEntries(head.map((name, k) => [name, cells[k]]).filter(([, cell]) => !empty(cell))));
+    const told = predicted(row);
+    return [...head.map((_, k) => cells[k] ?? ""), model.labels ? told.labels.join("|") : told.class, ...model.names.map((name) => told.posteriors[name])];
+  });
+  const lines = [[...head, model.labels ? "labels" : "class", ...model.names.map((name) => `P(${name})`)], ...answers];
+  const csv = lines.map((row) => row.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(",")).join("\r\n");
+  const link = node("a", { href: URL.createObjectURL(new Blob([csv], { type: "text/csv" })), download: `answers-${file.name}` }, "Save the answers");
+  fill("scored", node("p", {}, `${figure(rows.length)} rows. `, link), table(lines[0], lines.slice(1, 101)));
 }
 
 async function begin() {
-  await unpacked("model");
-  const field = (name, kind, values = null) => ({ name, kind, values, low: null, high: null });
+  await unpack("model");
   const fields = model.columns.flatMap((column) => {
-    if (column.kind === "counts") return column.words.slice(0, 300).map((word) => field(word, "number"));
-    if (column.kind === "text") return [field(column.name, "text")];
-    const values = column.entries.filter((entry) => entry.value !== null && entry.value !== undefined).map((entry) => entry.value);
-    return [values.length ? field(column.name, "category", values) : field(column.name, "number")];
+    const listed = [...column.values.keys(), ...column.steps.map((step) => step.value)].filter((value) => !empty(value));
+    const kind = column.kind === "text" ? "text" : listed.length ? "category" : "number";
+    return namesOf(column).slice(0, 300).map((name) => ({ name, kind, values: listed.length ? listed : null, low: null, high: null }));
   });
-  Object.assign(about, { fields, names: model.names, labels: model.answers === "labels" ? model.names : null });
+  Object.assign(about, { fields, names: model.names, labels: model.labels ? model.names : null });
   document.getElementById("served").textContent = model.names.slice(0, 4).map(named).join(", ");
   drawAsk();
-  const scored = document.getElementById("file");
-  scored.addEventListener("change", () => take(scored.files[0]).catch(say));
+  const input = document.getElementById("file");
+  input.addEventListener("change", () => take(input.files[0]).catch(say));
   addEventListener("dragover", (event) => event.preventDefault());
   addEventListener("drop", (event) => { event.preventDefault(); take(event.dataTransfer.files[0]).catch(say); });
   document.body.dataset.ready = "yes";

@@ -29,7 +29,6 @@ from banbury.insight.dependence.results import Pair
 from banbury.insight.dependence.testing import MOST_VALUES, groups_given_class
 from banbury.progress import watch
 from banbury.reading import Batch, Codes, Source
-from banbury.reading.columns import Coded
 from banbury.sums import Keys
 from banbury.tally.schema import Schema
 from banbury.tally.table import Labels, align_names
@@ -99,13 +98,13 @@ class Grouped:
     def name(self) -> str:
         return self.feature.name
 
-    def code_rows(self, batch: Batch, classes: NDArray[np.int32]) -> Coded:
+    def code_rows(self, batch: Batch, classes: NDArray[np.int32]) -> Codes:
         """The group of each row; none where it has no value or no class."""
         place = places_of(self.feature.family.keys_of(batch, self.feature, self.threads), self.keys)
         has_group = (place >= 0) & (classes >= 0)
         codes = np.full(len(classes), -1, dtype=np.int32)
         codes[has_group] = self.groups[place[has_group], classes[has_group]]
-        return Coded(Codes(codes, 0, tuple(range(self.size))))
+        return Codes(codes, 0, tuple(range(self.size)), categorical=True)
 
 
 def columns_to_pair(tally: Tally, ranked: Sequence[str], scale: float, threads: int) -> list[Grouped]:
@@ -196,12 +195,10 @@ def count_pairs(
     every_class = tuple(range(n_classes))
     pairs = list[Tally]()
     for batch in watch(source, "comparing", source.name):
-        batch.threads = labels.threads
         if batch.n_rows:
             batch = align_names(batch, tally.schema, labels.roles())
         for start in range(0, batch.n_rows, CHUNK):
-            rows = batch if batch.n_rows <= CHUNK else batch.cut(start, start + CHUNK)
-            rows.threads = labels.threads
+            rows = batch if batch.n_rows <= CHUNK else batch.slice(start, start + CHUNK)
             at = slice(seen + start, seen + start + rows.n_rows)
             for every in assigned:
                 weights = None if every.weights is None else every.weights[at]

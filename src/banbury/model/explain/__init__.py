@@ -1,9 +1,18 @@
 """Why: the weight of evidence behind an answer, in decibans, and what tells each class from the rest."""
 
 from banbury.families.evidence import Term
-from banbury.model.explain.explanation import DECIBANS, Evidence, Explanation, calibrated, explained
+from banbury.model.explain.explanation import DECIBANS, Evidence, Explanation, calibrate_explanation, make_explanation
 from banbury.model.explain.ratios import Informative, LikelihoodRatio, informative
 from banbury.model.explain.surprise import Surprise
 
-__all__ = ["DECIBANS", "Evidence", "Explanation", "Informative", "LikelihoodRatio", "Surprise", "Term", "calibrated"]
-__all__ += ["explained", "informative"]
+__all__ = [
+    "DECIBANS",
+    "Evidence",
+    "Explanation",
+    "Informative",
+    "LikelihoodRatio",
+    "Surprise",
+    "Term",
+    "calibrate_explanation",
+]
+__all__ += ["informative", "make_explanation"]

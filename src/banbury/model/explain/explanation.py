@@ -67,7 +67,7 @@ class Explanation:
     held_out: bool = False  # whether the row was counted, and was left out first
     remarks: tuple[str, ...] = ()  # more sentences to be read with it
 
-    def recalibrated(self, slope: float, shift: float) -> Explanation:
+    def rescale(self, slope: float, shift: float) -> Explanation:
         """The same evidence so many times as heavy, and a shift, in nats, for the winner; it may then lose."""
         log_odds = slope * self.log_odds + shift
         scale = self.scale * slope
@@ -91,8 +91,8 @@ class Explanation:
     def against_unseen(self, label: Any) -> Explanation:
         """The same against a class of which no row was counted: its probability is 0, whatever the row holds."""
         remarks = (*self.remarks, f"no row of class {label!r} was counted, so the prior alone rules it out")
-        told = replace(self, against=label, probability_against=0.0, prior=math.inf, log_odds=math.inf)
-        return replace(told, evidence=(), calibration=0.0, remarks=remarks)
+        certain = replace(self, against=label, probability_against=0.0, prior=math.inf, log_odds=math.inf)
+        return replace(certain, evidence=(), calibration=0.0, remarks=remarks)
 
     def of_label(self, label: Any) -> Explanation:
         """The same of yes and no, in the words of a label."""
@@ -177,12 +177,12 @@ def lines_of(
     # Two digits after the point, or as many as show the largest of small weights.
     digits = 2 if largest >= 0.1 or largest == 0 else min(2 - int(np.floor(np.log10(largest))), 12)
     lines = [
-        f"  {name:{names}}  {value:{values}}  {page.signed(weight, digits):>8}  {_bar(weight)}".rstrip()
+        f"  {name:{names}}  {value:{values}}  {page.format_weight(weight, digits):>8}  {_bar(weight)}".rstrip()
         for name, value, weight in rows
     ]
-    for said, some, weight in together:
-        lines.append(f"  {said:{names + 2 + values}}  {page.signed(weight, digits):>8}  {some}".rstrip())
-    return [*lines, f"  {called:{names}}  {'':{values}}  {page.signed(total, digits):>8}"]
+    for summary, some, weight in together:
+        lines.append(f"  {summary:{names + 2 + values}}  {page.format_weight(weight, digits):>8}  {some}".rstrip())
+    return [*lines, f"  {called:{names}}  {'':{values}}  {page.format_weight(total, digits):>8}"]
 
 
 def _format_value(evidence: Evidence) -> str:
@@ -201,7 +201,7 @@ def strict(number: float) -> float | str:
     return float(number) if np.isfinite(number) else str(float(number))
 
 
-def explained(
+def make_explanation(
     classes: Sequence[Any],
     log_prior: Real,
     terms: Sequence[Term],
@@ -244,16 +244,16 @@ def explained(
     )
 
 
-def calibrated(
-    told: Explanation, log_odds: float, probabilities: tuple[float, float], uncalibrated: float
+def calibrate_explanation(
+    explanation: Explanation, log_odds: float, probabilities: tuple[float, float], uncalibrated: float
 ) -> Explanation:
     """The explanation of scaled evidence, once calibrated: what is lacking to the odds that calibration gives is added."""
-    lacking = 0.0 if log_odds == told.log_odds else log_odds - told.log_odds  # both may be infinite
-    if abs(lacking) <= ALIKE * max(1.0, abs(told.log_odds)):
-        log_odds = told.log_odds
+    lacking = 0.0 if log_odds == explanation.log_odds else log_odds - explanation.log_odds  # both may be infinite
+    if abs(lacking) <= ALIKE * max(1.0, abs(explanation.log_odds)):
+        log_odds = explanation.log_odds
         lacking = 0.0
     return replace(
-        told,
+        explanation,
         probability=probabilities[0],
         probability_against=probabilities[1],
         log_odds=log_odds,

@@ -28,15 +28,15 @@ STRONG = 0.98  # of the places in a text have less evidence than one of full col
 
 def explanation(why: Any) -> str:
     """The two classes, the texts with their words shaded, and a bar for each feature and word."""
-    return STYLE + explained(why)
+    return STYLE + explanation_body(why)
 
 
-def explained(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -> str:
+def explanation_body(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -> str:
     """The same without its style, for pages that show several; so many bars, and so much of a text."""
     first, second = (safe(percent(share)) for share in (why.probability, why.probability_against))
     head = f'<p class="head"><b>{safe(why.winner)}</b> {first} against <b>{safe(why.against)}</b> {second}</p>'
     places = {name: list(_places(why.evidence, name, min(len(text), characters))) for name, text in why.texts.items()}
-    weights = (sum(weight for _, weight in words) for each in places.values() for _, _, words in each)
+    weights = (sum(weight for _, weight in words) for stretches in places.values() for _, _, words in stretches)
     sizes = sorted(abs(weight) for weight in weights if isfinite(weight))
     full = max(sizes[int(STRONG * (len(sizes) - 1))], 1e-300) if sizes else 1.0  # the evidence of full colour
     texts = "".join(_text(why, feature, text, places[feature], full, characters) for feature, text in why.texts.items())
@@ -84,18 +84,18 @@ def _places(evidence: Sequence[Any], feature: str, size: int) -> Iterator[Place]
 
 
 def _shade(text: str, words: list[tuple[Any, float]], full: float) -> str:
-    weight = sum(each for _, each in words)
+    weight = sum(word_weight for _, word_weight in words)
     strength = min(abs(weight) / full, 1.0) if weight == weight else 0.0
     colour = FOR if weight > 0 else AGAINST
     kind = ' class="against"' if weight < 0 and strength >= UNDERLINED else ""
     lines = []
-    for word, each in sorted(words, key=lambda each: -abs(each[1]))[:NAMED]:
+    for word, word_weight in sorted(words, key=lambda pair: -abs(pair[1]))[:NAMED]:
         times = f", {word.times} times: {_decibans(word.decibans)}" if word.times > 1 else ""
-        lines.append(f"{printable(word.value)}: {_decibans(each)} decibans{times}")
+        lines.append(f"{printable(word.value)}: {_decibans(word_weight)} decibans{times}")
     lines += [f"and {len(words) - NAMED} more"] if len(words) > NAMED else []
     shade = f"background:rgba({colour}, {strength * DEEPEST:.3f})"
-    said = "\n".join(lines)
-    return f'<span{kind} style="{shade}" title="{safe(said)}">{safe(text)}</span>'
+    title = "\n".join(lines)
+    return f'<span{kind} style="{shade}" title="{safe(title)}">{safe(text)}</span>'
 
 
 def _bars(why: Any, most: int) -> str:
@@ -105,11 +105,11 @@ def _bars(why: Any, most: int) -> str:
     rows += [(e.feature, value(e), e.decibans) for e in telling]
     if {e.feature for e in why.evidence} == set(why.texts):  # words of one text need not say so
         rows = [(value or name, "", weight) for name, value, weight in rows] if len(why.texts) == 1 else rows
-    longest = max((abs(weight) for _, _, weight in rows if isfinite(weight)), default=0.0) or 1.0
-    cells = "".join(f"<tr>{_cells(name, value, weight)}{_bar(weight, longest)}</tr>" for name, value, weight in rows)
-    cells += "".join(f'<tr class="name">{_cells(*each)}<td></td></tr>' for each in together)
-    total = f'<tr class="sum">{_cells("sum", "", why.decibans)}<td></td></tr>'
-    return f"<table>{cells}{total}</table>"
+    lines = [("", row) for row in rows] + [("name", summary) for summary in together]
+    lines.append(("sum", ("sum", "", why.decibans)))
+    longest = max((abs(weight) for _, (_, _, weight) in lines if isfinite(weight)), default=0.0) or 1.0
+    cells = (f'<tr class="{kind}">{_cells(*line)}{_bar(line[2], longest)}</tr>' for kind, line in lines)
+    return f"<table>{''.join(cells)}</table>"
 
 
 def strongest(evidence: Sequence[Any], most: int) -> tuple[Sequence[Any], list[tuple[str, str, float]]]:
@@ -118,11 +118,11 @@ def strongest(evidence: Sequence[Any], most: int) -> tuple[Sequence[Any], list[t
     for side, sign in ("for", 1.0), ("against", -1.0):
         rest = [e for e in evidence[most:] if sign * e.decibans > 0]
         if common := [e for e in rest if e.common]:
-            said = f"and {len(common):,} common word{'s' * (len(common) != 1)} {side}"
+            summary = f"and {len(common):,} common word{'s' * (len(common) != 1)} {side}"
             words = ", ".join(printable(e.value) for e in common[:3]) + ", …" * (len(common) > 3)
-            together.append((said, words, sum(e.decibans for e in common)))
-        if others := [e.decibans for e in rest if not e.common]:
-            together.append((f"and {len(others):,} more {side}", "", sum(others)))
+            together.append((summary, words, sum(e.decibans for e in common)))
+        if rest_decibans := [e.decibans for e in rest if not e.common]:
+            together.append((f"and {len(rest_decibans):,} more {side}", "", sum(rest_decibans)))
     return evidence[:most], together
 
 
@@ -146,10 +146,10 @@ def _bar(weight: float, longest: float) -> str:
 
 
 def _decibans(weight: float) -> str:
-    return signed(weight).replace("-", "−").replace("inf", "∞")
+    return format_weight(weight).replace("-", "−").replace("inf", "∞")
 
 
-def signed(weight: float, digits: int = 2) -> str:
+def format_weight(weight: float, digits: int = 2) -> str:
     """A weight with its sign; one that rounds to nothing is +0.00."""
     return f"{round(weight, digits) + 0.0:+.{digits}f}"
 
@@ -161,7 +161,7 @@ def informative(result: Any) -> str:
     """A table for each class, side by side where there is room."""
     tables = ""
     for label, ratios in result.ratios.items():
-        cells = ((safe(result.shown(ratio)), stated(ratio.ratio)) for ratio in ratios)
+        cells = ((safe(result.shown(ratio)), format_ratio(ratio.ratio)) for ratio in ratios)
         rows = (f'<tr><td class="value">{a}</td><td class="number">{b} : 1</td></tr>' for a, b in cells)
         tables += f"<table><caption>{safe(label)}</caption>{''.join(rows)}</table>"
     note = "How many times as probable a value is in the class as in all others together"
@@ -188,7 +188,7 @@ def percent(probability: float) -> str:
     return "> 99.9%" if probability >= 0.9995 else f"{probability:.1%}"
 
 
-def stated(ratio: float) -> str:
+def format_ratio(ratio: float) -> str:
     """A ratio with as many digits as it deserves."""
     if not isfinite(ratio):
         return "∞"

@@ -77,7 +77,7 @@ class Informative:
         for label, rows in self.ratios.items():
             against = f"{label} : rest ="
             lines.append(f"{label!r}" + ("" if rows else ": nothing tells it from the rest"))
-            figures = {id(r): page.stated(r.ratio) for r in rows}
+            figures = {id(r): page.format_ratio(r.ratio) for r in rows}
             most = max(map(len, figures.values()), default=0)
             lines += [f"  {names[i]:{width}}  {against} {figure:>{most}} : 1" for i, figure in figures.items()]
         return "\n".join([*lines, *filter(None, [self.note])])
@@ -162,5 +162,5 @@ def _take(
         for i in places[np.argsort(-score[places], kind="stable")][:n].tolist():  # of equals the first
             shares = float(ratio[i, k]), float(values.share[i, c]), float(elsewhere[i, k])
             best[c].append((float(score[i]), kind(labels[c], *values.name(i), *shares)))
-        best[c].sort(key=lambda each: (-each[0], each[1].feature, str(each[1].value)))
+        best[c].sort(key=lambda scored: (-scored[0], scored[1].feature, str(scored[1].value)))
         del best[c][n:]

@@ -45,9 +45,12 @@ def axes_of(variables: Sequence[Variable], parents: Parents) -> list[tuple[Keys,
 def keys_at(places: Int, variables: Sequence[Variable], parents: Parents) -> list[Combinations]:
     """The keys of each table, from where they stand among all combinations, one table after the other."""
     axes = axes_of(variables, parents)
-    starts = np.cumsum([0, *(prod(map(len, own)) for own in axes)])
+    starts = np.cumsum([0, *(prod(map(len, table_axes)) for table_axes in axes)])
     parts = np.split(places, np.searchsorted(places, starts[1:-1]))
-    return [Combinations(own, part - start) for own, part, start in zip(axes, parts, starts.tolist(), strict=False)]
+    return [
+        Combinations(table_axes, part - start)
+        for table_axes, part, start in zip(axes, parts, starts.tolist(), strict=False)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +68,12 @@ class NetworkCounts:
     def of(cls, variables: Sequence[Variable], parents: Parents, tally: Tally) -> NetworkCounts:
         """The variables get the values that rows have, or that are declared."""
         counts = tally.sums[0]
-        known = tuple(v.of_keys(key for (key,) in keys) for v, keys in zip(variables, counts.keys, strict=False))
+        counted_variables = tuple(
+            v.of_keys(key for (key,) in keys) for v, keys in zip(variables, counts.keys, strict=False)
+        )
         for v, above in enumerate(parents):
-            check_size(known, v, above)
-        return cls(known, parents, tally.with_classes(EVERY))
+            check_size(counted_variables, v, above)
+        return cls(counted_variables, parents, tally.with_classes(EVERY))
 
     @classmethod
     def count(
@@ -138,12 +143,12 @@ class NetworkCounts:
     @property
     def places(self) -> Int:
         """Where the keys stand among all combinations, one table after the other."""
-        found = []
+        table_places = []
         start = 0
         for axes, keys in zip(axes_of(self.variables, self.parents), self.tally.sums[0].keys, strict=True):
-            found.append(start + cells_of(keys, axes))
+            table_places.append(start + cells_of(keys, axes))
             start += prod(map(len, axes))
-        return np.concatenate(found)
+        return np.concatenate(table_places)
 
     # The algebra
 
@@ -175,19 +180,19 @@ class NetworkCounts:
                 if node.name == short.feature:  # type: ignore[attr-defined]
                     raise errors.negative_rows(fewer, node.name, node.name_of_key(key[0])) from None
             raise errors.negative_rows(np.min(fewer), None, None) from None
-        return left.checked()
+        return left.check_consistency()
 
-    def checked(self) -> NetworkCounts:
+    def check_consistency(self) -> NetworkCounts:
         """These counts; raises where no rows can have them: more of a value with its parents' values than in all."""
         counts = self.tally.sums[0]
         n = len(self.variables)
         for v, variable in enumerate(self.variables):
             (alone, seen), (keys, cells) = counts.feature(v), counts.feature(n + v)
-            own = [key[0] for key in keys]
+            node_keys = [key[0] for key in keys]
             every = in_order({key[0] for key in (*alone, *keys)})
             place = {key: k for k, key in enumerate(every)}
             seen = seen.merge(as_index([place[key] for (key,) in alone]), len(every), 0)
-            left = seen - cells.merge(as_index([place[key] for key in own]), len(every), 0)
+            left = seen - cells.merge(as_index([place[key] for key in node_keys]), len(every), 0)
             for k, _ in np.argwhere(left.is_negative()):
                 raise errors.negative_rows(left.value[k, 0], variable.name, variable.name_of_key(every[k]))
         return self
@@ -214,10 +219,10 @@ def _other_structure(here: Mapping[str, Sequence[str]], there: Mapping[str, Sequ
 
 
 def check_size(variables: Sequence[Variable], v: int, parents: Sequence[int]) -> None:
-    cells = prod(variables[each].size for each in (v, *parents))
+    cells = prod(variables[u].size for u in (v, *parents))
     if cells > MOST_CELLS:
         name = variables[v].name
-        sizes = " × ".join(f"{variables[each].size:,} of {variables[each].name!r}" for each in (v, *parents))
+        sizes = " × ".join(f"{variables[u].size:,} of {variables[u].name!r}" for u in (v, *parents))
         raise errors.TooManyCells(
             f"the table of {name!r} given its {many(len(parents), 'parent')} would have {cells:,} cells ({sizes}), and "
             f"{MOST_CELLS:,} are the most. Give it fewer parents, columns cut into fewer bins, or rare values joined.",
@@ -226,7 +231,7 @@ def check_size(variables: Sequence[Variable], v: int, parents: Sequence[int]) ->
         )
 
 
-def counted(source: Source, labels: Labels, begin: Callable[[Batch, ColumnFacts], Callable[[Batch], Any]]) -> Any:
+def count_batches(source: Source, labels: Labels, begin: Callable[[Batch, ColumnFacts], Callable[[Batch], Any]]) -> Any:
     """The sum of what is made of each batch, by what the first one settles; where a column widens, all is read again."""
     so_far: list[Any] = []  # what counts a batch, and what it counted
     table = Table(source, labels)

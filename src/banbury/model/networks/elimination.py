@@ -26,7 +26,7 @@ class Factor(NamedTuple):
     table: Real
 
 
-def eliminated(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[int, int]) -> Real:
+def eliminate(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[int, int]) -> Real:
     """log Σ Π factors, summed over every variable but those of ``keep``, whose axes the answer has; −inf for 0.
 
     >>> import numpy as np
@@ -36,7 +36,7 @@ def eliminated(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[in
     [0.55, 0.45]
     """
     keep = tuple(keep)
-    shape = tuple(sizes[each] for each in keep)
+    shape = tuple(sizes[variable] for variable in keep)
     operands = []
     log_scale = np.zeros(shape[0] if ROW in keep else ())
     for factor in factors:
@@ -47,7 +47,7 @@ def eliminated(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[in
         taken = [operands[at] for at in step]
         for at in sorted(step, reverse=True):
             del operands[at]
-        needed = {*keep, *(name for each in operands for name in each.scope)}
+        needed = {*keep, *(name for factor in operands for name in factor.scope)}
         scaled, log = _scale(_product(taken, needed))
         operands.append(scaled)
         log_scale = log_scale + log
@@ -67,19 +67,19 @@ def products_of_others(factors: Sequence[Factor], sizes: Mapping[int, int]) -> l
     steps = []
     for step in _path(*_shapes(tape, sizes), ()):
         taken = [alive[at] for at in step]
-        alive = [each for each in alive if each not in taken]
-        needed = {name for each in alive for name in tape[each].scope}
+        alive = [number for number in alive if number not in taken]
+        needed = {name for number in alive for name in tape[number].scope}
         steps.append((len(tape), taken))
         alive.append(len(tape))
-        tape.append(_scale(_product([tape[each] for each in taken], needed))[0])
-    rest = {each: Factor(tape[each].scope, np.ones_like(tape[each].table)) for each in alive}
+        tape.append(_scale(_product([tape[number] for number in taken], needed))[0])
+    rest = {number: Factor(tape[number].scope, np.ones_like(tape[number].table)) for number in alive}
     for made, taken in reversed(steps):
         above = rest.pop(made)
         for one in taken:
-            others = [above, *(tape[each] for each in taken if each != one)]
+            neighbours = [above, *(tape[number] for number in taken if number != one)]
             scope = tape[one].scope
-            rest[one] = _scale(_product(others, set(scope), scope, sizes))[0]
-    return [rest[each].table for each in range(len(factors))]
+            rest[one] = _scale(_product(neighbours, set(scope), scope, sizes))[0]
+    return [rest[number].table for number in range(len(factors))]
 
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -120,13 +120,13 @@ def _product(
     sizes: Mapping[int, int] | None = None,
 ) -> Factor:
     """The product, summed over variables that are not needed; over exactly the axes of ``keep`` where they are given."""
-    names = list(dict.fromkeys(name for each in factors for name in each.scope))
+    names = list(dict.fromkeys(name for factor in factors for name in factor.scope))
     number = {name: k for k, name in enumerate(names)}
     out = [name for name in names if name in needed] if keep is None else [name for name in keep if name in number]
     out.sort(key=lambda name: name != ROW)  # rows come first; the sort is stable
     arguments: list[Any] = []
-    for each in factors:
-        arguments += [each.table, [number[name] for name in each.scope]]
+    for factor in factors:
+        arguments += [factor.table, [number[name] for name in factor.scope]]
     table = np.einsum(*arguments, [number[name] for name in out]) if arguments else np.ones(())
     if keep is None or sizes is None:
         return Factor(tuple(out), np.asarray(table))

@@ -21,11 +21,11 @@ from banbury.families.family import Choice, Feature, How, check_positive, in_wor
 from banbury.families.histogram import NODE_BINS
 from banbury.families.information import entropy, shares
 from banbury.families.nodes import MISSING, Bins, Places, Variable, as_node, can_be_node, kind_of_values, no_block
-from banbury.model.naive_bayes import Model, check_drawn, checked_choice, estimated, tell_other_columns
-from banbury.model.networks.counting import NetworkCounts, counted
-from banbury.model.networks.scoring import Scorer, marginals, queried
-from banbury.model.networks.structure import checked_parents, in_topological_order
-from banbury.model.networks.tables import given_table, given_values
+from banbury.model.naive_bayes import Model, check_drawn, choice_of, model_under, tell_other_columns
+from banbury.model.networks.counting import NetworkCounts, count_batches
+from banbury.model.networks.scoring import Scorer, log_query, marginals
+from banbury.model.networks.structure import complete_parents, in_topological_order
+from banbury.model.networks.tables import table_of_node, values_of_node
 from banbury.notebooks import Displayed, NotebookTable
 from banbury.reading import Batch, Beside, Source, n_threads, read
 from banbury.reading.columns import missing
@@ -72,7 +72,7 @@ class BeliefNetwork(Displayed):
 
     def __new__(cls, variables: Any = None, *parts: Any, **named: Any) -> BeliefNetwork:
         """Takes the parts that the methods below make; raises where it is called with anything else."""
-        if not isinstance(variables, tuple) or not all(isinstance(each, Variable) for each in variables):
+        if not isinstance(variables, tuple) or not all(isinstance(variable, Variable) for variable in variables):
             raise errors.BadSetting(
                 "bb.BeliefNetwork is not called itself. Count the tables of a structure with bb.BeliefNetwork.count(data, "
                 "parents), give them with bb.BeliefNetwork.from_tables(tables, parents), or learn a tree with "
@@ -115,19 +115,19 @@ class BeliefNetwork(Displayed):
         >>> round(network.query("door", {"celsius": 20})["shut"], 3)
         0.75
         """
-        structure = checked_parents(parents)
+        structure = complete_parents(parents)
         order = in_topological_order(structure)
-        choice = checked_choice(how, alpha, seed)
+        choice = choice_of(how, alpha, seed)
         bins = check_bins(bins, with_classes=False)
         source = read(data, **reading)
         labels = Labels.without_target(source.weights if weights is None else weights, n_threads(threads))
         first: list[Batch] = []
 
-        def begin(batch: Batch, known: ColumnFacts) -> Callable[[Batch], NetworkCounts]:
+        def begin(batch: Batch, facts: ColumnFacts) -> Callable[[Batch], NetworkCounts]:
             first[:] = [batch]
             declared = _only(features, order)
-            schema = infer(batch.only(order), (), None, declared, missing, more_to_come=True, trees="none", facts=known)
-            schema = with_few_values(schema, batch, missing, known)
+            schema = infer(batch.only(order), (), None, declared, missing, more_to_come=True, trees="none", facts=facts)
+            schema = with_few_values(schema, batch, missing, facts)
             for name, why in schema.left_out.items():
                 raise errors.BadSetting(
                     f"column {name!r} is named in parents=, and cannot be counted: {why}. Declare it in features=, or take it "
@@ -136,12 +136,12 @@ class BeliefNetwork(Displayed):
                     value=name,
                 )
             weights = labels.weights_of(batch)
-            found = {feature.name: _node(batch, feature, bins, weights) for feature in schema.features}
-            variables = [found[name] for name in order]
+            nodes = {feature.name: _node(batch, feature, bins, weights) for feature in schema.features}
+            variables = [nodes[name] for name in order]
             return lambda batch: NetworkCounts.count(batch, variables, indexed, labels)
 
-        indexed = tuple(tuple(order.index(each) for each in structure[name]) for name in order)
-        sums: NetworkCounts = counted(source, labels, begin)
+        indexed = tuple(tuple(order.index(parent) for parent in structure[name]) for name in order)
+        sums: NetworkCounts = count_batches(source, labels, begin)
         columns = tuple(n for n in first[0].names if n not in labels.roles())
         named = first[0].named
         return cls(sums.variables, indexed, choice, sums, (), None, columns, named, {}, threads, reading=source.reading)
@@ -181,10 +181,10 @@ class BeliefNetwork(Displayed):
         >>> bb.BeliefNetwork.tan(rooms, target="full").edges
         [('full', 'warm'), ('full', 'celsius'), ('warm', 'celsius'), ('full', 'door')]
         """
-        choice = checked_choice(how, alpha, seed)
+        choice = choice_of(how, alpha, seed)
         tree = tree_of_columns(level=level, root=root, bins=bins, columns=features)
         settings = {"weights": weights, "missing": missing, "threads": threads, **reading}
-        return cls.from_model(estimated(count(data, target, features=tree, **settings), choice, None))
+        return cls.from_model(model_under(count(data, target, features=tree, **settings), choice, None))
 
     @classmethod
     def from_model(cls, model: Model) -> BeliefNetwork:
@@ -234,17 +234,19 @@ class BeliefNetwork(Displayed):
             raise errors.bad_setting("tables", tables, "a mapping from each node to its table")
         for name in tables:
             errors.require(isinstance(name, str), "the name of a node", name, "a text")
-        structure = dict[str, tuple[str, ...]].fromkeys(tables, ()) | (checked_parents(parents) if parents else {})
+        structure = dict[str, tuple[str, ...]].fromkeys(tables, ()) | (complete_parents(parents) if parents else {})
         for name in structure:
             if name not in tables:
                 raise errors.unknown_column(name, list(tables))
         order = in_topological_order(structure)
-        known = {name: given_values(name, tables[name], len(structure[name]), values) for name in order}
-        variables = tuple(Variable(name, known[name], kind=kind_of_values(known[name])) for name in order)
-        indexed = tuple(tuple(order.index(each) for each in structure[name]) for name in order)
-        above = [[variables[p] for p in own] for own in indexed]
-        given = tuple(given_table(v, own, tables[v.name]) for v, own in zip(variables, above, strict=True))
-        return cls(variables, indexed, Choice("mle"), None, given, columns=tuple(tables))
+        node_values = {name: values_of_node(name, tables[name], len(structure[name]), values) for name in order}
+        variables = tuple(Variable(name, node_values[name], kind=kind_of_values(node_values[name])) for name in order)
+        indexed = tuple(tuple(order.index(parent) for parent in structure[name]) for name in order)
+        above = [[variables[p] for p in parent_numbers] for parent_numbers in indexed]
+        node_tables = tuple(
+            table_of_node(v, parent_numbers, tables[v.name]) for v, parent_numbers in zip(variables, above, strict=True)
+        )
+        return cls(variables, indexed, Choice("mle"), None, node_tables, columns=tuple(tables))
 
     # The algebra
 
@@ -258,7 +260,7 @@ class BeliefNetwork(Displayed):
 
         source = self._read(data, reading)
         labels = Labels.without_target(source.weights if weights is None else weights, n_threads(self.threads))
-        return self._with(counted(source, labels, lambda batch, known: count))
+        return self._with(count_batches(source, labels, lambda batch, facts: count))
 
     def __add__(self, other: BeliefNetwork) -> BeliefNetwork:
         """Both data sets together."""
@@ -300,7 +302,7 @@ class BeliefNetwork(Displayed):
     def estimate(self, how: How = "mean", alpha: float = 1.0, seed: int = 0) -> BeliefNetwork:
         """The same counts with tables estimated otherwise; nothing is counted again."""
         self._sums("they stay as they are")
-        return replace(self, choice=checked_choice(how, alpha, seed))
+        return replace(self, choice=choice_of(how, alpha, seed))
 
     def _sums(self, what: str) -> NetworkCounts:
         if self.sums is None:
@@ -324,13 +326,13 @@ class BeliefNetwork(Displayed):
     @property
     def parents(self) -> dict[str, tuple[str, ...]]:
         """The parents of each node."""
-        each = zip(self.nodes, self._parents, strict=True)
-        return {name: tuple(self.nodes[p] for p in above) for name, above in each}
+        numbered = zip(self.nodes, self._parents, strict=True)
+        return {name: tuple(self.nodes[p] for p in above) for name, above in numbered}
 
     @property
     def edges(self) -> list[tuple[str, str]]:
         """From parent to child, child by child."""
-        return [(each, name) for name, above in self.parents.items() for each in above]
+        return [(parent, name) for name, above in self.parents.items() for parent in above]
 
     @cached_property
     def values(self) -> dict[str, Keys]:
@@ -370,14 +372,14 @@ class BeliefNetwork(Displayed):
         >>> network.information
         {('a', 'b'): 1.0}
         """
-        found = {}
+        bits = {}
         for v, rows in enumerate(self._sums("it has no rows").cells):
             cells = shares(rows.value)
             for axis, parent in enumerate(self._parents[v], 1):
                 ways = (cells, cells.sum(axis=0), cells.sum(axis=axis), cells.sum(axis=(0, axis)))
-                all_, above, without, others = (entropy(np.asarray(way)) for way in ways)
-                found[self.nodes[parent], self.nodes[v]] = max(above + without - all_ - others, 0.0)
-        return found
+                all_, above, without, without_both = (entropy(np.asarray(way)) for way in ways)
+                bits[self.nodes[parent], self.nodes[v]] = max(above + without - all_ - without_both, 0.0)
+        return bits
 
     @cached_property
     def tables(self) -> dict[str, Real]:
@@ -425,7 +427,7 @@ class BeliefNetwork(Displayed):
         names = (of,) if isinstance(of, str) else tuple(of)
         keep = tuple(self._node(name) for name in names)
         errors.require(keep and len(set(keep)) == len(keep), "of", of, "a node, or several nodes, each once")
-        joint = queried(self._scorer, keep, self._evidence(given))
+        joint = log_query(self._scorer, keep, self._evidence(given))
         self._check_possible(np.isfinite(joint).any(), given)
         weights = np.exp(joint - joint.max())
         probabilities = (weights / weights.sum()).reshape(-1)
@@ -465,14 +467,14 @@ class BeliefNetwork(Displayed):
         both = self._evidence(event)
         for node, likelihood in evidence.items():
             both[node] = both.get(node, 1.0) * likelihood
-        log_evidence = float(queried(self._scorer, (), evidence))
+        log_evidence = float(log_query(self._scorer, (), evidence))
         self._check_possible(np.isfinite(log_evidence), given)
-        return float(queried(self._scorer, (), both)) - log_evidence
+        return float(log_query(self._scorer, (), both)) - log_evidence
 
-    def _check_possible(self, possible: Any, given: Mapping[str, Any] | None) -> None:
+    def _check_possible(self, possible: Any, evidence: Mapping[str, Any] | None) -> None:
         """Raises where what is given has probability zero."""
         if not possible:
-            shown = [f"{name} = {value!r}" for name, value in self._read_evidence(given).items()]
+            shown = [f"{name} = {value!r}" for name, value in self._read_evidence(evidence).items()]
             raise errors.impossible_given(shown, self.choice.how not in ("mle", "map"))
 
     def _node(self, name: Any) -> int:
@@ -486,27 +488,29 @@ class BeliefNetwork(Displayed):
             raise errors.unknown_column(name, self.nodes)
         return self.nodes.index(name)
 
-    def _evidence(self, given: Mapping[str, Any] | None) -> dict[int, Real]:
+    def _evidence(self, observed: Mapping[str, Any] | None) -> dict[int, Real]:
         """How likely what was observed is under each value, by node."""
-        evidence = {self._node(name): value for name, value in self._read_evidence(given).items()}
+        evidence = {self._node(name): value for name, value in self._read_evidence(observed).items()}
         return {v: self.variables[v].likelihood(value) for v, value in evidence.items()}
 
-    def _read_evidence(self, given: Any) -> dict[str, Any]:
+    def _read_evidence(self, evidence: Any) -> dict[str, Any]:
         """What is given of nodes, without those of which nothing is; of a pandas Series those that are nodes.
 
         What else a Series has was left out, or is named in a warning as ``explain`` does.
         """
-        if hasattr(given, "to_dict") and hasattr(given, "index"):
-            row: dict[Any, Any] = given.to_dict()
-            given = {name: known for name, known in row.items() if name in self.nodes}
-            if row and not given:
+        if hasattr(evidence, "to_dict") and hasattr(evidence, "index"):
+            row: dict[Any, Any] = evidence.to_dict()
+            evidence = {name: observation for name, observation in row.items() if name in self.nodes}
+            if row and not evidence:
                 raise errors.unknown_column(next((n for n in self.nodes if n != self.target), self.nodes[0]), list(row))
-            tell_other_columns([], [name for name in row if name not in {*self.columns, *given}], set())
-        if given is not None and not isinstance(given, Mapping):
-            raise errors.bad_setting("given", given, "a mapping from nodes to what is known of them, or a row")
-        plain = {name: None if missing(known) else known for name, known in (given or {}).items()}
+            tell_other_columns([], [name for name in row if name not in {*self.columns, *evidence}], set())
+        if evidence is not None and not isinstance(evidence, Mapping):
+            raise errors.bad_setting("given", evidence, "a mapping from nodes to what is known of them, or a row")
+        plain = {name: None if missing(observation) else observation for name, observation in (evidence or {}).items()}
         values = {name: self.variables[self._node(name)].index for name in plain}
-        return {name: known for name, known in plain.items() if known is not None or None in values[name]}
+        return {
+            name: observation for name, observation in plain.items() if observation is not None or None in values[name]
+        }
 
     # Rows
 
@@ -536,7 +540,7 @@ class BeliefNetwork(Displayed):
                     "is given. Smooth with how='mean' to have the evidence weighed."
                 )
             )
-            joint[impossible] = queried(self._scorer, (node,), {})
+            joint[impossible] = log_query(self._scorer, (node,), {})
             highest = joint.max(axis=1, keepdims=True)
         joint -= highest
         return np.asarray(joint - np.log(np.exp(joint).sum(axis=1, keepdims=True)))
@@ -578,22 +582,22 @@ class BeliefNetwork(Displayed):
 
     def _each(self, rows: Any, keep: tuple[int, ...], reading: Mapping[str, Any]) -> Iterator[tuple[Batch, Real]]:
         """Batches of rows, and log P(keep, what these rows show); where a column widens that is no node, they are read again."""
-        told = set[str]()  # what was said of their columns
+        warned = set[str]()  # what was said of their columns
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
         for batch in batches(source, "scoring", Beside(self.threads)):
-            yield batch, self._scorer.log_joint(self._place(self._align(batch), keep, told), keep)
+            yield batch, self._scorer.log_joint(self._place(self._align(batch), keep, warned), keep)
 
-    def _place(self, batch: Batch, keep: tuple[int, ...], told: set[str]) -> list[Places]:
+    def _place(self, batch: Batch, keep: tuple[int, ...], warned: set[str]) -> list[Places]:
         """The number of each row's value of each node; of those in ``keep`` none."""
-        batch.threads = n_threads(self.threads)
+        threads = n_threads(self.threads)
         present = {*batch.names}
         not_missed = present.union([self.target], (self.nodes[k] for k in keep))
         absent = [name for name in self.nodes if name not in not_missed]
-        tell_other_columns(absent, sorted(present.difference(self.columns, self.nodes)), told)
+        tell_other_columns(absent, sorted(present.difference(self.columns, self.nodes)), warned)
         nothing = np.full(batch.n_rows, MISSING, dtype=np.int32)
         shown = [v not in keep and variable.name in present for v, variable in enumerate(self.variables)]
-        each = zip(self.variables, shown, strict=True)
-        return [variable.places(batch, batch.threads or 1) if there else nothing for variable, there in each]
+        columns = zip(self.variables, shown, strict=True)
+        return [variable.places(batch, threads) if there else nothing for variable, there in columns]
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
         kinds: dict[str, Any] = {v.name: "number" for v in self.variables if v.cuts is not None}
@@ -606,16 +610,14 @@ class BeliefNetwork(Displayed):
         if not batch.named and self.columns and batch.names != self.columns and not numbered:
             if len(batch.names) != len(self.columns):
                 raise errors.wrong_width(len(batch.names), len(self.columns), "BeliefNetwork", self.columns)
-            threads = batch.threads
-            batch = batch.renamed(self.columns)
-            batch.threads = threads
-        wanted = self.nodes if every else ()
-        for name in wanted:
+            batch = batch.rename(self.columns)
+        required = self.nodes if every else ()
+        for name in required:
             if name not in batch.names:
                 raise errors.unknown_column(name, batch.names, batch.source)
-        others = [name for name in self.nodes if name != self.target]
-        if others and not any(name in batch.names for name in self.nodes):
-            raise errors.unknown_column(others[0], batch.names, batch.source)
+        features = [name for name in self.nodes if name != self.target]
+        if features and not any(name in batch.names for name in self.nodes):
+            raise errors.unknown_column(features[0], batch.names, batch.source)
         return batch
 
     def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
@@ -633,8 +635,8 @@ class BeliefNetwork(Displayed):
         for name in in_topological_order(self.parents):
             v = self.nodes.index(name)
             cells = np.zeros(n, dtype=np.int64)
-            for each in self._parents[v]:
-                cells = cells * scorer.sizes[each] + places[self.nodes[each]]
+            for parent in self._parents[v]:
+                cells = cells * scorer.sizes[parent] + places[self.nodes[parent]]
             below = np.cumsum(scorer.tables[v].reshape(scorer.sizes[v], -1), axis=0)[:-1]
             places[name] = (below[:, cells] <= rng.random(n)).sum(axis=0)
         return {variable.name: variable.draw(places[variable.name], rng) for variable in self.variables}
@@ -662,11 +664,11 @@ class BeliefNetwork(Displayed):
 def _only(features: Features, names: Sequence[str]) -> Features:
     if not isinstance(features, Mapping):
         return features
-    given = dict(expand_stars(features, names))
-    for block in given:
+    declared = dict(expand_stars(features, names))
+    for block in declared:
         if isinstance(block, tuple):
             raise no_block(" + ".join(map(str, block)))
-    return {name: family for name, family in given.items() if name in names}
+    return {name: family for name, family in declared.items() if name in names}
 
 
 def has_tree(model: Model) -> bool:

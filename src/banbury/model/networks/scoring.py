@@ -12,7 +12,7 @@ import numpy as np
 from banbury.arrays import Int, Real
 from banbury.families.dirichlet import log
 from banbury.families.nodes import MISSING, UNSEEN, NodeForest, Places
-from banbury.model.networks.elimination import ROW, Factor, eliminated, products_of_others
+from banbury.model.networks.elimination import ROW, Factor, eliminate, products_of_others
 from banbury.model.networks.structure import ancestors
 
 Scoped = tuple[tuple[int, ...], Real]  # a table and its variables
@@ -38,19 +38,19 @@ class Scorer:
         """log P(keep, what the rows show), (rows, values of each kept variable); ``places`` of kept ones are not looked at."""
         n_rows = len(places[0])
         answer = np.empty((n_rows, *(self.sizes[k] for k in keep)))
-        gaps = any(each.min(initial=0) < 0 for v, each in enumerate(places) if v not in keep)
+        gaps = any(column.min(initial=0) < 0 for v, column in enumerate(places) if v not in keep)
         if gaps and (forest := self._forest(keep)) is not None:
             at_once = max(int(MOST_AT_ONCE // forest.width), 1)
             for start in range(0, n_rows, at_once):
                 part = slice(start, start + at_once)
-                answer[part] = self._in_forest(forest, [each[part] for each in places], keep)
+                answer[part] = self._in_forest(forest, [column[part] for column in places], keep)
             return answer
         for rows, hidden in self._groups(places, keep, n_rows):
             open_ = ([self.sizes[u] for u in (v, *above) if u in hidden] for v, above in enumerate(self.parents))
             at_once = max(int(MOST_AT_ONCE // max(float(sum(map(prod, open_))), 1)), 1)  # by the numbers a row needs
             for start in range(0, len(rows), at_once):
                 some = rows[start : start + at_once]
-                answer[some] = self._of_group([each[some] for each in places], keep, hidden)
+                answer[some] = self._of_group([column[some] for column in places], keep, hidden)
         return answer
 
     @cached_property
@@ -62,11 +62,11 @@ class Scorer:
         if len(keep) > 1:
             return None
         tops = [p for above in self.parents for p in above if not self.parents[p]]  # such as the class of a tree
-        for asked in keep or [None, *([max(set(tops), key=tops.count)] if tops else [])]:
-            if asked not in self._forests:
-                self._forests[asked] = NodeForest.of(self.tables, self.unseen, self.parents, asked)
-            if (found := self._forests[asked]) is not None:
-                return found
+        for node in keep or [None, *([max(set(tops), key=tops.count)] if tops else [])]:
+            if node not in self._forests:
+                self._forests[node] = NodeForest.of(self.tables, self.unseen, self.parents, node)
+            if (forest := self._forests[node]) is not None:
+                return forest
         return None
 
     def _in_forest(self, forest: NodeForest, places: Sequence[Places], keep: tuple[int, ...]) -> Real:
@@ -80,17 +80,17 @@ class Scorer:
         unseen = self.unseen[forest.query]
         for k in np.unique(beside).tolist():
             rows = np.flatnonzero(beside == k)
-            own = [each[rows] for each in places]
+            places_of_rows = [column[rows] for column in places]
             if k >= 0:
-                answer[rows] = forest.at(k).log_joint(own)[:, 0]
+                answer[rows] = forest.at(k).log_joint(places_of_rows)[:, 0]
             else:
                 new = float(unseen) if unseen is not None and k == UNSEEN else 0.0
-                answer[rows] = np.logaddexp.reduce(forest.log_joint(own), axis=1) + new
+                answer[rows] = np.logaddexp.reduce(forest.log_joint(places_of_rows), axis=1) + new
         return answer
 
     def _groups(self, places: Sequence[Places], keep: tuple[int, ...], n_rows: int) -> Iterator[tuple[Int, set[int]]]:
         """Rows that lack the same values, with what they lack and what is asked for."""
-        often = [v for v, each in enumerate(places) if v not in keep and n_rows and each.min() < 0]
+        often = [v for v, column in enumerate(places) if v not in keep and n_rows and column.min() < 0]
         if not often or not n_rows:
             yield np.arange(n_rows), set(keep)
             return
@@ -100,11 +100,11 @@ class Scorer:
         most = min(MOST_PATTERNS, 1 + n_rows // FEW_ROWS)
         if len(patterns) > most:
             frequent = np.argsort(-n, kind="stable")[: most - 1]
-            others = np.ones(len(patterns), dtype=np.bool_)
-            others[frequent] = False
+            is_rare = np.ones(len(patterns), dtype=np.bool_)
+            is_rare[frequent] = False
             place = np.full(len(patterns), len(frequent))
             place[frequent] = np.arange(len(frequent))
-            patterns = np.stack([*patterns[frequent], patterns[others].any(axis=0)])
+            patterns = np.stack([*patterns[frequent], patterns[is_rare].any(axis=0)])
             of_row = place[of_row]
         order = np.argsort(of_row, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(of_row[order])) + 1):
@@ -117,13 +117,13 @@ class Scorer:
         evident = [v not in keep and (place != MISSING).any() for v, place in enumerate(places)]
         shown = [v for v in range(len(self.sizes)) if v not in hidden or evident[v]]
         needed = ancestors({*keep, *shown}, self.parents)
-        known = np.zeros(n_rows)  # log-probability of what the rows show alone
+        log_shown = np.zeros(n_rows)  # log-probability of what the rows show alone
         single: dict[int, Real] = {}  # log-potentials of one hidden variable
         factors: list[Factor] = []
         for v in needed:
             for scope, table in self._terms(v, places, hidden, n_rows):
                 if not scope:
-                    known = known + table
+                    log_shown = log_shown + table
                 elif len(scope) == 1:
                     single[scope[0]] = single.get(scope[0], 0.0) + table.reshape(-1, self.sizes[scope[0]])
                 else:
@@ -131,14 +131,14 @@ class Scorer:
         for v in hidden.difference(keep).intersection(shown):
             single[v] = single.get(v, 0.0) + self._evidence(places[v], v)
         if not factors and set(single) == set(keep) and len(keep) == 1:
-            return np.asarray(known[:, None] + single[keep[0]])
+            return np.asarray(log_shown[:, None] + single[keep[0]])
         for v, logs in single.items():  # with a largest entry of 1 in each row
             highest = np.broadcast_to(logs, (n_rows, logs.shape[1])).max(axis=1)
             highest = np.where(np.isfinite(highest), highest, 0.0)
             factors.append(Factor((ROW, v), np.exp(logs - highest[:, None])))
-            known = known + highest
-        found = eliminated(factors, (ROW, *keep), {ROW: n_rows, **dict(enumerate(self.sizes))})
-        return np.asarray(known.reshape(-1, *(1,) * len(keep)) + found)
+            log_shown = log_shown + highest
+        log_hidden = eliminate(factors, (ROW, *keep), {ROW: n_rows, **dict(enumerate(self.sizes))})
+        return np.asarray(log_shown.reshape(-1, *(1,) * len(keep)) + log_hidden)
 
     def _terms(self, v: int, places: Sequence[Places], hidden: set[int], n_rows: int) -> Iterator[Scoped]:
         """A variable's table at what the rows show, over what is hidden of it and its parents.
@@ -157,14 +157,14 @@ class Scorer:
         self, scope: tuple[int, ...], logs: Real, places: Sequence[Places], hidden: set[int], n_rows: int
     ) -> Scoped:
         """The hidden variables of a table, and (rows, their values); without an axis of rows where these show none of it."""
-        shown = [each for each in scope if each not in hidden]
-        rest = tuple(each for each in scope if each in hidden)
+        shown = [variable for variable in scope if variable not in hidden]
+        rest = tuple(variable for variable in scope if variable in hidden)
         if not shown:
             return rest, logs
-        table = logs.transpose([scope.index(each) for each in (*shown, *rest)])
+        table = logs.transpose([scope.index(variable) for variable in (*shown, *rest)])
         cells = np.zeros(n_rows, dtype=np.int64)
-        for each in shown:
-            cells = cells * self.sizes[each] + places[each]
+        for variable in shown:
+            cells = cells * self.sizes[variable] + places[variable]
         return rest, np.asarray(table.reshape(-1, *table.shape[len(shown) :])[cells])
 
     def _evidence(self, places: Places, v: int) -> Real:
@@ -174,30 +174,32 @@ class Scorer:
         return logs
 
 
-def queried(scorer: Scorer, keep: tuple[int, ...], evidence: Mapping[int, Real]) -> Real:
+def log_query(scorer: Scorer, keep: tuple[int, ...], evidence: Mapping[int, Real]) -> Real:
     """log P(keep, evidence), with an axis for each kept variable; evidence weighs each value of a variable."""
     needed = ancestors({*keep, *evidence}, scorer.parents)
-    known = _certain(evidence, keep)
-    factors = [_condition(scorer, v, known) for v in needed]
-    factors += [Factor((v,), weights) for v, weights in evidence.items() if v not in known]
-    constant = sum(float(log(evidence[v].max())) for v in known)
-    return np.asarray(eliminated(factors, keep, dict(enumerate(scorer.sizes))) + constant)
+    certain = _certain(evidence, keep)
+    factors = [_condition(scorer, v, certain) for v in needed]
+    factors += [Factor((v,), weights) for v, weights in evidence.items() if v not in certain]
+    constant = sum(float(log(evidence[v].max())) for v in certain)
+    return np.asarray(eliminate(factors, keep, dict(enumerate(scorer.sizes))) + constant)
 
 
 def marginals(scorer: Scorer, evidence: Mapping[int, Real]) -> list[Real]:
     """P(value, evidence) of every variable, each up to a constant: all of them for about the price of three."""
-    known = _certain(evidence, ())
-    factors = [_condition(scorer, v, known) for v in range(len(scorer.sizes))]
-    soft = [Factor((v,), weights) for v, weights in evidence.items() if v not in known]
+    certain = _certain(evidence, ())
+    factors = [_condition(scorer, v, certain) for v in range(len(scorer.sizes))]
+    soft = [Factor((v,), weights) for v, weights in evidence.items() if v not in certain]
     rest = products_of_others([*factors, *soft], dict(enumerate(scorer.sizes)))
-    found = []
-    for v, (factor, others) in enumerate(zip(factors, rest, strict=False)):
-        joint = factor.table * others
-        if v in known:
-            found.append(np.where(np.arange(scorer.sizes[v]) == known[v], joint.sum(), 0.0))
+    weights_of_values = []
+    for v, (factor, rest_product) in enumerate(zip(factors, rest, strict=False)):
+        joint = factor.table * rest_product
+        if v in certain:
+            weights_of_values.append(np.where(np.arange(scorer.sizes[v]) == certain[v], joint.sum(), 0.0))
         else:
-            found.append(joint.sum(axis=tuple(range(1, joint.ndim))))  # a variable's own axis is its table's first
-    return found
+            weights_of_values.append(
+                joint.sum(axis=tuple(range(1, joint.ndim)))
+            )  # a variable's own axis is its table's first
+    return weights_of_values
 
 
 def _certain(evidence: Mapping[int, Real], keep: tuple[int, ...]) -> dict[int, int]:
@@ -206,8 +208,8 @@ def _certain(evidence: Mapping[int, Real], keep: tuple[int, ...]) -> dict[int, i
     return {v: int(np.flatnonzero(evidence[v])[0]) for v in single}
 
 
-def _condition(scorer: Scorer, v: int, known: Mapping[int, int]) -> Factor:
+def _condition(scorer: Scorer, v: int, certain: Mapping[int, int]) -> Factor:
     """A variable's table without the axes of what is known."""
     scope = (v, *scorer.parents[v])
-    table = scorer.tables[v][tuple(known.get(each, slice(None)) for each in scope)]
-    return Factor(tuple(each for each in scope if each not in known), table)
+    table = scorer.tables[v][tuple(certain.get(variable, slice(None)) for variable in scope)]
+    return Factor(tuple(variable for variable in scope if variable not in certain), table)

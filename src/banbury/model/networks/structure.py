@@ -11,22 +11,28 @@ from banbury import errors
 LONG_CYCLE = 12  # nodes of a cycle that are shown
 
 
-def checked_parents(parents: Any) -> dict[str, tuple[str, ...]]:
+def complete_parents(parents: Any) -> dict[str, tuple[str, ...]]:
     """Every node with its parents, those that are named as parents only included; raises unless each is named once."""
     if not isinstance(parents, Mapping) or not parents:
         raise errors.bad_setting("parents", parents, "a mapping from each column to the list of its parents")
-    found: dict[str, tuple[str, ...]] = {}
-    for name, given in parents.items():
-        several = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
-        for each in (name, *several):
-            if not isinstance(each, str):
-                raise errors.bad_setting("parents", f"{name!r}: {given!r}", "names of columns, which are texts")
+    structure: dict[str, tuple[str, ...]] = {}
+    for name, parent_or_parents in parents.items():
+        several = (
+            (parent_or_parents,)
+            if isinstance(parent_or_parents, str) or not isinstance(parent_or_parents, Iterable)
+            else tuple(parent_or_parents)
+        )
+        for node in (name, *several):
+            if not isinstance(node, str):
+                raise errors.bad_setting(
+                    "parents", f"{name!r}: {parent_or_parents!r}", "names of columns, which are texts"
+                )
         errors.require(len(set(several)) == len(several), "parents", f"{name!r}: {list(several)!r}", "each parent once")
-        found[name] = several
-    for several in list(found.values()):
-        for each in several:
-            found.setdefault(each, ())
-    return found
+        structure[name] = several
+    for several in list(structure.values()):
+        for node in several:
+            structure.setdefault(node, ())
+    return structure
 
 
 def in_topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -50,11 +56,11 @@ def in_topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...
 
 
 def ancestors(of: Iterable[int], parents: Sequence[Sequence[int]]) -> set[int]:
-    found: set[int] = set()
+    family: set[int] = set()
     waiting = list(of)
     while waiting:
         node = waiting.pop()
-        if node not in found:
-            found.add(node)
+        if node not in family:
+            family.add(node)
             waiting += parents[node]
-    return found
+    return family

@@ -17,7 +17,7 @@ from banbury.sums import Key, Keys, in_order
 CLOSE = 1e-9  # shares that sum to 1 within this are taken as they are
 
 
-def given_values(name: str, table: Any, n_parents: int, values: Mapping[str, Sequence[Key]] | None) -> Keys:
+def values_of_node(name: str, table: Any, n_parents: int, values: Mapping[str, Sequence[Key]] | None) -> Keys:
     """The values of a node: those that are named, as they stand, or those of its table, in order."""
     if values is not None and name in values:
         scalar_values(values[name])
@@ -40,7 +40,7 @@ def given_values(name: str, table: Any, n_parents: int, values: Mapping[str, Seq
     return in_order(distinct)
 
 
-def given_table(variable: Variable, parents: Sequence[Variable], table: Any) -> Real:
+def table_of_node(variable: Variable, parents: Sequence[Variable], table: Any) -> Real:
     """P(value | values of the parents), (values, values of each parent)."""
     shape = (variable.size, *(parent.size for parent in parents))
     if isinstance(table, Mapping):
@@ -64,10 +64,10 @@ def check_shares(name: str, table: Real) -> None:
         sums = table.sum(axis=0).reshape(-1)
     if not np.all(table >= 0):
         wrong = float(table[~(table >= 0)].flat[0])
-        raise errors.bad_table(name, f"must have shares from 0 up; {wrong:g} is one of them")
+        raise errors.bad_table(name, f"must have non-negative shares; {wrong:g} is one of them")
     if not np.all(np.abs(sums - 1.0) <= CLOSE):
         worst = float(sums[np.abs(sums - 1.0).argmax()]) if sums.size else 0.0
-        raise errors.bad_table(name, f"must have shares from 0 up that sum to 1; these sum to {worst:.12g}")
+        raise errors.bad_table(name, f"must have non-negative shares that sum to 1; these sum to {worst:.12g}")
 
 
 def _from_mapping(variable: Variable, parents: Sequence[Variable], table: Mapping[Any, Any]) -> Real:

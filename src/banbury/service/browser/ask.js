@@ -26,7 +26,7 @@ export function drawAsk() {
 }
 
 export async function openAsk() {
-  if (!about.fields.length) say("There is no column to fill in.");
+  if (!about.fields.length) say("The model has no columns to fill in.");
   const sheet = document.getElementById("sheet");
   sheet.hidden = !about.sheet;
   if (!sheet.dataset.ready) sheet.addEventListener("toggle", () => { if (sheet.open) nomogram().catch(say); });
@@ -56,7 +56,7 @@ export function given() {
     else if (field.values && field.values.length <= MOST) row[field.name] = field.values[Number(text)];
     else if (field.kind === "number") {
       const number = Number(text.trim().replace(/,/g, ""));
-      if (text.trim() === "" || !Number.isFinite(number)) throw new Error(`${field.name}: ${text} is no number. Leave it empty if it is missing.`);
+      if (text.trim() === "" || !Number.isFinite(number)) throw new Error(`${field.name}: ${text} is not a number. Leave it empty if it is missing.`);
       row[field.name] = number;
     } else if (field.kind === "list") row[field.name] = numbers(field.name, text);
     else row[field.name] = text;
@@ -68,7 +68,7 @@ function numbers(name, text) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error(`${name}: a list of numbers is wanted, such as [1, 2.5].`);
+    throw new Error(`${name}: enter a list of numbers, such as [1, 2.5].`);
   }
 }
 
@@ -107,9 +107,9 @@ function draw(prediction, why) {
   const was = before && before.won !== undefined && (before.won !== won || before.share !== share)
     ? `Before: ${before.won}${before.share === null ? "" : ` ${percent(before.share)}`}.` : null;
   before = { won, share };
-  const chooser = node("label", {}, about.labels ? "Explain " : "Weigh it against ",
+  const chooser = node("label", {}, about.labels ? "Explain " : "Compare it with ",
     node("select", { id: "against", onchange: (event) => { against = event.target.value; answer().catch(say); } },
-      node("option", { value: "" }, about.labels ? "the most probable label" : "the next best class"),
+      node("option", { value: "" }, about.labels ? "the most probable label" : "the runner-up"),
       about.names.map((name) => node("option", { value: String(name), selected: String(name) === against }, named(name)))));
   const [winner, other] = [named(why.winner), named(why.against)];
   fill("answer",
@@ -119,11 +119,11 @@ function draw(prediction, why) {
     node("p", { class: "soft" }, chooser));
   fill("text-shown", Object.keys(why.texts).length ? node("p", { class: "soft" },
     node("span", { class: "key for" }, `for ${winner}`), " ", node("span", { class: "key against" }, `for ${other}`),
-    " Strike a word out to see the answer without it.") : null, shaded(why, strike));
+    " Click a word to see the answer without it.") : null, shaded(why, strike));
   fill("why", node("h2", {}, `Why ${winner}`),
-    node("p", { class: "soft" }, `Evidence in decibans: +10 makes the odds ten times as long. The sum, ${decibans(why.decibans)}, is ${winner} ${percent(why.probability)} against ${other} ${percent(why.probability_against)}.`),
-    why.stale ? node("p", { class: "soft" }, "Rows were learned or forgotten since this evidence was weighed.") : null,
-    why.unknown.length ? node("p", { class: "soft" }, `Never counted: ${why.unknown.slice(0, 12).map(named).join(", ")}${why.unknown.length > 12 ? ", …" : ""}`) : null,
+    node("p", { class: "soft" }, `Evidence in decibans: +10 multiplies the odds by ten. The sum, ${decibans(why.decibans)}, is ${winner} ${percent(why.probability)} against ${other} ${percent(why.probability_against)}.`),
+    why.stale ? node("p", { class: "soft" }, "Rows have been learned or forgotten since these weights were learned.") : null,
+    why.unknown.length ? node("p", { class: "soft" }, `Not seen in training: ${why.unknown.slice(0, 12).map(named).join(", ")}${why.unknown.length > 12 ? ", …" : ""}`) : null,
     waterfall(why, strike));
   if (document.getElementById("sheet").open) nomogram().catch(say);
 }
@@ -134,7 +134,7 @@ function strike(e) {
 }
 
 function again() {
-  fill("struck", struck.length ? "Struck out: " : "", struck.map((one, k) => node("button", { class: "small struck", type: "button",
+  fill("struck", struck.length ? "Left out: " : "", struck.map((one, k) => node("button", { class: "small struck", type: "button",
     "aria-label": `Put ${one.value} back`, onclick: () => { struck.splice(k, 1); again(); } }, shown(one.value))));
   answer().catch(say);
 }
@@ -169,7 +169,7 @@ async function nomogram() {
     const ends = scale.numeric ? `${figure(scale.values[0])} at the bottom, ${figure(scale.values[scale.values.length - 1])} at the top` : "";
     return node("div", { class: "lane" }, node("div", {}, node("b", {}, scale.feature), " ", node("span", { class: "soft" }, ends)), picture, node("div", { class: "places" }, picks));
   });
-  fill("lanes", node("p", { class: "soft" }, `To the right: for ${named(sheet.label)}; to the left: for ${named(sheet.against)}. The prior is ${decibans(sheet.prior)}. From end to end ${(2 * most).toFixed(0)} decibans.`), lanes);
+  fill("lanes", node("p", { class: "soft" }, `Right of the centre: evidence for ${named(sheet.label)}. Left: evidence for ${named(sheet.against)}. The prior is ${decibans(sheet.prior)}. Each scale is ${(2 * most).toFixed(0)} decibans wide.`), lanes);
 }
 
 // How high a number stands in its lane: where the curve has it.

@@ -27,7 +27,7 @@ export function waterfall(why, strike) {
       width: Math.max(Math.abs(place(to) - place(from)), 0.4), height: 7 }));
   const rows = steps.map(([name, e, weight], k) => {
     const value = e && e.positions.length && strike
-      ? node("button", { class: "word", type: "button", onclick: () => strike(e), "aria-label": `Strike out ${e.value}`, title: "Strike out" }, said(e))
+      ? node("button", { class: "word", type: "button", onclick: () => strike(e), "aria-label": `Leave out ${e.value}`, title: "Leave out" }, said(e))
       : e ? said(e) : "";
     return [name, value, decibans(weight), fall(spans[k])];
   });
@@ -48,14 +48,14 @@ export function shaded(why, strike) {
   return Object.entries(why.texts).map(([feature, text]) => {
     const letters = Array.from(text.slice(0, 4 * CHARACTERS)); // positions count characters, as Python does
     const places = stretches(why.evidence.filter((e) => e.feature === feature), Math.min(letters.length, CHARACTERS));
-    const box = node("div", { class: "shaded", dir: "auto", tabindex: "0", "aria-label": `${feature}, its words shaded`, role: "group" });
+    const box = node("div", { class: "shaded", dir: "auto", tabindex: "0", "aria-label": `${feature}, with shaded words`, role: "group" });
     let at = 0;
     for (const [start, end, words] of places) {
       box.append(letters.slice(at, start).join(""), shade(letters.slice(start, end).join(""), words, full, strike));
       at = end;
     }
     const left = text.length - letters.slice(0, CHARACTERS).join("").length;
-    box.append(letters.slice(at, CHARACTERS).join(""), left > 0 ? `… and ${left.toLocaleString("en")} characters more` : "");
+    box.append(letters.slice(at, CHARACTERS).join(""), left > 0 ? `… and ${left.toLocaleString("en")} more characters` : "");
     return box;
   });
 }

@@ -76,8 +76,8 @@ function drawTask(why, prediction) {
   const help = document.getElementById("keys-help");
   if (!current) {
     const later = postponed().length;
-    fill("task", node("p", {}, later ? `No other row waits; ${later} ${later === 1 ? "is" : "are"} postponed.` : "No row waits for a label."));
-    help.textContent = "u takes the last answer back.";
+    fill("task", node("p", {}, later ? `No more rows to label, except ${later} you postponed.` : "There are no more rows to label."));
+    help.textContent = "Press u to undo the last answer.";
     return;
   }
   const row = typeof current.row === "string" ? { text: current.row } : current.row;
@@ -87,10 +87,10 @@ function drawTask(why, prediction) {
   const cells = alone
     ? [node("div", { class: "shaded", dir: "auto" }, String(row[columns[0]] ?? "").slice(0, 20000))]
     : columns.length ? [node("dl", {}, columns.flatMap((name) => [node("dt", {}, name), node("dd", { dir: "auto" }, shown(Object.hasOwn(row, name) ? row[name] : null, 2000))]))] : [];
-  const guess = prediction ? node("p", { class: "soft" }, `The model says ${about.labels ? named(prediction.labels) : `${named(prediction.class)} ${percent(prediction.probability)}`}.`) : null;
-  fill("task", node("p", { class: "soft" }, `${current.id}${current.random ? " · drawn at random" : ""}`), cells, why ? shaded(why, null) : [], guess);
+  const guess = prediction ? node("p", { class: "soft" }, `The model predicts ${about.labels ? named(prediction.labels) : `${named(prediction.class)} ${percent(prediction.probability)}`}.`) : null;
+  fill("task", node("p", { class: "soft" }, `${current.id}${current.random ? " · chosen at random" : ""}`), cells, why ? shaded(why, null) : [], guess);
   document.getElementById("task").setAttribute("tabindex", "-1");
-  help.textContent = `Keys: 1 to ${Math.min(9, about.names.length)} for a class${about.labels ? " and Enter when all are chosen" : ""}, space for unsure, u for undo, n for a note, c to correct the first label that looks wrong.`;
+  help.textContent = `Keys: 1 to ${Math.min(9, about.names.length)} for a class${about.labels ? " and Enter to confirm" : ""}, space for unsure, u for undo, n for a note, c to correct the first label that looks wrong.`;
 }
 
 function drawKeys() {
@@ -194,13 +194,13 @@ function send(row, given) {
   sending = sending.then(() => ask("PUT", `/rows/${encodeURIComponent(id)}`, { row: row.row, ...given })).then((told) => {
     if (told.action !== "unchanged") changed.push(id);
     const elsewhere = (row.label ?? null) === null && ["moved", "unlabelled"].includes(told.action);
-    say(elsewhere ? `${id} was labelled elsewhere meanwhile; now it is ${told.label === null ? "without a label" : named(told.label)}. Undo takes that back.` : null);
+    say(elsewhere ? `${id} has been labelled by someone else; now it is ${told.label === null ? "without a label" : named(told.label)}. Undo reverts that.` : null);
     soon();
   }).catch(async (problem) => {
     done.delete(id);
     if (![current, ...queue].some((each) => each && each.id === id)) queue.unshift(row);
     if (!current) await show();
-    say(`${id} was not kept, and comes again: ${problem.message}`);
+    say(`${id} was not saved and will come up again: ${problem.message}`);
   }).catch(say);
 }
 
@@ -215,10 +215,10 @@ async function aside() {
   drawPostponed();
   const history = (await get("/history?n=60")).changes.filter((each) => each.action !== "kept" || each.note).slice(0, 15);
   fill("history", history.length ? table(["time", "row", "what", "label", "note"],
-    history.map((each) => [new Date(each.time).toLocaleString("sv"), each.id, each.action, change(each), each.note || ""]), ["", "value", "", "value", "value"]) : node("p", { class: "soft" }, "Nothing was answered yet."));
+    history.map((each) => [new Date(each.time).toLocaleString("sv"), each.id, each.action, change(each), each.note || ""]), ["", "value", "", "value", "value"]) : node("p", { class: "soft" }, "No answers yet."));
   const told = await get("/accuracy");
   const { labelled, unlabelled } = told;
-  const good = told.accuracy === null ? "" : ` Right on ${percent(told.accuracy)} ± ${(100 * told.error).toFixed(1)} of the rows labelled, each judged by a model without it.`;
+  const good = told.accuracy === null ? "" : ` ${percent(told.accuracy)} ± ${(100 * told.error).toFixed(1)} of the labelled rows are predicted correctly by a model that has not seen them.`;
   fill("progress", `${labelled.toLocaleString("en")} labelled, ${unlabelled.toLocaleString("en")} to go.${good}`);
   fill("grown", told.grown.length >= FEWEST_POINTS ? growth(told.grown) : null);
   doubts = labelled > 3 && !about.labels ? (await get("/suspicious?n=5&recent=true").catch(() => ({ rows: [] }))).rows.filter((each) => each.margin < 0) : [];
@@ -226,7 +226,7 @@ async function aside() {
     `${each.id}: ${shown(content(each.row), 80)}`, named(each.given), named(each.suggested), percent(each.probability),
     node("span", {}, node("button", { class: "small", onclick: () => correct(each) }, k ? "" : node("kbd", {}, "c"), " correct"), " ",
       node("button", { class: "small", onclick: () => again(each.id) }, "look"))]), ["value", "value", "value", "number", ""])
-    : node("p", { class: "soft" }, about.labels ? "They are not looked for where rows have several labels." : "None stands out."));
+    : node("p", { class: "soft" }, about.labels ? "Not available when rows can have several labels." : "No label looks wrong."));
 }
 
 const content = (row) => (typeof row === "string" ? row : Object.values(row ?? {}).filter((v) => typeof v === "string").sort((a, b) => b.length - a.length)[0] ?? JSON.stringify(row));

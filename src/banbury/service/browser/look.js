@@ -11,9 +11,9 @@ export async function openLook() {
 function facts() {
   const rows = [
     ["rows", figure(about.rows)],
-    ["estimated by", `${about.how}, α = ${about.alpha}`],
-    ["evidence", about.weighed ? `weighed${about.weights && about.weights.stale ? "; rows were learned or forgotten since" : ""}` : "as it was counted"],
-    ["probabilities", about.calibrated ? "calibrated" : "as they come"],
+    ["estimation", `${about.how}, α = ${about.alpha}`],
+    ["evidence", about.weighed ? `weighed${about.weights && about.weights.stale ? "; rows have been learned or forgotten since" : ""}` : "plain"],
+    ["probabilities", about.calibrated ? "calibrated" : "not calibrated"],
     ["digest", about.digest],
     ["change", figure(about.change)],
   ];
@@ -26,8 +26,8 @@ function facts() {
 function measured(told) {
   if (!told.measured) return [node("h2", {}, "How good it is"), node("p", { class: "soft" }, told.why)];
   const good = told.measured;
-  const made = [node("h2", {}, "How good it is"), node("p", {}, `${good.what}: right on ${percent(good.accuracy)} ± ${(100 * good.error).toFixed(1)} of ${figure(good.rows)} rows; log loss ${good.log_loss.toFixed(4)}.`)];
-  if (good.confusion) made.push(node("h3", {}, "Confusion"), node("p", { class: "soft" }, "Rows: what a row is. Columns: what it was taken for. Open a cell to see its rows."), confusion(good), node("div", { id: "cell" }));
+  const made = [node("h2", {}, "How good it is"), node("p", {}, `${good.what}: accuracy ${percent(good.accuracy)} ± ${(100 * good.error).toFixed(1)} on ${figure(good.rows)} rows; log loss ${good.log_loss.toFixed(4)}.`)];
+  if (good.confusion) made.push(node("h3", {}, "Confusion"), node("p", { class: "soft" }, "Rows: true class. Columns: predicted class. Open a cell to see its rows."), confusion(good), node("div", { id: "cell" }));
   made.push(charts(told.charts));
   return made;
 }
@@ -43,14 +43,14 @@ function charts(pictures, kind = "charts") {
 function shapes(told) {
   const groups = told.shapes.filter((group) => group.charts.length);
   if (!groups.length) return [];
-  const note = "The evidence of every value, in decibans: blue speaks for the class, orange against it. Bands and lines are 95 % intervals; a strip shows where the rows are.";
+  const note = "The evidence of every value, in decibans: blue is evidence for the class, orange is evidence against it. Bands and lines are 95 % intervals; the strip shows where the rows are.";
   return [node("h2", {}, "What it has learned"), node("p", { class: "soft" }, note),
     groups.map((group, k) => node("details", { open: k === 0 }, node("summary", {}, `for ${named(group.class)}`), charts(group.charts, "charts shapes")))];
 }
 
 function confusion({ classes, confusion: counts }) {
   const rows = counts.map((row, truth) => [named(classes[truth]), ...row.map((n, answer) => n
-    ? node("button", { class: "small", "aria-label": `${n} ${n === 1 ? "row" : "rows"} of ${named(classes[truth])} taken for ${named(classes[answer])}`, onclick: () => cell(truth, answer).catch(say) }, figure(n)) : "")]);
+    ? node("button", { class: "small", "aria-label": `${n} ${n === 1 ? "row" : "rows"} of ${named(classes[truth])} mistaken for ${named(classes[answer])}`, onclick: () => cell(truth, answer).catch(say) }, figure(n)) : "")]);
   const made = table(["", ...classes.map(named)], rows, ["value", ...classes.map(() => "number")]);
   made.classList.add("matrix");
   return made;
@@ -58,7 +58,7 @@ function confusion({ classes, confusion: counts }) {
 
 async function cell(truth, answer) {
   const told = await get(`/look/rows?truth=${truth}&answer=${answer}`);
-  fill("cell", node("h3", {}, `${named(told.truth)} taken for ${named(told.answer)}`), table(["row", "holds", "probability"], told.rows.map((each) => [each.id, shown(each.row, 200), percent(each.probability)]), ["value", "value", "number"]));
+  fill("cell", node("h3", {}, `${named(told.truth)} mistaken for ${named(told.answer)}`), table(["row", "holds", "probability"], told.rows.map((each) => [each.id, shown(each.row, 200), percent(each.probability)]), ["value", "value", "number"]));
   document.getElementById("cell").setAttribute("tabindex", "-1");
   document.getElementById("cell").focus();
 }
@@ -66,7 +66,7 @@ async function cell(truth, answer) {
 function telling(told) {
   const cards = told.informative.map((own) => node("div", {}, node("h3", {}, named(own.class ?? own.label)), node("ol", {},
     own.ratios.map((each) => node("li", {}, `${each.word ? "" : `${each.feature}: `}${shown(each.value, 40)} `, node("span", { class: "soft" }, `${each.shown} : 1`))))));
-  return cards.length ? [node("h2", {}, "What tells"), node("p", { class: "soft" }, "How many times as probable a value is in the class as in all others together; the most telling first."), node("div", { class: "cards" }, cards)] : [];
+  return cards.length ? [node("h2", {}, "Most informative values"), node("p", { class: "soft" }, "How many times more probable a value is in the class than in all other classes together, most informative first."), node("div", { class: "cards" }, cards)] : [];
 }
 
 function columns(told) {
@@ -80,5 +80,5 @@ function drift(told) {
   if (!told.drift) return [];
   const rows = told.drift.telling.map((each) => [each.feature, shown(each.value, 60), `${each.shown} : 1`]);
   return [node("h2", {}, "Drift"), node("p", {}, told.drift.said),
-    rows.length ? table(["column", "value", "so many times as probable in the last rows"], rows, ["value", "value", "number"]) : null];
+    rows.length ? table(["column", "value", "times as probable in the last rows"], rows, ["value", "value", "number"]) : null];
 }

@@ -9,11 +9,11 @@ async function sent(method, path, body) {
     const token = sessionStorage.getItem("token");
     const headers = { ...(body === undefined ? {} : { "Content-Type": "application/json" }), ...(token ? { Authorization: `Bearer ${token}` } : {}) };
     const given = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })
-      .catch(() => { throw new Error("The service does not answer. What it acknowledged is kept; start it again, and go on."); });
+      .catch(() => { throw new Error("The service does not respond. Acknowledged changes are safe; restart the service to continue."); });
     if (given.ok) return given;
     if (given.status === 401 && await askForToken(token)) continue;
     const answer = await given.json().catch(() => ({}));
-    throw Object.assign(new Error(answer.detail || `The service answers ${given.status} ${given.statusText}`), { status: given.status });
+    throw Object.assign(new Error(answer.detail || `The service responded with ${given.status} ${given.statusText}`), { status: given.status });
   }
 }
 
@@ -26,7 +26,7 @@ let asking = null; // one dialog for all that wait
 function askForToken(old) {
   if (old !== sessionStorage.getItem("token")) return true; // it was given meanwhile
   const dialog = document.getElementById("token");
-  document.getElementById("token-why").textContent = old ? "This token is not known, or not any more." : "This service asks who you are.";
+  document.getElementById("token-why").textContent = old ? "This token is not valid, or no longer valid." : "This service requires a token.";
   asking = asking || new Promise((done) => {
     dialog.returnValue = "";
     dialog.showModal();
