@@ -373,13 +373,13 @@ def test_an_unknown_family_is_named_with_those_there_are() -> None:
 
 
 def test_words_are_no_numbers() -> None:
-    with pytest.raises(BadValue, match="row 1 of column 'x' holds 'two', and a number is needed there"):
+    with pytest.raises(BadValue, match="row 1 of column 'x' contains 'two', but must contain a number"):
         bb.count({"x": [1, "two"], "y": [0, 1]}, "y", features={"x": "gaussian"})
 
 
 def test_undeclared_values_are_refused_with_those_declared() -> None:
     family = bb.Categorical(values=["red", "green"])
-    with pytest.raises(UnknownValue, match=r"column 'x' holds 'gren'.* Did you mean 'green'\?\n  Declared: green, red"):
+    with pytest.raises(UnknownValue, match=r"column 'x' contains 'gren'.* Did you mean 'green'\?\n  Declared: green, red"):
         bb.count({"x": ["red", "gren"], "y": [0, 1]}, "y", features={"x": family})
 
 
@@ -564,7 +564,7 @@ def test_a_column_whose_name_has_a_star_is_taken_at_its_word():
 
 
 def test_a_star_that_matches_nothing_is_told_with_what_is_like_it():
-    with pytest.raises(UnknownColumn, match=r"no column is named like 'soli_\*'.*Did you mean 'soil_\d'"):
+    with pytest.raises(UnknownColumn, match=r"no column matches 'soli_\*'.*Did you mean 'soil_\d'"):
         bb.count(SOILS, target="y", features={"soli_*": "bernoulli"})
     with pytest.raises(UnknownColumn, match=r"no column is named like 'y\*'"):
         bb.count(SOILS, target="y", features={"y*": "bernoulli"})

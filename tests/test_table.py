@@ -138,7 +138,7 @@ def test_a_fraction_in_a_stream_that_cannot_be_read_again_is_explained():
 def test_a_fraction_under_a_schema_of_whole_numbers_is_explained():
     first, later = pieces(0.5)
     schema = bb.count(first, target="y").schema
-    with pytest.raises(bb.errors.BadValue, match=r"row 199 of column 'x' holds 0.5.*features=\{'x': 'gaussian'\}"):
+    with pytest.raises(bb.errors.BadValue, match=r"row 199 of column 'x' contains 0.5.*features=\{'x': 'gaussian'\}"):
         bb.count(later, target="y", schema=schema)
 
 
