@@ -597,7 +597,7 @@ def test_bernoulli_refuses_what_is_no_share(container: str, number: float) -> No
     clf = ours("BernoulliNB", binarize=None).fit(contained(X, container), [0, 1, 1])
     before, bad = clf.predict_proba(contained(X, container)), X.copy()
     bad[1, 1] = number
-    said = f"takes numbers from 0 to 1, and X has {number:g}. Give binarize=0.0"
+    said = f"takes numbers from 0 to 1, but X contains {number:g}. Use binarize=0.0"
     for call in (
         clf.predict,
         clf.predict_proba,

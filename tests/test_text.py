@@ -302,7 +302,7 @@ def test_the_one_group_of_a_regular_expression_is_the_word():
         ["<ham> egg <jam>", "<jam> nut"], ["x", "y"], bb.Text(tokens=r"<(\w+)>", ngrams=2, stop_words=["nut"])
     )
     assert bag_of(tally).linear()[0] == ["ham", "ham jam", "jam"]
-    with pytest.raises(BadSetting, match=r"one group at most, the word \(this has 2\)"):
+    with pytest.raises(BadSetting, match=r"at most one group, the word \(this one has 2\)"):
         bb.Text(tokens=r"(\w)(\w)")
 
 
@@ -554,7 +554,7 @@ def test_the_likelihood_of_a_document_has_its_coefficient():
     "family", [bb.Text(model="complement"), bb.Text(model="log_odds"), bb.Text(idf=True), bb.Text(length=True)], ids=str
 )
 def test_weights_are_no_likelihood(family):
-    with pytest.raises(BadSetting, match="one that gives texts a probability, not weights"):
+    with pytest.raises(BadSetting, match="a model that gives texts a probability"):
         whole_likelihoods(count(MEALS, KINDS, family), ["egg"])
 
 
@@ -777,7 +777,9 @@ def test_texts_drawn_from_polyas_urn_repeat_themselves():
 
 @pytest.mark.parametrize("model", ["complement", "log_odds"])
 def test_what_cannot_be_drawn_from_is_refused(model):
-    with pytest.raises(BadSetting, match=f"model must be one to draw texts from, such as 'multinomial'.*{model}"):
+    with pytest.raises(
+        BadSetting, match=f"model must be a model that can generate texts, such as 'multinomial'.*{model}"
+    ):
         bb.estimate(count(MEALS, KINDS, bb.Text(model=model))).sample(3)
 
 

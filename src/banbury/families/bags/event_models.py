@@ -118,8 +118,10 @@ def sum_of_logs(scores: WordScores, ids: NDArray[np.uint32], yes_and_no: bool) -
 
 def check_size(words: Vocabulary, column: str, why: str) -> None:
     if words.n_words * words.n_classes > MOST_CELLS:
-        text = f"column {column!r} has {words.n_words:,} words and there are {words.n_classes:,} classes: {why} needs "
-        text += "a number for every pair, more than fit. Keep fewer words with bb.Text(min_count=..., max_words=...)."
+        text = (
+            f"column {column!r} has {words.n_words:,} words and there are {words.n_classes:,} classes, and {why} needs "
+        )
+        text += "a number for every pair, more than fit in memory. Keep fewer words with bb.Text(min_count=..., max_words=...)."
         raise errors.BadSetting(text, column=column)
 
 

@@ -221,7 +221,7 @@ class Occurrences(WordFamily):
     def check_shares(self, pairs: WordClassPairs, texts: Real) -> None:
         """Raises where a column occurs more often than there are rows, under Bernoulli: then some number was above 1."""
         if self.threshold is None and (pairs.occurrences > texts[pairs.classes] * (1.0 + 1e-9)).any():
-            raise errors.bad_setting("model", "bernoulli", "another for counts above 1, or count with threshold=0.0")
+            raise errors.bad_setting("model", "bernoulli", "a different model for counts above 1, or use threshold=0.0")
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         n_columns = len(features[0].inputs)
@@ -377,7 +377,7 @@ class OccurrencesParameters(BagParameters):
         family = self.family
         n_columns = self.n_words
         if family.model == "complement":
-            raise errors.bad_setting("model", "complement", "one to draw rows from, such as 'multinomial'")
+            raise errors.bad_setting("model", "complement", "a model that can generate rows, such as 'multinomial'")
         drawn = np.zeros((len(classes), n_columns))
         texts = self.table.texts().value
         lengths = self.table.occurrences().value / np.where(texts > 0, texts, 1.0)

@@ -136,7 +136,7 @@ class BagParameters(Parameters):
         """The words in order, what each adds to the classes, and how much it counts for its rarity."""
         scores = self.scores
         if scores.polya is not None or scores.certain is not None:
-            raise errors.bad_setting("how", self.choice.how, "another for a linear form, such as 'mean'")
+            raise errors.bad_setting("how", self.choice.how, "a different setting for a linear form, such as 'mean'")
         words = self.vocabulary
         event_models.check_size(words, self.features[0].name, "the linear form")
         self._make_all_rows()

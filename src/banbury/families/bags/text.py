@@ -194,8 +194,10 @@ def label_words(family: Family, choice: Choice) -> tuple[bool, float] | None:
 
 
 def warn_of_no_words(column: str, n_words: int) -> None:
-    text = f"none of the {n_words:,} words of column {column!r} is left, so its texts say nothing. Prune less: see min_count, "
-    errors.warn(errors.BanburyWarning(f"{text}min_share, max_share and drop_most_frequent of bb.Text."))
+    text = f"none of the {n_words:,} words of column {column!r} is left, so its texts carry no information. Prune "
+    errors.warn(
+        errors.BanburyWarning(f"{text}less: see min_count, min_share, max_share and drop_most_frequent of bb.Text.")
+    )
 
 
 # Words that are looked up once ------------------------------------------------------------------------------------------

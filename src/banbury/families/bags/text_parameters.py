@@ -198,7 +198,7 @@ class TextParameters(BagParameters):
         """In how many orders the known words of each text can stand, as a logarithm: the multinomial coefficient."""
         family = self.family
         if family.weighs or not (family.model == "bernoulli" or family.counts_tokens):
-            raise errors.bad_setting("the text's family", family, "one that gives texts a probability, not weights")
+            raise errors.bad_setting("the text's family", family, "a model that gives texts a probability")
         texts = strings(rows.texts(self.features[0].name))
         return np.array([self._log_orders(text) if isinstance(text, str) else 0.0 for text in texts])
 
@@ -224,7 +224,9 @@ class TextParameters(BagParameters):
         Presence draws different words, Bernoulli throws a coin for every word.
         """
         if self.family.weighs:
-            raise errors.bad_setting("model", self.family.model, "one to draw texts from, such as 'multinomial'")
+            raise errors.bad_setting(
+                "model", self.family.model, "a model that can generate texts, such as 'multinomial'"
+            )
         words = self.vocabulary
         texts = np.full(len(classes), "", dtype=object)
         names = np.array(words.table.words(words.ids), dtype=object)
@@ -371,7 +373,7 @@ class WeighedTextParameters(TextParameters):
         raise NotImplementedError  # a model draws from its plain parameters
 
     def log_coefficient(self, rows: ColumnReader) -> Real:
-        raise errors.bad_setting("the text", "weighed", "plain, to have a probability: model.weighed(None)")
+        raise errors.bad_setting("the text", "weighed", "plain to have a probability; use model.weighed(None)")
 
     def linear(self) -> LinearWords:
         """The same; a text's words count their share of its length."""

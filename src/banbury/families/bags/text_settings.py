@@ -91,7 +91,7 @@ class TextSettings(WordFamily):
             ("tokens", words or self.tokens == "word", wordless),
             ("stop_words", words or self.stop_words is None, wordless),
             ("choose_by", self.choose_by == "count" or self.max_words is not None, "given together with max_words"),
-            ("idf", not weighed, "False when model='bernoulli', which has no counts to weigh"),
+            ("idf", not weighed, "False when model='bernoulli', which has no counts"),
             ("norm", not self.norm or self.model == "complement", "False unless model='complement'"),
         ):
             errors.require(fits, setting, getattr(self, setting), expected)
@@ -243,7 +243,7 @@ def _pattern(tokens: Any) -> re.Pattern[str] | None:
         pattern = re.compile(tokens)
     except re.error as problem:
         raise errors.bad_setting("tokens", tokens, f"a regular expression ({problem})") from None
-    expected = f"a regular expression with one group at most, the word (this has {pattern.groups})"
+    expected = f"a regular expression with at most one group, the word (this one has {pattern.groups})"
     errors.require(pattern.groups <= 1, "tokens", tokens, expected)
     return pattern
 
@@ -284,7 +284,7 @@ def _vocabulary(setting: str, word_list: Any, lowercase: bool = False) -> tuple[
 
 def _lines(path: str | os.PathLike[str]) -> list[str]:
     if os.path.exists(path) and not os.path.isfile(path):
-        raise errors.bad_file(path, "it is no file of words.")
+        raise errors.bad_file(path, "it is not a file of words.")
     try:
         content = Path(path).read_bytes()
     except (OSError, ValueError) as problem:
