@@ -584,10 +584,10 @@ def test_scores_are_linear_in_the_words(corpus, new, family):
 
 
 def test_an_urn_and_certainty_are_not_linear():
-    with pytest.raises(BadSetting, match="how must be another for a linear form"):
+    with pytest.raises(BadSetting, match="how must be a different setting for a linear form"):
         bag_of(count(MEALS, KINDS), how="predictive").linear()
     certain = count(["egg ham", "egg"], list("ab"), bb.Text(model="bernoulli"))
-    with pytest.raises(BadSetting, match="how must be another for a linear form"):
+    with pytest.raises(BadSetting, match="how must be a different setting for a linear form"):
         bag_of(certain, how="mle").linear()
 
 
