@@ -193,12 +193,15 @@ def test_a_row_of_a_table_is_filled_in_and_its_nomogram_drawn(browser: Any, make
         tab.wait_for_selector("#why table")
         best = model.predict({"ward": "b", "age": 41, "beds": None, "fever": None, "note": None})[0]
         assert tab.inner_text("#answer .lead b") == str(best)
+        if make is weighed_table:  # has too many columns and pairs for one sheet
+            assert tab.locator("#sheet").is_hidden()
+            return
         tab.click("#sheet summary")
         tab.wait_for_selector("#lanes .lane")
         tab.locator("#lanes .lane button:enabled").filter(has_text=re.compile("^c ")).first.click()
         until(tab, lambda: tab.get_by_label("ward", exact=True).evaluate("x => x.selectedOptions[0].innerText") == "c")
         tab.get_by_label("age", exact=True).fill("old")
-        has(tab, "#problem", "old is no number")
+        has(tab, "#problem", "old is not a number")
 
 
 @pytest.mark.slow

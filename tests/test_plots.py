@@ -704,7 +704,7 @@ def test_a_nomogram_of_rows_ends_at_their_least_and_greatest_numbers() -> None:
     }
     plain = bb.estimate(bb.count(rows, "y"))
     gaussian = bb.estimate(bb.count(rows, "y", features="gaussian"))
-    for model in (plain, gaussian, bb.weigh(plain, rows, "y")):
+    for model in (plain, gaussian):
         for scale in plots.NomogramDisplay.of(model, "a", data=rows).scales.values():
             if scale.numeric:
                 column = rows[scale.feature]
@@ -835,17 +835,13 @@ def test_the_evidence_drawn_of_a_calibrated_model_adds_up_to_its_probability(met
 @pytest.mark.parametrize(
     "settings", [{}, {"ngrams": (1, 2)}, {"model": "bernoulli"}, {"damping": "log", "length": True}]
 )
-@pytest.mark.parametrize("weighed", [False, True])
-def test_a_text_has_the_words_that_tell_most(settings: Any, weighed: bool) -> None:
+def test_a_text_has_the_words_that_tell_most(settings: Any) -> None:
     """Each stands where `explain` puts it, alone in a text; a row's mark is what all of its words say."""
     rng = np.random.default_rng(2)
     y = rng.integers(0, 3, 150)
     texts = [" ".join(rng.choice(["red", "green", "blue", f"own{c}", f"of{c}"], 6)) for c in y]
     rows = {"t": texts, "size": rng.normal(y), "y": [f"class {c}" for c in y]}
-    tally = bb.count(rows, "y", features={"t": bb.Text(**settings)}, missing="category" if weighed else "skip")
-    if weighed and settings.get("model") == "bernoulli":
-        return
-    model = bb.weigh(tally, rows, "y") if weighed else bb.estimate(tally)
+    model = bb.estimate(bb.count(rows, "y", features={"t": bb.Text(**settings)}))
     row = {"t": "own2 red blue of2", "size": 1.0}
     sheet = plots.NomogramDisplay.from_model(model, "class 2", "class 0", row=row)
     scale = sheet.scales["t"]
@@ -858,22 +854,10 @@ def test_a_text_has_the_words_that_tell_most(settings: Any, weighed: bool) -> No
     total = sheet.prior + sum(sheet.points(row).values())
     joint = model.log_joint(row)[0]
     assert sheet.decibans(row) == pytest.approx(10 * (joint[2] - joint[0]) / np.log(10.0), rel=1e-9, abs=1e-9)
-    assert "pairs" in sheet.ax_.get_title(loc="left") or total == pytest.approx(sheet.decibans(row))
+    assert total == pytest.approx(sheet.decibans(row))
     shown = {text.get_text() for text in sheet.ax_.texts}
     assert {"own2", "own0"} <= shown
     assert any("t: words, each alone" in label.get_text() for label in sheet.ax_.get_yticklabels())
-
-
-@pytest.mark.parametrize("n, said", [(3, "a with\nb\n(8 of 9 combinations)"), (2, "a with\nb")])
-def test_a_pair_says_how_many_combinations_of_values_are_drawn(n: int, said: str) -> None:
-    a, b = np.divmod(np.arange(100 * n**2) % n**2, n)
-    data = {"a": [f"v{k}" for k in a], "b": [f"v{k}" for k in b], "y": (a + b) % n == 0}
-    model = bb.weigh(bb.count(data, "y", missing="category"), data)
-    sheet = plots.NomogramDisplay.from_model(model, True)
-    assert said in [label.get_text() for label in sheet.ax_.get_yticklabels()]
-    row = {"a": "v0", "b": "v1"}
-    assert sheet.scales["a with b"].label("v0, v1") == said.replace("a with\nb", "a with\nb\n= v0, v1")
-    assert sheet.decibans(row) == pytest.approx(sheet.prior + sum(sheet.points(row).values()))
 
 
 def test_among_more_classes_the_sum_speaks_of_two() -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from banbury import errors
 from banbury.estimators.classifier import NaiveBayesClassifier
 from banbury.estimators.drop_in import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 from banbury.estimators.evidence import EvidenceClassifier
 from banbury.estimators.multi_label import MultiLabelClassifier
-from banbury.files.export.onnx import Graph, are_whole, input_columns, posteriors
+from banbury.files.export.onnx import ML_OPSET, OPSET, Graph, Tensor, are_whole, input_columns, posteriors
 from banbury.labels import LabelModel
 
 CLASSIFIERS: tuple[type, ...] = (
@@ -52,21 +50,15 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     tables = model.evidence_table()
     graph = Graph(scope.get_unique_operator_name("banbury"))
     columns = input_columns(tables)
-    inputs = [variable.full_name for variable in operator.inputs]
+    inputs = [Tensor(graph, variable.full_name) for variable in operator.inputs]
     if len(inputs) == 1 and len(columns) > 1:  # one matrix: a column each
-        places = [graph.constant([model.schema.columns.index(name)], np.int64) for name, *_ in columns]
-        inputs = [graph.add("Gather", inputs[0], place, axis=1) for place in places]
+        inputs = [inputs[0].apply("Gather", [model.schema.columns.index(name)], axis=1) for name, *_ in columns]
     by_name = {
-        name: graph.cast(x, "DOUBLE") if kind == "double" else x
-        for (name, kind, _), x in zip(columns, inputs, strict=True)
+        name: x.cast("DOUBLE") if kind == "double" else x for (name, kind, _), x in zip(columns, inputs, strict=True)
     }
-    answers = posteriors(graph, tables, by_name, model.names)
-    types = graph.onnx.TensorProto
-    labels = tables.answers == "labels"
-    for answer, variable, kind in zip(answers, operator.outputs, (types.INT64, types.FLOAT), strict=True):
-        cast = {"to": kind} if labels or kind == types.FLOAT else {}
-        node = graph.onnx.helper.make_node("Cast" if cast else "Identity", [answer], [variable.full_name], **cast)
-        graph.nodes.append(node)
+    label, shares = posteriors(graph, tables, by_name, model.names)
+    graph.answer(label.cast("INT64") if tables.answers == "labels" else label, operator.outputs[0].full_name)
+    graph.answer(shares.cast("FLOAT"), operator.outputs[1].full_name)
     container.nodes.extend(graph.nodes)
     container.initializers.extend(graph.initializers)
-    container.node_domain_version_pair_sets.update({("", 17), ("ai.onnx.ml", 3)})
+    container.node_domain_version_pair_sets.update({("", OPSET), ("ai.onnx.ml", ML_OPSET)})

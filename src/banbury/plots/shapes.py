@@ -25,7 +25,7 @@ from banbury.plots.features import (
     span,
     values_by_name,
 )
-from banbury.plots.scales import Apart, node_names, text_scale
+from banbury.plots.scales import Apart, text_scale
 from banbury.sums import Counts
 from banbury.threads import n_threads
 from banbury.weighing.columns import cells_of, count_cells
@@ -242,8 +242,8 @@ def _shapes_of_tables(model: Model, apart: Apart, within: _Errors, classes: Sequ
             cells = group.cells[first]
             rows = group.counts[first]
             if second >= 0:
-                down, n_down = node_names(cells, rows)
-                across, n_across = node_names(group.cells[second], group.counts[second])
+                down, n_down = _node_names(cells, rows)
+                across, n_across = _node_names(group.cells[second], group.counts[second])
                 together = np.outer(n_down, n_across) / max(float(n_across.sum()), 1e-300)
                 seen = np.ix_(n_down > 0, n_across > 0)
                 sides = zip((down, across), (n_down, n_across), strict=True)
@@ -331,6 +331,26 @@ def _ends(model: Model, feature: Feature, cuts: Real) -> Real:
     low, high = span(model, feature.name, None, 0.0)
     ends = np.concatenate([[min([low, *cuts[:1]])], cuts, [max([high, *cuts[-1:]])]])
     return np.asarray(np.clip(ends, -FARTHEST, FARTHEST))
+
+
+def _node_names(cells: Cells, rows: Real) -> tuple[list[tuple[Any, str]], Real]:
+    """The names of a column's nodes as pairs have them, in full and in short, and their rows; the last has all other values."""
+    fine = cells.nodes.fine[:-1]
+    first = np.unique(fine, return_index=True)[1]
+    last = np.unique(fine[::-1], return_index=True)[1]
+    stretches = [cells.name(int(a), len(fine) - 1 - int(b)) for a, b in zip(first, last, strict=True)]
+    numbers = isinstance(cells, NumberCells)
+    called = [
+        *((value, _short(value) if numbers else name(value, 18)) for value in stretches),
+        ("any other", "any other"),
+    ]
+    return called, np.bincount(fine, rows.sum(axis=1), len(called)).astype(np.float64)
+
+
+def _short(stretch: str | None) -> str:
+    """Where numbers lie, with few digits."""
+    words = name(stretch, 60).removeprefix("from ").replace(" to ", " – ").split(" ")
+    return " ".join(word if word in "<≤=≥–" or stretch is None else f"{float(word):,.5g}" for word in words)
 
 
 # The picture ----------------------------------------------------------------------------------------------------------
