@@ -280,7 +280,7 @@ class NextLabels(Display):
                 error = each.std(axis=0, ddof=1) / len(each) ** 0.5
                 place.errorbar(sizes, each.mean(axis=0), error, color=colour, marker=mark, markersize=4, label=what)
             place.set(title=f"{suspicious.DATA[name][2]}, {len(each)} draws", xlabel="labels")
-        places[0].set_ylabel("accuracy on 2,000 rows withheld")
+        places[0].set_ylabel("accuracy on 2,000 rows held out")
         legend_beside(places[-1], title="rows")
 
 

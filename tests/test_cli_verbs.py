@@ -282,7 +282,7 @@ def test_what_plot_cannot_draw(wine, monkeypatch, capsys):
             2,
             "column 'hue' is counted as quantile_tree, which has no bandwidth",
         ),
-        ("bandwidth plain.banbury --columns hue", 2, "with --features hue=kernel_density."),
+        ("bandwidth plain.banbury --columns hue", 2, "use --features hue=kernel_density."),
         ("compared-evidence plain.banbury wine.csv", 2, "--beside must be the file of another model"),
         ("network plain.banbury", 1, "plain.banbury does not contain a belief network"),
         ("nomogram tree.banbury", 2, "cannot be weighed against all others at once"),

@@ -72,7 +72,7 @@ def test_every_command_prints_the_figures_of_fit(capsys: pytest.CaptureFixture[s
     assert "by weighed evidence" in run(capsys, "suspicious", "train.csv", "--target", "Survived")["told_by"]
     there = run(capsys, "evaluate", "m.banbury", "test.csv")
     assert figures(run(capsys, "report", "m.banbury", "test.csv", "-o", "r.html")) == figures(there)
-    assert "This model, as it is, answered 400 rows" in Path("r.html").read_text()
+    assert "This model predicted 400 rows" in Path("r.html").read_text()
 
 
 @pytest.mark.usefixtures("here")
@@ -249,7 +249,7 @@ def test_what_comes_first_and_is_no_estimator_of_ours_is_refused() -> None:
 
     X, y = split()
     for verb in (bb.cross_validate, bb.suspicious, bb.learning_curve):
-        with pytest.raises(bb.BanburyError, match="one of Banbury's that count rows once, such as"):
+        with pytest.raises(bb.BanburyError, match="a Banbury estimator, such as"):
             verb(LogisticRegression(), X, y)
     with pytest.raises(bb.BanburyError, match="y must be omitted unless an estimator comes first"):
         bb.cross_validate(X, y, y)

@@ -49,12 +49,12 @@ def _n_threads(threads: int | None) -> int:
             return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         if not setting.isdecimal() or not 1 <= int(setting) <= MOST_THREADS:
             raise errors.bad_setting(
-                "BANBURY_THREADS", setting, f"a whole number of at least 1, {MOST_THREADS} at most"
+                "BANBURY_THREADS", setting, f"a whole number of at least 1and at most {MOST_THREADS}"
             )
         return int(setting)
     if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= MOST_THREADS:
         raise errors.bad_setting(
-            "threads", threads, f"a whole number of at least 1, {MOST_THREADS} at most, or None for all processors"
+            "threads", threads, f"a whole number of at least 1and at most {MOST_THREADS}, or None for all processors"
         )
     return int(threads)
 

@@ -69,7 +69,7 @@ def filesystem_of(address: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ImportError:
         raise errors.MissingLibrary(
-            f"files of {protocol}:// are read through fsspec, which is not installed. Install it: pip install fsspec"
+            f"files of {protocol}:// are read through fsspec, which is not installed. Install it with: pip install fsspec"
         ) from None
     try:
         return url_to_fs(address)  # type: ignore[no-any-return]

@@ -84,7 +84,7 @@ class Partitions:
             target is not None and isinstance(model, Model),
             "target",
             target,
-            "the name of the column that has the true classes, of a Model, where rows are in partitions",
+            "the name of the column with the true classes, for a Model and rows in partitions",
         )
         result = self.sum_of(Evaluate(replace(model, threads=1), target, reading), "scoring on")
         if result is None or not result.n_rows:
@@ -194,11 +194,11 @@ class PartitionedTable:
             wider |= counts.wider
             columns = errors.listed(map(repr, counts.wider.columns), 6)
             several = "columns" if len(counts.wider.columns) > 1 else "column"
-            text = f"{several} {columns} of some partitions {'do' if several == 'columns' else 'does'} not stay what the first "
-            errors.warn(f"{text}{SAMPLE:,} rows were: counting again from the start")
+            text = f"{several} {columns} of some partitions {'do' if several == 'columns' else 'does'} not match the first "
+            errors.warn(f"{text}{SAMPLE:,} rows, so counting starts again")
         [column, *_] = wider.columns
         raise errors.BadValue(
-            f"column {column!r} is of another kind in each pass. Give its family in features=, or a schema.",
+            f"column {column!r} changes type between passes. Name its family in features=, or pass a schema.",
             column=column,
         )
 
@@ -253,7 +253,7 @@ def _column(setting: str, value: Any) -> Any:
     raise errors.bad_setting(
         setting,
         type(value).__name__,
-        "the name of a column where rows are in partitions: put it beside the others in the frame",
+        "the name of a column when rows are in partitions; add it to the frame",
     )
 
 

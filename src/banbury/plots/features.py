@@ -30,10 +30,10 @@ MOST_POINTS = 2_000
 def check_model(model: Any, classes: int = 1) -> None:
     """Raises unless it is a model of so many classes at least."""
     if not isinstance(model, Model):
-        expected = "a Model, as bb.estimate makes it; that of a classifier is its model_"
+        expected = "a Model, from bb.estimate, or the model_ of a classifier"
         raise errors.bad_setting("the model", type(model).__name__, expected)
     if len(model.classes) < classes:
-        expected = "one of two classes at least for this picture"
+        expected = "a model with at least two classes for this picture"
         raise errors.bad_setting("the model", f"one class, {model.classes[0]!r}", expected)
 
 
@@ -101,14 +101,12 @@ def no_axis(feature: Feature) -> errors.BadSetting:
     """Why the values of a feature have no axis, and what to draw instead."""
     name = feature.name
     if feature.reads_text:
-        text = (
-            f"column {name!r} is text, whose values have no axis to be drawn on. Draw what the words of one text say "
-        )
+        text = f"column {name!r} is text, which has no axis to draw. Draw the evidence of the words of one text "
         text += f"with bb.plots.EvidenceDisplay, or count without the column: features={{{name!r}: None}}."
         return errors.BadSetting(text, column=name)
     if feature.holds_lists:
-        text = f"column {name!r} holds lists of {len(feature.scales):,} numbers, which have no axis to be drawn on. "
-        text += "Draw what one row says with bb.plots.EvidenceDisplay, or draw another column."
+        text = f"column {name!r} holds lists of {len(feature.scales):,} numbers, which have no axis to draw. "
+        text += "Draw the evidence of one row with bb.plots.EvidenceDisplay, or draw another column."
         return errors.BadSetting(text, feature=name, family=feature.family.name)
     text = f"block {name!r} models {len(feature.inputs):,} columns together as {feature.family.name}, so none of them has a "
     text += "line of its own to be drawn on. Draw the block with bb.plots.LikelihoodDisplay, or what one row says "
@@ -122,9 +120,9 @@ def two_columns(model: Model, columns: Any) -> tuple[str, str]:
         if feature.holds_lists:
             raise no_axis(feature)
         if column not in parts_of(model, feature.name).axes:
-            text = f"column {column!r} is counted as {feature.family.name}, and a column of numbers is needed to draw an axis "
-            text += f"of them. Name another, counted as one of {errors.listed(family.name for family in NUMBERS)}, or count this "
-            text += "one so, if it holds numbers, with features=."
+            text = f"column {column!r} is of family {feature.family.name}, but a numeric column is needed to draw an axis. "
+            text += f"Name another column, of family {errors.listed(family.name for family in NUMBERS)}, or count this "
+            text += "one as a number with features=."
             raise errors.BadSetting(text, column=column, family=feature.family.name)
     return pair
 

@@ -103,12 +103,14 @@ class NomogramDisplay(Display):
         c = number_of(model, label)
         if against is None and len(model.classes) > 2:
             rivals = errors.listed((repr(class_name) for class_name in model.classes if class_name != label), 6)
-            text = f"of {len(model.classes):,} classes {label!r} cannot be weighed against all others at once: that evidence "
-            text += f"does not add up feature by feature. Name one of them with against= ({rivals}), or count with a target of "
-            raise errors.BadSetting(f"{text}two classes, {label!r} and the rest.", label=label)
+            text = f"of {len(model.classes):,} classes {label!r} cannot be compared with all others at once, "
+            text += "because that evidence does not add up feature by feature. Name one class with against= "
+            raise errors.BadSetting(
+                f"{text}({rivals}), or use a target with two classes, {label!r} and the rest.", label=label
+            )
         other = model.classes[1 - c] if against is None else against
         if number_of(model, other) == c:
-            raise errors.bad_setting("against", against, "another class than the one it is weighed against")
+            raise errors.bad_setting("against", against, "a class other than the one it is compared with")
         for feature in model.schema.features:
             check_axis(feature)
         if model.weighing is not None:

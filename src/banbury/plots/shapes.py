@@ -385,7 +385,7 @@ class ShapesDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         if ax is not None:
-            raise errors.bad_setting("ax", ax, "None: there is one picture for each column")
+            raise errors.bad_setting("ax", ax, "None, because each column has its own picture")
         shown = self.shapes[: self.n]
         if not shown:
             raise errors.empty_data(None, "no column of the model can be drawn")
@@ -452,7 +452,7 @@ def _bars(ax: Any, shape: Shape) -> None:
     ax.set_yticks(places, shape.names[0], fontsize=7)
     ax.set(xlim=limits(shape), ylim=(len(places) - 0.4, -0.6))
     if hidden > 0:
-        ax.set_xlabel(f"{hidden:,} rarer values are not shown", fontsize=7)
+        ax.set_xlabel(f"{hidden:,} rarer values not shown", fontsize=7)
     ax.tick_params(axis="y", length=0)
 
 

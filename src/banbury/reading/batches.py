@@ -227,13 +227,15 @@ class Batch:
         except Uneven as uneven:
             row, length, width = uneven.args
             row += self.first_row
-            text = f"row {row:,} of column {name!r}{errors.where(self.source)} is a list of {length:,} numbers, and lists of "
-            text += f"this column have {width:,}. Give each row as many numbers, or None where there are none, or leave the "
-            raise errors.BadValue(f"{text}column out with features={{{name!r}: None}}.", column=name, row=row) from None
+            text = f"row {row:,} of column {name!r}{errors.where(self.source)} is a list of {length:,} numbers, but "
+            text += f"the other lists in this column have {width:,}. Use lists of one length, with None for missing "
+            raise errors.BadValue(
+                f"{text}ones, or leave the column out with features={{{name!r}: None}}.", column=name, row=row
+            ) from None
         except errors.BanburyError:
             raise
         except (ArithmeticError, NotImplementedError, TypeError, ValueError) as problem:
-            text = f"column {name!r}{errors.where(self.source)} holds what cannot be counted ({type(problem).__name__}"
+            text = f"column {name!r}{errors.where(self.source)} contains a value that cannot be counted ({type(problem).__name__}"
             text += f": {problem}). Convert it to numbers or texts, or leave it out with features={{{name!r}: None}}."
             raise errors.BadValue(text, column=name) from None
 
@@ -572,7 +574,7 @@ def other_columns(names: Sequence[str], first: Sequence[str], what: str, kind: s
     extra = [name for name in names if name not in first_names]
     parts = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
     parts += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
-    text = f"{what} {' and '.join(parts)}. Give every {kind} the columns of the first."
+    text = f"{what} {' and '.join(parts)}. Every {kind} must have the columns of the first."
     return errors.SchemaMismatch(text, lacking=lacking, extra=extra)
 
 
