@@ -154,12 +154,6 @@ def evidence_weighed() -> Display:
     return bb.plots.ComparedEvidenceDisplay.from_explanations(two, n=14)
 
 
-def nomogram_weighed() -> Display:
-    left_out = ("fnlwgt", "capital_gain", "capital_loss", "native_country")
-    row = {name: value for name, value in MANAGER.items() if name not in left_out}
-    return bb.plots.NomogramDisplay.from_model(weighed_census(left_out), ">50K", row=row, n=13)
-
-
 def shapes() -> Display:
     return bb.plots.shapes(weighed_census(("fnlwgt",)), ">50K")
 
@@ -286,7 +280,7 @@ class NextLabels(Display):
                 error = each.std(axis=0, ddof=1) / len(each) ** 0.5
                 place.errorbar(sizes, each.mean(axis=0), error, color=colour, marker=mark, markersize=4, label=what)
             place.set(title=f"{suspicious.DATA[name][2]}, {len(each)} draws", xlabel="labels")
-        places[0].set_ylabel("accuracy on 2,000 rows withheld")
+        places[0].set_ylabel("accuracy on 2,000 rows held out")
         legend_beside(places[-1], title="rows")
 
 
@@ -301,7 +295,6 @@ WITH_DATA = {
     evidence: "adult",
     nomogram_row: "adult",
     evidence_weighed: "adult",
-    nomogram_weighed: "adult",
     shapes: "adult",
     calibration: "adult",
     learning: "sms-spam",

@@ -722,7 +722,7 @@ def _text(tally: Tally, feature: Any, value: str, label: Any, how: str, alpha: f
     elif family.model == "log_odds":
         own = _log_odds(words, counts, label, how, prior, sum(n > 0 for n in texts.values()))
     else:
-        weights = {word: weight(counts[word, label], prior, how) for word in words}
+        weights = {word: counts[word, label] + _at_least(how, prior) for word in words}
         total = sum(weights.values())
         own = {word: log(share(weights[word], total, len(words))) for word in words}
         if how == "predictive" and not family.idf and (which or not (family.damping or family.length)):
@@ -788,7 +788,7 @@ def _occurrences(tally: Tally, feature: Any, value: Sequence[Any], label: Any, h
     if family.model == "complement":
         own = _complement(words, counts, label, how, prior, family.norm)
     else:
-        weights = {word: weight(counts[word, label], prior, how) for word in words}
+        weights = {word: counts[word, label] + _at_least(how, prior) for word in words}
         own = {word: log(share(weights[word], sum(weights.values()), len(words))) for word in words}
     return sum(n * own[word] for word, n in x.items())
 
@@ -800,11 +800,10 @@ def _occurrences(tally: Tally, feature: Any, value: Sequence[Any], label: Any, h
 class Suspicion:
     own: dict[int, float]  # row → P(its label), by what all other rows say
     other: dict[int, float]  # row → P(the most probable other label)
-    joint: dict[tuple[Any, Any], int]  # (label, class that the row is confidently of) → rows
 
 
 def suspicious(schema: Any, rows: Sequence[Row], target: str, alpha: float) -> Suspicion:
-    """Every row scored by a recount of the others; calibrated by one rising staircase for each class; and the confident joint."""
+    """Every row scored by a recount of the others; calibrated by one rising staircase for each class."""
     classes = sorted({row[target] for row in rows})
     scores: dict[int, dict[Any, float]] = {}
     for i, row in enumerate(rows):
@@ -825,19 +824,10 @@ def suspicious(schema: Any, rows: Sequence[Row], target: str, alpha: float) -> S
         else:
             total = sum(shares[c][i] for c in classes)
             posteriors[i] = {c: shares[c][i] / total if total else 1.0 / len(classes) for c in classes}
-    found = Suspicion({}, {}, {})
-    means = {}
-    for c in classes:
-        own = [posteriors[i][c] for i in posteriors if rows[i][target] == c]
-        means[c] = sum(own) / len(own) if own else math.inf
+    found = Suspicion({}, {})
     for i, shares_of in posteriors.items():
         label = rows[i][target]
         found.own[i], found.other[i] = shares_of[label], max(p for c, p in shares_of.items() if c != label)
-        reached = {c: p for c, p in shares_of.items() if p >= means[c] - 1e-9}
-        if reached:
-            most = max(reached.values())
-            best = label if reached.get(label, -1.0) >= most - 1e-9 else min(c for c in reached if reached[c] == most)
-            found.joint[label, best] = found.joint.get((label, best), 0) + 1
     return found
 
 

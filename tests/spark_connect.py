@@ -50,7 +50,7 @@ def main() -> None:
     progress_moves(session)
     interrupted(data)
     session.stop()
-    refused(lambda: bb.count(data, "label"), errors.EngineError, "the session of Spark is stopped")
+    refused(lambda: bb.count(data, "label"), errors.EngineError, "the Spark session is stopped")
     print("done")
 
 

@@ -370,6 +370,6 @@ def test_a_label_that_every_row_has_is_answered_by_the_prior() -> None:
         assert posterior.min() == posterior.max() > 0.99
         told = model.explain(asked_of(BOTH)[1][0], "all")
         assert (told.winner, told.evidence) == ("all", ())
-        assert "every row counted has this label" in str(told)
-        with pytest.raises(bb.BanburyError, match="label must be one that some rows lack"):
+        assert "every row has this label" in str(told)
+        with pytest.raises(bb.BanburyError, match="label must be a label that some rows do not have"):
             model.informative("all")

@@ -68,23 +68,25 @@ def test_a_table_among_other_files_is_found():
 
 def test_several_tables_are_named():
     path = packed("t.zip", {"train.csv": CSV, "test.csv": CSV, "README": "x"})
-    with pytest.raises(errors.BadFile, match=r"holds the 2 files train.csv, test.csv, .* Name one: t.zip/train.csv"):
+    with pytest.raises(errors.BadFile, match=r"contains the 2 files train.csv, test.csv, .* Name one: t.zip/train.csv"):
         read(path)
     assert bb.count("t.zip/test.csv", target="kind").n_rows == 4
-    with pytest.raises(errors.BadFile, match=r"t.zip has no 'tset.csv'. Did you mean 'test.csv'\? It has train.csv, "):
+    with pytest.raises(
+        errors.BadFile, match=r"t.zip does not contain 'tset.csv'. Did you mean 'test.csv'\? It contains train.csv, "
+    ):
         read("t.zip/tset.csv")
 
 
 def test_an_archive_of_texts_is_to_be_unpacked():
-    with pytest.raises(errors.BadFile, match="holds the 2 files spam/1, ham/1"):
+    with pytest.raises(errors.BadFile, match="contains the 2 files spam/1, ham/1"):
         read(packed("t.zip", {"spam/1": "x", "ham/1": "y"}))
-    with pytest.raises(errors.BadFile, match="holds no file"):
+    with pytest.raises(errors.BadFile, match="contains no file"):
         read(packed("empty.zip", {}))
 
 
 def test_what_is_no_archive_is_named():
     Path("t.zip").write_text(CSV)
-    with pytest.raises(errors.BadFile, match="it is no zip archive, or damaged"):
+    with pytest.raises(errors.BadFile, match="it is not a zip archive, or it is damaged"):
         read("t.zip")
     whole = Path(packed("whole.zip", {"t.csv": CSV * 1000})).read_bytes()
     Path("broken.zip").write_bytes(whole.replace(whole[60:70], b"0123456789"))
@@ -94,7 +96,7 @@ def test_what_is_no_archive_is_named():
     with pytest.raises(errors.BadFile, match=r"office document. Save the sheet as CSV"):
         read("book.zip")
     Path("t.csv").write_bytes(whole)
-    with pytest.raises(errors.BadFile, match=r"holds a zip archive or a spreadsheet.*Rename it to end in .zip"):
+    with pytest.raises(errors.BadFile, match=r"contains a zip archive or a spreadsheet.*Rename it to end in .zip"):
         read("t.csv")
 
 
@@ -114,7 +116,7 @@ def test_parquet_in_an_archive_is_to_be_taken_out(tmp_path):
 
     buffer = io.BytesIO()
     parquet.write_table(pyarrow.table({"a": [1]}), buffer)
-    with pytest.raises(errors.BadFile, match=r"it holds Parquet.*take it out"):
+    with pytest.raises(errors.BadFile, match=r"it contains Parquet.*extract it"):
         read(packed("t.zip", {"t.parquet": buffer.getvalue()}))
 
 
@@ -149,7 +151,9 @@ def test_archives_of_tar_and_markup_are_refused_with_a_word():
     Path("reut2.sgm").write_text('<!DOCTYPE lewis SYSTEM "lewis.dtd">\n<REUTERS TOPICS="YES">\n<BODY>Showers</BODY>\n')
     Path("t.xml").write_text("<rows><row/></rows>")
     for path in ("reut2.sgm", "t.xml"):
-        with pytest.raises(errors.BadFile, match=r"it holds markup \(SGML or XML\), not a table.*a row per document"):
+        with pytest.raises(
+            errors.BadFile, match=r"it contains markup \(SGML or XML\), not a table.*one row per document"
+        ):
             read(path)
     Path("ticks.csv").write_text("<DATE>,<OPEN>\n20010403,1.5\n20010404,2.5\n")
     assert next(iter(read("ticks.csv"))).names == ("<DATE>", "<OPEN>")
@@ -166,4 +170,4 @@ def test_the_command_line_reads_archives(capsys):
     assert said("fit t.zip/train.csv --target kind -o m.banbury")[0] == 0
     assert said("evaluate m.banbury t.zip/test.csv")[0] == 0
     code, output = said("fit t.zip/none.csv --target kind")
-    assert code == 1 and "t.zip has no 'none.csv'" in output.err
+    assert code == 1 and "t.zip does not contain 'none.csv'" in output.err

@@ -78,7 +78,7 @@ def test_a_file_counts_as_a_table_of_the_same_values():
     rows_of(WEATHER)
     tally = bb.count("t.arff", target="play")
     assert tally.n_rows == 4 and tally.classes == ("no", "yes")
-    assert dict(tally.schema.left_out) == {"when": "a date or time; derive numbers or words from it to use it"}
+    assert dict(tally.schema.left_out) == {"when": "a date or time; convert it to numbers or words to use it"}
     table = {
         "outlook": ["sunny", "sunny", "light rain", "overcast"],
         "temp erature": [85.0, 80.0, 70.5, None],
@@ -156,18 +156,24 @@ def test_weights_that_come_late_weigh(monkeypatch):
         ("@relation r\n@data\n1\n", "it has no @attribute before @data"),
         ("@relation r\n@attribute a\n@data\n", "line 2: '@attribute a' cannot be read"),
         ("@relation r\n@attribute a relational\n@data\n", "line 2: attribute 'a' is relational, and numeric"),
-        ("@relation r\nhello\n@data\n", "line 2: 'hello' is no part of an ARFF header"),
+        ("@relation r\nhello\n@data\n", "line 2: 'hello' is not part of an ARFF header"),
         ("@relation r\n@attribute a numeric\n@attribute a real\n@data\n", "two columns are named 'a'"),
-        ("@relation r\n@attribute a numeric\n@data\n1\nx\n", "line 5: column 'a' holds 'x', and is declared numeric"),
-        ("@relation r\n@attribute a {x,y}\n@data\nx\n%\nz\n", r"line 6: column 'a' holds 'z', .* \(x, y\)"),
+        (
+            "@relation r\n@attribute a numeric\n@data\n1\nx\n",
+            "line 5: column 'a' contains 'x', but is declared numeric",
+        ),
+        ("@relation r\n@attribute a {x,y}\n@data\nx\n%\nz\n", r"line 6: column 'a' contains 'z', .* \(x, y\)"),
         ("@relation r\n@attribute a {one,two}\n@data\ntow\n", r"Did you mean 'two'\?$"),
         (
             "@relation r\n@attribute a numeric\n@attribute b numeric\n@data\n1,2\n1\n",
-            "line 6: 1 value where 2 are declared",
+            "line 6: 1 value but 2 attributes are declared",
         ),
-        ("@relation r\n@attribute a numeric\n@data\n{1 2}\n", "there is no attribute 1: they are numbered from 0 to 0"),
-        ("@relation r\n@attribute a numeric\n@data\n{0 2\n", "line 4: .* or the row has no }"),
-        ("@relation r\n@attribute a numeric\n@data\n1,{heavy}\n", "is no weight"),
+        (
+            "@relation r\n@attribute a numeric\n@data\n{1 2}\n",
+            "attribute 1 does not exist: attributes are numbered from 0 to 0",
+        ),
+        ("@relation r\n@attribute a numeric\n@data\n{0 2\n", "line 4: .* or the row has no closing }"),
+        ("@relation r\n@attribute a numeric\n@data\n1,{heavy}\n", "is not a weight"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(text, message):

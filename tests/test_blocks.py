@@ -481,8 +481,8 @@ def test_more_columns_than_rows_are_no_problem_for_cells():
     [
         ({("a", "b"): bb.KernelDensity(bandwidth=(0.1, 0.2, 0.3))}, "one for each of the 2 columns"),
         ({("a", "b"): bb.Histogram(start=(0, 0), width=(1, 2, 3))}, "one for each of the 2 columns"),
-        ({"a": bb.KernelDensity(bandwidth=(0.1, 0.2))}, "several are for a block"),
-        ({"a": bb.Histogram(start=(0,), width=(1,))}, "several are for a block"),
+        ({"a": bb.KernelDensity(bandwidth=(0.1, 0.2))}, "only a block takes several"),
+        ({"a": bb.Histogram(start=(0,), width=(1,))}, "only a block takes several"),
     ],
 )
 def test_settings_of_cells_that_cannot_be(features, said):
@@ -597,7 +597,7 @@ def test_pairs_of_one_block_are_not_compared_and_those_with_other_columns_are():
     assert ("a", "b") in figures and apart.n_pairs == 6
     assert {(p.first, p.second): p.bits for p in block.pairs} == {k: v for k, v in figures.items() if k != ("a", "b")}
     assert block.n_pairs == 5 and "a + b" in block.notes[0]
-    assert block.advice.endswith("EvidenceClassifier(), or take c into the block a + b if its family allows.")
+    assert block.advice.endswith("EvidenceClassifier(), or add c to the block a + b if its family allows it.")
     assert block.to_dict()["blocks"] == {"a + b": ["a", "b"]}
     two = bb.diagnose(FLOWERS, SPECIES, features={("a", "b"): FULL, ("c", "d"): TIED})
     assert two.n_pairs == 4 and two.advice.endswith("make one block of a + b and c + d.")
@@ -810,7 +810,7 @@ def test_draws_at_the_edge_of_what_a_number_can_be_are_numbers():
 def test_bandwidths_are_told_in_the_columns_own_units():
     given = bb.estimate(bb.count(PETALS, SPECIES, features={("c", "d"): bb.KernelDensity(bandwidth=(0.3, 0.2))}))
     assert given.bandwidths("c + d") == {c: {"c": pytest.approx(0.3), "d": pytest.approx(0.2)} for c in range(3)}
-    with pytest.raises(errors.BadSetting, match="a kernel density, to have bandwidths"):
+    with pytest.raises(errors.BadSetting, match="a kernel density column"):
         bb.estimate(bb.count(PETALS, SPECIES)).bandwidths("c")
 
 
@@ -830,18 +830,18 @@ def test_wide_kernels_on_small_numbers_tell_nothing():
 def test_beside_a_value_never_seen_a_joint_table_still_sums_to_one():
     weather = bb.datasets.play_tennis()
     density = bb.Density({("outlook", "play"): bb.Joint()}).fit(weather)
-    with pytest.warns(bb.BanburyWarning, match="asked for 'fog', which no row that was counted has"):
+    with pytest.warns(bb.BanburyWarning, match="never had the value 'fog'"):
         answers = [density.probability({"play": answer}, given={"outlook": "fog"}) for answer in ("yes", "no")]
     assert answers == pytest.approx([0.5, 0.5])
 
 
 def test_values_of_another_type_and_too_many_combinations_are_named():
     clf = bb.NaiveBayesClassifier(features={("a", "b"): bb.Joint()}).fit({"a": [1.0, 2.0], "b": [1.0, 2.0]}, ["p", "q"])
-    with pytest.raises(errors.BadValue, match="row 0 of column 'b' holds 'x'"):
+    with pytest.raises(errors.BadValue, match="row 0 of column 'b' contains 'x'"):
         clf.partial_fit({"a": [1.0], "b": ["x"]}, ["p"])
     assert clf.tally_.n_rows == 2
     many = {f"c{j}": list("abcdefghij") for j in range(40)}
-    with pytest.raises(errors.BanburyError, match="more combinations of values than can be numbered"):
+    with pytest.raises(errors.BanburyError, match="too many combinations of values"):
         bb.Density({tuple(many): bb.Joint()}).fit(many)
     empty = bb.Density({("a", "b"): bb.Joint()}).fit({"a": ["x", None], "b": [None, "y"]})
     assert empty.sample(2)["a"].tolist() == [None, None]
@@ -1067,7 +1067,7 @@ def test_pairs_of_columns_are_counted_as_tables_of_two(rows):
     batch = batch.with_columns({name: encode(list(column), 1) for name, column in columns.items()})
     labels, weights = encode([row[3] for row in rows], 1), np.array([row[4] for row in rows])
     pairs, tables = (
-        count_rows(batch, bb.Schema(tuple(features)), labels, weights, 1).tally
+        count_rows(batch, bb.Schema(tuple(features)), labels, weights, 1)
         for features in ([pairs_of("abc")], [table_of(pair) for pair in ("ab", "ac", "bc")])
     )
     assert pairs.rows.same(tables.rows)

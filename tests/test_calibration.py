@@ -376,7 +376,7 @@ GOOD = [[-0.1, -2.0], [-3.0, -0.1]]
         (lambda: calibrate("platt", [[0, 0], [np.nan, 0]], [0, 1]), errors.BadValue, "nan in row 1 for class number 0"),
         (lambda: calibrate("platt", [0.0, 1.0], [0, 1]), errors.BadSetting, r"rows × classes.*shape \(2,\)"),
         (lambda: calibrate("platt", [["a", "b"]], [0]), errors.BadSetting, "a 2-D array of numbers"),
-        (lambda: calibrate("platt", np.zeros((0, 2)), []), errors.BadSetting, "one row at least"),
+        (lambda: calibrate("platt", np.zeros((0, 2)), []), errors.BadSetting, "at least one row"),
         (lambda: calibrate("platt", np.zeros((2, 0)), [0, 1]), errors.BadSetting, r"shape \(2, 0\)"),
         (lambda: calibrate("platt", GOOD, [0, 2]), errors.UnknownClass, "row 1 has the number 2"),
         (lambda: calibrate("platt", GOOD, [-1, 0]), errors.UnknownClass, "row 0 has the number -1"),
@@ -385,14 +385,14 @@ GOOD = [[-0.1, -2.0], [-3.0, -0.1]]
         (lambda: calibrate("platt", GOOD, [0, 1], [1.0]), errors.LengthMismatch, "2 rows but 1 weights"),
         (lambda: calibrate("platt", GOOD, [0, 1], [1.0, -1.0]), errors.BadWeight, "row 1 is negative"),
         (lambda: calibrate("platt", GOOD, [0, 1], [np.nan, 1.0]), errors.BadWeight, "row 0 is missing"),
-        (lambda: calibrate("platt", GOOD, [0, 1], [0, 0]), errors.BadSetting, "above 0 for one row"),
+        (lambda: calibrate("platt", GOOD, [0, 1], [0, 0]), errors.BadSetting, "above 0 for at least one row"),
         (lambda: calibrate("platt", GOOD, [0, 1], ["a", "b"]), errors.BadSetting, "weights must be numbers"),
         (lambda: calibrate("platt", GOOD, [0, 1], [[1, 1]]), errors.BanburyError, "1-D array"),
         (lambda: calibrate("platt", GOOD, [0, 1]).apply(np.zeros((1, 3))), errors.BadSetting, "rows × 2 classes"),
-        (lambda: reliability([[0.5, 1.5]], [0]), errors.BadValue, "posteriors holds 1.5 in row 0"),
+        (lambda: reliability([[0.5, 1.5]], [0]), errors.BadValue, "posteriors contains 1.5 in row 0"),
         (lambda: reliability([[0.5, np.nan]], [0]), errors.BadValue, "a probability from 0 to 1"),
         (lambda: reliability([[0.5, 0.5]], [0], bins=0), errors.BadSetting, "bins must be a whole number"),
-        (lambda: reliability(np.zeros((0, 2)), []), errors.BadSetting, "one row at least"),
+        (lambda: reliability(np.zeros((0, 2)), []), errors.BadSetting, "at least one row"),
     ],
 )
 def test_errors_name_the_value_and_the_place(call: Any, kind: type[Exception], says: str) -> None:
@@ -524,7 +524,7 @@ def test_probabilities_are_not_taken_for_logarithms():
 @pytest.mark.parametrize("given", ["platt", 5, {}])
 def test_only_a_calibration_calibrates(given):
     model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
-    with pytest.raises(errors.BadSetting, match="calibrate makes"):
+    with pytest.raises(errors.BadSetting, match=r"from bb.calibrate"):
         model.calibrated(given)
 
 

@@ -134,7 +134,7 @@ def test_validation_takes_balanced_and_names_the_way_for_others():
         np.testing.assert_array_equal(
             here.posteriors, bb.cross_validate(X, y, folds=5, class_prior="uniform", **weigh).posteriors
         )
-        with pytest.raises(errors.BadSetting, match="scikit-learn's cross_validate takes it"):
+        with pytest.raises(errors.BadSetting, match="scikit-learn's cross_validate accepts other values"):
             bb.cross_validate(classifier(class_weight={"rare": 2}), X, y)
     scores = sklearn.model_selection.cross_val_score(bb.NaiveBayesClassifier(class_weight={"rare": 2}), X, y)
     assert (scores > 0.5).all()

@@ -242,7 +242,7 @@ def test_fit_says_which_families_and_why_and_how_good_beside_the_majority(here):
     shown, code = shell.on_a_terminal("banbury fit rows.csv --target y", here)
     assert code == 0
     lines = [" ".join(line.split()) for line in shown.splitlines()]
-    assert "x gaussian integers" in lines and "id identifiers: every row has its own" in lines
+    assert "x gaussian integers" in lines and "id identifiers: a different value in every row" in lines
     assert any(line.startswith("accuracy 0.") and "10-fold cross-validation" in line for line in lines)
     assert any(line.startswith("majority 0.5000") for line in lines)
     assert lines[-1] == "The model was not saved. To save it, add: -o rows.banbury"
@@ -273,7 +273,7 @@ def test_fit_tells_of_the_edge_of_a_grid(here, capsys):
     write_csv("words.csv", {"word": words, "y": y})
     assert main(["fit", "words.csv", "--target", "y", "--plain", "--alpha", "1e-6,1e-5,1e-4"]) == 0
     told = capsys.readouterr().err
-    assert "warning: the best alpha is 0.0001, the largest that was tried, and larger ones may be better." in told
+    assert "warning: the best alpha is 0.0001, the largest value tried, and larger values may be better." in told
 
 
 def test_fit_chooses_and_calibrates(here, capsys):
@@ -873,13 +873,13 @@ def test_a_row_is_left_out_where_the_input_is_what_was_counted(here, capsys, mon
     text = Path("weather.csv").read_text().splitlines()
     Path("fewer.csv").write_text("\n".join(text[:-1]))
     Path("other.csv").write_text("\n".join([text[0], text[1].replace("sunny", "overcast"), *text[2:]]))
-    left_out = "this row was counted as 'no'; here it is left out"
+    left_out = "this row is in the training data as 'no'; it was left out here"
     for name, counted in (("weather.csv", True), ("fewer.csv", None), ("other.csv", False)):
         assert said(capsys, "explain", model, name)["counted"] is counted
         shown = "\n".join(lines_of(capsys, "explain", model, name, "--table"))
         assert (left_out in shown, MAY in shown) == (counted is True, counted is None)
     assert left_out in "\n".join(lines_of(capsys, "explain", model, "fewer.csv", "--held-out", "yes", "--table"))
-    assert "was not counted as one" in refused(capsys, "explain", model, "other.csv", "--held-out", "yes")[1]
+    assert "was not counted with class" in refused(capsys, "explain", model, "other.csv", "--held-out", "yes")[1]
     assert "Did you mean" in refused(capsys, "explain", model, "other.csv", "--held-out", "ye")[1]
     monkeypatch.setattr("banbury.cli.predict.MOST_COUNTED", 0)
     assert said(capsys, "explain", model, "weather.csv")["counted"] is None
@@ -922,7 +922,7 @@ def test_evaluate_is_what_the_model_says_of_labelled_rows(here, capsys):
     weather = bb.datasets.play_tennis()
     right = bb.load("play.banbury").predict("weather.csv") == np.array(weather["play"])
     assert found["accuracy"] == right.mean() and found["rows"] == 14
-    assert found["notes"][0].startswith("these are the very rows that the model has counted")
+    assert found["notes"][0].startswith("these are the rows that the model was trained on")
     of_mail = said(capsys, "evaluate", "mail.banbury", "mail")
     assert of_mail["accuracy"] == 1.0 and of_mail["notes"] == found["notes"]
 
@@ -1023,8 +1023,8 @@ def test_predict_by_a_tree(here, capsys, monkeypatch):
     row = {"outlook": ["sunny"], **{name: [None] for name in ("temperature", "humidity", "wind")}}
     assert json.loads(out)["probability"] == network.posterior(row).max()
     assert err.splitlines() == [
-        "warning: no column 'wind' in these rows: skipped",
-        "warning: column 'Wind' was not counted, and is ignored",
+        "warning: these rows have no column 'wind', which is treated as missing",
+        "warning: column 'Wind' was not counted and is ignored",
     ]
 
 
@@ -1059,7 +1059,11 @@ def test_explain_by_a_tree(here, capsys):
             1,
             "--like tree.banbury",
         ),
-        (["tally", "merge", "lawn.banbury", "lawn.banbury", "-o", "new.banbury"], 2, "tables were given, not counted"),
+        (
+            ["tally", "merge", "lawn.banbury", "lawn.banbury", "-o", "new.banbury"],
+            2,
+            "tables were given rather than counted",
+        ),
         (["predict", "lawn.banbury", "weather.csv"], 1, "bb.load('lawn.banbury').query(node, given)"),
         (["evaluate", "tree.banbury", "weather.csv"], 1, "a model is needed"),
         (
@@ -1615,7 +1619,7 @@ def test_progress_is_a_bar_on_stderr_that_goes_away(monkeypatch):
             time.sleep(0.1)
             read.append(batch)
     shown = terminal.getvalue()
-    assert len(read) == 5 and "counting mail/" in shown and "s to go" in shown
+    assert len(read) == 5 and "counting mail/" in shown and "s left" in shown
     assert shown.endswith("\x1b[2K")  # the line is wiped
 
 

@@ -166,7 +166,7 @@ def test_labels_in_one_text_are_doubted_and_a_flag_that_is_no_column_is_named(tm
     assert main(["tally", "count", "tags.csv", "--target", "tags", "-o", "tags.banbury"]) == 0
     said = capsys.readouterr().err
     assert "the class 'ad;ham' looks like several labels with ';' between them, as do 2 of 4 classes" in said
-    assert "'ham', 'spam' are classes by themselves" in said and "say --target-delimiter ';'." in said
+    assert "'ham', 'spam' are classes on their own" in said and "say --target-delimiter ';'." in said
     assert (
         main(["tally", "count", "tags.csv", "--target", "tags", "--target-delimiter", ";", "-o", "tags.banbury"]) == 0
     )

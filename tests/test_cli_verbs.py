@@ -206,8 +206,7 @@ DRAWN = {
     "density": [f"kernels.banbury wine.csv --columns {WINE}"],
     "nomogram": [
         "plain.banbury --class red --against white",
-        "weighed.banbury wine.csv --target target --class red --against white --row 2",
-        "bells.banbury wine.csv --target target --class red --against white --row 2",
+        "plain.banbury wine.csv --target target --class red --against white --row 2",
     ],
     "calibration": ["plain.banbury wine.csv", "tree.banbury wine.csv"],
     "confusion": ["plain.banbury wine.csv --shares", "tree.banbury wine.csv"],
@@ -257,15 +256,6 @@ def test_a_picture_is_that_of_the_library(wine, monkeypatch, tmp_path, capsys):
     assert (tmp_path / "here.svg").read_bytes() == (tmp_path / "there.svg").read_bytes()
 
 
-def test_a_nomogram_of_weighed_bells_is_what_explain_says(wine):
-    model = bb.load(wine / "bells.banbury")
-    sheet = plots.NomogramDisplay.from_model(model, "red", "white")
-    scale = sheet.scales["hue"]
-    for k in (40, 100, 160):
-        row = {"alcohol": None, "ash": None, "hue": scale.values[k]}
-        assert sheet.points(row)["hue"] == pytest.approx(scale.decibans[k], rel=1e-9)
-
-
 def test_the_list_of_pictures(capsys):
     facts = said(capsys, "plot", "--list")
     assert [each["picture"] for each in facts["pictures"]] == list(plotting.PICTURES)
@@ -292,10 +282,11 @@ def test_what_plot_cannot_draw(wine, monkeypatch, capsys):
             2,
             "column 'hue' is counted as quantile_tree, which has no bandwidth",
         ),
-        ("bandwidth plain.banbury --columns hue", 2, "with --features hue=kernel_density."),
+        ("bandwidth plain.banbury --columns hue", 2, "use --features hue=kernel_density."),
         ("compared-evidence plain.banbury wine.csv", 2, "--beside must be the file of another model"),
         ("network plain.banbury", 1, "plain.banbury does not contain a belief network"),
         ("nomogram tree.banbury", 2, "cannot be weighed against all others at once"),
+        ("nomogram bells.banbury --class red --against rose", 2, "Draw what it has learned with banbury plot shapes."),
         ("learning-curve wine.csv", 2, "which column in wine.csv should be predicted?"),
     ]:
         found, err = refused(capsys, "plot", *words.split())

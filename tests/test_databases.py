@@ -116,7 +116,7 @@ def test_what_gives_no_stream_is_named():
         errors.BanburyError, match=r"this Broken gives no stream .*RuntimeError: the connection is closed\)"
     ):
         read(Broken())
-    with pytest.raises(errors.BadValue, match="this Column is one column, and a table is wanted"):
+    with pytest.raises(errors.BadValue, match="this Column is a single column, but a table is needed"):
         read(Column())
 
 
@@ -148,5 +148,5 @@ def test_what_an_adbc_cursor_fetches_is_a_table(fetch):
         found = bb.cross_validate(getattr(cursor, fetch)(), target="y", folds=3)
         assert found.accuracy == bb.cross_validate(TABLE, target="y", folds=3).accuracy
         cursor.execute("select * from rows")
-        with pytest.raises(TypeError, match=r"is a cursor of a database.*fetch_record_batch\(\)"):
+        with pytest.raises(TypeError, match=r"is a database cursor.*fetch_record_batch\(\)"):
             bb.count(cursor, target="y")

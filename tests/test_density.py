@@ -442,17 +442,15 @@ def test_values_that_a_column_cannot_have_are_refused_by_name():
     with pytest.raises(errors.BadSetting, match="column 'x' is a number of family 'gaussian'"):
         density.probability({"x": [1.0, 2.0]})
     for asked in ({"x": "hot"}, {"by": "a", "x": "hot"}):
-        with pytest.raises(errors.BadValue, match="column 'x' is asked for 'hot', and a number is needed") as caught:
+        with pytest.raises(errors.BadValue, match="column 'x' cannot be 'hot': a number is needed") as caught:
             density.probability(asked)
         assert "row" not in str(caught.value).split("rows learned")[0]
-    with pytest.raises(errors.BadValue, match="column 'x' is asked for inf, and a finite number is needed"):
+    with pytest.raises(errors.BadValue, match="column 'x' cannot be inf: a finite number is needed"):
         density.probability({"by": "a"}, given={"x": np.inf})
-    with pytest.raises(
-        errors.BadValue, match=r"column 'k' is asked for 0\.5, and a whole number of at least 0 is needed"
-    ):
+    with pytest.raises(errors.BadValue, match=r"column 'k' cannot be 0\.5: a whole number of at least 0 is needed"):
         density.probability({"k": 0.5})
     for values in ([], [None, "a"], [["a"]], [np.nan]):
-        with pytest.raises(errors.BadSetting, match="the values of 'by' must be one at least"):
+        with pytest.raises(errors.BadSetting, match="the values of 'by' must be at least one"):
             density.probability({"by": values})
     counts = bb.Density("poisson").fit({"i": [1, 2, 5], "j": [0, 2, 4]})
     with pytest.raises(errors.BadSetting, match="1,001,000 combinations"):
@@ -466,7 +464,7 @@ def test_values_are_told_apart_as_their_column_counts_them():
     joint = bb.Density({("s", "g"): bb.Joint()}).fit({"s": [1, 2, 1], "g": ["k", "l", "k"]})
     assert joint.probability({"g": "k"}, given={"s": [1, "1", 1.0]}) == pytest.approx(0.75)
     above = bb.Density({"n": bb.Bernoulli(threshold=2)}).fit({"n": [1, 2, 3]})
-    with pytest.raises(errors.BadValue, match="column 'n' is asked for '3', and a number is needed"):
+    with pytest.raises(errors.BadValue, match="column 'n' cannot be '3': a number is needed"):
         above.probability({"n": ["3", 1]})
 
 
@@ -477,7 +475,7 @@ def test_never_counted_values_are_refused_in_lists_so_that_no_sum_is_above_one()
             density.probability({"g": ["Kilo", "l"]})
         with pytest.raises(errors.UnknownValue, match="'s' has no value 'w'"):
             density.probability({"g": "l"}, given={"s": ["u", "w"]})
-        with pytest.warns(bb.BanburyWarning, match=r"asked for 'Kilo', which no row .* Did you mean 'kilo'") as caught:
+        with pytest.warns(bb.BanburyWarning, match=r"never had the value 'Kilo' .* Did you mean 'kilo'") as caught:
             assert 0 < density.probability({"g": "Kilo"}) < 0.5
         assert caught[0].filename == __file__ and len(caught) == 1
     texts = bb.Density().fit({"text": ["a walk in the park", "lunch in the park at noon"]})
@@ -591,7 +589,7 @@ def test_a_mixtures_marginals_are_sums_and_its_conditionals_ratios(features, row
 NUMBERS = ["gaussian", bb.Gaussian("shared"), bb.Histogram(bins=4), "kernel_density", "poisson"]
 
 
-@pytest.mark.filterwarnings("ignore:a bell curve has narrowed")  # of few rows
+@pytest.mark.filterwarnings("ignore:a Gaussian component has collapsed")  # of few rows
 @pytest.mark.parametrize("family", NUMBERS, ids=str)
 @law
 @given(
@@ -665,7 +663,7 @@ def test_a_value_never_seen_is_impossible_in_every_component(features):
     for how in ("mle", "map"):
         mixture = bb.Mixture(2, features, how=how, starts=1).fit(frame)
         assert np.isneginf(mixture.score_samples(new)).tolist() == [True, False, False]
-        with pytest.warns(bb.BanburyWarning, match="or 0 without any"):
+        with pytest.warns(bb.BanburyWarning, match="or is 0 without smoothing"):
             assert mixture.probability({"a": "z"}) == 0.0
         with pytest.warns(bb.BanburyWarning), pytest.raises(errors.ImpossibleEvidence, match="a = 'z'"):
             mixture.probability({"b": "u"}, given={"a": "z"})
@@ -798,12 +796,12 @@ def test_one_weight_is_that_of_every_row():
     twice = bb.Density().fit(table, sample_weight=2.0)
     assert twice.tally_ == bb.Density().fit(table, sample_weight=[2, 2, 2]).tally_
     for weights in ("a", [[1.0, 2.0], [3.0, 4.0]]):
-        with pytest.raises(errors.BadSetting, match="one number per row, or one for all"):
+        with pytest.raises(errors.BadSetting, match="one number per row, or one number for all rows"):
             bb.Density().fit(table, sample_weight=weights)
 
 
 def test_independence_needs_rows_that_have_both():
-    with pytest.raises(errors.EmptyData, match="no row has a value in all of 'a', 'b'"):
+    with pytest.raises(errors.EmptyData, match="no row has values in all of 'a', 'b'"):
         bb.independence({"a": ["x", None], "b": [None, "y"]}, "a", "b")
 
 
@@ -851,7 +849,7 @@ def test_what_a_row_lacks_is_no_surprise():
     assert [(e.feature, e.value) for e in found.evidence] == [("x", 5.0)]
     alone = bb.Density().fit({"x": table["x"]}).surprise({"x": 5.0})
     assert found.decibans == pytest.approx(alone.decibans, abs=3.0)
-    with pytest.raises(bb.errors.EmptyData, match="the row has no value that was counted"):
+    with pytest.raises(bb.errors.EmptyData, match="the row has no counted value"):
         density.surprise({"x": None, "y": None, "z": None})
 
 
@@ -971,11 +969,11 @@ def test_query_asks_for_columns_whose_values_are_listed():
     )
     for name in ("x", "n"):
         with pytest.raises(
-            errors.BadSetting, match=f"of must be columns whose values are listed.*Got \"'{name}' of family"
+            errors.BadSetting, match=f"of must be columns with a list of values.*Got \"'{name}' of family"
         ):
             density.query(name)
     for of in ([], ("c", "c"), 3, None):
-        with pytest.raises(errors.BadSetting, match="of must be a column, or several columns, each once"):
+        with pytest.raises(errors.BadSetting, match="of must be a column, or several different columns"):
             density.query(of)
     with pytest.raises(errors.UnknownColumn):
         density.query("d")

@@ -467,7 +467,7 @@ def test_data_that_change_between_readings_are_refused() -> None:
                 ]
             )
 
-    with pytest.raises(BanburyError, match="the rows were not the same when they were read a second time"):
+    with pytest.raises(BanburyError, match="the rows had changed when they were read a second time"):
         diagnose(Growing(), "y")
 
 
@@ -488,7 +488,7 @@ def test_many_columns_are_the_most_telling_ones(monkeypatch: pytest.MonkeyPatch)
     x[:, 7] = x[:, 6]
     diagnosis = diagnose(x, y)
     assert diagnosis.n_pairs == 3 and {t.feature for t in diagnosis.telling[:3]} == {"x2", "x6", "x7"}
-    assert diagnosis.notes == ("Pairs are those of the 3 most telling of 8 columns.",)
+    assert diagnosis.notes == ("Only pairs of the 3 most informative of 8 columns were compared.",)
     assert by_names(diagnosis)[frozenset(("x6", "x7"))].duplicated
 
 
@@ -520,7 +520,7 @@ def test_words_that_come_together_are_named() -> None:
     assert pair.duplicated and pair.share == 1.0 and pair.rows == 80
     assert frozenset(("text:'goal'", "text:'end'")) not in by_names(diagnosis)
     assert frozenset(("text:'last'", "text:'end'")) in by_names(diagnosis)  # one or the other
-    assert "words that come together" in diagnosis.advice
+    assert "words that occur together" in diagnosis.advice
     assert next(iter(diagnosis.telling[0].words)) in ("at", "speaks")
 
 
@@ -590,9 +590,9 @@ def test_columns_left_out_are_listed_with_the_reason() -> None:
     }
     diagnosis = diagnose(pd.DataFrame(table), "y")
     assert {u.feature: u.why for u in diagnosis.uninformative} == {
-        "row_id": "left out: identifiers: every row has its own",
+        "row_id": "left out: identifiers: a different value in every row",
         "same": "left out: one value only",
-        "when": "left out: a date or time; derive numbers or words from it to use it",
+        "when": "left out: a date or time; convert it to numbers or words to use it",
     }
     assert diagnosis.telling[0].bits == pytest.approx(1.0, abs=0.01)
 
@@ -608,7 +608,7 @@ def test_declared_columns_of_one_value_or_none() -> None:
         ("nan", "no value"),
         ("v", "p = 1"),
     ]
-    assert diagnosis.n_pairs == 0 and diagnosis.advice == "There is no pair to compare."
+    assert diagnosis.n_pairs == 0 and diagnosis.advice == "There are no pairs to compare."
 
 
 def test_values_in_one_class_only_and_texts_without_words() -> None:
@@ -651,7 +651,7 @@ def test_bad_input_is_refused_by_name() -> None:
         diagnose({"a": [], "y": []}, "y")
     with pytest.raises(EmptyData, match="the target 'y' is missing in all 2 rows"):
         diagnose({"a": [1.0, 2.0], "y": [None, None]}, "y")
-    with pytest.raises(EmptyData, match="no row has a weight above 0"):
+    with pytest.raises(EmptyData, match="no row has a positive weight"):
         diagnose({"a": [1.0, 2.0], "y": [0, 1]}, "y", weights=[0, 0])
     with pytest.raises(LengthMismatch, match="2 rows but 3 labels"):
         diagnose({"a": [1.0, 2.0]}, [0, 1, 1])
@@ -703,20 +703,20 @@ def test_a_diagnosis_prints_and_goes_to_json() -> None:
         "Diagnosis of 400 rows, 2 classes, 3 columns\n"
         "Pairs that depend on each other given the class (of 3), in bits:\n"
         "  a / again  1.968  100%  duplicated\n"
-        "What columns tell about the class, in bits of the 0.971 there are:\n"
+        "Information of each column about the class, in bits (the class has 0.971):\n"
         "  told  0.969\n"
-        "Columns that tell nothing about the class, as far as these rows show:\n"
+        "Columns without information about the class in these rows:\n"
         "  a      p = 1\n"
         "  again  p = 1\n"
-        "  id     left out: identifiers: every row has its own\n"
-        "Evidence that is counted twice pushes posteriors towards 0 and 1: leave out again, which says little that "
-        "a does not say."
+        "  id     left out: identifiers: a different value in every row\n"
+        "Counting evidence twice pushes probabilities towards 0 and 1: leave out again, which adds little to "
+        "a."
     )  # fmt: skip
     plain = json.loads(json.dumps(diagnosis.to_dict()))
     assert plain["pairs"][0]["first"] == "a" and plain["pairs"][0]["duplicated"] is True
     assert plain["uninformative"][2] == {
         "feature": "id",
-        "why": "left out: identifiers: every row has its own",
+        "why": "left out: identifiers: a different value in every row",
         "p": None,
     }
     assert pickle.loads(pickle.dumps(diagnosis)) == diagnosis
@@ -725,7 +725,7 @@ def test_a_diagnosis_prints_and_goes_to_json() -> None:
 
 def test_independent_columns_are_said_to_be() -> None:
     diagnosis = diagnose(np.random.default_rng(18).normal(size=(500, 4)), np.tile([0, 1], 250))
-    assert "No pair depends on each other beyond chance" in str(diagnosis)
+    assert "No pair of columns depends on each other beyond chance" in str(diagnosis)
 
 
 # The lectures
@@ -834,7 +834,7 @@ def test_columns_that_tell_more_together_are_no_copies(columns: str, duplicated:
 def test_the_copy_that_tells_less_is_left_out() -> None:
     x = np.random.default_rng(5).integers(0, 8, 800)
     told = diagnose({"coarse": x // 2, "fine": x}, x > 2, features="categorical")
-    assert told.advice.endswith("leave out coarse, which says little that fine does not say.")
+    assert told.advice.endswith("leave out coarse, which adds little to fine.")
 
 
 def passengers(n: int = 800) -> dict[str, list[Any]]:

@@ -184,7 +184,9 @@ def test_a_word_may_mean_yes() -> None:
 
 @pytest.mark.parametrize("value", [2, 0.5, -1])
 def test_bernoulli_refuses_counts(value: float) -> None:
-    with pytest.raises(BadValue, match=rf"row 2 of column 'x' is {value:g}, and a Bernoulli column holds 0 and 1"):
+    with pytest.raises(
+        BadValue, match=rf"row 2 of column 'x' is {value:g}, but a Bernoulli column can contain only 0 and 1"
+    ):
         count([0, 1, value], list("pqp"), "bernoulli")
     tally = count([0, 1, 1], list("pqp"), "bernoulli")
     with pytest.raises(BadValue, match="row 1 of column 'x'"):
@@ -192,7 +194,7 @@ def test_bernoulli_refuses_counts(value: float) -> None:
 
 
 def test_bernoulli_refuses_words_that_mean_nothing() -> None:
-    with pytest.raises(BadValue, match=r"column 'x' holds 'ja'.*bb\.Bernoulli\(yes="):
+    with pytest.raises(BadValue, match=r"column 'x' contains 'ja'.*bb\.Bernoulli\(yes="):
         count(["ja", "nein"], list("pq"), "bernoulli")
 
 
@@ -414,10 +416,10 @@ def test_narrow_gammas_keep_their_digits() -> None:
 
 
 @pytest.mark.parametrize("family, value, words", [
-    ("exponential", -0.5, "an exponential column holds numbers from 0 up"),
-    ("gamma", 0.0, "a gamma column holds numbers above 0"),
-    ("gamma", -2.0, "a gamma column holds numbers above 0"),
-    ("log_normal", 0.0, "a log_normal column holds numbers above 0"),
+    ("exponential", -0.5, "an exponential column can contain only numbers of at least 0"),
+    ("gamma", 0.0, "a gamma column can contain only numbers above 0"),
+    ("gamma", -2.0, "a gamma column can contain only numbers above 0"),
+    ("log_normal", 0.0, "a log_normal column can contain only numbers above 0"),
 ])  # fmt: skip
 def test_numbers_that_are_too_small_are_refused(family: str, value: float, words: str) -> None:
     with pytest.raises(bb.BanburyError, match=words):
@@ -647,7 +649,7 @@ def test_settings_are_tuned_and_pictures_drawn_of_what_is_cut(iris: Any) -> None
 def test_a_tally_of_kernels_can_be_cut() -> None:
     tally = count(AGES, SCHOOLS, bb.KernelDensity(start=0, width=1))
     assert bb.estimate(tally, features={"x": MDL}).cuts() == [8.0]
-    with pytest.raises(BadSetting, match="feature must be a column that is a histogram"):
+    with pytest.raises(BadSetting, match="feature must be a histogram column"):
         bb.estimate(tally).cuts("x")
 
 

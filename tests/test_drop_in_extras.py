@@ -326,7 +326,7 @@ def test_a_row_of_nothing_but_gaps_has_the_prior(name: str) -> None:
 def test_what_is_refused_is_named_though_gaps_are_skipped(name: str) -> None:
     bad = np.array([[np.nan, -1.0], [1.0, 0.0]])
     chosen = {"binarize": None} if name == "BernoulliNB" else {}
-    with pytest.raises(ValueError, match=r"Negative values|takes numbers from 0 to 1, and X has -1"):
+    with pytest.raises(ValueError, match=r"Negative values|takes numbers from 0 to 1, but X contains -1"):
         ours(name, missing="skip", **chosen).fit(bad, [0, 1])
     with pytest.raises(ValueError, match="infinity"):
         ours(name, missing="skip", **chosen).fit(np.array([[np.nan, np.inf], [1.0, 0.0]]), [0, 1])
@@ -472,7 +472,7 @@ def test_a_row_left_out_is_explained_as_if_it_had_not_been_learned(name: str) ->
         [other] = [each for each in expected.evidence if (each.feature, each.value) == (one.feature, one.value)]
         assert one.decibans == pytest.approx(other.decibans, abs=2e-6)  # var_smoothing is of all rows
     if name != "BernoulliNB":  # where 900 is as much as 1
-        with pytest.raises(bb.errors.NegativeCount, match="not counted as one of class 1, so it cannot be left out"):
+        with pytest.raises(bb.errors.NegativeCount, match="not counted with class 1, so it cannot be left out"):
             clf.explain(X[3] + 900, held_out=True, label=1)
 
 
@@ -537,7 +537,7 @@ def test_cross_validation_of_an_estimator_is_cross_val_predict(estimator, X, cv)
 
 def test_an_estimator_says_all_there_is_to_say():
     y = np.arange(60) % 3
-    with pytest.raises(errors.BadSetting, match=r"alpha.*left out when an estimator is given"):
+    with pytest.raises(errors.BadSetting, match=r"alpha.*omitted when an estimator is given"):
         bb.cross_validate(bb.MultinomialNB(), COUNTS, y, alpha=0.5)
     with pytest.raises(errors.BadSetting, match="one of Banbury's"):
         bb.cross_validate(theirs.MultinomialNB(), COUNTS, y)

@@ -268,29 +268,27 @@ def _wait(done: Any) -> None:
 
 def test_what_cannot_be_done_is_said(client: Any, frame: pandas.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_dask, "WITHIN", "1s")
-    with pytest.raises(errors.EngineError, match=r"no scheduler of Dask answers at 127.0.0.1:1 "):
+    with pytest.raises(errors.EngineError, match=r"no Dask scheduler responds at 127.0.0.1:1 "):
         bb.count(frame, "label", engine="dask://127.0.0.1:1")
     monkeypatch.setattr(on_dask, "_there", lambda: None)
-    with pytest.raises(
-        errors.EngineError, match=r"there is no client of Dask to count with\. Start one, .*engine=client"
-    ):
+    with pytest.raises(errors.EngineError, match=r"there is no Dask client\. Start one with .*engine=client"):
         bb.count(frame, "label", engine="dask")
     monkeypatch.undo()
     with distributed.Client(client.scheduler.address, set_as_default=False) as closed:
         pass
-    with pytest.raises(errors.EngineError, match="the client of Dask is closed"):
+    with pytest.raises(errors.EngineError, match="the Dask client is closed"):
         bb.count(frame, "label", engine=closed)
     with pytest.raises(errors.UnknownColumn, match="no column 'lable'"):
         bb.count(dd.from_pandas(frame, npartitions=2), "lable")
     array = pytest.importorskip("dask.array").ones((4, 4), chunks=(2, 2))
-    with pytest.raises(errors.BadSetting, match="data of Dask must be a dataframe"):
+    with pytest.raises(errors.BadSetting, match="Dask data must be a dataframe"):
         bb.count(array, "label")
 
 
 def test_a_worker_without_banbury(client: Any, frame: pandas.DataFrame) -> None:
     client.run(_hide_banbury, workers=list(client.nthreads())[:1])
     try:
-        with pytest.raises(errors.EngineError, match=r"has no package 'banbury'.* pip install banbury=="):
+        with pytest.raises(errors.EngineError, match=r"the package 'banbury'.* pip install banbury=="):
             bb.count(dd.from_pandas(frame, npartitions=2), "label")
     finally:
         client.run(lambda: sys.modules.pop("banbury") if sys.modules.get("banbury", sys) is None else None)

@@ -28,7 +28,7 @@ from banbury.rows.labelled import open_rows
 from banbury.tally.table import open_table
 from engine_rows import DieOnce, parts, rows, written
 
-AGAIN = "not stay what the first 1,000 rows were"
+AGAIN = "not match the first 1,000 rows"
 
 
 @pytest.fixture(scope="module")
@@ -264,11 +264,11 @@ def _slowly_collected(watching: Any) -> Any:
 
 
 def test_what_cannot_be_done_is_said(pool: Any, frame: pandas.DataFrame, tmp_path: Path) -> None:
-    with pytest.raises(errors.BadSetting, match="engine must be a client of Dask"):
+    with pytest.raises(errors.BadSetting, match="engine must be a Dask client"):
         bb.count(frame, "label", engine="horses")
     with pytest.raises(errors.BadSetting, match="engine must be"):
         bb.count(frame, "label", engine=3)
-    with pytest.raises(errors.BadSetting, match="partitions must be given with engine="):
+    with pytest.raises(errors.BadSetting, match="partitions must be used with engine="):
         bb.count(frame, "label", partitions=3)
     with pytest.raises(errors.BadSetting, match="partitions must be a whole number of at least 1"):
         bb.count(frame, "label", engine=pool, partitions=0)
@@ -276,11 +276,11 @@ def test_what_cannot_be_done_is_said(pool: Any, frame: pandas.DataFrame, tmp_pat
         bb.count(parts(frame, 3), "lable", engine=pool)
     with pytest.raises(errors.UnknownColumn, match="no column 'wait'"):
         bb.count(parts(frame, 3), "label", weights="wait", engine=pool)
-    with pytest.raises(errors.BadSetting, match="target must be the name of a column where rows are in partitions"):
+    with pytest.raises(errors.BadSetting, match="target must be the name of a column when rows are in partitions"):
         bb.count(parts(frame, 3), np.zeros(len(frame)), engine=pool)
     with pytest.raises(errors.EmptyData, match="all partitions are empty"):
         bb.count([frame.iloc[:0]] * 3, "label", engine=pool)
-    with pytest.raises(errors.EmptyData, match="there is no part"):
+    with pytest.raises(errors.EmptyData, match="there are no parts"):
         bb.count([], "label", engine=pool)
     with pytest.raises(errors.EmptyData, match="is missing in all 30 rows"):
         bb.count(parts(frame.iloc[:30].assign(label=None), 3), "label", engine=pool)
@@ -297,7 +297,7 @@ def test_a_partition_that_does_not_fit_is_named(pool: Any, frame: pandas.DataFra
         bb.count(lacks, "label", engine=pool)
     assert raised.value.partition == 2 and raised.value.column == "grade"
     words = [*pieces[:2], pieces[2].assign(length="long")]
-    with pytest.raises(errors.BadValue, match="partition 2: row 0 of column 'length' holds 'long'"):
+    with pytest.raises(errors.BadValue, match="partition 2: row 0 of column 'length' contains 'long'"):
         bb.count(words, "label", engine=pool)
     early = [frame.iloc[:10], frame.iloc[10:30].drop(columns="grade")]
     with pytest.raises(errors.SchemaMismatch, match="a partition lacks 'grade'"):
@@ -309,7 +309,7 @@ def test_another_version_on_a_worker_is_refused(frame: pandas.DataFrame, monkeyp
         patch.setattr(parcels, "FORMAT", 2)
         older = pickle.dumps(parcels.Parcel((0,), bb.count(frame.iloc[:9], "label")))
     with pytest.raises(
-        errors.EngineError, match=r"whose tallies have format 2, and this is Banbury .* pip install banbury=="
+        errors.EngineError, match=r"whose tallies have format 2, but this is Banbury .* pip install banbury=="
     ):
         pickle.loads(older)
 
@@ -404,7 +404,7 @@ def test_evaluation_agrees_with_that_of_one_process(pool: Any, frame: pandas.Dat
     whole = bb.evaluate(model, tested)
     found = bb.evaluate(model, parts(tested, 6), engine=pool)
     same(found, whole)
-    assert found.notes == whole.notes == ("the model has not met 'never met'",)
+    assert found.notes == whole.notes == ("the model does not know 'never met'",)
     own = bb.evaluate(model, parts(frame.iloc[:1000], 3), engine=pool)
     assert own.notes == bb.evaluate(model, frame.iloc[:1000]).notes
 
@@ -435,7 +435,7 @@ def test_what_cannot_be_validated_is_said(pool: Any, frame: pandas.DataFrame) ->
         bb.cross_validate(pieces, "label", id="user", engine=pool)
     with pytest.raises(errors.UnknownColumn, match="no column 'user'"):
         bb.cross_validate(frame, "label", id="user")
-    with pytest.raises(errors.BadSetting, match="two folds at least"):
+    with pytest.raises(errors.BadSetting, match="at least two folds"):
         bb.cross_validate([frame.iloc[:1]] * 4, "label", folds=3, schema=bb.count(frame, "label").schema, engine=pool)
 
 
@@ -520,7 +520,7 @@ def test_what_rows_in_memory_teach_is_validated_on_a_sample(pool: Any, settings:
         bb.cross_validate(parts(table, n), "label", folds=3, engine=pool, sample=100, **settings) for n in (1, 2, 7)
     ]
     assert len({(each.log_loss, each.brier, each.accuracy.value) for each in some}) == 1
-    assert len(some[0].rows) == 100 and "tested on a sample; models learn from" in some[0].notes[0]
+    assert len(some[0].rows) == 100 and "tested on a sample; models also learn from" in some[0].notes[0]
 
 
 def test_models_of_a_sample_count_the_rows_that_are_not_in_it(pool: Any) -> None:
@@ -580,7 +580,7 @@ def test_sets_of_labels_are_validated_on_a_sample(pool: Any, tagged: pandas.Data
     assert bb.cross_validate(parts(named, 4), "tags", id="user", engine=pool, **settings).micro_f1 == by_user.micro_f1
     some = [bb.cross_validate(parts(tagged, n), "tags", engine=pool, sample=90, **settings) for n in (1, 2, 7)]
     assert len({(each.micro_f1, each.log_loss) for each in some}) == 1 and len(some[0].rows) == 90
-    assert some[0].notes == ("tested on a sample; models learn from 110 other rows as well",)
+    assert some[0].notes == ("tested on a sample; models also learn from 110 other rows",)
     tuned = bb.tune(parts(tagged, 3), "tags", alpha=[0.1, 1.0], engine=pool, **settings)
     assert tuned.best == bb.tune(tagged, "tags", alpha=[0.1, 1.0], **settings).best
     some_tuned = bb.tune(parts(tagged, 3), "tags", alpha=[0.1, 1.0], engine=pool, sample=90, **settings)
@@ -611,5 +611,5 @@ def test_sets_of_labels_are_evaluated_on_a_sample(pool: Any, tagged: pandas.Data
 
 def test_a_sample_of_rows_that_are_alike_and_weigh_is_refused_where_it_is_subtracted(pool: Any) -> None:
     table = pandas.DataFrame({"a": ["x", "y"] * 50, "weight": 0.1, "label": ["p", "q"] * 50})
-    with pytest.raises(errors.BadSetting, match="sample must be 100 at least: so many rows are alike"):
+    with pytest.raises(errors.BadSetting, match="sample must be 100 at least, because so many rows are identical"):
         bb.cross_validate(parts(table, 2), "label", folds=2, weights="weight", calibrate="platt", sample=4, engine=pool)

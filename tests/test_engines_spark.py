@@ -307,7 +307,7 @@ def test_a_worker_without_banbury(
     (tmp_path / "python").write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path}:$PYTHONPATH exec {sys.executable} "$@"\n')
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setattr(session.sparkContext, "pythonExec", str(tmp_path / "python"))
-    wanted = rf"a worker of Spark has no package 'banbury'\. .*pip install banbury=={bb.__version__}"
+    wanted = rf"a Spark worker lacks the package 'banbury'\. .*pip install banbury=={bb.__version__}"
     with pytest.raises(errors.EngineError, match=wanted):
         bb.count(data, "label")
 
@@ -317,9 +317,9 @@ def test_what_cannot_be_done_is_said(session: Any, frame: pandas.DataFrame, data
         bb.count(data, "lable")
     with pytest.raises(errors.UnknownColumn, match=r"partition \d: no column 'length'"):
         bb.count(data.withColumnRenamed("length", "nothing"), "label", schema=bb.count(frame, "label").schema)
-    with pytest.raises(errors.BadSetting, match="data of Spark must be a dataframe"):
+    with pytest.raises(errors.BadSetting, match="Spark data must be a dataframe"):
         bb.count(data.groupBy("label"), "label")
-    with pytest.raises(errors.BadSetting, match="must be a dataframe that is read whole"):
+    with pytest.raises(errors.BadSetting, match="must be a batch dataframe"):
         bb.count(session.readStream.format("rate").load(), "value")
     with pytest.raises(errors.EmptyData):
         bb.count(data.where("1 = 0"), "label")
@@ -330,7 +330,7 @@ def test_what_cannot_be_done_is_said(session: Any, frame: pandas.DataFrame, data
         "sc://[::1]:x",
     ):
         with pytest.raises(
-            errors.EngineError, match=rf"no Spark answers at {re.escape(address)} \(.*'sc://host:15002'"
+            errors.EngineError, match=rf"Spark does not respond at {re.escape(address)} \(.*'sc://host:15002'"
         ):
             bb.count(frame, "label", engine=address)
     with pytest.raises(errors.BadSetting, match="engine must be omitted here"):
@@ -341,7 +341,7 @@ def test_a_session_that_is_stopped(session: Any, frame: pandas.DataFrame, data: 
     """The last test: the session is gone after it."""
     session.stop()
     for stopped, engine in ((data, None), (frame, session)):
-        with pytest.raises(errors.EngineError, match="the session of Spark is stopped"):
+        with pytest.raises(errors.EngineError, match="the Spark session is stopped"):
             bb.count(stopped, "label", engine=engine)
     with pytest.raises(errors.EngineError, match="there is no Spark session"):
         bb.count(frame, "label", engine="spark")

@@ -57,9 +57,11 @@ def split(parts: str = "train test") -> None:
 )
 def test_train_and_test_are_asked_about(parts):
     split(parts)
-    with pytest.raises(errors.BadSetting, match="and in them neg, pos: which of the two are the classes") as raised:
+    with pytest.raises(
+        errors.BadSetting, match=r"which contain the folders neg, pos. Which of the two are the classes"
+    ) as raised:
         bb.count("films")
-    for way in ("Give one of them alone, such as films/", "classes_at=2 to learn neg, pos", "classes_at=1 to tell"):
+    for way in ("Read only one of them, such as films/", "classes_at=2 to predict neg, pos", "classes_at=1 to predict"):
         assert way in str(raised.value)
 
 
@@ -76,7 +78,7 @@ def test_either_level_may_be_asked_for():
 
 def test_parts_without_folders_are_asked_about():
     write("mail", {"part1": ["a text", "another"], "part2": ["a third"]})
-    with pytest.raises(errors.BadSetting, match=r"look like parts of one collection, not like classes.*class_from="):
+    with pytest.raises(errors.BadSetting, match=r"look like parts of one collection rather than classes.*class_from="):
         bb.count("mail")
 
 
@@ -101,7 +103,7 @@ def test_files_that_lie_too_high_are_named():
         errors.BanburyWarning, match="the 2 files beside the folders are ignored: README, train/labels.txt"
     ):
         assert bb.count("films", classes_at=2).n_rows == 8
-    with pytest.raises(errors.BadSetting, match="classes_at must be 2 at most: no file in films lies deeper"):
+    with pytest.raises(errors.BadSetting, match="classes_at must be 2 at most, because no file in films lies deeper"):
         bb.count("films", classes_at=3)
     with pytest.warns(errors.BanburyWarning, match=r"the 1 file beside the folders is ignored: labels.txt"):
         bb.count("films/train")
@@ -121,7 +123,7 @@ def test_a_level_is_for_folders():
             list(read(data, classes_at=1))
     Path("flat").mkdir()
     Path("flat/a.txt").write_text("text")
-    with pytest.raises(errors.BadSetting, match="left out: flat has no folders"):
+    with pytest.raises(errors.BadSetting, match="omitted: flat has no folders"):
         read("flat", classes_at=1)
 
 
@@ -168,7 +170,7 @@ def test_a_pattern_with_a_slash_is_held_against_the_path():
 def test_a_file_that_no_pattern_fits_is_named():
     ling_spam()
     with pytest.warns(
-        errors.BanburyWarning, match=r"4 files in ling fit no pattern of class_from= .*: ling/part1/3-1msg1.txt"
+        errors.BanburyWarning, match=r"4 files in ling fit no pattern in class_from= .*: ling/part1/3-1msg1.txt"
     ):
         assert bb.count("ling", class_from="spmsg*=spam").n_rows == 4
     with pytest.raises(errors.EmptyData, match="fit no pattern"):
@@ -245,7 +247,7 @@ def test_lines_come_in_batches():
 def test_the_command_line_asks_about_train_and_test(capsys):
     split()
     code, _, err = said("fit films", capsys)
-    assert code == 2 and "such as films/train; or say --classes-at 2 to learn neg, pos" in err
+    assert code == 2 and "such as films/train; or pass --classes-at 2 to predict neg, pos" in err
     code, out, _ = said("fit films --classes-at 2 -o m.banbury --json", capsys)
     assert code == 0 and json.loads(out)["rows"] == 8
     assert said("evaluate m.banbury films/test", capsys)[0] == 0
@@ -258,7 +260,7 @@ def test_the_command_line_asks_about_train_and_test(capsys):
 def test_the_command_line_takes_classes_from_names(capsys):
     ling_spam()
     code, _, err = said("fit ling", capsys)
-    assert code == 2 and "--class-from 'spm*=spam,*=ham' if the names of files tell" in err
+    assert code == 2 and "--class-from 'spm*=spam,*=ham' if the file names show" in err
     code, out, _ = said("fit ling --class-from 'spmsg*=spam,*=ham' -o m.banbury --json", capsys)
     assert code == 0 and {each["class"] for each in json.loads(out)["classes"]} == {"ham", "spam"}
     assert said("evaluate m.banbury ling --class-from 'spmsg*=spam,*=ham'", capsys)[0] == 0
@@ -285,7 +287,8 @@ def test_the_command_line_learns_from_lines(capsys):
 def test_one_folder_of_folders_is_doubted():
     for label in ("neg", "pos"):
         write("archive/films", {label: ["a film", "another"]})
-    said = "archive has one folder, films, .* the folders in it are neg, pos. If these .* give archive/films, or say classes_at=2"
+    said = "archive has only one folder, films, .* the folders inside it are neg, pos. "
+    said += "If these .* read archive/films or pass classes_at=2"
     with pytest.warns(errors.BanburyWarning, match=said):
         assert bb.count("archive").classes == ("films",)
     with warnings.catch_warnings():

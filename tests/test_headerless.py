@@ -87,8 +87,8 @@ def test_a_header_may_be_said_to_be_there_and_renamed():
         ("0.02,0.37,R\n0.05,0.31,M\n0.01,0.12,M\n", "0.02, 0.37 above numbers"),  # classes are letters
         ("A11 6 A34 4 1\nA12 48 A32 4 2\nA14 12 A34 4 1\n", "6, 4, 1 above numbers"),  # and a value stands there twice
         ("39,?,a\n50,4,b\n12,5,a\n", "39 above numbers"),
-        ("p,x,s\np,f,y\ne,x,s\n", "p, x, s also found below"),
-        ("ham\tgo until tomorrow\nspam\twin a new prize\nham\tall right then\n", "ham also found below"),
+        ("p,x,s\np,f,y\ne,x,s\n", "p, x, s that also occur below"),
+        ("ham\tgo until tomorrow\nspam\twin a new prize\nham\tall right then\n", "ham that also occur below"),
     ],
 )
 def test_a_first_line_that_looks_like_a_row_is_a_row(text, why):
@@ -215,7 +215,7 @@ def test_none_quotes():
 
 def test_comments_are_passed_over_and_lines_keep_their_numbers():
     Path("t.csv").write_text('# it\'s "odd\na,b\n1,x\n# more\n2,"y\n# no comment"\n#\n3,z,z\n')
-    with pytest.raises(errors.BadFile, match="line 8: 3 fields where the header has 2"):
+    with pytest.raises(errors.BadFile, match="line 8: 3 fields but the header has 2"):
         list(read("t.csv", comment="#"))
     Path("t.csv").write_text('# it\'s "odd\na,b\n1,x\n# more\n2,"y\n# no comment"\n#\n3,z\n#')
     [batch] = read("t.csv", comment="#")
@@ -227,7 +227,7 @@ def test_lines_are_skipped():
     Path("t.csv").write_text("Export of Monday\n\nby: me, you\na,b\n1,x\n")
     [batch] = read("t.csv", skip_lines=3)
     assert batch.names == ("a", "b") and batch.n_rows == 1
-    for skipped, why in [(9, "there are 5 lines"), (5, "nothing follows the lines to skip")]:
+    for skipped, why in [(9, "the file has only 5 lines"), (5, "nothing follows the skipped lines")]:
         with pytest.raises(errors.BadFile, match=why):
             read("t.csv", skip_lines=skipped)
 
@@ -371,9 +371,7 @@ def test_a_name_that_does_not_say_what_a_file_is_has_the_hint_too(capsys):
 def test_a_title_above_the_rows_is_told_how_to_be_passed_over(tmp_path):
     path = tmp_path / "adult.test"
     path.write_text("|1x3 Cross validator\n25, Private, yes\n38, Private, no\n")
-    with pytest.raises(
-        bb.errors.BadFile, match=r"line 2: .*If the first line is a title, pass it over with skip_lines=1"
-    ):
+    with pytest.raises(bb.errors.BadFile, match=r"line 2: .*If the first line is a title, skip it with skip_lines=1"):
         list(read(path, header=False))
     [batch] = read(path, header=False, skip_lines=1)
     assert batch.n_rows == 2 and len(batch.names) == 3

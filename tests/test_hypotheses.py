@@ -493,15 +493,15 @@ def test_a_space_prints_the_best_and_how_many_more():
         (lambda: bb.Hypotheses({}), BadSetting, "one at least"),
         (lambda: bb.Hypotheses(0), BadSetting, "a number from 1"),
         (lambda: bb.Hypotheses("abc"), BadSetting, "a list of functions or of names"),
-        (lambda: bb.Hypotheses(["a", "a"]), BadSetting, "there twice. Got 'a'"),
+        (lambda: bb.Hypotheses(["a", "a"]), BadSetting, "occurs twice. Got 'a'"),
         (lambda: bb.Hypotheses(["a", print]), BadSetting, "all functions of a row, or all names. Got 'a'"),
         (lambda: bb.Hypotheses({"a": 1}), BadSetting, "all functions of a row"),
         (lambda: bb.Hypotheses([["a"]]), BadSetting, "names such as texts"),
-        (lambda: bb.Hypotheses(2, [0.5, 0.4]), BadPrior, "sum to 0.9, and must sum to 1"),
+        (lambda: bb.Hypotheses(2, [0.5, 0.4]), BadPrior, "sum to 0.9, but must sum to 1"),
         (lambda: bb.Hypotheses(2, [0.5, np.nan]), BadValue, "prior of hypothesis 1 is nan"),
         (lambda: bb.Hypotheses(2, [1.5, -0.5]), BadValue, "prior of hypothesis 1 is -0.5"),
         (lambda: bb.Hypotheses(2, [0.5, "x"]), BadValue, "prior of hypothesis 1 is 'x'"),
-        (lambda: bb.Hypotheses(2, [1.0]), LengthMismatch, r"the shape \(1,\), and there are 2 hypotheses"),
+        (lambda: bb.Hypotheses(2, [1.0]), LengthMismatch, r"the shape \(1,\), but there are 2 hypotheses"),
         (lambda: bb.Hypotheses(2, 0.5), BadSetting, "the prior must be a number for each hypothesis"),
         (lambda: bb.Hypotheses(2, None), BadSetting, "the prior must be a number for each hypothesis"),
         (lambda: bb.Hypotheses(2, "flat"), BadSetting, "prior must be one of 'uniform'"),
@@ -511,17 +511,17 @@ def test_a_space_prints_the_best_and_how_many_more():
         (lambda: bb.Hypotheses(2, lengths=[1, 2]), BadSetting, "together with prior='description_length'"),
         (lambda: bb.Hypotheses(2, "description_length", lengths=[1, -2]), BadValue, "length of hypothesis 1 is -2"),
         (lambda: bb.Hypotheses(2, likelihood="exact"), BadSetting, "likelihood must be one of"),
-        (lambda: bb.Hypotheses(2, noise=0.1), BadSetting, "left out when likelihood='noise_free'"),
+        (lambda: bb.Hypotheses(2, noise=0.1), BadSetting, "omitted when likelihood='noise_free'"),
         (lambda: bb.Hypotheses(2, likelihood="label_noise"), BadSetting, "probability of a wrong label"),
         (lambda: bb.Hypotheses(2, likelihood="label_noise", noise=1.0), BadSetting, "below 1. Got 1.0"),
         (lambda: bb.Hypotheses(2, likelihood="gaussian", noise=0), BadSetting, "above 0. Got 0"),
         (lambda: bb.Hypotheses(2, likelihood="gaussian", noise=np.nan), BadSetting, "above 0. Got nan"),
-        (lambda: bb.Hypotheses(2, labels=["a"]), BadSetting, "two at least, each once"),
-        (lambda: bb.Hypotheses(2, labels=["a", "a"]), BadSetting, "each once"),
+        (lambda: bb.Hypotheses(2, labels=["a"]), BadSetting, "at least two and different"),
+        (lambda: bb.Hypotheses(2, labels=["a", "a"]), BadSetting, "and different"),
         (lambda: bb.Hypotheses(2, labels=["a", np.nan]), BadSetting, "texts, numbers or booleans"),
         (lambda: bb.Hypotheses(2, labels="ab"), BadSetting, "labels must be a list. Got 'ab'"),
         (lambda: bb.Hypotheses(2, labels=None), BadSetting, "labels must be a list. Got None"),
-        (lambda: bb.Hypotheses(2, labels=[1, 2, 3], likelihood="bernoulli"), BadSetting, "two, each once"),
+        (lambda: bb.Hypotheses(2, labels=[1, 2, 3], likelihood="bernoulli"), BadSetting, "two and different"),
     ],
 )
 def test_what_is_no_space_is_refused(call, kind, words):
@@ -536,8 +536,8 @@ def test_what_is_no_space_is_refused(call, kind, words):
         ({"likelihoods": [1, 1, 1], "predictions": [[1]]}, BadSetting, "Got 'predictions and likelihoods'"),
         ({"likelihoods": [1, 1, 1], "target": ["+"]}, BadSetting, "omitted when likelihoods are given"),
         ({"likelihoods": [1, 1]}, LengthMismatch, r"likelihoods has the shape \(2,\)"),
-        ({"likelihoods": [[1, 1], [1, 1], [1, 1]]}, LengthMismatch, "Turn it around"),
-        ({"likelihoods": [[1, 1, 1], [1, 1]]}, LengthMismatch, "row 1 has 2 cells and row 0 has 3"),
+        ({"likelihoods": [[1, 1], [1, 1], [1, 1]]}, LengthMismatch, "Transpose it"),
+        ({"likelihoods": [[1, 1, 1], [1, 1]]}, LengthMismatch, "row 1 has 2 cells but row 0 has 3"),
         ({"likelihoods": [1, np.nan, 1]}, BadValue, "likelihood of hypothesis 'h2' for row 0 is nan"),
         ({"likelihoods": [1, 1, np.inf]}, BadValue, "'h3' for row 0 is inf"),
         ({"likelihoods": [1, 1, -1]}, BadValue, "is -1"),
@@ -558,7 +558,7 @@ def test_what_is_no_space_is_refused(call, kind, words):
         ({"predictions": [["+", "-", "-"]], "target": [None]}, UnknownLabel, "target of row 0 is None"),
         ({"predictions": [["+", "-", "-"]], "target": "+"}, BanburyError, "Pass a list or a 1-D array"),
         ({"predictions": [["-", "-", "-"]], "target": ["+"]}, ImpossibleEvidence, "likelihood='label_noise'"),
-        ({"rows": [1], "target": ["+"]}, BadSetting, "known by name only"),
+        ({"rows": [1], "target": ["+"]}, BadSetting, "only names"),
     ],
 )
 def test_what_is_no_evidence_is_refused_and_the_space_stays(evidence, kind, words):
@@ -643,11 +643,15 @@ def test_rows_that_rule_out_everything_are_named_wherever_they_stand():
         (lambda days: bb.conjunctions({f"c{i}": [0, 1] for i in range(20)}), BadSetting, "3,486,784,402 hypotheses"),
         (lambda days: bb.conjunctions(days, columns="sky"), BadSetting, "columns must be a list. Got 'sky'"),
         (lambda days: bb.conjunctions({"a": [[1], [2]]}), BadSetting, r"column 'a' must be one of texts.* Got \[1\]"),
-        (lambda days: bb.conjunctions({"a": 1, "b": [1]}), BanburyError, "column 'a' is 1, and a column is a list"),
+        (
+            lambda days: bb.conjunctions({"a": 1, "b": [1]}),
+            BanburyError,
+            "column 'a' is 1, but a column must be a list",
+        ),
         (lambda days: bb.conjunctions(pd.DataFrame([[1, 2]], columns=["a", "a"])), DuplicateColumn, "named 'a'"),
         (lambda days: bb.conjunctions(days, values={"sky": "sunny"}), BadSetting, "the values of 'sky' must be a list"),
         (lambda days: bb.thresholds(np.array(3)), BadSetting, "rows must be a frame"),
-        (lambda days: bb.thresholds(days), BadValue, "row 0 of column 'sky' holds 'sunny'"),
+        (lambda days: bb.thresholds(days), BadValue, "row 0 of column 'sky' contains 'sunny'"),
         (lambda days: bb.thresholds({"x": [1, 2]}, cuts=1.5), BadSetting, "cuts must be a whole number"),
         (lambda days: bb.thresholds({"x": [1, 2]}, cuts={"x": [np.nan]}), BadSetting, "finite numbers"),
         (
@@ -676,7 +680,7 @@ def test_labels_of_rules_are_those_of_the_target():
     assert list(bb.thresholds(flags, "long").labels) == [False, True]
     assert list(bb.thresholds({"x": [1.0, 2.0], "long": [True, True]}, "long").labels) == [False, True]
     kinds = {"a": ["u", "v", "w"], "kind": ["p", "q", "r"]}
-    with pytest.raises(bb.errors.BadSetting, match="make a column that says whether a row has a certain one of them"):
+    with pytest.raises(bb.errors.BadSetting, match="add a column that says whether a row has a particular label"):
         bb.conjunctions(kinds, "kind", labels=["p", "q", "r"])
 
 
@@ -777,7 +781,7 @@ def test_no_two_conjunctions_have_one_name(values):
 
 def test_numbers_that_no_threshold_parts_are_named():
     for column in ([2**53, 2**53 + 1], np.array([2**60, 2**60 + 1, 5])):
-        with pytest.raises(BadValue, match=r"between which no threshold fits: .* Subtract what is common"):
+        with pytest.raises(BadValue, match=r"too close for a threshold: .* Subtract a constant"):
             bb.thresholds({"x": column})
     assert len(bb.thresholds({"x": [2**53, 2**53 + 2]})) == 4
 

@@ -245,7 +245,7 @@ def test_a_bad_share_to_withhold_is_named(test: Any) -> None:
 
 
 def test_something_is_left_to_learn_from_and_something_withheld() -> None:
-    with pytest.raises(bb.BanburyError, match="test must be a share that leaves a row of each of the 2 classes"):
+    with pytest.raises(bb.BanburyError, match="test must be a share that leaves at least one of"):
         sizes_of(test=0.99)
     assert learning_curve(journeys(), "late", test=1e-9, repeats=1).n_test == 1
 
@@ -257,9 +257,9 @@ def test_bad_repeats_are_named(repeats: Any) -> None:
 
 
 def test_one_class_has_no_learning_curve() -> None:
-    with pytest.raises(bb.BanburyError, match=r"target must be one of two classes at least\. Got .one class, 'a'"):
+    with pytest.raises(bb.BanburyError, match=r"target must be at least two classes\. Got .one class, 'a'"):
         learning_curve({"x": [1.0, 2.0, 4.0], "y": ["a", "a", "a"]}, "y")
-    with pytest.raises(bb.BanburyError, match="every row has a weight of zero"):
+    with pytest.raises(bb.BanburyError, match="missing label or a weight of zero"):
         learning_curve({"x": [1.0, 2.0, 4.0], "y": ["a", "b", "a"]}, "y", weights=[0, 0, 0])
 
 
@@ -377,7 +377,7 @@ def curve_of(repeats: int = 2, beside: Any = None) -> LearningCurve:
 def test_the_table_has_a_line_for_each_size() -> None:
     lines = str(curve_of(beside="logistic_regression")).splitlines()
     assert lines[0] == (
-        "Learning curve of plain naive Bayes beside logistic regression: 2 repeats, 40 of 120 rows withheld, 2 classes"
+        "Learning curve of plain naive Bayes beside logistic regression: 2 repeats, 40 of 120 rows held out, 2 classes"
     )
     assert lines[1].split("  ")[-1].strip() == "logistic regression"
     assert lines[2].split() == ["rows", "accuracy", "log", "loss", "accuracy", "log", "loss"]

@@ -48,7 +48,7 @@ def notes_of(found: CrossValidation) -> set[str]:
     if not found.notes:
         return set()
     (note,) = found.notes
-    head = "of all rows, not of all but one: "
+    head = "learned from all rows, including the row being scored: "
     assert note.startswith(head)
     return set(note.removeprefix(head).split(", "))
 
@@ -405,8 +405,8 @@ def test_texts_and_tables_from_a_list_a_frame_and_several_batches() -> None:
 def test_what_is_not_recomputed_is_told(family: Any, note: str) -> None:
     names = ["said"] if isinstance(family, Text) else ["size", "large"]
     found = assert_left_out(table(names, family))
-    assert found.notes == (f"of all rows, not of all but one: {note}",)
-    assert str(found).endswith(f"  of all rows, not of all but one: {note}")
+    assert found.notes == (f"learned from all rows, including the row being scored: {note}",)
+    assert str(found).endswith(f"  learned from all rows, including the row being scored: {note}")
     assert found.to_dict()["notes"] == list(found.notes)
 
 
@@ -414,7 +414,7 @@ def test_all_that_is_not_recomputed_is_told_once() -> None:
     data = mixed_frame(30)
     families = {**data.families, "said": bb.Text(max_words=4), "size": bb.Histogram()}
     found = Data(data.columns, families, data.labels).validate(folds="loo")
-    assert found.notes == (f"of all rows, not of all but one: {HISTOGRAMS}, {KERNELS}, {RANKS}",)
+    assert found.notes == (f"learned from all rows, including the row being scored: {HISTOGRAMS}, {KERNELS}, {RANKS}",)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -471,7 +471,7 @@ def test_without_a_formula_it_is_refitting(names: list[str], family: Any, how: s
 def test_more_rows_than_can_be_left_out_one_by_one_raise() -> None:
     n = MOST_FOLDS + 1
     data, labels = {"x": ["u", "v"] * (n // 2) + ["u"]}, ["a", "b"] * (n // 2) + ["a"]
-    with pytest.raises(bb.BanburyError, match=r"folds='loo' has no formula .* 10,001 rows"):
+    with pytest.raises(bb.BanburyError, match=r"folds='loo' has no closed formula .* 10,001 rows"):
         bb.cross_validate(data, labels, features="categorical", folds="loo", how="gibbs")
     found = bb.cross_validate(data, labels, features="categorical", folds="loo")
     assert len(found.rows) == n and found.accuracy.value == pytest.approx(1.0)

@@ -228,14 +228,16 @@ def test_a_list_of_another_length_is_named(make: Any) -> None:
 
 def test_what_is_no_list_of_numbers_is_named() -> None:
     for lists in ([3.0], ["a"], [["a", "b", "c", "d"]], [[1.0, 2.0, 3.0, "d"]]):
-        with pytest.raises(bb.errors.BadValue, match=r"row 0 of column 'e' holds .*a list of 4 numbers is needed"):
+        with pytest.raises(
+            bb.errors.BadValue, match=r"row 0 of column 'e' contains .*must contain a list of 4 numbers"
+        ):
             MODEL.predict({"e": lists, "x": [0.0]})
     with pytest.raises(bb.errors.BadValue, match="row 1 of column 'e' is infinite"):
         bb.count({**SMALL, "e": np.where(np.arange(30)[:, None] == 1, np.inf, SMALL["e"])}, "kind")
     with pytest.raises(bb.errors.BadValue, match="row 0 of column 'e' is infinite"):
         MODEL.predict({"e": [[1.0, 2.0, np.inf, 3.0]], "x": [0.0]})
     for family in ("gaussian", "histogram", "kernel_density", "categorical", "text"):
-        with pytest.raises(bb.errors.BadValue, match=r"column 'e' holds \[.*… 4|row 0 of column 'e'"):
+        with pytest.raises(bb.errors.BadValue, match=r"column 'e' contains \[.*… 4|row 0 of column 'e'"):
             bb.count(SMALL, "kind", features={"e": family})
 
 

@@ -122,7 +122,7 @@ def test_sub_folders_without_files_do_not_make_classes(tmp_path):
 def test_a_folder_without_files_is_refused(tmp_path, inside):
     for name in inside:
         (tmp_path / name).mkdir(parents=True)
-    with pytest.raises(errors.EmptyData, match=r"there is no file in it\. Give a folder with a sub-folder"):
+    with pytest.raises(errors.EmptyData, match=r"it contains no files\. Use a folder with one sub-folder"):
         read(tmp_path)
 
 
@@ -150,8 +150,10 @@ def test_unreadable_files_are_named_skipped_and_counted(folder):
     with pytest.warns(errors.BanburyWarning) as caught:
         assert rows(read(folder)) == ALL
     [message] = [str(warning.message) for warning in caught]
-    assert "4 of 9 files" in message and "gone (No such file" in message and "pipe (it is no regular file)" in message
-    assert "scan.pdf (it holds a PDF, not text)" in message and "text.gz (" in message
+    assert (
+        "4 of 9 files" in message and "gone (No such file" in message and "pipe (it is not a regular file)" in message
+    )
+    assert "scan.pdf (it contains a PDF, not text)" in message and "text.gz (" in message
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
@@ -173,10 +175,10 @@ def test_a_source_warns_once(folder):
 def test_a_folder_of_which_nothing_can_be_read_is_refused(tmp_path):
     os.mkfifo(write(tmp_path / "spam/x").with_name("pipe"))
     os.remove(tmp_path / "spam/x")
-    with pytest.raises(errors.BadFile, match=r"pipe: it is no regular file\."):
+    with pytest.raises(errors.BadFile, match=r"pipe: it is not a regular file\."):
         list(read(tmp_path))
     os.symlink("nowhere", tmp_path / "spam/gone")
-    with pytest.raises(errors.BadFile, match=r"not one of 2 files can be read\.\n  .*gone \(No such file"):
+    with pytest.raises(errors.BadFile, match=r"none of the 2 files can be read\.\n  .*gone \(No such file"):
         list(read(tmp_path))
 
 
@@ -255,7 +257,7 @@ def test_a_folder_of_tables_is_a_table_in_parts(tmp_path):
     write(tmp_path / "_SUCCESS")
     assert [batch.numbers(["x"])[0].tolist() for batch in read(tmp_path)] == [[1], [3]]
     assert rows(read(tmp_path, format="text")) == ["x,y\n1,2\n", "x,y\n3,4\n", ""]
-    write(tmp_path / "notes.txt", "and a text")
+    write(tmp_path / "notes.txt", "the limit for a text")
     assert len(rows(read(tmp_path))) == 4
 
 
@@ -283,7 +285,7 @@ def test_a_pattern_of_folders_is_all_of_them(tmp_path):
 
 
 def test_a_pattern_without_matches_is_refused(tmp_path):
-    with pytest.raises(errors.BadFile, match="no file matches it"):
+    with pytest.raises(errors.BadFile, match="no file matches this pattern"):
         read(f"{tmp_path}/*.eml")
 
 
@@ -339,7 +341,7 @@ def test_compressed_documents_are_read(tmp_path):
         ({"format": "emails"}, "format must be one of 'auto', 'text', 'lines', 'mail', 'html'. Got 'emails'"),
         (
             {"headers": "subject"},
-            "headers must be 'keep', 'drop', 'columns' or a list of headers' names. Got 'subject'",
+            "headers must be 'keep', 'drop', 'columns' or a list of header names. Got 'subject'",
         ),
         ({"headers": [1]}, "headers must be"),
         ({"headers": 1}, "headers must be"),
@@ -1081,9 +1083,7 @@ def test_misspelt_headers_are_refused_and_others_that_no_message_has_told(tmp_pa
         errors.BadSetting, match=r"no message in .* has a header 'subjct'\. Did you mean 'subject'\?\n.*from"
     ):
         bb.count(tmp_path, headers=["columns", "subjct"])
-    with pytest.warns(
-        errors.BanburyWarning, match=r"no message has a header 'x-mailer', so that its column is empty\."
-    ):
+    with pytest.warns(errors.BanburyWarning, match=r"no message has a header 'x-mailer', so its column is empty\."):
         assert cells(read([b"Subject: x\n\ny"], format="mail", headers=["columns", "x-mailer"])) == [(None, "y")]
     model = bb.estimate(bb.count(tmp_path, headers=["columns", "from"]))
     path = write(tmp_path / "new.eml", "Subject: without From\n\nbody")
@@ -1107,12 +1107,8 @@ def test_rows_that_are_no_messages_have_no_headers_to_make_columns_of(tmp_path, 
         "pages": ["<p>a"],
         "tables": tmp_path / "parts",
     }[kind]
-    said = (
-        "no file in .*texts was read as mail" if kind == "folder" else "plain texts|there is a table|no file was read"
-    )
-    with pytest.raises(
-        errors.BadSetting, match=f"headers='columns' makes columns of the headers of messages, and .*({said})"
-    ):
+    said = "no file in .*texts was read as mail" if kind == "folder" else "plain texts|are a table|no file was read"
+    with pytest.raises(errors.BadSetting, match=f"headers='columns' turns mail headers into columns, but .*({said})"):
         list(read(data, headers="columns", format="html" if kind == "pages" else "auto"))
 
 

@@ -223,14 +223,14 @@ def test_an_absent_column_is_skipped_with_one_warning(model: bb.Model) -> None:
     rows = {name: column for name, column in WEATHER.items() if name not in ("wind", "play")}
     with pytest.warns(bb.BanburyWarning) as caught:
         found = model.posterior(rows)
-    assert [str(w.message) for w in caught] == ["no column 'wind' in these rows: skipped"]
+    assert [str(w.message) for w in caught] == ["these rows have no column 'wind', which is treated as missing"]
     np.testing.assert_allclose(found, model.posterior(rows | {"wind": [None] * 14}), rtol=1e-12)
 
 
 def test_an_extra_column_is_ignored_with_one_warning(model: bb.Model) -> None:
     with pytest.warns(bb.BanburyWarning) as caught:
         found = model.posterior(WEATHER | {"moon": ["full"] * 14, "sun": [1] * 14})
-    assert [str(w.message) for w in caught] == ["columns 'moon', 'sun' were not counted, and are ignored"]
+    assert [str(w.message) for w in caught] == ["columns 'moon', 'sun' were not counted and are ignored"]
     assert np.array_equal(found, model.posterior(WEATHER))
 
 
@@ -279,7 +279,7 @@ def test_a_word_never_seen_is_no_error(model: bb.Model) -> None:
 
 
 def test_a_word_where_a_number_is_needed_is_an_error_with_its_place(numbers: bb.Model) -> None:
-    with pytest.raises(BadValue, match="row 1 of column 'x1' holds 'twelve', and a number is needed there"):
+    with pytest.raises(BadValue, match="row 1 of column 'x1' contains 'twelve', but must contain a number"):
         numbers.predict([[1.0, 10.0], [2.0, "twelve"]])
 
 

@@ -837,7 +837,7 @@ def test_without_a_column_that_tells_the_answer_is_the_frequencies():
     with pytest.warns(bb.BanburyWarning, match="one value only"):
         clf = bb.TANClassifier().fit(X, y)
     assert clf.predict_proba(X[:1]).tolist() == [[0.6, 0.4]]
-    with pytest.raises(errors.BadSetting, match="one without a tree"):
+    with pytest.raises(errors.BadSetting, match="a model without a tree"):
         _ = clf.network_
     texts = ["one text of words", "another of words"] * 5
     alone, beside = bb.NaiveBayesClassifier().fit(texts, y), bb.TANClassifier().fit(texts, y)
@@ -883,7 +883,7 @@ TOO_MANY = {"a": {"x": 1.0}, "b": {"x": {"y": 1.0}, "z": {"y": 1.0}}}
     [
         (lambda: bb.BeliefNetwork.count(DAYS, {"play": ["outlok"]}), errors.UnknownColumn, "Did you mean 'outlook'"),
         (lambda: bb.BeliefNetwork.count(DAYS, {}), errors.BadSetting, "a mapping from each column"),
-        (lambda: bb.BeliefNetwork.count(DAYS, {"play": 1}), errors.BadSetting, "which are texts"),
+        (lambda: bb.BeliefNetwork.count(DAYS, {"play": 1}), errors.BadSetting, "which must be texts"),
         (lambda: bb.BeliefNetwork.from_tables({"a": {"x": "much"}}), errors.BadSetting, "has 'much' for 'x'"),
         (lambda: bb.BeliefNetwork.count(DAYS, {"play": ["wind", "wind"]}), errors.BadSetting, "each parent once"),
         (lambda: bb.BeliefNetwork.count({"a": [], "b": []}, {"a": ["b"]}), errors.EmptyData, "nothing to count"),
@@ -903,7 +903,7 @@ TOO_MANY = {"a": {"x": 1.0}, "b": {"x": {"y": 1.0}, "z": {"y": 1.0}}}
         (lambda: bb.BeliefNetwork.tan({"a": ["x", "y"], "y": [None, None]}, "y"), errors.EmptyData, "missing in all"),
         (lambda: bb.BeliefNetwork.tan({"a": [], "y": []}, "y"), errors.EmptyData, "nothing to count"),
         (lambda: asia().query("smoke"), errors.UnknownColumn, "Did you mean 'smoking'"),
-        (lambda: asia().query([]), errors.BadSetting, "each once"),
+        (lambda: asia().query([]), errors.BadSetting, "several different nodes"),
         (lambda: asia().query("asia", {"smoking": "often"}), errors.UnknownValue, "Values: 'no', 'yes'"),
         (lambda: asia().query("asia", {"smoking": {"yes": -1}}), errors.BadSetting, "smoking"),
         (lambda: asia().query("asia", ["smoking"]), errors.BadSetting, "a mapping"),
@@ -911,8 +911,8 @@ TOO_MANY = {"a": {"x": 1.0}, "b": {"x": {"y": 1.0}, "z": {"y": 1.0}}}
         (lambda: asia().posterior({"smoking": ["yes"]}), errors.BadSetting, "of="),
         (lambda: asia().posterior({"other": ["yes"]}, of="asia"), errors.UnknownColumn, "asia"),
         (lambda: asia().sample(-1), errors.BadSetting, "n"),
-        (lambda: asia() + asia(), errors.BadSetting, "given, not counted"),
-        (lambda: asia().bic, errors.BadSetting, "given, not counted"),
+        (lambda: asia() + asia(), errors.BadSetting, "given rather than counted"),
+        (lambda: asia().bic, errors.BadSetting, "given rather than counted"),
         (lambda: bb.BeliefNetwork.from_tables({}), errors.BadSetting, "tables"),
         (lambda: bb.BeliefNetwork.from_tables({"a": {"x": 0.5, "y": 0.6}}), errors.BadSetting, "sum to 1.1"),
         (lambda: bb.BeliefNetwork.from_tables({"a": [0.5, 0.5]}), errors.BadSetting, "values="),
@@ -951,7 +951,7 @@ def test_tables_that_would_be_too_large_say_how_large():
     rows = {name: [f"{name}{k}" for k in range(500)] for name in "abc"}
     rows["d"] = ["x", "y"] * 250
     families = dict.fromkeys("abc", "categorical")
-    with pytest.raises(errors.TooManyCells, match=r"250,000,000 cells .* Give it fewer parents"):
+    with pytest.raises(errors.TooManyCells, match=r"250,000,000 cells .* Use fewer parents"):
         bb.BeliefNetwork.count(rows, {"d": ["a", "b", "c"]}, features=families)
     wide = {f"c{k}": [f"v{i}" for i in range(2000)] for k in range(20)}
     with pytest.raises(errors.TooManyCells, match="pairs of columns"):
@@ -1004,7 +1004,7 @@ def test_what_cannot_be_a_node_is_left_out_of_the_tree_and_said():
         lambda: network.query("y", {"same": 1}),
         lambda: network.posterior(rows, of="same"),
     ):
-        with pytest.raises(errors.UnknownColumn, match=r"'same' is no node .* left out \(one value only\)"):
+        with pytest.raises(errors.UnknownColumn, match=r"'same' is not a node .* left out \(one value only\)"):
             ask()
     with pytest.raises(errors.UnknownColumn, match="no column 'same'"):
         bb.BeliefNetwork.tan(rows, "y", root="same")
@@ -1050,10 +1050,10 @@ def test_the_row_of_a_frame_is_evidence():
         network.posterior(frame.drop(columns="play")[:1])[0]
     )
     said = told(lambda: network.query("play", pd.Series({**asked, "Wind": "weak", "note": 1})))
-    assert said == ["columns 'Wind', 'note' were not counted, and are ignored"]
+    assert said == ["columns 'Wind', 'note' were not counted and are ignored"]
     with pytest.raises(errors.UnknownColumn, match="no column 'outlook'"):
         network.query("play", pd.Series({"Wind": "weak"}))
-    with pytest.raises(errors.BadSetting, match="a mapping from nodes to what is known of them, or a row"):
+    with pytest.raises(errors.BadSetting, match="a mapping from nodes to known values, or a row"):
         network.query("play", ["weak"])
 
 
@@ -1143,7 +1143,10 @@ def test_a_misspelt_column_is_named_once_as_one_too_many_and_as_one_that_is_not_
     parents = {"play": ["outlook", "wind"], "humidity": ["outlook"]}
     network = bb.BeliefNetwork.tan(DAYS, "play") if tree else bb.BeliefNetwork.count(DAYS, parents)
     rows = {("Wind" if name == "wind" else name): column for name, column in DAYS.items()}
-    expected = ["no column 'wind' in these rows: skipped", "column 'Wind' was not counted, and is ignored"]
+    expected = [
+        "these rows have no column 'wind', which is treated as missing",
+        "column 'Wind' was not counted and is ignored",
+    ]
     assert told(lambda: ASKING[way](network, rows)) == expected
     assert told(lambda: ASKING[way](network, DAYS)) == []  # "temperature" was in the table, and is no node
 
@@ -1152,20 +1155,20 @@ def test_neither_the_node_that_is_asked_for_nor_the_target_is_missed():
     network = bb.BeliefNetwork.tan(DAYS, "play")
     rows = {name: column for name, column in DAYS.items() if name not in ("play", "wind")}
     assert told(lambda: network.posterior(rows, of="wind")) == []
-    assert told(lambda: network.posterior(rows)) == ["no column 'wind' in these rows: skipped"]
+    assert told(lambda: network.posterior(rows)) == ["these rows have no column 'wind', which is treated as missing"]
     assert told(lambda: network.posterior({**rows, "wind": [None] * 14})) == []
     given_by_hand = bb.BeliefNetwork.from_tables(SPRINKLER, SPRINKLER_PARENTS)
     rows = {"sprinkler": [True], "Rain": [True], "cloudy": [None]}
     assert told(lambda: given_by_hand.predict(rows, of="wet")) == [
-        "no column 'rain' in these rows: skipped",
-        "column 'Rain' was not counted, and is ignored",
+        "these rows have no column 'rain', which is treated as missing",
+        "column 'Rain' was not counted and is ignored",
     ]
 
 
 def test_a_classifier_that_is_given_a_column_too_many_says_so():
     frame = pd.DataFrame(DAYS).drop(columns="play")
     classifier = bb.TANClassifier().fit(frame, DAYS["play"])
-    assert told(lambda: classifier.predict(frame.assign(note=1))) == ["column 'note' was not counted, and is ignored"]
+    assert told(lambda: classifier.predict(frame.assign(note=1))) == ["column 'note' was not counted and is ignored"]
 
 
 # Explanations --------------------------------------------------------------------------------------------------------
@@ -1271,7 +1274,7 @@ def test_a_row_left_out_is_explained_as_if_it_had_not_been_counted(labels):
             expected.log_odds,
             expected.winner,
         )
-        assert found.held_out and f"this row was counted as {str(own['play'])!r}" in str(found)
+        assert found.held_out and f"this row is in the training data as {str(own['play'])!r}" in str(found)
 
 
 def test_a_row_that_cannot_be_left_out_of_a_tree_is_refused_by_name():
@@ -1279,8 +1282,8 @@ def test_a_row_that_cannot_be_left_out_of_a_tree_is_refused_by_name():
     model = tree_model(table, "play", level=None)
     row = {name: column[0] for name, column in table.items() if name != "play"}
     for label, error, words in (
-        (None, errors.BadSetting, "own class is needed .* a row that has it in the column 'play'"),
-        ("yes", errors.NegativeCount, "not counted as one of class 'yes', so it cannot be left out"),
+        (None, errors.BadSetting, "class is needed .* include it in the row as column 'play'"),
+        ("yes", errors.NegativeCount, "not counted with class 'yes', so it cannot be left out"),
         ("maybe", errors.UnknownClass, "'maybe'"),
     ):
         with pytest.raises(error, match=words):
@@ -1340,12 +1343,12 @@ def test_a_column_that_widens_and_is_no_node_is_read_again(tmp_path):
 
 
 def test_tables_say_what_is_wrong_with_their_shares():
-    with pytest.raises(errors.BanburyError, match=r"-0\.5 is one of them"):
+    with pytest.raises(errors.BanburyError, match=r"one is -0\.5"):
         bb.BeliefNetwork.from_tables({"a": {True: 1.5, False: -0.5}})
     with pytest.raises(errors.BanburyError, match=r"these sum to 1\.001"):
         bb.BeliefNetwork.from_tables({"a": {True: 0.5, False: 0.501}})
     for asked in (None, 5):
-        with pytest.raises(errors.BadSetting, match="a node, or several nodes"):
+        with pytest.raises(errors.BadSetting, match="a node, or several different nodes"):
             sprinkler().query(asked)
 
 

@@ -209,11 +209,11 @@ def test_it_has_a_boundary() -> None:
 
 
 def test_what_it_has_not_is_said() -> None:
-    with pytest.raises(BadSetting, match="a column that is a histogram, to have cuts"):
+    with pytest.raises(BadSetting, match="a histogram column"):
         model().cuts("x")
-    with pytest.raises(BadSetting, match="a kernel density, to have bandwidths"):
+    with pytest.raises(BadSetting, match="a kernel density column"):
         model().bandwidths("x")
-    with pytest.raises(BadSetting, match="for the linear form of a model"):
+    with pytest.raises(BadSetting, match="a text column or a block of occurrences"):
         model().linear("w")
     with pytest.raises(BadSetting, match="which has no bandwidth"):
         plots.BandwidthDisplay.from_model(model(), "x", "a")

@@ -122,7 +122,7 @@ def test_a_small_pool_is_asked_about_whole_in_the_forms_there_are() -> None:
         ({"pool": pd.DataFrame(columns=["colour", "shape", "size", "note"])}, "no rows|empty"),
         ({"pool": {"other": ["a", "b"]}}, "no column 'colour'"),
         ({"model": "spam"}, "the model must be a Model"),
-        ({"model": {"x": [1]}}, "a Model, as bb.estimate makes it, or an estimator"),
+        ({"model": {"x": [1]}}, "a Model, from bb.estimate, or an estimator"),
         ({"labelled": {"other": ["a"]}}, "no column 'colour'"),
     ],
 )
@@ -135,13 +135,13 @@ def test_bad_input_is_named(chosen: dict[str, Any], message: str) -> None:
 
 def test_models_that_are_never_unsure_and_pools_that_are_labelled_are_refused() -> None:
     one = bb.estimate(bb.count({"p": ["a", "b"]}, target=["x", "x"], features="categorical"))
-    with pytest.raises(errors.BadSetting, match="two classes at least, between which it can be unsure"):
+    with pytest.raises(errors.BadSetting, match="a model with at least two classes"):
         bb.next_to_label(one, {"p": ["a"]})
     several = bb.LabelModel.of(bb.count(["a b", "b c"], target=[["x"], ["x", "y"]]))
     with pytest.raises(errors.BadSetting, match="Got 'LabelModel'"):
         bb.next_to_label(several, ["a"])  # type: ignore[arg-type]
     model, pool = labelled_and_pool()
-    with pytest.raises(errors.EmptyData, match="130 rows has a label in the column 'label', so that none is left"):
+    with pytest.raises(errors.EmptyData, match="130 rows already have a label in the column 'label'"):
         bb.next_to_label(model, pool.assign(label="c1"))
 
 
@@ -154,6 +154,8 @@ def test_every_row_says_why_it_is_asked_for_and_the_least_sure_come_first() -> N
     margins = [row.margin for row in found.rows if not row.random]
     assert margins == sorted(margins)
     reasons = [row.why for row in found.rows]
-    assert set(reasons) == {"unsure", "like other unsure rows", "at random"} and reasons.count("at random") == 2
-    assert reasons.index("like other unsure rows") > reasons.index("unsure")
+    assert (
+        set(reasons) == {"unsure", "similar to other uncertain rows", "at random"} and reasons.count("at random") == 2
+    )
+    assert reasons.index("similar to other uncertain rows") > reasons.index("unsure")
     assert all(row.why in str(found) for row in found.rows)

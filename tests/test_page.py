@@ -193,12 +193,15 @@ def test_a_row_of_a_table_is_filled_in_and_its_nomogram_drawn(browser: Any, make
         tab.wait_for_selector("#why table")
         best = model.predict({"ward": "b", "age": 41, "beds": None, "fever": None, "note": None})[0]
         assert tab.inner_text("#answer .lead b") == str(best)
+        if make is weighed_table:  # has too many columns and pairs for one sheet
+            assert tab.locator("#sheet").is_hidden()
+            return
         tab.click("#sheet summary")
         tab.wait_for_selector("#lanes .lane")
         tab.locator("#lanes .lane button:enabled").filter(has_text=re.compile("^c ")).first.click()
         until(tab, lambda: tab.get_by_label("ward", exact=True).evaluate("x => x.selectedOptions[0].innerText") == "c")
         tab.get_by_label("age", exact=True).fill("old")
-        has(tab, "#problem", "old is no number")
+        has(tab, "#problem", "old is not a number")
 
 
 @pytest.mark.slow
@@ -242,7 +245,7 @@ def test_a_token_is_asked_for_until_it_is_known(browser: Any, tmp_path: Path) ->
     with opened(browser, begun(tmp_path), "label", Tokens.read(file)) as tab:
         tab.wait_for_selector("#token[open]")
         assert tab.get_by_role("dialog", name="A token, please").is_visible()
-        for token, told in (("wrong", "asks who you are"), ("0123456789abcdef", "not known")):
+        for token, told in (("wrong", "requires a token"), ("0123456789abcdef", "not valid")):
             has(tab, "#token-why", told)
             tab.locator("#token-given").fill(token)
             tab.keyboard.press("Enter")

@@ -225,7 +225,9 @@ def test_4_peer_accepts_negative_weights():
 
 @pytest.mark.parametrize("value", [3, 0.5, -1])
 def test_5_a_bernoulli_column_refuses_what_is_neither_0_nor_1(value):
-    with pytest.raises(bb.BanburyError, match=r"row 0 of column 'x0' is .* a Bernoulli column holds 0 and 1"):
+    with pytest.raises(
+        bb.BanburyError, match=r"row 0 of column 'x0' is .* a Bernoulli column can contain only 0 and 1"
+    ):
         NaiveBayesClassifier(features="bernoulli").fit([[value], [0]], [0, 1])
     clf = NaiveBayesClassifier(features="bernoulli").fit([[1], [0]], [0, 1])
     with pytest.raises(bb.BanburyError, match=r"row 1 of column 'x0'"):

@@ -56,7 +56,7 @@ def test_long_work_is_told_of_and_the_line_is_cleared():
     worked([batch(share=0.25), batch(share=0.5), batch(share=1.0)], stderr)
     assert "counting mail/: 0 rows, 0 s" in lines(
         stderr
-    ) and "counting mail/: 2,000 rows, 25%, 0 s, about 0 s to go" in lines(stderr)
+    ) and "counting mail/: 2,000 rows, 25%, 0 s, about 0 s left" in lines(stderr)
     *_, last, blank, end = stderr.getvalue().split("\r")
     assert last.strip() and not blank.strip() and len(blank) >= len(last.rstrip()) and end == ""
 
@@ -180,7 +180,7 @@ def test_the_end_is_estimated_from_work_that_was_timed(monkeypatch):
     now[0] = 15.0
     line.move(0.3)
     assert line.seconds_left == pytest.approx(10.0 * 0.7 / 0.2)
-    assert line.facts() == "30%, 15 s, about 35 s to go"
+    assert line.facts() == "30%, 15 s, about 35 s left"
 
 
 def test_a_step_that_fails_leaves_the_line_to_the_next_job(recorded):

@@ -192,7 +192,7 @@ def test_a_file_with_a_header_is_told_from_one_without(how, capsys):
     files({"t.csv": table(header=False), "named.csv": table()})
     said(f"fit t.csv {how} -o m.banbury", capsys)
     complaint = said("predict m.banbury named.csv", capsys, fails=True)
-    assert "holds 'length'" in complaint and "If its first line is a header, pass --header" in complaint
+    assert "contains 'length'" in complaint and "If its first line is a header, pass --header" in complaint
 
 
 def test_columns_by_number_are_found_below_a_header_with_or_without_the_target(capsys):

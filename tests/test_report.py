@@ -273,8 +273,8 @@ def test_other_rows_than_the_models_own_are_told() -> None:
     odd = {name: column[1::2] for name, column in wine.items()}
     model = model_of(even, "cultivar")
     own, other = bb.report(model, even), bb.report(model, odd)
-    assert own.findings.own_rows and "the very rows that the model has counted" in check(own).text
-    assert not other.findings.own_rows and "not the rows that the model has counted" in check(other).text
+    assert own.findings.own_rows and "the rows that the model was trained on" in check(own).text
+    assert not other.findings.own_rows and "not the rows that the model was trained on" in check(other).text
     expected = bb.evaluate(model, odd)
     assert np.array_equal(other.findings.validation.confusion, expected.confusion)
     assert other.findings.validation.log_loss == expected.log_loss and other.findings.learning_curve is None
@@ -287,7 +287,7 @@ def test_classes_that_the_model_has_not_counted_are_told() -> None:
     some = {name: column[:120] for name, column in wine.items()}
     made = bb.report(model_of(some, "cultivar"), wine)
     assert made.findings.unknown == ("class_2",)
-    assert "The model has not counted the classes 'class_2'" in check(made).text
+    assert "The model does not know the classes 'class_2'" in check(made).text
 
 
 def test_given_probabilities_are_those_of_the_folds() -> None:
@@ -369,13 +369,13 @@ def test_with_one_class_left_there_is_nothing_to_weigh() -> None:
     made = bb.report(model_of(data, "y"), data)
     alone = [mistake for mistake in made.findings.mistakes if mistake.truth == "p"]
     assert [mistake.explanation for mistake in alone] == [None]
-    assert "so there is nothing to weigh" in check(made).text and json.dumps(made.to_dict())
+    assert "so there is no evidence to compare" in check(made).text and json.dumps(made.to_dict())
 
 
 def test_no_mistakes_and_none_wanted() -> None:
     easy = {"a": [1.0, 1.1, 1.2, 9.0, 9.1, 9.2] * 3, "y": ["p", "p", "p", "q", "q", "q"] * 3}
     made = bb.report(model_of(easy, "y"), easy)
-    assert made.findings.mistakes == () and "every row was given its own class" in check(made).text
+    assert made.findings.mistakes == () and "every row was predicted correctly" in check(made).text
     weather = bb.datasets.play_tennis()
     assert "none is shown" in check(bb.report(model_of(weather, "play"), weather, mistakes=0)).text
 
@@ -384,7 +384,7 @@ def test_long_texts_are_cut() -> None:
     data = mail()
     data["subject"] = [f"{text} {'and so on ' * 500}" for text in data["subject"]]
     made = bb.report(model_of(data, "kind", features={"links": "gaussian"}), data)
-    assert made.findings.mistakes and "characters more" in check(made).text
+    assert made.findings.mistakes and "more characters" in check(made).text
     assert len(made.html) < 400_000
 
 
@@ -425,7 +425,7 @@ def test_alternatives_that_do_not_help_are_not_advised() -> None:
     assert made.findings.alternatives is not None and made.findings.alternatives.others
     assert not made.findings.alternatives.better
     if not made.findings.next_steps:
-        assert "Nothing that was tried is clearly better" in check(made).text
+        assert "None of the alternatives tried is clearly better" in check(made).text
 
 
 def test_alternatives_of_what_is_weighed_or_calibrated_already() -> None:
@@ -466,7 +466,7 @@ def test_more_rows_are_advised_where_the_curve_still_rises() -> None:
     assert curve is not None and gain == pytest.approx(
         curve.mean_accuracy[-1] - curve.mean_accuracy[list(curve.sizes).index(first)]
     )
-    assert made.findings.next_steps[-1].startswith(f"More rows: from {first:,} to {last:,}")
+    assert made.findings.next_steps[-1].endswith(f"from {first:,} to {last:,} rows.")
 
 
 def test_bars_of_classes_end_at_all_rows() -> None:
@@ -504,7 +504,7 @@ def test_calibration_is_reliability_before_and_after() -> None:
     made = bb.report(model.calibrated(honest), wine)
     assert list(made.findings.reliabilities) == ["calibrated", "before calibration"]
     text = check(made).text
-    assert "the posteriors before calibration" in text and str(honest) in text
+    assert "the probabilities before calibration" in text and str(honest) in text
     assert made.html.count('class="mark one"') >= len(made.findings.reliabilities["calibrated"].rows)
     assert made.html.count('class="mark two"') == len(made.findings.reliabilities["before calibration"].rows)
 
@@ -527,7 +527,7 @@ def test_a_calibrated_model_is_reported_by_its_calibrated_figures(method: Any) -
     assert made.findings.before_calibration is not None
     assert made.findings.before_calibration.log_loss == pytest.approx(found.log_loss, rel=1e-9)
     assert f"<b>{told.log_loss:.4f}</b>" in made.html
-    assert f"before that the log loss was {found.log_loss:.4f}" in made.html
+    assert f"Before calibration the log loss was {found.log_loss:.4f}" in made.html
     for mistake in made.findings.mistakes:
         why = mistake.explanation
         assert why is not None and why.uncalibrated is not None
@@ -552,7 +552,7 @@ def test_too_few_rows_for_a_curve_are_told() -> None:
     data = {"a": [1.0, 2.0, 3.0, 4.0], "y": ["p", "q", "r", "s"]}
     made = bb.report(model_of(data, "y"), data)
     assert made.findings.learning_curve is None
-    assert "Not drawn: of 4 rows, two thirds cannot hold a row of each of the 4 classes" in check(made).text
+    assert "Not drawn: of 4 rows, two thirds cannot contain a row of each of the 4 classes" in check(made).text
     six, weights = {"a": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "y": ["p", "q", "r", "p", "q", "r"]}, [1, 1, 1, 0, 0, 0]
     made = bb.report(model_of(six, "y", weights=weights), six, weights=weights)
     assert "Not drawn: of 3 rows" in check(made).text
@@ -591,10 +591,10 @@ def test_of_very_many_classes_the_most_frequent_are_shown(monkeypatch: pytest.Mo
 def test_a_matrix_that_could_not_be_read_gives_way_to_a_list() -> None:
     data = numbered_classes(50, 6, 3)
     html = bb.report(model_of(data, "class"), data).html
-    assert '<div class="box matrix' not in html and "Taken for another most often" in html
+    assert '<div class="box matrix' not in html and "Most frequent confusions" in html
     data = numbered_classes(20, 6, 3)
     html = bb.report(model_of(data, "class"), data).html
-    assert '<div class="box matrix many"' in html and "Taken for another most often" in html
+    assert '<div class="box matrix many"' in html and "Most frequent confusions" in html
 
 
 def test_impossible_rows_are_answered_and_warned_of() -> None:
@@ -679,7 +679,7 @@ def test_without_a_path_nothing_is_written(tmp_path: Path, monkeypatch: pytest.M
 
 def unwritable(folder: Path) -> Iterator[tuple[Any, type[BanburyError], str]]:
     yield folder, BadFile, "it is a folder"
-    yield folder / "absent" / "report.html", BadFile, "there is no folder"
+    yield folder / "absent" / "report.html", BadFile, "does not exist"
     yield "a\0b.html", BadFile, "cannot write"
     yield 5, BadSetting, "path must be"
 
@@ -700,7 +700,7 @@ def test_a_path_that_cannot_be_written_is_told_before_the_rows_are_read(number: 
 def test_a_folder_that_may_not_be_written_to_is_told(tmp_path: Path) -> None:
     weather = bb.datasets.play_tennis()
     tmp_path.chmod(0o500)
-    with pytest.raises(BadFile, match="may not be written to"):
+    with pytest.raises(BadFile, match="is not writable"):
         bb.report(model_of(weather, "play"), weather, path=tmp_path / "report.html")
 
 
@@ -717,7 +717,7 @@ def tennis(**changes: Any) -> dict[str, Any]:
         ({name: column for name, column in tennis().items() if name != "play"}, UnknownColumn, "no column 'play'"),
         (tennis(play=[None] * 14), EmptyData, "is missing in all 14 rows"),
         ({name: column for name, column in tennis().items() if name != "wind"}, UnknownColumn, "no column 'wind'"),
-        (tennis(play=["yes"] * 14), BadSetting, "the data must have two classes at least.*'yes'"),
+        (tennis(play=["yes"] * 14), BadSetting, "the data must have at least two classes.*'yes'"),
         ({name: [] for name in tennis()}, EmptyData, "it has no rows"),
         ([], EmptyData, "the list is empty"),
         ("no such file.csv", BadFile, "does not exist"),
@@ -737,7 +737,7 @@ def test_labels_apart_must_be_given_again() -> None:
 def test_a_model_of_one_class_is_refused() -> None:
     weather = bb.datasets.play_tennis()
     model = model_of(tennis(play=["yes"] * 14), "play")
-    with pytest.raises(BadSetting, match="the model must have two classes at least"):
+    with pytest.raises(BadSetting, match="the model must have at least two classes"):
         bb.report(model, weather)
 
 
@@ -766,7 +766,7 @@ def test_what_is_no_model_and_what_is_no_keyword_are_refused() -> None:
     weather = bb.datasets.play_tennis()
     with pytest.raises(BadSetting, match="model must be a Model, a LabelModel, a Tally or an estimator"):
         bb.report(weather, weather)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"no keyword 'cv'.*folds"):
+    with pytest.raises(TypeError, match=r"unknown keyword 'cv'.*folds"):
         bb.report(model_of(weather, "play"), weather, cv=5)
 
 
@@ -929,7 +929,7 @@ def test_a_model_of_labels_is_judged_as_it_is_by_other_rows() -> None:
     assert told["d"].to_dict() == model.explain("a1 a2 b3 zz", "d").to_dict()
     assert HOSTILE not in report.html
     assert ids(Page(report.html)) == LABEL_SECTIONS
-    assert "the model has not met" in report.html
+    assert "the model does not know" in report.html
     tally = bb.report(model.tally, other)
     assert tally.findings.validation.micro_f1 == found.validation.micro_f1
     with pytest.raises(BadSetting, match="the labels of the rows"):

@@ -196,7 +196,7 @@ def test_none_nan_and_a_label_of_ones_own_mean_no_label() -> None:
 @pytest.mark.parametrize("dtype", [int, float, object])
 def test_a_class_of_minus_one_is_warned_of_once(dtype: Any) -> None:
     y = np.where(np.arange(150) % 2, KINDS, -1).astype(dtype)
-    with pytest.warns(bb.BanburyWarning, match="75 rows of label -1 are taken as a class.*unlabelled=-1") as caught:
+    with pytest.warns(bb.BanburyWarning, match="75 rows of label -1 are treated as a class.*unlabelled=-1") as caught:
         found = bb.SemiSupervisedClassifier().fit(IRIS, y)
     assert len(caught) == 1 and caught[0].filename == __file__
     assert found.classes_.tolist() == [-1, 0, 1, 2]
@@ -227,7 +227,7 @@ def test_rows_without_a_label_are_left_out_of_the_score() -> None:
         assert found.score(IRIS, y) == found.score(IRIS[~hidden], y[~hidden]) == np.mean(right) > 0.9
         weights = np.arange(150.0)
         assert found.score(IRIS, y, weights) == pytest.approx(np.average(right, weights=weights[~hidden]))
-        with pytest.raises(EmptyData, match="none of the 100 rows to be scored has a label"):
+        with pytest.raises(EmptyData, match="none of the 100 rows to score has a label"):
             found.score(IRIS[hidden], y[hidden])
 
 
@@ -469,13 +469,13 @@ def test_a_bell_curve_on_a_single_value_is_named() -> None:
     rng = np.random.default_rng(0)
     hours = np.where(rng.random(400) < 0.5, 40.0, rng.normal(40, 12, 400))
     table = {"age": rng.normal(38, 10, 400), "hours": hours}
-    with pytest.warns(bb.BanburyWarning, match=r"component \d at hours = 40\. Take a histogram") as caught:
+    with pytest.warns(bb.BanburyWarning, match=r"component \d at hours = 40\. Use a histogram") as caught:
         mixture = bb.Mixture(2).fit(table)
     assert len(caught) == 1 and caught[0].filename == __file__
     assert mixture.predict({"age": [30.0, 30.0], "hours": [40.0, 41.0]}).tolist() in ([0, 1], [1, 0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", "component 0 of 2 ended without rows")  # one histogram fits all
+        warnings.filterwarnings("ignore", "component 0 of 2 ended with less")  # one histogram fits all
         for family in ("histogram", bb.Gaussian(prior=bb.NormalInverseGamma(nu=3)), bb.Gaussian("shared")):
             bb.Mixture(2, {"hours": family}, starts=3).fit(table)
         bb.Mixture(2).fit({**table, "hours": rng.normal(size=400), "always": np.full(400, 7.0)})
@@ -575,8 +575,8 @@ def test_what_cannot_be_learned_is_refused_by_name(
     "settings, words",
     [
         ({"n_components": 0}, "n_components must be a whole number of at least 1"),
-        ({"n_components": 5}, "n_components must be 4 at most, the number of rows"),
-        ({"n_components": []}, "n_components must be a number, or one at least"),
+        ({"n_components": 5}, "n_components must be at most 4, the number of rows"),
+        ({"n_components": []}, "n_components must be a number, or a list"),
         ({"choose_by": "aic"}, "choose_by must be one of 'bic', 'held_out'"),
     ],
 )
@@ -680,7 +680,7 @@ def test_a_climb_that_fell_rests_where_it_was() -> None:
 def emptied() -> tuple[bb.Mixture, dict[str, Any]]:
     rng = np.random.default_rng(0)
     table = {"age": rng.integers(17, 90, 400), "hours": np.where(rng.random(400) < 0.5, 40, rng.integers(1, 99, 400))}
-    with pytest.warns(bb.BanburyWarning, match="ended without rows") as caught:
+    with pytest.warns(bb.BanburyWarning, match="ended with less than half a row") as caught:
         mixture = bb.Mixture(4, features="histogram", starts=1).fit(table)
     assert len(caught) == 1 and caught[0].filename == __file__
     rows = mixture.tally_.rows.value
@@ -722,7 +722,7 @@ def test_columns_that_were_not_counted_are_warned_of_wherever_rows_are_scored() 
     more = {**table, "z": np.arange(9.0)}
     for density in (bb.Mixture(2, starts=1).fit(table), bb.Density().fit(table)):
         for asked in (density.score_samples, density.anomaly_scores, density.score):
-            with pytest.warns(bb.BanburyWarning, match="column 'z' was not counted, and is ignored") as caught:
+            with pytest.warns(bb.BanburyWarning, match="column 'z' was not counted and is ignored") as caught:
                 asked(more)
             assert len(caught) == 1 and caught[0].filename == __file__
 

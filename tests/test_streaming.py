@@ -169,9 +169,9 @@ def test_dealing_is_even_in_every_class(classes, n_folds, seed):
 def test_a_column_that_widens_is_counted_from_the_start(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text("a,b,y\n" + f"1,{'x' * 500},no\n2,{'x' * 500},no\n" * 5_000 + f"one,{'x' * 500},yes\n" * 100)
-    with pytest.warns(bb.BanburyWarning, match="does not stay what its first rows were"):
+    with pytest.warns(bb.BanburyWarning, match="changes type after its first rows"):
         found = cross_validate_stream(path, "y", folds=5)
-    with pytest.warns(bb.BanburyWarning, match="does not stay what its first rows were"):
+    with pytest.warns(bb.BanburyWarning, match="changes type after its first rows"):
         assert stream_rows(path, "y").tally == bb.count(path, target="y")
     assert found.accuracy.value == 1.0
 
@@ -200,7 +200,7 @@ def test_rows_that_change_between_passes_are_refused():
             self.n += 1
             return iter([{"x": [1.0, 2.0, 4.0] * self.n, "y": list("aba") * self.n}])
 
-    with pytest.raises(bb.BanburyError, match=r"not the same when they were read again\. Hold them in memory"):
+    with pytest.raises(bb.BanburyError, match=r"had changed when they were read again\. Keep them in memory"):
         cross_validate_stream(Growing(), "y", folds=2)
 
 
@@ -282,7 +282,7 @@ def test_evaluate_takes_another_column_as_the_truth():
         assert bb.evaluate(model, rows, target="z").confusion.tolist() == [[1, 0], [1, 1]]
 
 
-OWN = "these are the very rows that the model has counted"
+OWN = "these are the rows that the model was trained on"
 
 
 def of_mixed(rows):

@@ -75,9 +75,9 @@ def test_what_comes_once_is_kept_in_memory_or_in_a_file(data, monkeypatch):
 def test_names_of_files_from_an_iterator_are_kept(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text("x,y\n" + "1,a\n2,b\n" * 600_000 + "word,a\n")
-    with pytest.warns(bb.BanburyWarning, match="does not stay what its first rows were"):
+    with pytest.warns(bb.BanburyWarning, match="changes type after its first rows"):
         once = bb.count(iter([path]), target="y")
-    with pytest.warns(bb.BanburyWarning, match="does not stay what its first rows were"):
+    with pytest.warns(bb.BanburyWarning, match="changes type after its first rows"):
         assert once == bb.count([path], target="y")
 
 
@@ -97,7 +97,7 @@ def pieces(last):
     return [pd.DataFrame(whole), pd.DataFrame({**whole, "x": [*range(199), last]})]
 
 
-AS_FLOATS = "column 'x' does not stay what its first rows were: counting again from the start, reading it as floats"
+AS_FLOATS = "column 'x' changes type after its first rows: counting again from the start, reading it as floats"
 
 
 def test_a_fraction_in_a_later_batch_makes_numbers_of_a_column():
@@ -130,7 +130,7 @@ def test_a_fraction_after_the_first_block_of_a_file_makes_numbers_of_a_column(tm
 
 
 def test_a_fraction_in_a_stream_that_cannot_be_read_again_is_explained():
-    with pytest.raises(bb.errors.BadValue, match=r"'x' does not stay .* features=\{'x': 'gaussian'\}"):
+    with pytest.raises(bb.errors.BadValue, match=r"'x' changes type .* features=\{'x': 'gaussian'\}"):
         bb.count(iter(pieces(0.5)), target="y")
     assert bb.count(iter(pieces(0.5)), target="y", features={"x": "gaussian"}).n_rows == 400
 
@@ -138,7 +138,7 @@ def test_a_fraction_in_a_stream_that_cannot_be_read_again_is_explained():
 def test_a_fraction_under_a_schema_of_whole_numbers_is_explained():
     first, later = pieces(0.5)
     schema = bb.count(first, target="y").schema
-    with pytest.raises(bb.errors.BadValue, match=r"row 199 of column 'x' holds 0.5.*features=\{'x': 'gaussian'\}"):
+    with pytest.raises(bb.errors.BadValue, match=r"row 199 of column 'x' contains 0.5.*features=\{'x': 'gaussian'\}"):
         bb.count(later, target="y", schema=schema)
 
 
@@ -161,14 +161,14 @@ def measured(n: int, whole: bool = False) -> dict[str, list[object]]:
 @pytest.mark.parametrize("count", [bb.count, lambda *a, **k: bb.cross_validate(*a, folds=2, **k), bb.BeliefNetwork.tan])
 def test_many_fractions_are_doubted_as_classes(count):
     with pytest.warns(
-        bb.BanburyWarning, match="248 different numbers with fractions, and each is taken for a class"
+        bb.BanburyWarning, match="248 different fractional numbers, and each one becomes a class"
     ) as told:
         count(measured(248), target="y")
     [message] = {str(each.message) for each in told}
     assert (
-        "Above 20 they look like a measurement" in message
-        and "cut it into a few classes" in message
-        and "give it as texts" in message
+        "With more than 20 they look like measurements" in message
+        and "Cut the target into a few classes" in message
+        and "convert it to texts" in message
     )
 
 

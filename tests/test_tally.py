@@ -145,7 +145,7 @@ def test_arrays_are_counted_on_by_position() -> None:
     X, y = np.arange(12.0).reshape(6, 2) ** 2, [0, 1, 0, 1, 0, 1]
     tally = bb.count(X, target=y)
     assert tally == tally.count(X[:3], y[:3]) + tally.count(X[3:], y[3:])
-    with pytest.raises(SchemaMismatch, match="2 columns were counted, and these rows have 1"):
+    with pytest.raises(SchemaMismatch, match="2 columns were counted, but these rows have 1"):
         tally.count(X[:, :1], y)
 
 
@@ -301,7 +301,7 @@ def test_tallies_of_different_things_do_not_combine(weather: bb.Tally) -> None:
     for combine in (lambda: weather + other, lambda: weather - other, lambda: weather == other):
         with pytest.raises(SchemaMismatch) as caught:
             combine()
-        assert "only here [temperature, humidity], only there []" in str(caught.value)
+        assert "only in the first [temperature, humidity], only in the second []" in str(caught.value)
         assert "tally.to(schema)" in str(caught.value)
         assert "schema=tally.schema" in str(caught.value)
 

@@ -408,9 +408,9 @@ def test_calibration_of_a_weighted_and_repeated_round() -> None:
     [
         (
             [0.1, 0.001, 0.01],
-            r"the best alpha is 0\.1, the largest that was tried, and larger ones may be better\. Widen the",
+            r"the best alpha is 0\.1, the largest value tried, and larger values may be better\. Widen the",
         ),
-        ([10.0, 100.0, 1000.0], "the best alpha is 10, the least that was tried, and smaller ones may be better"),
+        ([10.0, 100.0, 1000.0], "the best alpha is 10, the least value tried, and smaller values may be better"),
         ([0.1, 1.0, 10.0], None),
         ([1.0, 10.0], None),
         ("auto", None),
@@ -639,13 +639,13 @@ def test_nothing_to_choose() -> None:
         ({"scoring": "f1"}, "scoring must be one of 'log_loss'"),
         ({"scoring": "logloss"}, "'log_loss'"),
         ({"calibrate": "plat"}, "calibrate must be one of 'temperature', 'platt', 'isotonic'"),
-        ({"alpha": []}, "alpha must be one number at least"),
+        ({"alpha": []}, "alpha must be at least one number"),
         ({"alpha": "best"}, "alpha must be a number, several of them, or 'auto'"),
         ({"alpha": [1.0, -1.0]}, "alpha"),
         ({"alpha": [1.0, float("nan")]}, "alpha"),
         ({"alpha": [1.0, "x"]}, "alpha"),
         ({"alpha": None}, "alpha"),
-        ({"how": []}, "how must be one at least"),
+        ({"how": []}, "how must be at least one"),
         ({"how": "average"}, "how must be one of"),
         ({"how": ["mean", "average"]}, "'average'"),
         ({"how": None}, "how must be one of"),
@@ -798,12 +798,12 @@ def test_what_weighing_does_without_is_said() -> None:
     data, labels = rows_with_pairs(120)
     for settings, told in [
         ({"weigh": {"pair": True}}, "Did you mean 'pairs'"),
-        ({"weigh": []}, "True, False, settings of bb.weigh, or several"),
-        ({"weigh": {"pairs": []}}, "True, False, settings of bb.weigh, or several"),
+        ({"weigh": []}, "True, False, settings of bb.weigh, or a list"),
+        ({"weigh": {"pairs": []}}, "True, False, settings of bb.weigh, or a list"),
         ({"weigh": "yes"}, "True, False, or settings of bb.weigh"),
         ({"weigh": True, "alpha": [0.1, 1.0]}, "omitted if how or alpha is given"),
-        ({"weigh": True, "text": {"model": "presence"}}, "left out where evidence is weighed"),
-        ({"weigh": True, "calibrate": "platt"}, "calibrate must be omitted when evidence is weighed"),
+        ({"weigh": True, "text": {"model": "presence"}}, "omitted for weighed evidence"),
+        ({"weigh": True, "calibrate": "platt"}, "calibrate must be omitted for weighed evidence"),
         ({"estimator": bb.EvidenceClassifier()}, "estimator must be omitted"),
     ]:
         with pytest.raises(errors.BadSetting, match=told):

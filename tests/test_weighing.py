@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -587,58 +586,18 @@ def test_pictures_and_samples_of_a_weighed_model(fitted: Any) -> None:
         assert np.array_equal(shown.likelihood, same.likelihood)
 
 
-def read_off(scale: Any, *values: Any) -> float:
-    """The decibans of a row's values as the picture has them: of numbers the step they are on, of pairs the cell's name."""
-    if scale.shown is not None:
-        (at,) = [
-            k
-            for k, cell in enumerate(scale.values)
-            if all(map(is_in, values, cell)) and bb.plots.scales.OTHER not in cell
-        ]
-        return float(scale.decibans[at])
-    value = values[0]
-    if scale.numeric:
-        step = max(int(np.searchsorted(scale.values, value, side="right")) - 1, 0)
-        return scale.otherwise if np.isnan(value) else float(scale.decibans[step])
-    return float(scale.decibans[scale.values.index(value)]) if value in scale.values else scale.otherwise
+def test_a_weighed_model_has_shapes_in_place_of_a_nomogram(fitted: Any) -> None:
+    _, _, clf = fitted
+    with pytest.raises(errors.BadSetting, match=r"bb\.plots\.shapes\(model\)"):
+        bb.plots.NomogramDisplay.from_model(clf.model_, "yes")
+    assert bb.plots.NomogramDisplay.from_model(clf.model_.weighed(None), "yes").scales.keys() >= {"a", "b", "word"}
 
 
-def is_in(value: Any, cell: Any) -> bool:
-    """Whether a value is in the cell of this name."""
-    if not isinstance(value, float) or cell is None:
-        return bool(value == cell or (cell is None and value != value))
-    numbers = [float(word) for word in re.findall(r"[-+.e\d]*\d", cell)]
-    low, high = numbers if len(numbers) == 2 else (-np.inf, *numbers) if cell[0] == "<" else (*numbers, np.inf)
-    return bool(low <= value < high)
-
-
-@pytest.mark.parametrize("pairs", [True, False])
-def test_points_read_off_a_nomogram_add_up_to_the_log_odds(fitted: Any, pairs: bool) -> None:
-    data, labels, clf = fitted
-    model = clf.model_ if pairs else bb.EvidenceClassifier(pairs=False).fit(data, labels).model_
-    sheet = bb.plots.NomogramDisplay.from_model(model, "yes", row=data.iloc[[0]])
-    assert any(scale.shown is not None for scale in sheet.scales.values()) == pairs
-    for i in range(300):
-        row = data.iloc[[i]]
-        values = {"b": float(data.b[i]), "a": float(data.a[i]), **{c: data[c][i] for c in ("word", "other", "flag")}}
-        points = {
-            name: read_off(scale, *(values[c] for c in name.split(" with "))) for name, scale in sheet.scales.items()
-        }
-        assert points == pytest.approx(sheet.points(row), abs=1e-9)
-        log_odds = np.subtract(*model.log_posterior(row)[0][::-1])
-        assert sheet.prior + sum(points.values()) == pytest.approx(10.0 / np.log(10.0) * log_odds, abs=1e-9)
-    if pairs:
-        labels = [label.get_text() for label in sheet.ax_.get_yticklabels()]
-        (pair,) = (label for label in labels if label.startswith("other with\nflag"))
-        assert "combinations" not in pair  # all four are there
-        assert any("x with True" in text.get_text() for text in sheet.ax_.texts)
-
-
-def test_a_column_that_repeats_another_has_no_scale_and_is_told() -> None:
+def test_a_column_that_repeats_another_is_told() -> None:
     rows, labels = table()
     data = frame({**rows, "twin": [2.0 * b for b in rows["b"]]})
     model = bb.EvidenceClassifier().fit(data, labels).model_
-    assert "twin" not in bb.plots.NomogramDisplay.from_model(model, "yes").scales
+    assert "twin" not in {shape.feature for shape in bb.plots.shapes(model).shapes}
     with pytest.raises(errors.BadSetting, match="column 'twin' says what another column says"):
         model.log_likelihood(data, "twin")
     assert bb.plots.LikelihoodDisplay.from_model(model, "twin").likelihood.shape[1] == 2

@@ -108,10 +108,10 @@ def test_an_interrupted_weigh_changes_no_model(monkeypatch: pytest.MonkeyPatch) 
     ("data", "labels", "error", "message"),
     [
         (DATA[["a", "b"]], LABELS, errors.UnknownColumn, "no column 'word'"),
-        (DATA.assign(a="x"), LABELS, errors.BadValue, "column 'a' holds 'x', and a number is needed"),
+        (DATA.assign(a="x"), LABELS, errors.BadValue, "column 'a' contains 'x', but must contain a number"),
         (DATA[:0], LABELS[:0], errors.EmptyData, "0 sample"),
         (DATA, LABELS[:5], errors.LengthMismatch, "5"),
-        (DATA, ["perhaps"] * N, errors.BadSetting, "no row that has a weight and a class of the tally"),
+        (DATA, ["perhaps"] * N, errors.BadSetting, "no row with a weight and a class of the tally"),
         (DATA[LABELS == "yes"], LABELS[LABELS == "yes"], errors.BadSetting, "rows of 'yes' alone"),
         (DATA.assign(a=np.inf), LABELS, errors.BadValue, "infinite"),
     ],
@@ -141,7 +141,7 @@ def test_refit_takes_columns_in_any_order_and_leaves_others_aside() -> None:
 
 def test_rows_of_no_weight_are_refused_or_no_rows() -> None:
     clf = bb.EvidenceClassifier().fit(DATA, LABELS)
-    with pytest.raises(errors.BadSetting, match="no row that has a weight"):
+    with pytest.raises(errors.BadSetting, match="no row with a weight"):
         clf.refit(DATA, LABELS, sample_weight=np.zeros(N))
     with pytest.raises(errors.EmptyData, match="weight of zero"):
         bb.EvidenceClassifier().fit(DATA, LABELS, sample_weight=np.zeros(N))
@@ -239,7 +239,7 @@ def test_settings_that_are_none_are_refused_by_name() -> None:
     with pytest.raises(errors.BadSetting, match="weigh must be True, False, or settings"):
         bb.learning_curve(DATA, LABELS, weigh="yes")  # type: ignore[arg-type]
     with pytest.raises(
-        errors.BadSetting, match="folds must be a number of folds, where settings are chosen, calibrated or weighed"
+        errors.BadSetting, match="folds must be a number of folds when settings are chosen, calibrated or weighed"
     ):
         bb.cross_validate(DATA, LABELS, weigh=True, folds="loo")
     with pytest.raises(errors.BadSetting, match="estimator must be omitted"):

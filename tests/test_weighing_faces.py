@@ -96,15 +96,15 @@ def test_a_report_of_a_weighed_model_is_of_weighed_folds(fitted: bb.EvidenceClas
         assert f"<th>{name}</th>" in made.html and f"</span>{weight:.2f}</td>" in made.html
     for said in (
         "Weighed evidence",
-        "weighed anew on those rows",
+        "weights were learned again from those rows",
         "<dt>temperature</dt>",
         f"<dd>{fitted.weighing_}</dd>",
     ):
         assert said in made.html
     assert np.exp(fitted.model_.log_prior[0]) != pytest.approx(share := (LABELS == "no").mean(), abs=0.001)
     assert made.html.count(f"</span>{share:.1%}</td>") == 1
-    assert "<dt>stale</dt>" not in made.html and "<dt>left out of it</dt>" not in made.html
-    assert "What the evidence is worth" not in bb.report(fitted.model_.weighed(None), DATA, LABELS, folds=3).html
+    assert "<dt>stale</dt>" not in made.html and "<dt>not weighed</dt>" not in made.html
+    assert "Weights of the evidence" not in bb.report(fitted.model_.weighed(None), DATA, LABELS, folds=3).html
 
 
 def test_a_report_says_that_corrections_speak_beside_weights() -> None:
@@ -114,16 +114,16 @@ def test_a_report_says_that_corrections_speak_beside_weights() -> None:
     corrected = bb.weigh(bb.count(data, passed, missing="category"), data, passed, pairs=False)
     assert corrected.weighing is not None and corrected.weighing.weights.strengths  # type: ignore[attr-defined]
     html = bb.report(corrected, data, passed, folds=3, alternatives=False).html
-    assert "0: not at all. Corrections speak beside it, where the weight is 0 too." in html
+    assert "0: ignored. Corrections are added to it, even where the weight is 0." in html
 
 
 def test_a_report_says_what_is_stale_and_what_is_left_out() -> None:
     data = DATA.assign(twin=2.0 * DATA.a)
     clf = bb.EvidenceClassifier(correct=False).fit(data, LABELS).forget(data[:5], LABELS[:5])
     html = bb.report(clf.model_, data, LABELS, folds=3).html
-    assert "<dt>stale</dt><dd>rows were learned or forgotten" in html
-    assert "<dt>left out of it</dt><dd>twin: another column says the same</dd>" in html
-    assert "<dt>corrections</dt><dd>none (C = 0)</dd>" in html and "Corrections speak" not in html
+    assert "<dt>stale</dt><dd>rows have been learned or forgotten" in html
+    assert "<dt>not weighed</dt><dd>twin: another column repeats it</dd>" in html
+    assert "<dt>corrections</dt><dd>none (C = 0)</dd>" in html and "Corrections are added" not in html
     given = clf.model_.with_class_prior({"no": 0.2, "yes": 0.8})
     assert bb.report(given, data, LABELS, folds=3).findings.validation.log_loss > 0
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import banbury as bb
 import naive
 from banbury import errors
-from banbury.insight.wrong_labels import confident_joint
 from test_laws import law
 
 WORDS = {"spam": "cheap pills now watches offer win".split(), "ham": "lunch noon see you fine home".split()}
@@ -70,31 +69,18 @@ def test_every_row_is_compared_with_what_the_twin_says_without_it(data: st.DataO
         assert row.probability == pytest.approx(expected.other[row.row], abs=1e-9)
     confidences = [round(row.self_confidence, 8) for row in found.rows]
     assert confidences == sorted(confidences)
-    for given_label, of in expected.joint:
-        place = found.classes.index(given_label), found.classes.index(of)
-        assert found.joint[place] == expected.joint[given_label, of]
-    assert found.joint.sum() == sum(expected.joint.values())
 
 
 def test_the_planted_errors_come_first_with_their_right_labels() -> None:
     texts, labels = mail()
     found = bb.suspicious(texts, labels, n=3)
     assert sorted(found.indices.tolist()) == [3, 17, 40]
-    assert all(row.suggested != row.given == labels[row.row] and row.confident for row in found.rows)
+    assert all(row.suggested != row.given == labels[row.row] for row in found.rows)
     assert found.wrong == pytest.approx(3, abs=1)
     frame, kinds = table()
     for chosen in ({}, {"by": "self_confidence"}, {"groups": np.arange(len(frame)) // 2}):
         found = bb.suspicious(frame, kinds, n=3, **chosen)
         assert sorted(found.indices.tolist()) == [5, 60, 99], chosen
-
-
-def test_confident_joint_of_the_paper() -> None:
-    """Northcutt, Jiang and Chuang, figure 1: a row counts where its posterior reaches the mean of the class's own rows."""
-    posteriors = np.array([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8], [0.1, 0.9], [0.7, 0.3]])
-    counts, thresholds, best = confident_joint(posteriors, np.array([0, 0, 0, 1, 1], dtype=np.int32))
-    assert thresholds == pytest.approx([1.6 / 3, 0.6])
-    assert counts.tolist() == [[1, 1], [1, 1]]  # the second row reaches neither
-    assert best.tolist() == [0, 0, 1, 1, 0]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.1])
@@ -105,7 +91,6 @@ def test_rows_that_are_hard_to_tell_apart_are_not_taken_for_wrong_labels(share: 
     columns = {f"x{j}": rng.normal(truth * 1.3, 1.0) for j in range(3)}
     changed = rng.random(4000) < share
     found = bb.suspicious(columns, np.where(changed, 1 - truth, truth).tolist(), features="gaussian")
-    assert found.joint.sum() - found.joint.trace() > 150
     assert found.wrong == pytest.approx(changed.sum(), abs=30 + 0.2 * changed.sum())
     margins = [row.margin for row in found.rows]
     assert margins == sorted(margins)
@@ -125,9 +110,9 @@ def test_neither_the_order_of_rows_nor_threads_change_what_is_found(chosen: dict
     again = bb.suspicious(frame.iloc[order], "label", n=12, threads=2, **chosen)
     assert order[again.indices].tolist() == found.indices.tolist()
     for a, b in zip(found.rows, again.rows, strict=True):
-        assert (a.given, a.suggested, a.confident) == (b.given, b.suggested, b.confident)
+        assert (a.given, a.suggested) == (b.given, b.suggested)
         assert a.self_confidence == pytest.approx(b.self_confidence, abs=1e-9)
-    assert found.joint.tolist() == again.joint.tolist()
+    assert found.noise == pytest.approx(again.noise)
     row, why = found.rows[0], found.explain(0)
     assert {why.winner, why.against} == {row.given, row.suggested}
 
@@ -142,7 +127,6 @@ def test_a_weight_of_two_is_two_rows_and_a_weight_of_zero_none() -> None:
     assert found.indices.tolist() == [kept[i] for i in fewer.indices]
     twice = bb.suspicious(texts, labels, n=2, weights=np.full(30, 2.0))
     assert sorted(twice.indices.tolist()) == [3, 17]
-    assert twice.joint.sum() > 30
     row, why = twice.rows[0], twice.explanations[0]  # both of its copies are left out
     assert why.probability_against == pytest.approx(row.self_confidence, abs=1e-9)
 
@@ -197,7 +181,7 @@ def test_as_json_and_as_text() -> None:
     assert [row["row"] for row in told["rows"]] == found.indices.tolist()
     assert told["rows"][0]["explanation"]["held_out"] is True
     assert "explanation" not in found.to_dict(explanations=False)["rows"][0]
-    assert np.array(told["joint"]).shape == (2, 2)
+    assert [(pair["label"], pair["really"]) for pair in told["pairs"]] == [("spam", "ham"), ("ham", "spam")]
     text = str(found)
     assert text.startswith("About 3 of 60 labels seem wrong, by leaving out one row at a time")
     assert "about 2 labelled 'spam' are really 'ham'\n  about 1 labelled 'ham' is really 'spam'" in text
@@ -216,11 +200,11 @@ def test_as_json_and_as_text() -> None:
         ({"weigh": "yes"}, "weigh must be True, False, or settings"),
         ({"weigh": {"pair": False}}, "a setting of weigh must be one of"),
         ({"target": None}, "target must be"),
-        ({"target": ["a"] * 60}, "two at least, to tell a wrong label from a right one"),
+        ({"target": ["a"] * 60}, "at least two classes"),
         ({"target": ["a"] * 59}, "60 rows but 59 labels"),
         ({"target": [None] * 60}, "is missing in all 60 rows"),
         ({"target": [["a", "b"]] * 60}, "sets of labels"),
-        ({"groups": [1] * 60}, "two that differ at least"),
+        ({"groups": [1] * 60}, "at least two different groups"),
         ({"groups": [1] * 7}, "60 rows but 7 groups"),
         ({"target": [str(i) for i in range(60)]}, "no class has two rows"),
     ],

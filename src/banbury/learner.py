@@ -152,7 +152,7 @@ class Learner:
         """Without rows that were learned; raises where they were not, or where no row would be left."""
         left = self._sums.minus(part, self._declared)
         if not left.rows.value.any():
-            raise errors.empty_data(None, "forgetting these rows would leave no row at all")
+            raise errors.empty_data(None, "forgetting these rows would leave no rows")
         return self._with(left, settings or self.settings)
 
     def under(self, settings: Any) -> Learner:

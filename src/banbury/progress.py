@@ -245,7 +245,7 @@ class Line:
         rows = [] if self.n_rows is None else [f"{self.n_rows:,} {self.unit}"]
         share = [f"{self.share:.0%}"] if with_share and self.share is not None else []
         left = self.seconds_left
-        took = [f"{time.monotonic() - self._start:.0f} s", *([] if left is None else [f"about {left:.0f} s to go"])]
+        took = [f"{time.monotonic() - self._start:.0f} s", *([] if left is None else [f"about {left:.0f} s left"])]
         return ", ".join([*rows, *share, *took])
 
     def begin(self) -> None:

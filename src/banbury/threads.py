@@ -20,14 +20,15 @@ _limit = local()  # .threads: the most that the work of this thread may use, whe
 
 
 class LimitThreads:
-    """Meanwhile the work of this thread uses at most so many threads; of several limits within each other the lowest holds."""
+    """Meanwhile the work of this thread uses at most so many threads; the lowest of several limits holds; None is none."""
 
     def __init__(self, threads: int | None) -> None:
         self.threads = threads
 
     def __enter__(self) -> None:
         self._before = getattr(_limit, "threads", None)
-        _limit.threads = n_threads(self.threads)
+        if self.threads is not None:
+            _limit.threads = n_threads(self.threads)
 
     def __exit__(self, *_: object) -> None:
         _limit.threads = self._before
@@ -48,12 +49,12 @@ def _n_threads(threads: int | None) -> int:
             return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         if not setting.isdecimal() or not 1 <= int(setting) <= MOST_THREADS:
             raise errors.bad_setting(
-                "BANBURY_THREADS", setting, f"a whole number of at least 1, {MOST_THREADS} at most"
+                "BANBURY_THREADS", setting, f"a whole number of at least 1and at most {MOST_THREADS}"
             )
         return int(setting)
     if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= MOST_THREADS:
         raise errors.bad_setting(
-            "threads", threads, f"a whole number of at least 1, {MOST_THREADS} at most, or None for all processors"
+            "threads", threads, f"a whole number of at least 1and at most {MOST_THREADS}, or None for all processors"
         )
     return int(threads)
 

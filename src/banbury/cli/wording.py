@@ -32,6 +32,7 @@ PHRASES = {
     "Got None instead.": "It was not given.",
     "with bb.EvidenceClassifier()": "with banbury fit --weigh",
     "with bb.TANClassifier()": "with banbury fit --tan",
+    "with bb.plots.shapes(model), or the evidence as it was counted: model.weighed(None)": "with banbury plot shapes",
 }
 # What only a verb that counts can do about a value.
 OTHER_FAMILY = (

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PACKAGES = {"dask": "dask", "distributed": "dask", "pyspark": "spark", "concurrent": "processes"}
 EXTRAS = {"dask": "banbury[dask]", "spark": "banbury[spark]"}
 WANTED = (
-    "a client of Dask, a Spark session, 'dask://host:port', 'spark://host:port',"
+    "a Dask client, a Spark session, 'dask://host:port', 'spark://host:port',"
     " 'processes', or an executor of concurrent.futures"
 )
 
@@ -50,7 +50,7 @@ def _adapter(name: str) -> Any:
             from banbury.engines import processes as adapter  # type: ignore[no-redef]
     except ImportError as lacking:
         raise errors.MissingLibrary(
-            f"engine {name!r} needs the package {lacking.name!r}, which is not installed. Install it: pip install "
+            f"engine {name!r} needs the package {lacking.name!r}, which is not installed. Install it with: pip install "
             f"'{EXTRAS.get(name, lacking.name)}'"
         ) from None
     return adapter

@@ -96,7 +96,7 @@ class PartitionAnswers:
 
 
 def _receive(model: bytes, question: str, settings: Mapping[str, Any], taken: Collection[str]) -> PartitionAnswers:
-    return PartitionAnswers(replace(from_bytes(model, "the model that was sent"), threads=1), question, settings, taken)  # type: ignore[arg-type]
+    return PartitionAnswers(replace(from_bytes(model, "the serialised model"), threads=1), question, settings, taken)  # type: ignore[arg-type]
 
 
 def _plain(values: Any) -> Any:

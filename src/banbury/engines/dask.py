@@ -44,7 +44,7 @@ def _engine(data: Any, client: Any, partitions: int | None) -> Dask:
     if dask.is_dask_collection(data):
         if not hasattr(data, "to_delayed") or len(np.shape(data.__dask_keys__())) != 2:
             raise errors.bad_setting(
-                "data of Dask", type(data).__name__, "a dataframe, a series, a bag or a list of delayed parts"
+                "Dask data", type(data).__name__, "a dataframe, a series, a bag or a list of delayed parts"
             )
         keys = data.__dask_keys__()
         names = [f"{key[0]}/{key[1]}" for key in keys]
@@ -53,8 +53,8 @@ def _engine(data: Any, client: Any, partitions: int | None) -> Dask:
         return Dask(parts, names, client, dict(best.__dask_graph__()), collection=data)
     if client is None:
         raise errors.EngineError(
-            "there is no client of Dask to count with. Start one, as in client = distributed.Client('tcp://host:8786'), and "
-            "give it: engine=client; or engine='processes' to count on this machine."
+            "there is no Dask client. Start one with client = distributed.Client('tcp://host:8786') and "
+            "pass engine=client, or pass engine='processes' to count on this machine."
         )
     plain, files = parts_of(data, partitions or sum(client.nthreads().values()) or 1)
     return Dask(plain, files, client, are_files=files is not None)
@@ -77,7 +77,7 @@ def client_of(engine: Any) -> Any:
                     client = _clients[address] = Client(f"tcp://{address}", timeout=WITHIN, set_as_default=False)
                 except (OSError, ValueError) as problem:
                     raise errors.EngineError(
-                        f"no scheduler of Dask answers at {address} ({problem}). Start one with `dask scheduler`, or mend the "
+                        f"no Dask scheduler responds at {address} ({problem}). Start one with `dask scheduler`, or correct the "
                         "address: engine='dask://host:8786'.",
                         address=address,
                     ) from None
@@ -94,7 +94,7 @@ def _there() -> Any:
 def _running(client: Any) -> Any:
     if client is not None and getattr(client, "status", "running") != "running":
         raise errors.EngineError(
-            f"the client of Dask is {client.status}. Start another one, as in client = distributed.Client(...), and give it: "
+            f"the Dask client is {client.status}. Start another one with client = distributed.Client(...) and pass "
             "engine=client.",
             status=client.status,
         )
@@ -116,7 +116,7 @@ def _check_workers(client: Any) -> None:
         without = [address for address, there in libraries.items() if there is None]
         if without:
             raise errors.EngineError(
-                f"the worker of Dask at {without[0]} has no package 'banbury'. Install it on every worker: pip install "
+                f"the Dask worker at {without[0]} does not have the package 'banbury'.  Install it on every worker: pip install "
                 f"banbury=={__version__}",
                 workers=without,
             )
@@ -188,9 +188,9 @@ class Dask:
     def answer(self, work: Answer) -> Any:
         errors.require(
             self.collection is not None,
-            "data of Dask",
+            "Dask data",
             "delayed parts",
-            "a dataframe, a series or a bag, to be answered by one",
+            "a dataframe, a series or a bag for predictions",
         )
         shared = dask.delayed(work, name=f"banbury-answers-{uuid4().hex}", traverse=False)
         meta = getattr(self.collection, "_meta", None)
@@ -285,9 +285,9 @@ def _explain_failure(problem: Exception) -> Exception:
     kind = type(problem).__name__
     if kind == "KilledWorker":
         return errors.EngineError(
-            f"workers of Dask died again and again at the same partition ({problem}). It may need more memory than they have: "
-            "give smaller partitions, or workers more memory."
+            f"Dask workers died repeatedly on the same partition ({problem}). It may need more memory than they have: use "
+            "smaller partitions, or give workers more memory."
         )
     if kind in ("CancelledError", "FutureCancelledError", "CommClosedError", "FuturesCancelledError"):
-        return errors.EngineError(f"the work on Dask was cancelled, or its scheduler is gone ({problem}). Start again.")
+        return errors.EngineError(f"the Dask job was cancelled or its scheduler is gone ({problem}). Start again.")
     return problem

@@ -55,8 +55,8 @@ def check_format(library: Mapping[str, Any]) -> None:
     """Raises where a worker has a Banbury of another format."""
     if library["format"] != FORMAT:
         raise errors.EngineError(
-            f"a worker counts with Banbury {library['library']}, whose tallies have format {library['format']}, and this is "
-            f"Banbury {__version__}, of format {FORMAT}. Install the same version everywhere: pip install "
+            f"a worker uses Banbury {library['library']}, whose tallies have format {library['format']}, but this is "
+            f"Banbury {__version__}with format {FORMAT}. Install the same version everywhere: pip install "
             f"banbury=={__version__}",
             **library,
         )
@@ -68,7 +68,7 @@ def lacking_package(engine: str, text: str, where: str = "") -> errors.EngineErr
         if f"No module named '{package}" in text:
             requirement = f"banbury=={__version__}" if package == "banbury" else package
             return errors.EngineError(
-                f"a worker of {engine} has no package {package!r}. Install it on every worker{where}: pip install {requirement}",
+                f"a {engine} worker lacks the package {package!r}. Install it on every worker{where}: pip install {requirement}",
                 package=package,
             )
     return None

@@ -28,7 +28,7 @@ def parts_of(data: Any, partitions: int) -> tuple[Sequence[Any], Sequence[str] |
     if not isinstance(data, (list, tuple)):
         return split_table(data, partitions), None
     if not data:
-        raise errors.empty_data(None, "there is no part")
+        raise errors.empty_data(None, "there are no parts")
     if all(isinstance(part, (str, os.PathLike)) and _is_file(os.fspath(part)) for part in data):
         files = [file for part in data for file in matching(os.fspath(part))]
         if len(set(files)) < len(files):
@@ -60,11 +60,11 @@ def matching(path: str) -> list[str]:
         path = os.path.expanduser(path)
         files = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) and not os.path.exists(path) else [path]
         if files == [path] and not os.path.isfile(path):
-            allowed = "a file, a pattern such as 'parts/*.parquet', or a list of them, where engine= is given"
+            allowed = "a file, a pattern such as 'parts/*.parquet', or a list of these, when engine= is given"
             folder = os.path.isdir(path)
             raise errors.bad_setting("data", path, allowed) if folder else errors.missing_file(path, near(path))
     if not files:
-        raise errors.missing_file(path, [], "no file matches it")
+        raise errors.missing_file(path, [], "no file matches this pattern")
     return files
 
 

@@ -70,8 +70,8 @@ class Processes:
                 if self.given is None:
                     executor.shutdown(wait=False, cancel_futures=True)
         raise errors.EngineError(
-            "a process of the pool died again and again. It may need more memory than there is: give smaller parts. A script "
-            "that starts processes begins its work under: if __name__ == '__main__':"
+            "a worker process died repeatedly. It may need more memory than there is: use smaller parts. A script "
+            "that starts processes must begin its work under: if __name__ == '__main__':"
         )
 
     def _run(self, executor: Executor, work: PartWork, parts: Mapping[int, Any]) -> Steps[tuple[int, Parcel | None]]:
@@ -98,7 +98,7 @@ class Processes:
         raise errors.bad_setting(
             "engine",
             self.name,
-            "that of Dask or Spark, whose frames answer as frames; parts that are here are answered one by one",
+            "Dask or Spark, which return frames; predict local parts one at a time",
         )
 
 

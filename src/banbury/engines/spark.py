@@ -57,10 +57,10 @@ Batches = Iterator[pa.RecordBatch]
 def engine(data: Any, engine: Any, partitions: int | None) -> Spark:
     """The partitions of a frame of Spark, or the parts of other data, with the session that is given or is there."""
     if type(data).__module__.partition(".")[0] == "pyspark":
-        errors.require(hasattr(data, "mapInArrow"), "data of Spark", type(data).__name__, "a dataframe")
+        errors.require(hasattr(data, "mapInArrow"), "Spark data", type(data).__name__, "a dataframe")
         session = _running(data.sparkSession)
         if data.isStreaming:
-            raise errors.bad_setting("data of Spark", "a stream, which does not end", "a dataframe that is read whole")
+            raise errors.bad_setting("Spark data", "an endless stream", "a batch dataframe")
         return Spark(data, session, partial(_rows_of, data.columns), columns=data.columns)
     session = session_of(engine)
     parts, files = parts_of(data, partitions or PARTITIONS)
@@ -76,12 +76,14 @@ def session_of(engine: Any) -> Any:
     """The session that is meant: given, at an address, or the one that is there."""
     if not isinstance(engine, str):
         if not hasattr(engine, "createDataFrame"):
-            raise errors.bad_setting("engine", type(engine).__name__, "a Spark session, as data are no frame of Spark")
+            raise errors.bad_setting(
+                "engine", type(engine).__name__, "a Spark session, because the data are not a Spark dataframe"
+            )
         return _running(engine)
     if engine in ("spark", "spark://"):
         if (session := SparkSession.getActiveSession()) is None:
             raise errors.EngineError(
-                "there is no Spark session. Start one, as in SparkSession.builder.getOrCreate(), and give it, or name one: "
+                "there is no Spark session. Start one with SparkSession.builder.getOrCreate() and pass it, or name one: "
                 f"engine={errors.listed(map(repr, AT_ADDRESSES), 3)}."
             )
         return _running(session)
@@ -94,8 +96,8 @@ def session_of(engine: Any) -> Any:
         raise
     except Exception as problem:
         raise errors.EngineError(
-            f"no session of Spark could be had at {engine} ({_first_line(problem)}). Look whether Spark runs there, and "
-            f"whether the address is one of {errors.listed(map(repr, AT_ADDRESSES), 3)}.",
+            f"cannot get a Spark session at {engine} ({_first_line(problem)}). Check that Spark runs there, and "
+            f"that the address is one of {errors.listed(map(repr, AT_ADDRESSES), 3)}.",
             address=engine,
         ) from problem
 
@@ -110,10 +112,10 @@ def _check_reachable(address: str) -> None:
             with socket.create_connection((host.strip("[]"), int(port)), WITHIN):
                 return
         except (OSError, ValueError, OverflowError) as found:
-            problem = found if isinstance(found, OSError) else ValueError(f"{port!r} is no port")
+            problem = found if isinstance(found, OSError) else ValueError(f"{port!r} is not a port")
     if problem is not None:
         raise errors.EngineError(
-            f"no Spark answers at {address} ({problem}). Look whether it runs there, and whether the address is one of "
+            f"Spark does not respond at {address} ({problem}). Check that it runs there, and that the address is one of "
             f"{errors.listed(map(repr, AT_ADDRESSES), 3)}.",
             address=address,
         )
@@ -132,8 +134,8 @@ def _running(session: Any) -> Any:
 
 def _no_session() -> errors.EngineError:
     return errors.EngineError(
-        "the session of Spark is stopped. Start another one, as in SparkSession.builder.getOrCreate(), and read the frame "
-        "anew with it."
+        "the Spark session is stopped. Start another one with SparkSession.builder.getOrCreate() and read the frame "
+        "again with it."
     )
 
 
@@ -401,7 +403,7 @@ def _explain_failure(problem: Exception) -> Exception:
         return lacking
     if "spark.driver.maxResultSize" in text:
         return errors.EngineError(
-            f"eight tallies are more than Spark brings to its driver ({_first_line(problem)}). Start the session with more of "
+            f"eight tallies exceed what Spark can return to its driver ({_first_line(problem)}). Start the session with a larger "
             "spark.driver.maxResultSize, or count fewer words: features=bb.Text(...)."
         )
     return problem

@@ -56,7 +56,7 @@ class Folded:
         places = [json.loads(str(name)) for name in counted.classes]
         used = tuple(sorted({fold for fold, _ in places}))
         errors.require(
-            len(used) >= 2, "folds", f"{len(used)} that has rows", "two folds at least; rows that are alike share one"
+            len(used) >= 2, "folds", f"{len(used)} that has rows", "at least two folds; identical rows share a fold"
         )
         classes: Any = in_order({name for _, name in places})
         numbers = [classes.index(name) * len(used) + used.index(fold) for fold, name in places]

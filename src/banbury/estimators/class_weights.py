@@ -55,7 +55,7 @@ class ClassifierSettings(ModelSettings):
             unseen = [name for name in self.declared if name in prior and name not in tally.classes]
             shares = shares_by_class(prior, (*tally.classes, *unseen))
             total = sum(shares[name] for name in tally.classes)
-            errors.require(total > 0, "class_prior", prior, "one that leaves some class possible that has rows")
+            errors.require(total > 0, "class_prior", prior, "weights that leave some class with rows possible")
             prior = {name: shares[name] / total for name in tally.classes} if unseen else prior
         if not isinstance(self.class_weight, Mapping):
             return prior if self.class_weight is None else "uniform"

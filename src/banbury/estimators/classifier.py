@@ -165,8 +165,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         """
         for name in self._chosen:
             raise errors.BadSetting(
-                f"{name}={CHOSEN[name]!r} is chosen among all rows at once, and partial_fit sees some of them at a time. "
-                "Choose with fit or bb.tune, and give partial_fit what was chosen.",
+                f"{name}={CHOSEN[name]!r} needs all rows at once, but partial_fit sees only some of them at a time. "
+                "Choose with fit or bb.tune, then pass the choice to partial_fit.",
                 name=name,
             )
         self._check_class_weight()
@@ -262,7 +262,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             model: Model = learner.model if held_out else learner.current
             if label is not None and self._find_class(label) not in model.classes:
                 raise errors.BadSetting(
-                    f"no row of class {label!r} was counted, so none can be left out. Explain it without held_out=True.",
+                    f"the model has no rows of class {label!r}, so none can be left out. Explain it without held_out=True.",
                     setting="label",
                     value=label,
                 )
@@ -311,7 +311,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         weights = sample_weights(sample_weight, batch.n_rows)
         rows = load_rows(batch, labels, features=self.features, weights=weights, **self._counting)
         if rows.n_labelled < 2:
-            raise errors.empty_data(None, "choosing and calibrating need two rows at least, to leave some out")
+            raise errors.empty_data(None, "choosing and calibrating need at least two rows")
         warn_of_missing_labels(rows.skipped)
         families = "choose" if "features" in self._chosen else "auto"
         grid = Tuned.of(self._alpha_tried, self.how, None, families, self.class_prior, self.seed, self.calibrate)
@@ -330,7 +330,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         schema = self._schema(batch, more_to_come)
         part = _count_part(batch, schema, labels, sample_weight, self.threads)
         if not part.classes:
-            raise errors.empty_data(None, "every row has a weight of zero or a missing label")
+            raise errors.empty_data(None, "every row has a missing label or a weight of zero")
         return Learner(part, settings)
 
     def _schema(self, batch: Batch, more_to_come: bool) -> Schema:
@@ -363,7 +363,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             self.calibrate is None,
             "calibrate",
             self.calibrate,
-            "None with class_weight: probabilities are those of rows as they are, or of weighted ones",
+            "None with class_weight, because calibration would undo the class weights",
         )
         if isinstance(self.class_weight, str) and self.class_prior is not None:
             raise errors.bad_setting(
@@ -379,7 +379,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             self.class_weight == BALANCED,
             "class_weight",
             self.class_weight,
-            "None or 'balanced' in an estimator to validate here; scikit-learn's cross_validate takes it",
+            "None or 'balanced' here; scikit-learn's cross_validate accepts other values",
         )
         return {"class_prior": "uniform"}
 

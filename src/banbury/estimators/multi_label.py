@@ -104,7 +104,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         batch, sets, kind, columns = self._read_sets(X, y)
         rows = self._rows(batch, sets, sample_weight)
         if not rows.names:
-            raise errors.empty_data(None, "no row has any label and a weight above zero: there is nothing to learn")
+            raise errors.empty_data(None, "no row has a label and a positive weight, so there is nothing to learn")
         model = self._learn(rows)
         self._kind, self._columns = kind, columns
         self._keep(Learner(model.tally, settings_of(model, self.threads)))
@@ -198,7 +198,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         weights = row_weights.weights_of(batch)
         is_labelled = sets.has_target if weights is None else sets.has_target & (weights > 0)
         if not is_labelled.any():
-            raise errors.empty_data(None, "no row has labels and a weight above zero: there is nothing to score")
+            raise errors.empty_data(None, "no row has labels and a positive weight, so there is nothing to score")
         true = ({sets.names[k] for k in sets.codes[a:b]} for a, b in pairwise(sets.offsets.tolist()))
         right = np.array(
             [set(predicted) == true_labels for predicted, true_labels in zip(self.predict(X), true, strict=True)]
@@ -212,7 +212,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             label = self._find_label(label)
             if label in model.labels:
                 return model.explain(row, label)
-            remarks = ("no row counted has this label, so the prior alone rules it out",)
+            remarks = ("the model has no rows with this label, so the prior alone rules it out",)
             nothing = {"prior": math.inf, "evidence": (), "log_odds": math.inf, "remarks": remarks}
             return Explanation(f"not {label}", label, 1.0, 0.0, **nothing)  # type: ignore[arg-type]
 
@@ -259,9 +259,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             kind = "sparse" if hasattr(y, "tocsr") else "flags" if sets.from_flags else "sets"
             columns = sets.names if kind != "sets" else ()
             if kind == "sets" and sets.single and len(sets) > 1:
-                errors.warn(
-                    "every row has one label, so that the labels are classes: bb.NaiveBayesClassifier is meant for them"
-                )
+                errors.warn("every row has exactly one label, so use bb.NaiveBayesClassifier instead")
         else:
             labels = labels_of(y, "y").tolist()
             kind = "one"
@@ -275,7 +273,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     def _check_kind(self, sets: LabelSets, columns: tuple[Any, ...]) -> None:
         """Raises where more rows have flags and the first had none, or labels that no flag of the first rows stands for."""
-        errors.require(not columns or self._columns, "y", "flags", "sets of labels, as the first rows have them")
+        errors.require(not columns or self._columns, "y", "flags", "sets of labels, like the first rows")
         new = in_order(name for name in sets.names if name not in self._columns)
         if self._columns and (new or (columns and len(columns) != len(self._columns))):
             actual = f"labels {errors.listed(map(repr, new), 5)}" if new else f"{len(columns)} labels"

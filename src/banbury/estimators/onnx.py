@@ -27,7 +27,9 @@ def register_converters() -> None:
     try:
         from skl2onnx import update_registered_converter
     except ImportError:
-        text = "Pipelines are converted by skl2onnx, which is not installed: pip install 'banbury[onnx]'"
+        text = (
+            "converting pipelines needs skl2onnx, which is not installed. Install it with: pip install 'banbury[onnx]'"
+        )
         raise errors.MissingLibrary(text, library="skl2onnx") from None
     flags = [True, False]
     options = {"zipmap": [*flags, "columns"], "nocl": flags, "output_class_labels": flags}

@@ -166,7 +166,7 @@ def sort_classes(names: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
 
 
 def _several_labels(name: str) -> errors.BadSetting:
-    return errors.bad_setting(name, "sets of labels", "one class for each row; bb.MultiLabelClassifier takes several")
+    return errors.bad_setting(name, "sets of labels", "one class per row; use bb.MultiLabelClassifier for several")
 
 
 def labels_of(y: Any, name: str) -> NDArray[Any]:
@@ -193,7 +193,7 @@ def labels_of(y: Any, name: str) -> NDArray[Any]:
         labels = labels.ravel()
     if labels.ndim != 1:
         text = f"{name} should be a 1d array, got an array of shape {labels.shape} instead."
-        hint = " bb.MultiLabelClassifier takes several labels for each row." if labels.ndim == 2 else ""
+        hint = " For several labels per row, use bb.MultiLabelClassifier." if labels.ndim == 2 else ""
         raise ValueError(text + hint)
     kind = labels.dtype.kind
     if kind == "f":
@@ -205,7 +205,7 @@ def labels_of(y: Any, name: str) -> NDArray[Any]:
                 "a regression target with continuous values."
             )
     elif kind in "SVcmM":
-        raise TypeError(f"labels of type {labels.dtype} are not supported. Give texts, numbers or booleans.")
+        raise TypeError(f"labels of type {labels.dtype} are not supported. Use texts, numbers or booleans.")
     return labels
 
 
@@ -223,7 +223,7 @@ def warn_of_missing_labels(skipped: int) -> None:
     if skipped:
         errors.warn(
             f"{errors.many(skipped, 'row')} without a label (None or NaN) {'is' if skipped == 1 else 'are'} skipped. Label "
-            "them, leave them out, or learn from them too with bb.SemiSupervisedClassifier."
+            "them, remove them, or use bb.SemiSupervisedClassifier, which learns from them too."
         )
 
 

@@ -175,8 +175,8 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
         if self.unlabelled is None and target.dtype.kind in "ifO" and len(classes) > 2 and -1 in classes:
             named = int(np.count_nonzero(labels == classes.index(-1)))
             errors.warn(
-                f"{many(named, 'row')} of label -1 {'is' if named == 1 else 'are'} taken as a class of that name, beside "
-                "others. If these rows have no label, as in scikit-learn, say unlabelled=-1."
+                f"{many(named, 'row')} of label -1 {'is' if named == 1 else 'are'} treated as a class named -1, among "
+                "others. If these rows are unlabelled, as in scikit-learn, pass unlabelled=-1."
             )
         weights = np.where(labels >= 0, row_weights, row_weights * float(share))
         task = self._task(self._observe(batch, weights), classes, labels, weights)
@@ -203,8 +203,8 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
         weights = np.where(labelled, _weights(sample_weight, batch), 0.0)
         if not weights.any():
             raise errors.EmptyData(
-                f"none of the {batch.n_rows:,} rows to be scored has a label, or their weights are all zero. Score rows whose "
-                "class is known; in cross-validation take fewer folds, or folds that have labelled rows in each."
+                f"none of the {batch.n_rows:,} rows to score has a label and a positive weight. Score rows whose "
+                "class is known; in cross-validation, use fewer folds or folds that all contain labelled rows."
             )
         right = self.predict(batch)[labelled].astype(object) == target[labelled].astype(object)
         return float(np.average(right, weights=weights[labelled]))
@@ -296,15 +296,15 @@ class Mixture(AsDensity, _Maximiser):
         if single := find_narrow(self.model_):
             narrow = (f"component {number} at {column} = {value:.6g}" for number, column, value in single)
             errors.warn(
-                "a bell curve has narrowed to a single value, where its density is as high as variances may be small: "
-                f"{errors.listed(narrow, 4)}. Take a histogram (features={{{single[0][1]!r}: 'histogram'}}), a prior "
+                "a Gaussian component has collapsed to a single value: "
+                f"{errors.listed(narrow, 4)}. Use a histogram (features={{{single[0][1]!r}: 'histogram'}}), a prior "
                 "(bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or fewer components."
             )
         if empty := np.flatnonzero(rows < NO_ROW * weights.mean()).tolist():
             what = f"component{'s' * (len(empty) > 1)} {errors.listed(empty)} of {n:,}"
             fewer = max(n - len(empty), 1)
             errors.warn(
-                f"{what} ended without rows: less than half of one is left. Take fewer (n_components={fewer}), or try more "
+                f"{what} ended with less than half a row. Use fewer components (n_components={fewer}), or try more "
                 "starts= or another seed=."
             )
 
@@ -340,10 +340,10 @@ class Mixture(AsDensity, _Maximiser):
 
     def _sizes(self, n_rows: int) -> list[int]:
         sizes = [self.n_components] if np.ndim(self.n_components) == 0 else list(self.n_components)
-        errors.require(sizes, "n_components", self.n_components, "a number, or one at least to choose from")
+        errors.require(sizes, "n_components", self.n_components, "a number, or a list of at least one")
         for n in sizes:
             check_whole("n_components", n, 1)
-            errors.require(n <= n_rows, "n_components", n, f"{n_rows:,} at most, the number of rows to start from")
+            errors.require(n <= n_rows, "n_components", n, f"at most {n_rows:,}, the number of rows")
         return sorted({int(n) for n in sizes})
 
     def _climb(self, observed: Observed, weights: Real, n: int) -> Climb:
@@ -364,7 +364,7 @@ class Mixture(AsDensity, _Maximiser):
             held = np.flatnonzero(folds == fold)
             observed = Observed.of(align_names(batch.take(rest), schema), schema, weights[rest], threads)
             enough = np.count_nonzero(weights[rest] > 0) >= n
-            errors.require(enough, "n_components", n, "fewer than the rows that are left when some are held out")
+            errors.require(enough, "n_components", n, "fewer than the rows left after holding some out")
             model = self._climb(observed, weights[rest], n).model
             total += float(weights[held] @ log_sum(model.log_joint(batch.take(held))))
         return total / float(weights.sum())
@@ -388,7 +388,7 @@ def _number_classes(target: NDArray[Any], unlabelled: Any, threads: int) -> tupl
     used = {names[c] for c in np.unique(codes[codes >= 0]).tolist()}
     if not used:
         raise errors.EmptyData(
-            f"none of the {len(target):,} rows has a label. Label a few rows of each class, or find classes without labels by "
+            f"none of the {len(target):,} rows has a label. Label a few rows of each class, or cluster unlabelled rows with "
             "bb.Mixture."
         )
     classes = in_order(used)

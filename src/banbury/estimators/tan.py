@@ -92,7 +92,7 @@ class TANClassifier(NaiveBayesClassifier):
     def _batch(self, X: Any) -> Batch:
         if hasattr(X, "toarray") and hasattr(X, "nnz"):
             raise TypeError(
-                "Sparse data was passed, but dense data is required: a tree looks at every cell. Use X.toarray()."
+                "Sparse data was passed, but dense data is required, because a tree needs every cell. Use X.toarray()."
             )
         return one_batch(X)
 

@@ -102,11 +102,11 @@ class Bernoulli(KeyedFamily):
             means = [value == self.yes for value in values]
             unlike = isinstance(self.yes, str)
             if not any(means) and any(unlike != isinstance(value, str) for value in values):
-                raise errors.wrong_type(values[0], name, f"a value like {self.yes!r}, declared as yes,")
+                raise errors.wrong_type(values[0], name, f"a value like {self.yes!r}, which was declared as yes,")
             return means
         for value in values:
             if (value.lower() not in WORDS) if isinstance(value, str) else value not in (0, 1):
-                raise errors.wrong_type(value, name, "0 or 1, true or false (or bb.Bernoulli(yes=...) to name the yes)")
+                raise errors.wrong_type(value, name, "0, 1, true or false (or use bb.Bernoulli(yes=...))")
         return [WORDS[value.lower()] if isinstance(value, str) else bool(value) for value in values]
 
     def estimate(

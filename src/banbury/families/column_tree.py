@@ -209,7 +209,7 @@ def _restore_node(node: Any) -> Variable:
     chosen = {key: dict(map(tuple, value["pairs"])) if isinstance(value, dict) else value for key, value in settings}
     node_family = NODES[family](**chosen)
     if not isinstance(name, str) or kind not in get_args(Kind) or (cuts is None) is node_family.has_density():
-        raise ValueError(f"{name!r} is no column of a tree")
+        raise ValueError(f"{name!r} is not a column of a tree")
     if cuts is None:
         return Variable(name, in_order(node_family.permanent_keys() or ()), node_family, kind)
     if not all(type(number) is float and isfinite(number) for number in (*cuts, *ends)) or len(ends) != 2:
@@ -353,7 +353,7 @@ def check_pairs(names: Sequence[str], sizes: Sequence[int], n_classes: int) -> N
     cells = (n_values.sum() ** 2 - (n_values**2).sum()) / 2 * n_classes
     if cells > MOST_CELLS:
         widest = int(n_values.argmax())
-        text = f"the tables of all pairs of columns would have {int(cells):,} cells, and {MOST_CELLS:,} are the most; "
+        text = f"the tables of all pairs of columns would have {int(cells):,} cells, but the limit is {MOST_CELLS:,}; "
         text += f"{names[widest]!r} alone has {sizes[widest]:,} values. Leave it out with features={{{names[widest]!r}: None}}, "
         text += "join its rare values, or cut numbers into fewer bins."
         raise errors.TooManyCells(text, column=names[widest], cells=int(cells))

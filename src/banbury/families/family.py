@@ -612,7 +612,7 @@ def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
     if not 0 <= number <= LARGEST_SETTING or (number == 0 and not zero):
         expected = "a finite number of at least 0" if zero else "a finite number above 0"
         large = LARGEST_SETTING < number < np.inf
-        raise errors.bad_setting(setting, value, f"{expected}, {LARGEST_SETTING:g} at most" if large else expected)
+        raise errors.bad_setting(setting, value, f"{expected} and at most {LARGEST_SETTING:g}" if large else expected)
 
 
 def check_settings(family: Family, *settings: str, zero: bool = False) -> None:

@@ -119,7 +119,7 @@ class Gaussian(Family):
         if self.covariance not in (None, *COVARIANCES):
             raise errors.unknown_choice("covariance", self.covariance, [None, *COVARIANCES])
         if self.covariance is not None and (self.smoothing is not None or self.variance != "per class"):
-            expected = "given without smoothing and variance, which are of one column"
+            expected = "given without smoothing and variance, which are for single columns"
             raise errors.bad_setting("covariance", self.covariance, expected)
         if self.prior is not None and not isinstance(self.prior, NormalInverseGamma):
             raise errors.bad_setting("prior", self.prior, "a bb.NormalInverseGamma, or None")
@@ -292,8 +292,8 @@ class Gaussian(Family):
 
 def _warn_of_gaps(block: Feature) -> None:
     what = f"{len(block.scales):,} numbers" if block.holds_lists else errors.listed(block.columns)
-    text = f"no row has all of {what}, so block {block.name!r} tells no classes apart. Fill the gaps, or take out the columns "
-    errors.warn(errors.BanburyWarning(f"{text}that lack most."))
+    text = f"no row has all of {what}, so block {block.name!r} cannot separate the classes. Fill the gaps, or remove the columns "
+    errors.warn(errors.BanburyWarning(f"{text}with the most gaps."))
 
 
 @dataclass(frozen=True)
@@ -548,8 +548,8 @@ def _make_invertible(covariance: Real, every: Real, n: Real, feature: Feature) -
         rows = errors.many(int(n[loose].min()), "row")
         too_few = rows if tied else f"a class of {rows}"
         advice = "" if tied else "covariance='tied', "
-        text = f"block {feature.name!r} of {columns} has {too_few}, whose covariance has no inverse; a little of each column's "
-        errors.warn(f"{text}own variance is mixed into it. Take fewer columns, {advice}or a prior.")
+        text = f"block {feature.name!r} of {columns} has {too_few}, so its covariance has no inverse and a little "
+        errors.warn(f"{text}of each column's variance is added. Use fewer columns, {advice}or a prior.")
     return np.where(loose[:, None, None], (1.0 - MIXED_IN) * covariance + MIXED_IN * diagonal, covariance)
 
 

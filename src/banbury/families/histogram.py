@@ -113,7 +113,7 @@ class GridFamily(BinnedFamily):
         """Raises where a setting has several numbers, and not one for each column of a block."""
         n_columns = len(feature.columns)
         block = f"a number, or one for each of the {n_columns} columns"
-        column = f"one number for the column {feature.name!r}; several are for a block"
+        column = f"one number for the column {feature.name!r}; only a block takes several"
         for setting in self.per_column:
             value = getattr(self, setting)
             fits = not isinstance(value, tuple) or (n_columns and len(value) == n_columns)
@@ -291,7 +291,7 @@ class Histogram(GridFamily):
         if not len(values):
             return ()
         first, last = (int(np.floor((x - start) / width)) for x in (values[0], values[-1]))
-        expected = f"one that makes {MOST_BINS:,} bins at most, not {last - first + 1:,}"
+        expected = f"a width that makes at most {MOST_BINS:,} bins, not {last - first + 1:,}"
         errors.require(last - first < MOST_BINS, f"width of {name!r}", width, expected)
         return tuple((start + width * np.arange(first + 1, last + 1)).tolist())
 

@@ -104,9 +104,9 @@ def columns_of_table(feature: Feature) -> tuple[Feature, ...]:
 def _warn_of_fractions(block: Feature, rows: Real) -> None:
     """Of fractional numbers that hardly two rows have in common."""
     if "float" in block.kinds and rows.sum() >= FEWEST_ALONE and np.count_nonzero(rows == 1) > rows.sum() / 2:
-        text = f"block {block.name!r} is a table of fractional numbers, and more than half of its rows have a combination of "
-        text += "their own, which other rows will hardly have. Take bb.Histogram() or bb.KernelDensity() for the block, whose "
-        errors.warn(errors.BanburyWarning(f"{text}bins join near numbers."))
+        text = f"block {block.name!r} is a table of fractional numbers, and more than half of its rows have a "
+        text += "combination of values that is unlikely to occur again. Use bb.Histogram() or bb.KernelDensity() "
+        errors.warn(errors.BanburyWarning(f"{text}for the block, which group nearby numbers."))
 
 
 class CombinationCounter(KeyCounter):
@@ -374,8 +374,8 @@ class JointParameters(KeyedParameters):
 
 
 def too_many_combinations(block: str, n_columns: int) -> errors.BanburyError:
-    what = f"block {block!r} of {n_columns} columns has more combinations of values than can be numbered (2**62)"
-    return errors.BanburyError(f"{what}. Take fewer columns.")
+    what = f"block {block!r} of {n_columns} columns has too many combinations of values (more than 2**62)"
+    return errors.BanburyError(f"{what}. Use fewer columns.")
 
 
 # Every two columns ----------------------------------------------------------------------------------------------------

@@ -101,8 +101,8 @@ def count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: Row
         name = features[widest].name
         n_values = int(size[widest])
         n_classes = len(rows.labels)
-        text = f"column {name!r} has {n_values:,} values and there are {n_classes:,} classes: a table of all pairs would not "
-        text += f"fit. Leave the column out with features={{{name!r}: None}}, or join its rare values first."
+        text = f"column {name!r} has {n_values:,} values and there are {n_classes:,} classes, and a table of all pairs would not "
+        text += f"fit in memory. Leave the column out with features={{{name!r}: None}}, or join its rare values first."
         raise errors.TooManyCells(text, column=name)
     names = [feature.name for feature in features]
     codes = side_by_side([column.codes for column in columns])

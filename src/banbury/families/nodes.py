@@ -163,8 +163,10 @@ class Variable:
             check_positive(f"the evidence of {self.name} = {value!r}", weight, zero=True)
             weights[place] = weight
         if lacking := [value for place, value in enumerate(self.values) if place not in places]:
-            text = f"the soft evidence of {self.name!r} does not say how likely what was observed is under "
-            text += f"{errors.listed(map(repr, lacking))}. Name every value, with 0 for what is ruled out: {lacking[0]!r}: 0"
+            text = f"the soft evidence of {self.name!r} has no likelihood for "
+            text += (
+                f"{errors.listed(map(repr, lacking))}. Give every value, with 0 for impossible ones: {lacking[0]!r}: 0"
+            )
             raise errors.BadSetting(text, name="given", value=self.name)
         return weights
 
@@ -267,7 +269,7 @@ def intervals(cuts: Sequence[float]) -> Keys:
 
 
 def no_block(block: str) -> errors.BadSetting:
-    text = f"block {block!r} cannot be a node: a network's nodes are single columns, and its arrows say which depend on which. "
+    text = f"block {block!r} cannot be a node, because the nodes of a network are single columns. "
     text += "Name the columns one by one in features=, or leave the block out of it."
     return errors.BadSetting(text, name="features", value=block)
 

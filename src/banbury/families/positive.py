@@ -72,9 +72,9 @@ def check_least(rows: Any, features: Sequence[Feature]) -> None:
             value = float(columns[row, j])
             place = f"row {rows.first_row + row:,} of column {column!r}{errors.where(rows.source)}"
             article = "an" if family.name[0] in "aeiou" else "a"
-            limit = "above 0" if least > 0 else "from 0 up"
-            text = f"{place} is {value:g}, and {article} {family.name} column holds numbers {limit}. Replace it, or count the "
-            text += "column as 'quantile_tree', 'gaussian', 'histogram' or 'kernel_density' instead."
+            limit = "above 0" if least > 0 else "of at least 0"
+            text = f"{place} is {value:g}, but {article} {family.name} column can contain only numbers {limit}. "
+            text += "Replace it, or use 'quantile_tree', 'gaussian', 'histogram' or 'kernel_density' instead."
             raise errors.BadValue(text, what="negative", value=value, column=column, row=rows.first_row + row)
         start += columns.shape[1]
 

@@ -75,7 +75,7 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
     try:
         place = Path(os.path.realpath(target))  # a link stays, and what it leads to is replaced
         if place.exists() and not place.is_file():
-            raise errors.unwritable_file(target, "it is a folder" if place.is_dir() else "it is no regular file")
+            raise errors.unwritable_file(target, "it is a folder" if place.is_dir() else "it is not a regular file")
         _remove_left_over(place)
         beside, file = _begun(place)
         with file:

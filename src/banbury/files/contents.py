@@ -102,7 +102,7 @@ def calibration_of(model: Any) -> Calibration | None:
         raise errors.bad_setting(
             f"the {'model' if isinstance(model, Model) else 'network'}'s calibration",
             type(model.calibration).__name__,
-            "one that bb.calibrate made",
+            "a calibration from bb.calibrate",
         )
     return model.calibration
 
@@ -114,7 +114,7 @@ def _weighing_of(model: Model | Tally) -> Weighing | None:
     from banbury.weighing import Weighing
 
     if not isinstance(model.weighing, Weighing):
-        raise errors.bad_setting("the model's weighing", type(model.weighing).__name__, "one that bb.weigh made")
+        raise errors.bad_setting("the model's weighing", type(model.weighing).__name__, "a weighing from bb.weigh")
     return model.weighing.without_forgotten(model.tally)
 
 
@@ -172,7 +172,7 @@ def restore_calibration(model: Any, about: Mapping[str, Any], arrays: Arrays) ->
 
 def _is_state(sums: Any, names: set[str]) -> bool:
     """Whether sums have a state of these names. Of words it is not made to see: that would sort them all."""
-    return names - {"slots"} in WORD_STATES if isinstance(sums, Words) else names == sums.state().keys()
+    return names in WORD_STATES if isinstance(sums, Words) else names == sums.state().keys()
 
 
 def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
@@ -196,7 +196,7 @@ def restore_tally(schema: Schema, classes: tuple[Any, ...], about: Mapping[str, 
     check(type(rounded) is bool, "sums were rounded or not")
     check(type(skipped) is int and 0 <= skipped < 2**63, "skipped is not a non-negative whole number")
     held = about.get("parts", [])
-    check(isinstance(held, list) and set(map(type, held)) <= {str}, "the names of parts are no texts")
+    check(isinstance(held, list) and set(map(type, held)) <= {str}, "the names of parts are not texts")
     check(len(set(held)) == len(held), "two parts have one name")
     tally = Tally(schema, classes, rows, sums, skipped, rounded, frozenset(held))
     beside = {name for name in arrays if name.startswith((CALIBRATION, WEIGHING))}
@@ -245,7 +245,7 @@ def _check_rounding(tally: Tally) -> None:
 def _schema(about: Mapping[str, Any]) -> Schema:
     vocabularies = [feature["settings"].get("vocabulary") for feature in about["features"]]
     listed = all(isinstance(words, (list, type(None))) for words in vocabularies)
-    check(listed, "a vocabulary is no list of words")  # a name would be read as that of another file
+    check(listed, "a vocabulary is not a list of words")  # a name would be read as that of another file
     schema = Schema.from_dict({**about, "reading": reading_of(about)})
     start = 0
     for entry in about["features"]:
@@ -259,7 +259,7 @@ def _schema(about: Mapping[str, Any]) -> Schema:
     texts += [text for text in (schema.target, schema.target_kind) if text is not None]
     types = {type(text) for names_or_texts in (names, schema.columns, texts) for text in names_or_texts}
     types |= {type(f.why) for f in schema.features}
-    check(types <= {str} and isinstance(schema.named, bool), "a name is no text")
+    check(types <= {str} and isinstance(schema.named, bool), "a name is not a text")
     distinct = set(names)
     columns = set(schema.columns)
     check(len(distinct) == len(names), "two features have one name")

@@ -83,9 +83,9 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> LabelModel:
     labels = scalars("labels", settings["labels"])
     numbers = beside["thresholds"]
     fit = numbers.dtype == np.float64 and numbers.shape == (len(labels),)
-    check(fit and ((numbers >= 0) & (numbers <= 1)).all(), "thresholds are no probabilities")
+    check(fit and ((numbers >= 0) & (numbers <= 1)).all(), "thresholds are not probabilities")
     common, slope, shift = (float(settings[name]) for name in ("common", "slope", "shift"))
-    check(0 <= common <= 1, "the threshold of new labels is no probability")
+    check(0 <= common <= 1, "the threshold of new labels is not a probability")
     calibration = LabelCalibration.uniform(len(labels), slope, shift)
     lines = {"slopes", "shifts"} & set(beside)
     if lines:

@@ -189,7 +189,7 @@ def read_setting(about: Mapping[str, Any], corrections: Any) -> tuple[Setting, f
 
 def losses_of(about: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:
     losses = tuple((strength, loss) for strength, loss in about["losses"])
-    check(all(type(figure) in (int, float) for pair in losses for figure in pair), "losses are no numbers")
+    check(all(type(figure) in (int, float) for pair in losses for figure in pair), "losses are not numbers")
     return losses
 
 

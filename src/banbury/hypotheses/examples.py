@@ -47,7 +47,7 @@ class Examples:
             elif scalars:
                 raise errors.BanburyError(
                     f"column {str(scalars[0])!r} is {data[scalars[0]]!r}, and a column is a list or an array with one value "
-                    "per row. For a single row give a list with one mapping in it.",
+                    "per row. For a single row, pass a list that contains one mapping.",
                     column=str(scalars[0]),
                 )
         self.columns = {name: vector(data[name]) for name in names}
@@ -57,7 +57,7 @@ class Examples:
                 first = f"column {str(names[0])!r} has {self._length:,} rows"
                 text = "Give columns of one length."
                 other = f"column {str(name)!r} has {len(column):,}"
-                raise errors.LengthMismatch(f"{first} and {other}. {text}", column=str(name))
+                raise errors.LengthMismatch(f"{first} but {other}. {text}", column=str(name))
 
     def __len__(self) -> int:
         return self._length

@@ -68,7 +68,7 @@ def conjunctions(
     sums = [1] + [0] * len(sizes)  # conjunctions of 0, 1, 2, … conditions
     for size in sizes:
         sums = [1, *(here + size * before for before, here in pairwise(sums))]
-    _check_number(sum(sums[: most + 1]) + 1, "fewer of them in one hypothesis with conditions=")
+    _check_number(sum(sums[: most + 1]) + 1, "fewer conditions per hypothesis with conditions=")
     members, lengths = _every_conjunction(sizes, most)
     return _space(_Rules(tests, members), lengths, prior, likelihood, noise, _labels(rows, target, labels))
 
@@ -265,8 +265,8 @@ def _space(rules: _Rules, lengths: Real, prior: Any, likelihood: Any, noise: Any
         len(labels) == 2,
         "labels",
         labels.tolist(),
-        "two: of rows that do not fulfil a hypothesis, and of those that do. Where there are more, make a column that says "
-        "whether a row has a certain one of them",
+        "two labels: for rows that do not fulfil a hypothesis and for rows that do. If there are more, add a column that says "
+        "whether a row has a particular label",
     )
     bits = lengths if isinstance(prior, str) and prior == "description_length" else None
     return Hypotheses(rules, prior, lengths=bits, likelihood=likelihood, noise=noise, labels=labels)
@@ -297,7 +297,7 @@ def _distinct(column: Array, name: Any, declared: Iterable[Any] | None) -> list[
     """The values of a column, in the order in which they come; or those declared, among which they must be."""
     present = [plain(value) for value in column.tolist() if not is_missing(value)]
     for value in present:
-        errors.require(is_hashable(value), f"column {name!r}", value, "one of texts, numbers or booleans")
+        errors.require(is_hashable(value), f"column {name!r}", value, "a column of texts, numbers or booleans")
     seen = list(dict.fromkeys(present))
     if declared is None:
         return seen
@@ -315,8 +315,8 @@ def _cuts(column: Array, name: Any) -> Real:
     for one, other in pairwise(far):
         if float(one) == float(other):
             raise errors.BadValue(
-                f"column {name!r} holds {one!r} and {other!r}, between which no threshold fits: numbers are told apart to 53 "
-                "bits. Subtract what is common to all from the column, or name other columns with columns=[...].",
+                f"column {name!r} contains {one!r} and {other!r}, which are too close for a threshold: numbers have 53 "
+                "bits. Subtract a constant from the column, or name other columns with columns=[...].",
                 column=name,
                 value=other,
             )
@@ -332,7 +332,7 @@ def _numbers(column: Array, name: Any) -> Real:
     for row in np.flatnonzero(np.isnan(values)).tolist():
         if not is_missing(value := plain(column[row])):
             raise errors.BadValue(
-                f"row {row:,} of column {name!r} holds {value!r}, and thresholds cut numbers. Name the columns of numbers "
+                f"row {row:,} of column {name!r} contains {value!r}, but thresholds need numbers. Name the numeric columns "
                 "with columns=[...].",
                 column=name,
                 value=value,
@@ -344,7 +344,7 @@ def _numbers(column: Array, name: Any) -> Real:
 def _check_number(n_hypotheses: int, otherwise: str) -> None:
     if n_hypotheses > MOST:
         raise errors.BadSetting(
-            f"these features make {n_hypotheses:,} hypotheses, and {MOST:,} are the most that are held. Name fewer columns=, "
+            f"these features make {n_hypotheses:,} hypotheses, but the limit is {MOST:,}. Name fewer columns=, "
             f"or allow {otherwise}.",
             n_hypotheses=n_hypotheses,
         )
@@ -353,4 +353,4 @@ def _check_number(n_hypotheses: int, otherwise: str) -> None:
 def _check_features(what: str, declared: Mapping[Any, Any], chosen: Sequence[Any]) -> None:
     for name in declared:
         if name not in chosen:
-            raise errors.bad_setting(what, name, f"given for features that are used ({errors.listed(chosen)})")
+            raise errors.bad_setting(what, name, f"given only for features that are used ({errors.listed(chosen)})")

@@ -309,7 +309,14 @@ class Hypotheses:
             values = floats(block := numbers[part] if chosen is None else numbers[part, chosen])
             if logs:
                 wrong = ~(np.isneginf(values) | (np.abs(values) <= LARGEST))
-                self._refuse(wrong, block, part, chosen, "log-likelihood", "a number up to 1e300 in size, or −inf,")
+                self._refuse(
+                    wrong,
+                    block,
+                    part,
+                    chosen,
+                    "log-likelihood",
+                    "a number of at most 1e300 in absolute value, or −inf,",
+                )
                 return np.asarray(values.sum(axis=0))
             wrong = ~(np.isfinite(values) & (values >= 0))
             self._refuse(wrong, block, part, chosen, "likelihood", "a finite number of at least 0")
@@ -327,13 +334,13 @@ class Hypotheses:
             what = f"the target of row {row:,} is {value!r},"
             if gaussian:
                 raise errors.BadValue(
-                    f"{what} and a finite number is needed there. Leave the row out, or choose another likelihood=.",
+                    f"{what} but must be a finite number. Remove the row, or choose another likelihood=.",
                     value=value,
                     row=row,
                 )
             raise errors.UnknownLabel(
-                f"{what} which is not among the labels.{errors.did_you_mean(value, self.labels)}\n  Labels: "
-                f"{errors.listed(map(repr, self.labels))}. Name all of them with labels=[...], or leave the row out.",
+                f"{what} which is not one of the labels.{errors.did_you_mean(value, self.labels)}\n  Labels: "
+                f"{errors.listed(map(repr, self.labels))}. Name all labels with labels=[...], or remove the row.",
                 value=value,
                 row=row,
             )
@@ -373,7 +380,7 @@ class Hypotheses:
         [[0.4, 0.6]]
         """
         labels = self.likelihood != "gaussian"
-        errors.require(labels, "likelihood", "gaussian", "one of labels here; bayes_optimal has the mean number")
+        errors.require(labels, "likelihood", "gaussian", "a space with labels here; bayes_optimal has the mean number")
         heard, weights = self._heard()
         n_labels = len(self.labels)
 
@@ -434,14 +441,14 @@ class Hypotheses:
         return vector(self.labels)[numbers]
 
     def _predictions(self, rows: Any, predictions: Any) -> Predictions:
-        errors.require((rows is None) != (predictions is None), "rows", rows, "given, or predictions= in their place")
+        errors.require((rows is None) != (predictions is None), "rows", rows, "given, or replaced by predictions=")
         if predictions is not None:
             array = self._matrix(predictions, "predictions")
             return Predictions(len(array), lambda part, chosen: array[part] if chosen is None else array[part, chosen])
         if self._asked is None:
             raise errors.BadSetting(
-                "these hypotheses are known by name only, so they cannot be asked about rows. Give predictions= (rows × "
-                "hypotheses), or make the space from functions of a row."
+                "these hypotheses are only names, so they cannot predict rows. Pass predictions= (rows × "
+                "hypotheses), or create the space from functions of a row."
             )
         return self._asked.on(rows if isinstance(rows, Examples) else Examples(rows))
 
@@ -473,8 +480,8 @@ class Hypotheses:
             name = self._name(h, chosen)
             row = part.start + r
             raise errors.UnknownLabel(
-                f"hypothesis {name!r} predicts {value!r} for row {row:,}, which is not among the labels.\n  Labels: "
-                f"{errors.listed(map(repr, self.labels))}. Name all of them with labels=[...].",
+                f"hypothesis {name!r} predicts {value!r} for row {row:,}, which is not one of the labels.\n  Labels: "
+                f"{errors.listed(map(repr, self.labels))}. Name all labels with labels=[...].",
                 value=value,
                 hypothesis=name,
                 row=row,
@@ -572,7 +579,7 @@ def name_hypotheses(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
     seen = set()
     for name in names:
         errors.require(is_hashable(name), "hypotheses", name, "functions of a row, or names such as texts and numbers")
-        errors.require(name not in seen, "hypotheses", name, "different from each other: this name is there twice")
+        errors.require(name not in seen, "hypotheses", name, "different from each other, but this name occurs twice")
         seen.add(name)
     return names, Functions(members) if callables else None
 
@@ -584,7 +591,7 @@ def log_prior(names: Sequence[Any], prior: Any, lengths: Any) -> Real:
         by_length == (lengths is not None),
         "lengths",
         lengths,
-        "the bits of each hypothesis, together with prior='description_length'",
+        "the bits of each hypothesis, used together with prior='description_length'",
     )
     if by_length:
         bits = _of_each("length", lengths, names)
@@ -597,8 +604,8 @@ def log_prior(names: Sequence[Any], prior: Any, lengths: Any) -> Real:
     shares = _of_each("prior", prior, names)
     total = float(shares.sum())
     if abs(total - 1.0) > ROUNDING:
-        advice = "Divide them by their sum, or give prior='uniform'."
-        raise errors.BadPrior(f"the prior probabilities sum to {total:.12g}, and must sum to 1. {advice}", total=total)
+        advice = "Divide them by their sum, or pass prior='uniform'."
+        raise errors.BadPrior(f"the prior probabilities sum to {total:.12g}, but must sum to 1. {advice}", total=total)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(shares / total))
 
@@ -621,13 +628,13 @@ def by_name(what: str, numbers: Any, names: Sequence[Any]) -> Any:
     known_names = set(names)
     for name in (name for name in numbers if name not in known_names):
         raise errors.UnknownHypothesis(
-            f"{what} names {name!r}, and there is no such hypothesis.{errors.did_you_mean(name, names)}\n  Hypotheses: "
+            f"{what} names {name!r}, which is not a hypothesis.{errors.did_you_mean(name, names)}\n  Hypotheses: "
             f"{errors.listed(names)}",
             name=name,
         )
     if lacking := [name for name in names if name not in numbers]:
         raise errors.UnknownHypothesis(
-            f"{what} has no number for {errors.listed(map(repr, lacking))}. Give one for every hypothesis.",
+            f"{what} has no number for {errors.listed(map(repr, lacking))}. Every hypothesis needs one.",
             name=lacking[0],
         )
     return [numbers[name] for name in names]
@@ -657,14 +664,14 @@ def check_labels(labels: Any, likelihood: str) -> tuple[Any, ...]:
         usable and (len(values) == 2 if yes_or_no else len(values) > 1),
         "labels",
         list(values),
-        f"texts, numbers or booleans, {'two' if yes_or_no else 'two at least'}, each once",
+        f"texts, numbers or booleans, {'two' if yes_or_no else 'at least two'} and different",
     )
     return values
 
 
 def unlike_hypotheses(what: str, shape: tuple[int, ...], n_hypotheses: int) -> errors.LengthMismatch:
-    turned = " Turn it around: it has hypotheses × rows." if len(shape) == 2 and shape[0] == n_hypotheses else ""
-    text = f"{what} has the shape {shape}, and there are {n_hypotheses:,} hypotheses. Give one for each of them."
+    turned = " Transpose it: it is hypotheses × rows." if len(shape) == 2 and shape[0] == n_hypotheses else ""
+    text = f"{what} has the shape {shape}, but there are {n_hypotheses:,} hypotheses. Pass one per hypothesis."
     return errors.LengthMismatch(text + turned, shape=shape)
 
 
@@ -672,8 +679,8 @@ def bad_number(what: str, value: Any, hypothesis: Any, needed: str, row: int | N
     """A prior, length, likelihood or prediction that cannot be one."""
     place = "" if row is None else f" for row {row:,}"
     return errors.BadValue(
-        f"the {what} of hypothesis {hypothesis!r}{place} is {value!r}, and {needed} is needed there. Mend it, or take the "
-        "hypothesis out.",
+        f"the {what} of hypothesis {hypothesis!r}{place} is {value!r}, but must be {needed}. Fix it, or remove the "
+        "hypothesis.",
         value=value,
         hypothesis=hypothesis,
         row=row,

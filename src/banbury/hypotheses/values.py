@@ -38,12 +38,13 @@ def matrix(values: Any) -> Array:
         array = np.array(rows)
         return np.array(rows, dtype=object) if array.dtype.kind in "US" else array  # numbers are not made texts
     except ValueError:
-        text = "the rows hold sequences of different lengths. Give one number or text per cell."
+        text = "the rows contain sequences of different lengths. Use one number or text per cell."
         lengths = [len(row) if hasattr(row, "__len__") else 1 for row in rows]
         for row, length in enumerate(lengths):
             if length != lengths[0]:
                 raise errors.LengthMismatch(
-                    f"row {row:,} has {length:,} cells and row 0 has {lengths[0]:,}. Give rows of one length.", row=row
+                    f"row {row:,} has {length:,} cells but row 0 has {lengths[0]:,}. All rows must have the same length.",
+                    row=row,
                 ) from None
         raise errors.LengthMismatch(text) from None
 

@@ -33,7 +33,7 @@ SHARE = 0.1  # of the rows are drawn at random
 LOOKED_AT = 10  # times as many unsure rows as are wanted
 TOGETHER = 2_000  # of them at a time: each is compared with each
 UNSURE = "unsure"  # why a row is chosen
-LIKE_OTHERS = "like other unsure rows"
+LIKE_OTHERS = "similar to other uncertain rows"
 AT_RANDOM = "at random"
 DECIMALS = 9  # what differs by less is the same, whatever the order of rows
 
@@ -74,8 +74,8 @@ def next_to_label(
     _check_model(model)
     rows = _Rows.of(model, pool, reading)
     if not len(rows.free):
-        there = f"every one of the {many(rows.n, 'row')} has a label in the column {model.target!r}"
-        raise errors.EmptyData(f"{there}, so that none is left to ask about. Give rows whose label is missing.")
+        there = f"all {many(rows.n, 'row')} already have a label in the column {model.target!r}"
+        raise errors.EmptyData(f"{there}. Pass rows whose label is missing.")
     n_random = min(int(np.floor(n * float(share) + 0.5)), len(rows.free))
     at_random = rows.draw(n_random, int(seed))
     rest = np.setdiff1d(rows.free, at_random)
@@ -91,10 +91,10 @@ def next_to_label(
 
 
 def _check_model(model: Any) -> None:
-    expected = "a Model, as bb.estimate makes it, or an estimator: one of a class for each row"
+    expected = "a Model, from bb.estimate, or an estimator, with a single class per row"
     errors.require(isinstance(model, Model), "the model", type(model).__name__, expected)
     if len(model.classes) < 2:
-        expected = "one of two classes at least, between which it can be unsure"
+        expected = "a model with at least two classes"
         raise errors.bad_setting("the model", f"one class, {model.classes[0]!r}", expected)
 
 
@@ -132,7 +132,7 @@ class _Rows:
             names += raw.row_names or []
         if not sum(map(len, hashes)):
             text = f"the pool{errors.where(source.name)} has no rows."
-            raise errors.EmptyData(f"{text} Give some that have no label yet.")
+            raise errors.EmptyData(f"{text} Pass rows without a label.")
         every = np.concatenate(hashes)
         named = names if len(names) == len(every) else None
         return cls(model, tuple(batches), every, np.concatenate(scores), np.concatenate(labels), named)
@@ -271,7 +271,7 @@ def _of_one_table(batches: list[Batch], columns: Sequence[str]) -> Iterator[Batc
 class NextRow:
     """Row number ``row`` of the pool, from 0: the most probable class, the second, and by how much it is less probable.
 
-    ``why``: "unsure", if the model is least sure of it; "like other unsure rows", for which it stands; or "at random".
+    ``why``: "unsure", if the model is least sure of it; "similar to other uncertain rows", for which it stands; or "at random".
     ``file``: where it was read from, if each row has a file.
     """
 
@@ -345,5 +345,5 @@ class NextToLabel(Listed):
     def feet(self) -> list[str]:
         """What else is to be said, a sentence each."""
         n = int(self.random.sum())
-        note = "accuracy on the rows at random is that of the pool; the model was unsure of the others, and is worse on them"
+        note = "accuracy on the random rows estimates that on the pool; on the other rows it is lower, as the model was unsure"
         return [note] * bool(n)

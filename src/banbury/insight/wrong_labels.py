@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core, errors
+from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.errors import many
 from banbury.model.explain import Explanation
@@ -33,7 +33,6 @@ from banbury.quality.validation import default_folds
 from banbury.rows.folds import Round
 from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.rows.scoring import FoldModels, PendingWarnings
-from banbury.sums import kernel_weights
 from banbury.tally.schema import Features, Missing, Schema
 from banbury.tally.table import content_hashes
 from banbury.tally.tally import Label
@@ -75,8 +74,7 @@ def suspicious(
     Every row is scored by the model of all others, exactly, and posteriors are calibrated on the same scores. ``by``: the row
     comes first whose label falls farthest behind another ("margin"), or is least probable ("self_confidence"); rows that are
     equal in that are in the order of their margins before calibration. ``wrong`` estimates how many labels are wrong, and
-    ``pairs`` which. ``joint`` counts, for every two classes, the rows of the one that are confidently of the other: their
-    posterior of it is at least what rows of that class have on average.
+    ``pairs`` which.
 
     With ``groups`` (a column, or one for each row), rows that belong together never speak for each other: ten folds are then
     left out in turn. So they are with ``weigh``, which weighs the evidence as ``bb.EvidenceClassifier`` does (three folds from
@@ -111,7 +109,7 @@ def find_suspicious(rows: MemoryRows, recipe: Recipe, n: int = 10, by: By = "mar
         raise errors.unknown_choice("by", by, BYS)
     rows = recipe.under(rows)
     if len(rows.classes) < 2:
-        expected = "two at least, to tell a wrong label from a right one"
+        expected = "at least two classes"
         raise errors.bad_setting("the classes", f"one, {rows.classes[0]!r}", expected)
     if isinstance(recipe, Plain) and rows.groups is None and can_leave_one_out(rows, recipe.choice):
         model = recipe.learn(rows)
@@ -157,7 +155,7 @@ class Answers:
         )
         explanation = explanation.rescale(1.0, odds - explanation.log_odds)
         first, second = sides if explanation.winner == row.suggested else sides[::-1]
-        fold = f"this row is labelled {row.given!r}; here its fold is left out, and does not speak for itself"
+        fold = f"this row is labelled {row.given!r}; its fold was left out here so as not to bias the explanation"
         remarks = (is_left_out(row.given) if held_out else fold,)
         return replace(explanation, probability=first, probability_against=second, held_out=held_out, remarks=remarks)
 
@@ -215,7 +213,7 @@ def _deal_folds(rows: MemoryRows, recipe: Recipe) -> NDArray[np.int32]:
     different, place = np.unique(names[counted], return_inverse=True)
     if len(different) < 2:
         what = "the rows" if rows.groups is None else "the groups"
-        raise errors.bad_setting(what, "all alike", "two that differ at least, so that one may speak of the other")
+        raise errors.bad_setting(what, "all alike", "at least two different groups")
     folds = np.full(rows.n_rows, -1, dtype=np.int32)
     folds[counted] = place.reshape(-1) % min(default_folds(rows.n_labelled, [recipe]), len(different))
     return folds
@@ -233,8 +231,8 @@ def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious
     weighs = np.ones(len(truth), dtype=np.bool_) if rows.weights is None else rows.weights[answers.tested] > 0
     kept = np.flatnonzero(comparable & weighs)
     if not len(kept):
-        text = "no class has two rows that could speak for each other, so no label can be told to be wrong."
-        raise errors.BadSetting(f"{text} Give more rows.")
+        text = "no class has two rows to compare, so wrong labels cannot be found."
+        raise errors.BadSetting(f"{text} Add more rows.")
     tested = answers.tested[kept]
     scores = answers.scores[kept]
     truth = truth[kept]
@@ -242,7 +240,6 @@ def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious
     behind = scores - scores.max(axis=1, keepdims=True)
     scores = np.where(is_known[kept], np.round(np.maximum(behind, FARTHEST), DECIMALS), -np.inf)
     posteriors = calibrate("isotonic", scores, truth, weights).apply(scores)
-    joint, thresholds, confident = confident_joint(posteriors, truth, weights)
     noise = estimate_wrong(posteriors, truth, weights)
     at = np.arange(len(kept))
     of_label = posteriors[at, truth]
@@ -256,11 +253,11 @@ def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious
     order = _order(
         rows, tested, of_label if by == "self_confidence" else margin, raw - raw_without_label.max(axis=1), n
     )
-    columns = tested, truth, suggested, of_label, without_label[at, suggested], confident != truth
+    columns = tested, truth, suggested, of_label, without_label[at, suggested]
     columns_in_order = tuple(column[order] for column in columns)
     alone = int(np.count_nonzero(~comparable & weighs))
     size = float(len(kept)) if weights is None else float(weights.sum())
-    counts = joint, thresholds, noise, size, rows.skipped, alone
+    counts = noise, size, rows.skipped, alone
     return Suspicious(columns_in_order, rows.classes, *counts, by, answers.told_by, rows, answers)
 
 
@@ -283,28 +280,6 @@ def estimate_wrong(posteriors: Real, truth: NDArray[np.int32], weights: Real | N
         wrong[:, answer] = labels / labels.sum() * row_weights[rows].sum()
     np.fill_diagonal(wrong, 0.0)
     return wrong
-
-
-def confident_joint(posteriors: Real, truth: NDArray[np.int32], weights: Real | None = None) -> tuple[Real, Real, Int]:
-    """How many rows of each label (down) are confidently of each class (across); the thresholds; and the class of each row.
-
-    A class's threshold is the mean posterior of it among rows of its label. A row is confidently of the most probable of the
-    classes whose threshold it reaches; one that reaches none is counted nowhere, and stays of its label.
-    """
-    n_classes = posteriors.shape[1]
-    at = np.arange(len(truth))
-    row_weights = np.ones(len(truth)) if weights is None else weights
-    rows = np.bincount(truth, row_weights, n_classes)
-    sums = np.bincount(truth, row_weights * posteriors[at, truth], n_classes)
-    thresholds = np.where(rows > 0, sums / np.where(rows > 0, rows, 1.0), np.inf)
-    reached = np.where(posteriors >= thresholds - SAME, posteriors, -1.0)
-    best = reached.argmax(axis=1)
-    best = np.where(reached[at, truth] >= reached[at, best] - SAME, truth, best)  # what is as probable stays
-    some = reached[at, best] >= 0
-    cells = np.where(some, truth * n_classes + best, -1).astype(np.int32)
-    numbers, parts = kernel_weights(cells, weights)
-    counts = _core.count_classes(numbers, n_classes * n_classes, parts, 1).value.reshape(n_classes, n_classes)
-    return counts, thresholds, np.where(some, best, truth).astype(np.int64)
 
 
 def _order(rows: MemoryRows, tested: Int, measure: Real, raw: Real, n: int) -> Int:
@@ -333,8 +308,7 @@ def _order(rows: MemoryRows, tested: Int, measure: Real, raw: Real, n: int) -> I
 class SuspiciousRow(NamedTuple):
     """Row number ``row`` of the data, from 0: the label it has, the most probable other one, and the posteriors of both.
 
-    ``confident``: whether the row is counted in the joint as one of another class. ``file``: where it was read from, if each
-    row has a file.
+    ``file``: where it was read from, if each row has a file.
     """
 
     row: int
@@ -342,7 +316,6 @@ class SuspiciousRow(NamedTuple):
     suggested: Label
     self_confidence: float
     probability: float  # of the suggested label
-    confident: bool
     file: str | None = None
 
     @property
@@ -359,7 +332,7 @@ class SuspiciousRow(NamedTuple):
             "margin": self.margin,
         }
         labels = {"given": self.given, "suggested": self.suggested}
-        return {"row": self.row, **file, **labels, **probabilities, "confident": self.confident}
+        return {"row": self.row, **file, **labels, **probabilities}
 
 
 class Listed(Tabular):
@@ -390,15 +363,12 @@ class Listed(Tabular):
 class Suspicious(Listed):
     """The rows whose labels look wrong, the worst first; ``bb.suspicious`` finds them.
 
-    ``noise`` estimates how many rows of each label (down) are really of each other class (across). ``joint`` counts the rows of
-    each label that are confidently of each class; ``thresholds`` are the mean posteriors that a row must reach. ``n_rows``
+    ``noise`` estimates how many rows of each label (down) are really of each other class (across). ``n_rows``
     were compared; ``skipped`` have no label; ``alone`` are the only rows of their class, which nothing can be compared with.
     """
 
     _found: tuple[NDArray[Any], ...]  # what each row has, in columns
     classes: tuple[Label, ...]
-    joint: Real
-    thresholds: Real
     noise: Real
     n_rows: float
     skipped: int
@@ -415,8 +385,8 @@ class Suspicious(Listed):
         classes = self.classes
         named = any(batch.row_names is not None for batch in data.batches)
         return tuple(
-            SuspiciousRow(row, classes[label], classes[other], p, q, sure, data.row_name(row) if named else None)
-            for row, label, other, p, q, sure in zip(*(column.tolist() for column in self._found), strict=True)
+            SuspiciousRow(row, classes[label], classes[other], p, q, data.row_name(row) if named else None)
+            for row, label, other, p, q in zip(*(column.tolist() for column in self._found), strict=True)
         )
 
     @property
@@ -458,8 +428,7 @@ class Suspicious(Listed):
             "by": self.by,
             "told_by": self.told_by,
             "classes": list(self.classes),
-            "joint": self.joint.tolist(),
-            "thresholds": [float(threshold) if np.isfinite(threshold) else None for threshold in self.thresholds],
+            "pairs": [{"label": label, "really": other, "rows": rows} for label, other, rows in self.pairs],
             "notes": self.notes,
         }
 
@@ -468,9 +437,11 @@ class Suspicious(Listed):
         """What else is to be said, a sentence each."""
         notes = [f"{many(self.skipped, 'row')} without a label skipped"] * bool(self.skipped)
         if self.alone:
-            notes.append(f"{many(self.alone, 'row')} left aside: no other row has the label, or none has another")
+            notes.append(
+                f"{many(self.alone, 'row')} not judged, because no other row has the same label, or none has a different one"
+            )
         if self._answers.kept:
-            notes.append(f"of all rows, not of all but one: {', '.join(self._answers.kept)}")
+            notes.append(f"learned from all rows, including the row being scored: {', '.join(self._answers.kept)}")
         return notes
 
     def lines(self, first: int = 0) -> list[list[str]]:
@@ -498,7 +469,7 @@ class Suspicious(Listed):
     def head(self) -> str:
         """About how many labels are wrong."""
         n_wrong = round(self.wrong)
-        how_many = f"About {n_wrong:,} of" if n_wrong else "None or hardly any of"
+        how_many = f"About {n_wrong:,} of" if n_wrong else "Few or none of"
         verb = "seems" if n_wrong == 1 else "seem"
         return f"{how_many} {self.n_rows:,.6g} labels {verb} wrong, by {self.told_by}"
 
@@ -507,7 +478,8 @@ class Suspicious(Listed):
         """Which labels are really others, a line for each pair of classes, and the notes."""
         pairs = [(round(n), label, other) for label, other, n in self.pairs if round(n)]
         lines = [
-            f"about {n:,} labelled {label!r} {'is' if n == 1 else 'are'} really {other!r}" for n, label, other in pairs
+            f"about {n:,} labelled {label!r} {'looks' if n == 1 else 'look'} like {other!r}"
+            for n, label, other in pairs
         ]
         more = [f"and {len(lines) - SHOWN:,} more pairs of classes"] if len(lines) > SHOWN else []
         return [*lines[:SHOWN], *more, *self.notes]

@@ -118,7 +118,7 @@ def calibrate_labels(method: str, log_odds: Any, flags: Any, weights: Real) -> L
         raise errors.unknown_choice("method", method, METHODS)
     truth = np.asarray(flags)
     scores = _table(log_odds, truth.shape[1])
-    errors.require(len(scores), "log_posteriors", "no rows", "log-odds, rows × labels, with one row at least")
+    errors.require(len(scores), "log_posteriors", "no rows", "log-odds, rows × labels, with at least one row")
     if len(truth) != len(scores):
         raise errors.length_mismatch("rows of flags", len(truth), len(scores))
     plain = truth.dtype.kind in "biuf" and bool(np.isin(truth, (0, 1)).all())
@@ -144,8 +144,8 @@ def _table(log_odds: Any, n_labels: int) -> Real:
     if np.isnan(table).any():
         row, label = (int(place) for place in np.argwhere(np.isnan(table))[0])
         raise errors.BadValue(
-            f"log_posteriors holds nan in row {row:,} for label number {label:,}, and log-odds are needed there. Leave such "
-            "rows out, or look where the scores were made.",
+            f"log_posteriors contains nan in row {row:,} for label number {label:,}, but must contain log-odds. Remove these "
+            "rows, or check how the scores were computed.",
             row=row,
             number=label,
         )

@@ -19,9 +19,7 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
     """The measures of a model of labels on other rows. Labels that it does not know are never given, so they are missed."""
     target = model.schema.labels if target is None and model.schema.labels is not None else target
     if target is None or (isinstance(target, LabelTarget) and not target.columns):
-        raise errors.bad_setting(
-            "target", None, "the column of labels, columns of flags, or sets of labels, one for each row"
-        )
+        raise errors.bad_setting("target", None, "the column of labels, columns of flags, or one set of labels per row")
     delimiter = reading.pop("target_delimiter", None)
     if isinstance(target, LabelTarget) and delimiter is not None and not target.flags:
         (target,) = target.columns

@@ -55,10 +55,10 @@ def _check(tally: Any) -> None:
         raise errors.bad_setting(
             "the tally",
             shown,
-            "one of sets of labels, as bb.count makes it of a target of lists, flags or delimited texts",
+            "a tally of label sets, which bb.count makes from lists, flags or delimited texts",
         )
     if tally.classes and EVERY not in tally.classes:
-        raise errors.bad_setting("the tally", "labels without rows", "one that counts rows beside their labels")
+        raise errors.bad_setting("the tally", "labels without rows", "a tally with rows as well as labels")
 
 
 def yes_no(tally: Tally, label: Label) -> Tally:
@@ -131,7 +131,7 @@ class LabelModel:
         if features:
             tally = replace(tally, schema=tally.schema.with_families(features))
         if not labels_of(tally):
-            raise errors.empty_data(None, "no row has any label, so there is nothing to tell apart")
+            raise errors.empty_data(None, "no row has a label, so there is nothing to predict")
         return cls(tally, choice_of(how, alpha, 0), Thresholds.half(labels_of(tally)), threads, None, telling)
 
     def with_thresholds(self, thresholds: Thresholds) -> LabelModel:
@@ -465,14 +465,14 @@ class LabelModel:
         log_prior -= np.logaddexp(*log_prior)
         winner = int(log_prior.argmax())
         explanation = make_explanation((NO, YES), log_prior, (), np.exp(log_prior), winner, 1 - winner)
-        return replace(explanation, remarks=("every row counted has this label, so the prior answers",))
+        return replace(explanation, remarks=("every row has this label, so the prior decides",))
 
     def informative(self, label: Label, n: int = 10) -> Informative:
         """The ``n`` values that best tell rows with a label from those without."""
         label = find_label(label, self.labels)
         model = self.of_label(label)
         lacking = len(model.classes) > 1
-        errors.require(lacking, "label", label, "one that some rows lack, to tell rows with it from rows without it")
+        errors.require(lacking, "label", label, "a label that some rows do not have")
         return model.informative(n, [True]).of_label(label)
 
     def __str__(self) -> str:

@@ -100,12 +100,14 @@ class Thresholds:
         """Those of the same answers under another calibration; None takes it away."""
         new = LabelCalibration.uniform(len(self.labels)) if calibration is None else calibration
         if not isinstance(new, LabelCalibration):
-            raise errors.bad_setting("calibration", new, "what bb.calibrate makes of log-odds and flags, or None")
+            raise errors.bad_setting(
+                "calibration", new, "a calibration of log-odds and flags from bb.calibrate, or None"
+            )
         if new.n_labels != len(self.labels):
             raise errors.bad_setting(
                 "calibration",
-                f"one of {errors.many(new.n_labels, 'label')}",
-                f"one of the model's {errors.many(len(self.labels), 'label')}",
+                f"a calibration for {errors.many(new.n_labels, 'label')}",
+                f"a calibration for the model's {errors.many(len(self.labels), 'label')}",
             )
         with np.errstate(divide="ignore"):  # a threshold of 0 or 1 stays what it is
             odds = np.log(self.probabilities) - np.log1p(-self.probabilities)

@@ -84,7 +84,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         chosen = [[i for i, f in enumerate(g.features) if not lacking.issuperset(f.inputs)] for g in parameters]
         parameters = [group.select(index) for group, index in zip(parameters, chosen, strict=True) if index]
         if not parameters:
-            raise errors.empty_data(None, "the row has no value that was counted")
+            raise errors.empty_data(None, "the row has no counted value")
         features = [feature for group in parameters for feature in group.features]
         drawn = self.sample(int(np.clip(MOST_DRAWN_CELLS // (len(features) * len(model.classes)), 100, DRAWN)), seed)
         there = {name: column for name, column in drawn.items() if name not in lacking}
@@ -111,7 +111,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """
         errors.require(isinstance(event, Mapping), "event", event, ANSWERS)
         errors.require(isinstance(given or {}, Mapping), "given", given, ANSWERS)
-        errors.require(event, "event", event, "a value for one column at least")
+        errors.require(event, "event", event, "a value for at least one column")
         columns = {name: self._column(name) for name in event}
         values = {name: column.alternatives(event[name]) for name, column in columns.items()}
         log = float(log_sum(self._conditional(values, given or {})[None])[0])
@@ -140,7 +140,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         {'no': 0.6, 'yes': 0.4}
         """
         names = (of,) if isinstance(of, str) else tuple(of) if isinstance(of, Sequence) else ()
-        errors.require(names and len(set(names)) == len(names), "of", of, "a column, or several columns, each once")
+        errors.require(names and len(set(names)) == len(names), "of", of, "a column, or several different columns")
         errors.require(given is None or isinstance(given, Mapping), "given", given, ANSWERS)
         values = {name: self._column(name).list_values() for name in names}
         logs = self._conditional(values, given or {})
@@ -151,21 +151,21 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """log P(values | given) of every combination of the values that are asked for."""
         if twice := [name for name in queried_values if name in evidence_values]:
             raise errors.bad_setting(
-                "given", evidence_values, f"of other columns than the query; {twice[0]!r} is in both"
+                "given", evidence_values, f"about columns outside the query; {twice[0]!r} is in both"
             )
         columns = {name: self._column(name) for name in (*queried_values, *evidence_values)}
         evidence = {name: columns[name].alternatives(value) for name, value in evidence_values.items()}
         for name, values in {**queried_values, **evidence}.items():
             for value in columns[name].unmet_values(values):
                 errors.warn(
-                    f"column {name!r} is asked for {value!r}, which no row that was counted has: the answer is smoothing's "
-                    f"alone, or 0 without any.{errors.did_you_mean(value, columns[name].keys or ())}"
+                    f"column {name!r} never had the value {value!r}, so the answer comes from smoothing "
+                    f"alone, or is 0 without smoothing.{errors.did_you_mean(value, columns[name].keys or ())}"
                 )
         if evidence_values and self._log(evidence)[0] == -np.inf:
             shown = errors.listed(f"{name} = {value!r}" for name, value in evidence_values.items())
             raise errors.ImpossibleEvidence(
-                f"the evidence has probability 0: no row has {shown}, and nothing follows from what cannot be. Smooth with "
-                "how='mean', or give other evidence.",
+                f"the evidence has probability 0: no row has {shown}. Smooth with "
+                "how='mean', or use different evidence.",
                 given=dict(evidence_values),
             )
         features = self._model().schema.features
@@ -306,7 +306,7 @@ class _AskedColumn:
     def list_values(self) -> list[Any]:
         """All its values."""
         if self.keys is None:
-            expected = "columns whose values are listed: categories, flags and joint tables"
+            expected = "columns with a list of values: categories, flags and joint tables"
             ask = f"ask for probability({{{self.name!r}: ...}})"
             raise errors.bad_setting(
                 "of", f"{self.name!r} of family {self.feature.family.name!r}", f"{expected}; {ask}"
@@ -325,7 +325,7 @@ class _AskedColumn:
         scalars = all(isinstance(value, plain) or (value is None and has_missing_key) for value in values)
         if not values or not scalars or any(value != value for value in values):
             raise errors.bad_setting(
-                f"the values of {self.name!r}", value_or_values, "one at least, each a text, a number or yes or no"
+                f"the values of {self.name!r}", value_or_values, "at least one, each a text, a number or a boolean"
             )
         for value in self.unmet_values(values):
             raise errors.value_never_seen(value, self.name, self.keys or ())
@@ -337,12 +337,12 @@ class _AskedColumn:
             raise errors.bad_setting(
                 f"the values of {self.name!r}",
                 values,
-                "one at a time: words that were never counted say nothing, so that texts have no sum",
+                "one at a time, because probabilities of texts do not sum over unknown words",
             )
         if (family := self.feature.family).has_density():
             raise errors.BadSetting(
-                f"column {self.name!r} is a number of family {family.name!r}, which has a density: densities of several "
-                "values do not sum to a probability. Ask for one number at a time, or count the column as bb.Categorical(), "
+                f"column {self.name!r} is a number of family {family.name!r}, which has a density. Densities of several "
+                "values do not sum to a probability. Ask for one number at a time, or use bb.Categorical(), "
                 "whose values have probabilities.",
                 column=self.name,
             )
@@ -379,8 +379,8 @@ def _as_question(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -> e
     }
     expected = kinds.get(getattr(bad, "what", ""), getattr(bad, "wanted", "a finite number"))
     return errors.BadValue(
-        f"column {column!r} is asked for {value!r}, and {expected} is needed there. Ask for a value such as the rows learned "
-        "from have; for one of several, give a list of them.",
+        f"column {column!r} cannot be {value!r}: {expected} is needed. Use values like those in the "
+        "training data, or a list of them for any of several values.",
         column=column,
         value=value,
     )
@@ -393,7 +393,7 @@ def _combine(alternatives: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
         n <= MOST_COMBINATIONS,
         "query and given",
         f"{n:,} combinations of values",
-        f"lists of fewer values, {MOST_COMBINATIONS:,} combinations at most",
+        f"shorter lists, with at most {MOST_COMBINATIONS:,} combinations",
     )
     columns = zip(*product(*alternatives.values()), strict=True)
     return {name: list(column) for name, column in zip(alternatives, columns, strict=True)}
@@ -456,7 +456,7 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         0.429
         """
         if not isinstance(model, Model):
-            raise errors.bad_setting("the model", type(model).__name__, "a Model, as bb.estimate or bb.load gives it")
+            raise errors.bad_setting("the model", type(model).__name__, "a Model, from bb.estimate or bb.load")
         model = model.weighed(None)  # weights are for telling classes apart
         features = {feature.columns or feature.name: feature.family for feature in model.schema.features}
         density = cls(features, model.choice.how, model.choice.alpha, threads=model.threads, seed=model.choice.seed)
@@ -491,12 +491,12 @@ def _log_joint(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> 
 def count_as_one_class(
     data: Any, features: Features = "auto", weights: Any = None, missing: str = "skip", threads: int | None = None
 ) -> Tally:
-    """The rows of a table as one class; ``weights``: one number per row, or one for all."""
+    """The rows of a table as one class; ``weights``: one number per row, or one number for all rows."""
     row_weights = None if weights is None else np.asarray(weights)
     every = None
     if row_weights is not None:
         fits = row_weights.dtype.kind in "biuf" and row_weights.ndim <= 1
-        errors.require(fits, "sample_weight", row_weights, "one number per row, or one for all")
+        errors.require(fits, "sample_weight", row_weights, "one number per row, or one number for all rows")
         row_weights, every = (row_weights, None) if row_weights.ndim else (None, float(row_weights))
     shape: tuple[int, ...] = getattr(data, "shape", ())
     if len(shape) == 2 and shape[0] and not shape[1]:
@@ -561,7 +561,7 @@ def independence(
     named = all(isinstance(column, str) for column in conditions)
     errors.require(named, "given", given, "the name of a column, a list of such names, or None")
     columns = (a, b, *conditions)
-    errors.require(len(set(columns)) == len(columns), "given", given, "other columns than the two, each once")
+    errors.require(len(set(columns)) == len(columns), "given", given, "columns other than these two, each once")
     if bins is not None:
         errors.check_whole("bins", bins, 2)
     parts = [batch for batch in read(data) if batch.n_rows]
@@ -608,7 +608,7 @@ def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real, cut: Mapping
     g = 0.0
     degrees = 0
     if not total > 0:
-        raise errors.empty_data(None, f"no row has a value in all of {errors.listed(map(repr, columns))}")
+        raise errors.empty_data(None, f"no row has values in all of {errors.listed(map(repr, columns))}")
     for context in dict.fromkeys(key[2:] for key in keys):
         here = [k for k, key in enumerate(keys) if key[2:] == context]
         left = {v: i for i, v in enumerate(dict.fromkeys(keys[k][0] for k in here))}

@@ -31,7 +31,7 @@ ULPS = 3  # by which a cut may have been rounded
 LARGEST = 1.7e308
 FARTHEST = 1e300  # log-odds beyond it are taken for it
 SUGGESTED = (
-    "a family that can be written as tables (Categorical, Bernoulli, Histogram, QuantileTree, Gaussian, Poisson, Exponential, "
+    "a family that can be written as a table (Categorical, Bernoulli, Histogram, QuantileTree, Gaussian, Poisson, Exponential, "
     "Gamma, Text or Occurrences), without how='predictive'"
 )
 COLUMNS = {  # of each table, and their types
@@ -195,7 +195,7 @@ class _Maker:
                 alone = self._scores(groups, {column: listed.probes}) if len(entries) == 1 else None
                 kept, says = self.entries.setdefault(column, (listed, np.zeros((len(listed.probes), self.n_classes))))
                 if kept.names != listed.names:
-                    raise errors.bad_setting("column", column, "one that is cut alike by all that use it")
+                    raise errors.bad_setting("column", column, "a column that all its users cut in the same way")
                 self.entries[column] = listed, says if alone is None else alone
             if len(entries) == 2:
                 self._add_pair(groups, *feature.inputs)
@@ -213,7 +213,7 @@ class _Maker:
         for k, says in enumerate(statements):
             if says is not None and not np.isfinite(says).all():
                 how = self.models[k].choice.how
-                raise errors.bad_setting("how", how, "another for labels as tables, such as 'mean'")
+                raise errors.bad_setting("how", how, "a different setting for labels as tables, such as 'mean'")
             if says is not None:
                 odds[..., k] = says[..., 1] - says[..., 0]
         return odds
@@ -385,7 +385,7 @@ def _by_name(model: Any) -> dict[str, Parameters]:
 
 def _unwritable(feature: Feature) -> errors.BadSetting:
     text = f"column {feature.name!r} is {feature.family}, which cannot be written as a table"
-    return errors.BadSetting(f"{text}. Give it {SUGGESTED}.", column=feature.name)
+    return errors.BadSetting(f"{text}. Use {SUGGESTED}.", column=feature.name)
 
 
 def _middles(cuts: Real) -> Real:
@@ -405,7 +405,7 @@ def _listed_entries(column: str, keys: Sequence[Any], written: Sequence[Any]) ->
         return Entries("values", [*written, None, UNSEEN], [*texts, (None, False), (None, True)])
     by_number = {float(key): key for key in written}
     if len(by_number) < len(written):
-        raise errors.bad_setting("column", column, "one of numbers that doubles tell apart, or count it as text")
+        raise errors.bad_setting("column", column, "numbers that doubles can distinguish, or use text")
     ends = np.unique([[number, np.nextafter(number, np.inf)] for number in by_number]).tolist()
     spans = [
         span for span in pairwise([-np.inf, *ends, np.inf]) if span[0] in by_number or not isinstance(keys[0], bool)

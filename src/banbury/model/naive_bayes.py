@@ -62,11 +62,11 @@ def estimate(
     >>> bb.estimate(tally, how="mle").posterior(row).round(3).tolist()
     [[0.795, 0.205]]
     """
-    errors.require(isinstance(tally, Tally), "the tally", type(tally).__name__, "a Tally, as bb.count makes it")
+    errors.require(isinstance(tally, Tally), "the tally", type(tally).__name__, "a Tally, from bb.count")
     if features is not None and not isinstance(features, Mapping):
         raise errors.bad_setting("features", features, "a mapping from column to family")
-    expected = "one class for each row; of sets of labels bb.LabelModel.of(tally) makes a model"
-    errors.require(tally.schema.labels is None, "the tally", "one of sets of labels", expected)
+    expected = "one class per row; for sets of labels use bb.LabelModel.of(tally)"
+    errors.require(tally.schema.labels is None, "the tally", "a tally of label sets", expected)
     choice = choice_of(how, alpha, seed)
     tally = replace(tally, schema=tally.schema.with_families(features)) if features else tally
     return model_under(tally, choice, class_prior)
@@ -89,7 +89,7 @@ def choice_of(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
 def model_under(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
     """The model of a tally under a choice."""
     if not tally.classes:
-        raise errors.empty_data(None, "the tally has no class, so there is nothing to tell apart")
+        raise errors.empty_data(None, "the tally has no classes, so there is nothing to predict")
     rng = np.random.default_rng(choice.seed) if choice.how == "gibbs" else UNUSED
     log_prior = class_log_prior(class_prior, tally)
     parameters = tuple(family.estimate(columns, sums, choice, rng) for family, columns, sums in tally.groups)
@@ -128,10 +128,10 @@ class Weighs(Protocol):
 def check_calibration(calibration: Any, n_classes: int) -> None:
     """Raises unless it is None, or a calibration of so many classes."""
     if calibration is not None and not hasattr(calibration, "log_apply"):
-        raise errors.bad_setting("calibration", calibration, "what bb.calibrate makes, or None")
+        raise errors.bad_setting("calibration", calibration, "a calibration from bb.calibrate, or None")
     if calibration is not None and calibration.n_classes != n_classes:
-        expected = f"one of the model's {n_classes} classes"
-        raise errors.bad_setting("calibration", f"one of {calibration.n_classes} classes", expected)
+        expected = f"a calibration for the model's {n_classes} classes"
+        raise errors.bad_setting("calibration", f"a calibration for {calibration.n_classes} classes", expected)
 
 
 class LinearForm(NamedTuple):
@@ -346,13 +346,17 @@ class Model(Displayed):
           sum                       +4.10
         """
         if len(self.classes) < 2:
-            expected = "one of two classes at least; of one, bb.Density.from_model(model).surprise(row) says what is "
-            raise errors.bad_setting("the model", f"one class, {self.classes[0]!r}", f"{expected}unusual")
+            expected = "a model with at least two classes; for one class, "
+            raise errors.bad_setting(
+                "bb.Density.from_model(model).surprise(row) shows what is the model",
+                f"one class, {self.classes[0]!r}",
+                f"{expected}unusual",
+            )
         if held_out:
             batch = self._one_row(row)
             row_label = self._own_label(batch, label)
             remarks = [is_left_out(row_label)]
-            remarks += ["the weights of evidence were learned with it, and stay"] * (self.weighing is not None)
+            remarks += ["the weights of evidence were learned with it and do not change"] * (self.weighing is not None)
             explanation = self.without(batch, row_label).explain(batch, against)
             return replace(explanation, held_out=True, stale=self._stale, remarks=tuple(remarks))
         batch, parameters = self._fitting(self._one_row(row), set())
@@ -405,8 +409,8 @@ class Model(Displayed):
             numbers, names = dense_numbers(batch.codes(self.target, self.target_kind), 1)
             label = names[numbers[0]] if numbers[0] >= 0 else None
         if label is None:
-            there = "" if self.target is None else f", or a row that has it in the column {self.target!r}"
-            text = f"the row's own class is needed to leave it out, and there is none. Give it as label=...{there}."
+            there = "" if self.target is None else f", or include it in the row as column {self.target!r}"
+            text = f"the row's class is needed to leave the row out. Pass label=...{there}."
             raise errors.BadSetting(text, setting="label", value=None)
         return self.classes[class_number(label, self.classes)]
 
@@ -420,13 +424,13 @@ class Model(Displayed):
         except errors.NegativeCount as problem:
             why = problem.args[0].partition(". ")[0]
             raise errors.NegativeCount(
-                f"the row was not counted as one of class {label!r}, so it cannot be left out: {why}. Explain it without "
+                f"the row was not counted with class {label!r}, so it cannot be left out: {why}. Explain it without "
                 "held_out=True.",
                 label=label,
             ) from None
         if label not in rest.classes:
             raise errors.BadSetting(
-                f"this is the only row of class {label!r}, so that without it there is no such class to explain it by. Explain "
+                f"this is the only row of class {label!r}, so without it the class has no rows. Explain "
                 "it without held_out=True.",
                 label=label,
             )
@@ -532,7 +536,7 @@ class Model(Displayed):
         cuts = self._group(block).cuts(feature)
         if cuts is None:
             name = self._group(feature).features[0].name
-            raise errors.bad_setting("feature", name, "a column that is a histogram, to have cuts")
+            raise errors.bad_setting("feature", name, "a histogram column")
         return cuts
 
     def bandwidths(self, feature: str | None = None) -> dict[Label, Any]:
@@ -547,7 +551,7 @@ class Model(Displayed):
         group = self._group(feature)
         bandwidths = bandwidths_of(group)
         if bandwidths is None:
-            raise errors.bad_setting("feature", group.features[0].name, "a kernel density, to have bandwidths")
+            raise errors.bad_setting("feature", group.features[0].name, "a kernel density column")
         return dict(zip(self.classes, bandwidths, strict=True))
 
     def linear(self, feature: str | None = None) -> LinearForm:
@@ -566,10 +570,10 @@ class Model(Displayed):
         group = self._group(feature)
         form = group.linear()
         if form is None:
-            expected = "a column of text, or a block of occurrences, for the linear form of a model"
+            expected = "a text column or a block of occurrences"
             raise errors.bad_setting("feature", group.features[0].name, expected)
         if form.scale is not None:
-            raise errors.bad_setting("the text", "weighed", "plain for a linear form: model.weighed(None)")
+            raise errors.bad_setting("the text", "weighed", "plain for a linear form; use model.weighed(None)")
         return LinearForm(form.words, form.weights, self.log_prior + form.intercepts)
 
     def evidence_table(self, *, min_rows: int = 0) -> EvidenceTable:
@@ -592,8 +596,8 @@ class Model(Displayed):
         name = self.schema.features[0].name if feature is None else self.schema[feature].name
         group = next((g for g in self.parameters if any(f.name == name for f in g.features)), None)
         if group is None:
-            text = f"column {name!r} says what another column says, so that weighed evidence leaves it out. Ask the model as it "
-            raise errors.BadSetting(f"{text}was counted: model.weighed(None).", column=name)
+            text = f"column {name!r} repeats another column, so weighed evidence leaves it out. Ask the plain "
+            raise errors.BadSetting(f"{text}model: model.weighed(None).", column=name)
         return group.select([[f.name for f in group.features].index(name)])
 
     def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
@@ -766,8 +770,12 @@ def tell_other_columns(absent: Sequence[str], extra: Sequence[str], warned: set[
             several = len(names) > 1
             shown = f"column{'s' * several} {errors.listed(map(repr, names))}"
             was = "were" if several else "was"
-            ignored = f"{shown} {was} not counted, and {'are' if several else 'is'} ignored"
-            text = f"no {shown} in these rows: skipped" if what == "absent" else ignored
+            ignored = f"{shown} {was} not counted and {'are' if several else 'is'} ignored"
+            text = (
+                f"these rows have no {shown}, which {'are' if several else 'is'} treated as missing"
+                if what == "absent"
+                else ignored
+            )
             errors.warn(errors.BanburyWarning(text))
 
 
@@ -830,11 +838,13 @@ def add_unknown_classes(
     if new and not seen.intersection(class_names):
         here, there = (errors.listed(map(repr, names), 5) for names in (new, class_names))
         its = many(2, what).removeprefix("2 ")
-        note = f"no label of these rows is a {what} of the model: they are {here}, and its {its} are {there}"
-        near = f"So every {what} that it gives is wrong.{errors.did_you_mean(new[0], class_names)}"
+        note = (
+            f"none of these labels is a {what} of the model: the labels are {here}, but the model's {its} are {there}"
+        )
+        near = f"So every predicted {what} is wrong.{errors.did_you_mean(new[0], class_names)}"
         errors.warn(f"{note}. {near} Spell them as the model does, or name another column with target=.")
         return (*class_names, *new), (note,)
-    notes = (f"the model has not met {errors.listed(map(repr, new), 5)}",) if new else ()
+    notes = (f"the model does not know {errors.listed(map(repr, new), 5)}",) if new else ()
     return (*class_names, *new), notes
 
 
@@ -910,7 +920,7 @@ def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
     rows = tally.rows.value
     size = len(tally.classes)
     if not (n_rows := rows.sum()) > 0:
-        raise errors.empty_data(None, "the weights of all rows have faded to nothing")
+        raise errors.empty_data(None, "the weights of all rows have faded to zero")
     if class_prior is None:
         return log(rows / n_rows)
     if isinstance(class_prior, str):

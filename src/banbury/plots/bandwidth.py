@@ -60,8 +60,8 @@ class BandwidthDisplay(Display):
         check_axis(column)
         tried = try_bandwidths(column, parts.sums, parts.at, c)
         if tried is None:
-            text = f"column {feature!r} is counted as {family.name}, which has no bandwidth. Name a column counted as "
-            text += f"kernel_density, or count this one so, if it holds numbers, with features={{{feature!r}: 'kernel_density'}}."
+            text = f"column {feature!r} is counted as {family.name}, which has no bandwidth. Name a column of family "
+            text += f"kernel_density or, if it is numeric, use features={{{feature!r}: 'kernel_density'}}."
             raise errors.BadSetting(text, column=feature, family=family.name)
         if label is None and len(model.classes) > 1:
             raise errors.bad_setting("label", label, f"one of the classes ({errors.listed(model.classes)})")
@@ -70,7 +70,7 @@ class BandwidthDisplay(Display):
         bandwidths, scores = tried
         if len(bandwidths) < 2:
             problem = f"too few values in class {model.classes[c]!r}"
-            raise errors.bad_setting(f"column {feature!r}", problem, "one of two different values at least")
+            raise errors.bad_setting(f"column {feature!r}", problem, "a column with at least two different values")
         best = float(bandwidths[scores.argmax()])
         shown = max(best / times, column.unit), best, best * times
         values = grid(model, column, column.inputs[0])

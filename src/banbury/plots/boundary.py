@@ -66,7 +66,7 @@ class DecisionBoundaryDisplay(Display):
         held_at = dict(fixed or {})
         for feature in held_at:
             if feature in pair or feature not in column_of(model, feature).inputs:
-                raise errors.bad_setting("fixed", feature, "another column than the two that are drawn")
+                raise errors.bad_setting("fixed", feature, "a column other than the two drawn")
         if difference is not None:
             difference = pair_of("difference", difference, "two of the model's classes")
             for label in difference:

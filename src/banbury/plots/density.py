@@ -115,9 +115,9 @@ class DensityDisplay(Display):
         ax.set(xlabel=name(self.features[0], 40), ylabel=name(self.features[1], 40))
         broken = "; broken lines with half of a component" if self.components else ""
         hidden = f"; {self.hidden:.0%} of the rows on peaks too narrow to draw" if self.hidden >= 0.005 else ""
-        shares = "contours with so many of the rows inside"
+        shares = "contours containing these shares of the rows"
         if self.stepped:
-            shares = "the darkest places with so many of the rows"
+            shares = "densest regions containing these shares of the rows"
         ax.set_title(f"Density; {shares}{broken}{hidden}")
 
     def _shade(self, ax: Any) -> None:

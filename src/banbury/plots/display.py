@@ -50,7 +50,7 @@ class Display:
         """The picture of a fitted estimator: that of its model, with what ``from_model`` takes beside it."""
         drawn: Any = getattr(cls, "from_model", None)
         if drawn is None:
-            raise errors.bad_setting("from_estimator", cls.__name__, "asked of a picture of a model")
+            raise errors.bad_setting("from_estimator", cls.__name__, "used with a picture of a model")
         return drawn(model_of(estimator), *rows, **settings)  # type: ignore[no-any-return]
 
     def plot(self, ax: Any = None) -> Self:
@@ -110,8 +110,8 @@ def library() -> Any:
         import matplotlib
         import matplotlib.pyplot
     except ImportError:
-        text = "pictures are drawn with matplotlib, which is not installed. Install it with: pip install 'banbury[plots]'. "
-        text += "Without it, models, explanations and results print, and have their numbers."
+        text = "pictures need matplotlib, which is not installed. Install it with: pip install 'banbury[plots]'. "
+        text += "Without it, models, explanations and results can still be printed."
         raise errors.MissingLibrary(text, library="matplotlib") from None
     return matplotlib
 

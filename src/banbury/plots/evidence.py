@@ -33,7 +33,7 @@ class EvidenceDisplay(Display):
     """
 
     def __init__(self, explanation: Explanation, *, n: int = 15) -> None:
-        check_type("the explanation", explanation, Explanation, "an Explanation, as model.explain makes it")
+        check_type("the explanation", explanation, Explanation, "an Explanation, from model.explain")
         errors.check_whole("n", n, 1, 10**6)
         self.explanation = explanation
         shown = explanation.evidence[:n]
@@ -96,13 +96,13 @@ class ComparedEvidenceDisplay(Display):
         if not isinstance(explanations, Mapping) or len(explanations) != 2:
             raise errors.bad_setting("explanations", explanations, "two of them by name, as {'plain': …, 'weighed': …}")
         for explanation in explanations.values():
-            check_type("an explanation", explanation, Explanation, "an Explanation, as model.explain makes it")
+            check_type("an explanation", explanation, Explanation, "an Explanation, from model.explain")
         errors.check_whole("n", n, 1, 10**6)
         self.explanations = dict(explanations)
         first, second = self.explanations.values()
         if {first.winner, first.against} != {second.winner, second.against}:
             classes = f"{second.winner!r} against {second.against!r}"
-            expected = f"of the same two classes, {first.winner!r} and {first.against!r}: name one with explain(row, against=...)"
+            expected = f"of the same two classes, {first.winner!r} and {first.against!r}; use explain(row, against=...)"
             raise errors.bad_setting("the second explanation", classes, expected)
         sign = 1.0 if first.winner == second.winner else -1.0
         says: dict[tuple[str, str], tuple[Evidence, list[float]]] = {}

@@ -30,10 +30,10 @@ MOST_POINTS = 2_000
 def check_model(model: Any, classes: int = 1) -> None:
     """Raises unless it is a model of so many classes at least."""
     if not isinstance(model, Model):
-        expected = "a Model, as bb.estimate makes it; that of a classifier is its model_"
+        expected = "a Model, from bb.estimate, or the model_ of a classifier"
         raise errors.bad_setting("the model", type(model).__name__, expected)
     if len(model.classes) < classes:
-        expected = "one of two classes at least for this picture"
+        expected = "a model with at least two classes for this picture"
         raise errors.bad_setting("the model", f"one class, {model.classes[0]!r}", expected)
 
 
@@ -101,14 +101,12 @@ def no_axis(feature: Feature) -> errors.BadSetting:
     """Why the values of a feature have no axis, and what to draw instead."""
     name = feature.name
     if feature.reads_text:
-        text = (
-            f"column {name!r} is text, whose values have no axis to be drawn on. Draw what the words of one text say "
-        )
+        text = f"column {name!r} is text, which has no axis to draw. Draw the evidence of the words of one text "
         text += f"with bb.plots.EvidenceDisplay, or count without the column: features={{{name!r}: None}}."
         return errors.BadSetting(text, column=name)
     if feature.holds_lists:
-        text = f"column {name!r} holds lists of {len(feature.scales):,} numbers, which have no axis to be drawn on. "
-        text += "Draw what one row says with bb.plots.EvidenceDisplay, or draw another column."
+        text = f"column {name!r} holds lists of {len(feature.scales):,} numbers, which have no axis to draw. "
+        text += "Draw the evidence of one row with bb.plots.EvidenceDisplay, or draw another column."
         return errors.BadSetting(text, feature=name, family=feature.family.name)
     text = f"block {name!r} models {len(feature.inputs):,} columns together as {feature.family.name}, so none of them has a "
     text += "line of its own to be drawn on. Draw the block with bb.plots.LikelihoodDisplay, or what one row says "
@@ -122,9 +120,9 @@ def two_columns(model: Model, columns: Any) -> tuple[str, str]:
         if feature.holds_lists:
             raise no_axis(feature)
         if column not in parts_of(model, feature.name).axes:
-            text = f"column {column!r} is counted as {feature.family.name}, and a column of numbers is needed to draw an axis "
-            text += f"of them. Name another, counted as one of {errors.listed(family.name for family in NUMBERS)}, or count this "
-            text += "one so, if it holds numbers, with features=."
+            text = f"column {column!r} is of family {feature.family.name}, but a numeric column is needed to draw an axis. "
+            text += f"Name another column, of family {errors.listed(family.name for family in NUMBERS)}, or count this "
+            text += "one as a number with features=."
             raise errors.BadSetting(text, column=column, family=feature.family.name)
     return pair
 
@@ -182,20 +180,9 @@ def _value_name(key: Any) -> str:
     return ", ".join(map(str, key)) if isinstance(key, tuple) else "missing" if key is None else str(key)
 
 
-def _range_of_counts(model: Model, feature: str) -> tuple[float, float] | None:
-    """The least and the greatest number of a column, where they are counted."""
-    if feature not in model.schema.index:
-        return None  # a column of a block
-    parts = parts_of(model, feature)
-    if not isinstance(parts.sums, Counts):
-        return None
-    low_and_high = value_range(parts.feature, parts.sums.feature(parts.at)[0])
-    return low_and_high if low_and_high is not None and low_and_high[0] < low_and_high[1] else None
-
-
-def shrinks_differences(parts: FeatureParts) -> bool:
-    """Whether the column is counted number by number, so that rows left out decide how far its classes may differ."""
-    return isinstance(parts.sums, Counts) and value_range(parts.feature, parts.sums.feature(parts.at)[0]) is not None
+def counted_range(parts: FeatureParts) -> tuple[float, float] | None:
+    """The least and the greatest number of a column that is counted number by number; None of other columns."""
+    return value_range(parts.feature, parts.sums.feature(parts.at)[0]) if isinstance(parts.sums, Counts) else None
 
 
 def span(model: Model, feature: str, values: Real | None = None, room: float = ROOM) -> tuple[float, float]:
@@ -203,9 +190,10 @@ def span(model: Model, feature: str, values: Real | None = None, room: float = R
 
     ``room``: how much farther on either side, as a share; no farther than numbers that were counted.
     """
-    counted = _range_of_counts(model, feature) if values is None else None
-    if counted is not None:
-        return counted
+    if values is None and feature in model.schema.index:  # no column of a block
+        counted = counted_range(parts_of(model, feature))
+        if counted is not None and counted[0] < counted[1]:
+            return counted
     if values is None:
         drawn = np.asarray(model.sample(SAMPLED)[feature], dtype=np.float64)
         low, high = np.quantile(np.clip(drawn[~np.isnan(drawn)], -FARTHEST, FARTHEST), [0.005, 0.995])

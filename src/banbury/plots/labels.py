@@ -37,12 +37,12 @@ class LabelsDisplay(Display):
     """
 
     def __init__(self, evaluation: LabelEvaluation) -> None:
-        expected = "one of labels, as bb.evaluate and bb.cross_validate make it"
+        expected = "an evaluation of labels, from bb.evaluate or bb.cross_validate"
         check_type("the evaluation", evaluation, LabelEvaluation, expected)
         per = evaluation.per_label
         there = np.flatnonzero(per.rows > 0)
         if not len(there):
-            raise errors.empty_data(None, "no row has any label, so there is no F1 to draw")
+            raise errors.empty_data(None, "no row has a label, so there is no F1 to draw")
         self.evaluation, self.labels = evaluation, tuple(evaluation.labels[k] for k in there.tolist())
         self.f1, self.rows = per.f1[there], per.rows[there]
 

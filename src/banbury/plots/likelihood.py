@@ -17,11 +17,11 @@ from banbury.plots.features import (
     ClassedRows,
     FeatureParts,
     check_model,
+    counted_range,
     grid,
     log_likelihood,
     number_of,
     parts_of,
-    shrinks_differences,
     table,
     values_by_name,
 )
@@ -100,7 +100,7 @@ class LikelihoodDisplay(Display):
         parts = parts_of(model, feature)
         chosen = model.classes if classes is None else tuple(classes)
         at = [number_of(model, label) for label in chosen]
-        errors.require(chosen, "classes", classes, "one of the model's classes at least")
+        errors.require(chosen, "classes", classes, "at least one of the model's classes")
         drawn = _column_to_draw(parts, columns)
         feature = parts.feature
         rows = None if data is None or not parts.axes else ClassedRows(model, data, target, reading)
@@ -119,7 +119,9 @@ class LikelihoodDisplay(Display):
             values = grid(model, feature, drawn, seen)
             logs = model.log_likelihood(table(model, {drawn: values}), feature.name)
             likelihood = np.exp(logs + weight)
-            if "histogram" in more and shrinks_differences(parts):
+            if (
+                "histogram" in more and counted_range(parts) is not None
+            ):  # rows left out decide how far classes may differ
                 more["note"] = explain_agreement(more["histogram"], values, likelihood[:, at])
             if len(feature.inputs) > 1:
                 feature = feature._replace(name=drawn, columns=())
@@ -171,7 +173,8 @@ class LikelihoodDisplay(Display):
         ax.tick_params(axis="y", length=0)
         what = self.what
         ax.set_xlabel(f"P(class) · P({what} | class)" if self.prior else f"P({what} | class)")
-        more = f" ({n_values:,} most {self.chosen} of {n_values + self.hidden:,} {what}s)" if self.hidden else ""
+        rank = "informative" if self.chosen == "telling" else self.chosen
+        more = f" ({n_values:,} most {rank} of {n_values + self.hidden:,} {what}s)" if self.hidden else ""
         ax.set_title(f"{name(self.feature.name, 40)}: probability of each {what} given the class{more}")
         legend_beside(ax)
 
@@ -182,10 +185,10 @@ def _column_to_draw(parts: FeatureParts, columns: Any) -> str:
     inputs = parts.feature.inputs
     if columns is None and (len(inputs) < 2 or not parts.axes):
         return inputs[0]
-    errors.require(parts.axes, "columns", columns, f"None for {feature.name!r}, which is no block of numbers")
+    errors.require(parts.axes, "columns", columns, f"None for {feature.name!r}, which is not a block of numbers")
     if columns not in inputs:
-        text = f"block {feature.name!r} has {len(inputs):,} columns ({errors.listed(inputs, 6)}), and its picture has one axis. "
-        text += f"Name one of them, whatever the others are: columns={inputs[0]!r}. Got {columns!r} instead. "
+        text = f"block {feature.name!r} has {len(inputs):,} columns ({errors.listed(inputs, 6)}), but its picture has one axis. "
+        text += f"Name one of them: columns={inputs[0]!r}. Got {columns!r} instead. "
         text += "bb.plots.DecisionBoundaryDisplay draws two."
         raise errors.BadSetting(text, feature=feature.name, columns=list(inputs))
     return str(columns)
@@ -205,7 +208,7 @@ def explain_agreement(histogram: RowsPerBin, values: Real, likelihood: Real) -> 
         return None
     return (
         f"The histograms of two classes differ by up to {of_rows:.0%} of their rows, the curves by {of_curves:.0%}: "
-        "the rest did not help to predict rows that were left out, and is taken for chance."
+        "the rest did not help to predict held-out rows and is treated as chance."
     )
 
 

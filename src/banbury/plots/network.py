@@ -45,7 +45,7 @@ class NetworkDisplay(Display):
 
     def __init__(self, network: BeliefNetwork) -> None:
         check_type("the network", network, BeliefNetwork, "a BeliefNetwork")
-        expected = f"one of {MOST_NODES} nodes at most"
+        expected = f"a network with at most {MOST_NODES} nodes"
         errors.require(len(network.nodes) <= MOST_NODES, "the network", f"{len(network.nodes):,} nodes", expected)
         self.network = network
         children = [node for node in network.nodes if node != network.target]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,7 +17,7 @@ from banbury.model.explain.page import percent, printable
 from banbury.model.naive_bayes import Model
 from banbury.plots.display import AGAINST, FAINT, FOR, Display, format_decibans, library, name
 from banbury.plots.features import ClassedRows, check_axis, check_model, number_of
-from banbury.plots.scales import LANE, Scale, plain_scale, scales_of_tables
+from banbury.plots.scales import LANE, Scale, plain_scale
 from banbury.reading import Batch
 
 FARTHEST_SUM = 40.0  # decibans: odds of ten thousand to one
@@ -103,27 +103,27 @@ class NomogramDisplay(Display):
         c = number_of(model, label)
         if against is None and len(model.classes) > 2:
             rivals = errors.listed((repr(class_name) for class_name in model.classes if class_name != label), 6)
-            text = f"of {len(model.classes):,} classes {label!r} cannot be weighed against all others at once: that evidence "
-            text += f"does not add up feature by feature. Name one of them with against= ({rivals}), or count with a target of "
-            raise errors.BadSetting(f"{text}two classes, {label!r} and the rest.", label=label)
+            text = f"of {len(model.classes):,} classes {label!r} cannot be compared with all others at once, "
+            text += "because that evidence does not add up feature by feature. Name one class with against= "
+            raise errors.BadSetting(
+                f"{text}({rivals}), or use a target with two classes, {label!r} and the rest.", label=label
+            )
         other = model.classes[1 - c] if against is None else against
         if number_of(model, other) == c:
-            raise errors.bad_setting("against", against, "another class than the one it is weighed against")
+            raise errors.bad_setting("against", against, "a class other than the one it is compared with")
         for feature in model.schema.features:
             check_axis(feature)
+        if model.weighing is not None:
+            text = "the model weighs its evidence, and a sheet with all its columns and pairs cannot be read. Draw what it has "
+            text += "learned with bb.plots.shapes(model), or the evidence as it was counted: model.weighed(None)."
+            raise errors.BadSetting(text)
         rows = None if data is None else ClassedRows(model, data, target, reading)
         sheet = cls(model, label, other, [])
-        sheet.scales = {scale.feature: scale for scale in sheet._scales(rows)}
+        for feature in model.schema.features:
+            sheet.scales[feature.name] = plain_scale(model, feature, sheet._apart, rows, [label, other])
         return sheet
 
     # The numbers
-
-    def _scales(self, rows: ClassedRows | None) -> Iterator[Scale]:
-        if self.model.weighing is not None:
-            yield from scales_of_tables(self.model, self._apart, rows, [self.label, self.against])
-            return
-        for feature in self.model.schema.features:
-            yield plain_scale(self.model, feature, self._apart, rows, [self.label, self.against])
 
     def _apart(self, log_likelihoods: Real) -> Real:
         """For how many decibans values speak, from what they say of each class, (values, classes)."""
@@ -187,8 +187,7 @@ class NomogramDisplay(Display):
         ax = self._begin(ax, WIDTH, 0.9 + 0.44 * sum(heights))
         batch = None if self.row is None else self._read(self.row)
         points = {} if batch is None else self.points(batch)
-        otherwise = [scale.otherwise for scale in shown]
-        every = np.concatenate([[0.0, self.prior], otherwise, *(s.decibans for s in shown), list(points.values())])
+        every = np.concatenate([[0.0, self.prior], *(s.decibans for s in shown), list(points.values())])
         every = np.clip(every, -self.limit, self.limit)
         room = 0.06 * float(np.ptp(every)) or 1.0
         sheet = Sheet(ax, float(every.min()) - room, float(every.max()) + room)
@@ -198,7 +197,7 @@ class NomogramDisplay(Display):
             if scale.numeric:
                 sheet.curve(scale, middle)
             else:
-                sheet.line(*scale.ticks(), middle, scale.levels)
+                sheet.line(scale.decibans, scale.names, scale.rows, middle, 2 if scale.words else 1)
         sheet.sums(self.probability, middles[-1])
         features = {feature.name: feature for group in self.model.parameters for feature in group.features}
         values = {} if batch is None else {scale.feature: _value(batch, features[scale.feature]) for scale in shown}
@@ -218,8 +217,7 @@ class NomogramDisplay(Display):
         labels = [s.label(*([values[s.feature]] if values else [])) for s in shown]
         self._frame(ax, middles, ["prior", *labels, "sum"])
         curves = "; a curve's height is the value" if any(scale.numeric for scale in shown) else ""
-        what = "features" if all(scale.shown is None for scale in self.scales.values()) else "columns and pairs"
-        fewer = f"; {len(shown)} {what} of {len(self.scales)}, those that tell most"
+        fewer = f"; {len(shown)} features of {len(self.scales)}, those that tell most"
         fewer = fewer if len(shown) < len(self.scales) else ""
         ax.set_title(f"Nomogram: {name(self.label)} against {name(self.against)}{curves}{fewer}")
 
@@ -311,11 +309,6 @@ class Sheet:
                 self.ax.plot([x], [y], ".", color=FOR, markersize=4)
                 side = {"va": "top", "xytext": (2, -1)} if onward >= x else {"va": "bottom", "xytext": (2, 1)}
                 self.ax.annotate(f"{tick:,.6g}", (x, y), textcoords="offset points", fontsize=SMALL, **side)
-        if scale.otherwise:
-            place = float(np.clip(scale.otherwise, self.low, self.high))
-            low = float(scale.heights(values[0], middle))
-            self.ax.plot([place], [low], "|", color="black", markersize=6)
-            self.ax.annotate("missing", (place, low), textcoords="offset points", xytext=(3, -3), fontsize=SMALL)
 
     def mark(self, decibans: float, height: float) -> None:
         """A row's own value; an arrow where it lies outside."""

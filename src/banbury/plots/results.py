@@ -69,7 +69,7 @@ class ConfusionMatrixDisplay(Display):
         cls, result: Evaluation, *, values: Literal["counts", "shares"] = "counts", ax: Any = None
     ) -> Self:
         """Draws the answers of ``bb.cross_validate``."""
-        check_type("the result", result, Evaluation, "a CrossValidation, as bb.cross_validate makes it")
+        check_type("the result", result, Evaluation, "a CrossValidation, from bb.cross_validate")
         return cls(result.confusion, result.classes).plot(ax, values=values)
 
     @classmethod
@@ -141,7 +141,7 @@ class ConfusionMatrixDisplay(Display):
             text = f"{100 * share:.0f}" if self.values == "shares" else f"{rows:.4g}"
             style = {"fontsize": 7 if n > 8 else 9, "color": "white" if share > 0.55 else "black"}
             ax.text(predicted, true, text, ha="center", va="center", **style)
-        ax.set(xlabel="class given", ylabel="true class")
+        ax.set(xlabel="predicted class", ylabel="true class")
         total = f"{self.confusion_matrix.sum():,.6g} rows, {self.accuracy:.1%} right"
         unit = "; cells in % of the true class" if self.values == "shares" else ""
         ax.set_title(f"Confusion matrix: {total}{unit}")
@@ -161,7 +161,7 @@ class CalibrationDisplay(Display):
 
     def __init__(self, curves: Mapping[str, Reliability]) -> None:
         if not isinstance(curves, Mapping) or not curves:
-            raise errors.bad_setting("curves", curves, "a mapping from name to Reliability, of one at least")
+            raise errors.bad_setting("curves", curves, "a mapping from names to at least one Reliability")
         for curve in curves.values():
             check_type("curves", curve, Reliability, "made by banbury.quality.calibration.reliability")
         self.curves = dict(curves)
@@ -174,7 +174,7 @@ class CalibrationDisplay(Display):
     @classmethod
     def from_cross_validation(cls, result: Evaluation, *, bins: int = 15, ax: Any = None) -> Self:
         """Draws the out-of-fold posteriors of ``bb.cross_validate``."""
-        check_type("the result", result, Evaluation, "a CrossValidation, as bb.cross_validate makes it")
+        check_type("the result", result, Evaluation, "a CrossValidation, from bb.cross_validate")
         curve = reliability(result.posteriors, result.truth, bins, result.weights)
         return cls({"out of fold": curve}).plot(ax)
 
@@ -207,7 +207,7 @@ class CalibrationDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 6.8, 4.6)
-        ax.plot([0.0, 1.0], [0.0, 1.0], color=FAINT, linewidth=1.2, label="honest probabilities", zorder=1)
+        ax.plot([0.0, 1.0], [0.0, 1.0], color=FAINT, linewidth=1.2, label="perfect calibration", zorder=1)
         most = max(float(curve.rows.max()) for curve in self.curves.values())
         for c, (called, curve) in reversed(list(enumerate(self.curves.items()))):
             points = (curve.confidence, curve.accuracy)
@@ -221,10 +221,10 @@ class CalibrationDisplay(Display):
         ax.set(xlim=(np.floor(10 * left) / 10 - 0.02, 1.03), ylim=(np.floor(10 * low) / 10 - 0.02, 1.03))
         handles = ax.get_legend_handles_labels()[0]
         legend_beside(ax, handles[:1] + handles[:0:-1])
-        ax.set_xlabel("confidence: mean posterior of the answer")
-        ax.set_ylabel("accuracy: share of answers that are right")
+        ax.set_xlabel("confidence: mean probability of the prediction")
+        ax.set_ylabel("accuracy: share of correct predictions")
         rows = next(iter(self.curves.values())).rows.sum()
-        ax.set_title(f"Reliability of {rows:,.6g} answers; a mark's area grows with its rows")
+        ax.set_title(f"Reliability of {rows:,.6g} predictions; the area of a mark is its number of rows")
 
 
 class LearningCurveDisplay(Display):
@@ -238,7 +238,7 @@ class LearningCurveDisplay(Display):
     """
 
     def __init__(self, curve: LearningCurve) -> None:
-        check_type("the curve", curve, LearningCurve, "a LearningCurve, as bb.learning_curve makes it")
+        check_type("the curve", curve, LearningCurve, "a LearningCurve, from bb.learning_curve")
         self.curve = curve
 
     @classmethod
@@ -293,7 +293,7 @@ class ConvergenceDisplay(Display):
         ax.xaxis.set_major_locator(library().ticker.MaxNLocator(integer=True))
         ax.yaxis.set_major_formatter(library().ticker.FuncFormatter(lambda gain, _: f"{gain:,.6g}"))
         levels_behind(ax)
-        ax.set(xlabel="iteration", ylabel="gained since the first, in nats")
+        ax.set(xlabel="iteration", ylabel="gain since the first, in nats")
         legend_beside(ax)
         ax.set_title(f"Expectation maximisation: {len(iterations):,} iterations")
 
@@ -310,10 +310,10 @@ class PosteriorDisplay(Display):
     """
 
     def __init__(self, trace: Trace) -> None:
-        check_type("the trace", trace, Trace, "a Trace, as space.trace makes it")
-        errors.require(len(trace.posteriors) >= 2, "the trace", "no rows", "one of a row at least")
+        check_type("the trace", trace, Trace, "a Trace, from space.trace")
+        errors.require(len(trace.posteriors) >= 2, "the trace", "no rows", "a trace of at least one row")
         if len(trace.names) >= len(COLOURS):
-            raise errors.bad_setting("the trace", len(trace.names), f"one of {len(COLOURS) - 1} hypotheses at most")
+            raise errors.bad_setting("the trace", len(trace.names), f"a trace of at most {len(COLOURS) - 1} hypotheses")
         self.trace = trace
 
     @classmethod
@@ -342,7 +342,7 @@ class PosteriorDisplay(Display):
             labels = [*labels, f"all others ({n_rest:,})"]
             colours = [*colours, FAINT]
         ax.stackplot(steps, bands, labels=labels, colors=colours, edgecolor="white", linewidth=0.6)
-        ax.set(xlim=steps[[0, -1]], ylim=(0.0, 1.0), xlabel="rows seen", ylabel="posterior, adding up to 1")
+        ax.set(xlim=steps[[0, -1]], ylim=(0.0, 1.0), xlabel="rows seen", ylabel="posterior (stacked to 1)")
         ax.xaxis.set_major_locator(library().ticker.MaxNLocator(integer=True))
         legend_beside(ax, ax.get_legend_handles_labels()[0][::-1])
         before, left = trace.n_possible[[0, -1]].tolist()

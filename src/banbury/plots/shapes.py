@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import FARTHEST, Int, Real
@@ -25,7 +26,7 @@ from banbury.plots.features import (
     span,
     values_by_name,
 )
-from banbury.plots.scales import Apart, node_names, text_scale
+from banbury.plots.scales import Apart, text_scale
 from banbury.sums import Counts
 from banbury.threads import n_threads
 from banbury.weighing.columns import cells_of, count_cells
@@ -228,13 +229,10 @@ def _shapes_of_tables(model: Model, apart: Apart, within: _Errors, classes: Sequ
     plain = model.weighed(None)
     for group in model.parameters:
         if not isinstance(group, WeighedParameters):
-            weight = float(getattr(group, "weight", 1.0)) if not group.features[0].reads_text else 1.0
-            scaled = _times(apart, weight)
+            weighed = _times(apart, float(getattr(group, "weight", 1.0)))
             for feature in group.features:
-                source = model if feature.reads_text else plain
-                if shape := _plain_shape(
-                    source, feature, apart if feature.reads_text else scaled, within, classes, None
-                ):
+                source, evidence = (model, apart) if feature.reads_text else (plain, weighed)
+                if shape := _plain_shape(source, feature, evidence, within, classes, None):
                     yield shape
             continue
         for feature, table, (first, second) in zip(group.features, group.tables, group.found_by.columns, strict=True):
@@ -242,15 +240,13 @@ def _shapes_of_tables(model: Model, apart: Apart, within: _Errors, classes: Sequ
             cells = group.cells[first]
             rows = group.counts[first]
             if second >= 0:
-                down, n_down = node_names(cells, rows)
-                across, n_across = node_names(group.cells[second], group.counts[second])
+                down, n_down, seen_down = _nodes(cells, rows)
+                across, n_across, seen_across = _nodes(group.cells[second], group.counts[second])
+                seen = np.ix_(seen_down, seen_across)
                 together = np.outer(n_down, n_across) / max(float(n_across.sum()), 1e-300)
-                seen = np.ix_(n_down > 0, n_across > 0)
-                sides = zip((down, across), (n_down, n_across), strict=True)
-                texts = [
-                    [short for (_, short), n in zip(called, rows_of, strict=True) if n > 0] for called, rows_of in sides
-                ]
-                yield Shape(feature.name, "pairs", decibans.reshape(together.shape)[seen], together[seen], tuple(texts))
+                yield Shape(
+                    feature.name, "pairs", decibans.reshape(together.shape)[seen], together[seen], (down, across)
+                )
                 continue
             yield _of_cells(model, feature, cells, decibans[: len(rows)], rows, within.of_cells(cells, rows))
 
@@ -333,6 +329,23 @@ def _ends(model: Model, feature: Feature, cuts: Real) -> Real:
     return np.asarray(np.clip(ends, -FARTHEST, FARTHEST))
 
 
+def _nodes(cells: Cells, rows: Real) -> tuple[list[str], Real, NDArray[np.bool_]]:
+    """A column's nodes as pairs have them, the last with all other values: names of those with rows; rows; which have some."""
+    fine = cells.nodes.fine[:-1]
+    first = np.unique(fine, return_index=True)[1]
+    last = np.unique(fine[::-1], return_index=True)[1]
+    values = [cells.name(int(a), len(fine) - 1 - int(b)) for a, b in zip(first, last, strict=True)]
+    called = [*(_short(value) if isinstance(cells, NumberCells) else name(value, 18) for value in values), "any other"]
+    n_rows = np.bincount(fine, rows.sum(axis=1), len(called)).astype(np.float64)
+    return [text for text, n in zip(called, n_rows, strict=True) if n > 0], n_rows, n_rows > 0
+
+
+def _short(stretch: str | None) -> str:
+    """Where numbers lie, with few digits."""
+    words = name(stretch, 60).removeprefix("from ").replace(" to ", " – ").split(" ")
+    return " ".join(word if word in "<≤=≥–" or stretch is None else f"{float(word):,.5g}" for word in words)
+
+
 # The picture ----------------------------------------------------------------------------------------------------------
 
 
@@ -365,7 +378,7 @@ class ShapesDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         if ax is not None:
-            raise errors.bad_setting("ax", ax, "None: there is one picture for each column")
+            raise errors.bad_setting("ax", ax, "None, because each column has its own picture")
         shown = self.shapes[: self.n]
         if not shown:
             raise errors.empty_data(None, "no column of the model can be drawn")
@@ -432,7 +445,7 @@ def _bars(ax: Any, shape: Shape) -> None:
     ax.set_yticks(places, shape.names[0], fontsize=7)
     ax.set(xlim=limits(shape), ylim=(len(places) - 0.4, -0.6))
     if hidden > 0:
-        ax.set_xlabel(f"{hidden:,} rarer values are not shown", fontsize=7)
+        ax.set_xlabel(f"{hidden:,} rarer values not shown", fontsize=7)
     ax.tick_params(axis="y", length=0)
 
 

@@ -64,10 +64,10 @@ def calibrate(
     kind = _kind(method)
     scores = _scores(log_posteriors)
     raw = np.asarray(log_posteriors)
-    errors.require(scores.shape[1], "log_posteriors", "no rows", "rows × classes, with one row at least")
+    errors.require(scores.shape[1], "log_posteriors", "no rows", "rows × classes, with at least one row")
     shares = len(scores) > 1 and (raw >= 0).all() and (np.abs(raw.sum(axis=1) - 1.0) <= 1e-6).all()
     fits = not shares  # which are above zero
-    errors.require(fits, "log_posteriors", "probabilities", "their logarithms: np.log of them")
+    errors.require(fits, "log_posteriors", "probabilities", "logarithms, such as np.log(posteriors)")
     classes = _truth(truth, *scores.shape)
     weighed = _weights(weights, scores.shape[1])
     used = weighed > 0
@@ -517,8 +517,8 @@ def _check_each(name: str, table: Real, fits: NDArray[np.bool_], requirement: st
     if not fits.all():
         row, number = (int(place) for place in np.argwhere(~fits.T)[0])
         value = float(table[number, row])
-        text = f"{name} holds {value} in row {row:,} for class number {number:,}, and {requirement} is needed there. "
-        text += "Leave such rows out, or look where the scores were made."
+        text = f"{name} contains {value} in row {row:,} for class number {number:,}, but must contain {requirement}. "
+        text += "Remove these rows, or check how the scores were computed."
         raise errors.BadValue(text, value=value, row=row, number=number)
 
 
@@ -531,8 +531,8 @@ def _truth(truth: ArrayLike, n_classes: int, n_rows: int) -> Int:
         raise errors.length_mismatch("class numbers", len(numbers), n_rows)
     for row in np.flatnonzero((numbers < 0) | (numbers >= n_classes)).tolist():
         number = int(numbers[row])
-        text = f"the true class of row {row:,} has the number {number:,}, and the scores have {n_classes:,} classes, numbered "
-        text += "from 0. Number the classes as the columns of the scores stand."
+        text = f"the true class of row {row:,} has the number {number:,}, but the scores have {n_classes:,} classes, numbered "
+        text += "from 0. Number the classes in the order of the score columns."
         raise errors.UnknownClass(text, number=number, row=row)
     return numbers.astype(np.int64)
 
@@ -550,7 +550,7 @@ def _weights(weights: ArrayLike | None, n_rows: int) -> Real:
         raise errors.length_mismatch("weights", len(numbers), n_rows)
     for row in np.flatnonzero(~((numbers >= 0) & (numbers < HEAVIEST))).tolist():
         raise bad_weight(row, float(numbers[row]))
-    errors.require(numbers.any(), "weights", "nothing but zeros", "above 0 for one row at least")
+    errors.require(numbers.any(), "weights", "nothing but zeros", "above 0 for at least one row")
     return numbers
 
 
@@ -563,8 +563,8 @@ class _State:
 
     def check(self, name: str, fits: bool, requirement: str) -> None:
         if not fits:
-            text = f"{name!r} of this {self.method} calibration must be {requirement}, and is not. "
-            text += "Give from_state what state() returned, or calibrate again."
+            text = f"{name!r} of this {self.method} calibration must be {requirement}, but is not. "
+            text += "Pass from_state the result of state(), or calibrate again."
             raise errors.BadValue(text, method=self.method, name=name)
 
     def numbers(self, name: str, size: int, integers: bool = False) -> Any:
@@ -622,7 +622,7 @@ def reliability(
     check_whole("bins", bins, 1, 10**6)
     shares = _table("posteriors", posteriors)
     n_classes, n_rows = shares.shape
-    errors.require(n_rows, "posteriors", "no rows", "rows × classes, with one row at least")
+    errors.require(n_rows, "posteriors", "no rows", "rows × classes, with at least one row")
     _check_each("posteriors", shares, (shares >= 0) & (shares <= 1 + 1e-9), "a probability from 0 to 1")
     classes = _truth(truth, n_classes, n_rows)
     weighed = _weights(weights, n_rows)

@@ -85,7 +85,7 @@ def cross_validate(
       macro F1           0.4750
       AUC                0.5444
       calibration error  0.2090
-      class  precision  recall      F1        rows  most often taken for
+      class  precision  recall      F1        rows  most often mistaken for
       'no'      0.3333  0.2000  0.2500           5  'yes' (4)
       'yes'     0.6364  0.7778  0.7000           9  'no' (2)
     """
@@ -104,7 +104,7 @@ def cross_validate(
     if is_estimator(data):
         for name, value in settings.items():
             same = value is DEFAULTS[name] or (isinstance(value, type(DEFAULTS[name])) and value == DEFAULTS[name])
-            errors.require(same, name, "given", "omitted when an estimator is given, which has its own")
+            errors.require(same, name, "given", "omitted when an estimator is given, because the estimator has its own")
         data, target, estimator_settings = settings_of(data, target, y)
         rest |= {name: estimator_settings[name] for name in rest.keys() & estimator_settings}
         return _judge(data, target, {**settings, **estimator_settings}, rest, reading)
@@ -119,7 +119,7 @@ def is_estimator(candidate: Any) -> bool:
     if isinstance(candidate, type) or not (hasattr(candidate, "get_params") and hasattr(candidate, "fit")):
         return False
     if not hasattr(candidate, "validation"):
-        requirement = "one of Banbury's that count rows once, such as bb.MultinomialNB()"
+        requirement = "a Banbury estimator, such as bb.MultinomialNB()"
         raise errors.bad_setting("estimator", f"{type(candidate).__module__}.{type(candidate).__name__}", requirement)
     return True
 
@@ -157,7 +157,7 @@ def label_recipe_from(settings: Mapping[str, Any], threshold: Any, seed: int) ->
     """The same of rows with sets of labels."""
     weigh = settings["weigh"]
     flag = isinstance(weigh, (bool, np.bool_))
-    errors.require(flag, "weigh", weigh, "True or False where rows have sets of labels")
+    errors.require(flag, "weigh", weigh, "True or False for multi-label data")
     common = settings["how"], threshold, settings["calibrate"], seed
     plain = PlainLabels(*common, alpha=settings["alpha"])
     plain.check()

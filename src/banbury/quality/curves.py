@@ -166,11 +166,11 @@ def _weighing(rows: MemoryRows) -> MemoryRows:
 def _withheld(test: Any, n_rows: int, classes: Sequence[Any]) -> int:
     """How many rows are withheld."""
     if len(classes) < 2:
-        raise errors.bad_setting("target", f"one class, {classes[0]!r}", "one of two classes at least")
+        raise errors.bad_setting("target", f"one class, {classes[0]!r}", "at least two classes")
     if not isinstance(test, (float, np.floating)) or not 0 < test < 1:
-        raise errors.bad_setting("test", test, "the share of rows to withhold, between 0 and 1, such as 1/3")
+        raise errors.bad_setting("test", test, "the share of rows to hold out, between 0 and 1, such as 1/3")
     n_test = max(1, round(float(test) * n_rows))
-    requirement = f"a share that leaves a row of each of the {len(classes):,} classes to learn from, of {n_rows:,} rows"
+    requirement = f"a share that leaves at least one of {n_rows:,} rows for each of the {len(classes):,} classes"
     errors.require(n_rows - n_test >= len(classes), "test", test, requirement)
     return n_test
 
@@ -181,7 +181,7 @@ def _sizes(numbers: Any, most: int, n_classes: int) -> list[int]:
         first = min(max(2 * n_classes, min(FEWEST_ROWS, most // 2)), most)
         return sorted(set(np.rint(np.geomspace(first, most, N_SIZES)).astype(np.int64).tolist()))
     requirement = (
-        f"an ascending list of numbers of rows, from {n_classes:,} (one of each class) to {most:,} (all that are not withheld), "
+        f"an ascending list of numbers of rows, from {n_classes:,} (one per class) to {most:,} (all rows that are not held out), "
         "or of shares of these such as 0.5, up to 1.0"
     )
     errors.require(
@@ -299,7 +299,7 @@ class Peer:
         if weights is None:
             return {}
         name, last = self.classifier.steps[-1] if hasattr(self.classifier, "steps") else ("", self.classifier)
-        requirement = "a classifier that takes sample_weight, since rows have weights"
+        requirement = "a classifier that accepts sample_weight, because rows have weights"
         errors.require(has_fit_parameter(last, "sample_weight"), "beside", self.name, requirement)
         return {f"{name}__sample_weight" if name else "sample_weight": weights}
 
@@ -495,7 +495,7 @@ class LearningCurve(Tabular, CurveScores):
     def __str__(self) -> str:
         named = " beside ".join(learner.name for learner in self._learners)
         n = errors.many(len(self.accuracy), "repeat")
-        head = f"Learning curve of {named}: {n}, {self.n_test:,} of {self.n_rows:,} rows withheld, {self.n_classes:,} classes"
+        head = f"Learning curve of {named}: {n}, {self.n_test:,} of {self.n_rows:,} rows held out, {self.n_classes:,} classes"
         columns = [["rows", *(f"{size:,}" for size in self.sizes.tolist())]]
         for learner in self._learners:
             error = learner.standard_error
@@ -522,8 +522,8 @@ class LearningCurve(Tabular, CurveScores):
             try:
                 from matplotlib import pyplot
             except ImportError:
-                text = "a learning curve is drawn with matplotlib, which is not installed. Install it with: pip "
-                text += "install 'banbury[plots]'. Without it, to_dict() has its numbers."
+                text = "drawing a learning curve needs matplotlib, which is not installed. Install it with: pip "
+                text += "install 'banbury[plots]'. Without it, use the numbers in to_dict()."
                 raise errors.MissingLibrary(text, library="matplotlib") from None
             ax = pyplot.subplots(layout="constrained")[1]
         for learner in self._learners:
@@ -533,6 +533,6 @@ class LearningCurve(Tabular, CurveScores):
         ax.axhline(self.majority, color="grey", linestyle="--", linewidth=1, label="majority")
         ax.axhline(self.random_guess, color="grey", linestyle=":", linewidth=1, label="random guess")
         ax.set_xscale("log")
-        ax.set(xlabel="rows learned from", ylabel=f"accuracy on {self.n_test:,} rows withheld")
+        ax.set(xlabel="training rows", ylabel=f"accuracy on {self.n_test:,} held-out rows")
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))  # where no curve is
         return ax

@@ -133,7 +133,7 @@ class PlainLabels(LabelRecipe):
     def _learn_counts(self, rows: MemoryRows) -> LabelModel:
         tally = rows.tally
         if not labels_of(tally):
-            raise errors.empty_data(None, "no row has any label, so there is nothing to tell apart")
+            raise errors.empty_data(None, "no row has a label, so there is nothing to predict")
         return self.estimate(tally, rows.classes)
 
     def answer(self, rows: MemoryRows, splits: Round, pending: PendingWarnings) -> Iterator[tuple[Real, Thresholds]]:
@@ -163,7 +163,7 @@ class WeighedLabels(LabelRecipe):
         return held
 
     def answer(self, rows: MemoryRows, splits: Round, pending: PendingWarnings) -> Iterator[tuple[Real, Thresholds]]:
-        requirement = "False for rows that are all alike: none can be held out from the others"
+        requirement = "False when all rows are identical, because none can be held out"
         errors.require(_differ(rows), "weigh", True, requirement)
         return super().answer(rows, splits, pending)
 
@@ -254,9 +254,7 @@ def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelW
     labels = model.labels
     names, cells = words_of(tally)
     if not names and not len(cells):
-        requirement = (
-            "False for rows without texts, categories and numbers: words and cells are weighed for sets of labels"
-        )
+        requirement = "False for rows without texts, categories and numbers"
         raise errors.bad_setting("weigh", True, requirement)
     labelled = np.flatnonzero(rows.labels >= 0)
     batches = list(rows.take(labelled))

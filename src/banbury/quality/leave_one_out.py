@@ -44,7 +44,7 @@ def can_leave_one_out(rows: MemoryRows, choice: Choice) -> bool:
 def leave_each_out(rows: MemoryRows, model: Model) -> WithoutEach:
     """Every labelled row scored by what all others add up to: the model of all rows without it."""
     if np.count_nonzero(rows.counts) < 2:
-        raise errors.bad_setting("folds", "loo", "a way to leave out some of two rows at least; there is one")
+        raise errors.bad_setting("folds", "loo", "used with at least two rows; there is one")
     total = model.tally
     tested = np.flatnonzero(rows.labels >= 0)
     place = np.array([total.classes.index(c) if c in total.classes else -1 for c in rows.classes], dtype=np.int64)

@@ -117,7 +117,11 @@ class Plain(Recipe):
             leave_out(rows, splits, [self], want, [sink], pending)
         elif can_leave_one_out(rows, self.choice):
             left_out = leave_each_out(rows, self.learn(rows))
-            notes = (f"of all rows, not of all but one: {', '.join(left_out.kept)}",) if left_out.kept else ()
+            notes = (
+                (f"learned from all rows, including the row being scored: {', '.join(left_out.kept)}",)
+                if left_out.kept
+                else ()
+            )
             pending.add(PendingWarnings(left_out.impossible, notes=notes))
             sink.put(left_out.tested, splits.groups[left_out.tested], normalise(left_out.scores))
         else:
@@ -201,7 +205,7 @@ class Calibrated(Recipe):
 
         n_rows = rows.n_labelled
         if n_rows < 2:
-            raise errors.empty_data(rows.name, "calibrating needs two rows at least, to leave some out")
+            raise errors.empty_data(rows.name, "calibrating needs at least two rows")
         folds: Any = min(CALIBRATION_FOLDS, n_rows)
         if rows.groups is not None:
             folds = GroupKFold(min(folds, len(set(np.asarray(rows.groups)[rows.labels >= 0].tolist()))))

@@ -29,8 +29,8 @@ from banbury.tally.tally import Label
 BINS = 15  # of the expected calibration error
 SHOWN = 20
 OWN_ROWS = (
-    "these are the very rows that the model has counted, so the figures flatter it: cross-validation tells how good it is on "
-    "others"
+    "these are the rows that the model was trained on, so the figures are too optimistic: use cross-validation to "
+    "estimate its accuracy on others"
 )
 FINEST = -57  # sums of numbers are in units of two to that power
 FEWEST = np.finfo(np.float64).eps  # a lower probability counts as this in the log loss, as scikit-learn has it
@@ -266,12 +266,12 @@ class Measures(Displayed):
         return [measures, NotebookTable("", {"class": self.classes, **class_columns})]
 
     def _class_lines(self) -> list[str]:
-        """A line for each class: precision, recall, F1, rows, and the class it is most often taken for."""
+        """A line for each class: precision, recall, F1, rows, and the class it is most often mistaken for."""
         shown = range(min(len(self.classes), SHOWN))
         names = [_shorten(self.classes[c]) for c in shown]
         width = max(len("class"), *map(len, names))
         measure = "weight" if self.weighted else "rows"
-        lines = [f"  {'class':{width}}  precision  recall      F1  {measure:>10}  most often taken for"]
+        lines = [f"  {'class':{width}}  precision  recall      F1  {measure:>10}  most often mistaken for"]
         per_class = self.per_class
         for c, name in zip(shown, names, strict=True):
             mistakes = self.confusion[c].astype(np.float64)
@@ -343,7 +343,7 @@ class Evaluation(Tabular, Measures):
         if self._auc is None:
             tested = np.count_nonzero(self.per_class.rows)
             raise errors.bad_setting(
-                "auc", f"asked of {many(int(tested), 'class')}", "asked of two tested classes at least"
+                "auc", f"asked of {many(int(tested), 'class')}", "used with at least two tested classes"
             )
         return self._auc
 
@@ -462,13 +462,13 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
     ([[1, 0], [1, 2]], 0.75)
     """
     model = model_of(model)
-    requirement = "a Model, as bb.estimate makes it, or an estimator"
+    requirement = "a Model, from bb.estimate, or an estimator"
     errors.require(hasattr(type(model), "stream"), "the model", type(model).__name__, requirement)
     if model.schema.labels is not None:
         return evaluate_labels(model, data, target, **reading)
     source = model._read(data, reading)
     target = next((name for name in (as_name(target), model.target, source.target) if name is not None), None)
-    errors.require(target is not None, "target", target, "the column that has the true classes, or one class per row")
+    errors.require(target is not None, "target", target, "the column with the true classes, or one class per row")
     return _evaluate_source(model, source, target)
 
 

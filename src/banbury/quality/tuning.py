@@ -328,8 +328,8 @@ class Tuning(Tabular):
             ):
                 continue
             further = "smaller" if side == "least" else "larger"
-            text = f"the best {name} is {value:g}, the {side} that was tried, and {further} ones may be better. Widen the grid: "
-            errors.warn(errors.BanburyWarning(f"{text}try some {further} ones too."))
+            text = f"the best {name} is {value:g}, the {side} value tried, and {further} values may be better. Widen the grid: "
+            errors.warn(errors.BanburyWarning(f"{text}try some {further} values too."))
 
     def to_dict(self) -> dict[str, Any]:
         """All settings and scores, best first, as JSON can hold them."""
@@ -370,7 +370,7 @@ class Tuning(Tabular):
         hidden = len(self.settings) - len(shown)
         lines += [f"  … and {hidden:,} more"] if hidden else []
         if len(self.settings) > 1 and float(np.ptp(np.round(self.scores, 12))) == 0.0:
-            lines.append("  (all the same: none of the settings has an effect on these columns)")
+            lines.append("  (all equal: none of the settings affects these columns)")
         return "\n".join([*lines, *([] if self.chosen is None else str(self.chosen).splitlines())])
 
     __repr__ = __str__
@@ -406,7 +406,7 @@ def _alphas(alpha: Any) -> tuple[float, ...]:
         errors.require(is_auto(alpha), "alpha", alpha, "a number, several of them, or 'auto'")
         return AUTO
     alphas = list(alpha) if several(alpha) else [alpha]
-    errors.require(alphas, "alpha", alpha, "one number at least, or 'auto'")
+    errors.require(alphas, "alpha", alpha, "at least one number, or 'auto'")
     for number in alphas:
         check_positive("alpha", number, zero=True)
     return tuple(dict.fromkeys(float(number) for number in alphas))
@@ -418,7 +418,7 @@ def _hows(how: Any) -> tuple[How, ...]:
         if not isinstance(one, str) or one not in HOWS:
             raise errors.unknown_choice("how", one, HOWS)
     if not hows:
-        raise errors.bad_setting("how", how, f"one at least of {errors.listed(HOWS)}")
+        raise errors.bad_setting("how", how, f"at least one of {errors.listed(HOWS)}")
     return tuple(dict.fromkeys(hows))
 
 
@@ -439,7 +439,7 @@ def _texts(text: Any, rows: LabelledRows, choosing: bool) -> list[dict[str, Any]
             raise errors.unknown_choice("a setting of text", name, TEXT_SETTINGS)
     candidates = [[_plain(x) for x in (value if isinstance(value, list) else [value])] for value in text.values()]
     if [] in candidates:
-        raise errors.bad_setting(f"text[{list(text)[candidates.index([])]!r}]", [], "one value at least")
+        raise errors.bad_setting(f"text[{list(text)[candidates.index([])]!r}]", [], "at least one value")
     combinations = [dict(zip(text, values, strict=True)) for values in product(*candidates)]
     for one in combinations:
         with_text(rows.schema, one)  # raises what is wrong before anything is counted
@@ -468,5 +468,5 @@ def _weighings(weigh: Any) -> tuple[bool, list[Any]]:
         else:
             settings.append(one)  # the recipe says what is wrong with it
     if not choices or (not settings and any(one is not False for one in choices)):
-        raise errors.bad_setting("weigh", weigh, "True, False, settings of bb.weigh, or several of these to compare")
+        raise errors.bad_setting("weigh", weigh, "True, False, settings of bb.weigh, or a list of these")
     return any(one is False for one in choices), settings

@@ -59,7 +59,9 @@ def validate(
     rounds = rows.deal(folds, seed)
     n_splits = sum(len(splits.splits) for splits in rounds)
     if not isinstance(rows, MemoryRows):
-        errors.require(n_splits <= MOST_MODELS, "folds", n_splits, f"{MOST_MODELS} at most where rows are not held")
+        errors.require(
+            n_splits <= MOST_MODELS, "folds", n_splits, f"at most {MOST_MODELS} when rows are not held in memory"
+        )
     results: dict[int, Validation] = {}
     for members in each_step(_sharing_counts(rows, recipes, keep), lambda _: ""):
         shared = [recipes[k] for k in members]
@@ -109,7 +111,9 @@ def words_counting_key(schema: Schema) -> tuple[Any, ...]:
 def _check_single_rows(rows: LabelledRows, recipes: Sequence[Recipe]) -> None:
     """Raises unless single rows can be left out."""
     if not isinstance(rows, MemoryRows) or not all(isinstance(recipe, Plain) for recipe in recipes):
-        requirement = "a number of folds, where settings are chosen, calibrated or weighed, or rows are read in passes"
+        requirement = (
+            "a number of folds when settings are chosen, calibrated or weighed, or when rows are read in passes"
+        )
         raise errors.bad_setting("folds", "loo", requirement)
 
 
@@ -126,7 +130,7 @@ def _cross_validation(
 def _sample_note(rows: LabelledRows) -> tuple[str, ...]:
     if rows.tally_of_rest is None:
         return ()
-    return (f"tested on a sample; models learn from {errors.many(rows.tally_of_rest.n_rows, 'other row')} as well",)
+    return (f"tested on a sample; models also learn from {errors.many(rows.tally_of_rest.n_rows, 'other row')}",)
 
 
 # Where scores go ------------------------------------------------------------------------------------------------------

@@ -121,9 +121,9 @@ def _with_headers(source: Source, headers: Headers) -> Source:
                 texts = len(batch.names) == 1 and batch.is_text(batch.names[0])
                 where = errors.where(source.name)
                 columns = errors.listed(batch.names)
-                what = f"the rows{where} are plain texts" if texts else f"there is a table{where}, of {columns}"
-                text = f"headers={headers!r} makes columns of the headers of messages, and {what}. "
-                text += "If each text or file is a message, say so with format='mail'; else leave headers= out."
+                what = f"the rows{where} are plain texts" if texts else f"the data{where} are a table with {columns}"
+                text = f"headers={headers!r} turns mail headers into columns, but {what}. "
+                text += "If each text or file is a message, pass format='mail'; otherwise omit headers=."
                 raise errors.BadSetting(text, setting="headers", value=headers)
             yield batch
 
@@ -132,8 +132,8 @@ def _with_headers(source: Source, headers: Headers) -> Source:
 
 def _read(data: Any, options: Options) -> Source:
     if isinstance(data, Mapping) or library(data) in ("numpy", "pandas", "polars", "pyarrow", "scipy"):
-        options.refuse(OF_TEXT_TABLES, f"text files, and this is a {type(data).__name__}")
-        options.refuse(OF_FOLDERS, f"files of texts, and this is a {type(data).__name__}")
+        options.refuse(OF_TEXT_TABLES, f"text files, but this is a {type(data).__name__}")
+        options.refuse(OF_FOLDERS, f"files of texts, but this is a {type(data).__name__}")
     if type(data) is np.ndarray:
         return _read_array(data, options)
     if isinstance(data, (str, os.PathLike)):
@@ -145,8 +145,8 @@ def _read(data: Any, options: Options) -> Source:
         is_row = len(data) and all(isinstance(name, str) for name in data.index)  # taken out of a frame
         data = data.to_dict() if is_row else data
     if options.missing_values != MISSING_VALUES and _is_table(data):
-        text = "missing_values= is for text files, where a missing value must be spelt. In a table, put None or NaN in its "
-        raise errors.BadSetting(f"{text}place, for instance with frame.replace('?', None).")
+        text = "missing_values= is only for text files. In a table, replace missing values with None or NaN, "
+        raise errors.BadSetting(f"{text}for instance with frame.replace('?', None).")
     if isinstance(data, Mapping):
         if data and _is_record(data, options.kinds or {}):
             data = {name: [value] for name, value in data.items()}
@@ -296,8 +296,8 @@ def _is_table(value: Any) -> bool:
 
 def _read_stream(data: Any, options: Options) -> Source:
     if hasattr(data, "fetchmany") and hasattr(data, "description"):
-        text = f"{type(data).__name__} is a cursor of a database, whose rows have no columns. Give what it fetches as a table: "
-        raise TypeError(f"{text}cursor.fetch_record_batch() of ADBC, a relation of DuckDB, or pandas.read_sql(...).")
+        text = f"{type(data).__name__} is a database cursor, whose rows have no column names. Pass its results as a table: "
+        raise TypeError(f"{text}cursor.fetch_record_batch() (ADBC), a DuckDB relation, or pandas.read_sql(...).")
     if isinstance(data, Iterator):
         entries = data
         first = next(data, None)
@@ -313,7 +313,7 @@ def _read_stream(data: Any, options: Options) -> Source:
             data = _Kept(data)
     if isinstance(data, Iterable) and not hasattr(data, "columns"):
         return _chain_tables(data, options)
-    text = f"cannot read rows from {type(data).__name__}. Give a file's or folder's path, a frame, a mapping of "
+    text = f"cannot read rows from {type(data).__name__}. Pass the path of a file or folder, a frame, a mapping of "
     raise TypeError(f"{text}columns, a 2-D array, a list of rows, records or texts, or batches of any of these.")
 
 
@@ -364,7 +364,7 @@ def _align_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
         batch.share = None
         yield batch
     if names is None:
-        raise errors.empty_data(why="the iterable gave no batch")
+        raise errors.empty_data(why="the iterable yielded no batches")
 
 
 def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:

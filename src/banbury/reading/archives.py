@@ -48,7 +48,9 @@ def table_in(path: str, endings: tuple[str, ...], packed: tuple[str, ...]) -> st
     if member:
         if member not in names:
             near = errors.did_you_mean(member, names)
-            raise errors.bad_file(path, f"{archive} has no {member!r}.{near} It has {errors.listed(names, LISTED)}.")
+            raise errors.bad_file(
+                path, f"{archive} does not contain {member!r}.{near} It contains {errors.listed(names, LISTED)}."
+            )
         return path
     split = [(name, *os.path.splitext(name.lower())) for name in names]
     tables = [name for name, stem, last in split if (os.path.splitext(stem)[1] if last in packed else last) in endings]
@@ -56,7 +58,7 @@ def table_in(path: str, endings: tuple[str, ...], packed: tuple[str, ...]) -> st
     if len(tables) != 1:
         what = f"the {len(tables):,} files {errors.listed(tables, LISTED)}" if tables else "no file"
         advice = f" Name one: {os.path.join(archive, tables[0])}" if tables else ""
-        raise errors.bad_file(archive, f"it holds {what}, and one table is wanted.{advice}")
+        raise errors.bad_file(archive, f"it contains {what}, but one table is needed.{advice}")
     return os.path.join(archive, tables[0])
 
 
@@ -64,7 +66,7 @@ def _open_archive(archive: str) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(archive)
     except (zipfile.BadZipFile, OSError, ValueError) as problem:
-        raise errors.bad_file(archive, f"it is no zip archive, or damaged ({problem}).") from None
+        raise errors.bad_file(archive, f"it is not a zip archive, or it is damaged ({problem}).") from None
 
 
 def open_member(archive: str, member: str) -> tuple[Any, int]:

@@ -95,15 +95,15 @@ class _ArffFile(BlockFile):
                 if word == "@attribute":
                     attributes.append(self._attribute(line, number))
                 elif line and line[0] != "%" and word != "@relation":
-                    raise self._bad_line(number, f"{errors.shortened(line)!r} is no part of an ARFF header")
+                    raise self._bad_line(number, f"{errors.shortened(line)!r} is not part of an ARFF header")
             if at > LONGEST_RECORD:
                 break
-        raise errors.bad_file(self.path, "it has no @data, so it is no ARFF file, or cut off.")
+        raise errors.bad_file(self.path, "it has no @data, so it is not an ARFF file, or it is incomplete.")
 
     def _attribute(self, line: str, number: int) -> Attribute:
         declared = _DECLARED.match(line)
         if declared is None:
-            syntax = "an attribute has a name and numeric, string, date or {its values}"
+            syntax = "an attribute is a name followed by numeric, string, date or {its values}"
             raise self._bad_line(number, f"{errors.shortened(line)!r} cannot be read: {syntax}")
         name = declared[1]
         kind = declared[2]
@@ -114,7 +114,7 @@ class _ArffFile(BlockFile):
         except UnicodeDecodeError:
             raise self._bad_line(number, f"{errors.shortened(line)!r} has {HALF_A_CHARACTER}") from None
         if kind.lower() not in KINDS:
-            choices = f"{errors.listed(KINDS)} and {{its values}} are known. Take the attribute out"
+            choices = f"{errors.listed(KINDS)} and {{its values}} are supported. Remove the attribute"
             raise self._bad_line(number, f"attribute {name!r} is {errors.shortened(kind)}, and {choices}")
         return Attribute(name, kind.lower())
 
@@ -196,7 +196,7 @@ class _ArffFile(BlockFile):
                 try:
                     numbers[row] = np.nan if cell is None else float(cell)
                 except ValueError:
-                    why = f"column {attribute.name!r} holds {cell!r}, and is declared {attribute.kind}"
+                    why = f"column {attribute.name!r} contains {cell!r}, but is declared {attribute.kind}"
                     raise Broken(row, why) from None
             columns.append(numbers)
         return self._batch(len(read), columns, [weight for _, weight in read])
@@ -212,7 +212,7 @@ class _ArffFile(BlockFile):
         if not line.startswith("{"):
             values, rest = _values(line)
             if len(values) != len(self.attributes):
-                what = f"{errors.many(len(values), 'value')} where {len(self.attributes):,} are declared"
+                what = f"{errors.many(len(values), 'value')} but {len(self.attributes):,} attributes are declared"
                 raise Broken(row, f"{what}: {errors.shortened(line, 80)!r}")
             return [None if value == "?" and not quoted else value for value, quoted in values], self._weight(rest, row)
         cells: list[Any] = [0.0 if a.kind in NUMBERS else a.values[0] if a.values else None for a in self.attributes]
@@ -221,12 +221,14 @@ class _ArffFile(BlockFile):
             place = int(pair[1])
             at = pair.end()
             if place >= len(cells):
-                raise Broken(row, f"there is no attribute {place:,}: they are numbered from 0 to {len(cells) - 1:,}")
+                raise Broken(
+                    row, f"attribute {place:,} does not exist: attributes are numbered from 0 to {len(cells) - 1:,}"
+                )
             value = pair[4] if pair[4] is not None else _unescape(pair[2] or pair[3] or "")
             cells[place] = None if pair[4] == "?" else value
         closing = re.compile(r"\s*\}", re.ASCII).match(line, at)
         if closing is None:
-            lacking = "is no pair of a number and a value, or the row has no }"
+            lacking = "is not a pair of a number and a value, or the row has no closing }"
             raise Broken(row, f"{errors.shortened(line[at:])!r} {lacking}")
         return cells, self._weight(line[closing.end() :], row)
 
@@ -238,7 +240,7 @@ class _ArffFile(BlockFile):
         try:
             return float(weight[1] if weight else "")
         except ValueError:
-            raise Broken(row, f"{errors.shortened(rest)!r} after the values is no weight, as {{2}} is") from None
+            raise Broken(row, f"{errors.shortened(rest)!r} after the values is not a weight, such as {{2}}") from None
 
     def _batch(self, n_rows: int, cells: Sequence[Any], weights: list[float] | None) -> Batch:
         attributes = zip(self.names, self.attributes, cells, strict=True)
@@ -266,8 +268,10 @@ def _column(attribute: Attribute, cells: Any) -> Column:
         if value not in place:
             row = next(row for row, cell in enumerate(texts(cells)) if cell == value)
             near = errors.did_you_mean(value, attribute.values)
-            declared = f"which is not among the values declared for it ({errors.listed(attribute.values, 6)})"
-            raise Broken(row, f"column {attribute.name!r} holds {value!r}, {declared}" + (f".{near}" if near else ""))
+            declared = f"which is not one of its declared values ({errors.listed(attribute.values, 6)})"
+            raise Broken(
+                row, f"column {attribute.name!r} contains {value!r}, {declared}" + (f".{near}" if near else "")
+            )
         lookup.append(place[value])
     indices = encoded.indices.fill_null(len(lookup)).to_numpy()
     codes = np.array([*lookup, -1], dtype=np.int32)[indices]

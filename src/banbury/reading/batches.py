@@ -227,13 +227,15 @@ class Batch:
         except Uneven as uneven:
             row, length, width = uneven.args
             row += self.first_row
-            text = f"row {row:,} of column {name!r}{errors.where(self.source)} is a list of {length:,} numbers, and lists of "
-            text += f"this column have {width:,}. Give each row as many numbers, or None where there are none, or leave the "
-            raise errors.BadValue(f"{text}column out with features={{{name!r}: None}}.", column=name, row=row) from None
+            text = f"row {row:,} of column {name!r}{errors.where(self.source)} is a list of {length:,} numbers, but "
+            text += f"the other lists in this column have {width:,}. Use lists of one length, with None for missing "
+            raise errors.BadValue(
+                f"{text}ones, or leave the column out with features={{{name!r}: None}}.", column=name, row=row
+            ) from None
         except errors.BanburyError:
             raise
         except (ArithmeticError, NotImplementedError, TypeError, ValueError) as problem:
-            text = f"column {name!r}{errors.where(self.source)} holds what cannot be counted ({type(problem).__name__}"
+            text = f"column {name!r}{errors.where(self.source)} contains a value that cannot be counted ({type(problem).__name__}"
             text += f": {problem}). Convert it to numbers or texts, or leave it out with features={{{name!r}: None}}."
             raise errors.BadValue(text, column=name) from None
 
@@ -272,15 +274,12 @@ class Matrix(Batch):
     def __init__(self, held: Any, names: tuple[str, ...], named: bool, source: str | None = None) -> None:
         super().__init__(names, held.shape[0], Columns(lambda name: Numbers(self._column(name))), named, source)
         self._held = held
+        self._array = ready(held) if isinstance(held, np.ndarray) else held
         self._own_names = names
 
     def __reduce__(self) -> tuple[Any, ...]:
         made = self._held, self._own_names, self.named, self.source
         return _unpickle, (type(self), made, self.names, self.first_row, None)
-
-    @cached_property
-    def _array(self) -> NDArray[Any]:
-        return ready(self._held)
 
     def _column(self, name: str) -> NDArray[Any]:
         return self._held[:, self._place[name]]  # type: ignore[no-any-return]
@@ -575,7 +574,7 @@ def other_columns(names: Sequence[str], first: Sequence[str], what: str, kind: s
     extra = [name for name in names if name not in first_names]
     parts = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
     parts += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
-    text = f"{what} {' and '.join(parts)}. Give every {kind} the columns of the first."
+    text = f"{what} {' and '.join(parts)}. Every {kind} must have the columns of the first."
     return errors.SchemaMismatch(text, lacking=lacking, extra=extra)
 
 

@@ -127,8 +127,10 @@ class FileBytes(io.RawIOBase):
         self._n_read += len(data)
         if self._n_read > self._most:
             self.close()
-            text = f"it unpacks to more than {self._most / 1e6:,.0f} MB, {MOST_RATIO} times its size, as what is made to fill "
-            raise errors.bad_file(self._path, f"{text}memory does. Unpack it yourself if it is a table all the same.")
+            text = f"it unpacks to more than {self._most / 1e6:,.0f} MB, {MOST_RATIO} times its size, so it may be "
+            raise errors.bad_file(
+                self._path, f"{text}a decompression bomb. If it is a genuine table, unpack it yourself."
+            )
         return data
 
     def readinto(self, buffer: Any) -> int:
@@ -192,7 +194,9 @@ def fetch(stream: Any, size: int, path: str) -> bytes:
     try:
         return stream.read(size)  # type: ignore[no-any-return]
     except (OSError, arrow().ArrowException) as error:
-        raise errors.bad_file(path, f"it is not compressed as its name says, or damaged ({reason(error)}).") from None
+        raise errors.bad_file(
+            path, f"it is not compressed as its name suggests, or it is damaged ({reason(error)})."
+        ) from None
 
 
 def read_csv(
@@ -270,7 +274,7 @@ def refuse_zero_bytes(path: str, data: bytes, offset: int = 0) -> None:
 
 
 def no_lines(path: str) -> errors.BadFile:
-    return errors.bad_file(path, f"it has no line break in {LONGEST_RECORD >> 20} MB, so it is no table of lines.")
+    return errors.bad_file(path, f"it has no line break in {LONGEST_RECORD >> 20} MB, so it is not a table of lines.")
 
 
 def line_end(data: bytes, layout: Layout) -> int:
@@ -332,8 +336,8 @@ class BlockFile(Protocol):
 
     def wrong_type(self, value: Any, column: str, line: int | None, hint: str = "") -> errors.BadValue:
         """The error of a value in a column that must hold numbers."""
-        text = f"{self.path}, {f'line {line:,}' if line else 'a line'}: column {column!r} holds {value!r}, and a number is "
-        text += "needed there. Fix the value, list it in missing_values=, or choose another family for the column in "
+        text = f"{self.path}, {f'line {line:,}' if line else 'a line'}: column {column!r} contains {value!r}, but must contain a "
+        text += "number. Fix the value, list it in missing_values=, or choose another family for the column in "
         text += f"features=.{hint}"
         return errors.BadValue(text, value=value, column=column, line=line, path=self.path)
 

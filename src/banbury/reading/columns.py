@@ -424,7 +424,7 @@ def from_array(array: NDArray[Any]) -> Column:
     if kind in "Mm":
         return empty_column(len(array)) if np.isnat(array).all() else Objects(array, of_kind="date", write=iso_texts)
     if kind == "c":
-        raise ValueError("Complex data not supported. Give the real and the imaginary part as two columns.")
+        raise ValueError("Complex data not supported. Pass the real and the imaginary part as two columns.")
     return from_list(array.tolist())
 
 
@@ -566,7 +566,7 @@ def to_string(value: Scalar) -> str:
 CONVERSIONS: dict[Wanted, tuple[Callable[[Any], Scalar], str]] = {
     "boolean": (
         lambda value: BOOLEANS[value.lower() if isinstance(value, str) else value],
-        "a yes or no (True, False, 0 or 1)",
+        "a boolean (True, False, 0 or 1)",
     ),
     "integer": (to_integer, "a whole number"),
     "float": (float, "a number"),
@@ -620,7 +620,7 @@ def natural(value: Any, row: int) -> Scalar:
         return float(value)
     if kind == "date":
         return value.isoformat() if hasattr(value, "isoformat") else str(value)
-    raise Unfit(value, row, "a text, a number or a yes or no")
+    raise Unfit(value, row, "a text, a number or a boolean")
 
 
 def decode_bytes(text: bytes) -> str:

@@ -21,7 +21,7 @@ MARKS = (
 )
 
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # in Python's strings no two of them make a character
-HALF_A_CHARACTER = "a lone surrogate, which is half a character. Write both halves, or take it out"
+HALF_A_CHARACTER = "a lone surrogate, which is half a character. Write both halves or remove it"
 
 _META = re.compile(rb"<(?:meta\b[^>]*?\bcharset|\?xml\b[^>]*?\bencoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 META_WITHIN = 4096

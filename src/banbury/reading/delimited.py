@@ -53,7 +53,7 @@ def from_csv(path: str, options: Options) -> Source:
     """A delimited text file, which need not fit in memory. Without a header if columns are named or its first line is a row."""
     mark = options.delimiter
     fits = mark is None or (is_mark(mark) and mark != (options.quote or '"'))
-    errors.require(fits, "delimiter", mark, "one ASCII character that does not quote, or None to have it found out")
+    errors.require(fits, "delimiter", mark, "one ASCII character other than the quotation mark, or None to detect it")
     file = _DelimitedFile(path, options)
     reading = options.settings(TABLE_SETTINGS) | ({"header": False} if file.first_row else {})
     return Source(file.batches, path, reading=reading, holds_no_lists=True, parses=True)
@@ -110,12 +110,12 @@ class _DelimitedFile(BlockFile):
         for number in range(skipped):
             begin = head.find(newline, begin) + 1
             if not begin:
-                there = f"and there are {errors.many(number, 'line')}"
+                there = f"but the file has only {errors.many(number, 'line')}"
                 raise errors.bad_file(self.path, f"skip_lines is {skipped:,}, {there}.")
         while head[begin : begin + 1] in (b"\n", b"\r"):
             begin += 1
         if not head[begin:].strip():
-            raise errors.bad_file(self.path, "it is empty." if not skipped else "nothing follows the lines to skip.")
+            raise errors.bad_file(self.path, "it is empty." if not skipped else "nothing follows the skipped lines.")
         end = first_end = head.find(newline, begin) + 1 or len(head)
         while quote and head.count(quote, begin, end) % 2 and end < len(head):
             end = head.find(newline, end) + 1 or len(head)
@@ -138,11 +138,13 @@ class _DelimitedFile(BlockFile):
     def _read_names(self, header: bytes, names: Sequence[str] | None) -> tuple[str, ...]:
         if header.count(self.delimiter.encode()) >= MOST_COLUMNS:
             n = header.count(self.delimiter.encode()) + 1
-            most = f"a table of text may have {MOST_COLUMNS:,}"
+            most = f"a text table can have at most {MOST_COLUMNS:,}"
             text = (
-                f"its first line has {n:,} columns divided by {self.delimiter!r}, and {most}. Give the delimiter with"
+                f"its first line has {n:,} columns separated by {self.delimiter!r}, but {most}. Pass the delimiter with"
             )
-            raise errors.bad_file(self.path, f"{text} delimiter= if it is another, or read it as an array of numbers.")
+            raise errors.bad_file(
+                self.path, f"{text} delimiter= if it is a different one, or read the file as an array of numbers."
+            )
         try:
             fields: list[str] = next(self._records(header), [])
         except csv.Error as error:
@@ -158,13 +160,13 @@ class _DelimitedFile(BlockFile):
             return tuple(fields)
         if len(names) != len(fields):
             line = lines_before(self.path, self.start - len(header), self.layout) + 1
-            what = f"{len(fields):,} fields divided by {self.delimiter!r}" if len(fields) > 1 else "1 field"
-            text = f"{self.path}, line {line:,}: {what}, and columns has {len(names):,}: "
-            text += f"{errors.shortened(self.delimiter.join(fields), 80)!r}. Name each field once; give the delimiter "
-            text += "with delimiter= if it is another; take the line out if it is no row."
+            what = f"{len(fields):,} fields separated by {self.delimiter!r}" if len(fields) > 1 else "1 field"
+            text = f"{self.path}, line {line:,}: {what}, but columns= names {len(names):,}: "
+            text += f"{errors.shortened(self.delimiter.join(fields), 80)!r}. Name each field once; pass the delimiter "
+            text += "with delimiter= if it is a different one; remove the line if it is not a row."
             raise errors.LengthMismatch(text, path=self.path, line=line)
         for name in names:
-            allowed = "names without lone surrogates, which the reader of text files cannot hold"
+            allowed = "names without lone surrogates, which the text reader does not support"
             errors.require(not LONE_SURROGATE.search(str(name)), "columns", name, allowed)
         return distinct(names)
 
@@ -304,7 +306,7 @@ class _DelimitedFile(BlockFile):
     def _tell_latin_1(self, block: Block) -> None:
         if not self.warned and not is_utf8(block.data) and not self.warned:  # another thread may have, meanwhile
             self.warned = True
-            how = "is not UTF-8, so it is read as Latin-1. Save it as UTF-8 if its letters come out wrong."
+            how = "is not UTF-8, so it was read as Latin-1. If characters look wrong, save it as UTF-8."
             errors.warn(f"{self.path} {how}")
 
     def _columns(self, table: Any) -> Iterator[tuple[str, Column]]:
@@ -395,8 +397,8 @@ class _DelimitedFile(BlockFile):
                 if len(fields) != expected:
                     text = self.delimiter.join(fields)
                     line_1 = "header" if self.has_header else "first line"
-                    title = " If the first line is a title, pass it over with skip_lines=1." if line == 2 else ""
-                    message = f"{errors.many(len(fields), 'field')} where the {line_1} has {expected}"
+                    title = " If the first line is a title, skip it with skip_lines=1." if line == 2 else ""
+                    message = f"{errors.many(len(fields), 'field')} but the {line_1} has {expected}"
                     shown = f"{text if len(text) <= 80 else text[:77] + '...'!r}"
                     lines = (
                         ""
@@ -535,7 +537,7 @@ def evidence_of_a_row(first: Sequence[str], rows: Sequence[Sequence[str]], missi
             return f"{errors.listed(numbers, 3)} above numbers"
         return ""
     is_row = 2 * len(repeated) > max(len(words), 2) or (repeated and len(repeated) + len(texts) == len(words))
-    return f"{errors.listed(map(errors.shortened, repeated), 3)} also found below" if is_row else ""
+    return f"{errors.listed(map(errors.shortened, repeated), 3)} that also occur below" if is_row else ""
 
 
 def _is_text(cell: str) -> bool:

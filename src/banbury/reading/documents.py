@@ -42,7 +42,7 @@ MAIL = (".eml", *MAILBOXES)
 HTML = (".html", ".htm", ".xhtml")
 TEXT_ENDINGS = (".txt", ".text", ".md", ".rst", ".log")
 TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".ndjson", ".jsonl")  # in a folder of nothing else
-EMPTY_FOLDER = "there is no file in it. Give a folder with a sub-folder of files per class, or a folder of files"
+EMPTY_FOLDER = "it contains no files. Use a folder with one sub-folder of files per class, or a folder of files"
 CLASS = "class"
 BODY = "body"
 
@@ -152,7 +152,7 @@ class Losses:
         if self.broken:
             errors.warn(
                 f"{len(self.broken):,} of {self.n_messages:,} messages{errors.where(source)} are broken (damaged, cut off, or in "
-                f"an unknown encoding), and only what can be read of them is: {errors.listed(self.broken, 3)}"
+                f"an unknown encoding), so only their readable parts were used: {errors.listed(self.broken, 3)}"
             )
 
     def check_headers(self, options: Options, source: str | None) -> None:
@@ -165,8 +165,8 @@ class Losses:
         if options.kinds is not None:
             return
         if not self.n_messages:
-            text = f"headers={headers!r} makes columns of the headers of messages, and no file{where} was read as mail."
-            text += " If they are messages, say so with format='mail'; else leave headers= out."
+            text = f"headers={headers!r} turns mail headers into columns, but no file{where} was read as mail."
+            text += " If the files are messages, pass format='mail'; otherwise omit headers=."
             raise errors.BadSetting(text, setting="headers", value=headers)
         header_names = set() if isinstance(headers, str) else {name.lower() for name in headers if name != "columns"}
         for name in sorted(header_names - self.headers):
@@ -175,14 +175,14 @@ class Losses:
             if near:
                 text = f"no message{where} has a header {name!r}.{near}\n  Headers: {there}"
                 raise errors.BadSetting(text, setting="headers", value=name)
-            errors.warn(f"no message{where} has a header {name!r}, so that its column is empty. Headers: {there}")
+            errors.warn(f"no message{where} has a header {name!r}, so its column is empty. Headers: {there}")
 
 
 def from_files(
     files: Sequence[File], name: str | None, options: Options, unreadable: Sequence[tuple[str, str]] = ()
 ) -> Source:
     """The documents in some files, in their order; with a column for the class where files have labels."""
-    options.refuse(OF_TEXT_TABLES, "CSV and its kin, and these are texts")
+    options.refuse(OF_TEXT_TABLES, "CSV and similar files, but these are texts")
     documents = _Documents(files, name, options, unreadable)
     target = documents.names[0] if documents.labelled else None
     reading = options.settings(DOCUMENT_SETTINGS)
@@ -261,12 +261,12 @@ class _Documents:
                 data, is_complete = beginning(path, LONGEST_MESSAGE)
             if not is_complete:
                 packed = ", unpacked," if path.lower().endswith(COMPRESSED) else ""
-                why = f"it has{packed} more than {LONGEST_MESSAGE >> 20} MB, and a text may have no more"
+                why = f"it has{packed} more than {LONGEST_MESSAGE >> 20} MB, which is the limit for a text"
                 losses.files.append((shown, why))
                 return
             for begin, what in _BINARY:
                 if data.startswith(begin):
-                    losses.files.append((shown, f"it holds {what}, not text"))
+                    losses.files.append((shown, f"it contains {what}, not text"))
                     return
             yield shown, losses.cells(data, form, self.options, shown), 1.0
         except (OSError, errors.BanburyError) as problem:
@@ -300,7 +300,7 @@ class _Documents:
             path, why = losses.files[0]
             if len(losses.files) == 1:
                 raise errors.bad_file(path, f"{why}.")
-            several = f"not one of {len(losses.files):,} files can be read.\n  {losses.reasons()}"
+            several = f"none of the {len(losses.files):,} files can be read.\n  {losses.reasons()}"
             raise errors.bad_file(self.name or path, several)
         if self.warned:
             return
@@ -311,14 +311,14 @@ class _Documents:
         if losses.files:
             n_files = len(self.files) + len(self.unreadable)
             errors.warn(
-                f"{len(losses.files):,} of {n_files:,} files{where} cannot be read, and are skipped: {losses.reasons()}. "
-                "Mend them or take them away, and count again if they matter."
+                f"{len(losses.files):,} of {n_files:,} files{where} cannot be read and were skipped: {losses.reasons()}. "
+                "Fix or remove them, and count again if they matter."
             )
         losses.tell_broken(self.name)
         expects_mail = self.options.headers is not SUBJECT and "headers" not in self.options.remembered
         if expects_mail and not losses.n_messages and n_rows:
             text = f"no file{where} was read as mail, so headers= had no effect."
-            errors.warn(f"{text} If they are messages, say so with format='mail'.")
+            errors.warn(f"{text} If the files are messages, pass format='mail'.")
 
 
 def _ahead(items: Iterator[Batch]) -> Iterator[Batch]:
@@ -357,7 +357,7 @@ def beginning(path: str, most: int = LARGE) -> tuple[bytes, bool]:
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError("it is no regular file")
+            raise OSError("it is not a regular file")
         size = min(status.st_size, most) + 1
         data = os.read(handle, size)
         while 0 < len(data) < size - 1 and (more := os.read(handle, size - len(data))):
@@ -386,7 +386,7 @@ def label_files(paths: Sequence[str], options: Options, folder: str = "") -> lis
     A file that no pattern fits is named, and left out; it has no class where the patterns are remembered.
     """
     if options.classes_at is not None and not folder:
-        options.refuse(("classes_at",), "a folder, and these are files")
+        options.refuse(("classes_at",), "a folder, but these are files")
     if options.class_from is None:
         by_name = options.format == "lines" and len(paths) > 1
         return [File(path, _stem(path) if by_name else None) for path in paths]
@@ -396,11 +396,11 @@ def label_files(paths: Sequence[str], options: Options, folder: str = "") -> lis
     if len(files) < len(paths):
         strays = [printable_path(path) for path, label in named if label is None]
         patterns = errors.listed(map(repr, options.class_from))
-        what = f"{errors.many(len(strays), 'file')}{errors.where(folder)} {'fits' if len(strays) == 1 else 'fit'} no pattern of "
+        what = f"{errors.many(len(strays), 'file')}{errors.where(folder)} {'fits' if len(strays) == 1 else 'fit'} no pattern in "
         what += f"class_from= ({patterns})"
         if not files:
             raise errors.empty_data(folder or None, f"{what}: {errors.listed(strays, 5)}")
-        errors.warn(f"{what}, and so are left out: {errors.listed(strays, 5)}")
+        errors.warn(f"{what} and were left out: {errors.listed(strays, 5)}")
     return files
 
 
@@ -469,16 +469,16 @@ def _by_folder(path: str, paths: Sequence[str], folders: Sequence[str], options:
     files = [File(file_path, printable_path(names[level - 1])) for file_path, names in pairs if len(names) >= level]
     strays = [printable_path(os.path.relpath(file_path, path)) for file_path, names in pairs if len(names) < level]
     if not files and strays:
-        allowed = f"{max(map(len, above))} at most: no file in {path} lies deeper"
+        allowed = f"{max(map(len, above))} at most, because no file in {path} lies deeper"
         raise errors.bad_setting("classes_at", level, allowed)
     if strays:
-        what = "has a sub-folder per class" if level == 1 else f"has the classes on level {level} of its folders"
+        what = "has one sub-folder per class" if level == 1 else f"has the classes on level {level} of its folders"
         are, them, their = ("is", "it", "its") if len(strays) == 1 else ("are", "them", "their")
         n_files = errors.many(len(strays), "file")
         named = errors.listed(strays, 5)
         errors.warn(
             f"{path} {what}, so the {n_files} beside the folders {are} ignored: {named}. "
-            f"Move {them} into the folder of {their} class to have {them} read."
+            f"To have {them} read, move {them} into the folder of {their} class."
         )
     return files
 
@@ -488,9 +488,9 @@ def _warn_of_one(path: str, paths: Sequence[str], folder: str) -> None:
     above = [os.path.relpath(file_path, path).split(os.sep)[:-1] for file_path in paths]
     inner = sorted({names[1] for names in above if len(names) > 1})
     if len(inner) > 1 and all(len(names) != 1 for names in above):
-        text = f"{path} has one folder, {folder}, so that all its files are of one class; the folders in it are "
-        text += f"{errors.listed(inner, 6)}. If these are the classes, give {os.path.join(path, folder)}, or say classes_at=2; "
-        text += "classes_at=1 says that it is so."
+        text = f"{path} has only one folder, {folder}, so all files are in one class; the folders inside it are "
+        text += f"{errors.listed(inner, 6)}. If these are the classes, read {os.path.join(path, folder)} or pass classes_at=2; "
+        text += "otherwise pass classes_at=1."
         errors.warn(text)
 
 
@@ -509,14 +509,15 @@ def _refuse_parts(path: str, paths: Sequence[str], folders: Sequence[str]) -> No
     if not parts or not (len(parts) == len(folders) or shared):
         return
     every = sorted(set().union(*names))
-    alone = f"Give one of them alone, such as {os.path.join(path, parts[-1])}; or say "
-    apart = f"classes_at=1 to tell {errors.listed(parts, 3)} from each other"
+    alone = f"Read only one of them, such as {os.path.join(path, parts[-1])}; or pass "
+    apart = f"classes_at=1 to predict {errors.listed(parts, 3)}"
     if every:
-        text = f"{path} has the folders {errors.listed(folders, 4)}, and in them {errors.listed(every, 6)}: which of the two are "
-        text += f"the classes? {alone}classes_at=2 to learn {errors.listed(every, 3)} from all of them together, or {apart}."
+        text = f"{path} has the folders {errors.listed(folders, 4)}, which contain the folders "
+        text += f"{errors.listed(every, 6)}. Which of the two are the classes? "
+        text += f"{alone}classes_at=2 to predict {errors.listed(every, 3)} from all of them together, or {apart}."
     else:
-        text = f"{path} has the folders {errors.listed(folders, 4)}, which look like parts of one collection, not like classes. "
-        text += f"{alone}{apart}; or class_from='spm*=spam,*=ham' if the names of files tell the classes."
+        text = f"{path} has the folders {errors.listed(folders, 4)}, which look like parts of one collection rather "
+        text += f"than classes. {alone}{apart}; or class_from='spm*=spam,*=ham' if the file names show the class."
     raise errors.BadSetting(text, setting="classes_at", value=None)
 
 

@@ -44,7 +44,7 @@ _SVMLIGHT = re.compile(
 )
 
 CONTENTS = (
-    (b"PAR1", "Parquet", "Rename it to end in .parquet; take it out of an archive, if it is in one."),
+    (b"PAR1", "Parquet", "Rename it to end in .parquet, or extract it from its archive."),
     (b"\x1f\x8b", "gzip", "Rename it to end in .gz."),
     (ZIP, "a zip archive or a spreadsheet", "Rename it to end in .zip, or save the sheet as CSV."),
     (b"\xff\xfe", "UTF-16 text", "Save it as UTF-8."),
@@ -89,13 +89,13 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
             raise errors.missing_file(path, near(path))
         paths = sorted(glob.glob(path, recursive=True))
         if not paths:
-            raise errors.missing_file(path, [], "no file matches it")
+            raise errors.missing_file(path, [], "no file matches this pattern")
         return from_paths([file_path for file_path in paths if not os.path.isdir(file_path)] or paths, path, options)
     options = _recall(path, options)
     if not os.access(path, os.R_OK):
-        raise errors.bad_file(path, "you have no permission to read it.")
+        raise errors.bad_file(path, "permission denied.")
     if not os.path.isfile(path):
-        raise errors.bad_file(path, "it is no regular file.")
+        raise errors.bad_file(path, "it is not a regular file.")
     if os.path.getsize(path) == 0 and options.format == "auto":
         raise errors.bad_file(path, "it is empty.")
     if _are_documents(path, options):
@@ -105,24 +105,26 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
 
 def from_table(path: str, options: Options) -> Source:
     """A table in a file, or in an archive."""
-    options.refuse(OF_FOLDERS, f"files of texts, and {path} is a table")
+    options.refuse(OF_FOLDERS, f"files of texts, but {path} is a table")
     kind = kind_of_table(path)
     if kind == "CSV":
         options = options.recall(TABLE_SETTINGS)
     else:
-        options.refuse(OF_TEXT_TABLES, f"CSV and its kin, and {path} is {kind}")
+        options.refuse(OF_TEXT_TABLES, f"CSV and similar files, but {path} is {kind}")
     if kind == "Parquet" and os.path.exists(path):
         return from_parquet(path, options)
     head = head_of(path)
     if head[257:262] == b"ustar":
-        text = "it is a tar archive. Unpack it with tar xf, and give the file or folder that was in it."
+        text = "it is a tar archive. Unpack it with tar xf and read the file or folder inside it."
         raise errors.bad_file(path, text)
     if _MARKUP.match(head) or ending(path) in MARKUP:
-        text = "it holds markup (SGML or XML), not a table. Write what you want of it as a table, a row per document, such as "
-        raise errors.bad_file(path, f"{text}NDJSON with the text and its class, or as a folder of texts per class.")
+        text = "it contains markup (SGML or XML), not a table. Extract what you need into a table with one row per "
+        raise errors.bad_file(
+            path, f"{text}document, such as NDJSON with the text and its class, or into one folder of texts per class."
+        )
     for begin, content, advice in CONTENTS:
         if head.startswith(begin):
-            raise errors.bad_file(path, f"it holds {content}, not {kind}. {advice}")
+            raise errors.bad_file(path, f"it contains {content}, not {kind}. {advice}")
     refuse_zero_bytes(path, head)
     if kind == "CSV":
         return from_csv(path, options)
@@ -198,8 +200,8 @@ def kind_of_table(path: str) -> str:
             return kind
     head = b"" if ending(path) in SVMLIGHT else head_of(path)
     if ending(path) in SVMLIGHT or _SVMLIGHT.match(head):
-        text = "it is a LIBSVM or SVMlight file, rows of index:value pairs, which are not read here. Read it with scikit-learn: "
-        text += "X, y = sklearn.datasets.load_svmlight_file(path), then bb.count(X, y)."
+        text = "it is a LIBSVM or SVMlight file (rows of index:value pairs), which Banbury does not read. Read it "
+        text += "with scikit-learn: X, y = sklearn.datasets.load_svmlight_file(path), then bb.count(X, y)."
         raise errors.bad_file(path, text)
     begin = head[:64].lstrip()
     if begin.startswith((b"PAR1", b"{")):
@@ -216,7 +218,7 @@ def from_parquet(path: str, options: Options) -> Source:
         try:
             return pq.ParquetFile(path, read_dictionary=coded, memory_map=True)
         except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
-            raise errors.bad_file(path, f"it is no Parquet file, or damaged ({reason(error)}).") from None
+            raise errors.bad_file(path, f"it is not a Parquet file, or it is damaged ({reason(error)}).") from None
 
     with reader() as file:
         schema = file.schema_arrow

@@ -39,7 +39,7 @@ def from_lines(path: str, options: Options) -> Source:
     """A file with one JSON object per line, which need not fit in memory."""
     begin = head_of(path).lstrip()[:1]
     if begin != b"{":
-        hint = " It holds one JSON list; `jq -c '.[]'` writes its entries line by line." if begin == b"[" else ""
+        hint = " It contains one JSON list; convert it with `jq -c '.[]'`." if begin == b"[" else ""
         raise errors.bad_file(path, f"it is not newline-delimited JSON: one {{...}} object per line.{hint}")
     return Source(_LinesFile(path, options).batches, path, parses=True)
 
@@ -89,8 +89,9 @@ class _LinesFile(BlockFile):
     def _refuse_cells(self, n_lines: int, n_keys: int) -> None:
         """Arrow makes a column of each key, with a cell for every line: of a few bytes in all, if each line has its own."""
         if n_keys > MOST_COLUMNS or n_lines * n_keys > MOST_CELLS:
-            text = f"{errors.many(n_lines, 'line')} with {n_keys:,} keys are too wide a table: it may have {MOST_COLUMNS:,} "
-            text += f"keys, and {MOST_CELLS:,} cells in {BLOCK >> 20} MB. If keys are words, make one column of text of them."
+            text = f"{errors.many(n_lines, 'line')} with {n_keys:,} keys make too wide a table. A table can have at "
+            text += f"most {MOST_COLUMNS:,} keys, and {MOST_CELLS:,} cells in {BLOCK >> 20} MB. "
+            text += "If the keys are words, combine them into one text column."
             raise errors.bad_file(self.path, text)
 
     def finish(self, table: Any, block: Block) -> Batch:
@@ -130,7 +131,9 @@ class _LinesFile(BlockFile):
             return
         for line, row in self.records(block):  # brackets inside of texts do not count
             if row.count(b"{") + row.count(b"[") > DEEPEST and _depth(row) > DEEPEST:
-                raise self._bad_line(line, f"it is nested more than {DEEPEST} deep. Give each column a plain value.")
+                raise self._bad_line(
+                    line, f"it is nested more than {DEEPEST} levels deep. Each column must have a plain value."
+                )
 
     def _explicit(self) -> list[tuple[str, Any]]:
         """The columns whose type is given to Arrow: floats take integers too, texts need not be dates."""
@@ -163,7 +166,7 @@ class _LinesFile(BlockFile):
                 return self._bad_line(line, f"it is not one JSON object ({why}).")
             for name, value in _values(cells, ""):
                 if any(LONE_SURROGATE.search(text) for text in (name, value) if isinstance(text, str)):
-                    cell = f"column {name!r} holds {errors.shortened(value)!r}"
+                    cell = f"column {name!r} contains {errors.shortened(value)!r}"
                     return self._bad_line(line, f"{cell}, with {HALF_A_CHARACTER}.")
                 word = WORDS[type(value)]
                 if kinds_so_far.setdefault(name, word) == word:
@@ -183,7 +186,7 @@ def each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """The object of JSON that has these pairs; an error if it has a name twice."""
     cells = dict(pairs)
     if len(cells) < len(pairs):
-        raise ValueError("a name stands twice")
+        raise ValueError("a name occurs twice")
     return cells
 
 
@@ -214,7 +217,7 @@ def _depth(line: bytes) -> int:
 
 
 def _two_types(name: str, after: str, before: str) -> str:
-    return f"column {name!r} holds {after}, and {before} before. Give it one type."
+    return f"column {name!r} contains {after} after {before}. Use one type per column."
 
 
 def _wider(known_type: Any, data_type: Any) -> Any | None:

@@ -108,10 +108,10 @@ class Options:
         headers = self.headers
         rows = self.batch_rows
         spelt = values is MISSING_VALUES or _are_texts(values)
-        errors.require(spelt, "missing_values", values, "the texts that stand for a missing value")
-        errors.require(rows is None or rows >= 1, "batch_rows", rows, "a whole number above 0, or None")
+        errors.require(spelt, "missing_values", values, "the texts that mean a missing value")
+        errors.require(rows is None or rows >= 1, "batch_rows", rows, "a positive whole number or None")
         is_choice = self.header in (True, False, None)
-        allowed = "True, False, or None to have it found out"
+        allowed = "True, False, or None to detect it"
         errors.require(is_choice, "header", self.header, allowed)
         mark = self.quote in (None, "none") or is_mark(self.quote)
         errors.require(mark, "quote", self.quote, "one ASCII character, or 'none'")
@@ -123,7 +123,7 @@ class Options:
         if self.format not in FORMATS:
             raise errors.unknown_choice("format", self.format, FORMATS)
         are_headers = headers in (SUBJECT, "keep", "drop", "columns") or _are_texts(headers)
-        errors.require(are_headers, "headers", headers, "'keep', 'drop', 'columns' or a list of headers' names")
+        errors.require(are_headers, "headers", headers, "'keep', 'drop', 'columns' or a list of header names")
         return self
 
     def refuse(self, names: Sequence[str], what: str) -> None:
@@ -132,9 +132,7 @@ class Options:
         for name in names:
             if getattr(self, name) != getattr(plain, name):
                 setting = f"{name}={getattr(self, name)!r}"
-                raise errors.BadSetting(
-                    f"{setting} is for {what}. Leave it out.", setting=name, value=getattr(self, name)
-                )
+                raise errors.BadSetting(f"{setting} is for {what}. Omit it.", setting=name, value=getattr(self, name))
 
 
 def _settings_for(use: str) -> tuple[str, ...]:
@@ -157,8 +155,8 @@ def check_names(settings: Iterable[str]) -> None:
         if name not in names:
             near = SAID_ELSEWHERE.get(name)
             hint = f" Did you mean {near!r}?" if near else errors.did_you_mean(name, names)
-            every = f" How a table is read: {errors.listed(names)}."
-            raise errors.UnknownKeyword(f"there is no keyword {name!r}.{hint or every}", name=name)
+            every = f" Reading options: {errors.listed(names)}."
+            raise errors.UnknownKeyword(f"unknown keyword {name!r}.{hint or every}", name=name)
 
 
 def class_patterns(class_from: Mapping[str, str] | str | None) -> Mapping[str, str] | None:
@@ -172,7 +170,9 @@ def class_patterns(class_from: Mapping[str, str] | str | None) -> Mapping[str, s
         patterns = dict(pair.rpartition("=")[::2] for pair in class_from.split(","))
     texts = [text for pair in patterns.items() for text in pair] if isinstance(patterns, Mapping) else []
     fits = patterns is None or (texts and all(isinstance(text, str) and text for text in texts))
-    errors.require(fits, "class_from", class_from, "patterns of file names with their classes, as in 'spm*=spam,*=ham'")
+    errors.require(
+        fits, "class_from", class_from, "patterns for file names, with their classes, as in 'spm*=spam,*=ham'"
+    )
     return None if patterns is None else dict(patterns)
 
 

@@ -50,7 +50,7 @@ def check_column_names(names: Names, n_columns: int) -> tuple[str, ...]:
     if len(names) != n_columns:
         named = errors.many(len(names), "entry", "entries")
         there = errors.many(n_columns, "column")
-        raise errors.LengthMismatch(f"columns has {named}, and the data have {there}. Name each column once.")
+        raise errors.LengthMismatch(f"columns= names {named}, but the data have {there}. Name each column once.")
     return distinct(names)
 
 
@@ -78,7 +78,7 @@ def _not_a_table(array: Any) -> errors.BanburyError:
     """The words are scikit-learn's, so that what looks for them finds them."""
     if array.ndim > 2:
         text = f"Found array with dim {array.ndim}, while dim <= 2 is required."
-        return errors.BanburyError(f"{text} Give rows by columns.")
+        return errors.BanburyError(f"{text} Pass a 2-D array of rows and columns.")
     what = "1D array" if array.ndim == 1 else "scalar array"
     shown = repr(array if array.size <= 20 else array[:20])
     text = f"Expected 2D array, got {what} instead:\narray={shown}.\n"
@@ -92,7 +92,7 @@ def from_sparse(matrix: Any, names: Names, batch_rows: int | None) -> Source:
         raise _not_a_table(matrix)
     if matrix.dtype.kind not in "biuf" or matrix.dtype.itemsize > 8:
         text = f"a sparse matrix of {matrix.dtype} cannot be counted."
-        raise TypeError(f"{text} Give one of numbers: integers, float32 or float64.")
+        raise TypeError(f"{text}Use integers, float32 or float64.")
     rows = matrix.tocsr()
     if has_twins(rows):
         rows = rows.copy() if rows is matrix else rows
@@ -134,14 +134,14 @@ def from_mapping(table: Mapping[Any, Any], names: Names, batch_rows: int | None)
     columns: dict[str, Column] = {}
     for name, values in zip(labels, table.values(), strict=True):
         if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
-            text = f"column {name!r} is {values!r}, and a column is a list or an array with one value per row. "
-            raise errors.BanburyError(f"{text}For a single row give a list with one mapping in it.", column=name)
+            text = f"column {name!r} is {values!r}, but a column must be a list or an array with one value per row. "
+            raise errors.BanburyError(f"{text}For a single row, pass a list that contains one mapping.", column=name)
         columns[name] = _matrix(values) or column(values)
     n_rows = len(columns[labels[0]]) if labels else 0
     for name, values in columns.items():
         if len(values) != n_rows:
-            text = f"column {labels[0]!r} has {n_rows:,} rows and column {name!r} has {len(values):,}. Give columns of one "
-            text += "length."
+            text = f"column {labels[0]!r} has {n_rows:,} rows and column {name!r} has {len(values):,}. All columns "
+            text += "must have the same length."
             raise errors.LengthMismatch(text, column=name)
     return single(Batch(labels, n_rows, columns), batch_rows)
 
@@ -165,9 +165,9 @@ def from_rows(rows: Sequence[Any], names: Names, batch_rows: int | None) -> Sour
         lengths = [np.size(row) if np.ndim(row) == 0 else len(row) for row in rows]
         for row, length in enumerate(lengths):
             if length != lengths[0]:
-                text = f"row {row:,} has {length:,} cells and row 0 has {lengths[0]:,}. Give rows of one length."
+                text = f"row {row:,} has {length:,} cells but row 0 has {lengths[0]:,}. All rows must have the same length."
                 raise errors.LengthMismatch(text, row=row) from None
-        different = "the rows hold sequences of different lengths. Give one number or text per cell."
+        different = "the rows contain sequences of different lengths. Use one number or text per cell."
         raise errors.LengthMismatch(different) from None
     if array.ndim == 2 and array.dtype.kind not in "biufc":
         # NumPy would make texts of the numbers that stand beside texts.
@@ -272,13 +272,13 @@ def _open_stream(data: Any) -> Any:
         return data if isinstance(data, readers) else readers.from_stream(data)
     except arrow().ArrowException as error:
         if _is_column(data):
-            text = f"{what} is one column, and a table is wanted. Give it as {{'name': column}}."
+            text = f"{what} is a single column, but a table is needed. Pass {{'name': column}}."
             raise errors.BadValue(text) from None
-        why = f"a column of {what} is of a type that Arrow does not have ({error})"
-        raise errors.BadValue(f"{why}. Convert it to numbers or texts, or take it out.") from None
+        why = f"a column of {what} has a type that Arrow does not support ({error})"
+        raise errors.BadValue(f"{why}. Convert it to numbers or texts, or remove it.") from None
     except Exception as error:  # of a database, say
         why = f"{type(error).__name__}: {(str(error).splitlines() or ['no reason given'])[0]}"
-        raise errors.BanburyError(f"{what} gives no stream of batches ({why}).") from error
+        raise errors.BanburyError(f"{what} does not provide a stream of batches ({why}).") from error
 
 
 def _is_column(data: Any) -> bool:
@@ -309,7 +309,7 @@ def translate_stream_errors(batches: Any) -> Iterator[Any]:
         yield from batches
     except arrow().ArrowException as error:
         why = (str(error).splitlines() or ["no reason was given"])[0]
-        raise errors.BanburyError(f"the stream of batches broke off: {why}") from None
+        raise errors.BanburyError(f"the stream of batches ended early: {why}") from None
 
 
 def encode(values: Any, threads: int = 1) -> Codes:

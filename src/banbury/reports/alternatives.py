@@ -95,7 +95,7 @@ def alternatives(
             lambda: None if method is None else trial.judge(method),
         ),
         (named, "--features choose", f'{plain}(features="choose")', trial.judge_chosen_families),
-        ("a tree: columns that depend on one another", "--tan", "bb.TANClassifier()", trial.judge_tree),
+        ("a tree of dependent columns", "--tan", "bb.TANClassifier()", trial.judge_tree),
     )
     tried = [
         alternative

@@ -375,8 +375,8 @@ def _shares(title: str, half: bool = False) -> Axis:
 
 def calibration(curves: Mapping[str, Reliability]) -> str:
     """How often answers are right over how sure they were; a mark's area grows with its rows."""
-    sure = _shares("how sure the answers were", min(curve.start.min() for curve in curves.values()) >= 0.5)
-    chart = Chart("Calibration: accuracy over confidence", sure, _shares("how many were right"))
+    sure = _shares("confidence of the prediction", min(curve.start.min() for curve in curves.values()) >= 0.5)
+    chart = Chart("Calibration: accuracy over confidence", sure, _shares("accuracy"))
     chart.line([sure.low, 1.0], [sure.low, 1.0], "ideal")
     for kind, (name, curve) in zip(KINDS, curves.items(), strict=False):
         rows = np.maximum(curve.rows, 1e-9)  # whiskers are Wilson's intervals of 95%
@@ -398,10 +398,10 @@ def calibration(curves: Mapping[str, Reliability]) -> str:
 
 
 def confidence(curve: Reliability) -> str:
-    """How sure the answers were: the share of rows in each bin."""
+    """Confidence of the predictions: the share of rows in each bin."""
     shares = (100.0 * curve.rows / curve.rows.sum()).tolist()
-    sure = _shares("how sure the answers were", curve.start.min() >= 0.5)
-    chart = Chart("How sure the answers were", sure, linear("share of the rows", 0.0, max(shares), percent))
+    sure = _shares("confidence of the prediction", curve.start.min() >= 0.5)
+    chart = Chart("Confidence of the predictions", sure, linear("share of the rows", 0.0, max(shares), percent))
     for start, share, rows in zip(curve.start.tolist(), shares, curve.rows, strict=True):
         end = start + 1 / curve.bins
         chart.bar(start, end, share, f"{start:.0%} to {end:.0%} sure: {rows:,.6g} rows, {share:.1f}%")
@@ -414,7 +414,7 @@ def labels(evaluation: LabelEvaluation) -> str:
     there = np.flatnonzero(per.rows > 0)
     x = logarithmic("rows that have the label", float(per.rows[there].min()), float(per.rows[there].max()))
     y = Axis("F1", 0.0, 1.0, [0.0, 0.25, 0.5, 0.75, 1.0], "{:g}".format)
-    chart = Chart("F1 of each label over its rows", x, y)
+    chart = Chart("F1 of each label by its number of rows", x, y)
     chart.level(evaluation.micro_f1)
     for k in there.tolist():
         title = f"{evaluation.labels[k]}: F1 {per.f1[k]:.3f}, rows: {per.rows[k]:,.6g}"
@@ -455,8 +455,8 @@ def _draw_curve(
 ) -> str:
     """A measure and its standard error over the rows that were learned from."""
     sizes = curve.sizes.tolist()
-    x = logarithmic("rows learned from", float(sizes[0]), float(sizes[-1]))
-    chart = Chart(f"Learning curve: {what} over rows learned from", x, y)
+    x = logarithmic("training rows", float(sizes[0]), float(sizes[-1]))
+    chart = Chart(f"Learning curve: {what} by number of training rows", x, y)
     if level is not None:
         chart.level(level)
     low, high = (np.clip(ends, y.low, y.high).tolist() for ends in (means - spread, means + spread))

@@ -144,11 +144,11 @@ def _writable(path: Any) -> Path:
     except TypeError:
         raise errors.bad_setting("path", path, "a file's path, or None") from None
     if "\0" in str(file):
-        raise errors.unwritable_file(file, "no file's name has a null character")
+        raise errors.unwritable_file(file, "a path without null characters")
     if file.is_dir():
         raise errors.unwritable_file(file, "it is a folder")
     if not file.parent.is_dir():
-        raise errors.unwritable_file(file, f"there is no folder {str(file.parent)!r}")
+        raise errors.unwritable_file(file, f"the folder {str(file.parent)!r} does not exist")
     if not os.access(file.parent, os.W_OK):
-        raise errors.unwritable_file(file, f"the folder {str(file.parent)!r} may not be written to")
+        raise errors.unwritable_file(file, f"the folder {str(file.parent)!r} is not writable")
     return file

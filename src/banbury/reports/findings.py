@@ -106,14 +106,14 @@ class Findings:
         if self.alternatives is not None:
             now = self.alternatives.now
             for alternative in self.alternatives.better[:BEST]:
-                gain = f"log loss {alternative.log_loss:.4f} in place of {now.log_loss:.4f}"
-                right = f"{alternative.accuracy:.1%} right in place of {now.accuracy:.1%}"
+                gain = f"log loss {alternative.log_loss:.4f} instead of {now.log_loss:.4f}"
+                right = f"accuracy {alternative.accuracy:.1%} instead of {now.accuracy:.1%}"
                 steps.append(f"{alternative.name[0].upper()}{alternative.name[1:]}: {gain}, {right}.")
         if self.more_rows is not None:
             first, last, rise, error = self.more_rows
             if rise > 2.0 * error:
                 points = f"{100 * rise:.1f} points (± {100 * error:.1f})"
-                steps.append(f"More rows: from {first:,} to {last:,} of them accuracy rose by {points}.")
+                steps.append(f"More rows: accuracy rose by {points} from {first:,} to {last:,} rows.")
         return tuple(steps)
 
     @property
@@ -160,7 +160,7 @@ def measure(
     some = rows  # of very many some of each class alike
     if rows.n_labelled > MOST_ROWS:
         some = rows.only(np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS]))
-    why_no_curve = _why_no_curve(rows) if own_rows else "these are not the rows that the model has counted"
+    why_no_curve = _why_no_curve(rows) if own_rows else "these are not the rows that the model was trained on"
     repeats = (5 if rows.n_labelled <= SMOOTH else 3) if isinstance(judged.recipe, Plain | Calibrated) else 1
     names = np.array([*some.classes, None], dtype=object)[some.labels]
     source = Source(lambda: iter(some.batches), some.name)
@@ -230,7 +230,10 @@ def _judge_by_folds(model: Model, rows: MemoryRows, folds: int | None, seed: int
 def _judge_as_it_is(model: Model, rows: MemoryRows) -> JudgedRows:
     """Other rows, answered by the model itself; a class that it does not know is never answered."""
     classes, notes = add_unknown_classes(model.classes, set(rows.classes))
-    notes = (*notes, "not exactly the rows that the model has counted; where some are among them, figures flatter it")
+    notes = (
+        *notes,
+        "not exactly the rows that the model was trained on; if they include some of them, the figures are too optimistic",
+    )
     truth = renumber([(rows.classes, rows.labels)], classes)
     tested = np.flatnonzero(truth >= 0)
     weights = None if rows.weights is None else rows.weights[tested]
@@ -260,8 +263,8 @@ def _try_alternatives(
 
 def _check_classes(what: str, classes: tuple[Label, ...]) -> None:
     if len(classes) < 2:
-        text = f"{what} must have two classes at least to be reported on, and there is one only, {classes[0]!r}."
-        raise errors.BadSetting(f"{text} Give rows of another class too, or check the target.", label=classes[0])
+        text = f"{what} must have at least two classes for a report, but has only {classes[0]!r}."
+        raise errors.BadSetting(f"{text} Add rows of another class, or check the target.", label=classes[0])
 
 
 def _why_no_curve(rows: MemoryRows) -> str:
@@ -271,7 +274,7 @@ def _why_no_curve(rows: MemoryRows) -> str:
     n_classes = len(rows.classes)
     if n_rows - max(1, round(n_rows / 3)) >= n_classes:
         return ""
-    return f"of {many(n_rows, 'row')}, two thirds cannot hold a row of each of the {n_classes:,} classes"
+    return f"of {many(n_rows, 'row')}, two thirds cannot contain a row of each of the {n_classes:,} classes"
 
 
 # The worst mistakes ---------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from banbury.rows.labelled import MemoryRows, load_rows
 
 TOLD = 24  # labels whose telling values are shown, those of most rows
 LISTED = 300  # labels in the table
-AS_IT_IS = "The model, as it is, on rows that are not those it has counted, or not all of them."
+AS_IT_IS = "This model was evaluated on rows other than its training rows, or on only some of them."
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def measure(
     """Rows that the model has counted are judged by folds, and others by the model as it is."""
     schema = model.schema
     assert schema.labels is not None
-    expected = "the labels of the rows, which were given apart when they were counted"
+    expected = "the labels of the rows, which were passed separately when they were counted"
     errors.require(target is not None or schema.labels.columns, "target", None, expected)
     if isinstance(target, str) and schema.labels.delimiter is not None:
         reading = {"target_delimiter": schema.labels.delimiter, **reading}
@@ -150,8 +150,8 @@ def page(findings: LabelFindings, title: str) -> str:
     sections = [
         ("figures", "Label by label", _figures(findings)),
         ("model", "The model", _model(findings)),
-        ("telling", "What tells a label", _telling(findings)),
-        ("mistakes", "Labels that were missed", _misses(findings)),
+        ("telling", "Most informative values", _telling(findings)),
+        ("mistakes", "Missed labels", _misses(findings)),
     ]
     return pieces.whole(title, _summary(findings), sections)
 
@@ -159,11 +159,11 @@ def page(findings: LabelFindings, title: str) -> str:
 def _summary(findings: LabelFindings) -> str:
     evaluation = findings.validation
     model = findings.model
-    judged = ", each judged by a model that had not seen it" if findings.own_rows else ""
+    judged = ", each predicted by a model that had not seen it" if findings.own_rows else ""
     lead = (
-        f"{'Naive Bayes' if model.weighing is None else 'Weighed evidence'}, a yes or no for each of "
+        f"{'Naive Bayes' if model.weighing is None else 'Weighed evidence'}, with a yes/no decision for each of "
         f"{many(len(model.labels), 'label')}. Of {many(len(evaluation.truth), 'row')}{judged}, "
-        f"<b>{evaluation.subset_accuracy:.1%}</b> got all of their labels and no other; "
+        f"<b>{evaluation.subset_accuracy:.1%}</b> got exactly their labels; "
         f"micro F1 is <b>{evaluation.micro_f1:.3f}</b>."
     )
     return pieces._lead_and_tiles(lead, _tiles(evaluation))
@@ -171,10 +171,14 @@ def _summary(findings: LabelFindings) -> str:
 
 def _tiles(evaluation: LabelEvaluation) -> Iterator[tuple[str, str, str]]:
     n = evaluation.truth.sum()
-    yield "micro F1", f"{evaluation.micro_f1:.4f}", "all labels of all rows"
+    yield "micro F1", f"{evaluation.micro_f1:.4f}", "over all labels and rows"
     yield "macro F1", f"{evaluation.macro_f1:.4f}", "mean over labels"
-    yield "rows all right", f"{evaluation.subset_accuracy:.2%}", "every label, no other"
-    yield "wrong answers", f"{evaluation.hamming_loss:.3%}", f"none given: {n / max(evaluation.truth.size, 1):.3%}"
+    yield "exact rows", f"{evaluation.subset_accuracy:.2%}", "exactly the true labels"
+    yield (
+        "wrong decisions",
+        f"{evaluation.hamming_loss:.3%}",
+        f"predicting none: {n / max(evaluation.truth.size, 1):.3%}",
+    )
     yield "log loss", f"{evaluation.log_loss:.4f}", "per row and label"
     yield (
         "labels per row",
@@ -186,7 +190,7 @@ def _tiles(evaluation: LabelEvaluation) -> Iterator[tuple[str, str, str]]:
 def _figures(findings: LabelFindings) -> str:
     evaluation = findings.validation
     per = findings.validation.per_label
-    how = f"{evaluation.what}, under the model’s own schema and settings." if findings.own_rows else AS_IT_IS
+    how = f"{evaluation.what}, with the model’s own schema and settings." if findings.own_rows else AS_IT_IS
     notes = " ".join([how, *(safe(f"{note}.") for note in evaluation.notes)])
     order = np.lexsort((np.arange(len(evaluation.labels)), -per.rows))
     rows = []
@@ -196,7 +200,11 @@ def _figures(findings: LabelFindings) -> str:
         rows.append(pieces._row(evaluation.labels[k], *figures, f1, pieces._number(pieces._weight(per.rows[k]))))
     head = ["label", "precision", "recall", "F1", "rows"]
     table = pieces._long_table(head, rows, "label", (1, 2, 4), 24, len(evaluation.labels))
-    drawn = pieces._figure("F1 of each label by its rows", charts.labels(evaluation)) if (per.rows > 0).any() else ""
+    drawn = (
+        pieces._figure("F1 of each label by its number of rows", charts.labels(evaluation))
+        if (per.rows > 0).any()
+        else ""
+    )
     return f'{pieces._paragraph(notes, "soft")}<div class="charts">{drawn}</div>{table}'
 
 
@@ -206,11 +214,13 @@ def _model(findings: LabelFindings) -> str:
     facts = [("counted", f"{pieces._weight(float(tally.n_rows))} rows, {many(len(model.labels), 'label')}")]
     if model.weighing is None:
         facts.append(("estimation", f"{pieces.HOWS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"))
-        facts.append(("smoothing", f"α = {model.choice.alpha:g} where a family has no prior of its own"))
+        facts.append(("smoothing", f"α = {model.choice.alpha:g} unless a family has its own prior"))
     else:
         facts.append(("weighed", safe(model.weighing)))
         if model.weighing.is_stale(tally):
-            facts.append(("stale", "rows were learned or forgotten since words were weighed: refit learns them again"))
+            facts.append(
+                ("stale", "rows have been learned or forgotten since these weights were learned; refit relearns them")
+            )
     facts.append(("thresholds", safe(model.thresholds)))
     listed = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in facts)
     rows = [
@@ -224,7 +234,9 @@ def _model(findings: LabelFindings) -> str:
 
 
 def _telling(findings: LabelFindings) -> str:
-    note = "How many times as probable a value is in rows with the label as in all others; the most telling first."
+    note = (
+        "How many times more probable a value is in rows with the label than in all other rows, most informative first."
+    )
     cards = "".join(
         pieces._card(ratios_of_label, label)
         for ratios_of_label in findings.informative
@@ -236,21 +248,21 @@ def _telling(findings: LabelFindings) -> str:
 
 def _misses(findings: LabelFindings) -> str:
     if not findings.n_missed:
-        return pieces._paragraph("None: every row was given all labels that it has.")
+        return pieces._paragraph("None: every label of every row was predicted.")
     rows = many(findings.n_missed, "row")
     if not findings.missed:
         return pieces._paragraph(f"{rows} {'lacks' if findings.n_missed == 1 else 'lack'} a label; none is shown.")
-    note = f"Of {rows} without a label that they have, those where it was given the least probability, each explained"
+    note = f"Of {rows} with a missed label, the ones where the label was least probable, each explained"
     if findings.own_rows:
-        note += " as if the row had not been counted"
-        note += "; its words’ corrections are those of all rows" * (findings.model.weighing is not None)
-    parts = [pieces._paragraph(f"{note}. Blue speaks for the answer, orange against it.", "soft")]
+        note += " without the row itself"
+        note += "; the corrections of its words come from all rows" * (findings.model.weighing is not None)
+    parts = [pieces._paragraph(f"{note}. Blue is evidence for the prediction, orange is evidence against it.", "soft")]
     for n, missed_label in enumerate(findings.missed):
         predicted = ", ".join(map(str, missed_label.given)) or "no label"
-        about = f"row {missed_label.row + 1:,} · has {', '.join(map(str, missed_label.truth))} · was given {predicted}"
+        about = f"row {missed_label.row + 1:,} · has {', '.join(map(str, missed_label.truth))} · predicted {predicted}"
         about = safe(f"{about} · P({missed_label.label}) = {percent(missed_label.probability)}")
         if missed_label.explanation is None:
-            body = pieces._paragraph("No other row has this label, so there is nothing to weigh.", "soft")
+            body = pieces._paragraph("No other row has this label, so there is no evidence.", "soft")
         else:
             body = evidence.explanation_body(missed_label.explanation, pieces.BARS, pieces.TEXT)
         head = f'<summary>{pieces._name_tag(missed_label.label)} was missed<span class="soft">{about}</span></summary>'

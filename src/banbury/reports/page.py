@@ -44,11 +44,11 @@ TEXT = 1_200  # characters of a mistake's text, and bars
 BARS = 12
 DEEPEST = 0.5  # colour of a full cell
 HOWS = {
-    "mle": "maximum likelihood: plain counting, where a zero stays zero",
+    "mle": "maximum likelihood: plain counting, where zeros stay zero",
     "map": "the mode of the posterior",
     "mean": "the mean of the posterior",
     "predictive": "predictive: parameters integrated out",
-    "gibbs": "one draw of the parameters from the posterior",
+    "gibbs": "one sample of the parameters from the posterior",
 }
 
 
@@ -57,12 +57,12 @@ def page(findings: Findings, title: str) -> str:
     sections = [
         *([("next", "What to do next", _next(findings))] if findings.alternatives or findings.next_steps else []),
         ("model", "The model", _model(findings)),
-        ("figures", "Cross-validation" if findings.own_rows else "How good it is", _figures(findings)),
+        ("figures", "Cross-validation" if findings.own_rows else "Accuracy", _figures(findings)),
         ("confusion", "Confusion", _confusion(findings)),
         ("calibration", "Calibration", _calibration(findings)),
         ("learning", "Learning curve", _learning(findings)),
-        *([("shapes", "What it has learned", shapes)] if (shapes := _shapes(findings)) else []),
-        ("telling", "What tells the classes apart", _telling(findings)),
+        *([("shapes", "What the model has learned", shapes)] if (shapes := _shapes(findings)) else []),
+        ("telling", "What separates the classes", _telling(findings)),
         ("mistakes", "The worst mistakes", _mistakes(findings)),
         ("pairs", "Pairs that break independence", _pairs(findings)),
     ]
@@ -158,12 +158,12 @@ def _summary(findings: Findings) -> str:
     target = findings.model.schema.target
     about = f" for {_name_tag(target)}" if target else ""
     what = "Naive Bayes" if findings.model.weighing is None else "Weighed evidence"
-    judged = "each judged by a model that had not seen it" if findings.own_rows else "as this model answers them"
+    judged = "each predicted by a model that had not seen it" if findings.own_rows else "predicted by this model"
     lead = (
-        f"{what}{about}: {many(len(result.classes), 'class')} told apart by "
+        f"{what}{about}: {many(len(result.classes), 'class')} and "
         f"{many(len(findings.model.schema.features), 'column')}. Of {many(findings.n_rows, 'row')}, {judged}, "
-        f"<b>{result.accuracy.value:.1%}</b> got the right class; always answering "
-        f"{_name_tag(result.classes[often])} would be right for {result.majority:.1%}."
+        f"<b>{result.accuracy.value:.1%}</b> are correct; always answering "
+        f"{_name_tag(result.classes[often])} would be correct for {result.majority:.1%}."
     )
     return _lead_and_tiles(lead, _tiles(findings))
 
@@ -181,7 +181,7 @@ def _tiles(findings: Findings) -> Iterator[tuple[str, str, str]]:
     error = figures.accuracy.error
     n_classes = len(figures.classes)
     one = "one fold" if findings.own_rows else "on these rows"
-    yield "accuracy", f"{figures.accuracy.value:.2%}", one if error is None else f"± {100 * error:.2f} by fold"
+    yield "accuracy", f"{figures.accuracy.value:.2%}", one if error is None else f"± {100 * error:.2f} over folds"
     yield "log loss", f"{figures.log_loss:.4f}", f"guessing: {log(n_classes):.4f}"
     guessing = 0.25 if n_classes == 2 else 1 - 1 / n_classes
     yield "Brier score", f"{figures.brier:.4f}", f"guessing: {guessing:.4f}"
@@ -197,15 +197,15 @@ def _tiles(findings: Findings) -> Iterator[tuple[str, str, str]]:
 def _next(findings: Findings) -> str:
     """What was measured to help, and how good everything was that was tried."""
     steps = "".join(f"<li>{safe(step)}</li>" for step in findings.next_steps)
-    none = _paragraph("Nothing that was tried is clearly better than what there is.")
+    none = _paragraph("None of the alternatives tried is clearly better.")
     tried = "" if findings.alternatives is None else _table_of_alternatives(findings, findings.alternatives)
     return (f"<ol>{steps}</ol>" if steps else none) + tried
 
 
 def _table_of_alternatives(findings: Findings, tried: Alternatives) -> str:
-    of = "all there are" if tried.n_rows == findings.n_rows else "every class alike"
+    of = "all there are" if tried.n_rows == findings.n_rows else "stratified by class"
     note = (
-        f"Each was tried over the same {tried.folds} folds of {many(tried.n_rows, 'row')}, {of}; the figures above are of "
+        f"Each was tried on the same {tried.folds} folds of {many(tried.n_rows, 'row')}, {of}; the figures above come from "
         f"{findings.n_folds} folds of {many(findings.n_rows, 'row')}."
     )
     least = min(alternative.log_loss for alternative in (tried.now, *tried.others)) or 1.0
@@ -245,10 +245,10 @@ def _worth(findings: Findings) -> str:
     weighing = findings.model.weighing
     if not isinstance(weighing, Weighing):
         return ""
-    note = "1: as it was counted; less where others say the same; 0: not at all. "
-    note += "Corrections speak beside it, where the weight is 0 too. " * bool(weighing.weights.strengths)
-    note += "A pair is worth what it says beyond both columns. "
-    note += "A trend is what more or less of a number says all along, beside what each stretch of numbers says."
+    note = "1: evidence as counted; less than 1: other columns repeat it; 0: ignored. "
+    note += "Corrections are added to it, even where the weight is 0. " * bool(weighing.weights.strengths)
+    note += "A pair adds what it says beyond both columns. "
+    note += "A trend is a straight line through a numeric column, in addition to the evidence of its intervals."
     text = ""
     worth = list(weighing.worth().items())
     learned = weighing.weights
@@ -260,7 +260,7 @@ def _worth(findings: Findings) -> str:
         some.sort(key=lambda entry: -entry[1])
         rows = [_row(name, _bar_cell(weight / most, f"{weight:.2f}", "meter wide")) for name, weight in some]
         text += _long_table([what, "weight"], rows[:ALL_COLUMNS], what, shown=COLUMNS, n=len(rows)) if rows else ""
-    return f"<h3>What the evidence is worth</h3>{_paragraph(note, 'soft')}{text}"
+    return f"<h3>Weights of the evidence</h3>{_paragraph(note, 'soft')}{text}"
 
 
 def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
@@ -270,32 +270,32 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
     if tally.skipped:
         yield "skipped", f"{many(tally.skipped, 'row')} without a target"
     kinds_of_columns = (f"{in_words(f.family)} {'block' if f.columns else 'column'}" for f in model.schema.features)
-    yield "counted as", safe(", ".join(many(n, name) for name, n in Counter(kinds_of_columns).most_common()))
+    yield "family", safe(", ".join(many(n, name) for name, n in Counter(kinds_of_columns).most_common()))
     if model.schema.left_out:
         left = errors.listed((f"{name} ({why})" for name, why in model.schema.left_out.items()), 20)
         yield "left out", safe(left)
     if model.weighing is None:
         yield "estimation", f"{HOWS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"
-        yield "smoothing", f"α = {model.choice.alpha:g} where a family has no prior of its own"
+        yield "smoothing", f"α = {model.choice.alpha:g} unless a family has its own prior"
     prior = model.class_prior
     if prior is None or isinstance(prior, (int, float)):
         added = "" if prior is None else f", with α = {prior:g} added to each"
-        yield "class prior", f"the classes’ frequencies{added}"
+        yield "class prior", f"the class frequencies{added}"
     else:
-        yield "class prior", "uniform: every class alike" if isinstance(prior, str) else "given"
+        yield "class prior", "uniform" if isinstance(prior, str) else "given"
     yield "parameters", f"{tally.n_parameters():,}"
     if isinstance(weighing := model.weighing, Weighing):
         yield "weighed", safe(weighing)
         if not weighing.weights.strengths:
-            why = ": rows held out are not better off with them" * bool(weighing.weights.losses)
+            why = ": they did not help on held-out rows" * bool(weighing.weights.losses)
             yield "corrections", f"none (C = 0){why}"
         temperature = weighing.weights.temperature
-        yield "temperature", f"{temperature:.3g}" + ": scores are taken as they are" * (temperature == 1.0)
+        yield "temperature", f"{temperature:.3g}" + ": scores are not rescaled" * (temperature == 1.0)
         if twins := [f.name for f in model.schema.features if f.name not in weighing.worth()]:
-            yield "left out of it", safe(f"{errors.listed(twins, 20)}: another column says the same")
+            yield "not weighed", safe(f"{errors.listed(twins, 20)}: another column repeats it")
         if weighing.is_stale(tally):
-            since = "rows were learned or forgotten since the evidence was weighed"
-            yield "stale", f"{since}: refit learns the weights again"
+            since = "rows have been learned or forgotten since these weights were learned"
+            yield "stale", f"{since}; refit relearns them"
     if model.calibration is not None:
         yield "calibration", safe(model.calibration)
 
@@ -307,26 +307,26 @@ def _figures(findings: Findings) -> str:
     result = findings.validation
     if findings.own_rows:
         how = (
-            f"{findings.n_folds}-fold cross-validation of {many(findings.n_rows, 'row')}: each fold was scored by the model of "
-            "all rows minus its own, which is exactly what counting the others alone would give, under the model’s own schema "
+            f"{findings.n_folds}-fold cross-validation of {many(findings.n_rows, 'row')}: each fold was scored by a model of "
+            "all other rows, obtained exactly by subtraction, with the model’s own schema "
             "and settings"
         )
-        how += "." if findings.model.weighing is None else "; its evidence was weighed anew on those rows."
-        notes = [how, "These are the very rows that the model has counted."]
+        how += "." if findings.model.weighing is None else "; its weights were learned again from those rows."
+        notes = [how, "These are the rows that the model was trained on."]
     else:
         notes = [
-            f"This model, as it is, answered {many(findings.n_rows, 'row')}. These are not the rows that the model has counted, "
-            "or not all of them."
+            f"This model predicted {many(findings.n_rows, 'row')}. They are not its training rows, "
+            "or only some of them."
         ]
     if findings.unlabelled:
-        notes.append(f"{many(findings.unlabelled, 'row')} without a target left aside.")
+        notes.append(f"{many(findings.unlabelled, 'row')} without a target were ignored.")
     if findings.unknown:
-        notes.append(f"The model has not counted the classes {safe(errors.listed(map(repr, findings.unknown)))}.")
+        notes.append(f"The model does not know the classes {safe(errors.listed(map(repr, findings.unknown)))}.")
     if (before := findings.before_calibration) is not None:
-        by_others = ", each fold by what the others taught" * findings.own_rows
+        by_others = ", each fold by the other folds" * findings.own_rows
         notes.append(
-            f"Posteriors are calibrated{by_others}: before that the log loss was "
-            f"{before.log_loss:.4f}, and {before.accuracy.value:.1%} were right."
+            f"Probabilities are calibrated{by_others}. Before calibration the log loss was "
+            f"{before.log_loss:.4f} and the accuracy {before.accuracy.value:.1%}."
         )
     measures = result.per_class
     rows = []
@@ -341,7 +341,7 @@ def _figures(findings: Findings) -> str:
         figures = [f"{x:.4f}" for x in (measures.precision[c], measures.recall[c])]
         f1 = _bar_cell(float(measures.f1[c]), f"{measures.f1[c]:.4f}")
         rows.append(_row(name, *map(_number, figures), f1, _number(_weight(measures.rows[c])), _cell(taken)))
-    head = ["class", "precision", "recall", "F1", "rows", "most often taken for"]
+    head = ["class", "precision", "recall", "F1", "rows", "most often mistaken for"]
     table = _long_table(head, rows, "class", (1, 2, 4), 24, len(result.classes))
     return _paragraph(" ".join(notes), "soft") + table
 
@@ -352,7 +352,7 @@ def _figures(findings: Findings) -> str:
 def _confusion(findings: Findings) -> str:
     table = findings.validation.confusion
     classes = findings.validation.classes
-    note = "Rows of each true class (down) that were given each class (across); the deeper the colour, the more of the class."
+    note = "Rows by true class (down) and predicted class (across); darker cells have a larger share of the class."
     matrix = _paragraph(note, "soft") + _matrix(table, classes) if len(classes) <= MATRIX else ""
     return matrix + (_list_confusions(table, classes) if len(classes) >= MANY else "")
 
@@ -366,12 +366,12 @@ def _matrix(table: Any, classes: Sequence[Any]) -> str:
         total = float(table[c].sum()) or 1.0
         cells = ""
         for k, n in enumerate(map(float, table[c])):
-            title = f"{_weight(n)} of {_shorten(name)}, {n / total:.1%}, given {_shorten(classes[k])}"
+            title = f"{_weight(n)} of {_shorten(name)}, {n / total:.1%}, predicted {_shorten(classes[k])}"
             colour = f"rgba(var({'--blue' if c == k else '--orange'}),{DEEPEST * (n / total) ** 0.5:.3f})"
             cells += f'<td style="background:{colour}" title="{safe(title)}">{_weight(n)}</td>' if n else "<td></td>"
         rows.append(f'<tr><th title="{safe(name)}">{safe(_shorten(name, 30))}</th>{cells}</tr>')
     kind = "box matrix many" if len(classes) >= MANY else "box matrix"
-    head = f'<tr><th class="corner">true ↓ given →</th>{head}</tr>'
+    head = f'<tr><th class="corner">true ↓ predicted →</th>{head}</tr>'
     return f'<div class="{kind}"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
@@ -390,8 +390,8 @@ def _list_confusions(table: Any, classes: Sequence[Any]) -> str:
             bar = _bar_cell(share, f"{share:.1%}", "meter wrong")
             rows.append(_row(classes[truth], other, _number(_weight(n)), bar))
     if not rows:
-        return _paragraph("No class was taken for another.")
-    return "<h3>Taken for another most often</h3>" + _table(["true class", "given", "rows", "of the class"], rows, (2,))
+        return _paragraph("No class was mistaken for another.")
+    return "<h3>Most frequent confusions</h3>" + _table(["true class", "given", "rows", "of the class"], rows, (2,))
 
 
 # Calibration and learning ---------------------------------------------------------------------------------------------
@@ -408,16 +408,20 @@ def _calibration(findings: Findings) -> str:
     curve = next(iter(curves.values()))
     keys = list(curves) if len(curves) > 1 else []
     drawn = _figure("Accuracy by confidence", charts.calibration(curves), keys)
-    drawn += _figure("How sure it was", charts.confidence(curve))
+    drawn += _figure("Confidence", charts.confidence(curve))
     sure, right = (float(rates @ curve.rows / curve.rows.sum()) for rates in (curve.confidence, curve.accuracy))
-    how = "surer than it should be" if sure > right else "less sure than it could be"
-    gap = f"the model was {100 * abs(sure - right):.1f} points {how}: " if abs(sure - right) >= 0.0005 else "it was "
-    text = f"On average {gap}{sure:.1%} sure of its answers, and right in {right:.1%}. "
-    text += "On the dashed line, probabilities are honest; the whiskers hold what chance may do, at 95%."
+    how = "overconfident" if sure > right else "underconfident"
+    gap = (
+        f"The model was {how} by {100 * abs(sure - right):.1f} points: on average "
+        if abs(sure - right) >= 0.0005
+        else "On average "
+    )
+    text = f"{gap}{sure:.1%} confident and {right:.1%} correct. "
+    text += "On the dashed line, confidence equals accuracy; the whiskers are 95 % intervals."
     if keys:
-        text += " The second curve is that of the posteriors before calibration."
+        text += " The second curve shows the probabilities before calibration."
     elif sure - right > 0.02:
-        text += " A calibration makes them honest: see <code>bb.calibrate</code>."
+        text += " To correct this, see <code>bb.calibrate</code>."
     return f'{_paragraph(text)}<div class="charts">{drawn}</div>'
 
 
@@ -428,9 +432,7 @@ def _learning(findings: Findings) -> str:
     if findings.more_rows is not None:
         first, last, gain, _ = findings.more_rows
         verdict = f"From {first:,} to {last:,} rows accuracy changed by {100 * gain:+.1f} points.".replace("-", "−")
-    text = (
-        f"{many(curve.n_test, 'row')} of {curve.n_rows:,} were withheld, and more and more of the others learned from"
-    )
+    text = f"{many(curve.n_test, 'row')} of {curve.n_rows:,} were held out; the model learned from a growing number of the others"
     text += f", {len(curve.accuracy)} times; the band is the standard error. {verdict}"
     key = '<span class="key"><i class="level"></i>always the most frequent class</span>'
     caption = f"Accuracy{key if charts.majority_is_near(curve) else ''}"
@@ -440,7 +442,7 @@ def _learning(findings: Findings) -> str:
 
 
 def _sample(findings: Findings) -> str:
-    sample = f" This is of a sample of {findings.n_sampled:,} rows, every class alike; all above {MOST_ROWS:,} would take long."
+    sample = f" Measured on a stratified sample of {findings.n_sampled:,} rows, because more than {MOST_ROWS:,} would take long."
     return sample if findings.n_sampled < findings.n_rows else ""
 
 
@@ -459,14 +461,14 @@ def _shapes(findings: Findings) -> str:
         f"<details{' open' * (k == 0)}><summary>{_name_tag(label)}</summary>{text}</details>"
         for k, (label, text) in enumerate(groups)
     )
-    return _paragraph(_shape_note("a class", "all others together"), "soft") + drawn
+    return _paragraph(_shape_note("a class", "all other classes together"), "soft") + drawn
 
 
 def _shape_note(label: Any, other: str) -> str:
     text = f"The evidence of every value for {safe(_shorten(label))} against {safe(_shorten(other))}, in decibans "
     text += "(10 are odds of ten to one). "
-    text += "Lines and bands are 95 % intervals. A strip under a column of numbers shows where the rows are, and a dot at its "
-    return text + "right end the evidence of a missing one. The largest mean evidence is first."
+    text += "Lines and bands are 95 % intervals. The strip under a numeric column shows where the rows are, and the dot at its "
+    return text + "right end is the evidence of a missing value. The column with the largest mean evidence comes first."
 
 
 def _shape_figures(every: Sequence[Shape]) -> str:
@@ -480,7 +482,7 @@ def _shape_figures(every: Sequence[Shape]) -> str:
     more = f'<div class="charts shapes">{"".join(figures[SHAPES:MOST_SHAPES])}</div>'
     shown = f'<div class="charts shapes">{"".join(figures[:SHAPES])}</div>'
     hidden = len(every) - len(shapes)
-    weak = f"{many(hidden, 'more pair')} of columns, of {LEAST_PAIR:g} decibans at most on average, without a picture"
+    weak = f"{many(hidden, 'more pair')} of columns, with at most {LEAST_PAIR:g} decibans on average, not drawn"
     note = _paragraph(weak, "soft") if hidden else ""
     return shown + (_details(many(len(figures) - SHAPES, "more picture"), more) if len(figures) > SHAPES else "") + note
 
@@ -509,13 +511,13 @@ def _information(findings: Findings) -> str:
         words = safe(", ".join(map(printable, list(t.words)[:8])))
         rows.append(_row(t.feature, _bar_cell(t.bits / most, f"{t.bits:.3f}", "meter wide"), _cell(words, "long")))
     head = ["column", "bits about the class", "its words"]
-    note = f"Of the {diagnosis.entropy:.3f} bits that name the class, each column tells by itself"
+    note = f"How many of the {diagnosis.entropy:.3f} bits of the class each column provides by itself"
     if diagnosis.blocks:
         note += ", and each block of columns together"
     blocks = {f.name for f in findings.model.schema.features if f.columns}
     if worded := [t.feature in blocks for t in diagnosis.telling if t.words]:
-        by = ["a text, by its most telling word"] * (not all(worded))
-        by += ["a block of occurrences, by its most telling column"] * any(worded)
+        by = ["a text, by its most informative word"] * (not all(worded))
+        by += ["a block of occurrences, by its most informative column"] * any(worded)
         note += f" ({'; '.join(by)})"
     else:
         head = head[:2]
@@ -531,7 +533,7 @@ def _card(informative: Informative, label: Any) -> str:
         shade = f"background:linear-gradient(90deg,rgba(var(--blue),.2) {share:.0f}%,transparent {share:.0f}%)"
         value = _breakable(safe(informative.shown(ratio)))
         rows += f'<li style="{shade}"><span>{value}</span><b>{format_ratio(ratio.ratio)} : 1</b></li>'
-    list_of_values = f"<ol>{rows}</ol>" if rows else _paragraph("Nothing tells it from the rest.", "soft")
+    list_of_values = f"<ol>{rows}</ol>" if rows else _paragraph("Nothing separates it from the rest.", "soft")
     return f'<div class="card"><h3>{safe(_shorten(label))}</h3>{list_of_values}</div>'
 
 
@@ -540,34 +542,34 @@ def _card(informative: Informative, label: Any) -> str:
 
 def _mistakes(findings: Findings) -> str:
     if not findings.n_mistakes:
-        return _paragraph("None: every row was given its own class.")
+        return _paragraph("None: every row was predicted correctly.")
     if not findings.mistakes:
-        return _paragraph(f"{many(findings.n_mistakes, 'row')} were given another class than their own; none is shown.")
+        return _paragraph(f"{many(findings.n_mistakes, 'row')} were predicted incorrectly; none is shown.")
     which = "The only one."
     subject = "It is"
     if findings.n_mistakes > 1:
-        which = f"Of {findings.n_mistakes:,}, those that gave the true class the least probability."
+        which = f"Of {findings.n_mistakes:,}, the ones where the true class was least probable."
         subject = "Each is"
     by = (
         "explained by the model of its fold, which has not seen the row"
         if findings.own_rows
         else "explained by this model"
     )
-    note = f"{which} {subject} {by}: blue speaks for the answer, orange for the true class."
+    note = f"{which} {subject} {by}: blue is evidence for the prediction, orange for the true class."
     return _paragraph(note, "soft") + "".join(_mistake(m, n == 0) for n, m in enumerate(findings.mistakes))
 
 
 def _mistake(mistake: Mistake, unfolded: bool) -> str:
     explanation = mistake.explanation
     name = "" if mistake.name is None else f", {safe('/'.join(Path(mistake.name).parts[-2:]))}"
-    head = f"{_name_tag(mistake.truth)} taken for {_name_tag(mistake.answer)}"
+    head = f"{_name_tag(mistake.truth)} mistaken for {_name_tag(mistake.answer)}"
     probability_truth = safe(percent(mistake.probability_truth))
     why = explanation
     if why is not None and why.against == mistake.truth and isfinite(why.decibans):
         probability_truth += f", {why.decibans:,.1f} decibans less"
     about = (
-        f"row {mistake.row + 1:,}{name} · the answer was given {safe(percent(mistake.probability))}, "
-        f"the true class {probability_truth}"
+        f"row {mistake.row + 1:,}{name} · predicted class {safe(percent(mistake.probability))}, "
+        f"true class {probability_truth}"
     )
     if explanation is not None:  # the values that speak most for the answer
         speaking = [e for e in explanation.evidence if e.decibans > 0][:REASONS]
@@ -576,7 +578,11 @@ def _mistake(mistake: Mistake, unfolded: bool) -> str:
         about += f" · by {safe(', '.join(words))}" if words else ""
     body = "" if explanation is None else evidence.explanation_body(explanation, BARS, TEXT)
     if explanation is None or mistake.truth not in (explanation.winner, explanation.against):
-        against = "there is nothing to weigh" if explanation is None else "the answer is weighed against the runner-up"
+        against = (
+            "there is no evidence to compare"
+            if explanation is None
+            else "the prediction is compared with the runner-up"
+        )
         body = _paragraph(f"No row of the true class was in the other folds, so {against}.", "soft") + body
     summary = f'<summary>{head}<span class="soft">{about}</span></summary>'
     return f'<details class="mistake"{" open" * unfolded}>{summary}{body}</details>'
@@ -590,12 +596,12 @@ def _pairs(findings: Findings) -> str:
     advice = diagnosis.advice
     if diagnosis.pairs and isinstance(findings.model.weighing, Weighing):
         error = findings.validation.calibration_error
-        advice = "This model weighs its evidence, which takes these pairs into account: the probabilities that it gives differ "
-        advice += f"from how often it is right by {100 * error:.1f} points on average."
+        advice = "This model weighs its evidence, which takes these pairs into account: its confidence differs "
+        advice += f"from its accuracy by {100 * error:.1f} points on average."
     note = (
-        "Naive Bayes takes columns for independent once the class is known. "
+        "Naive Bayes assumes that columns are independent given the class. "
         f"{many(diagnosis.n_pairs, 'pair')} {'was' if diagnosis.n_pairs == 1 else 'were'} compared; "
-        f"{'those listed share' if diagnosis.pairs else 'none shares'} more information, given the class, than chance allows."
+        f"{'those listed share' if diagnosis.pairs else 'none shares'} more information given the class than chance explains."
     )
     rows = []
     for pair in diagnosis.pairs:
@@ -604,11 +610,11 @@ def _pairs(findings: Findings) -> str:
         bar = _bar_cell(pair.share, share)
         n = _number(_weight(pair.rows))
         rows.append(_row(names, _number(f"{pair.bits:.3f}"), bar, n))
-    head = ["pair", "bits shared", "of the most there could be", "rows"]
+    head = ["pair", "bits shared", "of the maximum", "rows"]
     table = _table(head, rows, (1, 3)) if rows else ""
     notes = "".join(_paragraph(safe(note), "soft") for note in diagnosis.notes)
     if idle := diagnosis.uninformative:
         rows = [_row(column.feature, _cell(safe(column.why))) for column in idle[:ALL_COLUMNS]]
-        notes += "<h3>Columns that tell nothing about the class</h3>"
+        notes += "<h3>Columns without information about the class</h3>"
         notes += _long_table(["column", "why"], rows, "column", n=len(idle))
     return f"{_paragraph(note + _sample(findings))}{_paragraph(safe(advice), 'advice')}{table}{notes}"

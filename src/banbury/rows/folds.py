@@ -70,9 +70,9 @@ class SingleRows(Round):
     def split_up(self) -> Round:
         """The same, split by split; raises where there are too many rows for it."""
         if not 2 <= self.n_groups <= MOST_FOLDS:
-            text = f"folds='loo' has no formula for these settings, and there are {self.n_groups:,} rows; row by row it can "
+            text = f"folds='loo' has no closed formula for these settings, and with {self.n_groups:,} rows it is "
             raise errors.BadSetting(
-                f"{text}be done for two to {MOST_FOLDS:,} of them. Give a number of folds, or how='mean'."
+                f"{text}too slow. Row by row, it works for two to {MOST_FOLDS:,} rows. Pass a number of folds, or how='mean'."
             )
         return _partition(self.groups)
 
@@ -89,10 +89,12 @@ class Dealing:
     def of(cls, folds: Any, seed: int, id: Any) -> Dealing:
         """Raises unless it is a number of folds, and a column."""
         if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= MOST_FOLDS:
-            allowed = f"a whole number from 2 to {MOST_FOLDS:,} where rows are dealt by id= or by content"
+            allowed = f"a whole number from 2 to {MOST_FOLDS:,} when rows are assigned to folds by id= or by content"
             raise errors.bad_setting("folds", folds, allowed)
         if id is not None and not isinstance(id, str):
-            raise errors.bad_setting("id", id, "the name of a column, whose values say what rows are dealt together")
+            raise errors.bad_setting(
+                "id", id, "the name of a column whose values identify the rows that belong together"
+            )
         return cls(int(folds), int(seed), id)
 
     @classmethod
@@ -165,7 +167,7 @@ def round_of_folds(fold: NDArray[Any], labels: NDArray[np.int32]) -> Round:
     used = np.unique(numbers[numbers >= 0])
     if len(used) < 2:
         raise errors.bad_setting(
-            "folds", f"{len(used)} that has rows", "two folds at least; rows that are alike share one"
+            "folds", f"{len(used)} that has rows", "at least two folds; identical rows share a fold"
         )
     return _partition(np.where(numbers >= 0, np.searchsorted(used, numbers), -1).astype(np.int32))
 
@@ -174,7 +176,7 @@ def rank_folds(hashes: NDArray[np.uint64], labels: NDArray[np.int32], folds: int
     """A fold for every labelled row: rows are dealt out in turn, in an order that what they hold and the seed settle."""
     rows = np.flatnonzero(labels >= 0)
     if len(rows) < 2:
-        raise errors.empty_data(None, f"{errors.many(len(rows), 'row')} with labels and a weight, and folds take two")
+        raise errors.empty_data(None, f"{errors.many(len(rows), 'row')} with a label and a weight, but folds need two")
     errors.require(2 <= folds <= len(rows), "folds", folds, f"from 2 to {len(rows):,}, the number of rows")
     order = np.lexsort((rows, mix(hashes[rows] + np.uint64(seed))))
     numbers = np.full(len(labels), -1, dtype=np.int32)
@@ -195,7 +197,7 @@ def n_folds(splits: Sequence[Round]) -> str:
 def refuse_groups(groups: Any) -> None:
     """Only a splitter knows what to do with groups."""
     if groups is not None:
-        allowed = "given to a splitter that keeps them together, such as folds=GroupKFold()"
+        allowed = "used with a splitter that keeps groups together, such as folds=GroupKFold()"
         raise errors.bad_setting("groups", "given", allowed)
 
 
@@ -210,14 +212,16 @@ def _of_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Itera
     kept = None if groups is None else _check_groups(groups, labels)[rows]
     for split in splitter.split(np.zeros((len(rows), 1)), labels[rows], kept):
         if not _is_split(split):
-            raise errors.bad_setting("folds", "a splitter of something else", "one that gives pairs of row numbers")
+            raise errors.bad_setting(
+                "folds", "a splitter of other objects", "a splitter that yields pairs of row numbers"
+            )
         train, test = (rows[_numbers(part, len(rows))] for part in split)
         yield train, test
 
 
 def _check_groups(groups: Any, labels: NDArray[np.int32]) -> NDArray[Any]:
     """A group for each row, none of them missing."""
-    allowed = "a column, or one number or name for each row, none of them missing"
+    allowed = "a column, or one number or name per row, with none missing"
     if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
         raise errors.bad_setting("groups", groups, allowed)
     try:
@@ -230,11 +234,11 @@ def _check_groups(groups: Any, labels: NDArray[np.int32]) -> NDArray[Any]:
         raise errors.length_mismatch("groups", len(group_array), len(labels))
     values = list(groups) if isinstance(groups, (list, tuple)) else group_array.tolist()
     if group_array.dtype.kind == "O" and not all(isinstance(x, (bool, int, float, str)) for x in values):
-        raise errors.bad_setting("groups", "an array with None, or with what is no number or name", allowed)
+        raise errors.bad_setting("groups", "an array with values other than numbers and names", allowed)
     if group_array.dtype.kind in "Of" and any(x != x for x in values):
         raise errors.bad_setting("groups", "an array with NaN", allowed)
     if group_array.dtype.kind in "OU" and len({isinstance(x, str) for x in values}) > 1:
-        raise errors.bad_setting("groups", "an array of numbers and names", "an array of one or the other")
+        raise errors.bad_setting("groups", "an array of numbers and names", "an array of only numbers or only names")
     return group_array
 
 
@@ -245,11 +249,11 @@ def _numbers(chosen: Any, n_rows: int) -> Int:
     except ValueError:  # lists of different lengths
         numbers = np.empty((0, 0))
     if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "biu"):
-        raise errors.bad_setting("folds", "a split of something else than row numbers", WANTED)
+        raise errors.bad_setting("folds", "a split of values that are not row numbers", WANTED)
     if numbers.dtype.kind == "b":
         numbers = np.flatnonzero(numbers) if len(numbers) == n_rows else np.array([n_rows])
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < n_rows:
-        raise errors.bad_setting("folds", "a split with other row numbers", f"row numbers from 0 to {n_rows - 1:,}")
+        raise errors.bad_setting("folds", "a split with invalid row numbers", f"row numbers from 0 to {n_rows - 1:,}")
     return numbers.astype(np.int64)
 
 
@@ -258,7 +262,7 @@ WANTED = "a number of folds, at least 2, a fold for each row, 'loo', or a scikit
 
 def _stratify(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.int32]:
     """A fold for every labelled row. Of each class so many rows in turn go to different folds, in random order."""
-    allowed = WANTED if folds < 2 else f"{MOST_FOLDS:,} at most; 'loo' for one per row"
+    allowed = WANTED if folds < 2 else f"{MOST_FOLDS:,} at most, or 'loo' for one per row"
     errors.require(2 <= folds <= MOST_FOLDS, "folds", folds, allowed)
     if folds > (n_rows := int(np.count_nonzero(labels >= 0))):
         raise errors.bad_setting("folds", folds, f"at most the number of labelled rows, {n_rows:,}")
@@ -284,20 +288,22 @@ def _number_folds(folds: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
     values: list[Any] = [] if masked else np.asarray(folds, dtype=object).tolist()
     plain = all(isinstance(x, (bool, int, float, str, np.generic)) or hasattr(x, "isoformat") for x in values)
     if masked or not plain or any(x != x for x in values):
-        raise errors.bad_setting("folds", "an array with NaN, or with what is no number or name", WANTED)
+        raise errors.bad_setting("folds", "an array with NaN or values other than numbers and names", WANTED)
     if len({isinstance(x, str) for x in values}) > 1:
-        raise errors.bad_setting("folds", "an array of numbers and names", "an array of one or the other")
+        raise errors.bad_setting("folds", "an array of numbers and names", "an array of only numbers or only names")
     try:
         names, numbers = np.unique(np.asarray(folds), return_inverse=True)
     except TypeError:
-        raise errors.bad_setting("folds", "an array of numbers and names", "an array of one or the other") from None
+        raise errors.bad_setting(
+            "folds", "an array of numbers and names", "an array of only numbers or only names"
+        ) from None
     if names.dtype.kind == "f" and not np.isfinite(names).all():
         raise errors.bad_setting("folds", "an array with NaN or infinite numbers", "a fold for each row")
     numbers = np.where(labels >= 0, numbers.reshape(-1), -1).astype(np.int32)
     used = np.unique(numbers[numbers >= 0])
     if not 2 <= len(used) <= MOST_FOLDS:
         different = f"an array of {len(used):,} different folds"
-        raise errors.bad_setting("folds", different, "an array of two folds at least")
+        raise errors.bad_setting("folds", different, "an array with at least two folds")
     return np.where(numbers >= 0, np.searchsorted(used, numbers), -1).astype(np.int32)
 
 
@@ -320,7 +326,7 @@ def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]
         n_splits += 1
         overlapping = overlapping or bool(np.isin(test, rows, assume_unique=True).any())
         if not len(test) or not len(rows):
-            allowed = "one that has labelled rows to learn from and to test"
+            allowed = "a split with labelled rows both for training and for testing"
             raise errors.bad_setting("folds", f"split {n_splits}", allowed)
         if tested[test].any():
             yield _round(pending, labels)
@@ -328,9 +334,9 @@ def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]
         tested[test] = True
         pending.append((rows, test))
     if overlapping:
-        text = "some split tests rows that it also learns from, so its answers are not those of a model that has not seen them."
+        text = "a split tests rows that it also learns from, so its figures are not those of a model that has not seen the rows."
         errors.warn(errors.BanburyWarning(text))
-    errors.require(n_splits, "folds", "no split at all", WANTED)
+    errors.require(n_splits, "folds", "no splits", WANTED)
     yield _round(pending, labels)
 
 
@@ -339,8 +345,8 @@ def _numbers_with_label(rows: Any, labels: NDArray[np.int32]) -> Int:
     numbers = _numbers(rows, len(labels))
     unique = np.unique(numbers)
     if len(unique) < len(numbers):
-        allowed = "every row once, at most, in each part of a split"
-        raise errors.bad_setting("folds", "a split that has a row twice", allowed)
+        allowed = "each row at most once in each part of a split"
+        raise errors.bad_setting("folds", "a split that contains a row twice", allowed)
     return np.asarray(unique[labels[unique] >= 0])
 
 
@@ -366,5 +372,5 @@ def training_rows(split: Split, splits: Round) -> Int:
         assert split.learned is not None
         chosen = np.flatnonzero(inside & split.learned[np.where(inside, splits.groups, 0)])
     if len(chosen) < 2:
-        raise errors.bad_setting("folds", "a split that learns from one row", "two rows at least to choose settings by")
+        raise errors.bad_setting("folds", "a split that learns from one row", "at least two rows to choose settings")
     return chosen

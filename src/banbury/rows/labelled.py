@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, singledispatch
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,8 +151,8 @@ class LabelledRows:
         except errors.TooManyCells as many:
             column = getattr(many, "column", "")
             of_classes = f"{n_groups:,} folds × {len(self.classes):,} classes"
-            text = f"column {column!r} has too many values for {of_classes}: there is a number for "
-            raise errors.BadSetting(f"{text}each of them. Give fewer folds.", column=column) from None
+            text = f"column {column!r} has too many values for {of_classes}, because there is a number for "
+            raise errors.BadSetting(f"{text}each of them. Use fewer folds.", column=column) from None
         counted = of_no_rows(schema) if total is None else total
         if self.tally_of_rest is None:
             return counted
@@ -223,7 +223,6 @@ class MemoryRows(LabelledRows):
     """Rows in memory, in batches."""
 
     batches: tuple[Batch, ...] = ()
-    in_memory: ClassVar[bool] = True
 
     @property
     def sizes(self) -> Sequence[int]:
@@ -324,7 +323,6 @@ class StreamedRows(LabelledRows):
     """Rows that are read again for each pass; a batch at a time is in memory."""
 
     batch_sizes: tuple[int, ...] = ()
-    in_memory: ClassVar[bool] = False
 
     @property
     def sizes(self) -> Sequence[int]:
@@ -335,8 +333,8 @@ class StreamedRows(LabelledRows):
         assert self.table is not None
         sizes = iter(self.batch_sizes)
         rows = f"the rows{errors.where(self.name)}"
-        text = f"{rows} were not the same when they were read again. Hold them in memory, or validate a copy that"
-        changed = errors.BanburyError(f"{text} nobody writes to.")
+        text = f"{rows} had changed when they were read again. Keep them in memory, or validate a copy that"
+        changed = errors.BanburyError(f"{text} no one writes to.")
         for batch in self.table.batches(doing):
             if batch.n_rows != next(sizes, None):
                 raise changed
@@ -464,7 +462,7 @@ def _read_labels(table: Table, dealing: Dealing | None, keeps: bool) -> tuple[di
         ]
     occurring = set[Label]().union(*(occurring_names(*part) for part in used))
     if not occurring and any(bool((part >= 0).any()) for _, part in numbers):
-        raise errors.empty_data(table.name, "every row has a weight of zero or a missing label")
+        raise errors.empty_data(table.name, "every row has a missing label or a weight of zero")
     if not occurring:
         raise errors.no_target(sum(sizes), table.labels.name)
     skipped = sum(int(np.count_nonzero(part < 0)) for _, part in numbers)

@@ -146,7 +146,7 @@ class RowSample:
 
     def check_subtractable(self) -> None:
         """Raises where rows stand for several that are alike and have weights, whose sums are not theirs to the last bit."""
-        allowed = f"{self.n_sampled:,} at least: so many rows are alike, and have weights"
+        allowed = f"{self.n_sampled:,} at least, because so many rows are identical and have weights"
         errors.require(not self.has_too_many_alike or self.weights is None, "sample", self.n, allowed)
 
     @property

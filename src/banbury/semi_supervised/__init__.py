@@ -96,8 +96,8 @@ def climb(task: Task, start: Real, max_iter: int, tol: float) -> Climb:
 def _refuse_empty(classes: tuple[Label, ...], weights: Real) -> None:
     for c in np.flatnonzero(~(weights > 0)).tolist():
         raise errors.EmptyData(
-            f"class {classes[c]!r} has no row to start from: all weights of its rows are zero. Give one of its rows a weight "
-            "above zero, or leave the class out."
+            f"class {classes[c]!r} has no row to start from, because the weights of its rows are zero. Give one of "
+            "its rows a weight above zero, or leave the class out."
         )
 
 

@@ -17,14 +17,13 @@ from banbury.model.naive_bayes import estimate
 from banbury.service.learner import ServedLearner
 from banbury.service.state import ServedState
 from banbury.sums import Counts
-from banbury.tally.schema import Schema
 
 if TYPE_CHECKING:
     from banbury.plots.scales import Scale
 
 MOST_FIELDS = 300
 MOST_VALUES = 2_000
-LANES = 20  # columns of a nomogram: those that tell most
+LANES = 20  # columns of a model that has a nomogram, at most
 POINTS = 60  # of a curve
 MIDDLE = 0.1  # of the rows lie below the least number that is named, and above the greatest
 SAMPLED = 400  # rows that are drawn to tell the range of numbers
@@ -38,13 +37,16 @@ def fields(state: ServedState) -> dict[str, Any]:
     known = [name for name in state.names or [] if name not in names]
     told = {"fields": list(_fields(learner)), "names": names + known}
     has_two_sides = len(names) > 1 or tally.schema.labels is not None
-    return told | {"sheet": has_two_sides and _can_be_drawn(tally.schema)}
+    return told | {"sheet": has_two_sides and _can_be_drawn(learner)}
 
 
-def _can_be_drawn(schema: Schema) -> bool:
-    """Whether every feature has a line in a nomogram: lists of numbers and blocks have none."""
+def _can_be_drawn(learner: ServedLearner) -> bool:
+    """Whether a nomogram can be read: of few columns that are not weighed, each with a line; lists and blocks have none."""
+    features = learner.tally().schema.features
+    if len(features) > LANES or learner.settings.weighing is not None:
+        return False
     # Pictures are not imported until one is asked for.
-    return all(map(banbury.plots.features.has_axis, schema.features))
+    return all(map(banbury.plots.features.has_axis, features))
 
 
 def _fields(learner: ServedLearner) -> Iterator[dict[str, Any]]:
@@ -113,7 +115,7 @@ def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> dict
         names = (names[0], model.classes[others[0]]) if names[0] == names[1] else names
     sheet = banbury.plots.NomogramDisplay.of(model, *names)  # pictures are not imported until one is asked for
     points = sheet.points(batch)
-    shown = sorted(sheet.scales.values(), key=lambda scale: -scale.range)[:LANES]
+    shown = sorted(sheet.scales.values(), key=lambda scale: -scale.range)
     told = (label, f"not {label}") if names == (True, False) and label is not None else names
     lanes = [{**_lane(scale), "points": strict(points[scale.feature])} for scale in shown]
     return {"label": told[0], "against": told[1], "prior": strict(sheet.prior), "scales": lanes}
@@ -126,7 +128,7 @@ def _lane(scale: Scale) -> dict[str, Any]:
     if scale.numeric and len(values) > POINTS:
         some = np.linspace(0, len(values) - 1, POINTS).astype(np.int64).tolist()
     else:
-        some = list(range(len(values))) if scale.shown is None else list(scale.shown)
+        some = list(range(len(values)))
     plain = [value.item() if isinstance(value, np.generic) else value for value in (values[k] for k in some)]
     return {
         "feature": scale.feature,

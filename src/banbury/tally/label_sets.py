@@ -98,7 +98,7 @@ class BadLabel(Exception):
         row += first_row
         where = "" if column is None else f" of column {column!r}"
         text = f"row {row:,}{where}{errors.where(source)} has the label {errors.shortened(repr(value))}, which is {what}. Labels "
-        text += "are texts, numbers or yes and no, in a list or set for each row; an empty one where a row has none."
+        text += "must be texts, numbers or booleans in a list or set per row, which is empty if a row has no labels."
         return errors.BadValue(text, row=row, value=value, column=column)
 
 
@@ -161,7 +161,7 @@ class LabelSets:
         row_labels = np.sort(np.repeat(np.arange(len(cells)), np.diff(offsets)) * max(len(names), 1) + codes)
         once = np.diff(row_labels, prepend=-1) > 0
         if repeated := int(np.count_nonzero(~once)):
-            message = "stands twice in its row, and counts" if repeated == 1 else "stand twice in their row, and count"
+            message = "occurs twice in its row and counts" if repeated == 1 else "occur twice in their row and count"
             errors.warn(errors.BanburyWarning(f"{errors.many(repeated, 'label')} {message} once"))
             offsets = np.concatenate([[0], np.cumsum(once)])[offsets]
         numbered = (row_labels[once] % max(len(names), 1)).astype(np.int32)
@@ -301,7 +301,7 @@ def _label(value: Any) -> Scalar:
     try:
         name = natural(value, 0)
     except Unfit:
-        raise BadLabel(0, value, "neither a text nor a number nor a yes or no") from None
+        raise BadLabel(0, value, "not a text, a number or a boolean") from None
     if isinstance(name, float) and np.isinf(name):
         raise BadLabel(0, value, "infinite")
     if name == EVERY:

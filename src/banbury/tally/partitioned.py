@@ -28,7 +28,7 @@ def partitions_of(data: Any, engine: Any = None, partitions: int | None = None) 
         if (opened := opener(data, engine, partitions)) is not None:
             return opened
     errors.require(engine is None, "engine", engine, "omitted, because banbury.engines is not loaded")
-    errors.require(partitions is None, "partitions", partitions, "given with engine=, or for data of Dask or Spark")
+    errors.require(partitions is None, "partitions", partitions, "used with engine= or with Dask or Spark data")
     return None
 
 

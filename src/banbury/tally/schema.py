@@ -35,7 +35,7 @@ Trees = Literal["many", "all", "none"]  # whether numbers are quantile trees: fr
 WHOLE = "whole numbers"  # why they are
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
 MANY_ALIKE = 1000  # features in a row that are one entry of a file
-AGAIN = ": that needs the rows again. Count them with bb.count(..., features=...)."
+AGAIN = ", which needs the rows again. Recount with bb.count(..., features=...)."
 FEW_ROWS = 10  # most columns show in these that they hold more than one value
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
 CATEGORICAL: Mapping[Missing, Family] = {"skip": Categorical(), "category": Categorical(missing="category")}
@@ -53,7 +53,7 @@ WHEN = re.compile(
     r"|-?\d+ days?(?:,? [-+]?\d+:\d\d:\d\d(?:\.\d+)?)?|-?\d+:[0-5]\d:[0-5]\d(?:\.\d+)?"
     r"|-?P(?=[\dT])(?:\d+W)?(?:\d+D)?(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?"
 )
-DATE_OR_TIME = "a date or time; derive numbers or words from it to use it"
+DATE_OR_TIME = "a date or time; convert it to numbers or words to use it"
 STEADY = "one value only"  # why columns are left out, until other rows show more
 NO_VALUE = "no value"
 IDENTIFIER = re.compile(r"(^|[_\W])(id|uid|uuid|guid|index|key|rowid)$|[a-z]I[dD]$", re.IGNORECASE)
@@ -135,8 +135,8 @@ class Schema:
         if name not in self.index:
             if block := next((f for f in self.features if name in f.columns), None):
                 columns = f"{errors.listed(map(repr, block.columns), 6)}{',' * (len(block.columns) == 1)}"
-                text = f"column {name!r} has no distribution of its own: it is in the block ({columns}). Name the block in its "
-                text += "place, all of its columns together."
+                text = f"column {name!r} has no distribution of its own, because it is in the block ({columns}). Name the block "
+                text += "instead, with all its columns."
                 raise errors.UnknownColumn(text, column=name, block=block.columns)
             raise errors.unknown_column(name, [f.name for f in self.features])
         return self.features[self.index[name]]
@@ -149,19 +149,21 @@ class Schema:
     def differs(self, other: Schema) -> str | None:
         """Why tallies under the two cannot be combined, or None; widths of bins are brought together by themselves."""
         if (self.labels is None) != (other.labels is None):
-            return "rows have sets of labels in the one and a class each in the other"
+            return "one counts label sets and the other a single class per row"
         here = [f.name for f in self.features]
         there = [f.name for f in other.features]
         if here != there:
             only = [name for name in here if name not in there], [name for name in there if name not in here]
             if not any(only):
                 return "the same features in another order"
-            return f"features: only here [{errors.listed(only[0])}], only there [{errors.listed(only[1])}]"
+            return (
+                f"features only in the first [{errors.listed(only[0])}], only in the second [{errors.listed(only[1])}]"
+            )
         for a, b in zip(self.features, other.features, strict=True):
             if a.columns is not b.columns and a.columns != b.columns:
-                return f"block {a.name!r} has other columns here than there"
+                return f"block {a.name!r} has different columns"
             if a is not b and a.counting_key() != b.counting_key():
-                return f"feature {a.name!r} is {_describe(a)} here and {_describe(b)} there"
+                return f"feature {a.name!r} is {_describe(a)} in one and {_describe(b)} in the other"
         return None
 
     def counting_rules(self) -> list[Any]:
@@ -367,6 +369,28 @@ class ColumnFacts:
     kinds: Mapping[str, Any] = field(default_factory=dict)  # of those without a value in the first rows
     whole_numbers: set[str] = field(default_factory=set)
 
+    def __bool__(self) -> bool:
+        return bool(self.fractional or self.varied or self.kinds)
+
+    def __or__(self, other: ColumnFacts) -> ColumnFacts:
+        """What both have shown, as rows in several places do."""
+        kinds = {**self.kinds, **other.kinds}
+        for name in self.kinds.keys() & other.kinds.keys():
+            kinds[name] = wider_kind(self.kinds[name], other.kinds[name])
+        return ColumnFacts(self.fractional | other.fractional, self.varied | other.varied, kinds)
+
+    @property
+    def columns(self) -> list[str]:
+        return sorted({*self.fractional, *self.varied, *self.kinds})
+
+
+def wider_kind(a: str, b: str) -> str:
+    """The kind of a column that is of one kind in some rows and of another in others."""
+    from_narrow_to_wide = ("boolean", "integer", "float")
+    if a == b:
+        return a
+    return max(a, b, key=from_narrow_to_wide.index) if {a, b} <= set(from_narrow_to_wide) else "string"
+
 
 @uncollected()
 def infer(
@@ -487,7 +511,7 @@ def _families_by_column(
         if chosen is not None and (chosen.block or (chosen.blocks and isinstance(name, tuple))):
             blocks.append(block(several, chosen))
         elif isinstance(name, tuple):
-            expected = "a family of several columns for a block of them, such as bb.Gaussian(covariance='full'), "
+            expected = "a family that models columns jointly, such as bb.Gaussian(covariance='full'), "
             expected += "bb.KernelDensity(), bb.Histogram() or bb.Joint()"
             raise errors.bad_setting("features", f"{name!r}: {choice!r}", expected)
         else:
@@ -548,7 +572,7 @@ def _column(name: Any, columns: tuple[str, ...], batch: Batch, reserved: Mapping
     if column is not name and column not in batch.names and not numbered and -len(columns) <= name < len(columns):
         column = columns[name]
     if column in reserved:
-        why = f"column {column!r} is {reserved[column]}, so it cannot be a feature or in a block too. Leave it out of features=."
+        why = f"column {column!r} is {reserved[column]}, so it cannot be a feature or part of a block. Remove it from features=."
         raise errors.BadSetting(why, setting="features", value=column, column=column)
     if column not in columns:
         raise errors.unknown_column(name, columns, batch.source)
@@ -558,7 +582,7 @@ def _column(name: Any, columns: tuple[str, ...], batch: Batch, reserved: Mapping
 def block(columns: tuple[str, ...], block_family: Family, why: str = "declared") -> Feature:
     """A feature of several columns."""
     if not columns:
-        raise errors.bad_setting("features", "a block of no columns", "one column at least in a block")
+        raise errors.bad_setting("features", "a block of no columns", "at least one column in a block")
     name = " + ".join(columns) if len(columns) <= 3 else f"{columns[0]} … {columns[-1]}"
     return Feature(name, block_family, kind="float", why=why, columns=columns)
 
@@ -587,7 +611,7 @@ def _choose(
     if kind == "string":
         return _choose_words(batch, name, missing)
     if batch.named and IDENTIFIER.search(name) and kind == "integer" and _all_different(batch, name):
-        return None, "identifiers: every row has its own"
+        return None, "identifiers: a different value in every row"
     if name in n_values:
         return CATEGORICAL[missing], f"{WHOLE}, {n_values[name]} different"
     return QUANTILE_TREE if as_trees else GAUSSIAN, "integers" if kind == "integer" else "floats"
@@ -611,7 +635,7 @@ def _choose_words(batch: Batch, name: str, missing: Missing) -> tuple[Family | N
     if words > WORDS_OF_TEXT:
         return TEXT, f"{words:.1f} words on average"
     if len(values) >= FEWEST_IDENTIFIERS and len(set(values)) == len(values):
-        return None, "identifiers: every row has its own"
+        return None, "identifiers: a different value in every row"
     return CATEGORICAL[missing], "strings"
 
 
@@ -683,6 +707,6 @@ def _same_throughout(batch: Batch, name: str, fewest: int) -> bool:
 def warn_of_nothing(left_out: Mapping[str, str]) -> None:
     """Warns that no column is left to learn from."""
     why = errors.listed((f"{name!r} ({reason})" for name, reason in left_out.items()), 6)
-    text = "no column is left to learn from, so every row will be answered by the class prior"
-    text += f"; left out: {why}. Name a family in features= to have a column counted all the same" if why else ""
+    text = "there is no column to learn from, so every prediction will be the class prior"
+    text += f"; left out: {why}. To use a column anyway, name its family in features=" if why else ""
     errors.warn(errors.BanburyWarning(text))

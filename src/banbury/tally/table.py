@@ -224,7 +224,7 @@ def wants_folders(source: Source, target: Any) -> bool:
 def label_target(source: Source, target: Any, delimiter: str | None) -> Any:
     """The target; where it holds sets of labels, and is a column or several, as it says where these are."""
     if delimiter is not None and not (isinstance(delimiter, str) and delimiter and isinstance(target, str)):
-        expected = "a text, such as ';', beside a target that is a column of texts"
+        expected = "a text such as ';', together with a target that is a column of texts"
         raise errors.bad_setting("target_delimiter", delimiter, expected)
     if delimiter is not None:
         return LabelTarget((target,), delimiter)
@@ -292,15 +292,15 @@ def batches(
             if not source.again:
                 family = f", name its family, as in features={{{wider.column!r}: 'gaussian'}}"
                 family = family if wider.kind == "float" else ""
-                text = f"column {wider.column!r} does not stay what its first rows were, and counting again from the start, "
-                text += f"reading it as {wider.kind}s, needs data that can be read twice. Give a list instead of an "
+                text = f"column {wider.column!r} changes type after its first rows. Counting again from the start, "
+                text += f"reading it as {wider.kind}s, needs data that can be read twice. Pass a list instead of an "
                 text += f"iterator{family}, or a schema made from all of it."
                 raise errors.BadValue(text, column=wider.column) from None
             if anew is not None:
                 n_done = 0
                 anew()
             if anew is not None and not quietly:
-                what = f"column {wider.column!r}{errors.where(source.name)} does not stay what its first rows were"
+                what = f"column {wider.column!r}{errors.where(source.name)} changes type after its first rows"
                 again = f"counting again from the start, reading it as {wider.kind}s"
                 errors.warn(errors.BanburyWarning(f"{what}: {again}"))
 
@@ -360,7 +360,7 @@ def align_names(batch: Batch, schema: Schema, reserved: Collection[str] = ()) ->
         return batch
     rest = [name for name in batch.names if name not in reserved]
     if len(rest) != len(schema.columns):
-        raise errors.schema_mismatch(f"{len(schema.columns)} columns were counted, and these rows have {len(rest)}")
+        raise errors.schema_mismatch(f"{len(schema.columns)} columns were counted, but these rows have {len(rest)}")
     names = iter(schema.columns)
     return batch.rename(tuple(name if name in reserved else next(names) for name in batch.names))
 
@@ -466,7 +466,7 @@ class Labels:
     def _with_sets(self, target: Any, classes: Any, groups: Any) -> Labels:
         """The same with labels that are sets, given apart or found in columns."""
         if self.weights is not None and self.weights.ndim == 2:
-            raise errors.bad_setting("weights", "soft labels", "one number per row where rows have sets of labels")
+            raise errors.bad_setting("weights", "soft labels", "one number per row for multi-label data")
         errors.require(classes is None, "classes", classes, "omitted for multi-label data, which name them")
         group_setting = {"group_name": groups} if isinstance(groups, str) else {"groups": groups}
         if isinstance(target, LabelTarget):
@@ -507,7 +507,7 @@ class Labels:
 
     def check_one_class(self) -> None:
         if self.several is not None:
-            expected = "one class for each row here; bb.MultiLabelClassifier and bb.cross_validate take sets of labels"
+            expected = "one class per row here; for label sets use bb.MultiLabelClassifier or bb.cross_validate"
             raise errors.bad_setting("the target", "sets of labels", expected)
 
     @property
@@ -569,7 +569,7 @@ def _weights(weights: Any, first_row: int = 0) -> Real:
         raise errors.bad_setting("weights", type(weights).__name__, "numbers, one per row or rows × classes") from None
     large = numbers.dtype.kind in "iu" and array.size and array.max() >= 2.0**53
     if large and (array.astype(numbers.dtype) != numbers).any():
-        expected = "whole numbers that a double holds, as all below 2**53 are"
+        expected = "whole numbers below 2**53"
         raise errors.bad_setting("weights", int(numbers.max()), expected)
     expected = "one number per row, or rows × classes"
     errors.require(array.ndim in (1, 2), "weights", f"an array of {array.ndim} dimensions", expected)
@@ -607,7 +607,7 @@ def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
     """Labels that are nearly all different and fractional are no classes."""
     if len(values) > max(100, n_rows // 2) and all(isinstance(v, float) and v % 1 for v in values):
         text = f"the target has {len(values):,} different fractional numbers in {n_rows:,} rows: it looks continuous, "
-        text += "and classes are wanted. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
+        text += "but classes are needed. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
         raise errors.BadValue(text)
 
 
@@ -624,8 +624,8 @@ def _doubt_several_labels(names: Sequence[str]) -> None:
         alone = {part.strip() for name in divided for part in name.split(mark)}.intersection(names)
         if len(divided) > 1 and len(alone) > 1:
             text = f"the class {divided[0]!r} looks like several labels with {mark!r} between them, as do {len(divided):,} of "
-            text += f"{len(names):,} classes: {errors.listed(map(repr, sorted(alone)), 3)} are classes by themselves. To learn "
-            errors.warn(f"{text}each label by itself, say target_delimiter={mark!r}.")
+            text += f"{len(names):,} classes: {errors.listed(map(repr, sorted(alone)), 3)} are classes on their own. To predict "
+            errors.warn(f"{text}each label separately, pass target_delimiter={mark!r}.")
             return
 
 
@@ -633,16 +633,16 @@ def _doubt_fractions(classes: Sequence[Any]) -> None:
     """Warns of classes that are many numbers with fractions: a measurement, more likely, of which each value is rare."""
     n = sum(isinstance(name, float) and not name.is_integer() for name in classes)
     if n > MOST_FRACTIONS:
-        text = f"the target has {n:,} different numbers with fractions, and each is taken for a class. Above {MOST_FRACTIONS} "
-        text += "they look like a measurement, whose single values tell little: cut it into a few classes, for instance with "
-        errors.warn(f"{text}pandas.cut(...).astype(str); or give it as texts, if each number is meant to be a class.")
+        text = f"the target has {n:,} different fractional numbers, and each one becomes a class. With more than "
+        text += f"{MOST_FRACTIONS} they look like measurements. Cut the target into a few classes, for instance with "
+        errors.warn(f"{text}pandas.cut(...).astype(str), or convert it to texts if each number is meant to be a class.")
 
 
 def bad_weight(row: int, value: float) -> errors.BadWeight:
     large = "infinite" if value == float("inf") else "too large"
     what = "missing" if value != value else "negative" if value < 0 else large
-    text = f"the weight of row {row:,} is {what} ({value}). Weights are not negative and below 2**63; to take rows "
-    return errors.BadWeight(f"{text}out, subtract their tally.", row=row, value=value)
+    text = f"the weight of row {row:,} is {what} ({value}). Weights must be non-negative and below 2**63. To remove "
+    return errors.BadWeight(f"{text}rows, subtract their tally.", row=row, value=value)
 
 
 # What rows hold --------------------------------------------------------------------------------------------------------

@@ -271,7 +271,7 @@ class Tally(Displayed):
         if isinstance(factor, bool) or not isinstance(factor, (int, float, np.integer, np.floating)):
             return NotImplemented
         if not 0 <= factor < MOST_ROWS or float(factor) * float(self.n_rows) >= MOST_ROWS:
-            expected = "finite and not negative, and leave fewer than 2**63 rows"
+            expected = "finite and non-negative, and leave fewer than 2**63 rows"
             raise errors.bad_setting("the factor of a tally", factor, expected)
         errors.require(float(factor) == factor, "the factor of a tally", factor, "a number that a double holds")
         rows, exact = self.rows.times(factor := float(factor))
@@ -346,7 +346,7 @@ class Tally(Displayed):
         except errors.SchemaMismatch:
             raise
         except (OverflowError, ValueError):
-            raise errors.schema_mismatch("origins or units are too far apart for sums to be moved") from None
+            raise errors.schema_mismatch("origins or units are too far apart to convert sums") from None
         moves = zip(moved, self.sums, strict=True)
         rounded = any(new is not old and not isinstance(new, Counts) for new, old in moves)
         return replace(self, schema=schema, sums=moved, rounded=self.rounded or rounded)
@@ -420,7 +420,7 @@ class Tally(Displayed):
             digest.update(f"{', ' if k else ''}{_as_json(keys)}".encode())
         digest.update(b"]]")
         arrays = {name: (numbers.digits, numbers.limbs()) for name, numbers in self.numbers().items()}
-        arrays |= {name: (0, array) for name, array in sorted(self.states().items()) if not name.endswith(".slots")}
+        arrays |= {name: (0, array) for name, array in sorted(self.states().items())}
         for name, (digits, array) in arrays.items():
             digest.update(f"{name} {digits} {array.dtype.str} {array.shape}".encode())
             digest.update(np.ascontiguousarray(array).tobytes())
@@ -448,7 +448,7 @@ class Tally(Displayed):
             pairs = [pair for family, features, sums in self.groups for pair in family.n_parameters(features, sums)]
             return n_classes * sum(per_class for per_class, _ in pairs) + sum(tied for _, tied in pairs) + prior
         if self.has_words:
-            raise errors.bad_setting("naive", False, "True for a tally with text, whose words have no joint table")
+            raise errors.bad_setting("naive", False, "True for a tally with text, because words have no joint table")
         d = 0
         table = 1
         for family, features, sums in self.groups:
@@ -476,7 +476,7 @@ class Tally(Displayed):
         if self.skipped:
             lines.append(f"  skipped: {many(self.skipped, 'row')} without a target")
         if self.rounded:
-            why = "its sums were scaled by a fraction or moved to another schema; nothing can be forgotten"
+            why = "sums were scaled by a fraction or moved to another schema, so nothing can be forgotten"
             lines.append(f"  rounded: {why}")
         if self.parts:
             lines.append(f"  parts: {len(self.parts):,}: {errors.listed(sorted(self.parts), 3)}")
@@ -541,8 +541,8 @@ def _more_of_a_label(problem: errors.NegativeCount) -> errors.NegativeCount:
     label = problem.label  # type: ignore[attr-defined]
     feature = getattr(problem, "feature", None)
     place = "" if feature is None else f" in feature {feature!r}"
-    text = f"subtracting left more rows with label {label!r} than rows{place}. A row that has it was subtracted without it, or "
-    text += "is no part of this tally; nothing was changed. Subtract rows with the labels that they were added with."
+    text = f"subtracting left more rows with label {label!r} than rows{place}. A row with this label was subtracted "
+    text += "without it, or is not part of this tally; nothing was changed. Subtract rows with the labels they were added with."
     return errors.NegativeCount(text, label=label, feature=feature)
 
 
@@ -674,7 +674,7 @@ def count(
     ``threads``: BANBURY_THREADS or all processors if not given; the answer does not depend on it.
 
     Where it is counted: a Dask dataframe or bag, or a Spark dataframe, is counted on its cluster, and so are files and other
-    parts of a table with ``engine``: a client of Dask, a Spark session, "dask://host:port", "spark://host:port", "processes",
+    parts of a table with ``engine``: a Dask client, a Spark session, "dask://host:port", "spark://host:port", "processes",
     or an executor of ``concurrent.futures``. The answer is the same. ``partitions``: into how many parts a table in memory is
     cut. docs/how-to/engines.md has more.
 
@@ -845,7 +845,7 @@ def round_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
 def _warn_of_light(n_rows: int) -> None:
     if n_rows > 0:
         rows_weigh = "1 row weighs" if n_rows == 1 else f"{n_rows:,} rows weigh"
-        text = "less than 5e-19, which counts as nothing. Multiply all weights by a number to count them"
+        text = "less than 5e-19, which is rounded to zero. Multiply all weights by a constant to keep them"
         errors.warn(errors.BanburyWarning(f"{rows_weigh} {text}"))
 
 

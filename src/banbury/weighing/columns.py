@@ -92,8 +92,9 @@ def _lexicon(feature: Feature, tally: Tally) -> Lexicon:
     lexicon = Lexicon.of(feature, tally.of(feature.name))
     if len(lexicon) * len(tally.classes) > MOST_CELLS:
         raise errors.BadSetting(
-            f"column {feature.name!r} has {len(lexicon):,} words and there are {len(tally.classes):,} classes: too many to "
-            "weigh every word in each. Keep fewer words with bb.Text(min_count=..., max_words=...), or do not weigh.",
+            f"column {feature.name!r} has {len(lexicon):,} words and there are {len(tally.classes):,} classes, "
+            "which are too many to weigh every word in each. "
+            "Keep fewer words with bb.Text(min_count=..., max_words=...), or do not weigh.",
             column=feature.name,
         )
     return lexicon

@@ -110,7 +110,7 @@ class Weighing:
     def _places(self, tally: Tally) -> list[int]:
         """The places of the tally's classes among those that the weights were learned with; some may be gone by now."""
         if not set(tally.classes).issubset(self.classes):
-            text = "the tally has classes that the weights were not learned with: learn them again with refit(rows)."
+            text = "the tally has classes that the weights do not cover. Relearn the weights with refit(rows)."
             raise errors.BadSetting(text)
         return [self.classes.index(name) for name in tally.classes]
 
@@ -377,18 +377,16 @@ def learn(
 ) -> Weighing:
     """Weights of the rows of a table, which a tally counted; those of a ``sample`` of so many of them, on evidence of all."""
     if len(tally.classes) < 2:
-        requirement = "two at least, to weigh evidence between them"
+        requirement = "at least two classes"
         raise errors.bad_setting("the classes", f"one, {tally.classes[0]!r}", requirement)
     threads = table.labels.threads
     weighed = WeighedColumns.of(tally, threads)
     rows = WeighedRows.of(table, tally, weighed)
     class_numbers = np.flatnonzero(rows.class_weights(len(tally.classes)) > 0).tolist()
     if len(class_numbers) < 2:
-        nothing = "no row that has a weight and a class of the tally"
+        nothing = "no row with a weight and a class of the tally"
         problem = f"rows of {tally.classes[class_numbers[0]]!r} alone" if class_numbers else nothing
-        raise errors.bad_setting(
-            "the rows", problem, "those that were counted, of two classes at least, to weigh evidence"
-        )
+        raise errors.bad_setting("the rows", problem, "the rows that were counted, with at least two classes")
     rows = rows if sample is None else replace(rows, elsewhere=CountsElsewhere.of(tally, weighed, rows))
     rows, columns_left = rows.without_twins(weighed.cells)
     columns = tuple(weighed.cells[j] for j in columns_left)

@@ -58,7 +58,7 @@ class Settings(ModelSettings):
         first, second = (family[0] if isinstance(family, tuple) else family for family in (counted, self.family))
         if type(first) is not type(second):
             raise ValueError(
-                "missing was changed since the first rows were learned, and needs other sums. Call fit with all rows."
+                "missing was changed after the first rows were learned, which needs different sums. Call fit with all rows."
             )
         return self if self.family == counted else replace(self, counted=counted)
 

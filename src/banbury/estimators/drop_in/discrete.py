@@ -41,7 +41,7 @@ class Discrete(DropIn):
             if not np.min(shares) >= 0:
                 raise ValueError("Priors must be non-negative.")
             if not 0 < shares.sum() < np.inf:
-                raise ValueError(f"class_prior must have a finite sum above 0. Got {self.class_prior!r} instead.")
+                raise ValueError(f"class_prior must have a finite, positive sum. Got {self.class_prior!r} instead.")
             prior = log(shares)
         elif not self.fit_prior:
             prior = np.full(n_classes, -np.log(n_classes))
@@ -89,12 +89,14 @@ class Counting(Discrete):
 def _how_often(model: Model) -> Real:
     (group,) = model.parameters
     assert isinstance(group, OccurrencesParameters)
-    pairs = pairs_of(group.table, group.ids)
+    pairs = pairs_of(group.table, group.vocabulary.ids)
     return np.ascontiguousarray(pairs.cells(pairs.occurrences, group.table.n_classes).T)
 
 
 class MultinomialNB(Counting, theirs.MultinomialNB):  # type: ignore[misc]
     """scikit-learn's MultinomialNB, counted by Banbury; ``missing="skip"`` takes a missing number for none.
+
+    ``alpha=0`` is 1e-10, where scikit-learn's gives minus infinity or NaN.
 
     >>> from scipy.sparse import csr_array
     >>> import banbury as bb
@@ -212,7 +214,7 @@ class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
         if self.missing != "skip":
             return Occurrences("bernoulli", threshold, alpha, missing="error")
         if isinstance(alpha, tuple):
-            raise ValueError("alpha must be one number for all columns when missing='skip'.")
+            raise ValueError("alpha must be a single number when missing='skip'.")
         return Bernoulli(alpha=alpha, threshold=threshold)
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
@@ -233,8 +235,8 @@ class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
                 self._refuse(X)
                 value = float(values[(values < 0) | (values > 1)].flat[0])
                 raise ValueError(
-                    f"BernoulliNB(binarize=None) takes numbers from 0 to 1, and X has {value:g}. Give binarize=0.0 to count "
-                    "what is above 0 as present."
+                    f"BernoulliNB(binarize=None) takes numbers from 0 to 1, but X contains {value:g}. Use binarize=0.0 to count "
+                    "values above 0 as present."
                 )
         return batch
 
@@ -271,7 +273,7 @@ class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
         if isinstance(group, BernoulliParameters):
             return np.ascontiguousarray(group.yes.T)
         assert isinstance(group, OccurrencesParameters)
-        alpha = group.family.column_counts(model.choice, len(group.ids))
-        a: Any = pseudo_count(model.choice.how, alpha)
+        alpha = group.family.column_counts(model.choice, group.n_words)
+        a: Any = pseudo_count("bernoulli", model.choice.how, alpha)
         yes, _ = log_shares(self.feature_count_.T, self.class_count_, a[:, None] if np.ndim(a) else a)
         return np.ascontiguousarray(yes.T)

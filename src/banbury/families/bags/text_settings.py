@@ -91,7 +91,7 @@ class TextSettings(WordFamily):
             ("tokens", words or self.tokens == "word", wordless),
             ("stop_words", words or self.stop_words is None, wordless),
             ("choose_by", self.choose_by == "count" or self.max_words is not None, "given together with max_words"),
-            ("idf", not weighed, "False when model='bernoulli', which has no counts to weigh"),
+            ("idf", not weighed, "False when model='bernoulli', which has no counts"),
             ("norm", not self.norm or self.model == "complement", "False unless model='complement'"),
         ):
             errors.require(fits, setting, getattr(self, setting), expected)
@@ -197,6 +197,10 @@ class TextSettings(WordFamily):
     def prior(self, choice: Choice) -> float:
         return float(choice.alpha if self.alpha is None else self.alpha)
 
+    def alpha_of(self, choice: Choice, words: Vocabulary) -> float:
+        """The pseudo-count of the prior, the same for all words."""
+        return self.prior(choice)
+
     def damp(self, times: Int, every: NDArray[Any]) -> Real:
         """What words count that a text has so many times; ``every``: how often it has each of all its words."""
         if self.once:
@@ -239,7 +243,7 @@ def _pattern(tokens: Any) -> re.Pattern[str] | None:
         pattern = re.compile(tokens)
     except re.error as problem:
         raise errors.bad_setting("tokens", tokens, f"a regular expression ({problem})") from None
-    expected = f"a regular expression with one group at most, the word (this has {pattern.groups})"
+    expected = f"a regular expression with at most one group, the word (this one has {pattern.groups})"
     errors.require(pattern.groups <= 1, "tokens", tokens, expected)
     return pattern
 
@@ -280,7 +284,7 @@ def _vocabulary(setting: str, word_list: Any, lowercase: bool = False) -> tuple[
 
 def _lines(path: str | os.PathLike[str]) -> list[str]:
     if os.path.exists(path) and not os.path.isfile(path):
-        raise errors.bad_file(path, "it is no file of words.")
+        raise errors.bad_file(path, "it is not a file of words.")
     try:
         content = Path(path).read_bytes()
     except (OSError, ValueError) as problem:

@@ -37,7 +37,7 @@ def export(
     if writer is None:
         raise errors.unknown_choice("the ending of the path", target.suffix, list(WRITERS))
     if target.exists():
-        raise errors.bad_setting("path", str(target), "a file that does not exist yet")
+        raise errors.bad_setting("path", str(target), "a new file, because export does not overwrite files")
     if dialect is not None:
         settings["dialect"] = dialect
     if settings and target.suffix.lower() != ".sql":
@@ -54,6 +54,6 @@ def written_model(model: Any) -> Any:
     """The model of an estimator, of the last step of a Pipeline, or itself."""
     model = model_of(model.steps[-1][1] if hasattr(model, "steps") else model)
     if not hasattr(model, "evidence_table"):
-        expected = "a Model, a LabelModel, or a fitted classifier of them: bb.estimate(tally) makes a model of a tally"
-        raise errors.bad_setting("what is exported", type(model).__name__, expected)
+        expected = "a Model, a LabelModel or a fitted classifier; make a model from a tally with bb.estimate(tally)"
+        raise errors.bad_setting("the exported object", type(model).__name__, expected)
     return model

@@ -51,7 +51,7 @@ def _onnx() -> Any:
         import onnx
         import onnx.checker
     except ImportError:
-        text = "ONNX is written with the library onnx, which is not installed: pip install 'banbury[onnx]'"
+        text = "ONNX export needs the library onnx. Install it with: pip install 'banbury[onnx]'"
         raise errors.MissingLibrary(text, library="onnx") from None
     return onnx
 
@@ -212,7 +212,7 @@ def _bag(tables: EvidenceTable, column: dict[str, Any], x: Tensor) -> Tensor:
     """What words, or columns of occurrences, say."""
     words, table, scale, common = tables.words_of(column["column"])
     if column["length"] == "all":
-        expected = "False for ONNX: the length of a text counts words that the model does not know, which it cannot see"
+        expected = "False for ONNX, because text length includes words that the exported model cannot see"
         raise errors.bad_setting("length", True, expected)
     if column["kind"] == "text":
         words, table, scale = ([*words, ""], np.vstack([table, 0.0 * common]), np.append(scale, 0.0))

@@ -122,7 +122,7 @@ def write(
     if dialect not in DIALECTS:
         raise errors.unknown_choice("dialect", dialect, DIALECTS)
     if dialect == "spark" and key is None:
-        raise errors.bad_setting("key", key, "the column that tells the rows apart: on Spark they have no order")
+        raise errors.bad_setting("key", key, "the column that identifies the rows, because Spark rows have no order")
     for setting, value in (("table", table), ("key", key or "row"), ("name", name)):
         fits = isinstance(value, str) and value and "\0" not in value
         errors.require(fits, setting, value, "the name of a table or a column")
@@ -142,7 +142,7 @@ class _Script:
         self.key = key
         self.name = name
         self.k = tables.prior.num_rows
-        expected = f"{MOST_CLASSES:,} classes at most, each of which is a column of a table"
+        expected = f"at most {MOST_CLASSES:,} classes, because each one is a column of a table"
         errors.require(self.k <= MOST_CLASSES, "the model", f"{self.k:,} classes", expected)
         self.columns = tables.columns.to_pylist()
         self.curves = tables.curves.to_pylist()
@@ -150,7 +150,7 @@ class _Script:
         self.unseen: dict[int, tuple[int | None, list[float]]] = {}  # cell and nats of a value that no row had
         for column in self.columns:
             if column["kind"] == "text" and self.sql.word is None:
-                text = f"column {column['name']!r} holds texts, and {dialect} has no regular expressions to find words with."
+                text = f"column {column['name']!r} holds texts, but {dialect} has no regular expressions to split them."
                 raise errors.BadSetting(f"{text} Use another dialect, or export a page or ONNX.", column=column["name"])
             check_tokens(column)
 

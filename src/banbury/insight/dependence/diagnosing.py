@@ -78,11 +78,11 @@ def diagnose(
     Diagnosis of 160 rows, 2 classes, 3 columns
     Pairs that depend on each other given the class (of 3), in bits:
       warm / celsius  0.973  100%  duplicated
-    Columns that tell nothing about the class, as far as these rows show:
+    Columns without information about the class in these rows:
       warm     p = 1
       celsius  p = 1
       door     p = 1
-    Evidence that is counted twice pushes posteriors towards 0 and 1: leave out celsius, which says little that warm does not say.
+    Counting evidence twice pushes probabilities towards 0 and 1: leave out celsius, which says little that warm does not say.
     """
     check_n(n)
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
@@ -141,10 +141,10 @@ def _notes(
     if blocks:
         yield f"Columns of one block are modelled together, so their pairs are not compared: {errors.listed(blocks, 6)}."
     if columns[1] > columns[0]:
-        yield f"Pairs are those of the {columns[0]:,} most telling of {columns[1]:,} columns."
+        yield f"Only pairs of the {columns[0]:,} most informative of {columns[1]:,} columns were compared."
     n_known = sum(text.sums.table.n_words for text in texts)
     if n_known > n_words:
-        yield f"Pairs of words are those of the {n_words:,} most telling of {n_known:,} words."
+        yield f"Only pairs of the {n_words:,} most informative of {n_known:,} words were compared."
     if tally.skipped:
         yield f"Skipped: {tally.skipped:,} row{'s' * (tally.skipped != 1)} without a target."
 
@@ -183,7 +183,7 @@ def _count_finely(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
     if not tally.classes and tally.skipped == n_rows:
         raise errors.no_target(n_rows, labels.name)
     if not tally.classes:
-        raise errors.empty_data(table.name, "no row has a weight above 0")
+        raise errors.empty_data(table.name, "no row has a positive weight")
     return tally, [_concatenate(batches, tally.classes) for batches in labelled], schema
 
 
@@ -233,6 +233,8 @@ def _rows_per_weight(assigned: Sequence[CodedRows]) -> float:
         return 1.0
     largest = max(float(w.max(initial=0.0)) for w in weights)
     if largest < LIGHTEST:
-        raise errors.bad_setting("weights", f"{largest:g} at most", f"weights of which one is {LIGHTEST:g} at least")
+        raise errors.bad_setting(
+            "weights", f"{largest:g} at most", f"weights with at least one of {LIGHTEST:g} or more"
+        )
     relative = [w / largest for w in weights]
     return sum(float(w.sum()) for w in relative) / sum(float(w @ w) for w in relative) / largest

@@ -221,8 +221,8 @@ def count_pairs(
 
 
 def _change_error(source: Source) -> errors.BanburyError:
-    text = f"the rows{errors.where(source.name)} were not the same when they were read a second time. Read them into memory "
-    return errors.BanburyError(f"{text}first, or diagnose a copy that nobody writes to.")
+    text = f"the rows{errors.where(source.name)} had changed when they were read a second time. Read them into memory "
+    return errors.BanburyError(f"{text}first, or diagnose a copy that no one writes to.")
 
 
 def _add_words(

@@ -37,7 +37,7 @@ class Information(Mapping[str, float]):
         return {"bits": dict(self.bits), "words": words, "entropy": self.entropy}
 
     def __str__(self) -> str:
-        lines = [f"Information about the class, in bits of the {self.entropy:.3f} there are:"]
+        lines = [f"Information about the class, in bits (the class has {self.entropy:.3f}):"]
         rows = [(name, f"{bits:.3f}", first_words(self.words.get(name, {}))) for name, bits in self.bits.items()]
         return "\n".join(lines + table(rows[:40], 1) + more(len(rows) - 40, "feature"))
 
@@ -109,24 +109,24 @@ class Diagnosis(Tabular):
     @property
     def advice(self) -> str:
         """What to do about it, in a sentence or two."""
-        again = "Evidence that is counted twice pushes posteriors towards 0 and 1"
+        again = "Counting evidence twice pushes probabilities towards 0 and 1"
         bits = {t.feature: t.bits for t in self.telling}
         bits |= {column: bits[name] for name, block in self.blocks.items() for column in block}
         between = [pair for pair in self.pairs if pair.first in bits and pair.second in bits]
         for pair in between:
             if pair.duplicated:
                 less, more = sorted((pair.second, pair.first), key=bits.__getitem__)
-                return f"{again}: leave out {less}, which says little that {more} does not say."
+                return f"{again}: leave out {less}, which adds little to {more}."
         if between:
             first = between[0].first
             second = between[0].second
             apart = f"{first} and {second} depend on each other given the class, which naive Bayes does not see"
             return f"{apart}: weigh the evidence with bb.EvidenceClassifier(), {self._joining(first, second)}."
         if self.pairs:
-            return f"{again}, and words that come together are: trust the order of posteriors more than their size."
+            return f"{again}, and words that occur together count twice: trust the ranking of the probabilities, not their size."
         if self.n_pairs:
-            return "No pair depends on each other beyond chance: independence given the class is a fair picture."
-        return "There is no pair to compare."
+            return "No pair of columns depends on each other beyond chance: the independence assumption is reasonable here."
+        return "There are no pairs to compare."
 
     def _joining(self, first: str, second: str) -> str:
         """How two columns become one feature."""
@@ -135,7 +135,7 @@ class Diagnosis(Tabular):
             return f"or make one block of {blocks[first]} and {blocks[second]}"
         if first in blocks or second in blocks:
             block, other = (blocks[first], second) if first in blocks else (blocks[second], first)
-            return f"or take {other} into the block {block} if its family allows"
+            return f"or add {other} to the block {block} if its family allows it"
         tree = "or learn which columns depend on each other with bb.TANClassifier()"
         family = self.joined_by[first]
         if family != self.joined_by[second]:  # no family takes both together
@@ -167,8 +167,8 @@ class Diagnosis(Tabular):
         pairs = NotebookTable("Pairs that depend on each other given the class, in bits", self._frame_columns())
         telling = columns_of({"column": t.feature, "bits": t.bits, "p": t.p} for t in self.telling)
         idle = columns_of({"column": column.feature, "why": column.why} for column in self.uninformative)
-        tables = [pairs, NotebookTable("What columns say about the class, in bits", telling)]
-        tables.append(NotebookTable("Columns that say nothing about the class", idle))
+        tables = [pairs, NotebookTable("Information of each column about the class, in bits", telling)]
+        tables.append(NotebookTable("Columns without information about the class", idle))
         return [table for table in tables if any(table.columns.values())]
 
     def __str__(self) -> str:
@@ -181,11 +181,11 @@ class Diagnosis(Tabular):
             lines += table([(names, f"{bits:.3f}", f"{share:.0%}", tag) for names, bits, share, tag in shown], 1, 2)
         informative = [t for t in self.telling if not any(t.feature == column.feature for column in self.uninformative)]
         if informative:
-            lines.append(f"What columns tell about the class, in bits of the {self.entropy:.3f} there are:")
+            lines.append(f"Information of each column about the class, in bits (the class has {self.entropy:.3f}):")
             lines += table([(t.feature, f"{t.bits:.3f}", first_words(t.words)) for t in informative[:20]], 1)
             lines += more(len(informative) - 20, "column")
         if self.uninformative:
-            lines.append("Columns that tell nothing about the class, as far as these rows show:")
+            lines.append("Columns without information about the class in these rows:")
             lines += table([(column.feature, column.why) for column in self.uninformative[:40]])
             lines += more(len(self.uninformative) - 40, "column")
         return "\n".join([*lines, *self.notes, self.advice])

@@ -90,7 +90,7 @@ class Explanation:
 
     def against_unseen(self, label: Any) -> Explanation:
         """The same against a class of which no row was counted: its probability is 0, whatever the row holds."""
-        remarks = (*self.remarks, f"no row of class {label!r} was counted, so the prior alone rules it out")
+        remarks = (*self.remarks, f"the model has no rows of class {label!r}, so the prior alone rules it out")
         certain = replace(self, against=label, probability_against=0.0, prior=math.inf, log_odds=math.inf)
         return replace(certain, evidence=(), calibration=0.0, remarks=remarks)
 
@@ -135,18 +135,16 @@ class Explanation:
         """What else is to be said, a sentence each."""
         notes = []
         if self.impossible:
-            notes.append("impossible in both classes, so the prior answers")
+            notes.append("impossible in both classes, so the prior decides")
         if self.unknown:
             words = ", ".join(map(repr, self.unknown[:6])) + (", …" if len(self.unknown) > 6 else "")
             notes.append(f"{len(self.unknown):,} word{'s' * (len(self.unknown) != 1)} outside the vocabulary: {words}")
         if self.uncalibrated is not None:
-            weighs = f"evidence is {self.scale:.3g} times as heavy as it was counted; " if self.scale != 1.0 else ""
+            weighs = f"evidence is scaled by {self.scale:.3g}; " if self.scale != 1.0 else ""
             notes.append(f"calibrated: {weighs}before that, {self.winner!r} had {page.percent(self.uncalibrated)}")
         notes += self.remarks
         if self.stale:
-            notes.append(
-                "rows were learned or forgotten since this evidence was weighed: refit learns the weights again"
-            )
+            notes.append("rows have been learned or forgotten since these weights were learned; refit relearns them")
         return notes
 
     def __str__(self) -> str:
@@ -279,4 +277,4 @@ def _sum(differences: Real) -> float:
 
 def is_left_out(label: Any) -> str:
     """The remark on an explanation of such a row."""
-    return f"this row was counted as {label!r}; here it is left out, and does not speak for itself"
+    return f"this row is in the training data as {label!r}; it was left out here so as not to bias the explanation"

@@ -43,7 +43,7 @@ def explanation_body(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -
     sides = (("", FOR, why.winner), (" against", AGAINST, why.against))
     coloured = ((f'class="key{kind}" style="background:rgba({colour}, .4)"', name) for kind, colour, name in sides)
     keys = " ".join(f"<span {style}>for {safe(name)}</span>" for style, name in coloured)
-    key = f'<p class="note">Evidence in decibans (+10: the odds are ten times as long): {keys}</p>'
+    key = f'<p class="note">Evidence in decibans (+10 multiplies the odds by ten): {keys}</p>'
     notes = "".join(f'<p class="note">{safe(note)}</p>' for note in why.notes)
     return f'<div class="banbury">{head}{key}{texts}{_bars(why, rows)}{notes}</div>'
 
@@ -56,7 +56,7 @@ def _text(why: Any, feature: str, text: str, places: Sequence[Place], full: floa
         shaded.append(safe(text[at:start]) + _shade(text[start:end], words, full))
         at = end
     rest = len(text) - characters
-    shaded.append(safe(text[at:characters]) + (f"… and {rest:,} characters more" if rest > 0 else ""))
+    shaded.append(safe(text[at:characters]) + (f"… and {rest:,} more characters" if rest > 0 else ""))
     name = f'<p class="note">{safe(feature)}</p>' if len(why.texts) > 1 else ""
     return f'{name}<div class="text" dir="auto">{"".join(shaded)}</div>'
 
@@ -164,7 +164,7 @@ def informative(result: Any) -> str:
         cells = ((safe(result.shown(ratio)), format_ratio(ratio.ratio)) for ratio in ratios)
         rows = (f'<tr><td class="value">{a}</td><td class="number">{b} : 1</td></tr>' for a, b in cells)
         tables += f"<table><caption>{safe(label)}</caption>{''.join(rows)}</table>"
-    note = "How many times as probable a value is in the class as in all others together"
+    note = "How many times more probable a value is in the class than in all other classes together"
     return f'{STYLE}<div class="banbury"><p class="note">{note}</p><div class="classes">{tables}</div></div>'
 
 

@@ -48,7 +48,7 @@ class Informative:
     def note(self) -> str:
         """What was left aside, in a sentence; nothing if nothing was."""
         aside = ", ".join(self.left_aside)
-        return f"Left aside, since their columns speak together: {aside}." if aside else ""
+        return f"Not listed, because their columns are modelled together: {aside}." if aside else ""
 
     def of_label(self, label: Any) -> Informative:
         """What tells yes from no, in the words of a label."""
@@ -76,7 +76,7 @@ class Informative:
         lines = []
         for label, rows in self.ratios.items():
             against = f"{label} : rest ="
-            lines.append(f"{label!r}" + ("" if rows else ": nothing tells it from the rest"))
+            lines.append(f"{label!r}" + ("" if rows else ": nothing separates it from the rest"))
             figures = {id(r): page.format_ratio(r.ratio) for r in rows}
             most = max(map(len, figures.values()), default=0)
             lines += [f"  {names[i]:{width}}  {against} {figure:>{most}} : 1" for i, figure in figures.items()]
@@ -111,7 +111,7 @@ def informative(
     chosen = _class_numbers(labels, classes)
     errors.check_whole("n", n, 1)
     if len(labels) < 2:
-        raise errors.bad_setting("the model", f"one class, {labels[0]!r}", "one of two classes at least to tell apart")
+        raise errors.bad_setting("the model", f"one class, {labels[0]!r}", "a model with at least two classes")
     rest = _rest(np.exp(log_prior))
     best: list[list[Scored]] = [[] for _ in labels]
     words = set[str]()

@@ -212,9 +212,9 @@ def _other_structure(here: Mapping[str, Sequence[str]], there: Mapping[str, Sequ
     for name in here:
         if here[name] != there[name]:
             mine, theirs = (errors.listed(above) or "none" for above in (here[name], there[name]))
-            return f"the parents of {name!r} are {mine} here, {theirs} there"
+            return f"the parents of {name!r} are {mine} in one network and {theirs} in the other"
     if list(here) != list(there):
-        return f"the nodes come as {errors.listed(here)} here, as {errors.listed(there)} there"
+        return f"the nodes are in a different order: {errors.listed(here)} and {errors.listed(there)}"
     return None
 
 
@@ -224,8 +224,8 @@ def check_size(variables: Sequence[Variable], v: int, parents: Sequence[int]) ->
         name = variables[v].name
         sizes = " × ".join(f"{variables[u].size:,} of {variables[u].name!r}" for u in (v, *parents))
         raise errors.TooManyCells(
-            f"the table of {name!r} given its {many(len(parents), 'parent')} would have {cells:,} cells ({sizes}), and "
-            f"{MOST_CELLS:,} are the most. Give it fewer parents, columns cut into fewer bins, or rare values joined.",
+            f"the table of {name!r} given its {many(len(parents), 'parent')} would have {cells:,} cells ({sizes}), but "
+            f"the limit is {MOST_CELLS:,}. Use fewer parents, fewer bins, or join rare values.",
             column=name,
             cells=cells,
         )

@@ -107,8 +107,8 @@ def _path(scopes: Shapes, shapes: Shapes, keep: tuple[int, ...]) -> list[tuple[i
             return [tuple(step) for step in path]
     cells = int(about.largest_intermediate)
     raise errors.TooManyCells(
-        f"the answer needs a table of {cells:,} cells on the way, and {MOST_CELLS:,} are the most: too many nodes hang "
-        "together. Ask for fewer variables at once, give more evidence, or give the nodes fewer parents or values.",
+        f"the answer needs an intermediate table of {cells:,} cells, but the limit is {MOST_CELLS:,}: too many "
+        "nodes are connected. Query fewer variables at once, add evidence, or use fewer parents or values.",
         cells=cells,
     )
 

@@ -74,7 +74,7 @@ class BeliefNetwork(Displayed):
         """Takes the parts that the methods below make; raises where it is called with anything else."""
         if not isinstance(variables, tuple) or not all(isinstance(variable, Variable) for variable in variables):
             raise errors.BadSetting(
-                "bb.BeliefNetwork is not called itself. Count the tables of a structure with bb.BeliefNetwork.count(data, "
+                "bb.BeliefNetwork has no constructor. Count the tables of a structure with bb.BeliefNetwork.count(data, "
                 "parents), give them with bb.BeliefNetwork.from_tables(tables, parents), or learn a tree with "
                 "bb.BeliefNetwork.tan(data, target).",
                 name="BeliefNetwork",
@@ -130,7 +130,7 @@ class BeliefNetwork(Displayed):
             schema = with_few_values(schema, batch, missing, facts)
             for name, why in schema.left_out.items():
                 raise errors.BadSetting(
-                    f"column {name!r} is named in parents=, and cannot be counted: {why}. Declare it in features=, or take it "
+                    f"column {name!r} is named in parents= but cannot be counted: {why}. Declare it in features=, or take it "
                     "out.",
                     name="parents",
                     value=name,
@@ -192,7 +192,7 @@ class BeliefNetwork(Displayed):
         drawn = _tree_of(model)
         if drawn is None:
             raise errors.bad_setting(
-                "the model", "one without a tree", "one that was counted with features=bb.ColumnTree()"
+                "the model", "a model without a tree", "a model counted with features=bb.ColumnTree()"
             )
         schema = model.schema
         name = schema.target or "class"
@@ -252,7 +252,7 @@ class BeliefNetwork(Displayed):
 
     def count_more(self, data: Any, *, weights: Any = None, **reading: Any) -> BeliefNetwork:
         """Counts more rows under this network's structure and bins, apart: ``network + network.count_more(rows)`` adds them."""
-        sums = self._sums("no more can be counted")
+        sums = self._sums("no more rows can be counted")
         target = None if self.target is None else self._node(self.target)
 
         def count(batch: Batch) -> NetworkCounts:
@@ -283,7 +283,7 @@ class BeliefNetwork(Displayed):
             return NotImplemented
         check_positive("the factor of a network", float(factor), zero=True)
         if float(factor) * self.n_rows >= MOST_ROWS or factor >= MOST_ROWS:
-            raise errors.bad_setting("the factor of a network", factor, "one that leaves fewer than 2**63 rows")
+            raise errors.bad_setting("the factor of a network", factor, "a factor that leaves fewer than 2**63 rows")
         return self._with(self._sums("it cannot be scaled") * float(factor))
 
     __rmul__ = __mul__
@@ -307,8 +307,8 @@ class BeliefNetwork(Displayed):
     def _sums(self, what: str) -> NetworkCounts:
         if self.sums is None:
             raise errors.BadSetting(
-                f"this network's tables were given, not counted, so {what}. Count one with bb.BeliefNetwork.count(data, "
-                "parents).",
+                f"this network's tables were given rather than counted, so {what}. Count a network with "
+                "bb.BeliefNetwork.count(data, parents).",
                 name="network",
                 value=what,
             )
@@ -397,7 +397,7 @@ class BeliefNetwork(Displayed):
         for variable, rows in zip(self.variables, self.sums.cells, strict=True):
             if variable.size == 0:
                 raise errors.EmptyData(
-                    f"no row that was counted has a value of {variable.name!r}, so it has no table. Count rows that have, or "
+                    f"no counted row has a value of {variable.name!r}, so it has no table. Count rows with a value, or "
                     "leave it out."
                 )
             of_target = variable.name == self.target  # which has the frequencies, as in naive Bayes
@@ -423,10 +423,10 @@ class BeliefNetwork(Displayed):
         >>> {value: round(p, 2) for value, p in network.query("die", {"die": {1: 0.1, 2: 0.4, 3: 0.4}}).items()}
         {1: 0.2, 2: 0.4, 3: 0.4}
         """
-        errors.require(isinstance(of, (str, Sequence)), "of", of, "a node, or several nodes, each once")
+        errors.require(isinstance(of, (str, Sequence)), "of", of, "a node, or several different nodes")
         names = (of,) if isinstance(of, str) else tuple(of)
         keep = tuple(self._node(name) for name in names)
-        errors.require(keep and len(set(keep)) == len(keep), "of", of, "a node, or several nodes, each once")
+        errors.require(keep and len(set(keep)) == len(keep), "of", of, "a node, or several different nodes")
         joint = log_query(self._scorer, keep, self._evidence(given))
         self._check_possible(np.isfinite(joint).any(), given)
         weights = np.exp(joint - joint.max())
@@ -481,8 +481,8 @@ class BeliefNetwork(Displayed):
         if name not in self.nodes:
             if isinstance(name, str) and name in self.left_out:
                 raise errors.UnknownColumn(
-                    f"column {name!r} is no node of this network: it was left out ({self.left_out[name]}). Name its family in "
-                    "features= to have it counted all the same.",
+                    f"column {name!r} is not a node of this network: it was left out ({self.left_out[name]}). Name its family in "
+                    "features= to include it.",
                     column=name,
                 )
             raise errors.unknown_column(name, self.nodes)
@@ -505,7 +505,7 @@ class BeliefNetwork(Displayed):
                 raise errors.unknown_column(next((n for n in self.nodes if n != self.target), self.nodes[0]), list(row))
             tell_other_columns([], [name for name in row if name not in {*self.columns, *evidence}], set())
         if evidence is not None and not isinstance(evidence, Mapping):
-            raise errors.bad_setting("given", evidence, "a mapping from nodes to what is known of them, or a row")
+            raise errors.bad_setting("given", evidence, "a mapping from nodes to known values, or a row")
         plain = {name: None if missing(observation) else observation for name, observation in (evidence or {}).items()}
         values = {name: self.variables[self._node(name)].index for name in plain}
         return {
@@ -536,8 +536,8 @@ class BeliefNetwork(Displayed):
             rows = many(int(impossible.sum()), "row")
             errors.warn(
                 errors.BanburyWarning(
-                    f"{rows} of probability zero under how={self.choice.how!r}, whatever the answer; the answer without evidence "
-                    "is given. Smooth with how='mean' to have the evidence weighed."
+                    f"{rows} of probability zero under how={self.choice.how!r}; the answer without evidence "
+                    "was returned. Use how='mean' to smooth the tables."
                 )
             )
             joint[impossible] = log_query(self._scorer, (node,), {})
@@ -570,7 +570,7 @@ class BeliefNetwork(Displayed):
     def _target_node(self, of: str | None) -> int:
         if of is None and self.target is None:
             raise errors.BadSetting(
-                "say which node is asked for with of=..., since this network was made without a target.",
+                "name the node to query with of=..., because this network has no target.",
                 name="of",
                 value=None,
             )
@@ -689,7 +689,7 @@ def _node(batch: Batch, feature: Feature, bins: Bins, weights: Real | None) -> V
     if not can_be_node(feature):
         family = "texts" if feature.reads_text else feature.family.name
         raise errors.BadSetting(
-            f"column {feature.name!r} cannot be a node as {family}: a node has a table of its values. Declare it "
+            f"column {feature.name!r} cannot be a node as {family}, because a node has a table of values. Declare it "
             "'categorical', 'bernoulli' or bb.Histogram(bins=...) in features=, or leave it out with "
             f"features={{{feature.name!r}: None}}.",
             name="features",

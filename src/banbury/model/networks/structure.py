@@ -25,7 +25,7 @@ def complete_parents(parents: Any) -> dict[str, tuple[str, ...]]:
         for node in (name, *several):
             if not isinstance(node, str):
                 raise errors.bad_setting(
-                    "parents", f"{name!r}: {parent_or_parents!r}", "names of columns, which are texts"
+                    "parents", f"{name!r}: {parent_or_parents!r}", "column names, which must be texts"
                 )
         errors.require(len(set(several)) == len(several), "parents", f"{name!r}: {list(several)!r}", "each parent once")
         structure[name] = several
@@ -46,7 +46,8 @@ def in_topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...
         cycle = problem.args[1]
         shown = " → ".join(cycle if len(cycle) <= LONG_CYCLE else [*cycle[: LONG_CYCLE - 1], "…", cycle[-1]])
         raise errors.CyclicStructure(
-            f"the parents make a cycle: {shown}. A belief network has none; take one of these edges out.", cycle=cycle
+            f"the parents make a cycle: {shown}. A belief network must have no cycles; remove one of these edges.",
+            cycle=cycle,
         ) from None
     while sorter.is_active():
         ready = sorted(sorter.get_ready(), key=place.__getitem__)

@@ -25,7 +25,7 @@ def values_of_node(name: str, table: Any, n_parents: int, values: Mapping[str, S
         errors.require(len(set(named)) == len(named), "values", {name: list(named)}, "each value once")
         return named
     if not isinstance(table, Mapping):
-        raise errors.bad_table(name, "is no mapping; name the node's values in values= to give an array")
+        raise errors.bad_table(name, "is not a mapping; to use an array, name the node's values in values=")
     rows = list(table.values()) if n_parents else [table]
     if not rows or not all(isinstance(row, Mapping) and row for row in rows):
         raise errors.bad_table(
@@ -34,9 +34,7 @@ def values_of_node(name: str, table: Any, n_parents: int, values: Mapping[str, S
     distinct = dict.fromkeys(plain(value) for row in rows for value in row)
     for value in distinct:
         if not isinstance(value, (bool, int, float, str, type(None))) or value != value:
-            raise errors.bad_table(
-                name, f"must have texts, numbers, True and False or None for values, and has {value!r}"
-            )
+            raise errors.bad_table(name, f"must have texts, numbers, booleans or None as values, but has {value!r}")
     return in_order(distinct)
 
 
@@ -52,7 +50,7 @@ def table_of_node(variable: Variable, parents: Sequence[Variable], table: Any) -
             raise errors.bad_table(variable.name, "must have numbers") from None
         if array.shape != shape:
             raise errors.bad_table(
-                variable.name, f"has the shape {array.shape}, and (values, values of each parent) is {shape}"
+                variable.name, f"has the shape {array.shape}, but (values, values of each parent) is {shape}"
             )
     check_shares(variable.name, array)
     return np.ascontiguousarray(array / array.sum(axis=0))  # sums are taken in one order, however it was laid out
@@ -64,7 +62,7 @@ def check_shares(name: str, table: Real) -> None:
         sums = table.sum(axis=0).reshape(-1)
     if not np.all(table >= 0):
         wrong = float(table[~(table >= 0)].flat[0])
-        raise errors.bad_table(name, f"must have non-negative shares; {wrong:g} is one of them")
+        raise errors.bad_table(name, f"must have non-negative shares, but one is {wrong:g}")
     if not np.all(np.abs(sums - 1.0) <= CLOSE):
         worst = float(sums[np.abs(sums - 1.0).argmax()]) if sums.size else 0.0
         raise errors.bad_table(name, f"must have non-negative shares that sum to 1; these sum to {worst:.12g}")
@@ -86,7 +84,7 @@ def _from_mapping(variable: Variable, parents: Sequence[Variable], table: Mappin
             if value not in variable.index:
                 raise errors.value_never_seen(value, variable.name, variable.values)
             if isinstance(share, bool) or not isinstance(share, (int, float, np.number)):
-                raise errors.bad_table(variable.name, f"must have numbers, and has {share!r} for {value!r}")
+                raise errors.bad_table(variable.name, f"must have numbers, but has {share!r} for {value!r}")
             column[variable.index[value]] = share
         columns.append(column)
     return np.stack(columns, axis=1).reshape(variable.size, *(parent.size for parent in parents))
