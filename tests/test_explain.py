@@ -983,7 +983,7 @@ def test_what_is_impossible_in_every_class_is_said_to_be_answered_by_the_prior()
         posterior = model.posterior({"x": ["c"], "w": ["u"], "n": [3.0]})[0]
     told = model.explain({"x": "c", "w": "u", "n": 3.0}, against="q")
     assert told.log_odds == pytest.approx(math.log(posterior[0] / posterior[1]))
-    assert told.impossible and "the prior answers" in str(told)
+    assert told.impossible and "the prior decides" in str(told)
 
 
 def test_answers_far_away_do_not_depend_on_the_neighbours_or_threads() -> None:
