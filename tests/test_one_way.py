@@ -229,7 +229,7 @@ def test_an_estimator_may_come_first(make: Any, tmp_path: Path) -> None:
     assert re.match("3-fold cross-validation of .*: 400 rows", str(judged))
     evaluated = bb.evaluate(fitted, rows, y)
     assert evaluated.accuracy.value == pytest.approx(fitted.score(rows, y))
-    assert "the very rows" in evaluated.notes[0]
+    assert "the rows that the model was trained on" in evaluated.notes[0]
     bb.save(fitted, tmp_path / "m.banbury")
     np.testing.assert_allclose(bb.load(tmp_path / "m.banbury").posterior(rows), fitted.predict_proba(rows), rtol=1e-9)
     assert len(bb.suspicious(fitted, rows, y, n=3).rows) == 3

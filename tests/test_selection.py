@@ -738,7 +738,7 @@ def test_settings_are_those_of_estimate_and_count() -> None:
 
 
 def test_nothing_to_learn_from_is_the_class_prior() -> None:
-    with pytest.warns(bb.BanburyWarning, match="no column is left to learn from"):
+    with pytest.warns(bb.BanburyWarning, match="there is no column to learn from"):
         found = bb.cross_validate({"x": [1.0] * 9}, ["a", "a", "b"] * 3, folds=3, features={"x": None})
     np.testing.assert_allclose(found.posteriors, [[2 / 3, 1 / 3]] * 9, rtol=1e-12)
     assert found.accuracy.value == found.majority == pytest.approx(2 / 3)
