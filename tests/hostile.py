@@ -21,7 +21,6 @@ import banbury as bb
 import naive_files as files
 from banbury.files import from_bytes, to_bytes
 
-UNKNOWN = 2**32 - 1
 ESTIMATED = {"how": "mean", "alpha": 1.0, "seed": 0}
 DEEP = "[" * 1500 + "]" * 1500
 
@@ -293,29 +292,8 @@ def swapped(content: bytes) -> bytes:
     return content[:start] + content[start:][::-1]
 
 
-def slots(change: Callable[[np.ndarray], None]) -> Change:
-    def changed(numbers: np.ndarray) -> np.ndarray:
-        change(numbers)
-        return numbers
-
-    return array("words.0.slots", changed)
-
-
-def outside(numbers: np.ndarray) -> None:
-    numbers[np.flatnonzero(numbers != UNKNOWN)[0]] = 1_000_000
-
-
-def same_twice(numbers: np.ndarray) -> None:
-    taken = np.flatnonzero(numbers != UNKNOWN)
-    numbers[taken[0]] = numbers[taken[1]]
-
-
-def elsewhere(numbers: np.ndarray) -> None:
-    numbers[:] = np.roll(numbers, 5)
-
-
 def of_words(bytes_: bytes) -> Change:
-    """Other words, with an index that fits as many."""
+    """Other words, as many."""
     return array(
         "words.0.bytes", lambda old: np.frombuffer(bytes_.ljust(len(old), b"z")[: len(old)], dtype=np.uint8).copy()
     )
@@ -507,12 +485,6 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "sums-of-counts-above-their-squares": ("BadFile", of_small_counts),
     "sums-of-negative-squares": ("BadFile", number("moments.sums", (0, 0, 1), -9)),
     "sums-of-a-spread-below-0": ("BadFile", flat),
-    "index-points-outside": ("BadFile", slots(outside)),
-    "index-points-twice-to-one-word": ("BadFile", slots(same_twice)),
-    "index-misleads": ("BadFile", slots(elsewhere)),
-    "index-full": ("BadFile", slots(lambda numbers: numbers.fill(0))),
-    "index-of-no-power-of-two": ("BadFile", array("words.0.slots", lambda numbers: numbers[:-1])),
-    "index-missing": ("BadFile", array("words.0.slots", lambda _: None)),
     "words-end-before-they-begin": ("BadFile", cell("words.0.ends", 0, 2**40)),
     "words-end-negative": ("BadFile", cell("words.0.ends", 0, -1)),
     "words-end-beyond-their-bytes": ("BadFile", cell("words.0.ends", -1, 2**62)),

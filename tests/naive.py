@@ -722,7 +722,7 @@ def _text(tally: Tally, feature: Any, value: str, label: Any, how: str, alpha: f
     elif family.model == "log_odds":
         own = _log_odds(words, counts, label, how, prior, sum(n > 0 for n in texts.values()))
     else:
-        weights = {word: weight(counts[word, label], prior, how) for word in words}
+        weights = {word: counts[word, label] + _at_least(how, prior) for word in words}
         total = sum(weights.values())
         own = {word: log(share(weights[word], total, len(words))) for word in words}
         if how == "predictive" and not family.idf and (which or not (family.damping or family.length)):
@@ -788,7 +788,7 @@ def _occurrences(tally: Tally, feature: Any, value: Sequence[Any], label: Any, h
     if family.model == "complement":
         own = _complement(words, counts, label, how, prior, family.norm)
     else:
-        weights = {word: weight(counts[word, label], prior, how) for word in words}
+        weights = {word: counts[word, label] + _at_least(how, prior) for word in words}
         own = {word: log(share(weights[word], sum(weights.values()), len(words))) for word in words}
     return sum(n * own[word] for word, n in x.items())
 

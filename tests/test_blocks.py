@@ -1067,7 +1067,7 @@ def test_pairs_of_columns_are_counted_as_tables_of_two(rows):
     batch = batch.with_columns({name: encode(list(column), 1) for name, column in columns.items()})
     labels, weights = encode([row[3] for row in rows], 1), np.array([row[4] for row in rows])
     pairs, tables = (
-        count_rows(batch, bb.Schema(tuple(features)), labels, weights, 1).tally
+        count_rows(batch, bb.Schema(tuple(features)), labels, weights, 1)
         for features in ([pairs_of("abc")], [table_of(pair) for pair in ("ab", "ac", "bc")])
     )
     assert pairs.rows.same(tables.rows)

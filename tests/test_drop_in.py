@@ -545,10 +545,9 @@ def test_without_smoothing_no_answer_is_nan(name: str, data: st.DataObject) -> N
         clf.partial_fit(X, y, sample_weight=weights)
 
 
-@pytest.mark.parametrize("name", ["BernoulliNB", "MultinomialNB"])
-def test_without_smoothing_theirs_is_nan_and_ours_knows_the_class(name: str) -> None:
+def test_without_smoothing_theirs_is_nan_and_ours_knows_the_class() -> None:
     X, y = np.array([[1, 0], [1, 0], [0, 1]]), [0, 0, 1]
-    mine, other = ours(name, alpha=0).fit(X, y), nans(lambda: original(name, alpha=0).fit(X, y))
+    mine, other = ours("BernoulliNB", alpha=0).fit(X, y), nans(lambda: original("BernoulliNB", alpha=0).fit(X, y))
     assert np.isnan(nans(lambda: other.predict_proba(X))).all()
     np.testing.assert_array_equal(mine.predict_proba(X), [[1, 0], [1, 0], [0, 1]])
     np.testing.assert_array_equal(mine.feature_log_prob_, other.feature_log_prob_)
@@ -556,17 +555,14 @@ def test_without_smoothing_theirs_is_nan_and_ours_knows_the_class(name: str) -> 
 
 @law
 @given(data=st.data())
-def test_without_smoothing_it_has_their_numbers_where_they_have_any(data: st.DataObject) -> None:
-    """Of sparse rows theirs multiplies no zero with minus infinity."""
+def test_occurrences_have_the_least_alpha_where_none_is_given(data: st.DataObject) -> None:
     rows = data.draw(tables("MultinomialNB", container=("csr_matrix", "csr_array"), dtype=("int64", "float64")))
     _, y, weights = rows.all
-    rows.X[:, 0] += 1  # every class has some
     X = contained(rows.X, rows.container)
     mine = ours("MultinomialNB", alpha=0).fit(X, y, sample_weight=weights)
-    other = nans(lambda: original("MultinomialNB", alpha=0).fit(X, y, sample_weight=weights))
-    assume(not np.isnan(other.feature_log_prob_).any())
-    assert_attributes(mine, other)
-    close(mine.predict_joint_log_proba(X), nans(lambda: other.predict_joint_log_proba(X)))
+    other = original("MultinomialNB", alpha=1e-10).fit(X, y, sample_weight=weights)
+    close(mine.feature_log_prob_, other.feature_log_prob_)
+    close(mine.predict_joint_log_proba(X), other.predict_joint_log_proba(X))
 
 
 @every_discrete

@@ -122,7 +122,7 @@ def test_a_wide_file_widens_columns_and_names_ragged_lines(tmp_path, monkeypatch
     names = [f"c{j}" for j in range(10)]
     path = tmp_path / "t.csv"
     path.write_text(",".join(names) + "\n" + ",".join("1" * 10) + "\n" + ",".join("2" * 9) + "\n")
-    with pytest.raises(errors.BadFile, match="line 3: 9 fields where the header has 10"):
+    with pytest.raises(errors.BadFile, match="line 3: 9 fields but the header has 10"):
         list(read(path))
 
 

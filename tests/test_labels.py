@@ -779,10 +779,13 @@ def test_weigh_is_yes_or_no_and_alpha_a_number() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_words_that_are_impossible_either_way_say_nothing() -> None:
-    clf = bb.MultiLabelClassifier(how="mle").fit(TEXTS, TOPICS)
-    assert clf.predict(["wheat rise", "crude falls"]) == [("grain",), ("fuel",)]
-    assert_allclose(clf.predict_proba(["wheat crude"]), [[1.0, 0.5]], atol=1e-12)  # half of the rows are of grain
+def test_values_that_are_impossible_either_way_say_nothing() -> None:
+    clf = bb.MultiLabelClassifier(how="mle").fit(
+        {word: [word in t for t in TEXTS] for word in ("wheat", "crude")}, TOPICS
+    )
+    assert clf.predict({"wheat": [True, False], "crude": [False, True]}) == [("grain",), ("fuel",)]
+    both = {"wheat": [True], "crude": [True]}
+    assert_allclose(clf.predict_proba(both), [[1.0, 0.5]], atol=1e-12)  # half of the rows are of grain
 
 
 def test_rows_that_weigh_next_to_nothing_are_counted_once_when_they_are_told() -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import banbury as bb
 from banbury import cli
+from banbury.cli import judging
 from banbury.quality.label_recipes import PlainLabels, WeighedLabels
 from banbury.quality.recipes import Plain, Weighed
 from banbury.quality.validation import default_folds
@@ -150,6 +151,23 @@ def test_larger_input_is_counted_whole_and_weighed_on_a_sample(capsys: pytest.Ca
     streamed = run(capsys, "cross-validate", "train.csv", "--target", "Survived", "--hold", "0", "--plain")
     here = run(capsys, "cross-validate", "train.csv", "--target", "Survived", "--plain")
     assert figures(streamed) == figures(here)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_small_sample_teaches_weights_of_a_model_that_counts_all_rows(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "MOST_ROWS", 300)
+    words = ["fit", "train.csv", "--target", "Survived", "--weigh"]
+    facts = run(capsys, *words, "--hold", "0", "-o", "m.banbury")
+    sampled: Any = bb.load("m.banbury")
+    run(capsys, *words, "-o", "h.banbury")
+    held: Any = bb.load("h.banbury")
+    assert any(
+        note.startswith("weights are learned from a sample of 300 rows; models count all") for note in facts["notes"]
+    )
+    assert sampled.tally == held.tally and facts["rows"] == N
+    assert not np.array_equal(sampled.weighing.weights.weights, held.weighing.weights.weights)
 
 
 def test_a_sample_of_streamed_rows_counts_all_others() -> None:

@@ -110,7 +110,7 @@ def assert_state(state, expected):
     assert state["classes"].tolist() == [c for _, c in keys]
     assert state["starts"].tolist() == [0, *itertools.accumulate(sum(key[0] == name for key in keys) for name in names)]
     cells = [number for key in keys for number in expected.cells[key]]
-    shared = {"bytes", "ends", "starts", "classes", *({"slots"} & set(state))}
+    shared = {"bytes", "ends", "starts", "classes"}
     if all(number.denominator == 1 for number in expected.numbers()):
         assert set(state) == shared | {"occurrences", "documents", "texts"}
         dtype = np.uint32 if sum(expected.total(0)) < 2**32 else np.int64
@@ -905,7 +905,6 @@ def test_state_there_and_back(batch, damping):
     assert same_bits(again, words)
     assert again.n_words == again.n_ids
     assert again.words(None) == words.words(words.in_order())
-    assert "slots" in words.state()
 
 
 def hostile():
@@ -934,8 +933,6 @@ def hostile():
         yield f"float {name}", spoil(name, lambda array: array.astype(float))
         yield f"deep {name}", spoil(name, lambda array: array[None])
         yield f"list {name}", {**state, name: state[name].tolist()}
-    empty = np.flatnonzero(state["slots"] == 2**32 - 1)[0]
-    taken = np.flatnonzero(state["slots"] != 2**32 - 1)
     yield "more", {**state, "more": np.zeros(1)}
     yield "number", {**state, 1: np.zeros(1)}
     yield "ends descend", spoil("ends", put((0, 3), (1, 1)))
@@ -965,17 +962,6 @@ def hostile():
     yield "texts negative", spoil("texts", put((2, -1)))
     yield "texts overflow", spoil("texts", put((0, 2**62), (1, 2**62)))
     yield "no texts", spoil("texts", put((0, 0)))
-    yield "slot beyond", spoil("slots", put((empty, 4)))
-    yield "slot far beyond", spoil("slots", put((empty, 2**32 - 2)))
-    yield "slot twice", spoil("slots", put((empty, 0)))
-    yield "slot lost", spoil("slots", put((taken[0], 2**32 - 1)))
-    yield (
-        "slots exchanged",
-        spoil("slots", put((taken[0], state["slots"][taken[1]]), (taken[1], state["slots"][taken[0]]))),
-    )
-    yield "slots empty", spoil("slots", lambda array: array[:0])
-    yield "slots full", spoil("slots", lambda array: np.arange(4, dtype=np.uint32))
-    yield "slots not a power of two", spoil("slots", lambda array: np.append(array, array[empty : empty + 1]))
     for name in ("parts", "texts.parts"):
         yield f"no {name}", {key: array for key, array in parted.items() if key != name}
         yield f"{name} beside whole numbers", {**state, name: parted[name]}
@@ -1014,7 +1000,6 @@ def test_hostile_settings_of_a_state():
     for n_classes, n_columns in [(2, 0), (4, 0), (-1, 0), (3, 5), (3, 16), (2**40, 0)]:
         with pytest.raises(ValueError):
             Words.from_state(n_classes, n_columns, state)
-    state = {name: array for name, array in state.items() if name != "slots"}
     numbered = {**state, "bytes": np.frombuffer(b"#15", np.uint8), "ends": np.array([3])}
     assert Words.from_state(3, 16, numbered).words(None) == ["#15"]
     for name in ("#16", "#01", "x", "#-1", ""):

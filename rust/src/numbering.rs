@@ -5,8 +5,7 @@ pub trait Key: Copy + Eq + Send + Sync {
     fn hash(self) -> u64;
 }
 
-/// The two halves of a wide product, mixed: every bit of the input reaches every part of the result. Words in files are hashed by
-/// this too, so that it never changes.
+/// The two halves of a wide product, mixed: every bit of the input reaches every part of the result.
 #[inline(always)]
 pub(crate) fn mix(a: u64, b: u64) -> u64 {
     let wide = u128::from(a) * u128::from(b);

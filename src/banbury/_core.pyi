@@ -303,11 +303,8 @@ class Terms:
     ) -> NDArray[np.float32]:
         """What each term says of each row beyond the last class, (n, C - 1, terms + given); the last ``given`` are left at 0."""
 
-    def correct(self, codes: NDArray[np.uint32], rows: Corrected, mu: Real, table: Real) -> None:
-        """Passes of dual coordinate ascent that improve μ, (n, C), and ``table``, (cells of all, C), in place.
-
-        ``rows``: labels, C times weights, offsets, the order of each pass, and the mean change of μ at which passes end.
-        """
+    def correct(self, codes: NDArray[np.uint32], passes: Passes, mu: Real, table: Real) -> None:
+        """Passes of dual coordinate ascent that improve μ, (n, C), and ``table``, (cells of all, C), in place."""
 
     def alike(self, codes: NDArray[np.uint32], threads: int) -> Real:
         """Σ s² over the terms of which two rows share the cell, (n, n)."""
@@ -323,9 +320,13 @@ def weighed_slope(
 ) -> tuple[float, Real]:
     """-Σ log P(label) over rows, and its slope along each weight, then along each intercept; as ``Terms.evidence`` has it."""
 
-Corrected = tuple[Codes, Real, Real, Sequence[NDArray[np.uint32]], float]
+class Passes:
+    """Passes over rows that are corrected: C times the weight of each row, the scores it starts from, (n, C), the order of each
+    pass, and the mean change of μ at which passes end."""
 
-def correct_alike(alike: Real, rows: Corrected, mu: Real) -> None:
+    def __init__(self, strengths: Real, offsets: Real, orders: Sequence[NDArray[np.uint32]], enough: float) -> None: ...
+
+def correct_alike(alike: Real, labels: Codes, passes: Passes, mu: Real) -> None:
     """``Terms.correct`` by what rows have in common, (n, n); it improves μ."""
 
 def tempered(
@@ -335,8 +336,6 @@ def tempered(
 
     ``ridge`` times the square of its distance to 1 is part of what is least.
     """
-
-CorrectedTexts = tuple[Real, Real, float, NDArray[np.float32]]
 
 class Bags:
     """Texts: text i has the words ``offsets[i]`` to ``offsets[i + 1]``, each so many times; ``hashes`` are of all that it has."""
@@ -383,13 +382,14 @@ class Bags:
     def correct(
         self,
         values: NDArray[np.float32],
-        rows: CorrectedTexts,
-        order: NDArray[np.uint32],
+        common: float,
+        own: NDArray[np.float32],
+        passes: Passes,
         mu: NDArray[np.float32],
         table: NDArray[np.float32],
-    ) -> float:
-        """A pass of ``Terms.correct`` over texts, and the mean change of μ. ``rows``: C times weights, offsets, what all texts
-        have in common counts in each, and Σ variance · value² of each text, (n, C).
+    ) -> None:
+        """``Terms.correct`` over texts. What all texts have in common counts ``common`` in each; ``own`` is Σ variance · value²
+        of each text, (n, C).
 
         ``table`` is (W + 1, 2 C), corrections and variances of words; the last row is of no word, but of all texts.
         """
@@ -397,15 +397,16 @@ class Bags:
     def correct_labels(
         self,
         values: NDArray[np.float32],
-        rows: CorrectedTexts,
-        order: NDArray[np.uint32],
+        common: float,
+        own: NDArray[np.float32],
+        passes: Passes,
         mu: NDArray[np.float32],
         table: NDArray[np.float32],
         threads: int,
-    ) -> float:
-        """The same of labels, each a yes or no of its own, in lanes of 8, 16 or 32, which threads work on side by side.
+    ) -> None:
+        """The same of labels, each a yes or no of its own, in lanes of 8 or 16, which threads work on side by side.
 
-        Of ``rows`` offsets and Σ, and ``mu``, are (lanes, n, labels), ``table`` is (lanes, W + 1, 2, labels).
+        Offsets and ``own`` are (lanes · n, labels), ``mu`` is (lanes, n, labels), ``table`` (lanes, W + 1, 2, labels).
         """
 
     def label_scores(
@@ -760,7 +761,7 @@ class Words:
         """All of it as arrays, which are equal if all numbers are: words in the order of their bytes, none without texts.
 
         bytes uint8, and ends (words,) int64 of each word in it; starts (words + 1,) int64 of each word's n cells; classes (n,)
-        uint32; slots uint32, the index, if words have names. If all numbers are whole: occurrences and documents (n,), uint32
+        uint32. If all numbers are whole: occurrences and documents (n,), uint32
         as long as all occurrences together fit, else int64; texts (C,) int64. If not: parts (n, 2, 3) int64, the occurrences and
         documents in units of 10**-36, three limbs of 64 bits each, least first; texts.parts (C, 3) int64, the same of texts.
         """

@@ -20,14 +20,15 @@ _limit = local()  # .threads: the most that the work of this thread may use, whe
 
 
 class LimitThreads:
-    """Meanwhile the work of this thread uses at most so many threads; of several limits within each other the lowest holds."""
+    """Meanwhile the work of this thread uses at most so many threads; the lowest of several limits holds; None is none."""
 
     def __init__(self, threads: int | None) -> None:
         self.threads = threads
 
     def __enter__(self) -> None:
         self._before = getattr(_limit, "threads", None)
-        _limit.threads = n_threads(self.threads)
+        if self.threads is not None:
+            _limit.threads = n_threads(self.threads)
 
     def __exit__(self, *_: object) -> None:
         _limit.threads = self._before

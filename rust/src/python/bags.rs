@@ -1,6 +1,7 @@
 //! Bags of words: what they count, score and correct.
 
 use super::arrays::{Array, Changed, at_least_one, shaped};
+use super::weighing::Passes;
 use crate::classes::Sets;
 use crate::weighing::{labels, texts};
 use numpy::{IntoPyArray, PyArray1};
@@ -13,15 +14,6 @@ type Reals<'py> = Array<'py, f64, 1>;
 /// Single precision is enough to store tables, and to learn corrections; what is added up are doubles.
 type Singles<'py> = Array<'py, f32, 1>;
 type Table<'py> = Array<'py, f32, 2>;
-
-/// Strengths, offsets, what all texts have in common, and what each varies by itself.
-type HeldTask<'py, const AXES: usize> =
-    (Reals<'py>, Array<'py, f64, AXES>, f32, Array<'py, f32, AXES>);
-
-fn task<'a, const AXES: usize>(held: &'a HeldTask<'_, AXES>) -> texts::Task<'a> {
-    let (strengths, offsets, common, own) = held;
-    texts::Task { strengths, offsets, common: *common, own, classes: own.width() }
-}
 
 /// Text i has the words `offsets[i]..offsets[i + 1]`, each so many times; `hashes` are of all that it has.
 #[pyclass(frozen, subclass, module = "banbury._core")]
@@ -129,30 +121,34 @@ impl Bags {
         &self,
         py: Python<'py>,
         values: Singles<'py>,
-        rows: HeldTask<'py, 2>,
-        order: Ranks<'py>,
+        common: f32,
+        own: Table<'py>,
+        passes: &Passes,
         mut mu: Changed<'py, f32>,
         mut table: Changed<'py, f32>,
-    ) -> PyResult<f64> {
-        let (held, task, order) = (self.held(py)?, task(&rows), &*order);
+    ) -> PyResult<()> {
+        let (held, classes, own) = (self.held(py)?, own.width(), &*own);
         let (texts, mu, table) = (held.texts(&values)?, mu.slice(), table.slice());
-        Ok(py.detach(|| texts::ascend(&texts, &task, order, mu, table))?)
+        let mut texts = texts::CorrectedTexts { texts, common, own, table, classes };
+        passes.run(py, |task, order| texts::ascend(&mut texts, task, order, mu))
     }
 
     fn correct_labels<'py>(
         &self,
         py: Python<'py>,
         values: Singles<'py>,
-        rows: HeldTask<'py, 3>,
-        order: Ranks<'py>,
+        common: f32,
+        own: Table<'py>,
+        passes: &Passes,
         mut mu: Changed<'py, f32>,
         mut table: Changed<'py, f32>,
         threads: i64,
-    ) -> PyResult<f64> {
-        let (held, task, order) = (self.held(py)?, task(&rows), &*order);
+    ) -> PyResult<()> {
+        let (held, classes, own) = (self.held(py)?, own.width(), &*own);
         let (texts, mu, table) = (held.texts(&values)?, mu.slice(), table.slice());
+        let mut texts = texts::CorrectedTexts { texts, common, own, table, classes };
         let threads = at_least_one(threads)?;
-        Ok(py.detach(|| labels::ascend(&texts, &task, order, mu, table, threads))?)
+        passes.run(py, |task, order| labels::ascend(&mut texts, task, order, mu, threads))
     }
 
     /// By the pairs of words and labels that occur: starts, labels, what they say, and what each word says of all.

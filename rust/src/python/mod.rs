@@ -91,8 +91,8 @@ mod _core {
     use super::trees::{Trees, cuts_of};
     #[pymodule_export]
     use super::weighing::{
-        Terms, correct_alike, count_cells, count_leading, pair_gains, pair_tables, steps_of,
-        tempered, weighed_slope,
+        Passes, Terms, correct_alike, count_cells, count_leading, pair_gains, pair_tables,
+        steps_of, tempered, weighed_slope,
     };
     #[pymodule_export]
     use super::weights::{Rough, Weights};

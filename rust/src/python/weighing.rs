@@ -2,13 +2,14 @@
 
 use super::arrays::{
     Array, Changed, Codes as Labels, HeldColumns, HeldRows, Ids as Order, Longs as Offsets,
-    RealTable as Table, Reals, RowWeights, at_least_one, malformed, shaped,
+    RealTable as Table, Reals, RowWeights, at_least_one, malformed, named, shaped,
 };
 use super::integers::Integers;
 use crate::error::Error;
 use crate::leading;
 use crate::score::cells::Plan;
-use crate::weighing::{self, Cells, Evidence, Group, Lookups, alike, ascent, pairs};
+use crate::weighing::ascent::Task;
+use crate::weighing::{self, Cells, Evidence, Group, Lookups, alike, pairs, tables};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use std::sync::OnceLock;
@@ -177,12 +178,12 @@ impl Terms {
         &self,
         py: Python<'py>,
         codes: Codes<'py>,
-        rows: HeldCorrections<'py>,
+        passes: &Passes,
         mut mu: Changed<'py, f64>,
         mut table: Changed<'py, f64>,
     ) -> PyResult<()> {
         let (lookups, mu, table) = (self.of(&codes)?, mu.slice(), table.slice());
-        rows.passes(py, |task, order| ascent::ascend(&lookups, task, order, mu, table))
+        passes.run(py, |task, order| tables::ascend(&lookups, task, order, mu, table))
     }
 
     fn alike<'py>(
@@ -240,23 +241,40 @@ pub(super) fn weighed_slope<'py>(
     Ok((loss, slopes.into_pyarray(py)))
 }
 
-/// Rows to correct: labels, strengths, offsets, orders of passes, and the mean change of μ at which passes end.
-#[derive(FromPyObject)]
-pub(super) struct HeldCorrections<'py>(Labels<'py>, Reals<'py>, Table<'py>, Vec<Order<'py>>, f64);
+/// Passes over rows that are corrected.
+#[pyclass(frozen, module = "banbury._core")]
+pub(super) struct Passes {
+    strengths: Py<PyAny>,
+    offsets: Py<PyAny>,
+    orders: Vec<Py<PyAny>>,
+    /// The mean change of μ at which passes end.
+    enough: f64,
+}
 
-impl<'py> HeldCorrections<'py> {
+#[pymethods]
+impl Passes {
+    #[new]
+    fn new(strengths: Py<PyAny>, offsets: Py<PyAny>, orders: Vec<Py<PyAny>>, enough: f64) -> Self {
+        Passes { strengths, offsets, orders, enough }
+    }
+}
+
+impl Passes {
     /// One pass after another, each in an order of its own.
-    fn passes(
+    pub(super) fn run(
         &self,
-        py: Python<'py>,
-        mut pass: impl FnMut(&ascent::RowCorrections, &[u32]) -> Result<f64, Error> + Send,
+        py: Python,
+        mut pass: impl FnMut(&Task, &[u32]) -> Result<f64, Error> + Send,
     ) -> PyResult<()> {
-        let HeldCorrections(labels, strengths, offsets, orders, enough) = self;
-        let task = ascent::RowCorrections { labels, strengths, offsets, classes: offsets.width() };
+        let strengths: Reals = named(self.strengths.bind(py), "strengths")?;
+        let offsets: Table = named(self.offsets.bind(py), "offsets")?;
+        let orders = self.orders.iter().map(|order| named(order.bind(py), "orders"));
+        let orders = orders.collect::<PyResult<Vec<Order>>>()?;
         let orders: Vec<&[u32]> = orders.iter().map(|order| &**order).collect();
+        let task = Task { strengths: &strengths, offsets: &offsets, classes: offsets.width() };
         Ok(py.detach(|| {
             for order in orders {
-                if pass(&task, order)? < *enough {
+                if pass(&task, order)? < self.enough {
                     break;
                 }
             }
@@ -270,11 +288,12 @@ impl<'py> HeldCorrections<'py> {
 pub(super) fn correct_alike<'py>(
     py: Python<'py>,
     alike: Table<'py>,
-    rows: HeldCorrections<'py>,
+    labels: Labels<'py>,
+    passes: &Passes,
     mut mu: Changed<'py, f64>,
 ) -> PyResult<()> {
-    let (alike, mu) = (&*alike, mu.slice());
-    rows.passes(py, |task, order| alike::ascend(alike, task, order, mu))
+    let (alike, labels, mu) = (&*alike, &*labels, mu.slice());
+    passes.run(py, |task, order| alike::ascend(alike, labels, task, order, mu))
 }
 
 /// The least loss of scores times one number, and the number.

@@ -1,8 +1,8 @@
 //! Sums of text: a store that grows, copied when one of several owners changes it.
 
 use super::arrays::{
-    Codes, Held, HeldBlock, HeldRows, Int1, LabelSets, RowWeights, at_least_one, malformed, shaped,
-    size,
+    Codes, Held, HeldBlock, HeldRows, Ids, Int1, LabelSets, Longs, RowWeights, at_least_one,
+    malformed, shaped, size,
 };
 use super::integers::Integers;
 use super::text::{Tokeniser, string_of};
@@ -261,9 +261,9 @@ fn optional<'py, T: Element + Copy>(
 }
 
 /// Numbers of words, all of them below `n`.
-fn ids<'a>(held: &'a Held<'_, u32>, n: usize) -> PyResult<&'a [u32]> {
-    match held.slice().iter().find(|&&id| id as usize >= n) {
-        None => Ok(held.slice()),
+fn ids(ids: &[u32], n: usize) -> PyResult<&[u32]> {
+    match ids.iter().find(|&&id| id as usize >= n) {
+        None => Ok(ids),
         Some(id) => Err(malformed(format!("there are {n} ids, and {id} is none"))),
     }
 }
@@ -309,14 +309,12 @@ impl Groups {
     fn new(
         py: Python<'_>,
         words: &Words,
-        classes: &Bound<'_, PyAny>,
-        groups: &Bound<'_, PyAny>,
+        classes: Longs<'_>,
+        groups: Longs<'_>,
         n_groups: i64,
         threads: i64,
     ) -> PyResult<Self> {
-        let classes = Held::new(classes, "classes", 1)?;
-        let groups = Held::new(groups, "groups", 1)?;
-        let (classes, groups) = (classes.slice(), groups.slice());
+        let (classes, groups) = (&*classes, &*groups);
         let (words, n_groups) = (words.get(py), size(n_groups, "n_groups")?);
         let threads = at_least_one(threads)?;
         let made = py.detach(|| words::Groups::new(&words, classes, groups, n_groups, threads))?;
@@ -343,11 +341,10 @@ impl Groups {
         py: Python<'py>,
         total: &Words,
         group: i64,
-        ids: &Bound<'py, PyAny>,
+        ids: Ids<'py>,
     ) -> PyResult<Pairs<'py>> {
         let (total, group) = (total.get(py), size(group, "group")?);
-        let held = Held::new(ids, "ids", 1)?;
-        let ids = self::ids(&held, total.n_ids())?.iter().copied();
+        let ids = self::ids(&ids, total.n_ids())?.iter().copied();
         let found = py.detach(|| self.0.pairs_without(&total, group, ids))?;
         Ok(as_arrays(py, found))
     }
@@ -375,14 +372,14 @@ impl Words {
         &self,
         py: Python<'py>,
         tokeniser: &Tokeniser,
-        texts: &Bound<'py, PyAny>,
+        texts: &HeldTexts<'py>,
         rows: HeldRows<'py>,
         more: Option<LabelSets<'py>>,
         threads: i64,
         adds: bool,
     ) -> PyResult<Words> {
-        let (held, threads) = (HeldTexts::new(texts)?, at_least_one(threads)?);
-        let (texts, tokeniser) = (held.texts()?, &**tokeniser.inner());
+        let (texts, threads) = (texts.texts()?, at_least_one(threads)?);
+        let tokeniser = &**tokeniser.inner();
         let sets = |(offsets, codes)| Sets::new(offsets, codes, rows.n_classes);
         let more = more.as_ref().map(|more| sets((&more.0, &more.1))).transpose()?;
         let change: Change = if adds {
@@ -441,14 +438,14 @@ impl Words {
         &self,
         py: Python<'py>,
         tokeniser: &Tokeniser,
-        texts: &Bound<'py, PyAny>,
+        texts: HeldTexts<'py>,
         classes: Codes<'py>,
         weights: Option<RowWeights<'py>>,
         threads: i64,
         more: Option<LabelSets<'py>>,
     ) -> PyResult<Words> {
         let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights, 1)?;
-        self.batch(py, tokeniser, texts, rows, more, threads, true)
+        self.batch(py, tokeniser, &texts, rows, more, threads, true)
     }
 
     #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None))]
@@ -456,14 +453,14 @@ impl Words {
         &self,
         py: Python<'py>,
         tokeniser: &Tokeniser,
-        texts: &Bound<'py, PyAny>,
+        texts: HeldTexts<'py>,
         classes: Codes<'py>,
         weights: Option<RowWeights<'py>>,
         threads: i64,
         more: Option<LabelSets<'py>>,
     ) -> PyResult<Words> {
         let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights, 1)?;
-        self.batch(py, tokeniser, texts, rows, more, threads, false)
+        self.batch(py, tokeniser, &texts, rows, more, threads, false)
     }
 
     fn changed_since<'py>(
@@ -501,21 +498,19 @@ impl Words {
         py.detach(|| Arc::ptr_eq(&words, &other) || words.same(&other))
     }
 
-    fn place(&self, py: Python<'_>, index: &Bound<'_, PyAny>, n_classes: i64) -> PyResult<Words> {
-        let index = Held::<i64>::new(index, "index", 1)?;
-        let (index, n_classes) = (index.slice(), size(n_classes, "n_classes")?);
+    fn place(&self, py: Python<'_>, index: Longs<'_>, n_classes: i64) -> PyResult<Words> {
+        let (index, n_classes) = (&*index, size(n_classes, "n_classes")?);
         self.made(py, |words| words.place(index, n_classes))
     }
 
-    fn take(&self, py: Python<'_>, index: &Bound<'_, PyAny>) -> PyResult<Words> {
-        let index = Held::<i64>::new(index, "index", 1)?;
-        let index = index.slice();
+    fn take(&self, py: Python<'_>, index: Longs<'_>) -> PyResult<Words> {
+        let index = &*index;
         self.made(py, |words| words.take(index))
     }
 
-    fn only(&self, py: Python<'_>, ids: &Bound<'_, PyAny>) -> PyResult<Words> {
-        let (words, held) = (self.get(py), Held::new(ids, "ids", 1)?);
-        let ids = self::ids(&held, words.n_ids())?;
+    fn only(&self, py: Python<'_>, ids: Ids<'_>) -> PyResult<Words> {
+        let words = self.get(py);
+        let ids = self::ids(&ids, words.n_ids())?;
         Ok(Words::of(py.detach(|| words.only(ids))))
     }
 
@@ -523,15 +518,13 @@ impl Words {
     fn pairs<'py>(
         &self,
         py: Python<'py>,
-        ids: Option<&Bound<'py, PyAny>>,
-        index: Option<&Bound<'py, PyAny>>,
+        ids: Option<Ids<'py>>,
+        index: Option<Longs<'py>>,
         threads: i64,
     ) -> PyResult<Pairs<'py>> {
         let (words, threads) = (self.get(py), at_least_one(threads)?);
-        let held = ids.map(|ids| Held::new(ids, "ids", 1)).transpose()?;
-        let chosen = held.as_ref().map(|held| self::ids(held, words.n_ids())).transpose()?;
-        let index = index.map(|index| Held::new(index, "index", 1)).transpose()?;
-        let index = index.as_ref().map(Held::slice);
+        let chosen = ids.as_deref().map(|ids| self::ids(ids, words.n_ids())).transpose()?;
+        let index = index.as_deref();
         let every = 0..words.n_ids() as u32;
         let found = py.detach(|| match (chosen, index) {
             (Some(ids), None) => Ok(words.pairs(ids.len(), |i| ids[i], threads)),
@@ -545,10 +538,9 @@ impl Words {
     fn having<'py>(
         &self,
         py: Python<'py>,
-        index: &Bound<'py, PyAny>,
+        index: Longs<'py>,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let (words, index) = (self.get(py), Held::new(index, "index", 1)?);
-        let index = index.slice();
+        let (words, index) = (self.get(py), &*index);
         Ok(py.detach(|| words.having(index))?.into_pyarray(py))
     }
 
@@ -564,18 +556,13 @@ impl Words {
         Ok(Integers(self.get(py).documents()?))
     }
 
-    fn words<'py>(
-        &self,
-        py: Python<'py>,
-        ids: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyList>> {
+    fn words<'py>(&self, py: Python<'py>, ids: Option<Ids<'py>>) -> PyResult<Bound<'py, PyList>> {
         let words = self.get(py);
         let name = |id: u32| words.with_name(id, |name| string_of(py, name));
         let names: Vec<_> = match ids {
             None => (0..words.n_ids() as u32).map(name).collect::<PyResult<_>>()?,
-            Some(any) => {
-                let held = Held::new(any, "ids", 1)?;
-                let ids = self::ids(&held, words.n_ids())?.iter();
+            Some(ids) => {
+                let ids = self::ids(&ids, words.n_ids())?.iter();
                 ids.map(|&id| name(id)).collect::<PyResult<_>>()?
             }
         };
@@ -619,11 +606,11 @@ impl Words {
         &self,
         py: Python<'py>,
         tokeniser: &Tokeniser,
-        texts: &Bound<'py, PyAny>,
+        texts: HeldTexts<'py>,
         threads: i64,
     ) -> PyResult<(Int1<'py>, Bound<'py, PyArray1<i32>>)> {
-        let (held, threads) = (HeldTexts::new(texts)?, at_least_one(threads)?);
-        let (texts, tokeniser, words) = (held.texts()?, tokeniser.inner(), self.get(py));
+        let (texts, threads) = (texts.texts()?, at_least_one(threads)?);
+        let (tokeniser, words) = (tokeniser.inner(), self.get(py));
         let (offsets, codes) = py.detach(|| words.encode(tokeniser, &texts, threads))?;
         Ok((offsets.into_pyarray(py), codes.into_pyarray(py)))
     }
@@ -632,11 +619,11 @@ impl Words {
         &self,
         py: Python<'py>,
         tokeniser: &Tokeniser,
-        texts: &Bound<'py, PyAny>,
+        texts: HeldTexts<'py>,
         threads: i64,
     ) -> PyResult<Bags<'py>> {
-        let (held, threads) = (HeldTexts::new(texts)?, at_least_one(threads)?);
-        let (texts, tokeniser, words) = (held.texts()?, tokeniser.inner(), self.get(py));
+        let (texts, threads) = (texts.texts()?, at_least_one(threads)?);
+        let (tokeniser, words) = (tokeniser.inner(), self.get(py));
         let bags = py.detach(|| words.bags(tokeniser, &texts, threads))?;
         Ok((bags.offsets.into_pyarray(py), bags.ids.into_pyarray(py), bags.times.into_pyarray(py)))
     }
@@ -671,9 +658,6 @@ impl Words {
             }
             Numbers::Parts(limbs) => dict.set_item("parts", shaped(py, limbs, &[n, 2, 3])?)?,
         }
-        if let Some(slots) = state.slots {
-            dict.set_item("slots", slots.into_pyarray(py))?;
-        }
         Ok(dict)
     }
 
@@ -690,7 +674,7 @@ impl Words {
         let threads = at_least_one(threads)?;
         check_names(state)?;
         let counts = HeldNumbers::new(state)?;
-        let (texts, slots) = (counts.texts(state)?, array(state, "slots", 1)?);
+        let texts = counts.texts(state)?;
         let (bytes, ends) = (must(state, "bytes", 1)?, must(state, "ends", 1)?);
         let (starts, classes) = (must(state, "starts", 1)?, must(state, "classes", 1)?);
         let state = Stored {
@@ -700,7 +684,6 @@ impl Words {
             classes: classes.slice(),
             counts: counts.stored(),
             texts: texts.slice(),
-            slots: slots.as_ref().map(Held::slice),
         };
         let words =
             py.detach(|| words::Words::from_state(n_classes, n_columns, &state, threads))?;
@@ -709,7 +692,7 @@ impl Words {
 }
 
 /// Numbers are occurrences, documents and texts, or parts.
-const ARRAYS: [&str; 10] = [
+const ARRAYS: [&str; 9] = [
     "bytes",
     "ends",
     "starts",
@@ -719,7 +702,6 @@ const ARRAYS: [&str; 10] = [
     "texts",
     "parts",
     "texts.parts",
-    "slots",
 ];
 
 /// One of the arrays; none if it is not there.

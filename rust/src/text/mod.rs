@@ -98,19 +98,6 @@ impl Tokeniser {
         Ok(())
     }
 
-    /// Whether tokens are single words and pairs of them, or pairs alone, of words without a space: those of a pair are known then.
-    pub fn makes_pairs(&self) -> bool {
-        let Settings { pattern, characters, longest, .. } = self.settings;
-        longest == 2 && !characters && pattern != Pattern::Given && self.only.is_empty()
-    }
-
-    /// The words of one text, before pairs are made of them.
-    pub fn read_units(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
-        self.units(text, tokens)?;
-        tokens.pad();
-        Ok(())
-    }
-
     fn read_all(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
         self.units(text, tokens)?;
         if !self.settings.characters && self.settings.longest > 1 {

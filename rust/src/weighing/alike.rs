@@ -1,8 +1,8 @@
 //! Corrections of wide tables. Where terms are more than rows, how much any two rows have in common is found once; what all
 //! others' surprise says of a row is then a sum over rows, and no cell is touched until the end.
 
-use super::ascent::{RowCorrections, Visits};
-use super::{Group, Lookups};
+use super::ascent::{Corrected, Task, pass_of_classes};
+use super::{Group, Lookups, check_labels};
 use crate::error::{Error, demand};
 use crate::simd::wide;
 use crate::threads;
@@ -93,36 +93,54 @@ fn equal<T: Copy + Eq>(a: &[T], b: &[T]) -> u32 {
     each.map(|(a, b)| u32::from(a.iter().zip(b).map(|(a, b)| u8::from(a == b)).sum::<u8>())).sum()
 }
 
-/// Visits rows in this order and improves `mu`, `[row][class]`; answers the mean change of μ.
+/// What rows surprised by, C (y − μ), `[class][row]`.
+struct Surprise<'a> {
+    alike: &'a [f64],
+    rows: usize,
+    surprise: Vec<f64>,
+}
+
+impl Corrected for Surprise<'_> {
+    type Number = f64;
+
+    #[inline(always)]
+    fn sum(&mut self, row: usize, sums: &mut [f64]) {
+        let common = &self.alike[row * self.rows..(row + 1) * self.rows];
+        for (sum, surprise) in sums.iter_mut().zip(self.surprise.chunks_exact(self.rows)) {
+            *sum += dot(common, surprise);
+        }
+    }
+
+    #[inline(always)]
+    fn own(&self, row: usize, _class: usize) -> f64 {
+        self.alike[row * self.rows + row]
+    }
+
+    #[inline(always)]
+    fn add(&mut self, row: usize, steps: &[f64]) {
+        steps.iter().enumerate().for_each(|(c, step)| self.surprise[c * self.rows + row] += step);
+    }
+}
+
+/// Visits rows of these classes in this order and improves `mu`, `[row][class]`; answers the mean change of μ.
 pub fn ascend(
     alike: &[f64],
-    task: &RowCorrections,
+    labels: &[i32],
+    task: &Task,
     order: &[u32],
     mu: &mut [f64],
 ) -> Result<f64, Error> {
-    task.check(order, mu)?;
-    demand(alike.len() == task.labels.len().pow(2), "alike must be rows × rows")?;
-    let visits = Visits::new(task, mu);
-    Ok(wide!(pass(alike, task, order, visits)))
-}
-
-#[inline(always)]
-fn pass(alike: &[f64], task: &RowCorrections, order: &[u32], mut visits: Visits) -> f64 {
-    let n = task.labels.len();
-    let mut sums = vec![0.0; if task.classes == 2 { 1 } else { task.classes }];
-    // C (y − μ), `[class][row]`.
-    let each = (0..sums.len()).flat_map(|c| (0..n).map(move |row| (row, c)));
-    let mut surprise: Vec<f64> = each.map(|(row, c)| visits.surprise(row, c)).collect();
-    for row in task.visited(order) {
-        let common = &alike[row * n..(row + 1) * n];
-        visits.begin(row, &mut sums);
-        for (sum, surprise) in sums.iter_mut().zip(surprise.chunks_exact(n)) {
-            *sum += dot(common, surprise);
-        }
-        let steps = visits.solve(row, &sums, common[row]);
-        steps.iter().enumerate().for_each(|(c, step)| surprise[c * n + row] += step);
-    }
-    visits.mean_change()
+    let (rows, k) = (labels.len(), task.classes);
+    task.check(rows, order, mu.len())?;
+    check_labels(labels, k)?;
+    demand(alike.len() == rows.pow(2), "alike must be rows × rows")?;
+    let each = (0..task.followed()).flat_map(|class| (0..rows).map(move |row| (row, class)));
+    let surprise = each.map(|(row, class)| {
+        let truth = f64::from(u8::from(labels[row] as usize == class));
+        task.strengths[row] * (truth - mu[row * k + class])
+    });
+    let mut corrected = Surprise { alike, rows, surprise: surprise.collect() };
+    Ok(wide!(pass_of_classes(&mut corrected, task, order, mu)))
 }
 
 /// In lanes, whose sums do not depend on the machine.
@@ -155,7 +173,7 @@ pub fn spread(lookups: &Lookups, surprise: &[f64]) -> Result<Vec<f64>, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cells, Terms, ascent};
+    use super::super::{Cells, Terms, tables};
     use super::*;
 
     /// Passes by cells and by rows come to the same corrections, of two classes and of three.
@@ -175,8 +193,9 @@ mod tests {
         assert_eq!(common, alike(&lookups, 3).unwrap());
         for (i, j) in (0..n * n).map(|at| (at / n, at % n)) {
             let mut cells = [[0; 4]; 2];
-            lookups.find(i, &mut cells[0]);
-            lookups.find(j, &mut cells[1]);
+            for (row, cells) in [i, j].into_iter().zip(&mut cells) {
+                lookups.each(0..3, row, |term, cell| cells[term] = cell);
+            }
             let same = |t: &usize| cells[0][*t] == cells[1][*t];
             let want: f64 = (0..4).filter(same).map(|t| variances[t]).sum();
             assert_eq!(common[i * n + j], want);
@@ -185,19 +204,14 @@ mod tests {
             let labels: Vec<i32> = (0..n).map(|row| (row * row) as i32 % k as i32).collect();
             let strengths: Vec<f64> = (0..n).map(|row| 0.1 * (row % 4) as f64).collect();
             let offsets: Vec<f64> = (0..n * k).map(|i| (i % 7) as f64 / 5.0).collect();
-            let task = RowCorrections {
-                labels: &labels,
-                strengths: &strengths,
-                offsets: &offsets,
-                classes: k,
-            };
+            let task = Task { strengths: &strengths, offsets: &offsets, classes: k };
             let truth = |i: usize| f64::from(u8::from(labels[i / k] as usize == i % k));
             let mut mu: Vec<f64> = (0..n * k).map(truth).collect();
             let (mut other, mut table) = (mu.clone(), vec![0.0; lookups.terms.size() * k]);
             let order: Vec<u32> = (0..n as u32).rev().collect();
             for _ in 0..3 {
-                let one = ascend(&common, &task, &order, &mut mu).unwrap();
-                let two = ascent::ascend(&lookups, &task, &order, &mut other, &mut table).unwrap();
+                let one = ascend(&common, &labels, &task, &order, &mut mu).unwrap();
+                let two = tables::ascend(&lookups, &task, &order, &mut other, &mut table).unwrap();
                 assert!((one - two).abs() < 1e-9);
             }
             assert!(mu.iter().zip(&other).all(|(a, b)| (a - b).abs() < 1e-9));
@@ -205,7 +219,7 @@ mod tests {
                 (0..n * k).map(|i| strengths[i / k] * (truth(i) - mu[i])).collect();
             let found = spread(&lookups, &surprise).unwrap();
             assert!(found.iter().zip(&table).all(|(a, b)| (a - b).abs() < 1e-9));
-            assert!(ascend(&common[1..], &task, &order, &mut mu).is_err());
+            assert!(ascend(&common[1..], &labels, &task, &order, &mut mu).is_err());
         }
         assert!(spread(&lookups, &[1.0]).is_err());
     }

@@ -1,17 +1,13 @@
 //! What words say of many labels: by the pairs of a word and a label that occur, and corrected, some labels at a time.
 
-use std::sync::Mutex;
-
-use super::ascent::{Lane, yes_no};
-use super::texts::{Task, Texts};
+use super::ascent::{Labels, Task, pass};
+use super::texts::{CorrectedTexts, OfClasses, Texts};
 use crate::error::{Error, demand};
 use crate::simd::wide;
 use crate::threads;
 
 /// Texts of a piece.
 const PIECE: usize = 1 << 8;
-/// A change of μ that is none, and its logarithm.
-const STILL: (f32, f64) = (1e-5, -11.6);
 
 /// Word w says `says[i]` of label `labels[i]`, i from `starts[w]` on, beyond what it says of all labels, `base[w]`.
 #[derive(Clone, Copy, Debug)]
@@ -68,119 +64,53 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Visits texts in this order and improves `mu`, `[lane][text][label]`, and `table`; answers the mean change of μ.
+/// Visits texts in this order and improves `mu`, `[lane][text][label]`, and the table; answers the mean change of μ.
 ///
-/// Labels stand in lanes of 8, 16 or 32, the task's classes, which know nothing of each other: each is a yes or no of its own.
-/// The table has Δ of each word and label, and beside them, since they are read together, s²: `[lane][word][Δ or s²][label]`.
+/// Labels stand in lanes of 8 or 16, the task's classes, which know nothing of each other. Offsets, `own` and the table have
+/// lane after lane.
 pub fn ascend(
-    texts: &Texts<f32>,
+    all: &mut CorrectedTexts,
     task: &Task,
     order: &[u32],
     mu: &mut [f32],
-    table: &mut [f32],
     threads: usize,
 ) -> Result<f64, Error> {
-    let (n, width) = (texts.len(), task.classes);
-    demand(matches!(width, 8 | 16 | 32), "a lane must have 8, 16 or 32 labels")?;
-    demand(task.strengths.len() == n, "each text must have a strength")?;
-    demand(order.iter().all(|&text| (text as usize) < n), "the order must be of texts")?;
-    let (size, rows) = (n * width, (texts.n_words() + 1) * 2 * width);
-    let lanes = table.len() / rows.max(1);
-    demand(rows > 0 && table.len() == lanes * rows, "the table must have all words")?;
-    let fits = [mu.len(), task.own.len(), task.offsets.len()].iter().all(|&m| m == lanes * size);
+    let (n, width) = (all.texts.len(), task.classes);
+    demand(matches!(width, 8 | 16), "a lane must have 8 or 16 labels")?;
+    let (size, rows) = (n * width, (all.texts.n_words() + 1) * 2 * width);
+    let lanes = all.table.len() / rows;
+    demand(all.table.len() == lanes * rows, "the table must have all words")?;
+    let fits = [mu.len(), all.own.len(), task.offsets.len()].iter().all(|&m| m == lanes * size);
     demand(fits, "offsets, own and mu must be lanes × texts × labels")?;
-    let pass = match width {
-        8 => lane::<8>,
-        16 => lane::<16>,
-        _ => lane::<32>,
-    };
     if n == 0 {
         return Ok(0.0);
     }
-    let pieces: Vec<_> = mu.chunks_mut(size).zip(table.chunks_mut(rows)).map(Mutex::new).collect();
-    let changes = threads::map(threads.min(lanes), lanes, |i| {
-        let Ok(mut piece) = pieces[i].lock() else { return 0.0 };
-        let (mu, table) = &mut *piece;
-        let part = i * size..(i + 1) * size;
-        let task = Task { offsets: &task.offsets[part.clone()], own: &task.own[part], ..*task };
-        pass(texts, &task, order, mu, table)
+    let lane = if width == 8 { lane::<8> } else { lane::<16> };
+    let (texts, common) = (all.texts, all.common);
+    let each = mu.chunks_mut(size).zip(all.table.chunks_mut(rows));
+    let each = each.zip(all.own.chunks(size).zip(task.offsets.chunks(size)));
+    let mut work: Vec<_> = each
+        .map(|((mu, table), (own, offsets))| {
+            let texts = CorrectedTexts { texts, common, own, table, classes: width };
+            (texts, Task { offsets, ..*task }, mu)
+        })
+        .collect();
+    let changes = threads::each(threads.min(lanes), &mut work, |_, (texts, task, mu)| {
+        task.check(n, order, mu.len())?;
+        texts.check()?;
+        Ok::<_, Error>(lane(texts, task, order, mu))
     });
-    Ok(changes.iter().sum::<f64>() / n as f64)
+    changes.into_iter().sum()
 }
 
 fn lane<const B: usize>(
-    texts: &Texts<f32>,
+    texts: &mut CorrectedTexts,
     task: &Task,
     order: &[u32],
     mu: &mut [f32],
-    table: &mut [f32],
 ) -> f64 {
-    wide!(pass::<B>(texts, task, order, mu, table))
-}
-
-/// The pass over all texts for the labels of a lane. Most say no from the first pass on, and cost no more than looking.
-#[inline(always)]
-fn pass<const B: usize>(
-    texts: &Texts<f32>,
-    task: &Task,
-    order: &[u32],
-    mu: &mut [f32],
-    table: &mut [f32],
-) -> f64 {
-    let (rows, _) = table.as_chunks_mut::<B>();
-    let (mu, _) = mu.as_chunks_mut::<B>();
-    let ((offsets, _), (own, _)) = (task.offsets.as_chunks::<B>(), task.own.as_chunks::<B>());
-    let last = texts.n_words();
-    let (mut change, mut moved) = (0.0, Vec::with_capacity(B));
-    for &text in order {
-        let text = text as usize;
-        let strength = task.strengths[text];
-        if strength <= 0.0 {
-            continue;
-        }
-        let mut z = [0.0_f32; B];
-        for c in 0..B {
-            z[c] = task.common * rows[2 * last][c];
-        }
-        for (word, value) in texts.each(text) {
-            let row = &rows[2 * word];
-            for c in 0..B {
-                z[c] += value * row[c];
-            }
-        }
-        let mine = &mut mu[text];
-        let (mut a, mut goal): (Lane<B>, Lane<B>) = ([0.0; B], [0.0; B]);
-        let mut quiet = true;
-        for c in 0..B {
-            a[c] = strength * f64::from(own[text][c]) + 1e-12;
-            goal[c] = offsets[text][c] + f64::from(z[c]) + a[c] * f64::from(mine[c]);
-            quiet &= goal[c] < STILL.1 && mine[c] < STILL.0;
-        }
-        if quiet {
-            continue; // μ is below e to the goal
-        }
-        let new = yes_no(&a, &goal);
-        moved.clear();
-        for c in 0..B {
-            let new = new[c] as f32;
-            let step = mine[c] - new;
-            if step.abs() > STILL.0 {
-                moved.push((c, strength as f32 * step));
-                change += f64::from(step.abs());
-                mine[c] = new;
-            }
-        }
-        if moved.is_empty() {
-            continue;
-        }
-        for (word, value) in texts.each(text).chain([(last, task.common)]) {
-            let (row, vary) = rows[2 * word..2 * word + 2].split_at_mut(1);
-            for &(c, step) in &moved {
-                row[0][c] += value * vary[0][c] * step;
-            }
-        }
-    }
-    change
+    let mut texts = OfClasses::<B>(texts);
+    wide!(pass(&mut texts, Labels::<B>::new(), task, order, mu, ([0.0; B], [0.0; B])))
 }
 
 #[cfg(test)]
@@ -216,8 +146,14 @@ mod tests {
             }
         }
         let start: Vec<f64> = (0..lanes * 4 * k).map(|i| 0.1 - (i % k) as f64 / 4.0).collect();
-        let task =
-            Task { strengths: &[0.7; 4], offsets: &start, common: 0.3, own: &own, classes: k };
+        let task = Task { strengths: &[0.7; 4], offsets: &start, classes: k };
+        fn all<'a>(
+            texts: Texts<'a, f32>,
+            own: &'a [f32],
+            table: &'a mut [f32],
+        ) -> CorrectedTexts<'a> {
+            CorrectedTexts { texts, common: 0.3, own, table, classes: 8 }
+        }
         let mut mu: Vec<f32> = (0..lanes * 4 * k).map(truth).collect();
         let mut table = vec![0.0; lanes * 4 * 2 * k];
         for (row, vary) in table.chunks_mut(2 * k).zip(variances.chunks(k)) {
@@ -225,11 +161,11 @@ mod tests {
         }
         let begun = (mu.clone(), table.clone());
         for _ in 0..500 {
-            ascend(&texts, &task, &[0, 1, 2, 3], &mut mu, &mut table, 1).unwrap();
+            ascend(&mut all(texts, &own, &mut table), &task, &[0, 1, 2, 3], &mut mu, 1).unwrap();
         }
         let (mut twin, mut other) = begun;
         for _ in 0..500 {
-            ascend(&texts, &task, &[0, 1, 2, 3], &mut twin, &mut other, 2).unwrap();
+            ascend(&mut all(texts, &own, &mut other), &task, &[0, 1, 2, 3], &mut twin, 2).unwrap();
         }
         assert!(mu == twin && table == other);
         for (lane, word, c) in (0..lanes * 4 * k).map(|i| (i / (4 * k), i / k % 4, i % k)) {
@@ -248,6 +184,6 @@ mod tests {
             assert!((f64::from(table[at(word)]) - want).abs() < 2e-3);
         }
         let wide = Task { classes: 9, ..task };
-        assert!(ascend(&texts, &wide, &[0], &mut mu, &mut table, 1).is_err());
+        assert!(ascend(&mut all(texts, &own, &mut table), &wide, &[0], &mut mu, 1).is_err());
     }
 }

@@ -7,6 +7,7 @@ pub mod alike;
 pub mod ascent;
 pub mod labels;
 pub mod pairs;
+pub mod tables;
 pub mod texts;
 
 use crate::error::{Error, demand};
@@ -18,8 +19,9 @@ use std::ops::Range;
 
 /// Rows of a piece.
 const PIECE: usize = 1 << 12;
-/// Columns and pairs of a block.
+/// Columns and pairs of a block, at most and, where threads share few columns, at least.
 const BLOCK: usize = 64;
+const LEAST: usize = 4;
 /// Rows that are added to the slopes together.
 const TOGETHER: usize = 4;
 
@@ -63,8 +65,10 @@ impl<'a> Cells<'a> {
         let fits = codes.iter().zip(sizes).all(|(&codes, &size)| codes as i64 <= size + 1);
         demand(fits && sizes.iter().all(|&size| size >= 0), "a column has more cells than that")?;
         let threads = threads::worth(threads, n * self.width);
-        let found = threads::map(threads, self.width.div_ceil(BLOCK), |block| {
-            let columns = block * BLOCK..self.width.min((block + 1) * BLOCK);
+        // Each block reads all rows.
+        let size = self.width.div_ceil(threads).clamp(LEAST, BLOCK);
+        let found = threads::map(threads, self.width.div_ceil(size), |block| {
+            let columns = block * size..self.width.min((block + 1) * size);
             let mut starts = vec![0];
             for &size in &sizes[columns.clone()] {
                 starts.push(starts[starts.len() - 1] + (size as usize + 1) * classes);
@@ -83,13 +87,13 @@ impl<'a> Cells<'a> {
 
     /// One more than the highest code of each column.
     fn sizes(&self) -> Vec<usize> {
-        let mut sizes = vec![0; self.width];
-        for row in self.codes.chunks_exact(self.width) {
-            for (size, &code) in sizes.iter_mut().zip(row) {
-                *size = (*size).max(code as usize + 1);
-            }
-        }
-        sizes
+        let mut highest = vec![0; self.width];
+        let high = &mut highest[..];
+        wide!(for row in self.codes.chunks_exact(self.width) {
+            high.iter_mut().zip(row).for_each(|(high, &code)| *high = code.max(*high));
+        });
+        let one = usize::from(self.rows() > 0);
+        highest.into_iter().map(|high| high as usize + one).collect()
     }
 }
 
@@ -271,13 +275,6 @@ impl Lookups<'_> {
             let starts = &terms.starts[first..first + group.levels];
             group.each(codes, |level, cell| f(first + level, starts[level] + cell as usize));
         }
-    }
-
-    /// A row's cell of every term.
-    #[inline(always)]
-    fn find(&self, row: usize, out: &mut [u32]) {
-        let out = &mut out[..self.terms.len()];
-        self.each(0..self.terms.groups.len(), row, |term, cell| out[term] = cell as u32);
     }
 
     /// Calls `f` with every row, term and cell, and the row's own numbers of `out`. Groups are gone through a block at a time,

@@ -1,9 +1,8 @@
 //! Texts as bags of words, each word a cell of its own: what they count, and passes of corrections over them.
 
-use super::ascent::{Room, two};
+use super::ascent::{Corrected, Task, pass_of_many, pass_of_two};
 use crate::classes::Sets;
 use crate::error::{Error, demand};
-use crate::simd::wide;
 use crate::threads;
 
 /// Texts of a piece.
@@ -239,121 +238,93 @@ impl Texts<'_> {
     }
 }
 
-/// What is corrected: texts, the scores they start from, and how much each word may vary in each class.
-#[derive(Clone, Copy, Debug)]
-pub struct Task<'a> {
-    /// C times the weight of each text; 0 where one is passed over.
-    pub strengths: &'a [f64],
-    /// `[text][class]`.
-    pub offsets: &'a [f64],
-    /// What the last row of the table, which is of no word but of all texts, counts in each.
+/// Texts whose words are corrected: Δ of each word and class, and beside them, since they are read together, s²:
+/// `[word][Δ or s²][class]`. The last row is of no word but of all texts, and counts `common` in each.
+pub struct CorrectedTexts<'a> {
+    pub texts: Texts<'a, f32>,
     pub common: f32,
     /// Σ s² · value², `[text][class]`.
     pub own: &'a [f32],
+    pub table: &'a mut [f32],
     pub classes: usize,
 }
 
-/// Visits texts in this order and improves `mu`, `[text][class]`, and `table`; answers the mean change of μ.
-///
-/// The table has Δ of each word and class, and beside them, since they are read together, s²: `[word][Δ or s²][class]`.
-pub fn ascend(
-    texts: &Texts<f32>,
-    task: &Task,
-    order: &[u32],
-    mu: &mut [f32],
-    table: &mut [f32],
-) -> Result<f64, Error> {
-    let (n, k) = (texts.len(), task.classes);
-    demand(k > 0 && task.strengths.len() == n, "each text must have a strength")?;
-    let fits = [mu.len(), task.own.len(), task.offsets.len()].iter().all(|&m| m == n * k);
-    demand(fits, "offsets, own and mu must be texts × classes")?;
-    let cells = (texts.bags.n_words + 1) * 2 * k;
-    demand(table.len() == cells, "the table must have all words")?;
-    demand(order.iter().all(|&text| (text as usize) < n), "the order must be of texts")?;
-    let change = match k {
-        2 => pass_of_two(texts, task, order, mu, table),
-        _ => wide!(pass(texts, task, order, mu, table)),
-    };
-    Ok(change / (n.max(1) as f64))
+impl CorrectedTexts<'_> {
+    pub(super) fn check(&self) -> Result<(), Error> {
+        demand(self.own.len() == self.texts.len() * self.classes, "own must be texts × classes")?;
+        let cells = (self.texts.n_words() + 1) * 2 * self.classes;
+        demand(self.table.len() == cells, "the table must have all words")
+    }
 }
 
-/// The pass over all texts; how far μ moved.
+/// The same of so many classes; 0: of any number. The compiler makes more of a number that it knows.
+pub(super) struct OfClasses<'t, 'a, const K: usize>(pub(super) &'t mut CorrectedTexts<'a>);
+
+impl<const K: usize> OfClasses<'_, '_, K> {
+    #[inline(always)]
+    fn classes(&self) -> usize {
+        if K > 0 { K } else { self.0.classes }
+    }
+}
+
+impl<const K: usize> Corrected for OfClasses<'_, '_, K> {
+    type Number = f32;
+
+    #[inline(always)]
+    fn sum(&mut self, text: usize, sums: &mut [f32]) {
+        let (k, texts, table) = (self.classes(), &self.0.texts, &*self.0.table);
+        for (word, value) in texts.each(text) {
+            sum_word(&table[2 * word * k..], value, sums);
+        }
+        sum_word(&table[2 * texts.n_words() * k..], self.0.common, sums);
+    }
+
+    #[inline(always)]
+    fn own(&self, text: usize, class: usize) -> f64 {
+        f64::from(self.0.own[text * self.classes() + class])
+    }
+
+    #[inline(always)]
+    fn add(&mut self, text: usize, steps: &[f32]) {
+        let (k, texts, table) = (self.classes(), &self.0.texts, &mut *self.0.table);
+        for (word, value) in texts.each(text) {
+            add_word(&mut table[2 * word * k..], k, value, steps);
+        }
+        add_word(&mut table[2 * texts.n_words() * k..], k, self.0.common, steps);
+    }
+}
+
 #[inline(always)]
-fn pass(texts: &Texts<f32>, task: &Task, order: &[u32], mu: &mut [f32], table: &mut [f32]) -> f64 {
-    let k = task.classes;
-    let mut room = Room::new(k);
-    let (mut z, mut steps) = (vec![0.0_f32; k], vec![0.0_f32; k]);
-    let mut change = 0.0;
-    let common = (texts.bags.n_words, task.common);
-    for &text in order {
-        let text = text as usize;
-        let strength = task.strengths[text];
-        if strength <= 0.0 {
-            continue;
-        }
-        z.fill(0.0);
-        for (word, value) in texts.each(text).chain([common]) {
-            let row = &table[2 * word * k..(2 * word + 1) * k];
-            z.iter_mut().zip(row).for_each(|(z, x)| *z += value * x);
-        }
-        let (offsets, own) = (&task.offsets[text * k..], &task.own[text * k..]);
-        let mine = &mut mu[text * k..(text + 1) * k];
-        for c in 0..k {
-            room.z[c] = offsets[c] + f64::from(z[c]);
-            room.own[c] = strength * f64::from(own[c]) + 1e-12;
-            room.old[c] = f64::from(mine[c]);
-        }
-        change += room.solve();
-        for c in 0..k {
-            let new = room.new[c] as f32;
-            steps[c] = strength as f32 * (mine[c] - new);
-            mine[c] = new;
-        }
-        for (word, value) in texts.each(text).chain([common]) {
-            let (row, vary) = table[2 * word * k..2 * (word + 1) * k].split_at_mut(k);
-            for c in 0..k {
-                row[c] += value * vary[c] * steps[c];
-            }
-        }
-    }
-    change
+fn sum_word(table: &[f32], value: f32, sums: &mut [f32]) {
+    let deltas = &table[..sums.len()];
+    sums.iter_mut().zip(deltas).for_each(|(sum, delta)| *sum += value * delta);
 }
 
-/// The same of two classes, whose corrections are opposites and vary alike: one is looked up, the other follows at the end.
-fn pass_of_two(
-    texts: &Texts<f32>,
+#[inline(always)]
+fn add_word(table: &mut [f32], k: usize, value: f32, steps: &[f32]) {
+    let (deltas, vary) = table[..2 * k].split_at_mut(k);
+    let (deltas, vary) = (&mut deltas[..steps.len()], &vary[..steps.len()]);
+    for ((delta, vary), step) in deltas.iter_mut().zip(vary).zip(steps) {
+        *delta += value * vary * step;
+    }
+}
+
+/// Visits texts in this order and improves `mu`, `[text][class]`, and the table; answers the mean change of μ.
+pub fn ascend(
+    texts: &mut CorrectedTexts,
     task: &Task,
     order: &[u32],
     mu: &mut [f32],
-    table: &mut [f32],
-) -> f64 {
-    let mut change = 0.0;
-    let (rows, _) = table.as_chunks_mut::<4>();
-    let last = texts.bags.n_words;
-    for &text in order {
-        let text = text as usize;
-        let strength = task.strengths[text];
-        if strength <= 0.0 {
-            continue;
-        }
-        let mut margin = task.common * rows[last][0];
-        for (word, value) in texts.each(text) {
-            margin += value * rows[word][0];
-        }
-        let (a, old) = (strength * f64::from(task.own[2 * text]) + 1e-12, mu[2 * text]);
-        let offset = task.offsets[2 * text] - task.offsets[2 * text + 1];
-        let up = two(offset + 2.0 * f64::from(margin) + 2.0 * a * f64::from(old), 2.0 * a) as f32;
-        change += 2.0 * f64::from((up - old).abs());
-        mu[2 * text] = up;
-        mu[2 * text + 1] = 1.0 - up;
-        let step = strength as f32 * (old - up);
-        for (word, value) in texts.each(text) {
-            rows[word][0] += value * rows[word][2] * step;
-        }
-        rows[last][0] += task.common * rows[last][2] * step;
+) -> Result<f64, Error> {
+    task.check(texts.texts.len(), order, mu.len())?;
+    texts.check()?;
+    if task.classes != 2 {
+        return Ok(pass_of_many(&mut OfClasses::<0>(texts), task, order, mu));
     }
+    let change = pass_of_two(&mut OfClasses::<2>(texts), task, order, mu);
+    let (rows, _) = texts.table.as_chunks_mut::<4>();
     rows.iter_mut().for_each(|row| row[1] = -row[0]);
-    change
+    Ok(change)
 }
 
 #[cfg(test)]
@@ -383,13 +354,7 @@ mod tests {
                     (0..k).for_each(|c| own[text * k + c] += x * x * variances[word * k + c]);
                 }
             }
-            let task = Task {
-                strengths: &[0.7; 4],
-                offsets: &vec![0.1; 4 * k],
-                common: 0.3,
-                own: &own,
-                classes: k,
-            };
+            let task = Task { strengths: &[0.7; 4], offsets: &vec![0.1; 4 * k], classes: k };
             let mut mu = vec![0.0; 4 * k];
             labels.iter().enumerate().for_each(|(i, &y)| mu[i * k + y as usize] = 1.0);
             let mut table = vec![0.0; 8 * k];
@@ -397,7 +362,9 @@ mod tests {
                 row[k..].copy_from_slice(vary);
             }
             for _ in 0..300 {
-                ascend(&texts, &task, &[0, 1, 2, 3], &mut mu, &mut table).unwrap();
+                let (own, table) = (&own, &mut table);
+                let mut corrected = CorrectedTexts { texts, common: 0.3, own, table, classes: k };
+                ascend(&mut corrected, &task, &[0, 1, 2, 3], &mut mu).unwrap();
             }
             let table: Vec<f32> = table.chunks(2 * k).flat_map(|row| row[..k].to_vec()).collect();
             let mut scores = scored.scores(&table[..3 * k], k, 1).unwrap();

@@ -156,9 +156,9 @@ impl Words {
             _ => self.vocabulary.clone(),
         };
         let mut theirs = vec![UNKNOWN; self.n_ids()];
-        let (mut new, mut units) = (vec![], vec![]);
+        let mut new = vec![];
         for id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
-            let number = vocabulary.add_from(&other.vocabulary, id, &mut units)?;
+            let number = vocabulary.add_from(&other.vocabulary, id)?;
             match theirs.get_mut(number as usize) {
                 Some(their) => *their = id as u32,
                 None => new.push(id),
@@ -208,10 +208,9 @@ impl Words {
                 && self.n_texts() + other.n_texts() < TOO_LARGE,
             TOO_MANY,
         )?;
-        let mut units = vec![];
         let mut classes: Vec<Vec<(u32, Counts)>> = vec![vec![]; self.n_classes()];
         for id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
-            let number = self.vocabulary.add_from(&other.vocabulary, id, &mut units)?;
+            let number = self.vocabulary.add_from(&other.vocabulary, id)?;
             for cell in other.cells.of(id) {
                 classes[cell.class as usize].push((number, cell.counts));
             }
@@ -237,9 +236,9 @@ impl Words {
     /// What is left without the texts of another.
     pub fn minus(&self, other: &Words) -> Result<Words, Error> {
         self.check_alike(other)?;
-        let (mut ids, mut units) = (vec![], vec![]);
+        let mut ids = vec![];
         for id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
-            let number = self.vocabulary.find_from(&other.vocabulary, id, &mut units);
+            let number = self.vocabulary.find_from(&other.vocabulary, id);
             if number == UNKNOWN {
                 // All of the word is to be taken away where there is nothing.
                 let first = other.cells.of(id).next().unwrap_or(Cell::nothing(0));
@@ -311,13 +310,13 @@ impl Words {
         room: usize,
         of: impl Fn(usize) -> I,
     ) -> (Vocabulary, Cells) {
-        let (mut vocabulary, mut units) = (self.vocabulary.emptied(), vec![]);
+        let mut vocabulary = self.vocabulary.emptied();
         let mut cells = Cells::with_room(self.n_words(), room, self.cells.form);
         for id in 0..self.n_ids() {
             let mut these = of(id).peekable();
             if these.peek().is_some() {
                 // A name that is there already was accepted before.
-                let added = vocabulary.add_from(&self.vocabulary, id, &mut units);
+                let added = vocabulary.add_from(&self.vocabulary, id);
                 debug_assert!(added.is_ok());
                 cells.push(these);
             }
@@ -382,9 +381,8 @@ impl Words {
             return false;
         }
         let (was, is, unit) = (self.unit(), other.unit(), self.unit().max(other.unit()));
-        let mut units = vec![];
         let word = |id: usize| {
-            let number = other.vocabulary.find_from(&self.vocabulary, id, &mut units);
+            let number = other.vocabulary.find_from(&self.vocabulary, id);
             if number == UNKNOWN || self.cells.n_cells(id) != other.cells.n_cells(number as usize) {
                 return false;
             }

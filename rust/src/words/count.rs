@@ -27,12 +27,10 @@ struct Cut {
     wave: [usize; 2],
     /// The most while many words are new.
     new: usize,
-    /// Words of which pairs are made at a time.
-    pairs: usize,
     /// What has its numbers held at a time.
     round: usize,
-    /// Tokens of one class that are added up at a time.
-    job: usize,
+    /// Tokens of one class that are added up at a time, at least and at most.
+    job: [usize; 2],
 }
 
 const CUT: Cut = Cut {
@@ -40,16 +38,21 @@ const CUT: Cut = Cut {
     first: 1 << 18,
     wave: [1 << 20, 1 << 26],
     new: 1 << 24,
-    pairs: 1 << 22,
     round: 96 << 20,
-    job: 1 << 20,
+    job: [1 << 18, 1 << 20],
 };
 
 /// Chunks of a wave that each thread takes.
 const CHUNKS: usize = 8;
+/// Jobs that each thread takes where texts are added up: the last to finish is waited for by all.
+const JOBS: usize = 4;
 
 /// Words are many if they are more than one in so many tokens: then it does not pay to look them up first.
 const MANY: usize = 4;
+
+/// Waves grow while words that are new are fewer than one in so many tokens: wherever one occurs in its wave it is noted and
+/// numbered. Of pairs one in eight is new, and large waves took 1.7 times as long.
+const FEW: usize = 16;
 
 /// So many bytes may have many words.
 const SPLIT: usize = 1 << 18;
@@ -141,7 +144,7 @@ impl Batch<'_> {
     fn weigh(&self) -> Result<u128, Error> {
         let (mut tokens, mut found) = (Tokens::default(), 0);
         for row in self.counted() {
-            if self.read(row, false, &mut tokens)? {
+            if self.read(row, &mut tokens)? {
                 demand(tokens.len() < MOST_TOKENS, TOO_LONG)?;
                 let times = u128::from(self.times(row)) * self.classes(row).count() as u128;
                 found += times * tokens.len() as u128;
@@ -161,16 +164,13 @@ impl Batch<'_> {
         first..last
     }
 
-    /// The tokens of a text, or, before pairs are made of them, its units; false if it is missing or not counted.
+    /// The tokens of a text; false if it is missing or not counted.
     #[inline(always)]
-    fn read(&self, row: usize, units: bool, tokens: &mut Tokens) -> Result<bool, Error> {
+    fn read(&self, row: usize, tokens: &mut Tokens) -> Result<bool, Error> {
         if self.rows.classes[row] < 0 {
             return Ok(false);
         }
-        match units {
-            true => self.texts.read_units(row, self.tokeniser, tokens),
-            false => self.texts.read(row, self.tokeniser, tokens),
-        }
+        self.texts.read(row, self.tokeniser, tokens)
     }
 
     /// Tokens that a byte of text may begin.
@@ -195,13 +195,12 @@ impl Chunk {
     fn gather(
         batch: &Batch,
         rows: Range<usize>,
-        units: bool,
         unknown: Unknown,
         mut number: impl FnMut(&mut Chunk, &Tokens) -> Result<(), Error>,
     ) -> Result<Chunk, Error> {
         let (mut chunk, mut tokens) = (Chunk { unknown, ..Chunk::default() }, Tokens::default());
         for row in rows {
-            if batch.read(row, units, &mut tokens)? {
+            if batch.read(row, &mut tokens)? {
                 number(&mut chunk, &tokens)?;
                 demand(chunk.ids.len() <= MOST_TOKENS, TOO_LONG)?;
                 chunk.texts.push((row, chunk.ids.len()));
@@ -215,18 +214,13 @@ impl Chunk {
         vocabulary: &Vocabulary,
         batch: &Batch,
         rows: Range<usize>,
-        units: bool,
         look: bool,
     ) -> Result<Chunk, Error> {
         let bytes: usize = rows.clone().map(|row| batch.texts.size(row)).sum();
         // A word has six bytes or so; a fifth more, since tables have more and fewer.
         let tokens = if look { 0 } else { bytes * batch.tokens_per_byte() / 5 };
         let unknown = Unknown::with_room(vocabulary, tokens);
-        Chunk::gather(batch, rows, units, unknown, |chunk, tokens| {
-            if let (true, Vocabulary::Paired(grams)) = (units, vocabulary) {
-                grams.find_each(tokens, &mut chunk.ids);
-                return Ok(());
-            }
+        Chunk::gather(batch, rows, unknown, |chunk, tokens| {
             let start = chunk.ids.len();
             if !look {
                 chunk.ids.resize(start + tokens.len(), UNKNOWN);
@@ -243,10 +237,9 @@ impl Chunk {
         vocabulary: &mut Vocabulary,
         batch: &Batch,
         rows: Range<usize>,
-        units: bool,
     ) -> Result<Chunk, Error> {
         let none = Unknown::default();
-        Chunk::gather(batch, rows, units, none, |chunk, tokens| {
+        Chunk::gather(batch, rows, none, |chunk, tokens| {
             vocabulary.number_each(tokens, &mut chunk.ids)
         })
     }
@@ -256,14 +249,6 @@ impl Chunk {
         let starts = std::iter::once(0).chain(self.texts.iter().map(|&(_, end)| end));
         let ranges = self.texts.iter().zip(starts);
         ranges.map(|(&(row, end), start)| (row, &self.ids[start..end]))
-    }
-
-    /// Has these numbers instead, and where those of each text end.
-    pub(super) fn replace(&mut self, ids: Vec<u32>, ends: Vec<usize>) {
-        self.ids = ids;
-        for (text, end) in self.texts.iter_mut().zip(ends) {
-            text.1 = end;
-        }
     }
 }
 
@@ -279,13 +264,11 @@ struct Reader<'a> {
     wave: usize,
     /// Whether most tokens are likely to be known.
     look: bool,
-    /// Whether pairs are made of the words after they were read.
-    units: bool,
 }
 
 impl<'a> Reader<'a> {
     fn new(batch: Batch<'a>, cut: Cut, threads: usize) -> Self {
-        Reader { batch, cut, threads, next: 0, end: 0, wave: cut.wave[0], look: true, units: false }
+        Reader { batch, cut, threads, next: 0, end: 0, wave: cut.wave[0], look: true }
     }
 
     /// The bytes of text that have so many bytes of words.
@@ -306,22 +289,8 @@ impl<'a> Reader<'a> {
 
     /// Words that are new are given numbers.
     fn read(&mut self, vocabulary: &mut Vocabulary) -> Result<Vec<Chunk>, Error> {
-        if !self.units {
-            return self.read_all(vocabulary, usize::MAX);
-        }
         let mut chunks = vec![];
         while self.next < self.end {
-            let mut some = self.read_all(vocabulary.units_mut(), self.cut.pairs)?;
-            vocabulary.pair(&mut some, self.threads)?;
-            chunks.append(&mut some);
-        }
-        Ok(chunks)
-    }
-
-    /// The next texts of the round, until they have so many tokens.
-    fn read_all(&mut self, vocabulary: &mut Vocabulary, most: usize) -> Result<Vec<Chunk>, Error> {
-        let (mut chunks, mut all) = (vec![], 0);
-        while self.next < self.end && all < most {
             let before = vocabulary.len();
             let mut wave = vec![];
             if self.threads == 1 || before == 0 {
@@ -329,15 +298,17 @@ impl<'a> Reader<'a> {
                 let size = if self.threads == 1 { self.cut.chunk[1] } else { self.cut.first };
                 let rows = self.batch.rows(self.next, self.end, self.text(size));
                 self.next = rows.end;
-                wave.push(Chunk::read_new(vocabulary, &self.batch, rows, self.units)?);
+                wave.push(Chunk::read_new(vocabulary, &self.batch, rows)?);
             } else {
                 wave = self.wave(vocabulary)?;
                 number::number(vocabulary, &mut wave, self.threads)?;
             }
             let tokens: usize = wave.iter().map(|chunk| chunk.ids.len()).sum();
-            self.look = (vocabulary.len() - before) * MANY < tokens;
+            let new = vocabulary.len() - before;
+            self.look = new * MANY < tokens;
+            let steady = self.cut.wave[0] * self.threads.div_ceil(2);
+            self.grow(if new * FEW < tokens { usize::MAX } else { steady });
             chunks.append(&mut wave);
-            all += tokens;
         }
         Ok(chunks)
     }
@@ -346,29 +317,32 @@ impl<'a> Reader<'a> {
     fn read_known(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
         let mut chunks = vec![];
         while self.next < self.end {
-            let first = self.next;
             let mut wave = self.wave(vocabulary)?;
-            if self.units && wave.iter().any(|chunk| chunk.ids.contains(&UNKNOWN)) {
-                // They are read again, so that the error has the name.
-                (self.units, self.next) = (false, first);
-                continue;
-            }
             if let Some(error) = wave.iter().find_map(|chunk| not_there(&self.batch, chunk)) {
                 return Err(error);
             }
             chunks.append(&mut wave);
+            self.grow(usize::MAX);
         }
         Ok(chunks)
     }
 
+    /// The next wave is twice as large, but no larger than that.
+    fn grow(&mut self, most: usize) {
+        let [least, largest] = self.cut.wave;
+        self.wave = (2 * self.wave).min(most).clamp(least, largest);
+    }
+
     fn add_up(&self, chunks: &[Chunk], n_ids: usize) -> Vec<Found> {
-        add_up(&self.batch, chunks, n_ids, self.cut.job, self.threads)
+        let tokens: usize = chunks.iter().map(|chunk| chunk.ids.len()).sum();
+        let [least, most] = self.cut.job;
+        let job = (tokens / (JOBS * self.threads)).clamp(least, most);
+        add_up(&self.batch, chunks, n_ids, job, self.threads)
     }
 
     fn wave(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
         let most = if self.look { self.cut.wave[1] } else { self.cut.new };
         let bytes = self.wave.min(most);
-        self.wave = (2 * self.wave).min(self.cut.wave[1]);
         let wave = self.batch.rows(self.next, self.end, self.text(bytes));
         let [least, most] = self.cut.chunk;
         let chunk = self.text((bytes / (CHUNKS * self.threads)).clamp(least, most));
@@ -378,7 +352,7 @@ impl<'a> Reader<'a> {
             self.next = ranges[ranges.len() - 1].end;
         }
         threads::try_map(self.threads, ranges.len(), |i| {
-            Chunk::read(vocabulary, &self.batch, ranges[i].clone(), self.units, self.look)
+            Chunk::read(vocabulary, &self.batch, ranges[i].clone(), self.look)
         })
     }
 }
@@ -407,7 +381,6 @@ impl Words {
     ) -> Result<(), Error> {
         reader.batch.check(self)?;
         reader.batch.check_size(self.n_texts(), self.total())?;
-        reader.units = self.vocabulary.begin(reader.batch.tokeniser);
         if reader.threads > 1 && reader.batch.texts.bytes() >= SPLIT {
             self.vocabulary.split();
         }
@@ -437,7 +410,6 @@ impl Words {
     fn forget_cut(&mut self, mut reader: Reader) -> Result<Vec<Found>, Error> {
         reader.batch.check(self)?;
         reader.batch.check_size(0, 0)?;
-        reader.units = self.vocabulary.grams(reader.batch.tokeniser).is_some();
         let mut all = vec![];
         while reader.begin() {
             let chunks = reader.read_known(&self.vocabulary)?;
@@ -473,15 +445,8 @@ mod tests {
     use crate::words::Numbers;
     use std::collections::BTreeMap;
 
-    const TINY: Cut = Cut {
-        chunk: [10, 40],
-        first: 20,
-        wave: [60, 200],
-        new: 100,
-        pairs: 50,
-        round: 400,
-        job: 30,
-    };
+    const TINY: Cut =
+        Cut { chunk: [10, 40], first: 20, wave: [60, 200], new: 100, round: 400, job: [10, 30] };
 
     fn tokeniser(log: bool, longest: u8) -> Tokeniser {
         Tokeniser::new(Settings {

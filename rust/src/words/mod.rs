@@ -8,7 +8,6 @@ mod add_up;
 mod algebra;
 mod count;
 mod counted;
-mod grams;
 mod groups;
 mod index;
 mod matrix;
@@ -175,14 +174,6 @@ impl Words {
         ids: &mut Vec<u32>,
     ) -> Result<bool, Error> {
         ids.clear();
-        let grams = self.vocabulary.grams(tokeniser);
-        if let Some(grams) = grams.filter(|_| !tokeniser.settings().length) {
-            let there = texts.read_units(row, tokeniser, tokens)?;
-            if there {
-                grams.find_each(tokens, ids);
-            }
-            return Ok(there);
-        }
         let there = texts.read(row, tokeniser, tokens)?;
         if there {
             self.vocabulary.find_each(tokens, ids);
@@ -360,7 +351,7 @@ impl Words {
 
     /// The numbers of the words that some text has, in the order of their names' bytes.
     pub fn in_order(&self) -> Vec<u32> {
-        self.ordered(self.vocabulary.names().as_deref())
+        self.ordered(self.vocabulary.names())
     }
 
     /// The same, given the names of all.
@@ -405,9 +396,9 @@ impl Words {
         if self.n_ids() <= n_ids {
             return Ok(());
         }
-        let (mut vocabulary, mut units) = (self.vocabulary.emptied(), vec![]);
+        let mut vocabulary = self.vocabulary.emptied();
         for id in 0..n_ids {
-            vocabulary.add_from(&self.vocabulary, id, &mut units)?;
+            vocabulary.add_from(&self.vocabulary, id)?;
         }
         self.vocabulary = vocabulary;
         self.cells.truncate(n_ids);

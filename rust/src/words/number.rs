@@ -5,7 +5,7 @@
 //! words get numbers of the table's own. Where a word is met first says which number it has in the end.
 
 use super::count::Chunk;
-use super::index::{Key, MOST, NO_TEXTS, Names, PAIRED, TOO_MANY, Table, UNKNOWN, Vocabulary};
+use super::index::{Key, MOST, NO_TEXTS, Names, TOO_MANY, Table, UNKNOWN, Vocabulary};
 use crate::error::{Error, demand};
 use crate::text::Tokens;
 use crate::threads;
@@ -226,8 +226,7 @@ pub fn number(
         return Ok(());
     }
     let (index, names) = match vocabulary {
-        Vocabulary::Named { index, names } => (index.index_mut(names), names),
-        Vocabulary::Paired(_) => return Err(Error::malformed(PAIRED)),
+        Vocabulary::Named { index, names } => (index, names),
         Vocabulary::Columns { .. } => return Err(Error::malformed(NO_TEXTS)),
     };
     let threads = threads::worth(threads, unknown);

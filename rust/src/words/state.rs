@@ -2,7 +2,7 @@
 //!
 //! A large file is read as fast as its arrays can be: each is looked at once, in order, words and cells at the same time.
 
-use super::index::{Lookup, Names, Vocabulary};
+use super::index::{Index, Names, Vocabulary};
 use super::store::{Cell, Cells, Count, Counts, Form, Unit, merge};
 use super::{TOO_LARGE, TOO_MANY, Words, rounded_up};
 use crate::error::{Error, demand};
@@ -21,8 +21,6 @@ pub struct State {
     pub counts: Numbers,
     /// Per class; three limbs each if numbers are parts.
     pub texts: Vec<i64>,
-    /// The index; none if words are columns.
-    pub slots: Option<Vec<u32>>,
 }
 
 /// Occurrences and documents: whole if all are, texts too; and in 32 bits if all occurrences together fit.
@@ -65,7 +63,6 @@ pub struct Stored<'a> {
     pub classes: &'a [u32],
     pub counts: StoredNumbers<'a>,
     pub texts: &'a [i64],
-    pub slots: Option<&'a [u32]>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +99,7 @@ fn counts(limbs: &[i64]) -> impl Iterator<Item = Count> {
 impl Words {
     pub fn state(&self) -> State {
         let all = self.vocabulary.names();
-        let order = self.ordered(all.as_deref());
+        let order = self.ordered(all);
         let (form, unit) = (self.stored_form(), self.unit());
         let stored = |count: Count| match (unit, form.unit()) {
             (Unit::Part, Unit::One) => Int([unit.whole(&count).0, 0, 0]),
@@ -123,7 +120,6 @@ impl Words {
                 Form::Parts => texts.flat_map(|count| limbs_of(&count)).collect(),
                 _ => texts.map(|count| count.0[0] as i64).collect(),
             },
-            slots: None,
         };
         let mut names = Names::default();
         for &id in &order {
@@ -137,7 +133,6 @@ impl Words {
             }
             state.starts.push(state.classes.len() as i64);
         }
-        state.slots = (self.n_columns() == 0).then(|| names.slots());
         state.ends = names.ends.iter().map(|&end| end as i64).collect();
         state.bytes = names.bytes;
         state
@@ -233,7 +228,6 @@ impl Stored<'_> {
         demand(names.ascend(), "words must be in the order of their bytes, each once")?;
         demand(are_texts(&names), "words must be UTF-8")?;
         if n_columns > 0 {
-            demand(self.slots.is_none(), "words that are columns have no slots")?;
             demand(Vocabulary::fits(n_columns), super::NO_ROOM)?;
             let mut vocabulary = Vocabulary::new(n_columns);
             for name in names.iter() {
@@ -241,13 +235,7 @@ impl Stored<'_> {
             }
             return Ok(vocabulary);
         }
-        let slots = self.slots.unwrap_or(&[]);
-        match Lookup::from_slots(slots, &names) {
-            Some(index) => Ok(Vocabulary::Named { index, names }),
-            None => Err(Error::malformed(
-                "slots must be the index of the words: a power of two of them, each word in one that leads to it",
-            )),
-        }
+        Ok(Vocabulary::Named { index: Index::of(&names), names })
     }
 
     fn check_cells(&self) -> Result<usize, Error> {
@@ -409,7 +397,6 @@ mod tests {
             classes: &state.classes,
             counts,
             texts,
-            slots: state.slots.as_deref(),
         };
         Words::from_state(2, 0, &stored, 1)
     }

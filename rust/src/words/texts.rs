@@ -158,17 +158,6 @@ impl Texts<'_> {
         text.transpose().map(|read| read.is_some())
     }
 
-    /// The same, before pairs are made of its words.
-    pub fn read_units(
-        &self,
-        row: usize,
-        tokeniser: &Tokeniser,
-        tokens: &mut Tokens,
-    ) -> Result<bool, Error> {
-        let text = self.text(row)?.map(|text| tokeniser.read_units(text, tokens));
-        text.transpose().map(|read| read.is_some())
-    }
-
     /// A text that was not cut into tokens yet.
     #[inline(always)]
     fn text(&self, row: usize) -> Result<Option<&[u8]>, Error> {

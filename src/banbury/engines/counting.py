@@ -169,38 +169,6 @@ class TakeFirst(EachPart):
 
 
 @dataclass(frozen=True)
-class Wider:
-    """What some partitions show of columns that the first rows did not."""
-
-    fractional: frozenset[str] = frozenset()  # numbers that are not all whole
-    varied: frozenset[str] = frozenset()  # more than one value
-    kinds: Mapping[str, str] = field(default_factory=dict)  # values, where there was none, or of another kind
-
-    def __bool__(self) -> bool:
-        return bool(self.fractional or self.varied or self.kinds)
-
-    def __or__(self, other: Wider) -> Wider:
-        kinds = {**self.kinds, **other.kinds}
-        for name in self.kinds.keys() & other.kinds.keys():
-            kinds[name] = wider_kind(self.kinds[name], other.kinds[name])
-        return Wider(self.fractional | other.fractional, self.varied | other.varied, kinds)
-
-    @property
-    def columns(self) -> list[str]:
-        return sorted({*self.fractional, *self.varied, *self.kinds})
-
-
-NUMBERS = ("boolean", "integer", "float")  # from narrow to wide
-
-
-def wider_kind(a: str, b: str) -> str:
-    """The kind of a column that is of one kind in some partitions and of another in others."""
-    if a == b:
-        return a
-    return max(a, b, key=NUMBERS.index) if {a, b} <= set(NUMBERS) else "string"
-
-
-@dataclass(frozen=True)
 class Settled:
     """What is counted, and all that a worker must know of it."""
 
@@ -213,15 +181,15 @@ class Settled:
     empty: frozenset[str] = frozenset()
     inferred: bool = False
 
-    def wider(self, batch: Batch) -> Wider:
+    def wider(self, batch: Batch) -> ColumnFacts:
         """What a batch shows that the first rows did not."""
         if not (self.taken_for_integers or self.steady or self.empty):
-            return Wider()
+            return ColumnFacts()
         there = [name for name in self.steady if name in batch.names]
         varied = {name for name in there if self._varies(batch, name, self.steady[name])}
         shown = [(name, batch.kind(name)) for name in self.empty if name in batch.names]
         kinds = {name: str(kind) for name, kind in shown if kind != "empty"}
-        return Wider(frozenset(fractional_among(batch, self.taken_for_integers)), frozenset(varied), kinds)
+        return ColumnFacts(frozenset(fractional_among(batch, self.taken_for_integers)), frozenset(varied), kinds)
 
     def _varies(self, batch: Batch, name: str, value: Any) -> bool:
         codes = batch.codes(name)
@@ -236,7 +204,7 @@ class CountedRows:
 
     n_rows: int
     tally: Tally | None
-    wider: Wider = Wider()
+    wider: ColumnFacts = field(default_factory=ColumnFacts)
     warnings: tuple[str, ...] = ()
 
     def __add__(self, other: CountedRows) -> CountedRows:
@@ -274,11 +242,11 @@ class CountPart:
         """The tallies of a batch of a partition."""
         return parts(table.align(batch, schema), schema, table.labels)
 
-    def _count_batches(self, rows: Any, total: Tally | None) -> tuple[Tally | None, int, Wider]:
+    def _count_batches(self, rows: Any, total: Tally | None) -> tuple[Tally | None, int, ColumnFacts]:
         """Counts a partition: the sums with its rows, how many they are, and what they show that the first did not."""
         n_rows = 0
         if has_no_rows(rows):
-            return total, n_rows, Wider()
+            return total, n_rows, ColumnFacts()
         try:
             table = self.settled.settings.table(rows)
             for batch in table.batches("counting"):
@@ -289,23 +257,23 @@ class CountPart:
                     total = plus(total, part)
                 n_rows += batch.n_rows
         except errors.EmptyData:  # a file that has no rows
-            return total, n_rows, Wider()
+            return total, n_rows, ColumnFacts()
         except errors.BadValue as unfit:
             column = getattr(unfit, "column", None)
             of_words = isinstance(getattr(unfit, "value", None), str)
             if not (self.settled.inferred and self.settled.are_files and of_words and column is not None):
                 raise
-            return total, n_rows, Wider(kinds={column: "string"})
-        return total, n_rows, Wider()
+            return total, n_rows, ColumnFacts(kinds={column: "string"})
+        return total, n_rows, ColumnFacts()
 
 
-def settle(sample: Sequence[Sampled], wider: Wider, settings: CountSettings, are_files: bool) -> Settled:
+def settle(sample: Sequence[Sampled], wider: ColumnFacts, settings: CountSettings, are_files: bool) -> Settled:
     """What is counted, by the first rows and by what other rows are known to show."""
     batch = join_batches([part.batch for part in sample])
     first = sample[0]
     source = Held((batch,), first.name, first.target, first.reading)
     weights = first.weights if settings.weights is None else settings.weights
-    facts = ColumnFacts(wider.fractional, wider.varied, wider.kinds)
+    facts = replace(wider, whole_numbers=set())
     table = replace(replace(settings, weights=weights, reading={}).table(source), facts=facts)
     table.labels.weights_of(batch)  # a column that is not there is missed here
     if table.labels.name is not None:

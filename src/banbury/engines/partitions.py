@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from banbury import errors
 from banbury.engines.answers import PartitionAnswers
-from banbury.engines.counting import CountedRows, CountPart, CountSettings, Sampled, Settled, TakeFirst, Wider, settle
+from banbury.engines.counting import CountedRows, CountPart, CountSettings, Sampled, Settled, TakeFirst, settle
 from banbury.engines.engine import Engine, PartWork, Steps
 from banbury.engines.interrupts import hear_interrupts
 from banbury.engines.parcels import add_up
@@ -25,6 +25,7 @@ from banbury.reading import n_threads
 from banbury.reading.batches import as_name, other_columns
 from banbury.rows.sampling import LARGEST, sample_rows
 from banbury.tally.label_sets import LabelTarget
+from banbury.tally.schema import ColumnFacts
 from banbury.tally.tally import Tally, complete, count_table
 from banbury.weighing import MOST_ROWS, RowSample
 
@@ -107,7 +108,7 @@ class Partitions:
         notes = [] if sample.is_whole else [f"a sample of {sample.n_sampled:,} of {sample.n_rows:,} rows"]
         return replace(evaluation, weights=rows.labels.weights, notes=(*evaluation.notes, *notes))
 
-    def first_rows(self, reading: Mapping[str, Any], wider: Wider) -> list[Sampled]:
+    def first_rows(self, reading: Mapping[str, Any], wider: ColumnFacts) -> list[Sampled]:
         """The first rows of the first partitions; read again only where columns of files are read as something else."""
         read_as = {name: "string" for name, kind in wider.kinds.items() if kind == "string"}
         kinds = read_as if self.engine.are_files else {}
@@ -163,9 +164,9 @@ class PartitionedTable:
         """Whether the target is one of sets of labels."""
         return self.settle().schema.labels is not None
 
-    def settle(self, wider: Wider | None = None) -> Settled:
+    def settle(self, wider: ColumnFacts | None = None) -> Settled:
         """What is counted, by the first rows in the order of partitions: empty and tiny ones are read through."""
-        wider = Wider() if wider is None else wider
+        wider = ColumnFacts() if wider is None else wider
         with hear_interrupts():
             first_rows = self.partitions.first_rows(self.settings.reading, wider)
             return settle(first_rows, wider, self.settings, self.partitions.engine.are_files)
@@ -180,7 +181,7 @@ class PartitionedTable:
 
     def count(self, work: Callable[[Settled], PartWork]) -> tuple[Settled, CountedRows]:
         """What is counted, and the count; again from the start where partitions show more than the first rows did."""
-        wider = Wider()
+        wider = ColumnFacts()
         for _ in range(MOST_RESTARTS):
             settled = self.settle(wider)
             counts: CountedRows | None = self.partitions.sum_of(work(settled), "counting on")

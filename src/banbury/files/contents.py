@@ -172,7 +172,7 @@ def restore_calibration(model: Any, about: Mapping[str, Any], arrays: Arrays) ->
 
 def _is_state(sums: Any, names: set[str]) -> bool:
     """Whether sums have a state of these names. Of words it is not made to see: that would sort them all."""
-    return names - {"slots"} in WORD_STATES if isinstance(sums, Words) else names == sums.state().keys()
+    return names in WORD_STATES if isinstance(sums, Words) else names == sums.state().keys()
 
 
 def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:

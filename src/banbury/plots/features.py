@@ -180,20 +180,9 @@ def _value_name(key: Any) -> str:
     return ", ".join(map(str, key)) if isinstance(key, tuple) else "missing" if key is None else str(key)
 
 
-def _range_of_counts(model: Model, feature: str) -> tuple[float, float] | None:
-    """The least and the greatest number of a column, where they are counted."""
-    if feature not in model.schema.index:
-        return None  # a column of a block
-    parts = parts_of(model, feature)
-    if not isinstance(parts.sums, Counts):
-        return None
-    low_and_high = value_range(parts.feature, parts.sums.feature(parts.at)[0])
-    return low_and_high if low_and_high is not None and low_and_high[0] < low_and_high[1] else None
-
-
-def shrinks_differences(parts: FeatureParts) -> bool:
-    """Whether the column is counted number by number, so that rows left out decide how far its classes may differ."""
-    return isinstance(parts.sums, Counts) and value_range(parts.feature, parts.sums.feature(parts.at)[0]) is not None
+def counted_range(parts: FeatureParts) -> tuple[float, float] | None:
+    """The least and the greatest number of a column that is counted number by number; None of other columns."""
+    return value_range(parts.feature, parts.sums.feature(parts.at)[0]) if isinstance(parts.sums, Counts) else None
 
 
 def span(model: Model, feature: str, values: Real | None = None, room: float = ROOM) -> tuple[float, float]:
@@ -201,9 +190,10 @@ def span(model: Model, feature: str, values: Real | None = None, room: float = R
 
     ``room``: how much farther on either side, as a share; no farther than numbers that were counted.
     """
-    counted = _range_of_counts(model, feature) if values is None else None
-    if counted is not None:
-        return counted
+    if values is None and feature in model.schema.index:  # no column of a block
+        counted = counted_range(parts_of(model, feature))
+        if counted is not None and counted[0] < counted[1]:
+            return counted
     if values is None:
         drawn = np.asarray(model.sample(SAMPLED)[feature], dtype=np.float64)
         low, high = np.quantile(np.clip(drawn[~np.isnan(drawn)], -FARTHEST, FARTHEST), [0.005, 0.995])

@@ -17,11 +17,11 @@ from banbury.plots.features import (
     ClassedRows,
     FeatureParts,
     check_model,
+    counted_range,
     grid,
     log_likelihood,
     number_of,
     parts_of,
-    shrinks_differences,
     table,
     values_by_name,
 )
@@ -119,7 +119,9 @@ class LikelihoodDisplay(Display):
             values = grid(model, feature, drawn, seen)
             logs = model.log_likelihood(table(model, {drawn: values}), feature.name)
             likelihood = np.exp(logs + weight)
-            if "histogram" in more and shrinks_differences(parts):
+            if (
+                "histogram" in more and counted_range(parts) is not None
+            ):  # rows left out decide how far classes may differ
                 more["note"] = explain_agreement(more["histogram"], values, likelihood[:, at])
             if len(feature.inputs) > 1:
                 feature = feature._replace(name=drawn, columns=())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import FARTHEST, Int, Real
@@ -228,13 +229,10 @@ def _shapes_of_tables(model: Model, apart: Apart, within: _Errors, classes: Sequ
     plain = model.weighed(None)
     for group in model.parameters:
         if not isinstance(group, WeighedParameters):
-            weight = float(getattr(group, "weight", 1.0)) if not group.features[0].reads_text else 1.0
-            scaled = _times(apart, weight)
+            weighed = _times(apart, float(getattr(group, "weight", 1.0)))
             for feature in group.features:
-                source = model if feature.reads_text else plain
-                if shape := _plain_shape(
-                    source, feature, apart if feature.reads_text else scaled, within, classes, None
-                ):
+                source, evidence = (model, apart) if feature.reads_text else (plain, weighed)
+                if shape := _plain_shape(source, feature, evidence, within, classes, None):
                     yield shape
             continue
         for feature, table, (first, second) in zip(group.features, group.tables, group.found_by.columns, strict=True):
@@ -242,15 +240,13 @@ def _shapes_of_tables(model: Model, apart: Apart, within: _Errors, classes: Sequ
             cells = group.cells[first]
             rows = group.counts[first]
             if second >= 0:
-                down, n_down = _node_names(cells, rows)
-                across, n_across = _node_names(group.cells[second], group.counts[second])
+                down, n_down, seen_down = _nodes(cells, rows)
+                across, n_across, seen_across = _nodes(group.cells[second], group.counts[second])
+                seen = np.ix_(seen_down, seen_across)
                 together = np.outer(n_down, n_across) / max(float(n_across.sum()), 1e-300)
-                seen = np.ix_(n_down > 0, n_across > 0)
-                sides = zip((down, across), (n_down, n_across), strict=True)
-                texts = [
-                    [short for (_, short), n in zip(called, rows_of, strict=True) if n > 0] for called, rows_of in sides
-                ]
-                yield Shape(feature.name, "pairs", decibans.reshape(together.shape)[seen], together[seen], tuple(texts))
+                yield Shape(
+                    feature.name, "pairs", decibans.reshape(together.shape)[seen], together[seen], (down, across)
+                )
                 continue
             yield _of_cells(model, feature, cells, decibans[: len(rows)], rows, within.of_cells(cells, rows))
 
@@ -333,18 +329,15 @@ def _ends(model: Model, feature: Feature, cuts: Real) -> Real:
     return np.asarray(np.clip(ends, -FARTHEST, FARTHEST))
 
 
-def _node_names(cells: Cells, rows: Real) -> tuple[list[tuple[Any, str]], Real]:
-    """The names of a column's nodes as pairs have them, in full and in short, and their rows; the last has all other values."""
+def _nodes(cells: Cells, rows: Real) -> tuple[list[str], Real, NDArray[np.bool_]]:
+    """A column's nodes as pairs have them, the last with all other values: names of those with rows; rows; which have some."""
     fine = cells.nodes.fine[:-1]
     first = np.unique(fine, return_index=True)[1]
     last = np.unique(fine[::-1], return_index=True)[1]
-    stretches = [cells.name(int(a), len(fine) - 1 - int(b)) for a, b in zip(first, last, strict=True)]
-    numbers = isinstance(cells, NumberCells)
-    called = [
-        *((value, _short(value) if numbers else name(value, 18)) for value in stretches),
-        ("any other", "any other"),
-    ]
-    return called, np.bincount(fine, rows.sum(axis=1), len(called)).astype(np.float64)
+    values = [cells.name(int(a), len(fine) - 1 - int(b)) for a, b in zip(first, last, strict=True)]
+    called = [*(_short(value) if isinstance(cells, NumberCells) else name(value, 18) for value in values), "any other"]
+    n_rows = np.bincount(fine, rows.sum(axis=1), len(called)).astype(np.float64)
+    return [text for text, n in zip(called, n_rows, strict=True) if n > 0], n_rows, n_rows > 0
 
 
 def _short(stretch: str | None) -> str:

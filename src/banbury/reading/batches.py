@@ -274,15 +274,12 @@ class Matrix(Batch):
     def __init__(self, held: Any, names: tuple[str, ...], named: bool, source: str | None = None) -> None:
         super().__init__(names, held.shape[0], Columns(lambda name: Numbers(self._column(name))), named, source)
         self._held = held
+        self._array = ready(held) if isinstance(held, np.ndarray) else held
         self._own_names = names
 
     def __reduce__(self) -> tuple[Any, ...]:
         made = self._held, self._own_names, self.named, self.source
         return _unpickle, (type(self), made, self.names, self.first_row, None)
-
-    @cached_property
-    def _array(self) -> NDArray[Any]:
-        return ready(self._held)
 
     def _column(self, name: str) -> NDArray[Any]:
         return self._held[:, self._place[name]]  # type: ignore[no-any-return]

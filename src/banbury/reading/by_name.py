@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, chain
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,9 @@ class Columns(dict[str, Column]):
     gives a matrix of them, or None.
     """
 
+    _place: Mapping[str, int] = MappingProxyType({})  # of columns of matrices
+    _starts: Sequence[int]  # of each matrix, among all their columns
+
     def __init__(
         self,
         make: Callable[[str], Column],
@@ -43,8 +47,9 @@ class Columns(dict[str, Column]):
         self._make = make
         self._matrices = matrices
         self._numbers_of = numbers_of
-        self._starts = [0, *accumulate(len(names) for names, _ in matrices)]  # of each matrix, among all their columns
-        self._place = {name: at for at, name in enumerate(chain.from_iterable(names for names, _ in matrices))}
+        if matrices:  # of few columns this would take longer than all the rest
+            self._starts = [0, *accumulate(len(names) for names, _ in matrices)]
+            self._place = {name: at for at, name in enumerate(name for names, _ in matrices for name in names)}
 
     def __missing__(self, name: str) -> Column:
         place = self._place.get(name)

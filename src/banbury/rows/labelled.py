@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, singledispatch
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -223,7 +223,6 @@ class MemoryRows(LabelledRows):
     """Rows in memory, in batches."""
 
     batches: tuple[Batch, ...] = ()
-    in_memory: ClassVar[bool] = True
 
     @property
     def sizes(self) -> Sequence[int]:
@@ -324,7 +323,6 @@ class StreamedRows(LabelledRows):
     """Rows that are read again for each pass; a batch at a time is in memory."""
 
     batch_sizes: tuple[int, ...] = ()
-    in_memory: ClassVar[bool] = False
 
     @property
     def sizes(self) -> Sequence[int]:

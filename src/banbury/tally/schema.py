@@ -369,6 +369,28 @@ class ColumnFacts:
     kinds: Mapping[str, Any] = field(default_factory=dict)  # of those without a value in the first rows
     whole_numbers: set[str] = field(default_factory=set)
 
+    def __bool__(self) -> bool:
+        return bool(self.fractional or self.varied or self.kinds)
+
+    def __or__(self, other: ColumnFacts) -> ColumnFacts:
+        """What both have shown, as rows in several places do."""
+        kinds = {**self.kinds, **other.kinds}
+        for name in self.kinds.keys() & other.kinds.keys():
+            kinds[name] = wider_kind(self.kinds[name], other.kinds[name])
+        return ColumnFacts(self.fractional | other.fractional, self.varied | other.varied, kinds)
+
+    @property
+    def columns(self) -> list[str]:
+        return sorted({*self.fractional, *self.varied, *self.kinds})
+
+
+def wider_kind(a: str, b: str) -> str:
+    """The kind of a column that is of one kind in some rows and of another in others."""
+    from_narrow_to_wide = ("boolean", "integer", "float")
+    if a == b:
+        return a
+    return max(a, b, key=from_narrow_to_wide.index) if {a, b} <= set(from_narrow_to_wide) else "string"
+
 
 @uncollected()
 def infer(

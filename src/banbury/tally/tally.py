@@ -420,7 +420,7 @@ class Tally(Displayed):
             digest.update(f"{', ' if k else ''}{_as_json(keys)}".encode())
         digest.update(b"]]")
         arrays = {name: (numbers.digits, numbers.limbs()) for name, numbers in self.numbers().items()}
-        arrays |= {name: (0, array) for name, array in sorted(self.states().items()) if not name.endswith(".slots")}
+        arrays |= {name: (0, array) for name, array in sorted(self.states().items())}
         for name, (digits, array) in arrays.items():
             digest.update(f"{name} {digits} {array.dtype.str} {array.shape}".encode())
             digest.update(np.ascontiguousarray(array).tobytes())

@@ -79,11 +79,11 @@ class CellLearner(CorrectionLearner):
         self.mu = self.truth.copy()
 
     def visit(self, orders: Orders) -> None:
-        visited = self.rows.labels, self.strength * self.weights, self.offsets, orders, ENOUGH
+        passes = _core.Passes(self.strength * self.weights, self.offsets, orders, ENOUGH)
         if self.alike is None:
-            self.terms.correct(self.rows.codes, visited, self.mu, self.table)
+            self.terms.correct(self.rows.codes, passes, self.mu, self.table)
         else:
-            _core.correct_alike(self.alike, visited, self.mu)
+            _core.correct_alike(self.alike, self.rows.labels, passes, self.mu)
 
     @property
     def surprise(self) -> Real:
@@ -132,25 +132,23 @@ class WordLearner(CorrectionLearner):
         self.mu = self.lay_out(truth.astype(np.float32), 0.0)
 
     def visit(self, orders: Orders) -> None:
-        task = self.strength * self.weights, self.offsets, COMMON, self.own
-        for order in orders:
-            if self.visit_once(task, order) < ENOUGH:
-                break
+        width = self.own.shape[-1]
+        offsets, own = self.offsets.reshape(-1, width), self.own.reshape(-1, width)
+        self.visit_texts(own, _core.Passes(self.strength * self.weights, offsets, orders, ENOUGH))
 
     def lay_out(self, table: Any, rest: float) -> Any:
         """A table of classes, (n, classes), as passes take it."""
         return table
 
-    def visit_once(self, task: _core.CorrectedTexts, order: NDArray[np.uint32]) -> float:
-        """One pass, and the mean change of μ."""
-        return self.bags.correct(self.values, task, order, self.mu, self.both)
+    def visit_texts(self, own: Reals32, passes: _core.Passes) -> None:
+        self.bags.correct(self.values, COMMON, own, passes, self.mu, self.both)
 
     def corrections(self) -> Reals32:
         return np.ascontiguousarray(self.table)
 
 
 class LabelLearner(WordLearner):
-    """Texts with sets of labels, of which 8, 16 or 32 are visited at once, as a lane."""
+    """Texts with sets of labels, of which 8 or 16 are visited at once, as a lane."""
 
     def __init__(
         self, words: WordValues, truth: NDArray[Any], offsets: Real, weights: Real, seed: int, threads: int
@@ -161,13 +159,13 @@ class LabelLearner(WordLearner):
     def lay_out(self, table: Any, rest: float) -> Any:
         """As (lanes, n, labels of a lane); ``rest`` fills up the last lane."""
         n, k = table.shape
-        width = 8 if k <= 8 else 16 if k <= 16 else 32
+        width = 8 if k <= 8 else 16
         wide = np.full((n, -(-k // width) * width), rest, dtype=table.dtype)
         wide[:, :k] = table
         return np.ascontiguousarray(wide.reshape(n, -1, width).transpose(1, 0, 2))
 
-    def visit_once(self, task: _core.CorrectedTexts, order: NDArray[np.uint32]) -> float:
-        return self.bags.correct_labels(self.values, task, order, self.mu, self.both, self.threads)
+    def visit_texts(self, own: Reals32, passes: _core.Passes) -> None:
+        self.bags.correct_labels(self.values, COMMON, own, passes, self.mu, self.both, self.threads)
 
     def corrections(self) -> Reals32:
         every = self.table.transpose(1, 0, 2).reshape(self.bags.n_words + 1, -1)

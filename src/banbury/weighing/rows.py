@@ -78,8 +78,10 @@ class WeighedRows:
             bags = tuple(words.bags(batch, tally.of(words.feature.name), threads) for words in weighed.texts)
             for labels, weights in _labels(table, batch, schema, classes):
                 there = np.flatnonzero((labels >= 0) & (weights > 0))
-                rows = cls(codes, labels, weights, groups, bags, np.zeros((len(labels), 0, k))).take(there)
-                extra = weighed.leave_each_out(tally, batch.take(there), rows.labels, rows.weights, threads)
+                rows, counted = cls(codes, labels, weights, groups, bags, np.zeros((len(labels), 0, k))), batch
+                if len(there) < len(labels):
+                    rows, counted = rows.take(there), batch.take(there)
+                extra = weighed.leave_each_out(tally, counted, rows.labels, rows.weights, threads)
                 parts.append(replace(rows, extra=extra))
         return cls._together(parts)._merge_equal()
 
@@ -124,7 +126,7 @@ class WeighedRows:
     def take(self, at: Int) -> WeighedRows:
         groups = None if self.groups is None else self.groups[at]
         bags = tuple(bags.take(at) for bags in self.bags)
-        codes = np.ascontiguousarray(self.codes[at])
+        codes = self.codes.take(at, axis=0)
         return WeighedRows(codes, self.labels[at], self.weights[at], groups, bags, self.extra[at], self.elsewhere)
 
     def weighing(self, weights: Real) -> WeighedRows:

@@ -76,7 +76,7 @@ impl Words {
     /// By column the number of its word + 1, or 0.
     pub fn columns(&self) -> &[u32] {
         match &self.vocabulary {
-            Vocabulary::Named { .. } | Vocabulary::Paired(_) => &[],
+            Vocabulary::Named { .. } => &[],
             Vocabulary::Columns { ids, .. } => ids,
         }
     }

@@ -89,12 +89,14 @@ class Counting(Discrete):
 def _how_often(model: Model) -> Real:
     (group,) = model.parameters
     assert isinstance(group, OccurrencesParameters)
-    pairs = pairs_of(group.table, group.ids)
+    pairs = pairs_of(group.table, group.vocabulary.ids)
     return np.ascontiguousarray(pairs.cells(pairs.occurrences, group.table.n_classes).T)
 
 
 class MultinomialNB(Counting, theirs.MultinomialNB):  # type: ignore[misc]
     """scikit-learn's MultinomialNB, counted by Banbury; ``missing="skip"`` takes a missing number for none.
+
+    ``alpha=0`` is 1e-10, where scikit-learn's gives minus infinity or NaN.
 
     >>> from scipy.sparse import csr_array
     >>> import banbury as bb
@@ -271,7 +273,7 @@ class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
         if isinstance(group, BernoulliParameters):
             return np.ascontiguousarray(group.yes.T)
         assert isinstance(group, OccurrencesParameters)
-        alpha = group.family.column_counts(model.choice, len(group.ids))
-        a: Any = pseudo_count(model.choice.how, alpha)
+        alpha = group.family.column_counts(model.choice, group.n_words)
+        a: Any = pseudo_count("bernoulli", model.choice.how, alpha)
         yes, _ = log_shares(self.feature_count_.T, self.class_count_, a[:, None] if np.ndim(a) else a)
         return np.ascontiguousarray(yes.T)

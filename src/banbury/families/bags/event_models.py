@@ -19,7 +19,7 @@ from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.families.bags.vocabulary import CELLS, Ids, Vocabulary, WordClassPairs, whole_counts
 from banbury.families.dirichlet import log
-from banbury.families.family import How, at_least
+from banbury.families.family import SMALLEST_ALPHA, How, at_least
 from banbury.sums import ROUNDING
 from banbury.threads import n_threads
 
@@ -43,7 +43,6 @@ class WordScores:
     constant: Real
     polya: Real | None = None
     certain: Int | None = None
-    full: bool = True  # whether every class has a word
     margin: float = 1.0  # what log-odds are multiplied by
 
 
@@ -72,20 +71,10 @@ class WeighedWords:
             table = self.words.table
             counted: Integers = table.documents() if self.once else table.occurrences()
             return counted.value
-        return self.total(0.0)
-
-    def total(self, a: float | Real) -> Real:
-        """The sum of all counts in each class, each with ``a`` added; none below zero."""
-        n_words = self.words.n_words
-        n_classes = self.words.n_classes
-        if isinstance(a, np.ndarray):
-            return np.asarray(self.per_class + a[self.words.ids].sum())
-        if a > 0 or (a == 0 and self.words.complete and not self.idf):
-            return self.per_class + a * n_words
-        result = np.zeros(n_classes)
+        total = np.zeros(self.words.n_classes)
         for pairs, counts, _ in self:
-            result += pairs.per_class(np.maximum(counts + a, 0.0), n_classes)
-        return result
+            total += pairs.per_class(counts, len(total))
+        return total
 
 
 def inverse_document_frequency(documents: NDArray[Any], n_texts: float) -> Real:
@@ -94,16 +83,17 @@ def inverse_document_frequency(documents: NDArray[Any], n_texts: float) -> Real:
     return np.log(np.where(some, n_texts / np.where(some, documents, 1.0), 1.0))
 
 
-def pseudo_count(how: How, alpha: float | Real) -> Any:
-    """What is added to every count: one number, or one for each word.
+def pseudo_count(model: str, how: How, alpha: float | Real) -> Any:
+    """What is added to every count, one number or one for each word: 1e-10 at least.
 
-    It is below zero only under map, where what falls below zero is taken as zero.
+    Bernoulli alone keeps zeros under "mle" and "map", where what falls below zero is taken as zero: there a class can demand a
+    word that all of its texts have.
     """
-    if how == "mle":
-        return 0.0
-    if isinstance(alpha, np.ndarray) and how == "map":
-        return np.maximum(alpha - 1.0, 0.0)
-    return alpha - 1.0 if how == "map" else at_least(alpha)
+    if how not in ("mle", "map"):
+        return at_least(alpha)
+    mode = np.asarray(alpha) - 1.0 if how == "map" else np.zeros(np.shape(alpha))
+    mode = mode if model == "bernoulli" else np.maximum(mode, SMALLEST_ALPHA)
+    return mode if mode.ndim else float(mode)
 
 
 def of_words(a: float | Real, pairs: WordClassPairs) -> float | Real:
@@ -138,51 +128,33 @@ def check_size(words: Vocabulary, column: str, why: str) -> None:
 def estimate_scores(
     model: str, weighed: WeighedWords, how: How, alpha: float | Real, norm: bool, urn: bool, rng: np.random.Generator
 ) -> WordScores:
-    """The scores under an event model by name. ``norm``: of complement; ``urn``: of the multinomial."""
-    if model == "log_odds" and how == "gibbs":
-        return draw_log_odds(weighed, alpha, rng)
-    if model == "bernoulli":
-        words = weighed.words
-        once = weighed.once
-        return draw_bernoulli(words, alpha, rng, once) if how == "gibbs" else bernoulli(words, how, alpha, once)
-    if model == "complement" and how == "gibbs":
-        return draw_complement(weighed, alpha, norm, rng)
-    if model in WEIGHING:
-        return normalise_complement(weighed, how, alpha) if norm else against_others(model, weighed, how, alpha)
+    """The scores under an event model by name. ``norm``: of complement; ``urn``: Pólya's, of multinomial and presence."""
     if how == "gibbs":
-        return draw_multinomial(weighed, alpha, rng)
-    return multinomial(weighed, how, alpha, urn)
+        return draw_scores(model, weighed, alpha, norm, rng)
+    a = pseudo_count(model, how, alpha)
+    if model == "bernoulli":
+        return bernoulli(weighed.words, a, weighed.once)
+    return normalise_complement(weighed, a) if norm else count_scores(model, weighed, a, urn and model not in WEIGHING)
 
 
-# Multinomial and presence --------------------------------------------------------------------------------------------
+# Models that count: multinomial and presence; and a class against all others, complement and log-odds ----------------
 
 
-def multinomial(weighed: WeighedWords, how: How, alpha: float | Real, urn: bool) -> WordScores:
-    """P(word | class) = (n + a) / (N + aV); equal shares in a class without any word. ``urn``: Pólya's instead."""
+def count_scores(model: str, weighed: WeighedWords, a: float | Real, urn: bool = False) -> WordScores:
+    """log P(word | class) = log (n + a) / (N + aV), or of an ``urn`` n + a and N + aV.
+
+    Complement: −log P(word | all classes but this one). Log-odds: log P(word | class) more, times the margin.
+    """
     words = weighed.words
-    a = pseudo_count(how, alpha)
-    total = weighed.total(a)
-    smooth = isinstance(a, np.ndarray) or a > 0
-    if urn:
-        weights = _core.Weights(words.n_classes, np.zeros(words.n_classes))
-        for pairs, counts, _ in weighed:
-            weights.set(pairs.ids, np.full(len(pairs.ids), a), None, pairs.starts, pairs.classes, counts + a)
-        balls = np.where(total > 0, total, 1.0)  # without a word nothing is drawn
-        return WordScores(weights, np.zeros(words.n_classes), np.zeros(words.n_classes), balls)
-    empty = total <= 0
-    weights = _core.Weights(words.n_classes, unseen(a, total), len(words.ids))
-    plain = smooth and not isinstance(a, np.ndarray) and not weighed.idf
-    for pairs, counts, scale in set_whole_counts(weights, weighed, a, "multinomial") if plain else weighed:
-        if not smooth and scale is not None:  # a weight of 0 times −inf would be no number
-            counts = counts[pairs.per_pair(scale > 0)]
-            pairs = pairs.only(scale > 0)
-            scale = scale[scale > 0]
-        common, values = multinomial_rows(pairs, counts, a)
-        if not smooth:
-            values = np.where(empty[pairs.classes], 0.0, values)
-        weights.set(pairs.ids, common, scale, pairs.starts, pairs.classes, values, n_threads(None))
-    base = multinomial_base(total, words.n_words)
-    return WordScores(weights, base, np.zeros(words.n_classes), full=not empty.any())
+    nothing = np.zeros(words.n_classes)
+    weights = _core.Weights(words.n_classes, nothing, len(words.ids))
+    margin = log_odds_margin(words.texts)
+    scores = WordScores(weights, nothing, nothing, nothing if urn else None, margin=margin)
+    change_base(scores, weighed.per_class, words.n_words, a, model)
+    looked_up = not (urn or weighed.idf or model == "log_odds" or isinstance(a, np.ndarray))
+    for pairs, counts, scale in set_whole_counts(weights, weighed, float(a), model) if looked_up else weighed:
+        set_rows(scores, pairs, counts, a, model, scale)
+    return scores
 
 
 def set_whole_counts(weights: _core.Weights, weighed: WeighedWords, a: float, model: str) -> WeighedWords:
@@ -211,34 +183,21 @@ def logs_of_counts(a: float, size: int, model: str) -> Real:
 
 def multinomial_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
     """What all classes have that a word does not occur in, and what each of the others has."""
-    if isinstance(a, np.ndarray):
-        pseudo_counts = a[pairs.ids]
-        return log(pseudo_counts), np.log(counts + pairs.per_pair(pseudo_counts))
-    if a > 0:
-        return np.full(len(pairs.ids), np.log(a)), np.log(counts + a)
-    return np.zeros(len(pairs.ids)), log(np.maximum(counts + a, 0.0))
+    pseudo_counts = of_words(a, pairs)
+    if isinstance(pseudo_counts, np.ndarray):
+        return np.log(pseudo_counts), np.log(counts + pairs.per_pair(pseudo_counts))
+    return np.full(len(pairs.ids), np.log(a)), np.log(counts + a)
 
 
-def unseen(a: float | Real, total: Real) -> Real:
-    """Added for classes that a word does not occur in: without smoothing, −inf unless the class has no word at all."""
-    smooth = isinstance(a, np.ndarray) or a > 0
-    return np.zeros(len(total)) if smooth else np.where(total > 0, -np.inf, 0.0)
-
-
-def multinomial_base(total: Real, n_words: int) -> Real:
-    return -np.log(np.where(total > 0, total, max(n_words, 1)))
-
-
-def change_base(scores: WordScores, counted: Real, n_words: int, a: float | Real, model: str) -> None:
-    """Brings what all words of a class have in common up to date, after the sums of each class changed."""
-    scores.full = True
-    if model in WEIGHING:
-        scores.base = against_others_base(model, counted, n_words, a, scores.margin)
-        return
-    total = np.maximum(counted + (a.sum() if isinstance(a, np.ndarray) else a * n_words), TINY)
-    if scores.polya is not None:  # 0 only without a word, and then of no consequence
+def change_base(scores: WordScores, per_class: Real, n_words: int, a: float | Real, model: str) -> None:
+    """Brings what all words of a class have in common up to date with the counts of each class."""
+    total = per_class + all_words(a, n_words)
+    if scores.polya is not None:
         scores.polya = total
-    else:
+    elif model in WEIGHING:
+        rest = complement_base(per_class, n_words, a)
+        scores.base = rest if model == "complement" else scores.margin * (rest - np.log(total))
+    elif model != "bernoulli":
         scores.base = -np.log(total)
 
 
@@ -261,30 +220,7 @@ def set_rows(
         values = counts + a
     else:
         common, values = multinomial_rows(pairs, counts, a)
-    scores.weights.set(pairs.ids, common, scale, pairs.starts, pairs.classes, values)
-
-
-def draw_multinomial(weighed: WeighedWords, alpha: float | Real, rng: np.random.Generator) -> WordScores:
-    """One draw of P(word | class) from its Dirichlet posterior, for all words and classes."""
-    words = weighed.words
-    n_classes = weighed.words.n_classes
-    weights = _core.Weights(n_classes, np.zeros(n_classes))
-    total = np.zeros(n_classes)
-    for pairs, counts, scale in weighed:
-        drawn = _gamma(pairs.cells(counts, n_classes) + per_row(alpha, pairs), rng)
-        total += drawn.sum(axis=0)
-        set_cells(weights, pairs, np.log(drawn), scale)
-    return WordScores(weights, multinomial_base(total, words.n_words), np.zeros(n_classes))
-
-
-def per_row(alpha: float | Real, pairs: WordClassPairs) -> float | Real:
-    """The pseudo-counts of words, to be added to a table of words × classes."""
-    pseudo_counts = at_least(of_words(alpha, pairs))
-    return np.asarray(pseudo_counts[:, None]) if isinstance(pseudo_counts, np.ndarray) else float(pseudo_counts)
-
-
-def _gamma(shape: Real, rng: np.random.Generator) -> Real:
-    return np.maximum(rng.standard_gamma(shape), TINY)
+    scores.weights.set(pairs.ids, common, scale, pairs.starts, pairs.classes, values, n_threads(None))
 
 
 def set_cells(weights: _core.Weights, pairs: WordClassPairs, cells: Real, scale: Real | None) -> None:
@@ -293,31 +229,6 @@ def set_cells(weights: _core.Weights, pairs: WordClassPairs, cells: Real, scale:
     starts = np.arange(0, (n + 1) * n_classes, max(n_classes, 1), dtype=np.int64)
     classes = np.tile(np.arange(n_classes, dtype=np.int32), n)
     weights.set(pairs.ids, np.zeros(n), scale, starts, classes, np.ascontiguousarray(cells).ravel(), n_threads(None))
-
-
-# Complement and log-odds: a class against all others -----------------------------------------------------------------
-
-
-def against_others(model: str, weighed: WeighedWords, how: How, alpha: float | Real) -> WordScores:
-    """Complement: −log P(word | all classes but this one). Log-odds: log P(word | class) more, times the margin.
-
-    Without smoothing a zero would make a class certain: a is 1e-10 at least.
-    """
-    words = weighed.words
-    a = complement_pseudo_count(how, alpha)
-    margin = log_odds_margin(weighed.words.texts)
-    base = against_others_base(model, weighed.per_class, words.n_words, a, margin)
-    nothing = np.zeros(words.n_classes)
-    scores = WordScores(_core.Weights(words.n_classes, nothing), base, nothing, margin=margin)
-    plain = model == "complement" and not isinstance(a, np.ndarray) and not weighed.idf
-    for pairs, counts, scale in set_whole_counts(scores.weights, weighed, a, model) if plain else weighed:
-        set_rows(scores, pairs, counts, a, model, scale)
-    return scores
-
-
-def against_others_base(model: str, per_class: Real, n_words: int, a: float | Real, margin: float) -> Real:
-    rest = complement_base(per_class, n_words, a)
-    return rest if model == "complement" else margin * (rest - np.log(per_class + all_words(a, n_words)))
 
 
 def log_odds_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real, margin: float) -> tuple[Real, Real]:
@@ -333,10 +244,6 @@ def log_odds_margin(texts: Real) -> float:
     """
     n_classes = int(np.count_nonzero(texts))
     return (n_classes - 1) / n_classes if n_classes else 0.0
-
-
-def complement_pseudo_count(how: How, alpha: float | Real) -> Any:
-    return at_least(pseudo_count(how, alpha))
 
 
 def complement_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
@@ -357,87 +264,76 @@ def complement_base(per_class: Real, n_words: int, a: float | Real) -> Real:
     return np.asarray(np.log(elsewhere + all_words(a, n_words)))
 
 
-def normalise_complement(weighed: WeighedWords, how: How, alpha: float | Real) -> WordScores:
-    """The same weights, divided in each class by the sum of their absolute values over the vocabulary."""
-    words = weighed.words
-    a = complement_pseudo_count(how, alpha)
+def normalise_complement(weighed: WeighedWords, a: float | Real) -> WordScores:
+    """Complement whose weights are divided by their size."""
     n_classes = weighed.words.n_classes
-    base = complement_base(weighed.per_class, words.n_words, a)
-    size = words.n_words * base
-    for pairs, counts, _ in weighed:
-        common, values = complement_rows(pairs, counts, a)
-        size = size + common.sum() + pairs.per_class(values - pairs.per_pair(common), n_classes)
-    size = _divisor(size, words)
-    weights = _core.Weights(n_classes, np.zeros(n_classes))
+    rows = []
     for pairs, counts, scale in weighed:
         common, values = complement_rows(pairs, counts, a)
         cells = np.broadcast_to(common[:, None], (len(common), n_classes)).copy()
         cells[pairs.per_pair(np.arange(len(common))), pairs.classes] = values
+        rows.append((pairs, cells, scale))
+    return divide_by_size(rows, complement_base(weighed.per_class, weighed.words.n_words, a), weighed.words)
+
+
+def divide_by_size(rows: list[tuple[WordClassPairs, Real, Real | None]], base: Real, words: Vocabulary) -> WordScores:
+    """Weights divided in each class by the sum of their absolute values over the vocabulary.
+
+    The one word of a vocabulary is certain everywhere: its weights are 0, and so is their sum.
+    """
+    size = sum((cells.sum(axis=0) for _, cells, _ in rows), words.n_words * base)
+    size = np.ones_like(size) if words.n_words < 2 else size
+    weights = _core.Weights(words.n_classes, np.zeros(words.n_classes))
+    for pairs, cells, scale in rows:
         set_cells(weights, pairs, cells / size, scale)
-    return WordScores(weights, base / size, np.zeros(n_classes))
+    return WordScores(weights, base / size, np.zeros(words.n_classes))
 
 
-def _divisor(size: Real, words: Vocabulary) -> Real:
-    """The one word of a vocabulary is certain everywhere: its weights are 0, and so is their sum."""
-    return np.ones_like(size) if words.n_words < 2 else size
+# A draw from the posterior -------------------------------------------------------------------------------------------
 
 
-def draw_complement(weighed: WeighedWords, alpha: float | Real, norm: bool, rng: np.random.Generator) -> WordScores:
-    """One draw of P(word | all classes but this one) for every class."""
+def draw_scores(
+    model: str, weighed: WeighedWords, alpha: float | Real, norm: bool, rng: np.random.Generator
+) -> WordScores:
+    """One draw of P(word | class) for all words and classes, of P(word | all other classes), or of both, from their posteriors.
+
+    Under Bernoulli it is that a text has the word, and that it does not.
+    """
     words = weighed.words
-    n_classes = weighed.words.n_classes
+    n_classes = words.n_classes
+    once = model == "bernoulli"
+    factor = log_odds_margin(words.texts) if model == "log_odds" else 1.0
+    signs = np.array([factor] * (model != "complement") + [-factor] * (once or model in WEIGHING))
     weights = _core.Weights(n_classes, np.zeros(n_classes))
-    total = np.zeros(n_classes)
-    logs = np.zeros(n_classes)
-    before = rng.bit_generator.state
-    for _, drawn, _ in _elsewhere(weighed, alpha, rng):
-        total += drawn.sum(axis=0)
-        logs += np.log(drawn).sum(axis=0)
-    base = -multinomial_base(total, words.n_words)
-    size = _divisor(words.n_words * base - logs, words) if norm else np.ones(n_classes)
-    rng.bit_generator.state = before  # the same draw once more, now that its sums are known
-    for pairs, drawn, scale in _elsewhere(weighed, alpha, rng):
-        set_cells(weights, pairs, -np.log(drawn) / size, scale)
-    return WordScores(weights, base / size, np.zeros(n_classes))
-
-
-def _elsewhere(
-    weighed: WeighedWords, alpha: float | Real, rng: np.random.Generator
-) -> Iterator[tuple[WordClassPairs, Real, Real | None]]:
-    """Gamma variates for what is counted in all classes but each, words × classes."""
-    for pairs, counts, scale in weighed:
-        cells = pairs.cells(counts, weighed.words.n_classes)
-        every = cells.sum(axis=1, keepdims=True)
-        yield pairs, _gamma(np.maximum(every - cells, 0.0) + per_row(alpha, pairs), rng), scale
-
-
-def draw_log_odds(weighed: WeighedWords, alpha: float | Real, rng: np.random.Generator) -> WordScores:
-    """One draw of P(word | class) and one of P(word | all other classes), for all words and classes."""
-    n_classes = weighed.words.n_classes
-    margin = log_odds_margin(weighed.words.texts)
-    weights = _core.Weights(n_classes, np.zeros(n_classes))
-    totals = np.zeros((n_classes, 2))
+    totals = np.zeros((n_classes, len(signs)))
+    constant = np.zeros(n_classes)
+    rows = []
     for pairs, counts, scale in weighed:
         cells = pairs.cells(counts, n_classes)
-        a = per_row(alpha, pairs)
-        rest = np.maximum(cells.sum(axis=1, keepdims=True) - cells, 0.0)
-        drawn = _gamma(np.stack([cells + a, rest + a], axis=-1), rng)
+        rest = np.maximum((words.texts if once else cells.sum(axis=1, keepdims=True)) - cells, 0.0)
+        shapes = np.stack([cells, rest] if len(signs) == 2 else [rest if model == "complement" else cells], axis=-1)
+        pseudo_counts = np.reshape(at_least(of_words(alpha, pairs)), (-1, 1, 1))
+        drawn = np.maximum(rng.standard_gamma(shapes + pseudo_counts), TINY)
         totals += drawn.sum(axis=0)
-        set_cells(weights, pairs, -margin * np.diff(np.log(drawn))[..., 0], scale)
-    base = margin * np.diff(-multinomial_base(totals, weighed.words.n_words))[..., 0]
-    return WordScores(weights, base, np.zeros(n_classes), margin=margin)
+        logs = np.log(drawn)
+        constant += (logs[..., -1] - np.logaddexp(logs[..., 0], logs[..., -1])).sum(axis=0) if once else 0.0
+        if norm:
+            rows.append((pairs, logs @ signs, scale))
+        else:
+            set_cells(weights, pairs, logs @ signs, scale)
+    base = constant * 0.0 if once else -np.log(np.where(totals > 0, totals, 1.0)) @ signs
+    return divide_by_size(rows, base, words) if norm else WordScores(weights, base, constant, margin=factor)
 
 
 # Bernoulli -----------------------------------------------------------------------------------------------------------
 
 
-def bernoulli(words: Vocabulary, how: How, alpha: float | Real, once: bool = True) -> WordScores:
+def bernoulli(words: Vocabulary, a: float | Real, once: bool = True) -> WordScores:
     """P(word in text | class) = (d + a) / (D + 2a) for d of D texts; a half where nothing is left to divide.
 
     The constant is that of a text without any word; a row is what a word's presence changes: log p − log(1 − p). Not ``once``:
     d are the occurrences, none of which is above one in a text.
     """
-    a = pseudo_count(how, alpha)
     n_classes = words.n_classes
     if isinstance(a, np.ndarray):
         return _bernoulli_each(words, a, once)
@@ -551,18 +447,3 @@ def log_shares(documents: NDArray[Any], texts: Real, a: float | Real) -> tuple[R
     nothing = yes + no <= 0
     both = np.where(nothing, 2.0, yes + no)
     return log(np.where(nothing, 1.0, yes) / both), log(np.where(nothing, 1.0, no) / both)
-
-
-def draw_bernoulli(words: Vocabulary, alpha: float | Real, rng: np.random.Generator, once: bool = True) -> WordScores:
-    """One draw of P(word in text | class) from its Beta posterior, for all words and classes."""
-    n_classes = words.n_classes
-    weights = _core.Weights(n_classes, np.zeros(n_classes))
-    constant = np.zeros(n_classes)
-    for pairs in words:
-        yes = pairs.cells(pairs.documents if once else pairs.occurrences, n_classes)
-        a = per_row(alpha, pairs)
-        no = np.maximum(words.texts - yes, 0.0)
-        drawn = np.log(_gamma(np.stack([yes + a, no + a], axis=-1), rng))
-        constant += (drawn[..., 1] - np.logaddexp(drawn[..., 0], drawn[..., 1])).sum(axis=0)
-        set_cells(weights, pairs, drawn[..., 0] - drawn[..., 1], None)
-    return WordScores(weights, np.zeros(n_classes), constant)

@@ -19,7 +19,6 @@ from banbury.families.bags import event_models
 from banbury.families.bags.text_parameters import missing_texts
 from banbury.families.bags.text_settings import TextSettings
 from banbury.families.bags.vocabulary import pairs_of
-from banbury.families.dirichlet import log
 from banbury.families.family import Feature, HeldOutRows
 from banbury.sums import Words
 
@@ -223,20 +222,18 @@ class CountedTexts:
         mine = self._per_text(inside, inside.mine)
         for classes, counts in self._blocks():
             scaled = self.scale[:, None] * counts
-            scores = matrix @ log(scaled + a)
+            scores = matrix @ np.log(scaled + a)
             total = self._totals(classes, counts)
             at, c = self._labels(classes, labels)
             total[at, c] = _minus(total[at, c], mine[at])
-            total += a * self.vocabulary[:, None]
+            total += a * np.maximum(self.vocabulary, 1.0)[:, None]
             e, c = self._labels(classes, labels[inside.text])
             n = scaled[inside.word[e], c]
-            change = inside.x[e] * (log(_minus(n, inside.mine[e]) + a) - log(n + a))
+            change = inside.x[e] * (np.log(_minus(n, inside.mine[e]) + a) - np.log(n + a))
             text_changes = np.bincount(inside.text[e], weights=change, minlength=self.n_texts)
             at, c = self._labels(classes, labels)
             scores[at, c] += text_changes[at]
-            empty = total <= 1e-12 * counts.sum(axis=0)
-            divisor = np.where(empty, np.maximum(self.vocabulary, 1.0)[:, None], total)
-            result[:, classes] = np.where(empty, 0.0, scores) - length[:, None] * np.log(divisor)
+            result[:, classes] = scores - length[:, None] * np.log(total)
         return result
 
     def complement(self, a: float) -> Real:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -14,20 +14,18 @@ from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.families.bags import event_models
 from banbury.families.bags.event_models import CERTAIN, BernoulliGrowth, WeighedWords, WordScores
-from banbury.families.bags.vocabulary import CELLS, Learned, Vocabulary, WordClassPairs, mutual_information, pairs_of
+from banbury.families.bags.parameters import BagParameters, Ids
+from banbury.families.bags.vocabulary import Learned, Vocabulary, WordClassPairs, mutual_information, pairs_of
 from banbury.families.bags.words import WordFamily
-from banbury.families.evidence import Comparison, NamedValues, TellingValues, Term
+from banbury.families.evidence import NamedValues, Term
 from banbury.families.family import (
-    SMALLEST_ALPHA,
     Choice,
     ColumnReader,
     Feature,
-    LinearWords,
     Parameters,
     by_class,
     check_positive,
     check_settings,
-    line_by_line,
 )
 from banbury.sums import Words
 from banbury.threads import n_threads
@@ -35,7 +33,6 @@ from banbury.threads import n_threads
 MOST_OCCURRENCES = 2.0**500  # of a column in one row that is asked about
 MOST_COUNTED = 2.0**62  # they stay below this in one that is counted
 LONGEST = 1e15  # occurrences in a row that is drawn
-Ids = NDArray[np.uint32]
 
 MODELS = ("multinomial", "complement", "bernoulli")
 MOST_WEIGHTS = 1 << 20  # numbers of columns × classes that rows without gaps are multiplied with
@@ -51,9 +48,9 @@ class Occurrences(WordFamily):
     ``model``: "multinomial" (the columns share all occurrences of a class), "complement" (how little a column belongs to all
     other classes) or "bernoulli" (what does not occur is evidence too). ``threshold``: what is above it counts 1, all else 0;
     None takes numbers as they are, whole or not, as tf-idf gives them; under "bernoulli" they are then from 0 to 1. ``alpha`` is
-    the pseudo-count of every column, or a list with one for each. ``norm`` divides the weights of complement in each class by
-    the sum of their absolute values. A missing number counts nothing, or is an error if ``missing`` says so; a column that no row
-    has keeps its pseudo-count.
+    the pseudo-count of every column, or a list with one for each; 1e-10 is the least, but zeros stay under "bernoulli" with "mle"
+    or "map". ``norm`` divides the weights of complement in each class by the sum of their absolute values. A missing number
+    counts nothing, or is an error if ``missing`` says so; a column that no row has keeps its pseudo-count.
 
     >>> import banbury as bb
     >>> counts = {"free": [2, 1, 0], "noon": [0, 0, 3], "kind": ["spam", "spam", "ham"]}
@@ -69,6 +66,8 @@ class Occurrences(WordFamily):
     missing: Literal["skip", "error"] = "skip"
 
     name: ClassVar[str] = "occurrences"
+    idf: ClassVar[bool] = False
+    once: ClassVar[bool] = False  # what counts once is counted so
     counting: ClassVar[tuple[str, ...]] = ("threshold",)
     block: ClassVar[bool] = True
 
@@ -154,6 +153,11 @@ class Occurrences(WordFamily):
 
     # Estimating
 
+    @property
+    def weighs(self) -> bool:
+        """Whether the model weighs columns and gives them no probability."""
+        return self.model == "complement"
+
     def column_counts(self, choice: Choice, n_columns: int) -> float | Real:
         alpha = choice.alpha if self.alpha is None else self.alpha
         if not isinstance(alpha, tuple):
@@ -161,6 +165,15 @@ class Occurrences(WordFamily):
         expected = f"one number, or one for each of {n_columns} columns"
         errors.require(len(alpha) == n_columns, "alpha", f"{len(alpha)} numbers", expected)
         return np.array(alpha)
+
+    def alpha_of(self, choice: Choice, words: Vocabulary) -> float | Real:
+        """The pseudo-count of the prior: one number, or one for each word by its number."""
+        alpha = self.column_counts(choice, words.n_words)
+        if not isinstance(alpha, np.ndarray):
+            return alpha
+        by_number = np.ones(int(words.ids.max(initial=0)) + 1)
+        by_number[words.ids] = alpha
+        return by_number
 
     def words(self, sums: Words, n_columns: int) -> Vocabulary:
         table: Any = sums.table
@@ -175,18 +188,15 @@ class Occurrences(WordFamily):
     ) -> OccurrencesParameters:
         (feature,) = features
         words = self.words(sums, len(feature.inputs))
-        alpha = self.column_counts(choice, words.n_words)
-        if isinstance(alpha, np.ndarray):  # by number, as the rows of words are
-            by_number = np.ones(int(words.ids.max(initial=0)) + 1)
-            by_number[words.ids] = alpha
-            alpha = by_number
+        alpha = self.alpha_of(choice, words)
         scores = self._scores(words, choice, alpha, rng)
         table = words.table.core if isinstance(words.table, Learned) else words.table
-        return OccurrencesParameters(features, choice, table, words.ids, scores, self._live_count(choice, alpha))
+        live = self._live_count(choice, alpha, words.n_words * words.n_classes)
+        return OccurrencesParameters(features, choice, table, words.ids, words.n_words, scores, live)
 
     def log_prior(self, parameters: OccurrencesParameters, sums: Words, choice: Choice) -> float:
-        a = event_models.pseudo_count(choice.how, self.column_counts(choice, len(parameters.ids)))
-        pseudo = np.maximum(np.broadcast_to(a, len(parameters.ids)), 0.0)
+        mode = np.asarray(self.column_counts(choice, parameters.n_words)) - (choice.how == "map")
+        pseudo = np.broadcast_to(np.maximum(mode * (choice.how != "mle"), 0.0), parameters.n_words)
         if self.model == "complement" or not pseudo.any():
             return 0.0
         logs = parameters.weights
@@ -194,14 +204,13 @@ class Occurrences(WordFamily):
             logs = logs - 2.0 * np.logaddexp(0.0, logs)
         return float(pseudo @ np.where(pseudo[:, None] > 0, logs, 0.0).sum(axis=1))
 
-    def _live_count(self, choice: Choice, alpha: float | Real) -> Any:
+    def _live_count(self, choice: Choice, alpha: float | Real, n_cells: int) -> Any:
         """The pseudo-count of models whose rows depend on a column's own counts alone."""
-        if self.norm or choice.how in ("gibbs", "map") or (self.model == "bernoulli" and isinstance(alpha, np.ndarray)):
-            return None
-        if self.model == "complement":
-            return event_models.complement_pseudo_count(choice.how, alpha)
-        a = event_models.pseudo_count(choice.how, alpha)
-        return a if np.all(np.asarray(a) > 0) else None
+        a = event_models.pseudo_count(self.model, choice.how, alpha)
+        at_once = (
+            n_cells <= MOST_WEIGHTS or isinstance(a, np.ndarray) or a <= 0
+        )  # all rows are soon made, or have to be
+        return None if self.norm or choice.how == "gibbs" or (self.model == "bernoulli" and at_once) else a
 
     def _scores(self, words: Vocabulary, choice: Choice, alpha: float | Real, rng: np.random.Generator) -> WordScores:
         for pairs in words if self.model == "bernoulli" and self.threshold is None else ():
@@ -235,119 +244,97 @@ class Occurrences(WordFamily):
 
 
 @dataclass(eq=False)
-class OccurrencesParameters(Parameters):
-    """What every column of a block says of each class. It is no value: rows of columns are changed in place.
+class OccurrencesParameters(BagParameters):
+    """What every column of a block says of each class."""
 
-    ``ids`` are the columns' numbers in ``table``.
-
-    ``pseudo_count`` is what is added to their counts, where nothing else than their own counts and the sums of each class makes
-    their rows; None: that is not so.
-    """
-
-    features: tuple[Feature, ...]
-    choice: Choice
-    table: _core.Words
-    ids: Ids
-    scores: WordScores
-    pseudo_count: float | Real | None
     growth: BernoulliGrowth | None = None  # of a model whose rows depend on the texts of their classes too
     stale: bool = False  # whether rows are to be made when they are asked for
 
-    @property
-    def family(self) -> Occurrences:
-        family = self.features[0].family
-        assert isinstance(family, Occurrences)
-        return family
+    value_kind: ClassVar[Literal["word", "stretch"]] = "stretch"
 
     # Scoring
 
-    def parts(self, rows: ColumnReader) -> list[_core.Part]:
+    def _part(self, rows: ColumnReader) -> _core.Part:
         kernel_input = self.family.kernel_input(rows, self.features[0])
-        if self.scores.certain is not None:
-            return [self._part_without_smoothing(rows)]
         if self.stale and isinstance(kernel_input[1], tuple):
             columns = np.unique(kernel_input[1][1])
-            self._make_rows(self.ids[columns] if len(columns) < len(self.ids) // 4 else None)
+            self._make_rows(self.vocabulary.ids[columns] if len(columns) < self.n_words // 4 else None)
         if self._small and self._finite:
-            return [_core.LinearPart(kernel_input[1:], self.weights, self.scores.constant)]
+            return _core.LinearPart(kernel_input[1:], self.weights, self.scores.constant)
         scores = self.scores
         rows_of_words = UNREAD, self.table, scores.weights, scores.base, scores.constant
-        return [_core.WordsPart(kernel_input, *rows_of_words, False, None, self._rough_of(kernel_input[1]))]
+        return _core.WordsPart(kernel_input, *rows_of_words, False, None, self._rough_of(kernel_input[1]))
 
     def _rough_of(self, cells: Any) -> _core.Rough | None:
         """What the columns weigh in single precision, once so many cells are asked about that it pays to make it."""
-        if self.stale or not isinstance(cells, tuple) or len(self.ids) * len(self.scores.base) > MOST_ROUGH:
+        if self.stale or not isinstance(cells, tuple) or self.n_words * len(self.scores.base) > MOST_ROUGH:
             return None
-        return self._rough if len(cells[1]) >= MANY_CELLS * len(self.ids) or "_rough" in self.__dict__ else None
+        return self._rough if len(cells[1]) >= MANY_CELLS * self.n_words or "_rough" in self.__dict__ else None
 
     @cached_property
     def _rough(self) -> _core.Rough | None:
-        return self.scores.weights.rough(self.table, self.scores.base, len(self.ids), n_threads(None))
+        return self.scores.weights.rough(self.table, self.scores.base, self.n_words, n_threads(None))
 
     @property
     def _small(self) -> bool:
-        return len(self.ids) * len(self.scores.base) <= MOST_WEIGHTS
-
-    def _make_rows(self, ids: Ids | None) -> None:
-        """Makes the rows of these columns, or of all, under a Bernoulli model that has grown."""
-        assert isinstance(self.pseudo_count, float)
-        pairs = pairs_of(self.table, self.ids if ids is None else ids)
-        texts = self.table.texts().value
-        cells = pairs.cells(pairs.occurrences, len(texts))
-        event_models.set_cells(self.scores.weights, pairs, event_models.presence(cells, texts, self.pseudo_count), None)
-        self.stale = ids is not None
+        return self.n_words * len(self.scores.base) <= MOST_WEIGHTS
 
     @cached_property
     def weights(self) -> Real:
         """What one occurrence of each column adds, (columns, classes)."""
-        if self.stale:
-            self._make_rows(None)
-        _, rows, scale = self.scores.weights.rows(self.ids)
+        self._make_all_rows()
+        _, rows, scale = self.scores.weights.rows(self.vocabulary.ids)
         return np.asarray(scale[:, None] * (rows + self.scores.base))
 
     @cached_property
     def _finite(self) -> bool:
         return bool(np.isfinite(self.weights).all())
 
-    def _part_without_smoothing(self, rows: ColumnReader) -> _core.Part:
-        """The same where a class always has some column: a row without it is impossible there, which no sum can say."""
-        assert self.scores.certain is not None
-        weights = self.weights
-        sure = self.weights == CERTAIN
-        present = (self.family.occurring(rows, self.features[0]) > 0).astype(np.float64)
-        impossible = (present @ np.isneginf(weights).astype(np.float64)) > 0
-        impossible |= (present @ sure.astype(np.float64)) < self.scores.certain
-        scores = self.scores.constant + present @ np.where(sure | np.isneginf(weights), 0.0, weights)
-        return line_by_line(np.arange(len(scores)), np.where(impossible, -np.inf, scores))
+    def _make_all_rows(self) -> None:
+        if self.stale:
+            self._make_rows(None)
 
-    # Growing
+    def _make_rows(self, ids: Ids | None) -> None:
+        """Makes the rows of these columns, or of all, under a Bernoulli model that has grown."""
+        assert isinstance(self.pseudo_count, float)
+        pairs = pairs_of(self.table, self.vocabulary.ids if ids is None else ids)
+        texts = self.table.texts().value
+        cells = pairs.cells(pairs.occurrences, len(texts))
+        event_models.set_cells(self.scores.weights, pairs, event_models.presence(cells, texts, self.pseudo_count), None)
+        self.stale = ids is not None
 
-    def follow(self, sums: Words) -> bool:
-        """Makes the rows anew of the columns that changed, where they are known."""
-        table = sums.table
+    def _update_rows(self, ids: Ids) -> None:
         a = self.pseudo_count
-        if a is None or table.n_classes != len(self.scores.base):
-            return False
-        if self.family.model == "bernoulli" and self._small:
-            return False  # all rows are soon made
-        if (changed := table.changed_since(self.table)) is None:
-            return False
-        pairs = pairs_of(table, changed)
+        assert a is not None
+        pairs = pairs_of(self.table, ids)
         if self.family.model == "bernoulli":
-            self.family.check_shares(pairs, table.texts().value)
-            if self.growth is None:
-                self.growth = BernoulliGrowth(Vocabulary(table, self.ids, True))
-                self.scores.constant, _ = self.growth.like.absent(len(self.ids), self.growth.texts, float(a))
-            self.scores.constant = self.growth.follow(pairs, table.texts().value, float(a), self.scores.constant)
-            self.stale = True
+            self._grow(pairs, float(a))
         else:
-            counted = table.occurrences().value
             event_models.set_rows(self.scores, pairs, pairs.occurrences, a, self.family.model)
-            event_models.change_base(self.scores, counted, len(self.ids), a, self.family.model)
-        self.table = table
-        for kept in ("weights", "_finite", "_rough"):
-            self.__dict__.pop(kept, None)
-        return True
+        for name in ("weights", "_finite", "_rough"):
+            self.__dict__.pop(name, None)
+
+    def _grow(self, pairs: WordClassPairs, a: float) -> None:
+        """Brings the constant of a Bernoulli model up to date; its rows are made when they are asked for."""
+        texts = self.table.texts().value
+        self.family.check_shares(pairs, texts)
+        if self.growth is None:
+            self.growth = BernoulliGrowth(self.vocabulary)
+            self.scores.constant, _ = self.growth.like.absent(self.n_words, self.growth.texts, a)
+        self.scores.constant = self.growth.follow(pairs, texts, a, self.scores.constant)
+        self.stale = True
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        assert self.kept is not None
+        return Vocabulary(self.table, self.kept, True)
+
+    def _names(self, words: Vocabulary) -> list[str]:
+        return list(self.features[0].inputs)
+
+    def _word(self, ids: Ids, i: int) -> tuple[str, str]:
+        name, _ = self.family.word(self.features[0], super()._word(ids, i)[1])
+        return name, "occurs"
 
     # Looking
 
@@ -383,46 +370,12 @@ class OccurrencesParameters(Parameters):
         terms = [Term(*term) for term in named_rows]
         return [*terms, Term(self.features[0].name, OTHERS, rest)] if rest.any() else terms
 
-    def telling(self, compared: Comparison) -> Iterator[TellingValues]:
-        names = self.features[0].inputs
-        for at, share, had in self.values():
-            occurring = [(names[place], "occurs") for place in at.tolist()]
-            yield TellingValues(share, had, occurring.__getitem__, kind="stretch")
-
-    def values(self) -> Iterator[tuple[Ids, Real, Real]]:
-        """Some columns at a time: their places, P(column | class), and the share of a class's rows that have them."""
-        family = self.family
-        names = self.features[0].inputs
-        texts = self.table.texts().value
-        texts = np.where(texts > 0, texts, 1.0)
-        step = max(1, CELLS // max(len(texts), 1))
-        for start in range(0, len(names), step):
-            at = np.arange(start, min(start + step, len(names)), dtype=np.uint32)
-            pairs = pairs_of(self.table, self.ids[at])
-            rows = self.weights[at]
-            if family.model == "bernoulli":
-                with np.errstate(over="ignore"):
-                    share = 1.0 / (1.0 + np.exp(-rows))
-            elif family.model == "complement":
-                counts = pairs.cells(pairs.occurrences, len(texts)) + SMALLEST_ALPHA
-                share = counts / (self.table.occurrences().value + SMALLEST_ALPHA * len(names))
-            else:
-                share = np.exp(rows)
-            yield at, share, pairs.cells(pairs.documents, len(texts)) / texts
-
-    def linear(self) -> LinearWords:
-        """The columns, with what they weigh."""
-        errors.require(
-            self.scores.certain is None, "how", self.choice.how, "a different setting for a linear form, such as 'mean'"
-        )
-        return LinearWords(list(self.features[0].inputs), self.weights, self.scores.constant, self.family.reading)
-
     # Drawing
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         """Column by column: as many occurrences as the class has on average, drawn one by one; or a coin for each."""
         family = self.family
-        n_columns = len(self.ids)
+        n_columns = self.n_words
         if family.model == "complement":
             raise errors.bad_setting("model", "complement", "a model that can generate rows, such as 'multinomial'")
         drawn = np.zeros((len(classes), n_columns))

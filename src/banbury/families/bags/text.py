@@ -62,7 +62,7 @@ class Text(TextSettings):
     them after). ``norm`` divides the weights of complement by the sum of their absolute values in each class: they then rank
     classes and are no probabilities, so that class_prior="uniform" belongs with it.
 
-    "mle" and "map" may leave zeros, except in complement and log-odds, where 1e-10 is the least pseudo-count. "predictive" is
+    Under "mle" and "map" 1e-10 is the least pseudo-count; Bernoulli alone keeps zeros. "predictive" is
     Pólya's urn for multinomial and presence, and the mean for others and where counts are damped or weighted by idf.
 
     >>> import banbury as bb
@@ -80,7 +80,7 @@ class Text(TextSettings):
         (feature,) = features
         # Sums of reals are added up by name wherever order could tell.
         reals = self.idf or self.norm or self.model == "bernoulli" or self.pruning.any
-        ordered = reals or choice.how in ("map", "gibbs")
+        ordered = reals or choice.how == "gibbs"
         live = self._live_count(choice)
         needed_words = sums.table.asked if isinstance(sums.table, Learned) else NO_WORDS if choice.waits else None
         if live is not None and needed_words is not None:  # rows depend on their own words alone
@@ -104,10 +104,11 @@ class Text(TextSettings):
         needs_all_words = self.idf or self.norm or self.model == "bernoulli" or choice.how == "gibbs"
         if needs_all_words or self.vocabulary is not None or self.pruning.any:
             return None
-        if self.weighs:
-            return float(event_models.complement_pseudo_count(choice.how, self.prior(choice)))
-        a = event_models.pseudo_count(choice.how, self.prior(choice))
-        return a if a >= 0 else None
+        return self.pseudo_count(choice)
+
+    def pseudo_count(self, choice: Choice) -> float:
+        """What is added to the count of every word."""
+        return float(event_models.pseudo_count(self.model, choice.how, self.prior(choice)))
 
     def _scores(self, words: Vocabulary, choice: Choice, rng: np.random.Generator) -> WordScores:
         counted = WeighedWords(words, self.once, bool(self.idf))
@@ -116,8 +117,8 @@ class Text(TextSettings):
 
     def log_prior(self, parameters: TextParameters, sums: Words, choice: Choice) -> float:
         """Of complement and log-odds, which are no likelihood, and of words weighted by idf: nothing."""
-        a = max(float(event_models.pseudo_count(choice.how, self.prior(choice))), 0.0)
-        if not a or self.weighs or self.idf:
+        a = max(self.prior(choice) - (choice.how == "map"), 0.0)
+        if choice.how == "mle" or not a or self.weighs or self.idf:
             return 0.0
         words = every_word(parameters.table, False).ids if parameters.kept is None else parameters.kept
         return a * event_models.sum_of_logs(parameters.scores, words, self.model == "bernoulli")
@@ -151,25 +152,19 @@ class Text(TextSettings):
     # Leave-one-out
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
-        a = event_models.pseudo_count(choice.how, self.prior(choice))
         of_all = self.min_share > 0 or self.max_share < 1 or bool(self.idf)  # depends on how many texts are left
         if choice.how == "gibbs" or self.norm or (weighted and of_all):
             return False
         if self.model == "bernoulli":
-            return a > 0 and not weighted
-        if self.weighs:
-            return True
-        return a >= 0 and not (choice.how == "predictive" and self.counts_tokens)
+            return self.pseudo_count(choice) > 0 and not weighted
+        return self.weighs or not (choice.how == "predictive" and self.counts_tokens)
 
     def leave_one_out(self, features: tuple[Feature, ...], sums: Words, choice: Choice, held_out: HeldOutRows) -> Real:
-        column = CountedTexts(self, features[0], sums, held_out)
-        alpha = self.prior(choice)
-        if self.model == "bernoulli":
-            return column.bernoulli(event_models.pseudo_count(choice.how, alpha))
-        if self.weighs:
-            a = event_models.complement_pseudo_count(choice.how, alpha)
-            return column.complement(a) if self.model == "complement" else column.log_odds(a)
-        return column.multinomial(event_models.pseudo_count(choice.how, alpha))
+        model = "multinomial" if self.model == "presence" else self.model
+        log_likelihoods: Real = getattr(CountedTexts(self, features[0], sums, held_out), model)(
+            self.pseudo_count(choice)
+        )
+        return log_likelihoods
 
     def leave_one_out_notes(self) -> list[str]:
         return ["the ranks of words"] * self.pruning.ranks
@@ -195,8 +190,7 @@ def label_words(family: Family, choice: Choice) -> tuple[bool, float] | None:
     if not isinstance(family, Text) or choice.how not in ("mean", "map") or family.choose_by != "count":
         return None
     uses_own_counts = family.model in ("multinomial", "presence") and family.counts_tokens and family.vocabulary is None
-    a = event_models.pseudo_count(choice.how, family.prior(choice))
-    return (family.once, float(a)) if uses_own_counts and a > 0 else None
+    return (family.once, family.pseudo_count(choice)) if uses_own_counts else None
 
 
 def warn_of_no_words(column: str, n_words: int) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,23 +16,17 @@ from banbury.arrays import Int, Real
 from banbury.families.bags import event_models
 from banbury.families.bags.event_models import CERTAIN, WordScores
 from banbury.families.bags.lexicon import Lexicon
-from banbury.families.bags.text_settings import TextSettings, strings
+from banbury.families.bags.parameters import BagParameters, Ids
+from banbury.families.bags.text_settings import strings
 from banbury.families.bags.vocabulary import CELLS, Vocabulary, WordClassPairs, every_word, pairs_of
-from banbury.families.dirichlet import per_feature
 from banbury.families.evidence import Comparison, TellingValues, Term
 from banbury.families.family import (
     Choice,
     ColumnReader,
-    Feature,
-    How,
     LinearWords,
     Parameters,
     by_class,
-    line_by_line,
 )
-from banbury.sums import Words
-
-Ids = NDArray[np.uint32]
 
 OTHERS = "(all other words absent)"
 COMMON = 0.25  # of the texts that were counted have a common word
@@ -49,81 +43,33 @@ class KnownWord(NamedTuple):
 
 
 @dataclass(eq=False)
-class TextParameters(Parameters):
-    """What every word of a column of text says of each class. It is no value: rows of words are made and changed in place.
+class TextParameters(BagParameters):
+    """What every word of a column of text says of each class.
 
-    ``kept`` are the words' ids in ``table``; None: all it has. ``pseudo_count`` is what is added to their counts, where nothing
-    else than their own counts and the sums of each class makes their rows; None: that is not so. ``waiting``: rows are made when
-    a text asks for them, and all of them once so many more bytes of text have asked; None: all are made.
+    ``waiting``: rows are made when a text asks for them, and all of them once so many more bytes of text have asked; None: all
+    are made.
     """
 
-    features: tuple[Feature, ...]
-    choice: Choice
-    table: _core.Words
-    kept: Ids | None
-    n_words: int
-    scores: WordScores
-    pseudo_count: float | None
     waiting: float | None = None
-
-    @property
-    def family(self) -> TextSettings:
-        return cast("TextSettings", self.features[0].family)
 
     # Scoring
 
-    def part(self, texts: Any) -> _core.Part:
-        """The kernel's arguments for texts as ``Text.texts`` gives them."""
+    def _part(self, rows: ColumnReader) -> _core.Part:
         family = self.family
         scores = self.scores
+        texts = family.texts(rows, self.features[0].name)
         self._make_rows_of(texts)
         base = scores.base if scores.polya is None else None
-        rows = self.table, scores.weights, base, scores.constant
-        return _core.WordsPart(texts, family.tokeniser, *rows, self.counting, scores.polya, None)
+        rows_of_words = self.table, scores.weights, base, scores.constant
+        return _core.WordsPart(texts, family.tokeniser, *rows_of_words, self.counting, scores.polya, None)
 
     @property
     def counting(self) -> bool | str:
         """Whether words count once however often they occur; or as the kernel calls another way."""
-        return self.family.once
+        return bool(self.family.once)
 
-    def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        texts = self.family.texts(rows, self.features[0].name)
-        return [self.part(texts) if self.scores.certain is None else self._part_without_smoothing(texts)]
-
-    def _part_without_smoothing(self, texts: Any) -> _core.Part:
-        """The same where every text of some class has some word: a text without it is impossible there, which no sum can say.
-
-        It happens to Bernoulli models under mle and map. A table with a row for each text then takes the sum's place.
-        """
-        encoded = isinstance(texts, tuple) and len(texts) == 3 and not isinstance(texts[0], list)
-        if encoded:  # under such a model a word counts once, so how often it occurs is of no consequence
-            offsets = texts[0]
-            ids = texts[1][0] if isinstance(texts[1], tuple) else texts[1]
-        else:
-            offsets, ids = self.table.encode(self.family.tokeniser, texts, 1)
-        n_texts = len(offsets) - 1
-        n_classes = len(self.scores.base)
-        table = np.zeros((n_texts, n_classes))
-        start = 0
-        while start < n_texts:
-            enough = int(offsets[start]) + CELLS // n_classes
-            stop = max(start + 1, int(np.searchsorted(offsets, enough, side="right")) - 1)
-            owners = np.repeat(np.arange(stop - start), np.diff(offsets[start : stop + 1]))
-            table[start:stop] = self._exact(stop - start, owners, ids[offsets[start] : offsets[stop]])
-            start = stop
-        return line_by_line(np.where(missing_texts(texts, n_texts), -1, np.arange(n_texts)), table)
-
-    def _exact(self, n_texts: int, owners: Int, ids: NDArray[np.int32]) -> Real:
-        """Log-likelihoods of texts, (texts, classes), from the text each token belongs to and the tokens' ids."""
-        assert self.scores.certain is not None
-        distinct = np.unique(owners[ids >= 0] << 32 | ids[ids >= 0])
-        offsets = np.searchsorted(distinct >> 32, np.arange(n_texts + 1))
-        _, rows, _ = self.scores.weights.rows((distinct & 0xFFFFFFFF).astype(np.uint32))
-        impossible = per_feature(np.isneginf(rows).astype(np.float64), offsets) > 0
-        sure = rows == CERTAIN
-        impossible |= per_feature(sure.astype(np.float64), offsets) < self.scores.certain
-        result = self.scores.constant + per_feature(np.where(sure | np.isneginf(rows), 0.0, rows), offsets)
-        return np.where(impossible, -np.inf, result)
+    def _missing(self, rows: ColumnReader) -> NDArray[np.bool_]:
+        return missing_texts(self.family.texts(rows, self.features[0].name), rows.n_rows)
 
     # Waiting
 
@@ -162,28 +108,18 @@ class TextParameters(Parameters):
         """Whether ``follow`` costs the words of a text only."""
         return self.pseudo_count is not None
 
-    def follow(self, sums: Words) -> bool:
-        """Makes the rows anew of the words that changed, where they are known."""
-        family = self.family
-        table = sums.table
+    def _update_rows(self, ids: Ids) -> None:
         a = self.pseudo_count
-        counted = (table.documents() if family.once else table.occurrences()).value
-        some_empty = a == 0 and not (self.scores.full and counted.all())
-        if a is None or some_empty or len(counted) != len(self.scores.base):
-            return False
-        if family.model == "log_odds" and self.scores.margin != event_models.log_odds_margin(table.texts().value):
-            return False
-        if (ids := table.changed_since(self.table)) is None:
-            return False
-        if a > 0 and self.scores.polya is None and family.model != "log_odds":
-            ids = event_models.follow_whole_counts(self.scores.weights, table, ids, family.once, a, family.model)
+        model = self.family.model
+        if self.scores.polya is None and model != "log_odds":
+            assert isinstance(a, float)
+            weights = self.scores.weights
+            ids = event_models.follow_whole_counts(weights, self.table, ids, self.family.once, a, model)
         if len(ids):
-            pairs = pairs_of(table, ids)
+            pairs = pairs_of(self.table, ids)
             self.scores.weights.skip(pairs.ids[pairs.sizes == 0])
             self._set(pairs)
-        event_models.change_base(self.scores, counted, table.n_words, a, family.model)
-        self.table, self.n_words = table, table.n_words
-        return True
+        self.n_words = self.table.n_words
 
     # Looking
 
@@ -272,68 +208,13 @@ class TextParameters(Parameters):
         times = [1 if self.family.once else len(word.tokens) for word in self._words_of(text)[0]]
         return math.lgamma(sum(times) + 1) - sum(math.lgamma(n + 1) for n in times)
 
-    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
-        return (TellingValues(share, had, partial(self._word, ids), kind="word") for ids, share, had in self.values())
-
-    def _word(self, ids: Ids, i: int) -> tuple[str, str]:
-        return self.features[0].name, self.table.words(ids[i : i + 1])[0]
-
-    def linear(self) -> LinearWords:
-        """The words in order, with what they weigh.
-
-        Counts are those of the text's words as they are counted: damped, or 1 for presence and Bernoulli. −inf stands where
-        a class is impossible, so add up only the words that a text has.
-        """
-        words, weights, scale = self._every_word()
-        return LinearWords(words, scale[:, None] * weights, self.scores.constant, self.family.reading)
-
-    def _every_word(self) -> tuple[list[str], Real, Real]:
-        """The words in order, what each adds to the classes, and how much it counts for its rarity."""
-        scores = self.scores
-        if scores.polya is not None or scores.certain is not None:
-            raise errors.bad_setting("how", self.choice.how, "a different setting for a linear form, such as 'mean'")
-        words = self._vocabulary
-        event_models.check_size(words, self.features[0].name, "the linear form")
-        self._make_all_rows()
-        there, rows, scale = scores.weights.rows(words.ids)
-        weights = np.where((there & (scale > 0))[:, None], rows + scores.base, 0.0)
-        return words.table.words(words.ids), weights, scale
-
     @property
-    def _vocabulary(self) -> Vocabulary:
+    def vocabulary(self) -> Vocabulary:
         if self.kept is None:
             return every_word(self.table, by_name=True)
         names = self.table.words(self.kept)
         order = sorted(range(len(names)), key=names.__getitem__)
         return Vocabulary(self.table, self.kept[order], False)
-
-    def values(self) -> Iterator[tuple[Ids, Real, Real]]:
-        """Some words at a time: their ids, P(word | class), and the share of a class's texts that have them, (words, classes).
-
-        Under Bernoulli the probability is that of a text's having the word. Complement and log-odds give no probabilities:
-        those of the multinomial model stand in. Words that weigh nothing are left out.
-        """
-        family = self.family
-        words = self._vocabulary
-        scores = self.scores
-        self._make_all_rows()
-        if family.weighs:
-            how: How = "mean" if self.choice.how == "gibbs" else self.choice.how
-            weighed = event_models.WeighedWords(words, False, bool(family.idf))
-            scores = event_models.multinomial(weighed, how, family.prior(self.choice), urn=False)
-        texts = np.where(words.texts > 0, words.texts, 1.0)
-        for pairs in words:
-            there, rows, scale = scores.weights.rows(pairs.ids)
-            kept = pairs.only(there & (scale > 0))
-            share = self._share(rows[there & (scale > 0)], scores)
-            yield kept.ids, share, kept.cells(kept.documents, words.n_classes) / texts
-
-    def _share(self, rows: Real, scores: WordScores) -> Real:
-        """The probabilities that rows stand for."""
-        if self.family.model == "bernoulli":
-            with np.errstate(over="ignore"):
-                return 1.0 / (1.0 + np.exp(-rows))  # CERTAIN is 1, −inf is 0
-        return rows / scores.polya if scores.polya is not None else np.exp(rows + scores.base)
 
     # Drawing
 
@@ -346,7 +227,7 @@ class TextParameters(Parameters):
             raise errors.bad_setting(
                 "model", self.family.model, "a model that can generate texts, such as 'multinomial'"
             )
-        words = self._vocabulary
+        words = self.vocabulary
         texts = np.full(len(classes), "", dtype=object)
         names = np.array(words.table.words(words.ids), dtype=object)
         space = "" if self.family.unit == "characters" else " "

@@ -197,6 +197,10 @@ class TextSettings(WordFamily):
     def prior(self, choice: Choice) -> float:
         return float(choice.alpha if self.alpha is None else self.alpha)
 
+    def alpha_of(self, choice: Choice, words: Vocabulary) -> float:
+        """The pseudo-count of the prior, the same for all words."""
+        return self.prior(choice)
+
     def damp(self, times: Int, every: NDArray[Any]) -> Real:
         """What words count that a text has so many times; ``every``: how often it has each of all its words."""
         if self.once:
