@@ -416,7 +416,7 @@ def test_the_line_of_a_label_is_drawn_towards_that_of_all() -> None:
         bb.calibrate("isotonic", odds, flags)
     with pytest.raises(BadValue, match="row 0 for label number 1"):
         bb.calibrate("platt", np.where(np.arange(3) == 1, np.nan, odds), flags)
-    with pytest.raises(BadSetting, match="one of 3 labels"):
+    with pytest.raises(BadSetting, match="a calibration for 3 labels"):
         bb.LabelModel.of(bb.count(TEXTS, target=TOPICS)).calibrated(found)
 
 
@@ -824,7 +824,7 @@ def test_folds_and_weigh_that_do_not_fit_are_refused() -> None:
     for settings in ({"folds": [None] * 60}, {"folds": [[0]] * 60}, {"folds": 61}, {"weigh": "often"}):
         with pytest.raises(BadSetting):
             bb.cross_validate({"text": texts}, sets, **settings)
-    with pytest.raises(BanburyError, match="1 row with labels"):
+    with pytest.raises(BanburyError, match="1 row with a label"):
         bb.cross_validate({"text": texts[:1]}, [["a"]])
     with pytest.raises(BadValue, match="infinite"):
         bb.count({"text": texts[:2]}, target=[["a"], [float("inf")]])
@@ -951,7 +951,7 @@ def test_few_rows_are_answered_or_refused_in_plain_words(name: str, weigh: Any) 
 def test_rows_that_are_all_alike_are_not_weighed_and_tuning_says_so() -> None:
     texts, labels = ["xx yy zz and more"] * 120, [["a"], []] * 60
     assert bb.MultiLabelClassifier().fit(texts, labels).weighing_ is None
-    with pytest.raises(bb.BanburyError, match="weigh must be False for rows that are all alike"):
+    with pytest.raises(bb.BanburyError, match="weigh must be False when all rows are identical"):
         bb.tune(texts, labels, weigh=True, folds=2, features="text")
 
 

@@ -226,7 +226,7 @@ class CountPart:
         files = rows.files if isinstance(rows, Several) else {partition: rows}
         total: Tally | None = None
         n_rows = 0
-        wider = Wider()
+        wider = ColumnFacts()
         with errors.collect_warnings() as warnings:
             for number, part in files.items():
                 with at_partition(number, part if isinstance(part, str) else None), here(part) as table:
