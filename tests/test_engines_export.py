@@ -37,31 +37,69 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     session.stop()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_posteriors_on_spark_are_those_of_the_model(kind: str, spark: Any, tmp_path: Path) -> None:
-    table, classes = saved_models.draw_table(150, 3), saved_models.draw_classes(150, 3, 3)
-    model = saved_models.make(kind, table, classes)
-    if set(model.schema.columns) <= set(table):
-        rows = {name: table[name][:6] for name in model.schema.columns}
-        rows = {name: [None, *values[1:]] for name, values in rows.items()}
-    else:
-        rows = {name: saved_models.as_counts(table)[:6, k].tolist() for k, name in enumerate(model.schema.columns)}
-    script = tmp_path / "score.sql"
-    bb.export(model, script, dialect="spark", table="rows", key="id", name=f"m{KINDS.index(kind)}", reasons=True)
+def compare(model: Any, rows: dict[str, list[Any]], name: str, spark: Any, folder: Path) -> None:
+    """Every posterior of the rows is that of the model to 1e-9, and every class is equal."""
+    script = folder / f"{name}.sql"
+    bb.export(model, script, dialect="spark", table="rows", key="id", name=name, reasons=True)
     lines = [
         dict(zip(rows, values, strict=True)) | {"id": k} for k, values in enumerate(zip(*rows.values(), strict=True))
     ]
     kinds = {str: "string", float: "double", int: "bigint", bool: "boolean"}
-    types = ", ".join(f"`{name}` {kinds[type(values[-1])]}" for name, values in rows.items())
+    present = {column: next(value for value in values if value is not None) for column, values in rows.items()}
+    types = ", ".join(f"`{column}` {kinds[type(value)]}" for column, value in present.items())
     spark.createDataFrame(lines, f"{types}, id bigint").createOrReplaceTempView("rows")
     for statement in script.read_text("utf-8").split(";\n\n"):
-        statement = statement.strip().removesuffix(";").replace("CREATE VIEW", "CREATE TEMPORARY VIEW")
-        spark.sql(statement)
-    wanted = model.posterior(rows)
-    place = {str(name): k for k, name in enumerate(model.names)}
-    found = np.full(wanted.shape, np.nan)
-    for row in spark.sql(f"SELECT id, class, posterior FROM m{KINDS.index(kind)}_posterior").collect():
-        found[row["id"], place[row["class"]]] = row["posterior"]
-    assert np.abs(found - wanted).max() <= 1e-9
-    reasons = spark.sql(f"SELECT * FROM m{KINDS.index(kind)}_reasons").collect()
-    assert all(row["place"] <= 3 for row in reasons)
+        spark.sql(statement.strip().removesuffix(";").replace("CREATE VIEW", "CREATE TEMPORARY VIEW"))
+    model = getattr(model, "model_", model)
+    expected = model.posterior(rows)
+    place = {str(class_name): k for k, class_name in enumerate(model.names)}
+    posterior = np.full(expected.shape, np.nan)
+    answers = np.zeros(expected.shape, dtype=np.bool_)
+    for row in spark.sql(f"SELECT id, class, posterior, is_answer FROM {name}_posterior").collect():
+        posterior[row["id"], place[row["class"]]] = row["posterior"]
+        answers[row["id"], place[row["class"]]] = row["is_answer"]
+    assert np.abs(posterior - expected).max() <= 1e-9
+    if isinstance(model, bb.LabelModel):
+        assert (answers == model.flags(expected)).all()
+    else:
+        assert [model.names[k] for k in answers.argmax(axis=1)] == list(model.predict(rows))
+
+
+def columns_of(frame: Any) -> dict[str, list[Any]]:
+    return {name: frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in frame.columns}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_posteriors_on_spark_are_those_of_the_model(kind: str, spark: Any, tmp_path: Path) -> None:
+    table, classes = saved_models.draw_table(150, 3), saved_models.draw_classes(150, 3, 3)
+    model = saved_models.make(kind, table, classes)
+    name = f"m{KINDS.index(kind)}"
+    compare(model, {name: [None, *table[name][1:6]] for name in model.schema.columns}, name, spark, tmp_path)
+    reasons = spark.sql(f"SELECT * FROM {name}_reasons").collect()
+    assert {row["place"] for row in reasons} <= {1, 2, 3}
+    assert reasons
+
+
+def test_car_on_spark(car: Any, spark: Any, tmp_path: Path) -> None:
+    model = bb.NaiveBayesClassifier().fit(car.drop(columns="class"), car["class"])
+    compare(model, columns_of(car.drop(columns="class")), "car", spark, tmp_path)
+
+
+def test_auto_mpg_with_missing_values_on_spark(auto_mpg: Any, spark: Any, tmp_path: Path) -> None:
+    rows = columns_of(auto_mpg.drop(columns=["origin", "name"], errors="ignore"))
+    model = bb.EvidenceClassifier(weigh=True).fit(rows, auto_mpg["origin"].astype(str).tolist())
+    compare(model, rows, "auto", spark, tmp_path)
+
+
+def test_adult_on_spark(adult_train: Any, adult_test: Any, spark: Any, tmp_path: Path) -> None:
+    train = adult_train[:5_000]
+    model = bb.EvidenceClassifier().fit(columns_of(train.drop(columns="income")), train["income"].tolist())
+    assert model.model_.evidence_table().pairs.num_rows
+    compare(model, columns_of(adult_test.drop(columns="income")[:1_000]), "adult", spark, tmp_path)
+
+
+def test_texts_with_several_labels_on_spark(spark: Any, tmp_path: Path) -> None:
+    texts = ["wheat and corn", "crude oil", "corn oil, été", "a quiet day", "Wheat, wheat!"] * 30
+    topics = [["grain"], ["fuel"], ["fuel", "grain"], [], ["grain"]] * 30
+    model = bb.MultiLabelClassifier(weigh=True).fit({"text": texts}, topics)
+    compare(model, {"text": [*texts[:5], None, "never seen", "OIL_1 Ωmega oil"]}, "topics", spark, tmp_path)

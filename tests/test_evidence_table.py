@@ -183,6 +183,14 @@ def test_entries_of_few_rows_are_left_out() -> None:
     assert not weighed.pairs.num_rows
 
 
+def test_listed_numbers_of_few_rows_leave_no_trace() -> None:
+    numbers = [1] * 20 + [2] * 20 + [7]
+    tally = bb.count({"x": numbers}, ["a", "b", "b"] * 13 + ["a", "b"], features={"x": "categorical"})
+    steps = bb.estimate(tally).evidence_table(min_rows=5).steps
+    assert {value for value in steps["value"].to_pylist() if value is not None} == {"1", "2"}
+    assert 7.0 not in [*steps["from"].to_pylist(), *steps["to"].to_pylist()]
+
+
 def test_stretches_of_few_rows_are_left_out() -> None:
     numbers = [float(k % 10) for k in range(200)] + [55.0]
     tally = bb.count({"x": numbers}, [k % 2 for k in range(201)], features={"x": bb.Histogram()})

@@ -705,9 +705,11 @@ def test_every_model_of_text_names_its_words(model: str, how: Any) -> None:
     assert found.ratios["god"][0].value == "church"
     for rows in found.ratios.values():
         assert all(r.ratio > 1 and 0 < r.probability <= 1 and 0 <= r.probability_rest < r.probability for r in rows)
-    if how == "mle":
+    if how == "mle" and model == "bernoulli":
         assert found.ratios["space"][0].ratio == math.inf
         assert "space : rest = ∞ : 1" in str(found)
+    elif how == "mle":  # 1e-10 is the least that a word counts
+        assert 1e10 < found.ratios["space"][0].ratio < 1e11
 
 
 def test_yes_and_no_are_values() -> None:
@@ -981,7 +983,7 @@ def test_what_is_impossible_in_every_class_is_said_to_be_answered_by_the_prior()
         posterior = model.posterior({"x": ["c"], "w": ["u"], "n": [3.0]})[0]
     told = model.explain({"x": "c", "w": "u", "n": 3.0}, against="q")
     assert told.log_odds == pytest.approx(math.log(posterior[0] / posterior[1]))
-    assert told.impossible and "the prior answers" in str(told)
+    assert told.impossible and "the prior decides" in str(told)
 
 
 def test_answers_far_away_do_not_depend_on_the_neighbours_or_threads() -> None:

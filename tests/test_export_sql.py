@@ -17,6 +17,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.datasets import reuters
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -204,6 +205,36 @@ def test_sms_beside_numbers(unpacked: Callable[[str], Path], database: tuple[str
     )
     model = bb.EvidenceClassifier(weigh=True).fit(rows[:4000], [label for label, _, _ in lines][:4000])
     compare(model, rows[4000:], *database, tmp_path)
+
+
+@pytest.mark.slow
+def test_adult_is_scored_at_the_speed_of_a_database(adult_train: Any, adult_test: Any, tmp_path: Path) -> None:
+    model = bb.EvidenceClassifier().fit(adult_train.drop(columns="income"), adult_train["income"])
+    bb.export(model, tmp_path / "score.sql", dialect="duckdb", table="people", key="id")
+    rows = adult_test.drop(columns="income")
+    seconds = {}
+    with duckdb.connect(config={"threads": 2}) as base:
+        base.register("frame", rows)
+        for n in (len(rows), 1_000_000):
+            copies = f"SELECT row_number() OVER () AS id, frame.* FROM frame CROSS JOIN range({n // len(rows) + 1}) LIMIT {n}"
+            base.execute(f"CREATE OR REPLACE TABLE people AS {copies}")
+            if n == len(rows):
+                base.execute((tmp_path / "score.sql").read_text("utf-8"))
+            start = time.process_time()
+            assert base.execute("SELECT COUNT(posterior) FROM banbury_answer").fetchall() == [(n,)]
+            seconds[n] = time.process_time() - start
+    assert seconds[len(rows)] <= 2.0  # of two threads together: one second of a machine with two cores
+    assert seconds[1_000_000] <= 40.0  # twenty seconds there
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("database", ["duckdb", "postgres"], indirect=True)
+def test_topics_of_reuters(unpacked: Callable[[str], Path], database: tuple[str, Ask], tmp_path: Path) -> None:
+    unpacked("reuters21578")  # or the test is skipped
+    train, test = reuters()
+    model = bb.MultiLabelClassifier().fit(train.texts[:2_000], train.topics[:2_000])
+    assert model.weighing_ is not None
+    compare(model, pd.DataFrame({"text": test.texts[:500]}), *database, tmp_path)
 
 
 # What a script is given -----------------------------------------------------------------------------------------------

@@ -180,7 +180,7 @@ def test_a_file_that_no_pattern_fits_is_named():
 @pytest.mark.parametrize("wrong", ["spam", "", "=spam", "a*=", {}, {"a": 1}, ["a"]])
 def test_patterns_have_classes(wrong):
     ling_spam()
-    with pytest.raises(errors.BadSetting, match="class_from must be patterns of file names with their classes"):
+    with pytest.raises(errors.BadSetting, match="class_from must be patterns for file names, with their classes"):
         read("ling", class_from=wrong)
 
 

@@ -541,11 +541,18 @@ def test_the_learning_curve_and_the_diagnosis_are_the_functions_own() -> None:
     assert made.findings.learning_curve is not None
     assert made.findings.learning_curve.to_dict() == curve.to_dict()
     learning = made.html.split('<section id="learning">')[1].split("</section>")[0]
-    assert learning.count('<polygon class="band one"') == 2
+    assert learning.count('<polygon class="band one"') == 2 and "5 times; the band is the standard error" in learning
     told = bb.diagnose(wine, "cultivar")
     assert made.findings.diagnosis.to_dict() == told.to_dict()
     text = check(made).text
     assert told.advice in text and all(f"{pair.first} / {pair.second}" in text for pair in told.pairs)
+
+
+def test_a_curve_of_one_repeat_has_no_band() -> None:
+    wine = bb.datasets.wine()
+    weighed = bb.weigh(model_of(wine, "cultivar"), wine, "cultivar")  # which takes long: once
+    text = check(bb.report(weighed, wine, mistakes=0, alternatives=False)).text
+    assert "the band is the standard error" not in text
 
 
 def test_too_few_rows_for_a_curve_are_told() -> None:

@@ -639,7 +639,7 @@ def test_draws_of_log_odds_have_the_mean_of_the_logarithms():
 def test_what_needs_a_number_for_every_pair_is_refused_when_there_are_too_many(monkeypatch):
     monkeypatch.setattr(event_models, "MOST_CELLS", 11)
     tally = count(MEALS, KINDS)
-    with pytest.raises(BadSetting, match="'text' has 6 words and there are 2 classes: how='gibbs' needs"):
+    with pytest.raises(BadSetting, match="'text' has 6 words and there are 2 classes, and how='gibbs' needs"):
         bb.estimate(tally, how="gibbs")
     with pytest.raises(BadSetting, match="norm=True needs"):
         bb.estimate(tally, features={"text": bb.Text(model="complement", norm=True)})

@@ -46,10 +46,6 @@ impl<'a> Sets<'a> {
         self.offsets.len() - 1
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The classes of a row.
     #[inline(always)]
     pub fn of(&self, row: usize) -> &'a [i32] {
@@ -65,6 +61,7 @@ const PIECE: usize = 1 << 16;
 
 impl<'a> Rows<'a> {
     /// Checks that every class is -1 .. `n_classes` - 1 and every weight of a counted row positive (and whole, if said so).
+    #[cfg(test)]
     pub fn new(classes: &'a [i32], n_classes: usize, weights: Weights<'a>) -> Result<Self, Error> {
         Rows::on(1, classes, n_classes, weights)
     }
@@ -163,10 +160,6 @@ impl<'a> Rows<'a> {
 
     pub fn len(&self) -> usize {
         self.classes.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.classes.is_empty()
     }
 }
 

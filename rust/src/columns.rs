@@ -291,10 +291,6 @@ impl Chosen<'_> {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     #[inline(always)]
     pub fn row(&self, at: usize) -> usize {
         match self {
@@ -436,10 +432,6 @@ impl<'a> Columns<'a> {
     /// Rows, if there is an array to tell.
     pub fn rows(&self) -> Option<usize> {
         self.blocks.first().map(|block| block.shape().0)
-    }
-
-    pub fn blocks(&self) -> &[Block<'a>] {
-        &self.blocks
     }
 
     pub fn demand_rows(&self, n: usize) -> Result<(), Error> {

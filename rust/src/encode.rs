@@ -235,10 +235,6 @@ impl<'a, O: Copy + TryInto<usize> + PartialOrd + Sync> Strings<'a, O> {
         self.offsets.len() - 1
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The string of a row; none if it is missing.
     pub fn get(&self, row: usize) -> Option<&'a [u8]> {
         if let Some((bitmap, first)) = self.valid {

@@ -106,6 +106,7 @@ impl<const L: usize> Int<L> {
     }
 
     /// Rounded to a double, in units of 10^-digits.
+    #[cfg(test)]
     pub fn value(&self, digits: u32) -> f64 {
         value(&self.0, digits, 0)
     }
@@ -539,10 +540,6 @@ impl Integers {
 
     pub fn len(&self) -> usize {
         self.words.len() / self.limbs
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.words.is_empty()
     }
 
     pub fn cells(&self) -> impl ExactSizeIterator<Item = &[u64]> + '_ {

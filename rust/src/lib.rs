@@ -3,32 +3,35 @@
 //! One file per kernel; none of them knows Python, a model or a prior. `python` is the border, and its files alone do.
 //! Whatever the number of threads, the answers are the same bits: rows are cut into pieces that depend on the shapes alone.
 
-pub mod bins;
-pub mod checksum;
-pub mod classes;
-pub mod codes;
-pub mod columns;
-pub mod encode;
-pub mod error;
+// With Python, whatever nobody uses is an error; without it only the tests use the kernels.
+#![cfg_attr(not(feature = "python"), allow(dead_code, unused_imports))]
+
+mod bins;
+mod checksum;
+mod classes;
+mod codes;
+mod columns;
+mod encode;
+mod error;
 mod exponential;
-pub mod fields;
-pub mod flags;
-pub mod integers;
-pub mod leading;
+mod fields;
+mod flags;
+mod integers;
+mod leading;
 mod logarithm;
-pub mod moments;
-pub mod numbering;
-pub mod one_less;
-pub mod products;
-pub mod scale;
-pub mod score;
-pub mod simd;
-pub mod text;
-pub mod threads;
-pub mod trees;
-pub mod weighing;
-pub mod words;
-pub mod zeros;
+mod moments;
+mod numbering;
+mod one_less;
+mod products;
+mod scale;
+mod score;
+mod simd;
+mod text;
+mod threads;
+mod trees;
+mod weighing;
+mod words;
+mod zeros;
 
 #[cfg(feature = "python")]
 mod python;

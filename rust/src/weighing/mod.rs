@@ -200,10 +200,6 @@ impl Terms {
         self.starts.len() - 1
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The cells of all terms.
     pub fn size(&self) -> usize {
         self.starts[self.len()]

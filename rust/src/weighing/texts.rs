@@ -178,10 +178,6 @@ impl<'a, T: Copy> Texts<'a, T> {
         self.bags.texts()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     pub fn n_words(&self) -> usize {
         self.bags.n_words
     }

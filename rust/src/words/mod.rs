@@ -25,7 +25,7 @@ pub use counted::Counted;
 pub use groups::Groups;
 pub use index::UNKNOWN;
 pub use matrix::{Layout, Matrix, Row, finite_or_nan, has_twins};
-pub use state::{Numbers, State, Stored, StoredNumbers};
+pub use state::{Numbers, Stored, StoredNumbers};
 pub use store::{Cell, Count, Counts, Unit};
 pub use texts::{Encoded, Given, Texts};
 pub use version::Version;

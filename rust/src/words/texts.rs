@@ -118,10 +118,6 @@ impl Texts<'_> {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// A measure of a text's size: its bytes, of given tokens one more each, four of each id. It has no more words than that.
     pub fn size(&self, row: usize) -> usize {
         match self {

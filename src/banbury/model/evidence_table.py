@@ -18,7 +18,7 @@ from banbury.families.bags.lexicon import Lexicon
 from banbury.families.cells import between
 from banbury.families.family import Feature, Parameters
 from banbury.reading import read
-from banbury.sums import Keys, in_order
+from banbury.sums import in_order
 from banbury.tally.table import batches
 
 if TYPE_CHECKING:
@@ -224,7 +224,9 @@ class _Maker:
         some = [group for group in groups if group is not None]
         keys = [group.categories(0, column) for group in some]
         if all(keys_of_model is not None for keys_of_model in keys):
-            return _listed_entries(column, in_order({key for keys_of_model in keys for key in keys_of_model or ()}))
+            listed = in_order({key for keys_of_model in keys for key in keys_of_model or () if key is not None})
+            rows = self._rows_by_key(column)
+            return _listed_entries(column, listed, [key for key in listed if rows.get(key, np.inf) >= self.min_rows])
         cuts = [group.cuts(column) for group in some]
         if any(cuts_of_model is None for cuts_of_model in cuts):
             return None
@@ -312,23 +314,26 @@ class _Maker:
         rows = dict(zip(lexicon.words, lexicon.documents().sum(axis=1).tolist(), strict=True))
         return np.array([rows.get(word, 0.0) for word in words])
 
-    def _rows_of_entries(self, column: str, entries: Entries) -> Real:
-        """How many rows have each entry; without end where it stands for no value of a row."""
-        rows = np.full(len(entries.probes), np.inf)
+    def _rows_by_key(self, column: str) -> dict[Any, float]:
+        """How many rows have each value of a column; of numbers that are cut each bin."""
         if not self.min_rows or column not in {feature.name for feature in self.tally.schema.features}:
+            return {}
+        sums = self.tally.of(column)
+        return dict(zip(sums.keys[0], sums.cells.value.sum(axis=1).tolist(), strict=True))
+
+    def _rows_of_entries(self, column: str, entries: Entries) -> Real:
+        """How many rows have each stretch of numbers; without end where it stands for no value of a row, or for a listed one."""
+        rows = np.full(len(entries.probes), np.inf)
+        by_key = self._rows_by_key(column)
+        if not by_key or entries.table == "values" or any(value is not None for *_, value in entries.names):
             return rows
         feature = self.tally.schema[column]
-        sums = self.tally.of(column)
-        counts = np.asarray(sums.cells.value.sum(axis=1))
-        if entries.table == "values" or any(value is not None for *_, value in entries.names):
-            by_key = {key: n for key, n in zip(sums.keys[0], counts.tolist(), strict=True) if key is not None}
-            return np.array([by_key.get(probe, np.inf) for probe in entries.probes])
         (batch,) = batches(read({column: [name[0] for name in entries.names[1:-1]] or [0.0]}), "exporting")
         codes = feature.family.keys_of(batch, feature)
         assert codes is not None
         starts = [codes.values[code - codes.low] for code in codes.codes.tolist()][: len(entries.probes) - 2]
-        at = np.searchsorted(np.asarray(starts), np.array([*sums.keys[0]]), side="right")
-        rows[:-1] = np.bincount(at, counts, len(entries.probes) - 1)
+        at = np.searchsorted(np.asarray(starts), np.array([*by_key]), side="right")
+        rows[:-1] = np.bincount(at, [*by_key.values()], len(entries.probes) - 1)
         return rows
 
     # Tables
@@ -393,21 +398,19 @@ def _middles(cuts: Real) -> Real:
     return np.concatenate([ends[:1], between(cuts[:-1], cuts[1:]), ends[1:]])
 
 
-def _listed_entries(column: str, keys: Keys) -> Entries:
-    """Listed values, a missing one, and those that no row has; a listed number is a stretch that holds no other."""
-    known = [key for key in keys if key is not None]
-    if any(isinstance(key, str) for key in known) or not known:
-        return Entries(
-            "values", [*known, None, UNSEEN], [*((str(key), False) for key in known), (None, False), (None, True)]
-        )
-    by_number = {float(key): key for key in known}
-    if len(by_number) < len(known):
+def _listed_entries(column: str, keys: Sequence[Any], written: Sequence[Any]) -> Entries:
+    """Values that are written, a missing one, and those that no row has; a listed number is a stretch that holds no other."""
+    if not keys or any(isinstance(key, str) for key in keys):
+        texts = [(str(key), False) for key in written]
+        return Entries("values", [*written, None, UNSEEN], [*texts, (None, False), (None, True)])
+    by_number = {float(key): key for key in written}
+    if len(by_number) < len(written):
         raise errors.bad_setting("column", column, "numbers that doubles can distinguish, or use text")
     ends = np.unique([[number, np.nextafter(number, np.inf)] for number in by_number]).tolist()
     spans = [
-        span for span in pairwise([-np.inf, *ends, np.inf]) if span[0] in by_number or not isinstance(known[0], bool)
+        span for span in pairwise([-np.inf, *ends, np.inf]) if span[0] in by_number or not isinstance(keys[0], bool)
     ]
-    unseen = next(number for number in count() if number not in by_number)
+    unseen = next(number for number in count() if number not in keys)
     names = [(low, high, str(by_number[low]) if low in by_number else None) for low, high in spans]
     return Entries("steps", [*(by_number.get(low, unseen) for low, _ in spans), None], [*names, (None, None, None)])
 

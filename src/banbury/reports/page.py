@@ -433,7 +433,8 @@ def _learning(findings: Findings) -> str:
         first, last, gain, _ = findings.more_rows
         verdict = f"From {first:,} to {last:,} rows accuracy changed by {100 * gain:+.1f} points.".replace("-", "−")
     text = f"{many(curve.n_test, 'row')} of {curve.n_rows:,} were held out; the model learned from a growing number of the others"
-    text += f", {len(curve.accuracy)} times; the band is the standard error. {verdict}"
+    repeats = len(curve.accuracy)
+    text += f", {repeats} times; the band is the standard error. {verdict}" if repeats > 1 else f". {verdict}"
     key = '<span class="key"><i class="level"></i>always the most frequent class</span>'
     caption = f"Accuracy{key if charts.majority_is_near(curve) else ''}"
     log_loss = "Log loss" if findings.before_calibration is None else "Log loss, before calibration"

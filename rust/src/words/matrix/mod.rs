@@ -111,10 +111,6 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     pub fn layout(&self) -> &Layout<'a> {
         &self.layout
     }

@@ -38,7 +38,12 @@ async function unpack(id) {
   for (const entry of entries("values", (row) => `${row.column} ${row.unseen} ${row.value === null} ${row.value}`).values()) {
     model.columns[entry.column].values.set(entry.unseen ? undefined : entry.value, entry);
   }
-  for (const entry of entries("words", (row) => `${row.column} ${row.word === null} ${row.word}`).values()) model.columns[entry.column].words.set(entry.word, entry);
+  const { column, word, scale, class: classes, nats } = tables.words; // there are many
+  word.forEach((text, i) => {
+    const { words } = model.columns[column[i]];
+    if (!words.has(text)) words.set(text, { scale: scale[i], nats: prior.map(() => 0) });
+    words.get(text).nats[classes[i]] = nats[i];
+  });
   model.pairs = entries("pairs", (row) => `${row.first} ${row.first_cell} ${row.second} ${row.second_cell}`);
 }
 
