@@ -196,7 +196,7 @@ def test_one_class_and_classes_of_one_row() -> None:
     alone = bb.EvidenceClassifier(weigh=True).fit(DATA, ["x"] * N)
     assert alone.weighing_ is None and alone.predict(DATA[:2]).tolist() == ["x", "x"]
     tally = bb.count(DATA, ["x"] * N)
-    with pytest.raises(errors.BadSetting, match="two at least"):
+    with pytest.raises(errors.BadSetting, match="at least two"):
         bb.weigh(tally, DATA, ["x"] * N)
     each = bb.EvidenceClassifier(weigh=True).fit(DATA[:120], [f"c{i}" for i in range(120)])
     assert answers(each).max() < 0.5  # one row of a class tells next to nothing

@@ -184,7 +184,7 @@ def test_as_json_and_as_text() -> None:
     assert [(pair["label"], pair["really"]) for pair in told["pairs"]] == [("spam", "ham"), ("ham", "spam")]
     text = str(found)
     assert text.startswith("About 3 of 60 labels seem wrong, by leaving out one row at a time")
-    assert "about 2 labelled 'spam' are really 'ham'\n  about 1 labelled 'ham' is really 'spam'" in text
+    assert "about 2 labelled 'spam' look like 'ham'\n  about 1 labelled 'ham' looks like 'spam'" in text
 
 
 # Bad input ------------------------------------------------------------------------------------------------------------

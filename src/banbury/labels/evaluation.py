@@ -40,7 +40,7 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
     if not sets:
         raise errors.empty_data(source.name)
     labels.check_length(sum(map(len, sets)))
-    every = LabelSets.concatenate(sets)
+    every = LabelSets.of_batches(sets)
     labelled = np.flatnonzero(every.has_target)
     return evaluate_answers(model, every.take(labelled), np.concatenate(posteriors)[labelled], labelled)
 

@@ -56,6 +56,7 @@ def validate(
     """
     if isinstance(folds, str) and folds == "loo":
         _check_single_rows(rows, recipes)
+    groups = _sharing_counts(rows, recipes, keep)
     rounds = rows.deal(folds, seed)
     n_splits = sum(len(splits.splits) for splits in rounds)
     if not isinstance(rows, MemoryRows):
@@ -63,7 +64,7 @@ def validate(
             n_splits <= MOST_MODELS, "folds", n_splits, f"at most {MOST_MODELS} when rows are not held in memory"
         )
     results: dict[int, Validation] = {}
-    for members in each_step(_sharing_counts(rows, recipes, keep), lambda _: ""):
+    for members in each_step(groups, lambda _: ""):
         shared = [recipes[k] for k in members]
         recipe_rows = shared[0].under(rows)
         sinks = [_sink(recipe_rows, rounds, n_splits, keep, models) for _ in shared]

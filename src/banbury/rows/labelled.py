@@ -19,7 +19,7 @@ from banbury.reading import Batch, Codes
 from banbury.rows.folds import Dealing, Round, rounds, training_rows
 from banbury.rows.groups import Groups
 from banbury.rows.sampling import MOST_ROWS, RowSample
-from banbury.sums import in_order, some
+from banbury.sums import in_order
 from banbury.tally.label_sets import EVERY, LabelSets
 from banbury.tally.schema import ColumnFacts, Schema, infer
 from banbury.tally.table import (
@@ -461,21 +461,22 @@ def _read_labels(table: Table, dealing: Dealing | None, keeps: bool) -> tuple[di
             for (names, part_codes), w in zip(numbers, each_weight, strict=True)
         ]
     occurring = set[Label]().union(*(occurring_names(*part) for part in used))
-    if not occurring and any(bool((part >= 0).any()) for _, part in numbers):
-        raise errors.empty_data(table.name, "every row has a missing label or a weight of zero")
-    if not occurring:
-        raise errors.no_target(sum(sizes), table.labels.name)
-    skipped = sum(int(np.count_nonzero(part < 0)) for _, part in numbers)
     every_set = None
     if table.has_sets:
-        every_set = LabelSets.concatenate([part.sets for part in parts if part.sets is not None])
+        every_set = LabelSets.of_batches([part.sets for part in parts if part.sets is not None])
         numbers = used
         occurring |= every_set.names_in_use(np.concatenate([part_codes >= 0 for _, part_codes in used]))
-    else:
-        doubt(in_order(occurring))
     classes: Any = in_order(occurring)
-    hashes = [part.hashes for part in parts if part.hashes is not None]
     groups = [(part.groups[1], part.groups[0]) for part in parts if part.groups is not None]
+    group_names: Any = in_order(set[Label]().union(*(occurring_names(*part) for part in groups)))
+    skipped = sum(int(np.count_nonzero(part.numbers < 0)) for part in parts)
+    if not classes and skipped < sum(sizes):
+        raise errors.empty_data(table.name, "every row has a missing label or a weight of zero")
+    if not classes:
+        raise errors.no_target(sum(sizes), table.labels.name)
+    if every_set is None:
+        doubt(classes)
+    hashes = [part.hashes for part in parts if part.hashes is not None]
     fields = {
         "schema": parts[0].schema,
         "classes": classes,
@@ -483,7 +484,7 @@ def _read_labels(table: Table, dealing: Dealing | None, keeps: bool) -> tuple[di
         "weights": weights,
         "threads": table.labels.threads,
         "name": table.name,
-        "groups": _numbers_of_all(groups) if groups else table.labels.groups,
+        "groups": renumber(groups, group_names) if groups else table.labels.groups,
         "skipped": skipped,
         "table": table,
         "fold": None if dealing is None else dealing.of_hashes(np.concatenate(hashes)),
@@ -492,15 +493,9 @@ def _read_labels(table: Table, dealing: Dealing | None, keeps: bool) -> tuple[di
     return fields, parts
 
 
-def _numbers_of_all(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]]) -> NDArray[np.int32]:
-    """Numbers of batches over the names of all."""
-    every: Any = in_order(set[Label]().union(*(occurring_names(*part) for part in parts)))
-    return renumber(parts, every)
-
-
 def occurring_names(names: Sequence[Label], codes: NDArray[np.int32]) -> set[Label]:
-    """The names that occur."""
-    return {names[c] for c in np.flatnonzero(some(_core.count_classes(codes, len(names), None, 1))).tolist()}
+    """The names that occur; −1 is none."""
+    return {names[c] for c in np.flatnonzero(np.bincount(codes + 1, minlength=len(names) + 1)[1:]).tolist()}
 
 
 def renumber(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names: Sequence[Label]) -> NDArray[np.int32]:

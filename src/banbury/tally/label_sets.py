@@ -189,7 +189,7 @@ class LabelSets:
         return cls(offsets, codes.astype(np.int32), tuple(names), np.ones(len(offsets) - 1, dtype=np.bool_), True)
 
     @classmethod
-    def concatenate(cls, parts: Sequence[LabelSets]) -> LabelSets:
+    def of_batches(cls, parts: Sequence[LabelSets]) -> LabelSets:
         """The sets of several batches, one after the other."""
         if len(parts) == 1:
             return parts[0]
