@@ -186,7 +186,7 @@ def _run(folder: Path, seed: int, pipe: int) -> None:
 def _looked(folder: Path) -> dict[str, Any]:
     with ServedState.of(None, folder) as state:
         rows = {row["id"]: [row["row"], row["label"]] for row in state.rows(n=-1)}
-        return {"rows": rows, "equal": state.verified()["equal"]}
+        return {"rows": rows, "equal": state.verify()["equal"]}
 
 
 def _forked(work: Callable[[int], None], until: Callable[[int, Any], None]) -> bytes:

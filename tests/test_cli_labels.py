@@ -142,7 +142,7 @@ def test_settings_are_tuned_on_labels(capsys):
 @pytest.mark.usefixtures("papers")
 def test_verbs_of_one_class_for_each_row_refuse_labels(capsys):
     for verb in ("diagnose", "learning-curve"):
-        assert "one class for each row" in refused(capsys, verb, "papers.ndjson", "--target", "topics")[1]
+        assert "one class per row" in refused(capsys, verb, "papers.ndjson", "--target", "topics")[1]
         assert "--target-delimiter" in refused(capsys, verb, "papers.csv", *SETS)[1]
     said(capsys, "fit", "papers.csv", *SETS, "--plain", "-o", "papers.banbury")
     assert "multi-label model" in refused(capsys, "plot", "confusion", "papers.banbury", "papers.csv", "-o", "x.png")[1]
@@ -156,7 +156,7 @@ def test_learners_of_one_class_for_each_row_name_the_one_of_several():
             learner().fit(TEXTS, [set(own) for own in TOPICS])
         with pytest.raises(ValueError, match="MultiLabelClassifier"):
             learner().fit(TEXTS, np.eye(6, 2, dtype=int))
-    with pytest.raises(bb.errors.BadSetting, match="one class for each row"):
+    with pytest.raises(bb.errors.BadSetting, match="one class per row"):
         bb.diagnose(TEXTS, TOPICS)
 
 
@@ -166,7 +166,7 @@ def test_labels_in_one_text_are_doubted_and_a_flag_that_is_no_column_is_named(tm
     assert main(["tally", "count", "tags.csv", "--target", "tags", "-o", "tags.banbury"]) == 0
     said = capsys.readouterr().err
     assert "the class 'ad;ham' looks like several labels with ';' between them, as do 2 of 4 classes" in said
-    assert "'ham', 'spam' are classes on their own" in said and "say --target-delimiter ';'." in said
+    assert "'ham', 'spam' are classes on their own" in said and "pass --target-delimiter ';'." in said
     assert (
         main(["tally", "count", "tags.csv", "--target", "tags", "--target-delimiter", ";", "-o", "tags.banbury"]) == 0
     )

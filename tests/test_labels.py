@@ -709,7 +709,7 @@ def test_settings_that_do_not_fit_are_refused() -> None:
         bb.MultiLabelClassifier().fit(texts, sets[:-1])
     with pytest.raises(BadSetting, match="sets of labels"):
         bb.estimate(bb.count(texts, target=sets))
-    with pytest.raises(BadSetting, match="one class for each row"):
+    with pytest.raises(BadSetting, match="one class per row"):
         bb.LabelModel.of(bb.count(texts, target=["a"] * 120))
     with pytest.raises(BadSetting, match="target_delimiter"):
         bb.count({"text": texts}, target=sets, target_delimiter=";")

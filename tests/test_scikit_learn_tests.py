@@ -36,7 +36,7 @@ def _tests() -> Any:
         sys.modules.pop(name, None)
 
 
-def _listed(test: Any) -> Any:
+def _list_pictures(test: Any) -> Any:
     """The test with its cases in lists: some are generators, which pytest no longer likes."""
     marks = getattr(test, "pytestmark", [])
     for at, mark in enumerate(marks):
@@ -48,7 +48,11 @@ def _listed(test: Any) -> Any:
 pytestmark = pytest.mark.filterwarnings("default::UserWarning")  # their tests do not expect warnings to be errors
 MODULE = _tests()
 globals().update(
-    {name: _listed(test) for name, test in vars(MODULE).items() if name.startswith("test_") and name not in PRIVATE}
+    {
+        name: _list_pictures(test)
+        for name, test in vars(MODULE).items()
+        if name.startswith("test_") and name not in PRIVATE
+    }
 )
 
 

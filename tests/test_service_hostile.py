@@ -226,7 +226,7 @@ def bombard(kind: str, seed: str, n: int, folder: Path) -> Counter[int]:
         bombardment = Bombardment(kind, seed, state, client)
         for _ in range(n):
             bombardment.send()
-        assert state.verified()["equal"]
+        assert state.verify()["equal"]
         digest = state.digest()
     with ServedState.of(None, folder) as again:
         assert again.digest() == digest

@@ -87,7 +87,7 @@ def checked(state: ServedState, oracle: Oracle, base: bb.Tally) -> None:
     assert rows == oracle.rows
     tally = state.learner.tally()
     assert tally == naive(base, rows, state)
-    assert state.verified()["equal"]
+    assert state.verify()["equal"]
     given = state.learner.rows.batch([row for row, _ in rows.values()] or [serving.KINDS["texts"][1](random.Random(0))])
     if rows and tally.classes and any(label for _, label in rows.values()):
         said, _ = state.learner.answering()
@@ -332,7 +332,7 @@ def test_a_change_without_a_response_is_not_made(tmp_path: Path) -> None:
         assert problems == [type(None), RecursionError] * 5
         rows = {row["id"]: row["label"] for row in state.rows()}
         assert rows == {"0": "spam"} | {f"ok{n}": "ham" for n in range(0, 10, 2)}
-        assert state.verified()["equal"]
+        assert state.verify()["equal"]
         digest = state.digest()
     with ServedState.of(None, tmp_path / "state") as state:
         assert state.digest() == digest
@@ -445,7 +445,7 @@ def test_a_prior_that_lacks_a_class_refuses_it(tmp_path: Path) -> None:
             state.change(Put("1", "a b", "news", new_class=True))
         assert state.digest() == digest
         state.change(Put("1", "a b", "ham"))
-        assert state.verified()["equal"]
+        assert state.verify()["equal"]
 
 
 # Purging --------------------------------------------------------------------------------------------------------------
@@ -506,7 +506,7 @@ def test_snapshots_beside_the_changes(tmp_path: Path, monkeypatch: pytest.Monkey
             assert len(list(folder.glob("snapshot-*"))) == 1
             state, folder = ServedState.of(None, kept), kept
             assert state.digest() == digest
-            assert state.verified()["equal"]
+            assert state.verify()["equal"]
             assert state.snapshot_at > 0
     state.close()
 
@@ -526,9 +526,9 @@ def test_compaction_drops_history_and_nothing_else(tmp_path: Path) -> None:
             state.change(Undo())
         state.change(Put("4", "once more", "ham"))
         assert state.change(Undo())["id"] == "4"
-        assert state.verified()["equal"]
+        assert state.verify()["equal"]
     with ServedState.of(None, folder) as state:
-        assert state.verified()["equal"]
+        assert state.verify()["equal"]
 
 
 # Faults ---------------------------------------------------------------------------------------------------------------
@@ -590,7 +590,7 @@ def test_a_log_cut_off_anywhere_is_a_prefix(tmp_path: Path) -> None:
         assert n >= reached
         if n > reached:
             with ServedState.of(None, cut) as again:
-                assert again.verified()["equal"]
+                assert again.verify()["equal"]
         reached = n
         shutil.rmtree(cut)
     assert reached == 6
@@ -629,7 +629,7 @@ def test_a_full_disk_changes_nothing_and_answers_go_on(snapshotted: bool, tmp_pa
         np.testing.assert_array_equal(said, state.learner.answering()[0].posterior(["cheap lunch"]))
         writing.execute("PRAGMA max_page_count = 1000000")
         state.change(Put("2", "long " * 5_000, "ham"))
-        assert state.verified()["equal"]
+        assert state.verify()["equal"]
 
 
 def test_clocks_that_move_change_no_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -685,12 +685,12 @@ def test_a_state_begun_with_the_rows_of_its_model_forgets_those_too(tmp_path: Pa
     with ServedState.of(model, tmp_path / "state", learned=learned(data, "flu")) as state:
         assert state.digest()[0] == model.tally.digest()
         assert len(state.rows(n=-1)) == 59
-        assert state.verified()["equal"]
+        assert state.verify()["equal"]
         state.change(Delete("0000001"))
         fewer = {name: values[1:] for name, values in data.items()}
         assert state.learner.tally() == bb.count(fewer, "flu", schema=model.schema)
     with ServedState.of(None, tmp_path / "state") as state:
-        assert state.verified()["equal"]
+        assert state.verify()["equal"]
     other = {name: values[1:] for name, values in data.items()}
     with pytest.raises(errors.SchemaMismatch, match="not the rows that the model counted"):
         ServedState.of(model, tmp_path / "other", learned=learned(other, "flu"))

@@ -96,7 +96,7 @@ def docstrings() -> dict[str, list[Any]]:
     >>> docs["kind"][i], docs["parameters"][i], docs["private"][i], docs["module"][i]
     ('function', 1, False, 'tarfile')
     """
-    rows = list(_described(MODULES))
+    rows = list(_with_docstrings(MODULES))
     owners = [row.name.partition(".")[0] for row in rows]
     if bare := [module for module in MODULES if module not in owners]:
         why = "this Python strips docstrings, as it does with -OO or PYTHONOPTIMIZE=2. Run it without that option."
@@ -104,7 +104,7 @@ def docstrings() -> dict[str, list[Any]]:
     columns = dict(zip(_Described._fields, map(list, zip(*rows, strict=True)), strict=True))
     # Some part of a private name begins with an underscore; ``__init__`` and the like are no secret.
     parts = [[part for part in row.name.split(".") if part.startswith("_")] for row in rows]
-    private = [any(not part.endswith("__") for part in each) for each in parts]
+    private = [any(not part.endswith("__") for part in name_parts) for name_parts in parts]
     return columns | {"lines": [len(row.text.splitlines()) for row in rows], "private": private, "module": owners}
 
 
@@ -117,15 +117,15 @@ class _Described(NamedTuple):
     parameters: int | None
 
 
-def _described(names: list[str]) -> Iterator[_Described]:
+def _with_docstrings(names: list[str]) -> Iterator[_Described]:
     """What has a docstring in these modules and all modules in them, each text once, in the order of the sources."""
     seen: set[str] = set()
     for name in names:
         for module in _with_submodules(name):
-            for thing in _within(module, module.__name__, module.__name__):
-                if thing.text and thing.text not in seen:
-                    seen.add(thing.text)
-                    yield thing
+            for candidate in _within(module, module.__name__, module.__name__):
+                if candidate.text and candidate.text not in seen:
+                    seen.add(candidate.text)
+                    yield candidate
 
 
 def _with_submodules(name: str) -> Iterator[ModuleType]:
@@ -144,35 +144,35 @@ def _with_submodules(name: str) -> Iterator[ModuleType]:
 
 def _within(holder: ModuleType | type, place: str, home: str) -> Iterator[_Described]:
     """The functions and classes that are defined in a module, or the methods and classes in a class."""
-    for name, thing in list(vars(holder).items()):
-        if isinstance(thing, (staticmethod, classmethod)):
-            thing = thing.__func__
-        kind = _kind(thing, holder, home)
+    for name, candidate in list(vars(holder).items()):
+        if isinstance(candidate, (staticmethod, classmethod)):
+            candidate = candidate.__func__
+        kind = _kind(candidate, holder, home)
         if kind is not None:
             try:
-                n_parameters = len(inspect.signature(thing).parameters)
+                n_parameters = len(inspect.signature(candidate).parameters)
             except (NameError, TypeError, ValueError):  # properties, and what is written in C and does not say
                 n_parameters = None
-            yield _Described(f"{place}.{name}", _docstring(thing), kind, n_parameters)
+            yield _Described(f"{place}.{name}", _docstring(candidate), kind, n_parameters)
         if kind == "class":
-            yield from _within(thing, f"{place}.{name}", home)
+            yield from _within(candidate, f"{place}.{name}", home)
 
 
-def _kind(thing: Any, holder: ModuleType | type, home: str) -> str | None:
+def _kind(candidate: Any, holder: ModuleType | type, home: str) -> str | None:
     """What a thing is that is defined here; None of what is borrowed from elsewhere, and of mere values."""
     inside = isinstance(holder, type)
-    if isinstance(thing, type):
-        within = not isinstance(holder, type) or thing.__qualname__.startswith(f"{holder.__qualname__}.")
-        return "class" if thing.__module__ == home and within else None
-    if isinstance(thing, (MethodDescriptorType, ClassMethodDescriptorType)):
-        return "method" if thing.__objclass__ is holder else None
-    if isinstance(thing, (FunctionType, BuiltinFunctionType)):
-        return ("method" if inside else "function") if thing.__module__ == home else None
-    return "property" if inside and isinstance(thing, property) else None
+    if isinstance(candidate, type):
+        within = not isinstance(holder, type) or candidate.__qualname__.startswith(f"{holder.__qualname__}.")
+        return "class" if candidate.__module__ == home and within else None
+    if isinstance(candidate, (MethodDescriptorType, ClassMethodDescriptorType)):
+        return "method" if candidate.__objclass__ is holder else None
+    if isinstance(candidate, (FunctionType, BuiltinFunctionType)):
+        return ("method" if inside else "function") if candidate.__module__ == home else None
+    return "property" if inside and isinstance(candidate, property) else None
 
 
-def _docstring(thing: Any) -> str:
-    return inspect.cleandoc(thing.__doc__) if isinstance(thing.__doc__, str) else ""
+def _docstring(candidate: Any) -> str:
+    return inspect.cleandoc(candidate.__doc__) if isinstance(candidate.__doc__, str) else ""
 
 
 def _columns(text: str) -> dict[str, list[str]]:

@@ -157,22 +157,22 @@ def _line() -> tuple[str, int, str, dict[Any, Any]]:
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith((HERE, *WITHIN)):
         frame = frame.f_back
-    said = frame.f_globals.setdefault("__warningregistry__", {})
-    return frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "<string>"), said
+    registry = frame.f_globals.setdefault("__warningregistry__", {})
+    return frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "<string>"), registry
 
 
 def warn(warning: Warning | str) -> None:
     """Gives a warning, a BanburyWarning if it is but a text, at the line outside of the package that led to it."""
-    given = warning if isinstance(warning, Warning) else BanburyWarning(warning)
+    pending = warning if isinstance(warning, Warning) else BanburyWarning(warning)
     if (heard := getattr(_led_here, "heard", None)) is not None:
-        heard.setdefault(str(given))
+        heard.setdefault(str(pending))
         return
-    file, line, module, said = getattr(_led_here, "line", None) or _line()
-    warnings.warn_explicit(given, type(given), file, line, module, said)
+    file, line, module, registry = getattr(_led_here, "line", None) or _line()
+    warnings.warn_explicit(pending, type(pending), file, line, module, registry)
 
 
 @contextlib.contextmanager
-def overheard() -> Iterator[dict[str, None]]:
+def collect_warnings() -> Iterator[dict[str, None]]:
     """The warnings that this thread would give meanwhile, each once, to be given elsewhere."""
     before = getattr(_led_here, "heard", None)
     heard = dict[str, None]()
@@ -183,7 +183,7 @@ def overheard() -> Iterator[dict[str, None]]:
         _led_here.heard = before
 
 
-def led_from_here(work: Callable[[int], Any]) -> Callable[[int], Any]:
+def warn_at_callers_line(work: Callable[[int], Any]) -> Callable[[int], Any]:
     """The same work for other threads, whose warnings point at the line that led here."""
     line = _line()
 
@@ -305,15 +305,15 @@ def bad_value(what: str, value: Any, column: str, row: int, source: str | None =
 
 
 def wrong_type(
-    value: Any, column: str, wanted: str, row: int | None = None, source: str | None = None, hint: str = ""
+    value: Any, column: str, requirement: str, row: int | None = None, source: str | None = None, hint: str = ""
 ) -> BadValue:
     place = f"row {row:,} of column {column!r}" if row is not None else f"column {column!r}"
     other = "choose another family for the column in features="
     if isinstance(value, float):
         other = f"choose another family for the column, as in features={{{column!r}: 'gaussian'}}"
-    text = f"{place}{where(source)} contains {value!r}, but must contain {wanted}. "
+    text = f"{place}{where(source)} contains {value!r}, but must contain {requirement}. "
     text += f"Fix the value, list it in missing_values=, or {other}.{hint}"
-    return BadValue(text, value=value, column=column, row=row, wanted=wanted)
+    return BadValue(text, value=value, column=column, row=row, wanted=requirement)
 
 
 def length_mismatch(what: str, length: int, n_rows: int) -> LengthMismatch:
@@ -333,7 +333,7 @@ def part_twice(names: Iterable[str]) -> PartTwice:
     return PartTwice(f"{text}part once, or subtract it from one of the tallies first.", parts=names)
 
 
-def tested_nothing() -> EmptyData:
+def no_test_rows() -> EmptyData:
     text = (
         "every test row has a weight of zero, so there is nothing to measure. Give at least one row a positive weight."
     )
@@ -360,21 +360,21 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONG else f"{text[:LONG]}…"
 
 
-def bad_setting(name: str, value: Any, wanted: str) -> BadSetting:
-    return BadSetting(f"{name} must be {wanted}. Got {_cut(repr(value))} instead.", setting=name, value=value)
+def bad_setting(name: str, value: Any, requirement: str) -> BadSetting:
+    return BadSetting(f"{name} must be {requirement}. Got {_cut(repr(value))} instead.", setting=name, value=value)
 
 
-def require(fits: object, name: str, value: Any, wanted: str) -> None:
+def require(fits: object, name: str, value: Any, requirement: str) -> None:
     """Raises unless a setting fits."""
     if not fits:
-        raise bad_setting(name, value, wanted)
+        raise bad_setting(name, value, requirement)
 
 
 def check_whole(name: str, value: Any, low: int, high: int | None = None) -> None:
     """Raises unless a setting is a whole number from ``low`` up, and to ``high`` if there is an end."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     limits = f"of at least {low:,}" if high is None else f"from {low:,} to {high:,}"
-    if not whole or value < low or (high is not None and value > high):
+    if not is_whole or value < low or (high is not None and value > high):
         raise bad_setting(name, value, f"a whole number {limits}")
 
 
@@ -422,10 +422,10 @@ def impossible_sums(label: Any, feature: str) -> NegativeCount:
     return NegativeCount(text, label=label, feature=feature)
 
 
-def wrong_width(found: int, expected: int, who: str = "Model", names: Sequence[str] = ()) -> WrongWidth:
+def wrong_width(n_columns: int, expected: int, who: str = "Model", names: Sequence[str] = ()) -> WrongWidth:
     """Worded as scikit-learn words it; columns that have names may be given by name, and then some of them may be absent."""
     hint = f" Pass columns by name, in a frame or a mapping: {listed(map(repr, names))}." if names else ""
-    return WrongWidth(f"X has {found} features, but {who} is expecting {expected} features as input.{hint}")
+    return WrongWidth(f"X has {n_columns} features, but {who} is expecting {expected} features as input.{hint}")
 
 
 def no_column(values: Any) -> BanburyError:

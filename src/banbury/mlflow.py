@@ -32,28 +32,30 @@ class PyfuncModel:
         """
         import pandas as pd
 
-        wanted = dict(params or {})
-        posteriors = bool(wanted.pop("posteriors", False))
-        for name in wanted:
+        settings = dict(params or {})
+        posteriors = bool(settings.pop("posteriors", False))
+        for name in settings:
             raise errors.unknown_choice("a parameter", name, ["posteriors"])
-        each = self.model.posterior(self._rows(model_input))
-        frame = pd.DataFrame(self.model.records(each))
+        posterior = self.model.posterior(self._rows(model_input))
+        frame = pd.DataFrame(self.model.records(posterior))
         if posteriors:
-            frame = frame.assign(**{f"P({name})": each[:, k] for k, name in enumerate(self.model.names)})
+            frame = frame.assign(**{f"P({name})": posterior[:, k] for k, name in enumerate(self.model.names)})
         return frame
 
-    def _rows(self, given: Any) -> Any:
+    def _rows(self, rows: Any) -> Any:
         """Rows as the model reads them: a frame of one column is texts, where those are all that it takes."""
-        columns = getattr(given, "columns", None)
+        columns = getattr(rows, "columns", None)
         schema = self.model.schema
         alone = len(schema.columns) == 1 and "text" in schema.kinds().values()
         if alone and columns is not None and len(columns) == 1:
-            texts = list(given.iloc[:, 0])
+            texts = list(rows.iloc[:, 0])
             return {schema.columns[0]: texts} if schema.named else list(map(str, texts))
-        if isinstance(given, (str, bytes, os.PathLike)) or (is_texts(given) and not alone):
-            wanted = "a frame or a mapping of columns, or texts for a model of a single text column; file names are not read here"
-            raise errors.bad_setting("model_input", type(given).__name__, wanted)
-        return given
+        if isinstance(rows, (str, bytes, os.PathLike)) or (is_texts(rows) and not alone):
+            requirement = (
+                "a frame or a mapping of columns, or texts for a model of one text column; file names are not read"
+            )
+            raise errors.bad_setting("model_input", type(rows).__name__, requirement)
+        return rows
 
 
 def _load_pyfunc(path: str) -> PyfuncModel:

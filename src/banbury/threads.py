@@ -72,7 +72,7 @@ def each_done(work: Callable[[int], T], n: int, workers: int) -> list[T]:
     if workers == 1:
         return [work(number) for number in range(n)]
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(errors.led_from_here(work), range(n)))
+        return list(pool.map(errors.warn_at_callers_line(work), range(n)))
 
 
 class OneBlasThread:
@@ -116,7 +116,7 @@ class Behind:
         """Begins, once what was begun before is done."""
         self.wait()
         self._pool = self._pool or ThreadPoolExecutor(1)
-        self._work = self._pool.submit(errors.led_from_here(lambda _: work()), 0)
+        self._work = self._pool.submit(errors.warn_at_callers_line(lambda _: work()), 0)
 
     def wait(self) -> None:
         """Until what was begun is done."""

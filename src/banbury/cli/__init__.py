@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code = DONE
     try:
-        with _ended_in_order():
+        with _end_in_order():
             code = _run(list(sys.argv[1:] if arguments is None else arguments))
             sys.stdout.flush()
             if code or not getattr(sys.stdout, "lost", False):
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code or PIPE_CLOSED
     except OSError as problem:  # the last of the output could not be written
         _close_quietly()
-        return code or _failed(problem)
+        return code or _report_failure(problem)
 
 
 def _run(words: list[str]) -> int:
@@ -92,10 +92,10 @@ def _run(words: list[str]) -> int:
     except Exception as problem:
         if args.debug:
             raise
-        return _failed(problem, args)
+        return _report_failure(problem, args)
 
 
-def _failed(problem: Exception, args: Namespace | None = None) -> int:
+def _report_failure(problem: Exception, args: Namespace | None = None) -> int:
     """Says what went wrong, in one breath and without a traceback; gives back the exit code."""
     if isinstance(problem, errors.BanburyError):
         message = str(problem)
@@ -112,11 +112,11 @@ def _failed(problem: Exception, args: Namespace | None = None) -> int:
 
 def _show_warnings(args: Namespace) -> None:
     """Warnings as one line each on stderr, and each once."""
-    said: set[str] = set()
+    shown_messages: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        if issubclass(category, errors.BanburyWarning) and str(message) not in said:
-            said.add(str(message))
+        if issubclass(category, errors.BanburyWarning) and str(message) not in shown_messages:
+            shown_messages.add(str(message))
             _say(f"warning: {for_the_shell(str(message), args)}", name="")
 
     warnings.simplefilter("always")
@@ -151,7 +151,7 @@ class _Nowhere(io.TextIOWrapper):
 
 
 @contextmanager
-def _ended_in_order() -> Iterator[None]:
+def _end_in_order() -> Iterator[None]:
     """Being terminated, or losing the terminal, is an exception meanwhile, so that nothing half written is left."""
 
     def terminated(number: int, frame: object) -> None:

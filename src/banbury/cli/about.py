@@ -26,22 +26,22 @@ SHOWN = 40  # columns
 CLASSES_SHOWN = 6
 
 
-def sums(thing: Kept) -> Tally | BeliefNetwork:
+def sums(kept: Kept) -> Tally | BeliefNetwork:
     """What adds and subtracts: of a model its tally."""
-    return thing if isinstance(thing, (Tally, BeliefNetwork)) else thing.tally
+    return kept if isinstance(kept, (Tally, BeliefNetwork)) else kept.tally
 
 
-def summary(thing: Kept) -> dict[str, Any]:
+def summary(kept: Kept) -> dict[str, Any]:
     """What was counted, and how it was estimated, as JSON can hold it."""
     described: Any = {"network": _of_network, "tally": _of_tally, "model of labels": _of_labels, "model": _of_model}
-    facts: dict[str, Any] = described[thing.kind](thing)
+    facts: dict[str, Any] = described[kept.kind](kept)
     return facts
 
 
-def _of_model(thing: Model) -> dict[str, Any]:
-    calibration = None if thing.calibration is None else str(thing.calibration)
-    nodes = {"nodes": _nodes(BeliefNetwork.from_model(thing))} if has_tree(thing) else {}
-    return {**_of_tally(thing.tally), **estimated(thing), "calibration": calibration, **weighed(thing), **nodes}
+def _of_model(model: Model) -> dict[str, Any]:
+    calibration = None if model.calibration is None else str(model.calibration)
+    nodes = {"nodes": _nodes(BeliefNetwork.from_model(model))} if has_tree(model) else {}
+    return {**_of_tally(model.tally), **estimation(model), "calibration": calibration, **weights_facts(model), **nodes}
 
 
 def tree(model: Model) -> list[str]:
@@ -59,7 +59,7 @@ def _of_labels(model: LabelModel) -> dict[str, Any]:
     return {**facts, "how": chosen.how, "alpha": chosen.alpha, "weighing": weighing, "calibration": calibration}
 
 
-def weighed(model: Model) -> dict[str, Any]:
+def weights_facts(model: Model) -> dict[str, Any]:
     """What its evidence is worth, where it is weighed."""
     weighing = model.weighing
     if not isinstance(weighing, Weighing):
@@ -67,8 +67,8 @@ def weighed(model: Model) -> dict[str, Any]:
     looked_at, every = weighing.count_pairs()
     facts = {"weights": weighing.worth(), "pairs_looked_at": looked_at, "pairs": every}
     facts |= {"strength": weighing.weights.strength, "temperature": weighing.weights.temperature}
-    each = zip(weighing.texts, weighing.weights.texts, strict=True)
-    texts = {own.column: {"words": len(own.words), "strength": text.strength} for own, text in each}
+    fitted_texts = zip(weighing.texts, weighing.weights.texts, strict=True)
+    texts = {column.column: {"words": len(column.words), "strength": text.strength} for column, text in fitted_texts}
     facts |= {"texts": texts} if texts else {}
     return {"weighing": {**facts, "stale": weighing.is_stale(model.tally)}}
 
@@ -77,8 +77,8 @@ def _of_tally(tally: Tally) -> dict[str, Any]:
     schema = tally.schema
     classes = {"classes": _classes(tally.classes, tally.rows)}
     if schema.labels is not None:
-        each = zip(tally.classes, tally.rows.value.tolist(), strict=True)
-        classes = {"labels": [{"label": label, "rows": rows} for label, rows in each if label != EVERY]}
+        label_rows = zip(tally.classes, tally.rows.value.tolist(), strict=True)
+        classes = {"labels": [{"label": label, "rows": rows} for label, rows in label_rows if label != EVERY]}
     features = [
         {"name": f.name, "family": str(f.family), "why": f.why, "missing": tally.missing[f.name]}
         for f in schema.features
@@ -95,7 +95,7 @@ def _of_network(network: BeliefNetwork) -> dict[str, Any]:
         target = network.nodes.index(network.target)
         facts["classes"] = _classes(network.values[network.target], counted.seen[target])
     facts |= {"nodes": _nodes(network), "left_out": dict(network.left_out), **_read_with(network.reading)}
-    return facts if counted is None else {**facts, **estimated(network)}
+    return facts if counted is None else {**facts, **estimation(network)}
 
 
 def _read_with(reading: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,17 +105,17 @@ def _read_with(reading: Mapping[str, Any]) -> dict[str, Any]:
 def _nodes(network: BeliefNetwork) -> list[dict[str, Any]]:
     """What each node depends on, and the values it may have."""
     parents = network.parents
-    each = ((v.name, list(parents[v.name]), v.kind, list(v.values)) for v in network.variables)
-    return [dict(zip(("name", "parents", "kind", "values"), facts, strict=True)) for facts in each]
+    descriptions = ((v.name, list(parents[v.name]), v.kind, list(v.values)) for v in network.variables)
+    return [dict(zip(("name", "parents", "kind", "values"), facts, strict=True)) for facts in descriptions]
 
 
 def _classes(names: tuple[Any, ...], rows: Integers) -> list[dict[str, Any]]:
     return [{"class": name, "rows": n} for name, n in zip(names, rows_of(rows).tolist(), strict=True)]
 
 
-def estimated(thing: Model | BeliefNetwork) -> dict[str, Any]:
+def estimation(model: Model | BeliefNetwork) -> dict[str, Any]:
     """How it was estimated."""
-    return {"how": thing.choice.how, "alpha": thing.choice.alpha, "seed": thing.choice.seed}
+    return {"how": model.choice.how, "alpha": model.choice.alpha, "seed": model.choice.seed}
 
 
 # In words, of a summary ----------------------------------------------------------------------------------------------
@@ -130,9 +130,9 @@ def rows(args: Namespace, facts: Mapping[str, Any]) -> str:
 def classes(facts: Mapping[str, Any], of: str = "") -> str:
     """How many classes there are, and how large; of a network without a target the nodes."""
     if "labels" in facts:
-        named = sorted(facts["labels"], key=lambda each: -each["rows"])
-        each = (f"{errors.shortened(own['label'])} {own['rows']:,.6g}" for own in named)
-        return f"{many(len(named), 'label')}{of}: {errors.listed(each, CLASSES_SHOWN)}"
+        labels = sorted(facts["labels"], key=lambda each: -each["rows"])
+        each = (f"{errors.shortened(own['label'])} {own['rows']:,.6g}" for own in labels)
+        return f"{many(len(labels), 'label')}{of}: {errors.listed(each, CLASSES_SHOWN)}"
     if "classes" not in facts:
         return many(len(facts["nodes"]), "node")
     numbers = np.array([each["rows"] for each in facts["classes"]], dtype=np.float64)
@@ -153,12 +153,12 @@ def columns(facts: Mapping[str, Any]) -> str:
         nodes = [node for node in facts["nodes"] if node["name"] != facts["target"]]
         lines = [(node["name"], f"{len(node['values']):,}", errors.listed(node["parents"])) for node in nodes]
     else:
-        some = any(each["missing"] for each in facts["features"])
-        header = ["column", "family", "why", *["missing"] * some]
+        any_missing = any(feature["missing"] for feature in facts["features"])
+        header = ["column", "family", "why", *["missing"] * any_missing]
         right = 3
-        for each in facts["features"]:
-            missing = f"{each['missing']:,.6g}" if each["missing"] else ""
-            lines.append((each["name"], each["family"], each["why"], *[missing] * some))
+        for feature in facts["features"]:
+            missing = f"{feature['missing']:,.6g}" if feature["missing"] else ""
+            lines.append((feature["name"], feature["family"], feature["why"], *[missing] * any_missing))
     more = [("…", f"{len(lines) - SHOWN:,} more", *[""] * (len(header) - 2))] if len(lines) > SHOWN else []
     return output.table(header, [*lines[:SHOWN], *more], right=[right])
 
@@ -167,16 +167,16 @@ def weights(facts: Mapping[str, Any]) -> list[str]:
     """What the evidence of columns and pairs is worth, the most first; and whether rows came or went since."""
     if "weighing" not in facts:
         return []
-    each = sorted(facts["weighing"]["weights"].items(), key=lambda pair: -pair[1])
-    lines = [(name, f"{weight:.2f}") for name, weight in each[:SHOWN]]
-    more = [("…", f"{len(each) - SHOWN:,} more")] if len(each) > SHOWN else []
+    sorted_weights = sorted(facts["weighing"]["weights"].items(), key=lambda pair: -pair[1])
+    lines = [(name, f"{weight:.2f}") for name, weight in sorted_weights[:SHOWN]]
+    more = [("…", f"{len(sorted_weights) - SHOWN:,} more")] if len(sorted_weights) > SHOWN else []
     stale = (
         ["rows have been learned or forgotten since these weights were learned"] if facts["weighing"]["stale"] else []
     )
     return ["", output.table(["evidence", "weight"], [*lines, *more], right=[1]), *stale]
 
 
-def left_out(facts: Mapping[str, Any]) -> list[str]:
+def columns_left_out(facts: Mapping[str, Any]) -> list[str]:
     if not facts["left_out"]:
         return []
     return ["", output.table(["left out", "why"], list(facts["left_out"].items())[:SHOWN])]

@@ -19,6 +19,6 @@ def export(args: Namespace) -> None:
         "reasons": args.reasons or None,
     }
     settings = {name: value for name, value in sql.items() if value is not None}
-    banbury.export(inputs.kept(args.model), args.output, min_rows=args.min_rows, **settings)
+    banbury.export(inputs.load_kept(args.model), args.output, min_rows=args.min_rows, **settings)
     size = Path(args.output).stat().st_size
     output.result(args, {"file": args.output, "bytes": size}, f"wrote {args.output}, {size:,} bytes")

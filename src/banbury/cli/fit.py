@@ -38,14 +38,14 @@ class Fitted:
         """What was learned, as JSON can hold it; every measure that takes no other library."""
         facts: dict[str, Any] = {"model": path, **about.summary(self.model)}
         if self.validation is not None:
-            each = self.validation
+            validation = self.validation
             facts |= {
-                "held": not isinstance(each, SummedValidation),
-                "folds": each.n_folds,
-                "accuracy": each.accuracy.value,
-                "standard_error": each.accuracy.error,
-                "majority": each.majority,
-                "log_loss": each.log_loss,
+                "held": not isinstance(validation, SummedValidation),
+                "folds": validation.n_folds,
+                "accuracy": validation.accuracy.value,
+                "standard_error": validation.accuracy.error,
+                "majority": validation.majority,
+                "log_loss": validation.log_loss,
             }
         return {**facts, "notes": list(self.notes)}
 
@@ -55,7 +55,7 @@ def fit(args: Namespace) -> None:
     inputs.check_output(args)
     args.folds = settings.folds(args.folds, "; `banbury cross-validate` also accepts loo")
     n_folds = args.folds if isinstance(args.folds, int) else FEW_FOLDS
-    with inputs.labelled(args) as data, progress.Steps() as steps:
+    with inputs.open_labelled(args) as data, progress.Steps() as steps:
         steps.begin("", (n_folds - 1.0) / n_folds if n_folds > 1 else 1.0)  # each fold learns from all other folds
         judged = judging.judge(args, data, compares=args.cross_validate)
         steps.begin("all rows", 1.0)
@@ -72,7 +72,7 @@ def fit(args: Namespace) -> None:
 def _doubts(model: Model) -> tuple[str, ...]:
     """What is odd about the classes."""
     fractions = any(isinstance(c, float) and c % 1 for c in model.classes)  # of which it has been said
-    if fractions or not judging.looks_measured(model.target_kind, model.classes):
+    if fractions or not judging.look_like_measurements(model.target_kind, model.classes):
         return ()
     return (f"{model.target!r} looks numeric: cut it into a few classes, such as low and high, and predict those",)
 
@@ -85,7 +85,7 @@ def _text(args: Namespace, fitted: Fitted) -> str:
     name = "standard input" if args.input == ["-"] else " ".join(args.input[:3]) + " …" * (len(args.input) > 3)
     target = "" if facts["target"] is None else f" of {facts['target']!r}"
     lines = [f"{name}: {about.rows(args, facts)}, {about.classes(facts, target)}", ""]
-    lines += [about.columns(facts), *about.left_out(facts), *_otherwise(facts), ""]
+    lines += [about.columns(facts), *about.columns_left_out(facts), *_otherwise(facts), ""]
     good = _accuracy(fitted.validation) if fitted.validation is not None else []
     good += [f"  {note}" for note in fitted.notes]
     if facts.get("calibration") is not None:
@@ -95,13 +95,13 @@ def _text(args: Namespace, fitted: Fitted) -> str:
 
 def _otherwise(facts: Mapping[str, Any]) -> list[str]:
     """How to have whole numbers of another family than the one they were given."""
-    whys = {each["name"]: each["why"] for each in facts.get("features", ())}
-    few = [name for name, why in whys.items() if why.startswith(f"{WHOLE},")]
+    whys = {feature["name"]: feature["why"] for feature in facts.get("features", ())}
+    few_valued = [name for name, why in whys.items() if why.startswith(f"{WHOLE},")]
     numbers = [name for name, why in whys.items() if why == "integers"]
     lines = []
-    if few:
-        these = " ".join(f"--features {shlex.quote(f'{name}=gaussian')}" for name in few[:OVERRIDES_SHOWN])
-        more = f" … ({len(few) - OVERRIDES_SHOWN:,} more)" if len(few) > OVERRIDES_SHOWN else ""
+    if few_valued:
+        these = " ".join(f"--features {shlex.quote(f'{name}=gaussian')}" for name in few_valued[:OVERRIDES_SHOWN])
+        more = f" … ({len(few_valued) - OVERRIDES_SHOWN:,} more)" if len(few_valued) > OVERRIDES_SHOWN else ""
         taken = "Columns with few distinct whole numbers are treated as categories"
         lines.append(f"{taken}. To treat them as numbers, add: {these}{more}")
     if numbers:
@@ -132,7 +132,7 @@ def _advice(args: Namespace, fitted: Fitted) -> list[str]:
     tried = None
     if isinstance(fitted.rows, MemoryRows):
         weighed = any(note.startswith("weighed ") for note in fitted.notes)
-        measured = judging.looks_measured(fitted.model.target_kind, fitted.model.classes)
+        measured = judging.look_like_measurements(fitted.model.target_kind, fitted.model.classes)
         but = ["--calibrate temperature", *["--tan"] * args.tan, *["--weigh"] * (weighed or measured)]
         but += ["--features choose"] * settings.chooses(args)
         tried = alternatives(fitted.rows, Plain(seed=args.seed), validation, but=but, seed=args.seed)

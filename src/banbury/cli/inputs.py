@@ -46,7 +46,7 @@ PACKED = 5  # a compressed file is taken to hold so many times its size
 
 
 @contextmanager
-def opened(args: Namespace) -> Iterator[Any]:
+def open_input(args: Namespace) -> Iterator[Any]:
     """The input as the readers take it. Standard input is kept in a temporary file meanwhile, since it may be read twice."""
     _remember(args)
     if "-" in args.input:
@@ -54,7 +54,7 @@ def opened(args: Namespace) -> Iterator[Any]:
             raise errors.bad_setting("INPUT", " ".join(args.input), "either - or files, not both")
         with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
             args.spool = os.path.join(folder, "stdin")
-            args.spool = _spooled(args, args.spool)
+            args.spool = _spool_stdin(args, args.spool)
             yield args.spool
         return
     for path in args.input:
@@ -68,12 +68,12 @@ def _remember(args: Namespace) -> None:
     """Says how the data of the model that a command names were read, where the input is looked at before the model reads it."""
     path = getattr(args, "model", None) or getattr(args, "like", None)
     if path is not None and args.remembered is None and ("-" in args.input or args.target):
-        args.remembered = reading_of(kept(path))
+        args.remembered = reading_of(load_kept(path))
 
 
-def reading_of(thing: Any) -> Mapping[str, Any]:
+def reading_of(kept: Any) -> Mapping[str, Any]:
     """How the data of a tally, a model or a network were read."""
-    counted = getattr(thing, "network", thing)
+    counted = getattr(kept, "network", kept)
     return getattr(counted, "schema", counted).reading  # type: ignore[no-any-return]
 
 
@@ -89,7 +89,7 @@ def _settings(args: Namespace) -> dict[str, Any]:
     return {**(args.remembered or {}), **reading(args)}
 
 
-def _spooled(args: Namespace, path: str) -> str:
+def _spool_stdin(args: Namespace, path: str) -> str:
     """Standard input in a file, whose name ends as what it holds does."""
     first_line = getattr(args, "first_line", b"")
     with open(path, "wb") as file:
@@ -104,13 +104,13 @@ def _spooled(args: Namespace, path: str) -> str:
 
 
 @contextmanager
-def labelled(args: Namespace, needs_target: bool = True) -> Iterator[Any]:
+def open_labelled(args: Namespace, needs_target: bool = True) -> Iterator[Any]:
     """The same, of rows that have classes: in the column that ``--target`` names, or by their folders."""
-    wanted = "given with files: each file is a class, so stdin would be a single class"
-    errors.require(args.format != "lines" or "-" not in args.input, "--format", "lines", wanted)
+    requirement = "given with files: each file is a class, so stdin would be a single class"
+    errors.require(args.format != "lines" or "-" not in args.input, "--format", "lines", requirement)
     if args.format == "lines" and args.target is not None:
         raise errors.bad_setting("--target", args.target, "omitted with --format lines, because lines have no columns")
-    with opened(args) as data:
+    with open_input(args) as data:
         if args.target == "last":
             names = next(iter(read(data, **reading(args)))).names
             args.target = args.target if args.target in names else names[-1]
@@ -134,10 +134,10 @@ def _check_classes(args: Namespace, source: Source) -> None:
         example = shlex.quote(likely[0]) if len(likely) == 1 else "COLUMN"
         hint = errors.header_hint(source.name) if first.named else errors.A_HEADER * (source.name is not None)
         named = f"{errors.listed(map(errors.shortened, first.names), 20)}"
-        few = f"\n  Columns with few distinct values: {errors.listed(map(errors.shortened, likely), 20)}" * (
+        suggestion = f"\n  Columns with few distinct values: {errors.listed(map(errors.shortened, likely), 20)}" * (
             len(likely) > 1
         )
-        message = f"which column{there} should be predicted? Name it: --target {example}\n  Columns: {named}{few}{hint}"
+        message = f"which column{there} should be predicted? Name it: --target {example}\n  Columns: {named}{suggestion}{hint}"
         if len(first.names) == 1 or all(path.lower().endswith(".txt") for path in args.input):
             message += "\n  If each line is a text and each of several files is a class, add --format lines."
     raise errors.BadSetting(message, setting="target", value=None)
@@ -148,14 +148,14 @@ def _likely_targets(first: Batch) -> list[str]:
     called = [name for name in first.names if name.lower() in TARGET_NAMES]
     if len(called) == 1:
         return called
-    few = []
+    names = []
     for name in first.names:
         if first.kind(name) not in ("string", "boolean", "integer") or len(name) > errors.SHORT:
             continue
         n_values = len({cell for cell in first.column(name).cells() if not missing(cell)})
         if 2 <= n_values <= min(MOST_CLASSES, max(first.n_rows // 2, 2)):
-            few.append(name)
-    return few
+            names.append(name)
+    return names
 
 
 def _check(path: str) -> None:
@@ -193,27 +193,27 @@ def refuse_for_sets(args: Namespace, *names: str) -> None:
 
 def model(path: str) -> Model:
     """A model of classes from its file."""
-    return _model(path, kept(path))
+    return _model(path, load_kept(path))
 
 
 def model_or_labels(path: str) -> Model | LabelModel:
     """The same, or a model of labels."""
-    thing = kept(path)
-    return thing if is_labels(thing) else _model(path, thing)
+    kept_model = load_kept(path)
+    return kept_model if is_labels(kept_model) else _model(path, kept_model)
 
 
-def is_labels(thing: Any) -> TypeIs[LabelModel]:
+def is_labels(model: Any) -> TypeIs[LabelModel]:
     """Whether it is a model of labels."""
-    return bool(thing.kind == "model of labels")
+    return bool(model.kind == "model of labels")
 
 
-def _model(path: str, thing: Model | Tally | BeliefNetwork | LabelModel) -> Model:
-    if isinstance(thing, Model):
-        return thing
-    if is_labels(thing):
+def _model(path: str, kept_model: Model | Tally | BeliefNetwork | LabelModel) -> Model:
+    if isinstance(kept_model, Model):
+        return kept_model
+    if is_labels(kept_model):
         text = f"{path} contains a multi-label model, but this command needs a single-label model. Multi-label models "
         raise errors.BadFile(text + "work with predict, explain, evaluate, show, report and plot labels.", path=path)
-    if isinstance(thing, Tally):
+    if isinstance(kept_model, Tally):
         text = (
             f"{path} contains a tally, but a model is needed. Make one: banbury tally estimate {path} -o model.banbury"
         )
@@ -223,7 +223,7 @@ def _model(path: str, thing: Model | Tally | BeliefNetwork | LabelModel) -> Mode
     raise errors.BadFile(text, path=path)
 
 
-def kept(path: str) -> Model | Tally | BeliefNetwork | LabelModel:
+def load_kept(path: str) -> Model | Tally | BeliefNetwork | LabelModel:
     """What a file keeps."""
     if not os.path.exists(path):
         _check(glob.escape(path) if glob.has_magic(path) else path)
@@ -285,7 +285,7 @@ def rows(args: Namespace, to: Model) -> Iterator[Any]:
     may_be_texts = args.input and _format(args) == "auto" and _settings(args).keys().isdisjoint(TABLE_SETTINGS)
     if may_be_texts and all(_is_text(path, text_column(to)) for path in args.input):
         args.format = "text"
-    with opened(args) as data:
+    with open_input(args) as data:
         yield data
 
 
@@ -322,9 +322,9 @@ def _chunks(stream: Any) -> Iterator[list[str]]:
     """Whole lines, as many as are there to be read."""
     pending: list[bytes] = []  # of a line that has not ended
     while piece := stream.read1(CHUNK):
-        whole, newline, rest = piece.rpartition(b"\n")
+        complete_lines, newline, rest = piece.rpartition(b"\n")
         if newline:
-            yield [_text(line) for line in b"".join([*pending, whole]).split(b"\n")]
+            yield [_text(line) for line in b"".join([*pending, complete_lines]).split(b"\n")]
             pending = []
         pending += [rest] if rest else []
     if pending:
@@ -347,7 +347,7 @@ def _stdin(begun: bytes = b"") -> Any:
 # One row ----------------------------------------------------------------------------------------------------------------
 
 
-def wanted_row(args: Namespace, model: Model) -> Any:
+def row_to_explain(args: Namespace, model: Model) -> Any:
     """The text, or the row of the input, that is asked for."""
     if args.text is None:
         return _row(args, model)
@@ -355,8 +355,8 @@ def wanted_row(args: Namespace, model: Model) -> Any:
         raise errors.bad_setting("--text", args.text, "used without INPUT and --row, because it is the text to explain")
     column = text_column(model)
     if column is None:
-        known = errors.listed(f.name for f in model.schema.features)
-        text = f"--text works only with models of a single text column, but this model uses {known}. Give a file and --row."
+        columns = errors.listed(f.name for f in model.schema.features)
+        text = f"--text works only with models of a single text column, but this model uses {columns}. Give a file and --row."
         raise errors.BadSetting(text, setting="text", value=None)
     return {column: [args.text]}
 
@@ -366,14 +366,14 @@ def _row(args: Namespace, model: Model) -> Batch:
     if not args.input:
         text = "nothing to explain. Give a text with --text, or an input file and --row."
         raise errors.BadSetting(text, setting="input", value=None)
-    wanted = 1 if args.row is None else args.row
+    row_number = 1 if args.row is None else args.row
     with rows(args, model) as data:
         source = data if isinstance(data, Source) else model._read(data, reading(args))
         n_rows = 0
         for batch in batches(source, "reading"):
-            at = wanted - 1 - batch.first_row
+            at = row_number - 1 - batch.first_row
             if 0 <= at < batch.n_rows:
                 return batch.slice(at, at + 1)
             n_rows = batch.first_row + batch.n_rows
-        text = f"row {wanted:,} does not exist: rows are numbered from 1 to {n_rows:,}."
-        raise errors.BadSetting(text, setting="row", value=wanted)
+        text = f"row {row_number:,} does not exist: rows are numbered from 1 to {n_rows:,}."
+        raise errors.BadSetting(text, setting="row", value=row_number)

@@ -47,8 +47,8 @@ def read_rows(args: Namespace, data: Any, takes_sets: bool) -> LabelledRows:
     """The input, in memory or read in passes where it is larger than ``--hold``."""
     counting = settings.counting(args, data)
     if getattr(args, "tan", False):
-        wanted = "omitted with --tan, or COLUMN=FAMILY"
-        errors.require(not settings.chooses(args), "--features", "choose", wanted)
+        requirement = "omitted with --tan, or COLUMN=FAMILY"
+        errors.require(not settings.chooses(args), "--features", "choose", requirement)
         tree = tree_of_columns(bins=settings.bins(args.bins), columns=counting["features"])
         counting["features"] = tree
     elif getattr(args, "bins", None) is not None:
@@ -84,7 +84,7 @@ def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) 
         return KeptRecipe(rows, plain if not rows.has_sets else of_labels, None, (note,))
     grid, notes = (label_grid if rows.has_sets else grid_of)(args, data, rows)
     if not compares:
-        return _not_compared(args, rows, grid, notes)
+        return _recipe_without_comparison(args, rows, grid, notes)
     if not isinstance(rows, MemoryRows):
         return _judge_large(args, rows, grid, notes)
     folds, words = folds_of(args, rows, list(grid.weighings))
@@ -93,32 +93,32 @@ def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) 
         plain = plain_recipe(args, data)
         (validation,) = validate(rows, "loo", [plain], seed=args.seed)
         return KeptRecipe(rows, plain, validation, tuple(notes))
-    few = len(grid.alphas) == 1 and not grid.chooses_families
-    comparison, families = grid.compare(rows, folds, keep="posteriors" if few else "sums")
+    is_single_setting = len(grid.alphas) == 1 and not grid.chooses_families
+    comparison, families = grid.compare(rows, folds, keep="posteriors" if is_single_setting else "sums")
     number = _kept(args, comparison)
     chosen_rows, recipe = comparison.tried[number]
     validation = comparison.validations[number]
     model = None
-    if not few:
+    if not is_single_setting:
         tuning = Tuning(comparison, comparison.learn(), families)
         model = tuning.model if number == comparison.best else None
         tuning.warn_of_edges()
-        notes += _tuned(tuning, comparison)
+        notes += _tuning_lines(tuning, comparison)
         if not rows.has_sets:
             (validation,) = validate(chosen_rows, folds, [recipe], seed=args.seed)
     if isinstance(recipe, Calibrated):
         (before,) = validate(chosen_rows, folds, [recipe.recipe], seed=args.seed)
         gained = f"log loss {before.log_loss:.4f} before calibration, {validation.log_loss:.4f} after it"
         notes.append(f"{gained}: each fold is calibrated on the other folds")
-    notes += _compared(args, comparison, number)
+    notes += _comparison_lines(args, comparison, number)
     return KeptRecipe(chosen_rows, recipe, validation, tuple(notes), model)
 
 
 def decide(args: Namespace, data: Any) -> KeptRecipe:
     """The recipe that is kept; where one is asked for, nothing is compared."""
-    asked = args.plain or args.weigh
-    kept = judge(args, data, compares=not asked, takes_sets=False)
-    return replace(kept, notes=()) if asked else kept
+    is_decided = args.plain or args.weigh
+    kept = judge(args, data, compares=not is_decided, takes_sets=False)
+    return replace(kept, notes=()) if is_decided else kept
 
 
 def tune(args: Namespace, data: Any) -> Tuning:
@@ -134,7 +134,7 @@ def tune(args: Namespace, data: Any) -> Tuning:
     return tuning
 
 
-def _not_compared(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[str]) -> KeptRecipe:
+def _recipe_without_comparison(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[str]) -> KeptRecipe:
     """The recipe that is taken where nothing is compared."""
     if grid.weighings:
         if not isinstance(rows, MemoryRows):
@@ -157,12 +157,12 @@ def _sample(rows: LabelledRows, recipe: Recipe) -> tuple[MemoryRows, str]:
 
 def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[str]) -> KeptRecipe:
     """Plain evidence over all rows, in passes; weighed evidence beside it over a sample, by models that count all rows."""
-    for option, given in {
+    for option, is_given in {
         "--features choose": grid.chooses_families,
         "--calibrate": grid.calibrate is not None,
     }.items():
-        wanted = f"large enough to hold all rows in memory, which {option} needs"
-        errors.require(not given, "--hold", f"{args.hold:g} MB", wanted)
+        requirement = f"large enough to hold all rows in memory, which {option} needs"
+        errors.require(not is_given, "--hold", f"{args.hold:g} MB", requirement)
     plains = [Plain(grid.hows[0], alpha, grid.class_prior, grid.seed) for alpha in grid.alphas]
     folds, words = folds_of(args, rows, list(grid.weighings))
     every = compare([(rows, recipe) for recipe in plains], folds, seed=args.seed, keep="sums")
@@ -179,7 +179,7 @@ def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[s
     tried = [(rows.sample(MOST_ROWS), plain), (sample, grid.weighings[0])]  # type: ignore[attr-defined]
     comparison = compare(tried, folds, seed=args.seed)
     number = _kept(args, comparison)
-    notes += [word, *(f"on the sample, {line}" for line in _compared(args, comparison, number))]
+    notes += [word, *(f"on the sample, {line}" for line in _comparison_lines(args, comparison, number))]
     if number == 0:
         return KeptRecipe(rows, plain, validation, tuple(notes))
     return KeptRecipe(sample, grid.weighings[0], comparison.validations[1], tuple(notes))
@@ -205,18 +205,18 @@ def grid_of(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False)
     calibrate = getattr(args, "calibrate", None)
     choose = "choose" if settings.chooses(args) else "auto"
     weighed = {"fewest": 0} if args.weigh and _weight(rows) < FEWEST_ROWS else True
-    each = [False, weighed] if weighs else False
+    weigh_options = [False, weighed] if weighs else False
     tried = estimating["alpha"], estimating["how"], settings.several_texts(args.text) if tunes else None, choose
     scoring = args.scoring if tunes else "log_loss"
-    grid = Tuned.of(*tried, prior, seed, calibrate, each, args.missing, scoring)
+    grid = Tuned.of(*tried, prior, seed, calibrate, weigh_options, args.missing, scoring)
     return replace(grid, also=Plain(class_prior=prior, seed=seed)) if tunes else grid, notes
 
 
 def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False) -> tuple[Tuned, list[str]]:
     """The same where rows have sets of labels."""
     inputs.refuse_for_sets(args, "tan", "class-prior", "bins", "groups")
-    wanted = "a whole number of at least 2 for multi-label data"
-    errors.require(args.folds != "loo", "--folds", args.folds, wanted)
+    requirement = "a whole number of at least 2 for multi-label data"
+    errors.require(args.folds != "loo", "--folds", args.folds, requirement)
     errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "used without the other")
     is_enough = rows.n_labelled >= FEWEST_ROWS
     estimating = _estimating(args, data, tunes)
@@ -232,13 +232,13 @@ def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = Fal
         "auto",
     )
     scoring = args.scoring if tunes else "log_loss"
-    each = [False, True] if weighs else False
+    weigh_options = [False, True] if weighs else False
     sets: dict[str, Any] = {"scoring": scoring, "has_sets": True, "threshold": threshold}
-    grid = Tuned.of(*tried, None, seed, args.calibrate, each, **sets)
+    grid = Tuned.of(*tried, None, seed, args.calibrate, weigh_options, **sets)
     if chooses_alpha and any(feature.reads_text for feature in rows.schema.features):
         grid = replace(grid, also=PlainLabels(grid.hows[0], threshold, args.calibrate, seed, telling=TELLING))
-    few = f"all thresholds are 0.5, because choosing them takes at least {FEWEST_ROWS} rows"
-    return grid, [] if is_enough else [few]
+    note = f"all thresholds are 0.5, because choosing them takes at least {FEWEST_ROWS} rows"
+    return grid, [] if is_enough else [note]
 
 
 def _estimating(args: Namespace, data: Any, tunes: bool) -> dict[str, Any]:
@@ -264,7 +264,7 @@ def _weighs(args: Namespace, rows: LabelledRows) -> tuple[bool, list[str]]:
         return False, []
     if not args.weigh and _weight(rows) < FEWEST_ROWS:
         return False, [f"not weighed, because weighing takes at least {FEWEST_ROWS} rows"]
-    if not args.weigh and looks_measured(rows.schema.target_kind, rows.classes):
+    if not args.weigh and look_like_measurements(rows.schema.target_kind, rows.classes):
         return False, ["not weighed, because it would take long; add --weigh to do it anyway"]
     unused = ["--alpha"] * settings.alpha_given(args) + [f"--how {args.how}"] * (args.how != "mean")
     unused += ["--calibrate"] * (getattr(args, "calibrate", None) is not None)
@@ -279,24 +279,24 @@ def _weight(rows: LabelledRows) -> float:
     return float(np.count_nonzero(counted)) if rows.weights is None else float(rows.weights[counted].sum())
 
 
-def looks_measured(target_kind: str | None, classes: tuple[Any, ...]) -> bool:
+def look_like_measurements(target_kind: str | None, classes: tuple[Any, ...]) -> bool:
     """Whether the classes look like numbers that were measured."""
     return len(classes) > MOST_NUMBERS and target_kind in ("integer", "float")
 
 
 def folds_of(args: Namespace, rows: LabelledRows, recipes: list[Recipe]) -> tuple[Any, list[str]]:
     """How rows are dealt to folds, and a word where there are fewer than was asked for."""
-    asked = getattr(args, "folds", None)
-    if asked == "loo":
+    folds = getattr(args, "folds", None)
+    if folds == "loo":
         return "loo", []
     if getattr(args, "groups", None) is not None:
         from sklearn.model_selection import GroupKFold
 
-        return GroupKFold(default_folds(rows.n_labelled, recipes) if asked is None else int(asked)), []
+        return GroupKFold(default_folds(rows.n_labelled, recipes) if folds is None else int(folds)), []
     n_rows = rows.n_labelled
-    if asked is None:
-        asked = default_folds(max(n_rows, FOLDS), recipes)
-    return (asked, []) if asked <= n_rows else (n_rows, [f"{n_rows} folds: one for each row"])
+    if folds is None:
+        folds = default_folds(max(n_rows, FOLDS), recipes)
+    return (folds, []) if folds <= n_rows else (n_rows, [f"{n_rows} folds: one for each row"])
 
 
 # What is said of the choice -------------------------------------------------------------------------------------------
@@ -309,7 +309,7 @@ def _kept(args: Namespace, comparison: RecipeComparison) -> int:
     return next(k for k, recipe in enumerate(comparison.recipes) if recipe.weighs)
 
 
-def _compared(args: Namespace, comparison: RecipeComparison, kept: int) -> list[str]:
+def _comparison_lines(args: Namespace, comparison: RecipeComparison, kept: int) -> list[str]:
     """A line each for plain and weighed evidence, and which is kept."""
     weighed = [k for k, recipe in enumerate(comparison.recipes) if recipe.weighs]
     if not weighed or len(comparison.recipes) == len(weighed):
@@ -329,7 +329,7 @@ def _compared(args: Namespace, comparison: RecipeComparison, kept: int) -> list[
     return lines
 
 
-def _tuned(tuning: Tuning, comparison: RecipeComparison) -> list[str]:
+def _tuning_lines(tuning: Tuning, comparison: RecipeComparison) -> list[str]:
     """What was chosen among plain settings."""
     plain = [k for k in comparison.order if not comparison.recipes[k].weighs]
     settings_of = tuning.settings[plain[0]]

@@ -46,7 +46,7 @@ def _opened(args: Namespace) -> ServedState:
         errors.require(
             args.input, "INPUT", None, f"the rows to label, because {args.state} does not contain all of them yet"
         )
-        with inputs.opened(args) as data:
+        with inputs.open_input(args) as data:
             tally, rows = _pool(data, args)
             state = ServedState.of(tally, args.state) if state is None else state
             for part in _parts(rows):
@@ -106,8 +106,8 @@ def _puts(table: Table, target: str | None, columns: Sequence[str], several: boo
         labels = [None] * batch.n_rows if target is None else cells_of(batch, target)
         for k in range(batch.n_rows):
             row = {name: column[k] for name, column in cells.items() if column[k] is not None}
-            own = labels[k] if not several or labels[k] is None or isinstance(labels[k], list) else [labels[k]]
-            yield Put(f"{batch.first_row + k + 1:07}", row or {columns[0]: None}, own)
+            row_label = labels[k] if not several or labels[k] is None or isinstance(labels[k], list) else [labels[k]]
+            yield Put(f"{batch.first_row + k + 1:07}", row or {columns[0]: None}, row_label)
 
 
 def _parts(rows: Iterator[Put]) -> Iterator[list[Put]]:

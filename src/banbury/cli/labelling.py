@@ -12,10 +12,10 @@ from banbury.insight.wrong_labels import Suspicious, find_suspicious
 
 def suspicious(args: Namespace) -> None:
     """Rows whose labels look wrong, each with the evidence for another."""
-    with inputs.labelled(args) as data:
+    with inputs.open_labelled(args) as data:
         kept = judging.decide(args, data)
-        found = find_suspicious(kept.rows, kept.recipe, args.n, args.by)  # type: ignore[arg-type]
-    _print(args, found, kept.notes)
+        ranking = find_suspicious(kept.rows, kept.recipe, args.n, args.by)  # type: ignore[arg-type]
+    _print(args, ranking, kept.notes)
 
 
 def next(args: Namespace) -> None:
@@ -23,19 +23,19 @@ def next(args: Namespace) -> None:
     model = inputs.model(args.model)
     with inputs.rows(args, model) as data:
         chosen = {"n": args.n, "share": args.share, "seed": args.seed, "labelled": args.labelled}
-        found = next_to_label(model, data, **chosen, **settings.reading(args))
-    _print(args, found)
+        ranking = next_to_label(model, data, **chosen, **settings.reading(args))
+    _print(args, ranking)
 
 
-def _print(args: Namespace, found: Suspicious | NextToLabel, notes: tuple[str, ...] = ()) -> None:
+def _print(args: Namespace, ranking: Suspicious | NextToLabel, notes: tuple[str, ...] = ()) -> None:
     """Here rows are numbered from 1, as `explain --row` takes them."""
-    rows = [{**each, "row": each["row"] + 1} for each in (row.to_dict() for row in found.rows)]
+    rows = [{**record, "row": record["row"] + 1} for record in (row.to_dict() for row in ranking.rows)]
     text = ""
     facts = dict[str, Any]()
     if output.kind(args) == "table":
-        table = output.table(found.HEAD, found.lines(first=1), (0, 2, 4))
-        text = "\n".join([found.head, table, *(f"  {line}" for line in (*found.feet, *notes))])
+        table = output.table(ranking.HEAD, ranking.lines(first=1), (0, 2, 4))
+        text = "\n".join([ranking.head, table, *(f"  {line}" for line in (*ranking.feet, *notes))])
     elif output.kind(args) == "json":
-        facts = {**found.to_dict(), **({"notes": list(notes)} if notes else {})}
+        facts = {**ranking.to_dict(), **({"notes": list(notes)} if notes else {})}
         facts["rows"] = [{**row, "row": row["row"] + 1} for row in facts["rows"]]
     output.result(args, facts, text, rows)

@@ -30,8 +30,8 @@ def target(args: Namespace, data: Any) -> Any:
 
 def delimiter(args: Namespace) -> dict[str, Any]:
     """What divides labels in the target, if that is said."""
-    given = getattr(args, "target_delimiter", None)
-    return {} if given is None else {"target_delimiter": given}
+    delimiter = getattr(args, "target_delimiter", None)
+    return {} if delimiter is None else {"target_delimiter": delimiter}
 
 
 def fit(args: Namespace, model: LabelModel, validation: LabelEvaluation | None, notes: Sequence[str]) -> None:
@@ -48,24 +48,24 @@ def fit(args: Namespace, model: LabelModel, validation: LabelEvaluation | None, 
 def explain(args: Namespace, model: LabelModel) -> None:
     """Why a row has a label, or has it not: the one that is asked for, or the most probable."""
     inputs.refuse_for_sets(args, "of", "against")
-    row = inputs.wanted_row(args, model.as_answering())
+    row = inputs.row_to_explain(args, model.as_answering())
     if args.label is None:
         label: Any = model.labels[int(np.argmax(model.posterior(row)[0]))]
     else:
         label = settings.as_label(args.label, model.labels)
-    told = model.explain(row, label)
-    output.result(args, facts := {"label": label, **told.to_dict()}, str(told), facts["evidence"])
+    explanation = model.explain(row, label)
+    output.result(args, facts := {"label": label, **explanation.to_dict()}, str(explanation), facts["evidence"])
 
 
 def show(args: Namespace, model: LabelModel) -> None:
     """What a file of a model of labels holds."""
     if args.informative is not None:
         every = [model.informative(label, args.informative) for label in model.labels]
-        ratios = (own.to_dict()["classes"][0]["ratios"] for own in every)
-        told = [{"label": n, "ratios": r} for n, r in zip(model.labels, ratios, strict=True)]
-        return output.result(args, {"labels": told}, "\n".join(map(str, every)))
-    each = zip(model.labels, model.n_rows.tolist(), model.thresholds.probabilities.tolist(), strict=True)
-    rows = sorted(each, key=lambda row: -row[1])
+        ratios = (informative.to_dict()["classes"][0]["ratios"] for informative in every)
+        informative_values = [{"label": n, "ratios": r} for n, r in zip(model.labels, ratios, strict=True)]
+        return output.result(args, {"labels": informative_values}, "\n".join(map(str, every)))
+    label_facts = zip(model.labels, model.n_rows.tolist(), model.thresholds.probabilities.tolist(), strict=True)
+    rows = sorted(label_facts, key=lambda row: -row[1])
     width = max(len(str(label)) for label, *_ in rows)
     lines = [str(model), f"  {'label':{width}}        rows  threshold"]
     lines += [f"  {label!s:{width}}  {n:10,.6g}  {threshold:9.3f}" for label, n, threshold in rows[:40]]

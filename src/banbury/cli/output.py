@@ -93,9 +93,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
 def plain(value: Any) -> Any:
     """The value as JSON can hold it: NaN is null, and what is infinite is a word."""
     if isinstance(value, Mapping):
-        return {str(name): plain(each) for name, each in value.items()}
+        return {str(name): plain(element) for name, element in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
+        return [plain(element) for element in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from banbury import errors, plots, quality
 from banbury.cli import inputs, labels, output, settings
-from banbury.cli.inputs import wanted_row
+from banbury.cli.inputs import row_to_explain
 from banbury.cli.validate import curve_of
 from banbury.model.density import Density
 from banbury.model.naive_bayes import Model
@@ -31,7 +31,7 @@ class Picture(NamedTuple):
 def plot(args: Namespace) -> None:
     """Draws a picture into a file, or lists all of them."""
     if args.list:
-        return _listed(args)
+        return _list_pictures(args)
     if args.picture is None:
         raise errors.BadSetting("no picture was named. See: banbury plot --list", setting="picture", value=None)
     if args.picture not in PICTURES:
@@ -46,14 +46,18 @@ def plot(args: Namespace) -> None:
     return output.result(args, {"picture": args.picture, "file": args.output}, drawn)
 
 
-def _listed(args: Namespace) -> None:
+def _list_pictures(args: Namespace) -> None:
     pictures = [
-        {"picture": name, "shows": each.shows, "usage": f"banbury plot {name} {each.usage}"}
-        for name, each in PICTURES.items()
+        {"picture": name, "shows": picture.shows, "usage": f"banbury plot {name} {picture.usage}"}
+        for name, picture in PICTURES.items()
     ]
     only = [{"picture": display.__name__, "shows": shows} for display, shows in IN_PYTHON.items()]
-    lines = [f"{each['picture']:18} {each['shows']}\n{'':18}   {each['usage']}" for each in pictures]
-    lines += ["", "Available only in Python:", *(f"  bb.plots.{each['picture']}: {each['shows']}" for each in only)]
+    lines = [f"{picture['picture']:18} {picture['shows']}\n{'':18}   {picture['usage']}" for picture in pictures]
+    lines += [
+        "",
+        "Available only in Python:",
+        *(f"  bb.plots.{picture['picture']}: {picture['shows']}" for picture in only),
+    ]
     output.result(args, {"pictures": pictures, "in_python": only}, "\n".join(lines), pictures)
 
 
@@ -85,7 +89,7 @@ def _rows(args: Namespace, target: str | None, needed: bool = True) -> Iterator[
             raise _lacking(args, "rows")
         yield None
         return
-    with inputs.labelled(args, needs_target=target is None) as data:
+    with inputs.open_labelled(args, needs_target=target is None) as data:
         yield data
 
 
@@ -96,14 +100,14 @@ def _columns(args: Namespace, n: int, model: Model) -> list[str]:
     if not named and n == len(model.schema.columns) == 1:
         named = list(model.schema.columns)
     if len(named) != n:
-        wanted = "the name of a column" if n == 1 else "the names of two columns of numbers, as A,B"
+        requirement = "the name of a column" if n == 1 else "the names of two columns of numbers, as A,B"
         columns = errors.listed(map(errors.shortened, model.schema.columns), 20)
-        raise errors.bad_setting("--columns", args.columns, f"{wanted} (of {columns})")
+        raise errors.bad_setting("--columns", args.columns, f"{requirement} (of {columns})")
     return named
 
 
-def _class(given: str | None, model: Any) -> Any:
-    return None if given is None else settings.as_label(given, model.classes)
+def _class(class_name: str | None, model: Any) -> Any:
+    return None if class_name is None else settings.as_label(class_name, model.classes)
 
 
 # Pictures ------------------------------------------------------------------------------------------------------------
@@ -127,7 +131,7 @@ def _picture(shows: str, usage: str) -> Callable[[Draw], Draw]:
 )
 def _evidence(args: Namespace) -> plots.EvidenceDisplay:
     model = inputs.model(_file(args, "model"))
-    explanation = model.explain(wanted_row(args, model), _class(args.against, model))
+    explanation = model.explain(row_to_explain(args, model), _class(args.against, model))
     return plots.EvidenceDisplay.from_explanation(explanation, n=args.n or 15)
 
 
@@ -138,15 +142,15 @@ def _evidence(args: Namespace) -> plots.EvidenceDisplay:
 def _compared_evidence(args: Namespace) -> plots.ComparedEvidenceDisplay:
     path = _file(args, "model")
     model = inputs.model(path)
-    wanted = f"the file of another model, because {path} is plain and has nothing to be compared with"
-    errors.require(args.beside is not None or model.weighing is not None, "--beside", None, wanted)
+    requirement = f"the file of another model, because {path} is plain and has nothing to be compared with"
+    errors.require(args.beside is not None or model.weighing is not None, "--beside", None, requirement)
     if args.beside is None:
         names = ("plain", "weighed")
         both = (model.weighed(None), model)
     else:
         names = (path, args.beside)
         both = (model, inputs.model(args.beside))
-    row = wanted_row(args, model)
+    row = row_to_explain(args, model)
     first = both[0].explain(row, _class(args.against, model))
     second = both[1].explain(row)
     if {second.winner, second.against} != {first.winner, first.against}:
@@ -204,7 +208,7 @@ def _nomogram(args: Namespace) -> plots.NomogramDisplay:
     with _rows(args, model.target, needed=False) as data:
         how: dict[str, Any] = {} if data is None else {"data": data, "target": args.target, **settings.reading(args)}
         if data is not None and args.row is not None:
-            how["row"] = wanted_row(args, model)
+            how["row"] = row_to_explain(args, model)
         return plots.NomogramDisplay.from_model(model, label, _class(args.against, model), n=args.n or 12, **how)
 
 
@@ -228,14 +232,14 @@ def _calibration(args: Namespace) -> plots.CalibrationDisplay:
 def _confusion(args: Namespace) -> plots.ConfusionMatrixDisplay:
     model = inputs.model(_file(args, "model"))
     with _rows(args, model.target) as data:
-        found = quality.evaluate(model, data, args.target, **settings.reading(args))
-    return plots.ConfusionMatrixDisplay.from_cross_validation(found, values="shares" if args.shares else "counts")
+        evaluation = quality.evaluate(model, data, args.target, **settings.reading(args))
+    return plots.ConfusionMatrixDisplay.from_cross_validation(evaluation, values="shares" if args.shares else "counts")
 
 
 @_picture("how well each label is predicted, against how many rows have it", "MODEL INPUT... [--target COLUMN]")
 def _labels(args: Namespace) -> plots.LabelsDisplay:
     path = _file(args, "model")
-    model = inputs.kept(path)
+    model = inputs.load_kept(path)
     if not inputs.is_labels(model):
         text = f"{path} does not contain a multi-label model. Fit one: banbury fit rows.csv --target COLUMN "
         raise errors.BadFile(text + f"--target-delimiter ';' -o {path}", path=path)
@@ -251,14 +255,14 @@ def _labels(args: Namespace) -> plots.LabelsDisplay:
 def _learning_curve(args: Namespace) -> plots.LearningCurveDisplay:
     if not args.input:
         raise _lacking(args, "rows")
-    asked = Namespace(**{**vars(args), "text": [], "repeats": None, "test": 1 / 3})
-    return plots.LearningCurveDisplay.from_learning_curve(curve_of(asked))
+    curve_args = Namespace(**{**vars(args), "text": [], "repeats": None, "test": 1 / 3})
+    return plots.LearningCurveDisplay.from_learning_curve(curve_of(curve_args))
 
 
 @_picture("which nodes of a network or tree depend on which", "NETWORK")
 def _network(args: Namespace) -> plots.NetworkDisplay:
     path = _file(args, "network")
-    network = inputs.kept(path)
+    network = inputs.load_kept(path)
     if isinstance(network, Model) and has_tree(network):
         network = BeliefNetwork.from_model(network)
     if not isinstance(network, BeliefNetwork):

@@ -62,10 +62,13 @@ def _labels(args: Namespace, model: Any) -> tuple[Records, Write]:
 
     def records(batch: Batch, posterior: Real) -> list[Record]:
         answers = model.records(posterior, args.top, args.at_least_one)
-        told = [{**place, **own} for place, own in zip(_places(args, batch), answers, strict=True)]
+        records = [{**place, **record} for place, record in zip(_places(args, batch), answers, strict=True)]
         if not args.posteriors:
-            return told
-        return [{**own, "posteriors": each} for own, each in zip(told, posterior.tolist(), strict=True)]
+            return records
+        return [
+            {**record, "posteriors": probabilities}
+            for record, probabilities in zip(records, posterior.tolist(), strict=True)
+        ]
 
     return records, _write_labels
 
@@ -83,10 +86,10 @@ def _answers(args: Namespace, model: Model) -> Records:
     def records(batch: Batch, posterior: Real) -> list[Record]:
         best = posterior.argmax(axis=1) if costs is None else (posterior @ costs).argmin(axis=1)
         answered = []
-        for record, number, each in zip(_places(args, batch), best.tolist(), posterior.tolist(), strict=True):
-            sure = args.unsure is None or each[number] >= args.unsure
-            record |= {"class": classes[number] if sure else None, "probability": each[number]}
-            answered.append(record | {"posteriors": each} if args.posteriors else record)
+        for record, number, probabilities in zip(_places(args, batch), best.tolist(), posterior.tolist(), strict=True):
+            sure = args.unsure is None or probabilities[number] >= args.unsure
+            record |= {"class": classes[number] if sure else None, "probability": probabilities[number]}
+            answered.append(record | {"posteriors": probabilities} if args.posteriors else record)
         return answered
 
     return records
@@ -152,9 +155,9 @@ def _write_labels(args: Namespace, model: Any, answered: Answered) -> None:
         if not number:
             print("    row  labels")
         for record in records:
-            each = zip(record["labels"], record["probabilities"], strict=True)
-            said = ", ".join(f"{label} {percent(p)}" for label, p in each) or "(none)"
-            print(printable(f"{record['row']:7,}  {said}  {record.get('file', '')}".rstrip()))
+            label_probabilities = zip(record["labels"], record["probabilities"], strict=True)
+            predicted_labels = ", ".join(f"{label} {percent(p)}" for label, p in label_probabilities) or "(none)"
+            print(printable(f"{record['row']:7,}  {predicted_labels}  {record.get('file', '')}".rstrip()))
         sys.stdout.flush()
 
 
@@ -173,24 +176,24 @@ def _write_table(args: Namespace, model: Any, answered: Answered) -> None:
     names = [printable(str(name)) for name in model.classes]
     columns = shutil.get_terminal_size((100, 24)).columns
     width = max(map(len, [*names, *["unsure"] * (args.unsure is not None), "class"]))
-    others = "".join(f"  {name:>8}" for name in names) if args.posteriors else "  probability"
+    more_columns = "".join(f"  {name:>8}" for name in names) if args.posteriors else "  probability"
     for number, (batch, records) in enumerate(answered):
         if not number:
-            print(f"{'row':>7}  {'class':{width}}{others}")
+            print(f"{'row':>7}  {'class':{width}}{more_columns}")
         for record, beginning in zip(records, _beginnings(batch, records, model), strict=False):
-            said = "unsure" if record["class"] is None else printable(str(record["class"]))
+            predicted_class = "unsure" if record["class"] is None else printable(str(record["class"]))
             shares = zip(record.get("posteriors", ()), names, strict=False)
             numbers = "".join(f"  {p:{max(8, len(name))}.4f}" for p, name in shares)
             numbers = numbers or f"  {record['probability']:11.4f}"
-            line = f"{record['row']:7,}  {said:{width}}{numbers}  {beginning}"
+            line = f"{record['row']:7,}  {predicted_class:{width}}{numbers}  {beginning}"
             print(line if len(line) <= columns else f"{line[: columns - 1]}…")
         sys.stdout.flush()
 
 
 def _beginnings(batch: Batch, records: list[Record], model: Model) -> Iterator[str]:
     """How each row is recognised: its file, or the beginning of its text."""
-    few = model.schema.features if isinstance(model, Model) and len(batch.names) <= 2 else ()
-    texts = [feature for feature in few if feature.reads_text]
+    features = model.schema.features if isinstance(model, Model) and len(batch.names) <= 2 else ()
+    texts = [feature for feature in features if feature.reads_text]
     if batch.row_names:
         yield from (printable(record["file"]) for record in records)
     elif len(texts) == 1:
@@ -209,19 +212,19 @@ def explain(args: Namespace) -> None:
     if inputs.is_labels(model):
         import_module("banbury.cli.labels").explain(args, model)
         return
-    wanted = "omitted when each row has one class; use --against to compare with another class"
-    errors.require(args.label is None, "--label", args.label, wanted)
+    requirement = "omitted when each row has one class; use --against to compare with another class"
+    errors.require(args.label is None, "--label", args.label, requirement)
     density = is_density(model)
     if density and args.against is not None:
         raise errors.bad_setting("--against", args.against, "omitted for a density, because it has no classes")
-    row = inputs.wanted_row(args, model)
+    row = inputs.row_to_explain(args, model)
     if density:
         surprise = banbury.Density.from_model(model).surprise(row)
         output.result(args, facts := surprise.to_dict(), str(surprise), facts["evidence"])
         return
     against = None if args.against is None else settings.as_label(args.against, model.classes)
     truth = _truth(row, model) if isinstance(row, Batch) else None
-    explanation, counted = _explained(args, model, row, against, truth)
+    explanation, counted = _explain_row(args, model, row, against, truth)
     facts = explanation.to_dict()
     text = str(explanation)
     if truth is not None:  # a column of words may hold the class 0 as "0"
@@ -231,20 +234,20 @@ def explain(args: Namespace) -> None:
     output.result(args, facts, text, facts["evidence"])
 
 
-def _explained(args: Namespace, model: Model, row: Any, against: Any, truth: Any) -> tuple[Explanation, bool | None]:
+def _explain_row(args: Namespace, model: Model, row: Any, against: Any, truth: Any) -> tuple[Explanation, bool | None]:
     """The explanation, and whether the model has counted the row: None where that cannot be told.
 
     A row that was counted is left out, unless that is declined: it would speak for itself.
     """
-    if args.held_out not in (known := ("auto", "yes", "no")):
-        raise errors.unknown_choice("--held-out", args.held_out, known)
+    if args.held_out not in (choices := ("auto", "yes", "no")):
+        raise errors.unknown_choice("--held-out", args.held_out, choices)
     counted = args.held_out == "yes" or (None if truth is None else _is_counted(args, model, row))
     if counted and args.held_out != "no":
         return model.explain(row, against, held_out=True), True
-    told = model.explain(row, against)
+    explanation = model.explain(row, against)
     if truth is not None and counted is None:
-        told = replace(told, remarks=(f"{MAY}: leave the row out with --held-out yes",))
-    return told, counted
+        explanation = replace(explanation, remarks=(f"{MAY}: leave the row out with --held-out yes",))
+    return explanation, counted
 
 
 def _is_counted(args: Namespace, model: Model, row: Batch) -> bool | None:

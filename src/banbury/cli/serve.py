@@ -16,7 +16,7 @@ from typing import Any
 from banbury import errors
 from banbury.cli import output
 from banbury.service.access import Tokens, check_address
-from banbury.service.answers import predicted
+from banbury.service.answers import predict
 from banbury.service.app import Limits, Service, server
 from banbury.service.rows import rows_of
 from banbury.service.state import ServedState, give_back
@@ -37,7 +37,7 @@ def serve(args: Namespace) -> None:
     served = None if args.model is None else Path(args.model)
     with ServedState.of(served, args.state, learned=_learned(args), threads=args.threads) as state:
         if args.verify:
-            return _verify(args, state.verified())
+            return _verify(args, state.verify())
         if args.compact:
             state.compact()
             facts = {"state": args.state, "change": state.change_number}
@@ -89,15 +89,15 @@ def _warm(state: ServedState) -> None:
     kinds = state.learner.schema.kinds()
     row = {name: "naïve Ж" if kinds.get(name) == "text" else None for name in state.learner.schema.columns}
     with suppress(errors.BanburyError):
-        predicted(state.learner, [row], {})
+        predict(state.learner, [row], {})
     give_back()  # what reading and deriving it took
 
 
-def _verify(args: Namespace, told: dict[str, object]) -> None:
-    text = f"{told['rows']:,} rows were recounted as of change {told['change']:,}. Their digest is "
-    so = ", which matches" if told["equal"] else f", and that of the state {told['digest']}"
-    output.result(args, told, f"{text}{told['recount']}{so}.")
-    if not told["equal"]:
+def _verify(args: Namespace, verification: dict[str, object]) -> None:
+    text = f"{verification['rows']:,} rows were recounted as of change {verification['change']:,}. Their digest is "
+    so = ", which matches" if verification["equal"] else f", and that of the state {verification['digest']}"
+    output.result(args, verification, f"{text}{verification['recount']}{so}.")
+    if not verification["equal"]:
         text = f"the state in {args.state} does not match its rows. Rebuild it from its log."
         raise errors.DamagedFile(text)
 
@@ -111,6 +111,6 @@ def _listening(host: str, port: int) -> socket.socket:
         listening.listen(2048)  # clients that hear of the address may connect at once
     except OSError as problem:
         listening.close()
-        wanted = f"a free port on {host} ({problem.strerror or problem})"
-        raise errors.bad_setting("--port", port, wanted) from None
+        requirement = f"a free port on {host} ({problem.strerror or problem})"
+        raise errors.bad_setting("--port", port, requirement) from None
     return listening

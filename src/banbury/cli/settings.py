@@ -117,7 +117,7 @@ def bins(text: str | None) -> Any:
     return "mdl" if text is None else int(text) if text.isdecimal() else text
 
 
-def estimated_features(args: Namespace, schema: Schema) -> dict[str, Any]:
+def new_estimation_settings(args: Namespace, schema: Schema) -> dict[str, Any]:
     """The families of a tally's columns with other settings of how they are estimated."""
     named = features(args.features, lambda: schema.columns)
     if named != "auto" and not isinstance(named, Mapping):
@@ -152,13 +152,13 @@ def features(words: Sequence[str], columns: Callable[[], Collection[str]]) -> An
         if "=" in word.partition(",")[0]:
             continue
         if len(words) > 1:
-            wanted = "one family for all columns, or COLUMN=FAMILY for single columns"
-            raise errors.bad_setting("--features", list(words), wanted)
+            family_name = "one family for all columns, or COLUMN=FAMILY for single columns"
+            raise errors.bad_setting("--features", list(words), family_name)
         return word if word in ("auto", "choose") else _family(word)
     families: dict[Any, Any] = {}
     for word in words:
-        column, _, wanted = word.partition("=")
-        family = None if wanted == "none" else _family(wanted)
+        column, _, family_name = word.partition("=")
+        family = None if family_name == "none" else _family(family_name)
         if family is None or "+" not in column or column in columns():
             families[column] = family
         elif family.block or family.blocks:
@@ -199,13 +199,13 @@ def several_texts(words: Sequence[str]) -> dict[str, list[Any]] | None:
 
 
 def _settings(words: Sequence[str], family: str) -> dict[str, Any]:
-    known = [each.name for each in fields(FAMILIES[family])]  # type: ignore[arg-type]
+    setting_names = [setting.name for setting in fields(FAMILIES[family])]  # type: ignore[arg-type]
     settings = {}
     for word in words:
         typed, equals, value = word.partition("=")
         key = typed.replace("-", "_")
-        if key not in known:
-            raise errors.unknown_choice(f"a setting of {family}", typed, known)
+        if key not in setting_names:
+            raise errors.unknown_choice(f"a setting of {family}", typed, setting_names)
         errors.require(equals, f"the setting {key!r}", word, f"given with a value: {key}=...")
         settings[key] = [_value(part) for part in value.split(",")] if key in LISTS else _value(value)
     return settings
@@ -239,13 +239,13 @@ def _alpha(text: str) -> Any:
 def _prior(text: str | None) -> Any:
     if text is None or text == "uniform":
         return text
-    wanted = "uniform, a number, or CLASS=PROBABILITY for each class, as in spam=0.2,ham=0.8"
+    requirement = "uniform, a number, or CLASS=PROBABILITY for each class, as in spam=0.2,ham=0.8"
     try:
         if "=" not in text:
             return float(text)
         return {name: float(number) for name, _, number in (part.rpartition("=") for part in text.split(","))}
     except ValueError:
-        raise errors.bad_setting("--class-prior", text, wanted) from None
+        raise errors.bad_setting("--class-prior", text, requirement) from None
 
 
 def as_label(text: str, classes: Sequence[Any]) -> Any:

@@ -17,22 +17,26 @@ from banbury.model.networks import BeliefNetwork
 def diagnose(args: Namespace) -> None:
     """Columns that repeat each other, and columns that tell nothing."""
     args.missing = args.missing or "category"  # as in the weighed model that `fit` keeps where it is better
-    with inputs.labelled(args) as data:
-        found = banbury.diagnose(data, args.target, n=args.n, **settings.counting(args, data))
-    facts = {**found.to_dict(), "advice": for_the_shell(found.advice)}
-    output.result(args, facts, str(found).removesuffix(found.advice) + facts["advice"], facts["pairs"])
+    with inputs.open_labelled(args) as data:
+        diagnosis = banbury.diagnose(data, args.target, n=args.n, **settings.counting(args, data))
+    facts = {**diagnosis.to_dict(), "advice": for_the_shell(diagnosis.advice)}
+    output.result(args, facts, str(diagnosis).removesuffix(diagnosis.advice) + facts["advice"], facts["pairs"])
 
 
 def show(args: Namespace) -> None:
     """What a file holds; of a model also what tells its classes apart, if asked."""
-    thing = inputs.kept(args.file)
-    if inputs.is_labels(thing):
-        return labels.show(args, thing)
+    kept = inputs.load_kept(args.file)
+    if inputs.is_labels(kept):
+        return labels.show(args, kept)
     if args.informative is not None:
         errors.require(args.informative > 0, "--informative", args.informative, "a whole number of at least 1")
         informative = inputs.model(args.file).informative(args.informative)
         facts = informative.to_dict()
-        rows = [{"class": each["class"], **ratio} for each in facts["classes"] for ratio in each["ratios"]]
+        rows = [
+            {"class": class_facts["class"], **ratio}
+            for class_facts in facts["classes"]
+            for ratio in class_facts["ratios"]
+        ]
         output.result(args, facts, str(informative), rows)
     elif args.digest:
         _show_digest(args)
@@ -41,7 +45,7 @@ def show(args: Namespace) -> None:
 
 
 def _show_digest(args: Namespace) -> None:
-    tally = about.sums(inputs.kept(args.file))
+    tally = about.sums(inputs.load_kept(args.file))
     if isinstance(tally, BeliefNetwork):
         raise errors.bad_setting("--digest", tally.kind, "omitted, or used with a tally or a model")
     if tally.rounded:
@@ -51,19 +55,19 @@ def _show_digest(args: Namespace) -> None:
 
 
 def _show_contents(args: Namespace) -> None:
-    thing = inputs.kept(args.file)
-    facts = {"file": args.file, "kind": thing.kind, **about.summary(thing)}
-    if isinstance(thing, BeliefNetwork):
-        target = "" if thing.target is None else f"\ntarget: {thing.target}"
-        target += "".join(f"\nread with {name}: {value!r}" for name, value in thing.reading.items())
+    kept = inputs.load_kept(args.file)
+    facts = {"file": args.file, "kind": kept.kind, **about.summary(kept)}
+    if isinstance(kept, BeliefNetwork):
+        target = "" if kept.target is None else f"\ntarget: {kept.target}"
+        target += "".join(f"\nread with {name}: {value!r}" for name, value in kept.reading.items())
         nodes = facts["nodes"]
         rows = [{**node, "parents": " ".join(node["parents"]), "values": len(node["values"])} for node in nodes]
-        output.result(args, facts, f"{thing}{target}", rows)
+        output.result(args, facts, f"{kept}{target}", rows)
         return
-    tally = thing.tally if isinstance(thing, Model) else thing
+    tally = kept.tally if isinstance(kept, Model) else kept
     text = str(tally)
-    if isinstance(thing, Model):
-        text = "\n".join([str(thing), *about.weights(facts), *about.tree(thing), "", text])
+    if isinstance(kept, Model):
+        text = "\n".join([str(kept), *about.weights(facts), *about.tree(kept), "", text])
     output.result(args, {**facts, "schema": tally.schema.to_dict()}, f"{text}\n\n{tally.schema}", facts["features"])
 
 
@@ -73,8 +77,8 @@ def report(args: Namespace) -> None:
     model: Any = inputs.model_or_labels(args.model)
     names = ["folds", "mistakes", "telling", "seed", "weights", "alternatives", *["title"] * (args.title is not None)]
     chosen = {name: getattr(args, name) for name in names}
-    known = model.schema.target is not None or model.schema.labels is not None
-    with inputs.labelled(args, needs_target=not known) as data:
+    has_target = model.schema.target is not None or model.schema.labels is not None
+    with inputs.open_labelled(args, needs_target=not has_target) as data:
         target = labels.target(args, data)
         page = banbury.report(model, data, target, args.output, **chosen, **settings.reading(args))
     validation = page.findings.validation

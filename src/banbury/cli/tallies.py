@@ -30,14 +30,14 @@ def count(args: Namespace) -> None:
     errors.require(
         not where or "-" not in args.input, "INPUT", "-", "given as files with --engine, each of which is a partition"
     )
-    with inputs.labelled(args, needs_target=args.like is None) as data:
+    with inputs.open_labelled(args, needs_target=args.like is None) as data:
         if args.like is None:
             several = {"target_delimiter": args.target_delimiter, **where}
             _keep(args, tally.count(data, labels.target(args, data), **settings.counting(args, data), **several))
             return
-        wanted = "used without --features, --text and --missing, because the file decides them"
-        errors.require(not args.features and not args.text and args.missing is None, "--like", args.like, wanted)
-        like = about.sums(inputs.kept(args.like))
+        requirement = "used without --features, --text and --missing, because the file decides them"
+        errors.require(not args.features and not args.text and args.missing is None, "--like", args.like, requirement)
+        like = about.sums(inputs.load_kept(args.like))
         reading = {"weights": args.weights, **settings.reading(args)}
         if isinstance(like, Tally):
             _keep(args, like.count(data, args.target, **reading, **where))
@@ -62,14 +62,14 @@ def _combined(args: Namespace, operation: Any) -> Kept:
     inputs.check_output(args)
     if len(args.files) < 2:
         raise errors.bad_setting("FILE", args.files[0], "at least two files")
-    first, *others = map(inputs.kept, args.files)
+    first, *addends = map(inputs.load_kept, args.files)
     alike = COUNT_ALIKE.format(args.files[0])
-    for path, thing in zip(args.files[1:], others, strict=True):
-        if isinstance(thing, BeliefNetwork) != isinstance(first, BeliefNetwork):
-            text = f"{path} contains a {thing.kind} but {args.files[0]} a {first.kind}"
+    for path, addend in zip(args.files[1:], addends, strict=True):
+        if isinstance(addend, BeliefNetwork) != isinstance(first, BeliefNetwork):
+            text = f"{path} contains a {addend.kind} but {args.files[0]} a {first.kind}"
             raise errors.SchemaMismatch(f"{text}, and the two cannot be combined. {alike}")
     try:
-        sums = reduce(operation, map(about.sums, [first, *others]))
+        sums = reduce(operation, map(about.sums, [first, *addends]))
     except errors.SchemaMismatch as problem:
         raise errors.SchemaMismatch(f"{str(problem).splitlines()[0]}\n  {alike}") from None
     if inputs.is_labels(first) and isinstance(sums, Tally):
@@ -78,30 +78,34 @@ def _combined(args: Namespace, operation: Any) -> Kept:
         return sums
     if first.calibration is not None:
         errors.warn(errors.not_calibrated(args.function))
-    model = models.estimate(sums, class_prior=first.class_prior, **about.estimated(first))  # type: ignore[arg-type]
-    return _weighed_as(first, model, args)
+    model = models.estimate(sums, class_prior=first.class_prior, **about.estimation(first))  # type: ignore[arg-type]
+    return _with_weights_of(first, model, args)
 
 
-def _weighed_as(first: Model, model: Model, args: Namespace) -> Model:
+def _with_weights_of(first: Model, model: Model, args: Namespace) -> Model:
     """A model of other rows with the weights of the first, which are stale then."""
     if not isinstance(first.weighing, Weighing):
         return model
     again = "Relearn them from all rows with banbury fit --weigh."
-    known = set(model.classes).issubset(first.weighing.classes)
-    what = "kept, but they were learned from other rows" if known else "for other classes, so the output is not weighed"
+    has_all_classes = set(model.classes).issubset(first.weighing.classes)
+    what = (
+        "kept, but they were learned from other rows"
+        if has_all_classes
+        else "for other classes, so the output is not weighed"
+    )
     errors.warn(f"the weights of {args.files[0]} are {what}. {again}")
-    return model.weighed(first.weighing) if known else model
+    return model.weighed(first.weighing) if has_all_classes else model
 
 
 def estimate(args: Namespace) -> None:
     """Makes a model from a tally, or another one from a model's tally; of a network other tables."""
     inputs.check_output(args)
-    kept = inputs.kept(args.tally)
+    kept = inputs.load_kept(args.tally)
     sums = about.sums(kept)
     left = "are not part of the new model; learn new ones with banbury fit --weigh."
     if isinstance(kept, Model) and kept.weighing is not None:
         errors.warn(f"the weights of {args.tally} {left}")
-    features = settings.estimated_features(args, sums.schema) if isinstance(sums, Tally) else {}
+    features = settings.new_estimation_settings(args, sums.schema) if isinstance(sums, Tally) else {}
     if isinstance(sums, Tally) and sums.schema.labels is not None:
         _keep(args, LabelModel.of(sums, how=args.how, alpha=float(args.alpha), features=features))
     elif isinstance(sums, Tally):
@@ -114,8 +118,8 @@ def estimate(args: Namespace) -> None:
         _keep(args, sums.estimate(**settings.estimating_network(args)))
 
 
-def _keep(args: Namespace, thing: Kept) -> None:
-    save(thing, args.output)
-    facts = {"file": args.output, "kind": thing.kind, **about.summary(thing)}
+def _keep(args: Namespace, kept_file: Kept) -> None:
+    save(kept_file, args.output)
+    facts = {"file": args.output, "kind": kept_file.kind, **about.summary(kept_file)}
     kept = f"Saved as a {facts['kind']} to {args.output} ({output.size(args.output)})."
     output.result(args, facts, f"{about.rows(args, facts)}, {about.classes(facts)}\n{kept}")

@@ -227,7 +227,7 @@ class CountPart:
         total: Tally | None = None
         n_rows = 0
         wider = ColumnFacts()
-        with errors.overheard() as warnings:
+        with errors.collect_warnings() as warnings:
             for number, part in files.items():
                 with at_partition(number, part if isinstance(part, str) else None), here(part) as table:
                     total, more, shown = self._count_batches(table, total)

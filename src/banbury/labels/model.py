@@ -51,7 +51,7 @@ def find_label(label: Any, labels: Sequence[Label]) -> Label:
 
 def _check(tally: Any) -> None:
     if not isinstance(tally, Tally) or tally.schema.labels is None:
-        shown = "one class for each row" if isinstance(tally, Tally) else type(tally).__name__
+        shown = "one class per row" if isinstance(tally, Tally) else type(tally).__name__
         raise errors.bad_setting(
             "the tally",
             shown,

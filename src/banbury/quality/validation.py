@@ -123,7 +123,7 @@ def _cross_validation(
 ) -> CrossValidation:
     weights = None if rows.weights is None else rows.weights[tested]
     if weights is not None and not weights.any():
-        raise errors.tested_nothing()
+        raise errors.no_test_rows()
     notes = _sample_note(rows)
     return CrossValidation(rows.classes, tested, rows.labels[tested], posteriors, weights, what, notes, folds=folds)
 
@@ -239,7 +239,7 @@ class _Sums:
 
     def result(self, what: str) -> SummedValidation:
         if self.outcomes is None or not self.outcomes.weight > 0:
-            raise errors.tested_nothing()
+            raise errors.no_test_rows()
         weighted = self.rows.weights is not None
         return SummedValidation(self.rows.classes, self.outcomes, weighted, what, _sample_note(self.rows))
 

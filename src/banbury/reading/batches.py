@@ -462,7 +462,7 @@ class Beside(Generic[T]):
     def __call__(self, batch: Batch) -> None:
         if self.work is None:
             return
-        with LimitThreads(1), contextlib.suppress(errors.BanburyError), errors.overheard() as warnings:
+        with LimitThreads(1), contextlib.suppress(errors.BanburyError), errors.collect_warnings() as warnings:
             result = self.work(batch)
             if not warnings:
                 self._results[batch] = result

@@ -20,7 +20,7 @@ class Tokens:
     """Bearer tokens, each with what it may do. Only their hashes are held, and each is compared in constant time."""
 
     def __init__(self, scopes: Mapping[str, frozenset[str]]) -> None:
-        self._known = [(sha256(token.encode()).digest(), own) for token, own in scopes.items()]
+        self._known = [(sha256(token.encode()).digest(), token_scopes) for token, token_scopes in scopes.items()]
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Tokens:
@@ -34,14 +34,14 @@ class Tokens:
             errors.warn(f"other users can read the tokens in {path}. Run: chmod 600 {path}")
         scopes: dict[str, frozenset[str]] = {}
         for number, line in enumerate(lines, 1):
-            token, *own = line.partition("#")[0].split() or [""]
+            token, *token_scopes = line.partition("#")[0].split() or [""]
             if not token:
                 continue
-            known = own and set(own).issubset(SCOPES)
-            if len(token) < SHORTEST or not token.isascii() or not known or token in scopes:
-                wanted = f"a unique token of at least {SHORTEST} characters, followed by read, learn or both"
-                raise errors.bad_file(path, f"line {number} is not {wanted}")  # without the line, which is secret
-            scopes[token] = frozenset(own)
+            has_scopes = token_scopes and set(token_scopes).issubset(SCOPES)
+            if len(token) < SHORTEST or not token.isascii() or not has_scopes or token in scopes:
+                requirement = f"a unique token of at least {SHORTEST} characters, followed by read, learn or both"
+                raise errors.bad_file(path, f"line {number} is not {requirement}")  # without the line, which is secret
+            scopes[token] = frozenset(token_scopes)
         if not scopes:
             raise errors.bad_file(path, "it contains no token. Write one per line, followed by read, learn or both")
         return cls(scopes)
@@ -49,12 +49,12 @@ class Tokens:
     def scopes(self, header: str) -> frozenset[str] | None:
         """What a request with this header may do; None: its token is not known."""
         kind, _, token = header.partition(" ")
-        given = sha256(token.strip().encode("utf-8", "surrogatepass")).digest()
-        found: frozenset[str] | None = None
-        for known, own in self._known:  # all of them, whichever it is
-            if hmac.compare_digest(given, known):
-                found = own
-        return found if kind.lower() == "bearer" else None
+        digest = sha256(token.strip().encode("utf-8", "surrogatepass")).digest()
+        granted: frozenset[str] | None = None
+        for known_digest, token_scopes in self._known:  # all of them, whichever it is
+            if hmac.compare_digest(digest, known_digest):
+                granted = token_scopes
+        return granted if kind.lower() == "bearer" else None
 
 
 def is_loopback(host: str) -> bool:

@@ -31,7 +31,7 @@ except ImportError as lacking:
 
 from banbury.service import answers, metrics, openapi, page
 from banbury.service.access import Tokens, host_of, is_loopback
-from banbury.service.connection import limited
+from banbury.service.connection import connection_with_limit
 from banbury.service.log import DiskFull
 from banbury.service.looking import Looking
 from banbury.service.parsing import Problem, parse_json, parse_whole_number
@@ -78,8 +78,8 @@ class Json(Response):
 
 def problem(status: int, detail: str, error: str | None = None, headers: dict[str, str] | None = None) -> Json:
     """An error as RFC 9457 has it."""
-    told = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
-    answer = Json({**told, **({} if error is None else {"error": error})}, status, headers)
+    description = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    answer = Json({**description, **({} if error is None else {"error": error})}, status, headers)
     answer.headers["content-type"] = "application/problem+json"
     return answer
 
@@ -128,7 +128,9 @@ class Service:
             raise Problem(400, "the request body is incomplete.") from None
         return b"".join(parts)
 
-    async def json(self, request: Request, known: tuple[str, ...], empty: bool = False) -> tuple[dict[str, Any], int]:
+    async def json(
+        self, request: Request, allowed_names: tuple[str, ...], empty: bool = False
+    ) -> tuple[dict[str, Any], int]:
         """The JSON object that was sent, which has no other names than these; and its size in bytes."""
         body = await self.body(request)
         if empty and not body:
@@ -137,15 +139,13 @@ class Service:
         if kind != "application/json":
             raise Problem(415, "the request body must be JSON. Send it with the header Content-Type: application/json.")
         content = parse_json(body)
-        expected = f"The request body must be a JSON object with {errors.listed(known) or 'nothing in it'}."
+        expected = f"The request body must be a JSON object with {errors.listed(allowed_names) or 'nothing in it'}."
         if type(content) is not dict:
             raise Problem(400, expected)
         for name in content:
-            if name not in known:
-                raise Problem(
-                    422,
-                    f"unknown name {errors.shortened(repr(name))} in the request.{errors.did_you_mean(name, known)} {expected}",
-                )
+            if name not in allowed_names:
+                near = errors.did_you_mean(name, allowed_names)
+                raise Problem(422, f"unknown name {errors.shortened(repr(name))} in the request.{near} {expected}")
         return content, len(body)
 
     def check_rows(self, rows: Any) -> list[Any]:
@@ -207,12 +207,12 @@ class Service:
 
 
 async def predict(service: Service, request: Request) -> Any:
-    given, size = await service.json(request, ("rows", "row", "posteriors", "unsure", "top", "at_least_one"))
-    if ("rows" in given) == ("row" in given):
+    content, size = await service.json(request, ("rows", "row", "posteriors", "unsure", "top", "at_least_one"))
+    if ("rows" in content) == ("row" in content):
         raise Problem(422, "send either row, a single row, or rows, a list of rows.")
-    rows = service.check_rows(given["rows"] if "rows" in given else [given["row"]])
+    rows = service.check_rows(content["rows"] if "rows" in content else [content["row"]])
     service.metrics.rows["predicted"] += len(rows)
-    return await _answer(size, answers.predicted, service.state.learner, rows, given)
+    return await _answer(size, answers.predict, service.state.learner, rows, content)
 
 
 async def _answer(size: int, answer: Callable[..., Any], *of: Any) -> Any:
@@ -221,16 +221,16 @@ async def _answer(size: int, answer: Callable[..., Any], *of: Any) -> Any:
 
 
 async def explain(service: Service, request: Request) -> Any:
-    given, _ = await service.json(request, ("row", "against", "label"))
-    if "row" not in given:
+    content, _ = await service.json(request, ("row", "against", "label"))
+    if "row" not in content:
         raise Problem(422, "send row, the row to explain.")
-    service.check_row(given["row"])
-    return await asyncio.to_thread(answers.explained, service.state.learner, given["row"], given)
+    service.check_row(content["row"])
+    return await asyncio.to_thread(answers.explain, service.state.learner, content["row"], content)
 
 
 async def put_row(service: Service, request: Request) -> Any:
-    given, _ = await service.json(request, ("row", "label", "note", "new_class"))
-    return await service.change(_put(service, request.path_params["id"], given), _answer_put)
+    content, _ = await service.json(request, ("row", "label", "note", "new_class"))
+    return await service.change(_put(service, request.path_params["id"], content), _answer_put)
 
 
 def _answer_put(answer: dict[str, Any]) -> Response:
@@ -238,26 +238,26 @@ def _answer_put(answer: dict[str, Any]) -> Response:
     return Json(answer, 201 if is_new else 200)
 
 
-def _put(service: Service, id: Any, given: dict[str, Any]) -> Put:
-    if given.get("row") is None:
+def _put(service: Service, id: Any, content: dict[str, Any]) -> Put:
+    if content.get("row") is None:
         raise Problem(422, "send row and label: the row to learn and its label.")
-    note = given.get("note")
+    note = content.get("note")
     if note is not None and not (type(note) is str and len(note) <= 2_000):
         raise Problem(422, "note must be a text of at most 2,000 characters.")
-    new_class = given.get("new_class", False)
+    new_class = content.get("new_class", False)
     if type(new_class) is not bool:
         raise Problem(422, "new_class must be true or false.")
-    return Put(id, service.check_row(given["row"]), given.get("label"), note, new_class)
+    return Put(id, service.check_row(content["row"]), content.get("label"), note, new_class)
 
 
 async def put_rows(service: Service, request: Request) -> Any:
-    given, _ = await service.json(request, ("rows",))
-    rows = service.check_rows(given.get("rows"))
+    content, _ = await service.json(request, ("rows",))
+    rows = service.check_rows(content.get("rows"))
     puts = []
-    for each in rows:
-        if type(each) is not dict or not {"id", "row"} <= each.keys() <= {"id", "row", "label", "note", "new_class"}:
+    for entry in rows:
+        if type(entry) is not dict or not {"id", "row"} <= entry.keys() <= {"id", "row", "label", "note", "new_class"}:
             raise Problem(422, "each entry of rows must be an object with id, row and label, and nothing else.")
-        puts.append(_put(service, each["id"], each))
+        puts.append(_put(service, entry["id"], entry))
     return await service.change(Together(tuple(puts)), _answer_puts)
 
 
@@ -279,8 +279,8 @@ def get_rows(service: Service, request: Request) -> Any:
 
 
 async def undo(service: Service, request: Request) -> Any:
-    given, _ = await service.json(request, ("id",), empty=True)
-    return await service.change(Undo(given.get("id")))
+    content, _ = await service.json(request, ("id",), empty=True)
+    return await service.change(Undo(content.get("id")))
 
 
 def history(service: Service, request: Request) -> Any:
@@ -295,10 +295,10 @@ async def refit(service: Service, request: Request) -> Any:
 
 
 def get_model(service: Service, request: Request) -> Any:
-    told = answers.described(service.state)
-    if "weights" in told:
-        told["weights"] |= {"refitting": service.refitting.under_way, "problem": service.refitting.problem}
-    return told
+    description = answers.describe(service.state)
+    if "weights" in description:
+        description["weights"] |= {"refitting": service.refitting.under_way, "problem": service.refitting.problem}
+    return description
 
 
 async def get_metrics(service: Service, request: Request) -> Any:
@@ -317,7 +317,7 @@ async def get_metrics(service: Service, request: Request) -> Any:
 
 
 def get_openapi(service: Service, request: Request) -> Any:
-    return openapi.described(ENDPOINTS, service.state.learner, service.name)
+    return openapi.describe(ENDPOINTS, service.state.learner, service.name)
 
 
 def docs(service: Service, request: Request) -> Any:
@@ -375,7 +375,7 @@ ENDPOINTS = (
     Endpoint("GET", "/health", None, health, "Whether the service is running."),
     *(Endpoint(*which.split(), "read", answer, summary) for which, answer, summary in page.ENDPOINTS),  # type: ignore[arg-type, call-arg]
 )
-ASSETS = tuple(Endpoint(*each) for each in page.ASSETS)
+ASSETS = tuple(Endpoint(*asset) for asset in page.ASSETS)
 
 
 def app(service: Service) -> Starlette:
@@ -450,12 +450,12 @@ def _check_caller(service: Service, endpoint: Endpoint, request: Request) -> Non
         return
     if endpoint.scope is None:
         return
-    own = service.tokens.scopes(headers.get("authorization", ""))
-    if own is None:
+    scopes = service.tokens.scopes(headers.get("authorization", ""))
+    if scopes is None:
         raise Problem(
             401, "a token is required. Send the header Authorization: Bearer TOKEN.", **{"www-authenticate": "Bearer"}
         )
-    if endpoint.scope not in own:
+    if endpoint.scope not in scopes:
         raise Problem(403, f"this token lacks the scope {endpoint.scope!r}.")
 
 
@@ -463,7 +463,7 @@ def server(service: Service) -> uvicorn.Server:
     """What answers at a socket: ``server(service).run(sockets=[...])``."""
     config = uvicorn.Config(
         app(service),
-        http=limited(service.limits.seconds),
+        http=connection_with_limit(service.limits.seconds),
         ws="none",
         access_log=False,
         log_level="warning",

@@ -10,7 +10,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 LONGEST_HEAD = 1 << 16  # bytes
 
 
-def limited(seconds: float) -> type[asyncio.Protocol]:
+def connection_with_limit(seconds: float) -> type[asyncio.Protocol]:
     """uvicorn's connection, which is cut where a head, or taking an answer, takes longer than this, or a head is too long.
 
     uvicorn itself waits for a head, and for an answer to be taken, as long as the client likes.

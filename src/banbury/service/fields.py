@@ -34,10 +34,10 @@ def fields(state: ServedState) -> dict[str, Any]:
     learner = state.learner
     tally = learner.tally()
     names = [name for name in tally.classes if not (tally.schema.labels is not None and name == "")]
-    known = [name for name in state.names or [] if name not in names]
-    told = {"fields": list(_fields(learner)), "names": names + known}
+    new_names = [name for name in state.names or [] if name not in names]
+    description = {"fields": list(_fields(learner)), "names": names + new_names}
     has_two_sides = len(names) > 1 or tally.schema.labels is not None
-    return told | {"sheet": has_two_sides and _can_be_drawn(learner)}
+    return description | {"sheet": has_two_sides and _can_be_drawn(learner)}
 
 
 def _can_be_drawn(learner: ServedLearner) -> bool:
@@ -59,21 +59,21 @@ def _fields(learner: ServedLearner) -> Iterator[dict[str, Any]]:
     places = {f.name: (group, k) for group in groups for k, f in enumerate(group.features)}
     ranges = {} if model is None else _ranges(model)
     for feature, column in columns:
-        told = {"name": column, "kind": "text", "values": None, "low": None, "high": None}
+        field = {"name": column, "kind": "text", "values": None, "low": None, "high": None}
         if feature.reads_text:
-            yield told
+            yield field
             continue
         group, k = places.get(feature.name, (None, 0))
         listed = None if group is None else group.categories(k, column)
         if listed is not None:
-            yield told | {"kind": "category", "values": [v for v in listed if v is not None][:MOST_VALUES]}
+            yield field | {"kind": "category", "values": [v for v in listed if v is not None][:MOST_VALUES]}
             continue
         kind = {"string": "category", "list": "list"}.get(str(kinds.get(column)), "number")
         if column in ranges:
             low, high = ranges[column]
-            yield told | {"kind": kind, "low": low, "high": high}
+            yield field | {"kind": kind, "low": low, "high": high}
         else:
-            yield told | {"kind": kind} | (_ends(drawn[column]) if kind == "number" and column in drawn else {})
+            yield field | {"kind": kind} | (_ends(drawn[column]) if kind == "number" and column in drawn else {})
 
 
 def _ranges(model: Any) -> dict[str, tuple[float, float]]:
@@ -110,15 +110,15 @@ def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> dict
             "class first."
         )
     else:
-        best, *others = np.argsort(-posterior, kind="stable").tolist()
-        names = model.classes[best], model.classes[others[0]] if against is None else against
-        names = (names[0], model.classes[others[0]]) if names[0] == names[1] else names
+        best, *runners_up = np.argsort(-posterior, kind="stable").tolist()
+        names = model.classes[best], model.classes[runners_up[0]] if against is None else against
+        names = (names[0], model.classes[runners_up[0]]) if names[0] == names[1] else names
     sheet = banbury.plots.NomogramDisplay.of(model, *names)  # pictures are not imported until one is asked for
     points = sheet.points(batch)
     shown = sorted(sheet.scales.values(), key=lambda scale: -scale.range)
-    told = (label, f"not {label}") if names == (True, False) and label is not None else names
+    side_names = (label, f"not {label}") if names == (True, False) and label is not None else names
     lanes = [{**_lane(scale), "points": strict(points[scale.feature])} for scale in shown]
-    return {"label": told[0], "against": told[1], "prior": strict(sheet.prior), "scales": lanes}
+    return {"label": side_names[0], "against": side_names[1], "prior": strict(sheet.prior), "scales": lanes}
 
 
 def _lane(scale: Scale) -> dict[str, Any]:

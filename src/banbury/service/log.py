@@ -124,13 +124,13 @@ class Log:
         return int(self.about.get("purged", 0))
 
     def row(self, id: str, within: bool = False) -> Kept | None:
-        found = self._read(f"{ROWS} WHERE id = ?", id, within=within)
-        return Kept(*found[0]) if found else None
+        records = self._read(f"{ROWS} WHERE id = ?", id, within=within)
+        return Kept(*records[0]) if records else None
 
     def rows(self, after: str = "", n: int = -1, labelled: bool | None = None) -> list[Kept]:
         """Rows in the order of their ids, those behind an id; all of them, or those with a label or without."""
         which = "" if labelled is None else f" AND label IS {'NOT ' * labelled}NULL"
-        return [Kept(*each) for each in self._read(f"{ROWS} WHERE id > ?{which} ORDER BY id LIMIT ?", after, n)]
+        return [Kept(*record) for record in self._read(f"{ROWS} WHERE id > ?{which} ORDER BY id LIMIT ?", after, n)]
 
     def n_rows(self) -> tuple[int, int]:
         """How many rows have a label, and how many have none."""
@@ -142,15 +142,15 @@ class Log:
 
     def changes(self, after: int) -> Iterator[Change]:
         """The changes behind one, in order."""
-        while found := self._read(f"{CHANGES} WHERE change > ? ORDER BY change LIMIT 1000", after):
-            yield from map(Change._make, found)
-            after = found[-1][0]
+        while records := self._read(f"{CHANGES} WHERE change > ? ORDER BY change LIMIT 1000", after):
+            yield from map(Change._make, records)
+            after = records[-1][0]
 
     def history(self, id: str | None, before: int, n: int) -> list[Change]:
         """The last changes before one, the latest first: of all rows, or of one."""
         which, values = ("", ()) if id is None else ("id = ? AND ", (id,))
-        found = self._read(f"{CHANGES} WHERE {which}change < ? ORDER BY change DESC LIMIT ?", *values, before, n)
-        return [Change._make(each) for each in found]
+        records = self._read(f"{CHANGES} WHERE {which}change < ? ORDER BY change DESC LIMIT ?", *values, before, n)
+        return [Change._make(record) for record in records]
 
     # Writing: by one thread, within a transaction
 
@@ -238,8 +238,8 @@ class Log:
         query = f"""{CHANGES} AS c WHERE {which}c.action NOT IN ('undone', 'deleted', 'kept') AND c.content IS NOT NULL AND
             NOT EXISTS (SELECT 1 FROM changes AS u WHERE u.undoes = c.change)
             ORDER BY c.change DESC LIMIT 1"""
-        found = self._writing.execute(query, values).fetchone()
-        return Change(*found) if found else None
+        record = self._writing.execute(query, values).fetchone()
+        return Change(*record) if record else None
 
     def compact(self) -> None:
         """Drops all changes but the last of each row, and contents that no row has any more: nothing is undone after it."""

@@ -55,8 +55,8 @@ class Remembered:
         """Measured anew where rows changed; if a ``recent`` value will do, only where that is quick, or many rows did."""
         with self.lock:
             change = state.change_number
-            many = (change - self.change) * MANY >= state.learner.n_rows
-            if self.change < 0 or (change != self.change and (not recent or self.cost <= QUICK or many)):
+            has_many_changes = (change - self.change) * MANY >= state.learner.n_rows
+            if self.change < 0 or (change != self.change and (not recent or self.cost <= QUICK or has_many_changes)):
                 start = perf_counter()
                 self.value, self.change = measure(), change
                 self.cost = perf_counter() - start
@@ -76,28 +76,30 @@ class Looking:
         """The rows with a label, in the order of their ids; none without a state."""
         return [] if self.state.folder is None else self.state.log.rows(labelled=True)
 
-    def measured(self, recent: bool = False) -> tuple[list[Kept], CrossValidation | None]:
+    def validate_rows(self, recent: bool = False) -> tuple[list[Kept], CrossValidation | None]:
         """Every row with a label, judged by models of other rows that learn as the served model did.
 
         None where there are too few rows, or labels are sets.
         """
 
-        def judged() -> tuple[list[Kept], CrossValidation | None]:
+        def validate_all() -> tuple[list[Kept], CrossValidation | None]:
             rows = self.rows()
             tally = self.state.learner.tally()
-            few = len(rows) < FEWEST or len(tally.classes) < 2
-            return rows, None if few or tally.schema.labels is not None else self._validate(rows)
+            has_few_rows = len(rows) < FEWEST or len(tally.classes) < 2
+            return rows, None if has_few_rows or tally.schema.labels is not None else self._validate(rows)
 
-        found: tuple[list[Kept], CrossValidation | None] = self._judged_rows.get(self.state, recent, judged)
-        return found
+        rows_and_validation: tuple[list[Kept], CrossValidation | None] = self._judged_rows.get(
+            self.state, recent, validate_all
+        )
+        return rows_and_validation
 
     def suspicious(self, n: int, recent: bool = False) -> dict[str, Any]:
         """Rows whose labels look wrong; ``recent``: those of some changes ago will do."""
         if not recent:
             return suspicious(self.state, n)
-        found: dict[str, Any] = self._suspicious.get(self.state, True, lambda: suspicious(self.state, max(n, 20)))
-        now = [(each, self.state.log.row(each["id"])) for each in found["rows"]]
-        left = [each for each, kept in now if kept is not None and kept.label == key(each["given"])]
+        ranking: dict[str, Any] = self._suspicious.get(self.state, True, lambda: suspicious(self.state, max(n, 20)))
+        now = [(entry, self.state.log.row(entry["id"])) for entry in ranking["rows"]]
+        left = [entry for entry, kept in now if kept is not None and kept.label == key(entry["given"])]
         return {"rows": left[:n]}
 
     def _validate(self, rows: list[Kept]) -> Any:
@@ -117,57 +119,61 @@ class Looking:
     def accuracy(self) -> dict[str, Any]:
         """The share of right answers on rows that were left out, with its error, and how it grew."""
         labelled, unlabelled = self.state.log.n_rows()
-        told: dict[str, Any] = {"labelled": labelled, "unlabelled": unlabelled, "accuracy": None, "error": None}
-        found = self.measured(recent=True)[1]
-        if found is not None:
-            told |= _right(found)
-            point = {"rows": labelled, **_right(found)}
+        progress: dict[str, Any] = {"labelled": labelled, "unlabelled": unlabelled, "accuracy": None, "error": None}
+        validation = self.validate_rows(recent=True)[1]
+        if validation is not None:
+            progress |= _right(validation)
+            point = {"rows": labelled, **_right(validation)}
             if not self.grown or self.grown[-1] != point:
                 self.grown = [*(p for p in self.grown if p["rows"] < labelled), point]
-        return told | {"grown": self.grown[-500:]}
+        return progress | {"grown": self.grown[-500:]}
 
     def look(self) -> dict[str, Any]:
         """All that a page shows of a model."""
         model = self.state.learner.apart()
         worth = model.weighing.worth() if isinstance(model.weighing, Weighing) else None
-        told: dict[str, Any] = {"informative": _informative(model), "weights": worth}
-        rows, found = self.measured()
+        view: dict[str, Any] = {"informative": _informative(model), "weights": worth}
+        rows, validation = self.validate_rows()
         if model.schema.labels is not None:
-            told["measured"] = self._of_labels(rows)
+            view["measured"] = self._of_labels(rows)
         else:
-            told["measured"] = None if found is None else _figures(found) | _right(found)
-        told["charts"] = self._charts(rows, found)
-        told["shapes"] = [] if model.schema.labels is not None else _shapes(model)
+            view["measured"] = None if validation is None else _figures(validation) | _right(validation)
+        view["charts"] = self._charts(rows, validation)
+        view["shapes"] = [] if model.schema.labels is not None else _shapes(model)
         why = f"Figures need at least {FEWEST} labelled rows of two classes in the state; there are {len(rows)}."
-        return told | {"why": why, "drift": self._drift(rows)}
+        return view | {"why": why, "drift": self._drift(rows)}
 
     def cell(self, truth: int, answer: int) -> dict[str, Any]:
         """The rows of one class that were taken for another, those first of which that was surest."""
-        rows, found = self.measured()
-        if found is None or not (truth < len(found.classes) and answer < len(found.classes)):
+        rows, validation = self.validate_rows()
+        if validation is None or not (truth < len(validation.classes) and answer < len(validation.classes)):
             raise errors.EmptyData(
                 "this cell does not exist: nothing has been measured yet, or there are fewer classes."
             )
-        at = np.flatnonzero((found.truth == truth) & (found.best == answer))
-        order = at[np.argsort(-found.posteriors[at, answer], kind="stable")][:CELL]
-        told = [(rows[k], float(found.posteriors[k, answer])) for k in order.tolist()]
-        listed = [{**row_as_dict(row), "probability": share} for row, share in told]
-        return {"truth": found.classes[truth], "answer": found.classes[answer], "rows": listed}
+        at = np.flatnonzero((validation.truth == truth) & (validation.best == answer))
+        order = at[np.argsort(-validation.posteriors[at, answer], kind="stable")][:CELL]
+        surest_rows = [(rows[k], float(validation.posteriors[k, answer])) for k in order.tolist()]
+        listed = [{**row_as_dict(row), "probability": share} for row, share in surest_rows]
+        return {"truth": validation.classes[truth], "answer": validation.classes[answer], "rows": listed}
 
     def _of_labels(self, rows: list[Kept]) -> dict[str, Any] | None:
-        found = None if len(rows) < FEWEST else self._validate(rows)
-        if found is None:
+        validation = None if len(rows) < FEWEST else self._validate(rows)
+        if validation is None:
             return None
-        right = found.subset_accuracy
-        figures = {"accuracy": right, "error": (right * (1 - right) / len(rows)) ** 0.5, "log_loss": found.log_loss}
-        what = f"{found.what}, exact label sets (micro F1 {found.micro_f1:.3f})"
+        right = validation.subset_accuracy
+        figures = {
+            "accuracy": right,
+            "error": (right * (1 - right) / len(rows)) ** 0.5,
+            "log_loss": validation.log_loss,
+        }
+        what = f"{validation.what}, exact label sets (micro F1 {validation.micro_f1:.3f})"
         return {"what": what, "rows": len(rows), **figures}
 
-    def _charts(self, rows: list[Kept], found: CrossValidation | None) -> list[dict[str, str]]:
+    def _charts(self, rows: list[Kept], validation: CrossValidation | None) -> list[dict[str, str]]:
         """Those of a report, with their captions."""
-        if found is None:
+        if validation is None:
             return []
-        curve = reliability(found.posteriors, found.truth, BINS, found.weights)
+        curve = reliability(validation.posteriors, validation.truth, BINS, validation.weights)
         drawn = [_figure("Accuracy by confidence", charts.calibration({"out of fold": curve}))]
         if len(rows) < CURVE:
             return drawn
@@ -187,21 +193,24 @@ class Looking:
         flags = ["last" if k in late else "before" for k in range(len(rows))]
         apart = replace(self.state.learner.schema, target=None, target_kind=None, labels=None)
         batch = batch_of(self.state, rows)
-        found = cross_validate(batch, flags, folds=min(10, n), schema=apart)
+        validation = cross_validate(batch, flags, folds=min(10, n), schema=apart)
         noise = (
             0.5 + Z * ((len(rows) + 1) / (12.0 * n * (len(rows) - n))) ** 0.5
         )  # of the AUC of rows that do not differ
-        if found.auc <= noise:
-            said = f"No drift detected: a classifier cannot tell the last {n:,} rows from the {len(rows) - n:,} before them. "
-            said += f"AUC {found.auc:.2f}; values up to {noise:.2f} can occur by chance."
-            return {"said": said, "auc": found.auc, "telling": []}
-        told = _informative(estimate(count(batch, flags, schema=apart)))
-        telling: list[Any] = next((own["ratios"] for own in told if own["class"] == "last"), [])
-        differ = "differ" if found.auc > 0.75 else "differ slightly"
-        said = (
-            f"The last {n:,} rows {differ} from the {len(rows) - n:,} before: AUC {found.auc:.2f} (0.5: no difference)."
+        if validation.auc <= noise:
+            message = (
+                f"No drift detected: a classifier cannot tell the last {n:,} rows from the {len(rows) - n:,} before. "
+            )
+            message += f"AUC {validation.auc:.2f}; values up to {noise:.2f} can occur by chance."
+            return {"said": message, "auc": validation.auc, "telling": []}
+        informative = _informative(estimate(count(batch, flags, schema=apart)))
+        telling: list[Any] = next(
+            (class_ratios["ratios"] for class_ratios in informative if class_ratios["class"] == "last"), []
         )
-        return {"said": said, "auc": found.auc, "telling": telling}
+        differ = "differ" if validation.auc > 0.75 else "differ slightly"
+        message = f"The last {n:,} rows {differ} from the {len(rows) - n:,} before: "
+        message += f"AUC {validation.auc:.2f} (0.5: no difference)."
+        return {"said": message, "auc": validation.auc, "telling": telling}
 
 
 def _figure(caption: str, svg: str) -> dict[str, str]:
@@ -220,30 +229,38 @@ def _shapes(model: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _right(found: CrossValidation) -> dict[str, float]:
+def _right(validation: CrossValidation) -> dict[str, float]:
     """The share that is right, with its standard error over folds, as every command has them."""
-    return {"accuracy": float(found.accuracy.value), "error": float(found.accuracy.error or 0.0)}
+    return {"accuracy": float(validation.accuracy.value), "error": float(validation.accuracy.error or 0.0)}
 
 
-def _figures(found: CrossValidation) -> dict[str, Any]:
-    figures = {"what": found.what.capitalize(), "rows": len(found.truth), "log_loss": float(found.log_loss)}
-    whole = [[round(x, 6) for x in row] for row in np.asarray(found.confusion, dtype=np.float64).tolist()]
-    return figures | {"classes": list(found.classes), "confusion": whole}
+def _figures(validation: CrossValidation) -> dict[str, Any]:
+    figures = {
+        "what": validation.what.capitalize(),
+        "rows": len(validation.truth),
+        "log_loss": float(validation.log_loss),
+    }
+    confusion = [[round(x, 6) for x in row] for row in np.asarray(validation.confusion, dtype=np.float64).tolist()]
+    return figures | {"classes": list(validation.classes), "confusion": confusion}
 
 
 def _informative(model: Any) -> list[dict[str, Any]]:
     if model.schema.labels is not None:
         most = np.argsort(-model.n_rows, kind="stable")[:SHOWN].tolist()
-        told = [(model.labels[k], model.informative(model.labels[k], 8)) for k in most]
-        each = [(label, own.words, own.ratios[label]) for label, own in told]
+        informative_labels = [(model.labels[k], model.informative(model.labels[k], 8)) for k in most]
+        class_ratios = [
+            (label, informative.words, informative.ratios[label]) for label, informative in informative_labels
+        ]
     elif len(model.classes) > 1:
-        found = model.informative(8)
-        each = [(label, found.words, ratios) for label, ratios in list(found.ratios.items())[:SHOWN]]
+        all_informative = model.informative(8)
+        class_ratios = [
+            (label, all_informative.words, ratios) for label, ratios in list(all_informative.ratios.items())[:SHOWN]
+        ]
     else:
-        each = []
+        class_ratios = []
     return [
         {"class": name, "ratios": [_ratio(r, words) for r in sorted(ratios, key=lambda r: -r.ratio)]}
-        for name, words, ratios in each
+        for name, words, ratios in class_ratios
     ]
 
 

@@ -45,7 +45,7 @@ def _plain(value: Any) -> Any:
 def examples(learner: ServedLearner) -> dict[tuple[str, str], dict[str, Any]]:
     """What to send, by method and path: a body, an id or a query."""
     row = example_row(learner)
-    classes = [each for each in learner.classes if each != EVERY]
+    classes = [label for label in learner.classes if label != EVERY]
     one = classes[0] if classes else "yes"
     label = [one] if learner.schema.labels is not None else one
     return {
@@ -67,19 +67,19 @@ def examples(learner: ServedLearner) -> dict[tuple[str, str], dict[str, Any]]:
     }
 
 
-def described(endpoints: Sequence[Any], learner: ServedLearner, name: str) -> dict[str, Any]:
+def describe(endpoints: Sequence[Any], learner: ServedLearner, name: str) -> dict[str, Any]:
     """The service in the words of OpenAPI 3.1."""
-    given = examples(learner)
+    example_requests = examples(learner)
     paths = dict[str, dict[str, Any]]()
     for endpoint in endpoints:
         path = endpoint.address
-        own = given.get((endpoint.method, path), {})
+        example_request = example_requests.get((endpoint.method, path), {})
         about: dict[str, Any] = {"summary": endpoint.summary, "responses": {"200": {"description": "The answer."}}}
-        parameters = [_parameter("id", "path", own.get("id", "1"))] if "{id}" in path else []
-        parameters += [_parameter(key, "query", value) for key, value in own.get("query", {}).items()]
+        parameters = [_parameter("id", "path", example_request.get("id", "1"))] if "{id}" in path else []
+        parameters += [_parameter(key, "query", value) for key, value in example_request.get("query", {}).items()]
         about |= {"parameters": parameters} if parameters else {}
-        if "body" in own:
-            example = {"schema": {"type": "object"}, "example": own["body"]}
+        if "body" in example_request:
+            example = {"schema": {"type": "object"}, "example": example_request["body"]}
             about["requestBody"] = {"content": {"application/json": example}}
         if endpoint.scope is not None:
             about["security"] = [{"token": [endpoint.scope]}]
@@ -100,25 +100,25 @@ def _parameter(name: str, place: str, example: Any) -> dict[str, Any]:
 
 def page(endpoints: Sequence[Any], learner: ServedLearner, name: str, url: str) -> str:
     """The same for reading: no script, and nothing from elsewhere."""
-    given = examples(learner)
+    example_requests = examples(learner)
     parts = list[str]()
     for endpoint in endpoints:
         path = endpoint.address
-        own = given.get((endpoint.method, path), {})
+        example = example_requests.get((endpoint.method, path), {})
         parts += [f"<h2><code>{endpoint.method} {escape(path)}</code></h2><p>{escape(endpoint.summary)}"]
         parts += [f" It {SCOPES[endpoint.scope]}.</p>" if endpoint.scope else "No token is needed.</p>"]
-        parts += [f"<pre>{escape(_curl(endpoint.method, path, own, url))}</pre>"]
+        parts += [f"<pre>{escape(_curl(endpoint.method, path, example, url))}</pre>"]
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Banbury: {escape(name)}</title><style>{STYLE}</style>'
     about = f"<h1>{escape(name)}</h1><p>Served by Banbury {__version__}. Rows and answers are JSON.</p>"
     return "".join([head, about, *parts, "</html>"])
 
 
-def _curl(method: str, path: str, own: Mapping[str, Any], url: str) -> str:
-    path = path.replace("{id}", str(own.get("id", "1")))
-    query = "&".join(f"{key}={value}" for key, value in own.get("query", {}).items())
-    said = method != "GET" and (method != "POST" or "body" not in own)
-    words = ["curl", "-s", *(["-X", method] if said else []), f"'{url}{path}{'?' + query if query else ''}'"]
-    if "body" in own:
-        text = json.dumps(own["body"], ensure_ascii=False).replace("'", "'\\''")
+def _curl(method: str, path: str, example: Mapping[str, Any], url: str) -> str:
+    path = path.replace("{id}", str(example.get("id", "1")))
+    query = "&".join(f"{key}={value}" for key, value in example.get("query", {}).items())
+    names_method = method != "GET" and (method != "POST" or "body" not in example)
+    words = ["curl", "-s", *(["-X", method] if names_method else []), f"'{url}{path}{'?' + query if query else ''}'"]
+    if "body" in example:
+        text = json.dumps(example["body"], ensure_ascii=False).replace("'", "'\\''")
         words.append(f"-H 'Content-Type: application/json' \\\n  -d '{text}'")
     return " ".join(words)

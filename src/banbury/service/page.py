@@ -40,8 +40,8 @@ FORMATS = ("csv", "ndjson", "model")
 def _files() -> dict[str, Path]:
     """The files of the page, by their paths there."""
     folder = Path(str(files("banbury.service"))) / "browser"
-    found = {f"/{file.name}": file for file in sorted(folder.iterdir()) if file.suffix in KINDS}
-    return {"/": folder / "index.html", **found}
+    page_files = {f"/{file.name}": file for file in sorted(folder.iterdir()) if file.suffix in KINDS}
+    return {"/": folder / "index.html", **page_files}
 
 
 FILES = _files()
@@ -53,9 +53,9 @@ async def get_file(service: Any, request: Request) -> Response:
 
 
 async def post_nomogram(service: Any, request: Request) -> Any:
-    given, _ = await service.json(request, ("row", "against", "label"))
-    row = service.check_row(given.get("row") or {service.state.learner.schema.columns[0]: None})
-    return await asyncio.to_thread(nomogram, service.state.learner, row, given.get("against"), given.get("label"))
+    content, _ = await service.json(request, ("row", "against", "label"))
+    row = service.check_row(content.get("row") or {service.state.learner.schema.columns[0]: None})
+    return await asyncio.to_thread(nomogram, service.state.learner, row, content.get("against"), content.get("label"))
 
 
 def get_cell(service: Any, request: Request) -> Any:
@@ -74,24 +74,24 @@ def get_suspicious(service: Any, request: Request) -> Any:
 
 
 def get_export(service: Any, request: Request) -> Response:
-    wanted = request.query_params.get("format", "csv")
-    if wanted not in FORMATS:
-        raise errors.unknown_choice("format", wanted, FORMATS)
-    content, kind = exported(service.state, wanted)
-    ending = "banbury" if wanted == "model" else wanted
+    file_format = request.query_params.get("format", "csv")
+    if file_format not in FORMATS:
+        raise errors.unknown_choice("format", file_format, FORMATS)
+    content, kind = export_rows(service.state, file_format)
+    ending = "banbury" if file_format == "model" else file_format
     named = {"content-disposition": f'attachment; filename="labels.{ending}"'}
     return Response(content, headers={**HEADERS, **named}, media_type=kind)
 
 
-def exported(state: ServedState, wanted: str) -> tuple[bytes, str]:
+def export_rows(state: ServedState, file_format: str) -> tuple[bytes, str]:
     """All rows with a label, as a table; or the model as it stands, as ``bb.load`` reads it."""
-    if wanted == "model":
+    if file_format == "model":
         with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
             path = Path(folder) / "model.banbury"
             save(state.learner.settings.model(state.learner.tally()), path)
             return path.read_bytes(), "application/octet-stream"
     rows = list(_rows_with_labels(state))
-    if wanted == "ndjson":
+    if file_format == "ndjson":
         return "".join(f"{key(row)}\n" for row in rows).encode(), "application/x-ndjson"
     names = list(dict.fromkeys(["id", state.learner.schema.target or "label", *state.learner.schema.columns]))
     text = io.StringIO()

@@ -53,7 +53,7 @@ class Refitting:
 
     def _learn(self, settings: Settings, tally: Tally, rows: list[Kept], change: int) -> None:
         try:
-            learned = refitted(self.state, settings, tally, rows)
+            learned = refit_settings(self.state, settings, tally, rows)
             self.state.weigh(learned, change)
             self.problem = None
         except Exception as problem:  # the old weights go on; what went wrong is told
@@ -76,7 +76,7 @@ def _all_rows(state: ServedState) -> tuple[Tally, list[Kept], int]:
     return tally, rows, change
 
 
-def refitted(state: ServedState, settings: Settings, tally: Tally, rows: Sequence[Kept]) -> Settings:
+def refit_settings(state: ServedState, settings: Settings, tally: Tally, rows: Sequence[Kept]) -> Settings:
     """The settings with weights that these rows teach, which a tally counted."""
     batch = state.learner.rows.batch([json.loads(kept.row) for kept in rows])
     labels: Any = [json.loads(kept.label or "") for kept in rows]

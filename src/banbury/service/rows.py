@@ -51,10 +51,10 @@ class JsonRows:
                 raise errors.wrong_width(len(row), len(self.columns), names=self.columns if self.schema.named else ())
             row = dict(zip(self.columns, row, strict=True))
         if type(row) is not dict or not row:
-            wanted = f"an object with some of the columns {errors.listed(map(repr, self.columns), 6)}"
-            wanted = f"a text, or {wanted}" if self.text is not None else wanted
+            requirement = f"an object with some of the columns {errors.listed(map(repr, self.columns), 6)}"
+            requirement = f"a text, or {requirement}" if self.text is not None else requirement
             shown = errors.shortened(repr(row))
-            raise errors.BadValue(f"row {number:,} is {shown}, but must be {wanted}.", row=number)
+            raise errors.BadValue(f"row {number:,} is {shown}, but must be {requirement}.", row=number)
         cells: dict[str, Any] = row
         if not cells.keys() <= self._known:
             cells = {name: value for name, value in row.items() if name in self._known or name not in self._aside}
@@ -95,8 +95,8 @@ class JsonRows:
         """A label as it is counted: a class, or of sets of labels a list of them, each once and in order."""
         if self.schema.labels is None:
             return _class_of(label, classes, new_class)
-        wanted = "a list of labels, which may be empty, because rows can have several labels"
-        errors.require(type(label) is list, "label", label, wanted)
+        requirement = "a list of labels, which may be empty, because rows can have several labels"
+        errors.require(type(label) is list, "label", label, requirement)
         names: dict[str, Any] = {}
         for one in label:
             name = _class_of(one, [*classes, *names.values()], new_class)
@@ -132,8 +132,8 @@ def _class_of(label: Any, classes: Sequence[Any], new_class: bool) -> Any:
     kinds = {_kind(name) for name in named.values()}
     if not new_class:
         how = 'To learn it as a new class, send "new_class": true.'
-        known = f"  Classes: {errors.listed(named.values())}. {how}" if named else f"  No class exists yet. {how}"
-        raise errors.UnknownClass(f"no class {label!r}.\n{known}", name=label, known=list(named.values()))
+        advice = f"  Classes: {errors.listed(named.values())}. {how}" if named else f"  No class exists yet. {how}"
+        raise errors.UnknownClass(f"no class {label!r}.\n{advice}", name=label, known=list(named.values()))
     if kinds and kind not in kinds:
         raise errors.bad_setting("label", label, f"a {errors.listed(sorted(kinds))}, as the other classes are")
     return label

@@ -171,8 +171,8 @@ class ServedState:
         if folder is None:
             if served is None:
                 raise errors.BadSetting("nothing to serve. Give a model, or a state that was created with one.")
-            thing = _load_served(served)
-            return cls(ServedLearner(_tally(thing), settings_of(thing, threads)))
+            kept = _load_served(served)
+            return cls(ServedLearner(_tally(kept), settings_of(kept, threads)))
         place = Path(folder)
         lock = _lock(place, begins=served is not None)
         log = None
@@ -247,7 +247,7 @@ class ServedState:
 
     def history(self, id: str | None = None, before: int | None = None, n: int = 100) -> list[Answer]:
         """The last changes, the latest first. Of a row that was deleted only ids and times are left."""
-        return [_of_history(each) for each in self.log.history(id, 2**62 if before is None else before, n)]
+        return [_of_history(change) for change in self.log.history(id, 2**62 if before is None else before, n)]
 
     def digest(self) -> tuple[str, int]:
         """The SHA-256 of all that is counted, and the change as of which it is."""
@@ -261,7 +261,7 @@ class ServedState:
         give_back()
         return self._digest[1], change
 
-    def verified(self) -> Answer:
+    def verify(self) -> Answer:
         """Counts all rows again, and says whether their sums are those of the state, to the last bit."""
         tally, rows, change = self.standing()
         assert self.folder is not None
@@ -278,7 +278,7 @@ class ServedState:
 
     # Changing
 
-    def submit(self, wanted: Wanted, respond: Callable[[Answer], Any] = lambda answer: answer) -> Future[Any]:
+    def submit(self, change: Wanted, respond: Callable[[Answer], Any] = lambda answer: answer) -> Future[Any]:
         """Queues a change; the future has its answer, as ``respond`` returns it, once the change is durable.
 
         ``respond`` is called before the change is committed, and a change for which it raises is not made.
@@ -287,7 +287,7 @@ class ServedState:
         if self._closed:
             raise errors.BanburyError("the service is shutting down and accepts no more changes.")
         future: Future[Any] = Future()
-        self._queue.put(Pending(wanted, respond, future))
+        self._queue.put(Pending(change, respond, future))
         return future
 
     def change(self, wanted: Wanted) -> Answer:
@@ -362,12 +362,12 @@ class ServedState:
             with suppress(queue.Empty):
                 while len(taken) < MOST_TOGETHER:
                     taken.append(self._queue.get_nowait())
-            changes = [each for each in taken if isinstance(each, Pending)]
-            if group := [each for each in changes if each.future.set_running_or_notify_cancel()]:
+            changes = [task for task in taken if isinstance(task, Pending)]
+            if group := [task for task in changes if task.future.set_running_or_notify_cancel()]:
                 self._commit(group)
-            for each in taken:
-                if callable(each):
-                    each()
+            for task in taken:
+                if callable(task):
+                    task()
             if None in taken:
                 return
             if self.learner.change - max(self.snapshot_at, self._beside_at) >= SNAPSHOT_EVERY:
@@ -441,10 +441,10 @@ class ServedState:
             self._scrub, self._renew = purges
             return problem
 
-    def _answer(self, wanted: Wanted) -> Answer:
-        if isinstance(wanted, Together):
-            return {"action": "together", "rows": [self._makes[type(each)](each) for each in wanted.changes]}
-        return self._makes[type(wanted)](wanted)
+    def _answer(self, change: Wanted) -> Answer:
+        if isinstance(change, Together):
+            return {"action": "together", "rows": [self._makes[type(part)](part) for part in change.changes]}
+        return self._makes[type(change)](change)
 
     def _take(self, step: Step) -> None:
         """Has the sums follow a change."""
@@ -474,13 +474,13 @@ class ServedState:
         text = key(put.row)
         same = kept is not None and kept.row == text
         label = None if put.label is None else self.learner.rows.label(put.label, self._classes(), put.new_class)
-        told = None if label is None else key(label)
-        if kept is not None and same and kept.label == told:
+        label_text = None if label is None else key(label)
+        if kept is not None and same and kept.label == label_text:
             return {"action": "unchanged", "id": id, "label": label, "change": kept.change}
         old, new = self._count(kept, put.row, label)
         content = kept.content if same and kept is not None else self.log.keep(id, text)
         action = _action(kept, same, label)
-        change = self.log.put(id, action, kept, told, content, note=put.note)
+        change = self.log.put(id, action, kept, label_text, content, note=put.note)
         self._plan(change, old, new)
         return {"action": action, "id": id, "label": label, "change": change, **({"new": True} if kept is None else {})}
 
@@ -620,12 +620,12 @@ def _label(text: str | None) -> Any:
 
 def _of_history(change: Change) -> Answer:
     clock = datetime.fromtimestamp(change.time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    told: Answer = {"change": change.change, "time": clock, "id": change.id, "action": change.action}
+    description: Answer = {"change": change.change, "time": clock, "id": change.id, "action": change.action}
     if change.content is None:  # deleted, or of a row that was
-        return told
-    told |= {"label": _label(change.label), "before": _label(change.label_before)}
-    told |= {} if change.undoes is None else {"undoes": change.undoes}
-    return told if change.note is None else {**told, "note": change.note}
+        return description
+    description |= {"label": _label(change.label), "before": _label(change.label_before)}
+    description |= {} if change.undoes is None else {"undoes": change.undoes}
+    return description if change.note is None else {**description, "note": change.note}
 
 
 def _unknown(id: str) -> UnknownRow:
@@ -693,11 +693,11 @@ def _keep_base(served: Served | Path, place: Path) -> None:
 
 
 def _load_served(served: Served | Path) -> Served:
-    thing: Any = load(served) if isinstance(served, Path) else served
-    tally = _tally(thing)
+    kept: Any = load(served) if isinstance(served, Path) else served
+    tally = _tally(kept)
     for names in (tally.classes, tally.schema.columns):
         key([plain(name) for name in names])  # raises where JSON cannot hold one
-    return thing  # type: ignore[no-any-return]
+    return kept  # type: ignore[no-any-return]
 
 
 def _restart(place: Path, log: Log, served: Served | Path | None, threads: int | None) -> ServedLearner:
@@ -760,7 +760,7 @@ def _recount(base: Tally, rows: Sequence[Kept]) -> Tally:
 
 def _snapshots(place: Path) -> list[int]:
     """The changes as of which there are snapshots."""
-    return [int(found[1]) for name in os.listdir(place) if (found := SNAPSHOT.fullmatch(name))]
+    return [int(match[1]) for name in os.listdir(place) if (match := SNAPSHOT.fullmatch(name))]
 
 
 def _remove_snapshots(place: Path, but: int | None = None) -> None:

@@ -29,10 +29,12 @@ def suspicious(state: ServedState, n: int) -> dict[str, Any]:
     labels = labels_of(rows)
     if len(set(map(str, labels))) < 2:
         return {"rows": []}
-    found = found_suspicious(batch_of(state, rows), labels, n=n, schema=schema)
-    pairs = zip(found.rows, found.explanations, strict=True)  # the row itself in place of its number
-    told = [{**own.to_dict(), **row_as_dict(rows[own.row]), "explanation": why.to_dict()} for own, why in pairs]
-    return {"rows": told}
+    ranking = found_suspicious(batch_of(state, rows), labels, n=n, schema=schema)
+    pairs = zip(ranking.rows, ranking.explanations, strict=True)  # the row itself in place of its number
+    entries = [
+        {**suspect.to_dict(), **row_as_dict(rows[suspect.row]), "explanation": why.to_dict()} for suspect, why in pairs
+    ]
+    return {"rows": entries}
 
 
 def next_rows(state: ServedState, n: int, order: str) -> dict[str, Any]:
@@ -46,8 +48,8 @@ def next_rows(state: ServedState, n: int, order: str) -> dict[str, Any]:
     if order == "id" or len(classes) < 2 or state.learner.schema.labels is not None:
         return {"rows": [row_as_dict(row) for row in rows[:n]]}
     model = state.learner.apart()
-    found = next_to_label(model, batch_of(state, rows), n=min(n, len(rows)), seed=state.change_number)
-    return {"rows": [{**each.to_dict(), **row_as_dict(rows[each.row])} for each in found.rows]}
+    ranking = next_to_label(model, batch_of(state, rows), n=min(n, len(rows)), seed=state.change_number)
+    return {"rows": [{**candidate.to_dict(), **row_as_dict(rows[candidate.row])} for candidate in ranking.rows]}
 
 
 def row_as_dict(row: Kept) -> dict[str, Any]:
