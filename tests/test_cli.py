@@ -427,8 +427,8 @@ def test_columns_are_taken_together(here, capsys):
     "features, words",
     [
         ("a+b=gaussian", ["gaussian,covariance=full (or tied, shrunk)", "Got 'a+b=gaussian' instead"]),
-        ("a+y=joint", ["column 'y' is the target", "Leave it out of --features"]),
-        ("a+w=joint", ["column 'w' is named in --weights", "Leave it out of --features"]),
+        ("a+y=joint", ["column 'y' is the target", "Remove it from --features"]),
+        ("a+w=joint", ["column 'w' is named in --weights", "Remove it from --features"]),
         (
             "a+b=joint(alpha=-1)",
             ["settings, separated by commas: joint,SETTING=VALUE", "Got 'joint(alpha=-1)' instead"],

@@ -285,7 +285,7 @@ def test_what_plot_cannot_draw(wine, monkeypatch, capsys):
         ("bandwidth plain.banbury --columns hue", 2, "use --features hue=kernel_density."),
         ("compared-evidence plain.banbury wine.csv", 2, "--beside must be the file of another model"),
         ("network plain.banbury", 1, "plain.banbury does not contain a belief network"),
-        ("nomogram tree.banbury", 2, "cannot be weighed against all others at once"),
+        ("nomogram tree.banbury", 2, "cannot be compared with all others at once"),
         ("nomogram bells.banbury --class red --against rose", 2, "Draw what it has learned with banbury plot shapes."),
         ("learning-curve wine.csv", 2, "which column in wine.csv should be predicted?"),
     ]:

@@ -642,7 +642,11 @@ def test_rows_that_rule_out_everything_are_named_wherever_they_stand():
         (lambda days: bb.conjunctions(days, likelihood="gaussian", noise=1), BadSetting, "'noise_free', 'label_noise'"),
         (lambda days: bb.conjunctions({f"c{i}": [0, 1] for i in range(20)}), BadSetting, "3,486,784,402 hypotheses"),
         (lambda days: bb.conjunctions(days, columns="sky"), BadSetting, "columns must be a list. Got 'sky'"),
-        (lambda days: bb.conjunctions({"a": [[1], [2]]}), BadSetting, r"column 'a' must be one of texts.* Got \[1\]"),
+        (
+            lambda days: bb.conjunctions({"a": [[1], [2]]}),
+            BadSetting,
+            r"column 'a' must be a column of texts.* Got \[1\]",
+        ),
         (
             lambda days: bb.conjunctions({"a": 1, "b": [1]}),
             BanburyError,
@@ -657,14 +661,14 @@ def test_rows_that_rule_out_everything_are_named_wherever_they_stand():
         (
             lambda days: bb.thresholds({"x": [1, 2], "y": [1]}),
             LengthMismatch,
-            "column 'x' has 2 rows and column 'y' has 1",
+            "column 'x' has 2 rows but column 'y' has 1",
         ),
         (lambda days: sports().update({"sky": ["sunny"]}, ["no"]), UnknownColumn, "no column 'temp'"),
         (lambda days: sports().update(days, "enjoyed"), UnknownColumn, "no column 'enjoyed'"),
         (lambda days: sports().gibbs(days, seed=-1), BadSetting, "seed must be a whole number"),
-        (lambda days: sports().trace(days, "play", n=0), BadSetting, "n must be a whole number from 1"),
+        (lambda days: sports().trace(days, "play", n=0), BadSetting, "n must be a whole number of at least 1"),
         (lambda days: sports().most_probable(-1), BadSetting, "n must be a whole number"),
-        (lambda days: sports().bayes_optimal(), BadSetting, "rows must be given, or predictions="),
+        (lambda days: sports().bayes_optimal(), BadSetting, "rows must be given, or replaced by predictions="),
     ],
 )
 def test_what_no_table_can_express_is_refused(call, kind, words):

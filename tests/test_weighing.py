@@ -598,7 +598,7 @@ def test_a_column_that_repeats_another_is_told() -> None:
     data = frame({**rows, "twin": [2.0 * b for b in rows["b"]]})
     model = bb.EvidenceClassifier().fit(data, labels).model_
     assert "twin" not in {shape.feature for shape in bb.plots.shapes(model).shapes}
-    with pytest.raises(errors.BadSetting, match="column 'twin' says what another column says"):
+    with pytest.raises(errors.BadSetting, match="column 'twin' repeats another column"):
         model.log_likelihood(data, "twin")
     assert bb.plots.LikelihoodDisplay.from_model(model, "twin").likelihood.shape[1] == 2
 

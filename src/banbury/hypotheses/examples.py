@@ -46,7 +46,7 @@ class Examples:
                 data = {name: [data[name]] for name in names}
             elif scalars:
                 raise errors.BanburyError(
-                    f"column {str(scalars[0])!r} is {data[scalars[0]]!r}, and a column is a list or an array with one value "
+                    f"column {str(scalars[0])!r} is {data[scalars[0]]!r}, but a column must be a list or an array with one value "
                     "per row. For a single row, pass a list that contains one mapping.",
                     column=str(scalars[0]),
                 )
@@ -55,7 +55,7 @@ class Examples:
         for name, column in self.columns.items():
             if len(column) != self._length:
                 first = f"column {str(names[0])!r} has {self._length:,} rows"
-                text = "Give columns of one length."
+                text = "All columns must have the same length."
                 other = f"column {str(name)!r} has {len(column):,}"
                 raise errors.LengthMismatch(f"{first} but {other}. {text}", column=str(name))
 
