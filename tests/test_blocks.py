@@ -238,12 +238,12 @@ def test_a_class_with_fewer_rows_than_columns_is_mended_with_a_warning():
 @pytest.mark.parametrize(
     ("features", "said"),
     [
-        ({("a", "b"): "gaussian"}, "family of several columns"),
+        ({("a", "b"): "gaussian"}, "a family that models columns jointly"),
         ({("a", "b"): FULL, "a": "poisson"}, "'a' in two places"),
         ({("a", "b"): FULL, ("b", "c"): FULL}, "'b' in two places"),
         ({("a", "smoke"): FULL}, "smoke"),
         ({(): FULL}, "no columns"),
-        ({("a", "b"): bb.Text()}, "family of several columns"),
+        ({("a", "b"): bb.Text()}, "a family that models columns jointly"),
     ],
 )
 def test_blocks_that_cannot_be(features, said):
@@ -654,7 +654,7 @@ def test_occurrences_have_a_linear_form(settings):
     counts = TIMES if "threshold" not in settings else TIMES > 0
     assert form.words == ["x0", "x1", "x2", "x3"]
     assert form.intercepts + counts @ form.weights == pytest.approx(model.log_joint(TIMES))
-    with pytest.raises(errors.BadSetting, match="a column of text, or a block of occurrences"):
+    with pytest.raises(errors.BadSetting, match="a text column or a block of occurrences"):
         bb.estimate(bb.count(FLOWERS, SPECIES, features={NAMES: FULL})).linear()
 
 
@@ -697,8 +697,8 @@ def test_blocks_of_bins_are_looked_at(family):
     assert told["c + d"] >= max(t.bits for t in alone.telling if t.feature in "cd")
     assert 1.0 < bb.mutual_information(model.tally)["c + d"] < np.log2(3)
     assert model.informative(2).left_aside == ("c + d",)
-    assert str(model.informative(2)).endswith("speak together: c + d.")
-    assert "speak together: c + d." in bb.report(model, FLOWERS, kinds).html
+    assert str(model.informative(2)).endswith("are modelled together: c + d.")
+    assert "are modelled together: c + d." in bb.report(model, FLOWERS, kinds).html
 
 
 def test_joint_tables_are_learned_without_labels_too():
@@ -724,7 +724,7 @@ def test_a_block_is_scored_by_the_columns_that_rows_have():
     weather = bb.datasets.play_tennis()
     model = bb.estimate(bb.count(weather, target="play", features={("outlook", "wind"): bb.Joint()}))
     rest = {"humidity": ["high"], "temperature": ["hot"], "outlook": ["sunny"]}
-    with pytest.warns(bb.BanburyWarning, match="no column 'wind' in these rows"):
+    with pytest.warns(bb.BanburyWarning, match="these rows have no column 'wind'"):
         found = model.posterior(rest)
     assert found == pytest.approx(model.posterior(rest | {"wind": [None]}))
     flowers = bb.estimate(bb.count(PETALS, SPECIES, features={("c", "d"): FULL}))
@@ -977,8 +977,8 @@ def test_a_bin_that_was_never_counted_is_named_by_where_it_lies():
 @pytest.mark.parametrize(
     ("family", "said", "unsaid"),
     [
-        (FULL, "a class of 1 row, whose", "1 rows"),
-        (TIED, "2 columns has 3 rows, whose covariance", "covariance='tied'"),
+        (FULL, "a class of 1 row, so", "1 rows"),
+        (TIED, "2 columns has 3 rows, so its covariance", "covariance='tied'"),
     ],
 )
 def test_a_covariance_without_an_inverse_is_said_in_numbers_that_are_true(family, said, unsaid):

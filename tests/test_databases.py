@@ -113,7 +113,8 @@ def test_what_gives_no_stream_is_named():
             return TABLE["w"].__arrow_c_stream__(requested_schema)
 
     with pytest.raises(
-        errors.BanburyError, match=r"this Broken gives no stream .*RuntimeError: the connection is closed\)"
+        errors.BanburyError,
+        match=r"this Broken does not provide a stream of batches .*RuntimeError: the connection is closed\)",
     ):
         read(Broken())
     with pytest.raises(errors.BadValue, match="this Column is a single column, but a table is needed"):

@@ -682,7 +682,7 @@ def test_one_column_or_one_row_only() -> None:
 
 
 def test_all_missing_leaves_nothing() -> None:
-    with pytest.warns(bb.BanburyWarning, match="no column is left to learn from"):
+    with pytest.warns(bb.BanburyWarning, match="there is no column to learn from"):
         diagnosis = diagnose({"a": [None, None], "y": [0, 1]}, "y")
     assert idle(diagnosis) == ["a"] and diagnosis.telling == ()
 

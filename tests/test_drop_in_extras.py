@@ -539,5 +539,5 @@ def test_an_estimator_says_all_there_is_to_say():
     y = np.arange(60) % 3
     with pytest.raises(errors.BadSetting, match=r"alpha.*omitted when an estimator is given"):
         bb.cross_validate(bb.MultinomialNB(), COUNTS, y, alpha=0.5)
-    with pytest.raises(errors.BadSetting, match="one of Banbury's"):
+    with pytest.raises(errors.BadSetting, match="a Banbury estimator"):
         bb.cross_validate(theirs.MultinomialNB(), COUNTS, y)

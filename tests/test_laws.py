@@ -1082,7 +1082,7 @@ def test_probabilities_of_words_sum_to_one(case: Case, how: str) -> None:
     (bag,) = model.parameters
     if case.family.model == "bernoulli":
         # So do those of all texts, of which there are as many as sets of words: each word is there or not.
-        words = bag._vocabulary
+        words = bag.vocabulary
         texts = [
             " ".join(some) for n in range(words.n_words + 1) for some in combinations(words.table.words(words.ids), n)
         ]
@@ -1104,7 +1104,7 @@ def test_probabilities_of_words_sum_to_one(case: Case, how: str) -> None:
 @pytest.mark.parametrize("name", ["text", "text, presence", "text, regular expression", "text, vocabulary"])
 def test_probabilities_of_texts_of_one_word_sum_to_one(name: str, how: str) -> None:
     model = bb.estimate(bb.count(SHELF, "y", features={"text": CASES[name].family}), how=how)  # type: ignore[arg-type]
-    words = model.parameters[0]._vocabulary
+    words = model.parameters[0].vocabulary
     texts = words.table.words(words.ids)
     total = np.exp(model.log_joint({"text": texts}) - model.log_prior).sum(axis=0)
     np.testing.assert_allclose(total, 1.0, rtol=0, atol=1e-12)

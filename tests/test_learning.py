@@ -240,7 +240,7 @@ def test_bad_sizes_are_named(sizes: Any, got: str) -> None:
 
 @pytest.mark.parametrize("test", [0, 1, 0.0, 1.0, -0.1, 2, 40, "third", None, True, float("nan")])
 def test_a_bad_share_to_withhold_is_named(test: Any) -> None:
-    with pytest.raises(bb.BanburyError, match=r"^test must be the share of rows to withhold, between 0 and 1"):
+    with pytest.raises(bb.BanburyError, match=r"^test must be the share of rows to hold out, between 0 and 1"):
         sizes_of(test=test)
 
 
@@ -290,7 +290,7 @@ def test_what_scikit_learn_is_given_is_scaled_by_the_rows_learned_from_alone() -
     rows = held(frame, "y", features={"x": "gaussian", "colour": "categorical", "note": "text"})
     growth = Growth(rows, np.arange(4), [3])
     table = PeerArrays.of(rows, growth.groups.counted)
-    learned, tested = table.matrices(growth.rows_of(0), np.array([3]), growth.learned(0))
+    learned, tested = table.matrices(growth.rows_of(0), np.array([3]), growth.tally(0))
     assert learned.shape == (3, 1 + 3 + 6)  # blue, red and missing; and, cat, dog, sat, the, there
     assert learned.toarray()[:, 0] == pytest.approx([-np.sqrt(1.5), np.sqrt(1.5), 0.0])
     assert tested.toarray()[0, 0] == pytest.approx(98 * np.sqrt(1.5))
@@ -298,9 +298,7 @@ def test_what_scikit_learn_is_given_is_scaled_by_the_rows_learned_from_alone() -
     assert np.square(learned.toarray()[:, 4:]).sum(axis=1) == pytest.approx([1.0, 1.0, 1.0])
     plain = held(frame.drop(columns="note"), "y", features={"x": "gaussian", "colour": "categorical"})
     growth = Growth(plain, np.arange(4), [3])
-    learned, _ = PeerArrays.of(plain, growth.groups.counted).matrices(
-        growth.rows_of(0), np.array([3]), growth.learned(0)
-    )
+    learned, _ = PeerArrays.of(plain, growth.groups.counted).matrices(growth.rows_of(0), np.array([3]), growth.tally(0))
     assert isinstance(learned, np.ndarray)
     assert learned.shape == (3, 4)
 
@@ -310,7 +308,7 @@ def test_words_that_naive_bayes_does_not_use_are_not_given_to_the_other() -> Non
     rows = held(texts, list("abab") * 3, features=bb.Text(vocabulary=["cat", "dog", "yak"]))
     growth = Growth(rows, np.arange(12), [12])
     table = PeerArrays.of(rows, growth.groups.counted)
-    learned, _ = table.matrices(growth.rows_of(0), np.array([3]), growth.learned(0))
+    learned, _ = table.matrices(growth.rows_of(0), np.array([3]), growth.tally(0))
     assert learned.shape == (12, 2)
 
 
@@ -348,7 +346,7 @@ def test_a_learner_without_probabilities_is_refused(other: Any) -> None:
 def test_other_bad_learners_are_named() -> None:
     with pytest.raises(bb.BanburyError, match=r"'logistic_regresion' instead\. Did you mean 'logistic_regression'"):
         learning_curve(journeys(), "late", beside="logistic_regresion")
-    with pytest.raises(bb.BanburyError, match="beside must be a classifier that takes sample_weight"):
+    with pytest.raises(bb.BanburyError, match="beside must be a classifier that accepts sample_weight"):
         learning_curve(journeys(), "late", beside=KNeighborsClassifier(), weights=np.ones(120))
 
 

@@ -297,7 +297,9 @@ def test_a_list_of_documents_is_read_in_its_order(folder):
     paths = [folder / "ham/z.eml", folder / "ham/page.html"]
     assert rows(read(paths)) == rows(read([*map(str, paths)])) == ["lunch\nat noon?", "\nNews\n\nof the day"]
     assert names(read(paths)) == ["z.eml", "page.html"]
-    with pytest.warns(errors.BanburyWarning, match=r"1 of 3 files cannot be read, .*gone\.eml \(No such file"):
+    with pytest.warns(
+        errors.BanburyWarning, match=r"1 of 3 files cannot be read and were skipped: .*gone\.eml \(No such file"
+    ):
         assert len(rows(read([*paths, folder / "gone.eml"]))) == 2
 
 

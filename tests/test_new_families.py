@@ -204,7 +204,7 @@ def test_it_has_a_line_in_a_nomogram() -> None:
 def test_it_has_a_boundary() -> None:
     shown = plots.DecisionBoundaryDisplay.from_model(model(), ["x", "z"], steps=20)
     assert shown.posterior.shape == (20, 20, 2)
-    with pytest.raises(BadSetting, match="'w' is counted as names"):
+    with pytest.raises(BadSetting, match="'w' is of family names"):
         plots.DecisionBoundaryDisplay.from_model(model(), ["x", "w"])
 
 

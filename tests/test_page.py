@@ -175,7 +175,7 @@ def test_an_answer_is_that_of_the_library_and_words_can_be_struck_out(browser: A
         assert tab.inner_text("#answer .lead") == f"spam {100 * spam:.1f} %"
         why = model.explain(text)
         assert f"{why.decibans:+.2f}" in tab.inner_text("#why tr.sum")
-        tab.get_by_role("button", name="Strike out money").click()
+        tab.get_by_role("button", name="Leave out money").click()
         without = model.posterior(["cheap lunch      "])[0][1]
         has(tab, "#answer .lead", f"{100 * without:.1f} %")
         assert "Before: spam" in tab.inner_text("#answer")

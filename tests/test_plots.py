@@ -599,7 +599,7 @@ def test_columns_of_a_block_have_boundaries_and_may_be_held_fixed() -> None:
     shown = plots.DecisionBoundaryDisplay.from_model(model, PAIR, fixed=fixed, steps=20)
     said = shown.ax_.get_title("left").replace("\n", " ")
     assert said == "Most probable class; sepal length (cm) = 6, sepal width (cm) = 3"
-    with pytest.raises(BadSetting, match="fixed must be another column"):
+    with pytest.raises(BadSetting, match="fixed must be a column other than"):
         plots.DecisionBoundaryDisplay.from_model(model, PAIR, fixed={model.schema.features[-1].name: 6.0}, steps=20)
 
 
