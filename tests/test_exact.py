@@ -706,7 +706,7 @@ def test_another_origin_is_another_digest() -> None:
 
 def test_whole_weights_and_factors_that_no_double_holds_are_refused() -> None:
     tally = bb.count({"x": ["u", "v"], "y": ["a", "b"]}, "y")
-    with pytest.raises(bb.BanburyError, match="that a double holds"):
+    with pytest.raises(bb.BanburyError, match=r"below 2\*\*53"):
         tally.count({"x": ["u"], "y": ["a"]}, weights=[2**53 + 1])
     with pytest.raises(bb.BanburyError, match="that a double holds"):
         tally * (2**53 + 1)

@@ -173,7 +173,7 @@ def test_without_a_header_no_header_is_spoken_of():
         bb.count("rows.csv", target="9", header=False)
     assert "read as the header" not in str(raised.value)
     Path("t.csv").write_text("1,a\n2\n")
-    with pytest.raises(errors.BadFile, match=r"t.csv, line 2: 1 field where the first line has 2: '2'"):
+    with pytest.raises(errors.BadFile, match=r"t.csv, line 2: 1 field but the first line has 2: '2'"):
         list(read("t.csv", header=False))
 
 
@@ -182,7 +182,7 @@ def test_without_a_header_no_header_is_spoken_of():
 def test_what_is_said_of_text_tables_is_refused_of_others(name, data):
     Path("t.ndjson").write_text('{"a": 1}\n')
     value = {"header": False, "quote": "'", "comment": "#", "skip_lines": 1}[name]
-    with pytest.raises(errors.BadSetting, match=f"{name}=.* is for .*Leave it out"):
+    with pytest.raises(errors.BadSetting, match=f"{name}=.* is for .*Omit it"):
         read(data, **{name: value})
 
 
@@ -375,3 +375,11 @@ def test_a_title_above_the_rows_is_told_how_to_be_passed_over(tmp_path):
         list(read(path, header=False))
     [batch] = read(path, header=False, skip_lines=1)
     assert batch.n_rows == 2 and len(batch.names) == 3
+
+
+@pytest.mark.parametrize("cell", ["'", "'tis", "rock 'n' roll"])
+def test_an_apostrophe_at_the_start_of_a_cell_is_no_quotation_mark(tmp_path: Path, cell: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"word,class\nx,p\n{cell},q\n")
+    tally = bb.count(path, "class", features={"word": "categorical"})
+    assert tally == bb.count({"word": ["x", cell], "class": ["p", "q"]}, "class", features={"word": "categorical"})

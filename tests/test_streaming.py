@@ -215,7 +215,7 @@ def test_no_rows_and_no_classes():
     ("weights", "problem", "words"),
     [
         ([1.0], errors.BadSetting, "at most the number of labelled rows, 1"),
-        ([0.0, 0.0], errors.EmptyData, "every row has a weight of zero"),
+        ([0.0, 0.0], errors.EmptyData, "every row has a missing label or a weight of zero"),
         ([0.0, 1.0], errors.EmptyData, "."),
     ],
 )

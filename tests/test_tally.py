@@ -216,7 +216,7 @@ def test_heavy_weights_add_without_wrapping_round() -> None:
 
 @pytest.mark.parametrize("factor", [-1, float("nan"), float("inf")])
 def test_a_tally_is_not_scaled_by_what_is_no_share(weather: bb.Tally, factor: float) -> None:
-    with pytest.raises(BadSetting, match="the factor of a tally must be finite and not negative"):
+    with pytest.raises(BadSetting, match="the factor of a tally must be finite and non-negative"):
         weather * factor
 
 
@@ -309,7 +309,7 @@ def test_tallies_of_different_things_do_not_combine(weather: bb.Tally) -> None:
 def test_tallies_about_different_origins_do_not_combine_until_moved() -> None:
     a = bb.count({"x": [1.0, 2.0, 3.0], "y": [0, 1, 0]}, "y")
     b = bb.count({"x": [1001.0, 1020.0, 1030.0], "y": [0, 1, 0]}, "y")
-    with pytest.raises(SchemaMismatch, match=r"'x' is gaussian about .* here and gaussian about .* there"):
+    with pytest.raises(SchemaMismatch, match=r"'x' is gaussian about .* in one and gaussian about .* in the other"):
         a + b
     both = a + b.to(a.schema)
     assert both == a.count({"x": [1.0, 2.0, 3.0, 1001.0, 1020.0, 1030.0], "y": [0, 1, 0] * 2})

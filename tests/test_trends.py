@@ -157,7 +157,7 @@ def test_numbers_far_beyond_weights_are_kept_and_no_column_is_none(tmp_path: Pat
     bb.save(clf.model_, tmp_path / "far.banbury")
     loaded: Any = bb.load(tmp_path / "far.banbury")
     assert np.array_equal(loaded.posterior(X), clf.predict_proba(X))
-    with pytest.warns(errors.BanburyWarning, match="no column is left"):
+    with pytest.warns(errors.BanburyWarning, match="there is no column to learn from"):
         none = bb.EvidenceClassifier(weigh=True).fit(np.full((240, 1), 3.5), y)
     np.testing.assert_allclose(none.predict_proba([[3.5]]), 1.0 / 3.0)
 

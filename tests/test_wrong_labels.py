@@ -142,7 +142,7 @@ def test_rows_without_a_label_are_skipped_and_those_alone_left_aside() -> None:
     assert not {1, 2, 5} & set(found.indices.tolist())
     assert found.rows[0].row == 3
     assert "2 rows without a label skipped" in str(found)
-    assert "1 row left aside: no other row has the label" in str(found)
+    assert "1 row not judged, because no other row has the same label" in str(found)
 
 
 def test_rows_of_a_group_do_not_speak_for_each_other() -> None:

@@ -234,7 +234,7 @@ class LearningCurveDisplay(Display):
     >>> curve = bb.learning_curve(bb.datasets.wine(), target="cultivar", repeats=3)
     >>> shown = bb.plots.LearningCurveDisplay.from_learning_curve(curve)
     >>> shown.ax_.get_xlabel()
-    'rows learned from'
+    'training rows'
     """
 
     def __init__(self, curve: LearningCurve) -> None:

@@ -81,7 +81,7 @@ def learning_curve(
     >>> from sklearn.datasets import load_iris
     >>> flowers, species = load_iris(return_X_y=True)
     >>> bb.learning_curve(flowers, species, features="gaussian", sizes=[10, 20, 50, 100], how="predictive")
-    Learning curve of plain naive Bayes: 5 repeats, 50 of 150 rows withheld, 3 classes
+    Learning curve of plain naive Bayes: 5 repeats, 50 of 150 rows held out, 3 classes
       rows         accuracy  log loss
         10  0.8280 ± 0.0120    0.3315
         20  0.8760 ± 0.0117    0.2559

@@ -16,7 +16,7 @@ LISTED = 12
 def split_archive_path(path: str) -> tuple[str, str] | None:
     """The archive and the member that a path leads to, the member empty if it is the archive itself; None if it is neither.
 
-    >>> divided("tables/no.zip/a.csv") is None  # there is no such archive
+    >>> split_archive_path("tables/no.zip/a.csv") is None  # there is no such archive
     True
     """
     if os.path.isfile(path):

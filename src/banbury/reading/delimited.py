@@ -559,17 +559,21 @@ def _are_positions(numbers: Sequence[str]) -> bool:
 
 
 def _has_single_quotes(text: str, delimiter: str) -> bool:
-    """Whether fields stand in single quotes: every quotation ends where its field does, and none is a double quote."""
+    """Whether fields stand in single quotes: every quotation ends where its field does, on the line where it began, and none
+    is a double quote.
+    """
     at_field = rf"(?:^|[{re.escape(delimiter)}\n]) *"
-    if re.search(at_field + '"', text) or not re.search(at_field + "'", text):
-        return False
+    is_cut = len(text) >= HEAD or not text.endswith(("\n", "\r"))
     lines = text.splitlines(keepends=True)
-    whole_lines = "".join(lines[:-1] if len(lines) > 2 else lines)  # the end of the sample may cut a line
+    whole_lines = "".join(lines[:-1] if is_cut and len(lines) > 2 else lines)
+    if re.search(at_field + '"', whole_lines) or not re.search(at_field + "'", whole_lines):
+        return False
     reader = csv.reader(io.StringIO(whole_lines, newline=""), delimiter=delimiter, quotechar="'", strict=True)
     try:
-        return len({len(fields) for fields in reader if fields}) == 1
+        rows = list(reader)
     except csv.Error:
         return False
+    return len({len(fields) for fields in rows if fields}) == 1 and reader.line_num == len(rows)
 
 
 def is_number(text: str) -> bool:

@@ -82,7 +82,7 @@ def diagnose(
       warm     p = 1
       celsius  p = 1
       door     p = 1
-    Counting evidence twice pushes probabilities towards 0 and 1: leave out celsius, which says little that warm does not say.
+    Counting evidence twice pushes probabilities towards 0 and 1: leave out celsius, which adds little to warm.
     """
     check_n(n)
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}

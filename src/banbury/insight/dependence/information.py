@@ -30,7 +30,7 @@ def mutual_information(tally: Tally, n: int = 10) -> Information:
 
     >>> import banbury as bb
     >>> bb.mutual_information(bb.count(bb.datasets.play_tennis(), target="play"))
-    Information about the class, in bits of the 0.940 there are:
+    Information about the class, in bits (the class has 0.940):
       outlook      0.247
       humidity     0.152
       wind         0.048

@@ -32,7 +32,7 @@ def eliminate(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[int
     >>> import numpy as np
     >>> half = Factor((0,), np.array([0.5, 0.5]))
     >>> copied = Factor((0, 1), np.array([[0.9, 0.1], [0.2, 0.8]]))
-    >>> np.exp(eliminated([half, copied], [1], {0: 2, 1: 2})).round(2).tolist()
+    >>> np.exp(eliminate([half, copied], [1], {0: 2, 1: 2})).round(2).tolist()
     [0.55, 0.45]
     """
     keep = tuple(keep)
