@@ -127,7 +127,7 @@ def test_labelled_by_keyboard_undone_restarted_corrected_and_exported(browser: A
             tab.wait_for_selector("#task .shaded")
             label(tab, 12, wrong=3)
             counted(tab, again, 17)
-            has(tab, "#progress", "17 labelled, 23 to go. Right on")
+            has(tab, "#progress", "of the labelled rows are predicted correctly")
             until(tab, lambda: tab.locator("#suspicious tbody tr").count() > 0)
             moved = again.log.last
             tab.keyboard.press("c")
@@ -252,7 +252,7 @@ def test_a_token_is_asked_for_until_it_is_known(browser: Any, tmp_path: Path) ->
         tab.wait_for_selector("#task .shaded")
         tab.evaluate("sessionStorage.setItem('token', 'it was replaced')")
         tab.keyboard.press("1")
-        has(tab, "#token-why", "not any more")
+        has(tab, "#token-why", "no longer valid")
         tab.keyboard.press("Escape")
         has(tab, "#problem", "was not saved and will come up again: a token is required")
         tab.refused()
