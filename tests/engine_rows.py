@@ -76,14 +76,14 @@ def told_while_counting(monkeypatch: pytest.MonkeyPatch, count: Callable[[], Any
 
 def brought_here(monkeypatch: pytest.MonkeyPatch, engine: Any) -> list[Any]:
     """Sums that come to the driver from an engine, from now on."""
-    added, found = engine.added, list[Any]()
+    added, found = engine.add_up_parts, list[Any]()
 
     def kept(self: Any, work: Any) -> Any:
         for n_done, value in added(self, work):
             found.extend([] if value is None else [value])
             yield n_done, value
 
-    monkeypatch.setattr(engine, "added", kept)
+    monkeypatch.setattr(engine, "add_up_parts", kept)
     return found
 
 

@@ -45,7 +45,7 @@ def dawdle(folder: Path) -> None:
     """The first copy of the task of one partition takes long."""
     from banbury.engines import spark  # here, since this file is read where Spark is not installed
 
-    added = spark.Spark.added
+    added = spark.Spark.add_up_parts
 
     def wrapped(self: Any, work: Any) -> Any:
         def run(partition: int, rows: Any) -> Any:  # inside, so that workers need not find this file
@@ -61,7 +61,7 @@ def dawdle(folder: Path) -> None:
 
         return added(self, run)
 
-    spark.Spark.added = wrapped  # type: ignore[method-assign]
+    spark.Spark.add_up_parts = wrapped  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ def test_any_partitions_are_counted_as_one_process_counts(session: Any, frame: p
 
 def test_columns_that_show_more_later(session: Any) -> None:
     late = rows(1400, late=True)
-    with pytest.warns(errors.BanburyWarning, match="columns 'none', 'one', 'whole' .*counting again from the start"):
+    with pytest.warns(errors.BanburyWarning, match="columns 'none', 'one', 'whole' .*counting starts again"):
         found = bb.count(spread(session, parts(late, 2)), "label")
     assert found == bb.count(late, "label")
 
