@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import os
 import pickle
 import subprocess
@@ -950,14 +951,20 @@ def test_missing_labels_in_a_list_of_texts_are_missing(estimator):
     assert all(type(answer) is bool for answer in flags.predict(X).tolist())
 
 
-def test_a_long_stream_that_asks_for_nothing_answers_as_one_fit_does():
+def test_a_long_stream_that_asks_for_nothing_keeps_little_and_answers_as_one_fit_does():
     texts = [f"word{i % 40} other{i % 7}" for i in range(600)]
     labels = ["ab"[i % 2] for i in range(600)]
     clf = bb.NaiveBayesClassifier().partial_fit(texts[:2], labels[:2])
     clf.predict(texts[:1])
     for text, label in zip(texts[2:], labels[2:], strict=True):
         clf.partial_fit([text], [label])
-    whole = bb.NaiveBayesClassifier().fit(texts, labels)
+    gc.collect()
+    n_objects = len(gc.get_objects())
+    for text, label in zip(texts, labels, strict=True):
+        clf.partial_fit([text], [label])
+    gc.collect()
+    assert len(gc.get_objects()) - n_objects < 256
+    whole = bb.NaiveBayesClassifier().fit(texts * 2, labels * 2)
     assert np.array_equal(clf.predict_proba(texts[:50]), whole.predict_proba(texts[:50]))
 
 

@@ -94,7 +94,7 @@ def test_a_class_named_in_advance_is_explained_without_rows(classifier: Any, cla
     later = clf.explain(X[:1], classes[2])
     assert (later.against, later.probability_against, later.prior) == (classes[2], 0.0, np.inf)
     assert clf.explain(X[:1], held_out=True, label=classes[0]).held_out
-    with pytest.raises(errors.BanburyError, match="of class"):
+    with pytest.raises(errors.BanburyError, match=r"no rows of class|not counted with class"):
         clf.explain(X[:1], held_out=True, label=classes[2])
 
 

@@ -127,6 +127,7 @@ def test_labelled_by_keyboard_undone_restarted_corrected_and_exported(browser: A
             tab.wait_for_selector("#task .shaded")
             label(tab, 12, wrong=3)
             counted(tab, again, 17)
+            has(tab, "#progress", "17 labelled, 23 to go.")
             has(tab, "#progress", "of the labelled rows are predicted correctly")
             until(tab, lambda: tab.locator("#suspicious tbody tr").count() > 0)
             moved = again.log.last
