@@ -355,7 +355,7 @@ class Model(Displayed):
         if held_out:
             batch = self._one_row(row)
             row_label = self._own_label(batch, label)
-            remarks = [is_left_out(row_label)]
+            remarks = [is_left_out(row_label, self.target)]
             remarks += ["the weights of evidence were learned with it and do not change"] * (self.weighing is not None)
             explanation = self.without(batch, row_label).explain(batch, against)
             return replace(explanation, held_out=True, stale=self._stale, remarks=tuple(remarks))
@@ -380,7 +380,10 @@ class Model(Displayed):
         honest = self.calibration
         scale = 1.0 if self.calibration is None else self.calibration.scale
         answer = posterior, winner, other
-        explanation = make_explanation(self.classes, self.log_prior, terms, *answer, unknown, texts, self._stale, scale)
+        explanation = replace(
+            make_explanation(self.classes, self.log_prior, terms, *answer, unknown, texts, self._stale, scale),
+            target=self.target,
+        )
         if honest is None:
             return explanation
         return with_calibration(explanation, honest, scores, winner, other)
@@ -467,7 +470,8 @@ class Model(Displayed):
           outlook = overcast  yes : rest = 3.3 : 1
           humidity = normal   yes : rest = 2.2 : 1
         """
-        return informative(self.classes, self.parameters, self.log_prior, self._of_values, n, classes)
+        ratios = informative(self.classes, self.parameters, self.log_prior, self._of_values, n, classes)
+        return replace(ratios, target=self.target)
 
     def _of_values(self, group: Parameters, columns: Mapping[str, Any]) -> Real:
         """log P(value | class) of one feature, of values in columns."""
