@@ -102,8 +102,10 @@ def suspicious(
     return find_suspicious(rows, recipe_from(settings, 0), n, by)
 
 
-def find_suspicious(rows: MemoryRows, recipe: Recipe, n: int = 10, by: By = "margin") -> Suspicious:
-    """The rows whose labels look most wrong to models that a recipe makes of the other rows."""
+def find_suspicious(
+    rows: MemoryRows, recipe: Recipe, n: int = 10, by: By = "margin", n_folds: int | None = None
+) -> Suspicious:
+    """The rows whose labels look most wrong to models that a recipe makes of the other rows; ``n_folds`` if it was chosen so."""
     errors.check_whole("n", n, 1)
     if by not in BYS:
         raise errors.unknown_choice("by", by, BYS)
@@ -118,7 +120,7 @@ def find_suspicious(rows: MemoryRows, recipe: Recipe, n: int = 10, by: By = "mar
             left_out.tested, left_out.scores, "leaving out one row at a time", model, tuple(left_out.kept)
         )
     else:
-        answers = _leave_out_folds(rows, recipe)
+        answers = _leave_out_folds(rows, recipe, n_folds)
     return _rank_rows(rows, answers, int(n), by)
 
 
@@ -162,9 +164,9 @@ class Answers:
         return replace(explanation, probability=first, probability_against=second, held_out=held_out, remarks=remarks)
 
 
-def _leave_out_folds(rows: MemoryRows, recipe: Recipe) -> Answers:
+def _leave_out_folds(rows: MemoryRows, recipe: Recipe, n_folds: int | None) -> Answers:
     """What models of the other folds say of each row."""
-    folds = _deal_folds(rows, recipe)
+    folds = _deal_folds(rows, default_folds(rows.n_labelled, [recipe], n_folds))
     (splits,) = replace(rows, fold=folds, groups=None).deal(None, 0)
     answers = _FoldAnswers(rows, splits, recipe)
     recipe.leave_out(rows, splits, "log_posterior", answers, PendingWarnings())
@@ -203,7 +205,7 @@ def _of_folds(rows: MemoryRows, folds: NDArray[np.int32]) -> str:
     return f"leaving out one of {many(int(folds.max()) + 1, 'fold')}{together} at a time"
 
 
-def _deal_folds(rows: MemoryRows, recipe: Recipe) -> NDArray[np.int32]:
+def _deal_folds(rows: MemoryRows, n_folds: int) -> NDArray[np.int32]:
     """A fold for every row that was counted, by what it holds or by its group: those that are alike are in one."""
     counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
     if rows.groups is None:
@@ -217,7 +219,7 @@ def _deal_folds(rows: MemoryRows, recipe: Recipe) -> NDArray[np.int32]:
         what = "the rows" if rows.groups is None else "the groups"
         raise errors.bad_setting(what, "all alike", "at least two different groups")
     folds = np.full(rows.n_rows, -1, dtype=np.int32)
-    folds[counted] = place.reshape(-1) % min(default_folds(rows.n_labelled, [recipe]), len(different))
+    folds[counted] = place.reshape(-1) % min(n_folds, len(different))
     return folds
 
 

@@ -83,7 +83,7 @@ def choice_of(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
         raise errors.unknown_choice("how", how, HOWS)
     check_positive("alpha", alpha, zero=True)
     check_seed(seed)
-    return Choice(how, float(alpha), int(seed), waits)
+    return Choice(how, float(alpha), int(seed), waits=waits)
 
 
 def model_under(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:

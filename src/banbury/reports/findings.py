@@ -214,7 +214,7 @@ class JudgedRows:
 def _judge_by_folds(model: Model, rows: MemoryRows, folds: int | None, seed: int) -> JudgedRows:
     """The rows that a model has counted, each answered by a model of other folds that learns as it did."""
     recipe = recipe_of(model)
-    n_folds = default_folds(rows.n_labelled, [recipe]) if folds is None else min(folds, rows.n_labelled)
+    n_folds = default_folds(rows.n_labelled, [recipe], folds or model.choice.n_folds)
     recipe = replace(recipe, seed=seed) if isinstance(recipe, Weighed) else recipe
     (splits,) = rows.deal(n_folds, seed)
     rows_of_folds = replace(rows, fold=splits.tested_by)
