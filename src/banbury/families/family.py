@@ -146,12 +146,14 @@ class NumberColumn(NamedTuple):
 class Choice:
     """The estimating half: how, and the prior's strength for families that do not say their own.
 
+    ``n_folds``: over how many folds this choice was compared with others, so that every command judges the model over as many.
     ``waits``: words are weighed when texts ask for them, so that a large file answers at once.
     """
 
     how: How = "mean"
     alpha: float = 1.0
     seed: int = 0
+    n_folds: int | None = field(default=None, compare=False, repr=False)
     waits: bool = field(default=False, compare=False, repr=False)
 
 

@@ -82,7 +82,7 @@ def choice_of(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
         raise errors.unknown_choice("how", how, HOWS)
     check_positive("alpha", alpha, zero=True)
     check_seed(seed)
-    return Choice(how, float(alpha), int(seed), waits)
+    return Choice(how, float(alpha), int(seed), waits=waits)
 
 
 def model_under(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
@@ -354,7 +354,7 @@ class Model(Displayed):
         if held_out:
             batch = self._one_row(row)
             row_label = self._own_label(batch, label)
-            remarks = [is_left_out(row_label)]
+            remarks = [is_left_out(row_label, self.target)]
             remarks += ["the weights of evidence were learned with it and do not change"] * (self.weighing is not None)
             explanation = self.without(batch, row_label).explain(batch, against)
             return replace(explanation, held_out=True, stale=self._stale, remarks=tuple(remarks))
@@ -379,7 +379,10 @@ class Model(Displayed):
             terms.sort(key=lambda term: place.get(term.feature, len(place)))
         scale = 1.0 if self.calibration is None else self.calibration.scale
         answer = posterior, winner, other
-        explanation = make_explanation(self.classes, self.log_prior, terms, *answer, unknown, texts, self._stale, scale)
+        explanation = replace(
+            make_explanation(self.classes, self.log_prior, terms, *answer, unknown, texts, self._stale, scale),
+            target=self.target,
+        )
         if self.calibration is None:
             return explanation
         return with_calibration(explanation, self.calibration, scores, winner, other)
@@ -454,7 +457,8 @@ class Model(Displayed):
           outlook = overcast  yes : rest = 3.3 : 1
           humidity = normal   yes : rest = 2.2 : 1
         """
-        return informative(self.classes, self.parameters, self.log_prior, self._of_values, n, classes)
+        ratios = informative(self.classes, self.parameters, self.log_prior, self._of_values, n, classes)
+        return replace(ratios, target=self.target)
 
     def _of_values(self, group: Parameters, columns: Mapping[str, Any]) -> Real:
         """log P(value | class) of one feature, of values in columns."""

@@ -35,7 +35,7 @@ def fields(state: ServedState) -> dict[str, Any]:
     tally = learner.tally()
     names = [name for name in tally.classes if not (tally.schema.labels is not None and name == "")]
     new_names = [name for name in state.names or [] if name not in names]
-    description = {"fields": list(_fields(learner)), "names": names + new_names}
+    description = {"fields": list(_fields(learner)), "names": names + new_names, "target": tally.schema.target}
     has_two_sides = len(names) > 1 or tally.schema.labels is not None
     return description | {"sheet": has_two_sides and _can_be_drawn(learner)}
 

@@ -54,9 +54,11 @@ def write(model: Any, min_rows: int) -> bytes:
         check_tokens(column)
     modules = [_as_block((BROWSER / name).read_text("utf-8")) for name in ("service.js", "evidence.js", "ask.js")]
     script = "\n".join([*modules, (HERE / "score.js").read_text("utf-8"), "begin().catch(say);\n"])
+    bare = not any(isinstance(name, str) for name in model.names)  # which are named with their target
+    target = model.schema.target if bare else None
     style = (BROWSER / "page.css").read_text("utf-8")
     hashes = {"script_hash": _hash(script), "style_hash": _hash(style)}
-    return PAGE.format(script=script, style=style, **hashes, data=_pack(tables)).encode("utf-8")
+    return PAGE.format(script=script, style=style, **hashes, data=_pack(tables, target)).encode("utf-8")
 
 
 def _as_block(script: str) -> str:
@@ -70,9 +72,9 @@ def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
 
 
-def _pack(tables: EvidenceTable) -> str:
+def _pack(tables: EvidenceTable, target: str | None) -> str:
     """The tables as JSON, which has no infinity: 1e999 is read as one."""
     columns = {name: table.to_pydict() for name, table in tables.tables.items()}
-    text = json.dumps({"answers": tables.answers, **columns}, separators=(",", ":"))
+    text = json.dumps({"answers": tables.answers, "target": target, **columns}, separators=(",", ":"))
     text = re.sub(r'("(?:[^"\\]|\\.)*")|Infinity', lambda match: match[1] or "1e999", text)
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()

@@ -30,7 +30,7 @@ async function unpack(id) {
   };
   const prior = rows("prior");
   const labels = tables.answers === "labels";
-  Object.assign(model, { labels, names: prior.map((row) => row.name), prior: prior.map((row) => row.nats), columns: rows("columns"), rules: {} });
+  Object.assign(model, { labels, target: labels ? null : tables.target, names: prior.map((row) => row.name), prior: prior.map((row) => row.nats), columns: rows("columns"), rules: {} });
   for (const row of rows("calibration")) (model.rules[row.method] = model.rules[row.method] || []).push(row);
   for (const column of model.columns) Object.assign(column, { values: new Map(), steps: [], curves: [], words: new Map() });
   for (const row of rows("curves")) model.columns[row.column].curves.push(row);
@@ -258,7 +258,7 @@ async function begin() {
     const kind = column.kind === "text" ? "text" : listed.length ? "category" : "number";
     return namesOf(column).slice(0, 300).map((name) => ({ name, kind, values: listed.length ? listed : null, low: null, high: null }));
   });
-  Object.assign(about, { fields, names: model.names, labels: model.labels ? model.names : null });
+  Object.assign(about, { fields, names: model.names, labels: model.labels ? model.names : null, target: model.target, bare: true });
   document.getElementById("served").textContent = model.names.slice(0, 4).map(named).join(", ");
   drawAsk();
   const input = document.getElementById("file");
