@@ -581,7 +581,7 @@ class Model(Displayed):
         return LinearForm(form.words, form.weights, self.log_prior + form.intercepts)
 
     def evidence_table(self, *, min_rows: int = 0) -> EvidenceTable:
-        """The model as Arrow tables, from which every posterior can be computed: see ``docs/tutorials/export.md``.
+        """The model as Arrow tables, from which every posterior can be computed: see ``docs/reference/evidence-table.md``.
 
         ``min_rows``: values, stretches of numbers and words that fewer rows have are left out, and so are pairs of columns,
         of whose cells nobody knows how many rows have them.
