@@ -51,7 +51,7 @@ def _can_be_drawn(learner: ServedLearner) -> bool:
 
 def _fields(learner: ServedLearner) -> Iterator[dict[str, Any]]:
     tally = learner.tally()
-    kinds = learner.schema.kinds()
+    kinds = learner.schema.kinds
     columns = [(feature, column) for feature in learner.schema.features for column in feature.inputs][:MOST_FIELDS]
     model = estimate(tally._each_row_once) if tally.classes else None
     drawn = {} if model is None else model.sample(SAMPLED)
