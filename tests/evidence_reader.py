@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[1] / "docs" / "tutorials" / "export.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "evidence-table.md"
 
 
 def reader() -> dict[str, Any]:

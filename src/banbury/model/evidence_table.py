@@ -49,7 +49,7 @@ COLUMNS = {  # of each table, and their types
 
 
 class EvidenceTable(NamedTuple):
-    """A model as Arrow tables; ``docs/tutorials/export.md`` describes them. ``answers`` is "classes" or "labels"."""
+    """A model as Arrow tables; ``docs/reference/evidence-table.md`` describes them. ``answers`` is "classes" or "labels"."""
 
     version: int
     answers: str

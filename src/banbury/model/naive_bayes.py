@@ -597,7 +597,7 @@ class Model(Displayed):
 
     def evidence_table(self, *, min_rows: int = 0) -> EvidenceTable:
         """Returns the model as Arrow tables from which every posterior can be computed. See
-        ``docs/tutorials/export.md``.
+        ``docs/reference/evidence-table.md``.
 
         Args:
             min_rows: Leaves out values, intervals and words that fewer rows have. It also leaves out all pairs of

@@ -1,4 +1,4 @@
-// The model: evidence tables that are added up for a row, as docs/tutorials/export.md describes them. It stands in for a service.
+// The model: evidence tables that are added up for a row, as docs/reference/evidence-table.md describes them. It stands in for a service.
 
 const COUNTED = { count: (n) => n, log: Math.log1p, root: Math.sqrt, presence: () => 1 };
 const WORD = "[\\p{L}\\p{N}_]";
