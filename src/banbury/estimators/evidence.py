@@ -37,13 +37,11 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         weigh: "auto" weighs from 100 rows on; True always, False never.
         pairs: Whether to look for pairs of columns.
         correct: Whether to learn corrections.
-        class_prior: The class prior, as in ``bb.estimate``.
+        threads: The number of threads. It never changes the result.
+        seed: The seed for everything that is drawn at random.
         class_weight: Multiplies the odds of each class, as in ``NaiveBayesClassifier``.
         sample: The number of rows, selected by their content, from which weights are learned; the tally counts all
             rows. All rows unless given, or 100,000 of a Dask or Spark dataframe.
-        missing: What to do with missing values, as in ``bb.count``.
-        threads: The number of threads. It never changes the result.
-        seed: The seed for everything that is drawn at random.
 
     After fitting, the attributes of a ``NaiveBayesClassifier`` and ``weighing_`` are set; ``weighing_`` is None if the
     evidence was not weighed.

@@ -77,23 +77,25 @@ def read(
             folder of files, a list of files or a pattern such as "mail/*.eml". Each file is one text, or one per
             message (.eml, .mbox, or a file that starts like delivered mail). HTML files (.html) are converted to text.
             Files are read in blocks and arrays are not copied.
-        columns: The names of columns that have none. A CSV file then has no header.
-        header: False if a CSV file has no header; its columns are then named "1", "2" and so on. True if the first line
-            is the header even if it looks like a row; ``columns`` replaces it.
-        quote: The quotation mark, or "none". The default is ", except in tab-separated text without quotes in its
-            header.
-        comment: Lines that start with it are skipped, as are the first ``skip_lines``.
         kinds: The types of columns of text files, instead of inferring them.
-        format: "text", "mail" or "html" if all files are of this kind, whatever their names; "lines" if each line is a
-            text. With "lines", several files are one class each, named after the file.
-        headers: The mail headers that are read with the text: "keep" for all, "drop" for none, or a list of names.
-            "columns" makes a text column of each of subject, from, to and organization, next to the column "body";
-            ["columns", "subject"] only of those named. News articles are then read as messages too.
-        classes_at: The level of folders that names the classes, such as 2.
-        class_from: The class of each file by its name, as "spm*=spam,*=ham" or a mapping. The first matching pattern
-            counts; a pattern with a slash is matched against the path.
         remembered: How other files were read, from ``Schema.reading``. A file of the same kind is read in the same way,
             except for the options given here.
+        **settings: Options for reading files, as listed below.
+
+    - ``columns``: the names of columns that have none. A CSV file then has no header.
+    - ``header``: False if a CSV file has no header; its columns are then named "1", "2" and so on. True if the first
+      line is the header even if it looks like a row; ``columns`` replaces it.
+    - ``quote``: the quotation mark, or "none". The default is ", except in tab-separated text without quotes in its
+      header.
+    - ``comment``: lines that start with it are skipped, as are the first ``skip_lines``.
+    - ``format``: "text", "mail" or "html" if all files are of this kind, whatever their names; "lines" if each line is
+      a text. With "lines", several files are one class each, named after the file.
+    - ``headers``: the mail headers that are read with the text: "keep" for all, "drop" for none, or a list of names.
+      "columns" makes a text column of each of subject, from, to and organization, next to the column "body";
+      ["columns", "subject"] only of those named. News articles are then read as messages too.
+    - ``classes_at``: the level of folders that names the classes, such as 2.
+    - ``class_from``: the class of each file by its name, as "spm*=spam,*=ham" or a mapping. The first matching pattern
+      counts; a pattern with a slash is matched against the path.
 
     >>> [batch] = read({"length": [1.5, 2.5], "colour": ["red", None]})
     >>> batch.kind("colour"), batch.head("length", 1), batch.codes("colour").values
