@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "tutorials" / "export.md"
+PAGE = ROOT / "docs" / "reference" / "evidence-table.md"
 _specification = importlib.util.spec_from_file_location("read_evidence", ROOT / "examples" / "read_evidence.py")
 assert _specification is not None
 assert _specification.loader is not None
@@ -20,7 +20,7 @@ posterior = _module.posterior
 
 
 def short_reader() -> Any:
-    """The function of the tutorial, of one row of a table without texts and curves."""
+    """The function of the documentation, of one row of a table without texts and curves."""
     (source,) = re.findall(
         r"```python\n(import numpy as np\n\n\ndef posterior.*?)```", PAGE.read_text("utf-8"), re.DOTALL
     )
@@ -29,7 +29,7 @@ def short_reader() -> Any:
     return names["posterior"]
 
 
-def posterior_by_tutorial(table: Any, rows: dict[str, Any]) -> np.ndarray:
+def posterior_by_page(table: Any, rows: dict[str, Any]) -> np.ndarray:
     """The posteriors of rows by the short reader."""
     read = short_reader()
     return np.array([read(table, dict(zip(rows, row, strict=True))) for row in zip(*rows.values(), strict=True)])

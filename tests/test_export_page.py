@@ -96,17 +96,26 @@ def test_a_row_is_answered_and_explained_as_text(browser: Any, tmp_path: Path) -
     with opened(browser, model, tmp_path) as tab:
         tab.fill("#field-0", text)
         tab.fill("#field-1", "3")
-        tab.wait_for_selector("#why table")
         row = {"text": [text], "age": [3.0]}
         explanation = model.explain({"text": text, "age": 3.0})
         share = float(model.posterior(row).max())
-        assert f"{100 * share:.1f}" in tab.inner_text("#answer")
+        tab.locator("#answer", has_text=f"{100 * share:.1f} %").wait_for()  # the answer to both fields
         assert "alert(1)" in tab.inner_text("#answer")
         assert text.replace("\u202e", "") in tab.inner_text("#text-shown").replace("\u202e", "").replace("\ufffd", "")
         assert tab.locator(".shaded .word").count() == 2
         assert f"{abs(explanation.evidence[0].decibans):.2f}" in tab.inner_text("#why")
         assert tab.title() == "Ask"
         assert tab.locator("img").count() == 0
+
+
+def test_classes_that_are_numbers_are_named_with_their_target(browser: Any, tmp_path: Path) -> None:
+    rows = {"text": ["cheap pills", "lunch at noon"] * 5, "spam": [1, 0] * 5}
+    model = bb.estimate(bb.count(rows, target="spam", features={"text": bb.Text()}))
+    with opened(browser, model, tmp_path) as tab:
+        tab.fill("#field-0", "cheap")
+        tab.locator("#answer .lead", has_text="spam = 1").wait_for()
+        assert tab.inner_text("#answer .bars").split("\n")[::2] == ["spam = 1", "spam = 0"]
+        assert tab.inner_text("#why h2") == "Why spam = 1"
 
 
 def odd_texts(n: int) -> list[str]:

@@ -417,7 +417,8 @@ class LabelModel:
         return replace(plain, parameters=tuple(parameters))
 
     def evidence_table(self, *, min_rows: int = 0) -> EvidenceTable:
-        """The same tables as those of a ``Model``, of which nats are log-odds of each label: see ``docs/tutorials/export.md``."""
+        """The same tables as those of a ``Model``, of which nats are log-odds of each label: see
+        ``docs/reference/evidence-table.md``."""
         models = [
             None if sure else self.of_label(label) for label, sure in zip(self.labels, self._on_every_row, strict=True)
         ]

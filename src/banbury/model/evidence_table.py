@@ -49,7 +49,7 @@ NO_CALIBRATION = {"temperature": 1.0, "floor": -1e100, "slope": 1.0, "shift": 0.
 
 
 class EvidenceTable(NamedTuple):
-    """A model as Arrow tables; ``docs/tutorials/export.md`` describes them. ``answers`` is "classes" or "labels"."""
+    """A model as Arrow tables; ``docs/reference/evidence-table.md`` describes them. ``answers`` is "classes" or "labels"."""
 
     version: int
     answers: str
@@ -241,9 +241,7 @@ class _Maker:
         rows = self._rows_by_key(column)
         by_number: dict[float, Any] = {}
         if None not in keys:
-            listed: Any = in_order(
-                {key for keys_of_model in keys for key in keys_of_model or () if key is not None}
-            )
+            listed: Any = in_order({key for keys_of_model in keys for key in keys_of_model or () if key is not None})
             written = [key for key in listed if rows.get(key, np.inf) >= self.min_rows]
             if not listed or any(isinstance(key, str) for key in listed):
                 values = [*((str(key), False) for key in written), (None, False), (None, True)]

@@ -52,9 +52,11 @@ def write(model: Any, min_rows: int) -> bytes:
     tables = model.evidence_table(min_rows=min_rows)
     modules = [_as_block((BROWSER / name).read_text("utf-8")) for name in ("service.js", "evidence.js", "ask.js")]
     script = "\n".join([*modules, (HERE / "score.js").read_text("utf-8"), "begin().catch(say);\n"])
+    bare = not any(isinstance(name, str) for name in model.names)  # which are named with their target
+    target = model.schema.target if bare and tables.answers == "classes" else None
     style = (BROWSER / "page.css").read_text("utf-8")
     hashes = {"script_hash": _hash(script), "style_hash": _hash(style)}
-    return PAGE.format(script=script, style=style, **hashes, data=_pack(tables)).encode("utf-8")
+    return PAGE.format(script=script, style=style, **hashes, data=_pack(tables, target)).encode("utf-8")
 
 
 def _as_block(script: str) -> str:
@@ -77,11 +79,12 @@ def columns_of(tables: EvidenceTable) -> list[dict[str, Any]]:
     return columns
 
 
-def _pack(tables: EvidenceTable) -> str:
+def _pack(tables: EvidenceTable, target: str | None) -> str:
     """The tables as JSON, which has no infinity: 1e999 is read as one."""
     prior = tables.prior.to_pydict()
     model = {
         "labels": tables.answers == "labels",
+        "target": target,
         "names": prior["name"],
         "prior": prior["nats"],
         "columns": columns_of(tables),

@@ -1,4 +1,4 @@
-// The model: evidence tables that are added up for a row, as docs/tutorials/export.md describes them. It stands in for a service.
+// The model: evidence tables that are added up for a row, as docs/reference/evidence-table.md describes them. It stands in for a service.
 
 const COUNTED = { count: (n) => n, log: Math.log1p, root: Math.sqrt, presence: () => 1 };
 const SPACES = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]{2,}";
@@ -211,7 +211,7 @@ async function begin() {
     const kind = column.kind === "text" ? "text" : listed.length ? "category" : "number";
     return namesOf(column).slice(0, 300).map((name) => ({ name, kind, values: listed.length ? listed : null, low: null, high: null }));
   });
-  Object.assign(about, { fields, names: model.names, labels: model.labels ? model.names : null });
+  Object.assign(about, { fields, names: model.names, labels: model.labels ? model.names : null, target: model.target, bare: true });
   document.getElementById("served").textContent = model.names.slice(0, 4).map(named).join(", ");
   drawAsk();
   const input = document.getElementById("file");
