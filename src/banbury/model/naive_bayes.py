@@ -605,7 +605,7 @@ class Model(Displayed):
 
         >>> import banbury as bb
         >>> bb.estimate(bb.count(bb.datasets.play_tennis(), target="play")).evidence_table()
-        EvidenceTable of classes, rows: prior 2, columns 4, values 36
+        EvidenceTable of classes, rows: prior 2, columns 4, values 32, calibration 2
         """
         return evidence_table(
             [self], self.log_prior, self.classes, calibration_columns(self.calibration), self, min_rows
