@@ -145,7 +145,7 @@ class CombinationCounter(KeyCounter):
             if type(part) is not of_column or part != part:
                 raise TypeError(f"the keys of {feature.name!r} are not all combinations of values")
         if in_order(set(combined)) != combined:
-            raise ValueError(f"the keys of {feature.name!r} are not in order, or not each once")
+            raise ValueError(f"the keys of {feature.name!r} are not distinct and in ascending order")
         return tuple(combined)
 
 
