@@ -20,7 +20,7 @@ from banbury.families.dirichlet import log
 from banbury.families.family import HOWS, Choice, How, Kind, Parameters, bad_value, check_positive
 from banbury.families.kernel_density import bandwidths_of
 from banbury.families.keys import dense_numbers
-from banbury.model.evidence_table import EvidenceTable, calibration_rows, evidence_table
+from banbury.model.evidence_table import EvidenceTable, calibration_columns, evidence_table
 from banbury.model.explain import Explanation, Informative, calibrate_explanation, informative, make_explanation
 from banbury.model.explain.explanation import is_left_out
 from banbury.notebooks import Displayed, NotebookTable
@@ -577,7 +577,9 @@ class Model(Displayed):
         >>> bb.estimate(bb.count(bb.datasets.play_tennis(), target="play")).evidence_table()
         EvidenceTable of classes, rows: prior 2, columns 4, values 36
         """
-        return evidence_table([self], self.log_prior, self.classes, calibration_rows(self.calibration), self, min_rows)
+        return evidence_table(
+            [self], self.log_prior, self.classes, calibration_columns(self.calibration), self, min_rows
+        )
 
     def _group(self, feature: str | None) -> Parameters:
         """The parameters of one feature."""
