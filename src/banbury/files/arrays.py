@@ -219,11 +219,11 @@ def parse(path: Any, content: mmap.mmap | bytes, verify: bool) -> tuple[dict[str
         flat = np.frombuffer(content, dtype, prod(shape), 8 + length + start) if start < end else np.zeros(0, dtype)
         arrays[name] = flat.reshape(shape)
     if verify:
-        sums = about.get("checksums")
-        if not isinstance(sums, dict) or sums.keys() != arrays.keys():
+        checksums = about.get("checksums")
+        if not isinstance(checksums, dict) or checksums.keys() != arrays.keys():
             raise errors.damaged_file(path, "the checksum of an array is missing")
         for name, array in arrays.items():
-            if checksum(array) != sums[name]:
+            if checksum(array) != checksums[name]:
                 raise errors.damaged_file(path, f"the array {name!r} has changed since it was written")
     return about, arrays
 
