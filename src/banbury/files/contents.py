@@ -38,7 +38,7 @@ WEIGHING = "weighing."
 def about(saved: Model | Tally) -> dict[str, Any]:
     """All but the arrays, as JSON can hold it."""
     tally = saved.tally if isinstance(saved, Model) else saved
-    of_what = {
+    identity = {
         "schema": tally.schema.to_dict(),
         "classes": [_key(label) for label in tally.classes],
         "keys": [[[_key(key) for key in keys] for keys in sums.keys] for sums in tally.sums],
@@ -46,7 +46,7 @@ def about(saved: Model | Tally) -> dict[str, Any]:
     model = None
     calibration = calibration_of(saved)
     weighed = _weighing_of(saved)
-    beside = {}
+    weighing_entry = {}
     if isinstance(saved, Model):
         prior = saved.class_prior
         choice = saved.choice
@@ -58,9 +58,9 @@ def about(saved: Model | Tally) -> dict[str, Any]:
     if weighed is not None:
         from banbury.files import weighing
 
-        beside = {"weighing": weighing.about(weighed)}
-    counted = of_what | about_sums(tally)
-    return {"tally": counted, "model": model, "calibration": calibration and calibration.method, **beside}
+        weighing_entry = {"weighing": weighing.about(weighed)}
+    tally_entry = identity | about_sums(tally)
+    return {"tally": tally_entry, "model": model, "calibration": calibration and calibration.method, **weighing_entry}
 
 
 def about_choice(choice: Choice) -> dict[str, Any]:
