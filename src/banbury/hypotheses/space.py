@@ -385,9 +385,10 @@ class Hypotheses:
         >>> three.predictive(predictions=["+", "-", "-"]).round(2).tolist()
         [[0.4, 0.6]]
         """
-        labels = self.likelihood != "gaussian"
-        errors.require(labels, "likelihood", "gaussian", "a space with labels here; bayes_optimal has the mean number")
-        heard, weights = self._heard()
+        predicts_labels = self.likelihood != "gaussian"
+        requirement = "a space with labels here; bayes_optimal has the mean number"
+        errors.require(predicts_labels, "likelihood", "gaussian", requirement)
+        hypotheses, weights = self._heard()
         n_labels = len(self.labels)
 
         def shares_of(block: Array) -> Real:
@@ -401,7 +402,7 @@ class Hypotheses:
                     shares[:, label] += (block[:, part] == label) @ weights[part]
             return shares
 
-        shares = self._answers(rows, predictions, heard, shares_of)
+        shares = self._answers(rows, predictions, hypotheses, shares_of)
         return (1.0 - self.noise) * shares + self.noise / (n_labels - 1) * (1.0 - shares) if self.noise else shares
 
     def bayes_optimal(self, rows: Any = None, *, predictions: Any = None) -> Array:

@@ -162,10 +162,10 @@ class _Rows:
         free = self.free
         hashes = self.hashes[self.free]
         order = np.argsort(hashes, kind="stable")
-        first = np.searchsorted(hashes[order], hashes[order])
-        copies = (np.arange(len(order)) - first).astype(np.uint64)
-        chance = mix(mix(hashes[order] * MIX + np.uint64(seed % 2**64)) * MIX + copies)
-        return np.asarray(free[order[np.argsort(chance, kind="stable")[:n]]])
+        first_of_equals = np.searchsorted(hashes[order], hashes[order])
+        copies = (np.arange(len(order)) - first_of_equals).astype(np.uint64)
+        random_keys = mix(mix(hashes[order] * MIX + np.uint64(seed % 2**64)) * MIX + copies)
+        return np.asarray(free[order[np.argsort(random_keys, kind="stable")[:n]]])
 
     def take(self, rows: Int) -> list[Batch]:
         """These rows, in ascending order."""

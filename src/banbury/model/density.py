@@ -491,9 +491,9 @@ def _log_joint(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> 
     joint: Real = model._kernel(batch, parameters, "log_joint")[0]
     if model.choice.how in ("mle", "map"):
         for group in parameters:
-            new = group.never_seen(batch)
-            if new is not None:
-                joint[new.any(axis=1)] = -np.inf
+            never_seen = group.never_seen(batch)
+            if never_seen is not None:
+                joint[never_seen.any(axis=1)] = -np.inf
     return joint
 
 

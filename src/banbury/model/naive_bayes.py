@@ -361,11 +361,11 @@ class Model(Displayed):
           sum                       +4.10
         """
         if len(self.classes) < 2:
-            expected = "a model with at least two classes; for one class, "
-            raise errors.bad_setting(
-                "bb.Density.from_model(model).surprise(row) shows what is the model",
-                f"one class, {self.classes[0]!r}",
-                f"{expected}unusual",
+            raise errors.BadSetting(
+                f"an explanation compares two classes, but the model has only {self.classes[0]!r}. To see what is unusual about "
+                "a row, use bb.Density.from_model(model).surprise(row).",
+                setting="model",
+                value=self.classes,
             )
         if held_out:
             batch = self._one_row(row)

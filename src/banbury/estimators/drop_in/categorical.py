@@ -73,8 +73,8 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
         families = settings.families(len(batch.names))
         schema = of_one_family(batch, families[0])
-        plain = all(feature.kind == "integer" for feature in schema.features)
-        if plain and not isinstance(settings.family, tuple):
+        are_integers = all(feature.kind == "integer" for feature in schema.features)
+        if are_integers and not isinstance(settings.family, tuple):
             return schema
         pairs = zip(schema.features, families, strict=True)  # codes are whole numbers even before any came
         return replace(schema, features=tuple(f._replace(family=family, kind="integer") for f, family in pairs))

@@ -334,7 +334,7 @@ class BeliefNetwork(Displayed):
     def parents(self) -> dict[str, tuple[str, ...]]:
         """The parents of each node."""
         numbered = zip(self.nodes, self._parents, strict=True)
-        return {name: tuple(self.nodes[p] for p in above) for name, above in numbered}
+        return {name: tuple(self.nodes[p] for p in parent_numbers) for name, parent_numbers in numbered}
 
     @property
     def edges(self) -> list[tuple[str, str]]:
