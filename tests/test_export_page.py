@@ -16,6 +16,7 @@ import pytest
 
 import banbury as bb
 import saved_models
+from banbury.files.export import page
 from test_evidence_table import KINDS, rows_like
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -144,7 +145,7 @@ def test_words_are_found_as_the_core_finds_them(browser: Any, tmp_path: Path, se
     script = (tmp_path / "ask.html").read_text("utf-8").partition('<script type="module">')[2].partition("</script>")[0]
     tab = browser.new_page()
     # The function alone, with the settings of the column, in a page of its own.
-    column = {**model.evidence_table().columns.to_pylist()[0]}
+    column = page.columns_of(model.evidence_table())[0]
     start, end = script.index("const COUNTED"), script.index("// What a row's values say")
     finds = "texts.map((t) => tokens(t, column).map((e) => e.word))"
     source = f"(texts) => {{ {script[start:end]} const column = {json.dumps(column)}; return {finds}; }}"
