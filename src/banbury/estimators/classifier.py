@@ -44,26 +44,24 @@ COUNTED_BY = ("features", "how", "alpha", "class_prior", "missing", "calibrate",
 
 
 class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Naive Bayes for texts, tables of mixed columns and both, as scikit-learn estimators are used.
+    """Naive Bayes for texts, tables of mixed columns and both, with the interface of scikit-learn.
 
-    A list of strings is a column of text. Strings, booleans and numbers are counted as they come, missing values are
-    skipped, categories, words and classes may be new at any time. ``features`` chooses families ("auto", one for all columns,
-    or a mapping by column), ``how``, ``alpha``, ``class_prior`` and ``seed`` are those of ``bb.estimate``, ``missing`` and
+    A list of strings is a column of text. Strings, booleans and numbers need no encoding, missing values are skipped, and new
+    categories, words and classes may appear at any time. ``features`` chooses families ("auto", one for all columns, or a
+    mapping by column), ``how``, ``alpha``, ``class_prior`` and ``seed`` are those of ``bb.estimate``, ``missing`` and
     ``threads`` those of ``bb.count``.
 
-    ``alpha="auto"`` (of texts that nobody declared their model too) and ``features="choose"`` are chosen as ``bb.tune`` does,
-    within the rows that are given to ``fit``.
-    ``calibrate``: "temperature", "platt" or "isotonic" makes probabilities honest, learned from what models of the other rows say
-    of each row; an α that is chosen is then the one that does best once it is calibrated.
+    ``alpha="auto"`` (which also chooses the model of texts that you did not declare) and ``features="choose"`` choose as
+    ``bb.tune`` does, within the rows passed to ``fit``. ``calibrate``: "temperature", "platt" or "isotonic" calibrates
+    probabilities, using out-of-fold scores; α is then chosen by its calibrated probabilities.
 
-    ``class_weight``: "balanced", or {class: weight}, 1 where a class has none: so many times as much does a row of the class
-    weigh, as in scikit-learn. It multiplies the class's odds: the class prior is the share of each class's rows, or what
-    ``class_prior`` says, times its weight, and "balanced" is a uniform prior. The tally stays that of the rows as they are,
-    exact to forget from; so does what is said of a class by its own rows, which ``sample_weight`` instead would smooth by an α
-    of fewer or more rows.
+    ``class_weight``: "balanced", or {class: weight} (1 for other classes) says how many times a row of a class counts, as in
+    scikit-learn. It multiplies the odds of the class: the class prior (the frequencies, or ``class_prior``) is multiplied by
+    the weights, and "balanced" is a uniform prior. The tally still counts each row once, so forgetting is exact and, unlike
+    with ``sample_weight``, the smoothing of each class does not change.
 
     After fitting: ``classes_``, ``n_features_in_``, ``feature_names_in_`` (if columns have names), ``tally_`` (the sums),
-    ``model_`` (what was derived from them), ``alpha_``, and ``tuning_`` and ``calibration_`` where they were asked for.
+    ``model_`` (estimated from them), ``alpha_``, and, if requested, ``tuning_`` and ``calibration_``.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_wine
@@ -104,9 +102,9 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Counts the rows and forgets all that was learned before. Rows without a label are skipped, with a warning.
+        """Learns from the rows, after discarding everything learned before. Rows without a label are skipped, with a warning.
 
-        Of a frame of Dask or Spark, which is counted where it is, ``y`` and ``sample_weight`` are names of columns.
+        A Dask or Spark frame is counted where it is; ``y`` and ``sample_weight`` are then names of columns.
         """
         self._check_class_weight()
         self.tuning_ = None
@@ -158,10 +156,10 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
-        """Counts more rows. New classes, categories and words may come at any time; ``classes`` may name some in advance.
+        """Learns from more rows, which may have new classes, categories and words; ``classes`` may name classes in advance.
 
-        The first call settles the schema, and how models are derived; from then on any batches in any order give the tally of
-        all rows at once. One text costs its words, however many were counted before.
+        The first call settles the schema and the settings. After that, batches in any order give the tally of all rows at
+        once. Learning a text takes as long as its words require, whatever the size of the vocabulary.
         """
         for name in self._chosen:
             raise errors.BadSetting(
@@ -205,10 +203,9 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Takes rows out again: the twin of ``partial_fit``.
+        """Forgets rows, exactly: the inverse of ``partial_fit``.
 
-        Rows that were never learned raise, and change nothing, wherever it shows: a value, word or class would be left fewer
-        than no times.
+        Raises, and changes nothing, if the rows cannot have been learned because some count would become negative.
         """
         declared = self._learner_of_fit().settings.declared
         batch, labels = self._read_rows_and_labels(X, y)
@@ -230,7 +227,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     @or_in_partitions
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row; of a frame of Dask or Spark that frame, with a column more."""
+        """The most probable class of each row; a Dask or Spark frame gets an additional column."""
         with self._lock:
             model = self._learner_of_fit().current
             if (scores := model._score_texts(X, model._wanted)) is None:
@@ -241,7 +238,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     @or_in_partitions
     def predict_proba(self, X: Any) -> Real:
-        """P(class | row), in the order of ``classes_``; of a frame of Dask or Spark that frame, with a column for each class."""
+        """P(class | row), in the order of ``classes_``; a Dask or Spark frame gets a column for each class."""
         return self._answers(X, lambda model, batch: model.posterior(batch), 0.0)
 
     def predict_log_proba(self, X: Any) -> Real:
@@ -255,7 +252,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
         """Why a row gets its class: the weight of evidence of every column and of every word, in decibans.
 
-        ``held_out``: of a row that was learned, with the class ``label``, as if it had not been. See ``Model.explain``.
+        ``held_out=True`` leaves out a training row of the class ``label`` first. See ``Model.explain``.
         """
         with self._lock:
             learner = self._learner_of_fit()  # rows are left out of a frozen tally only

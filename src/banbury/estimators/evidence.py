@@ -24,21 +24,21 @@ from banbury.weighing import FEWEST_ROWS, learn, learn_sample
 
 
 class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
-    """Naive Bayes with its evidence weighed: what each column is worth, pairs that say more than both, corrections of cells.
+    """Naive Bayes with weighed evidence: weights of columns, informative pairs of columns, and corrections of cells.
 
-    The rows are counted as ``NaiveBayesClassifier`` counts them, numbers as quantile trees, and missing values are values. Then
-    weights are learned from what every row is told by all others. All is chosen within the rows that are given to ``fit``, and
-    the answer stays a sum that ``explain`` shows.
+    Rows are counted as by ``NaiveBayesClassifier``, with numbers as quantile trees and missing values as values. Then weights
+    are learned from the evidence that all other rows give about each row. All choices are made within the rows passed to
+    ``fit``. Predictions are still sums, which ``explain`` shows.
 
-    ``weigh``: "auto" from 100 rows on, True always, False never. ``pairs`` and ``correct`` may be left out. Learning and
-    forgetting keep the tally exact; the weights are then those of earlier rows (``weights_stale_``) until ``refit`` learns them
-    again. After fitting: all that a ``NaiveBayesClassifier`` has, and ``weighing_``, None where nothing was weighed.
+    ``weigh``: "auto" from 100 rows on, True always, False never. ``pairs=False`` and ``correct=False`` omit these parts.
+    Learning and forgetting keep the tally exact; the weights are stale (``weights_stale_``) until ``refit`` learns them
+    again. After fitting: the attributes of ``NaiveBayesClassifier``, and ``weighing_``, which is None if nothing was weighed.
 
-    ``sample``: weights are learned from so many rows at most, chosen by what they hold, and the tally counts all: see
-    ``bb.weigh``. If not given, all rows that are here, and 100,000 of a frame of Dask or Spark.
+    ``sample`` limits the rows from which weights are learned; the tally counts all rows. See ``bb.weigh``. The default is all
+    rows in memory, or 100,000 of a Dask or Spark frame.
 
-    ``class_weight`` multiplies the odds of classes, as it does in ``NaiveBayesClassifier``: the evidence is weighed as the rows
-    are, and the class prior then is each class's rows times its weight.
+    ``class_weight`` multiplies the odds of classes, as in ``NaiveBayesClassifier``: it changes the class prior, not the
+    weights of evidence.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_wine
@@ -76,11 +76,12 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
 
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
-        """Counts the rows and weighs their evidence. ``groups``: rows of one group stay together where something is chosen.
+        """Counts the rows and weighs their evidence. ``groups`` keeps rows of one group in the same fold when settings are
+        chosen.
 
         Rows without a label are skipped, with a warning.
 
-        Of a frame of Dask or Spark all rows are counted where they are, and weights are learned from a ``sample`` of them;
+        All rows of a Dask or Spark frame are counted where they are, and weights are learned from a ``sample`` of them;
         ``y``, ``sample_weight`` and ``groups`` are names of columns.
         """
         self._check_weighing()
@@ -104,15 +105,15 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
-        """Counts more rows; the weights stay those that were learned, and are stale until ``refit``."""
+        """Learns from more rows; the weights stay as they are, and are stale until ``refit``."""
         self._check_weighing()
         super().partial_fit(X, y, classes, sample_weight)
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None, refit: Any = None) -> None:
-        """Takes rows out again, and with them the corrections of values that no row has any more.
+        """Forgets rows, exactly, and drops the corrections of values that no row has any more.
 
-        ``refit``: rows to learn the weights from again, as (X, y) or (X, y, sample_weight).
+        ``refit`` gives rows from which to learn the weights again, as (X, y) or (X, y, sample_weight).
         """
         super().forget(X, y, sample_weight)
         if self.weighing_ is not None:
@@ -122,7 +123,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
 
     @in_one_step
     def refit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
-        """Learns the weights again from rows that were counted, and leaves the tally as it is."""
+        """Learns the weights again from rows that were counted; the tally does not change."""
         learner = self._learner_of_fit()
         batch, labels = self._read_rows_and_labels(X, y)
         self._check_columns(batch)

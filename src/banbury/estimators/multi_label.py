@@ -34,22 +34,23 @@ from banbury.tally.table import Held, Labels, Table, align_names
 
 
 class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Any number of labels for each row: one tally, and a yes or no model for every label.
+    """Predicts any number of labels for each row, from one tally with a yes/no model for every label.
 
-    ``y`` has for each row a list or set of labels, or flags, (rows, labels), dense or sparse; ``predict`` answers in kind. A row
-    without labels counts too. X is what ``NaiveBayesClassifier`` takes, and so are ``features``, ``how``, ``alpha``, ``missing``,
-    ``threads`` and ``seed``; ``alpha="auto"`` is chosen of a few on rows held out, and whether all words count or the 200 that
-    tell most of each label.
+    ``y`` has a list or set of labels for each row, or flags, (rows, labels), dense or sparse; ``predict`` answers in the same
+    form. A row without labels counts too. X, ``features``, ``how``, ``alpha``, ``missing``, ``threads`` and ``seed`` are
+    those of ``NaiveBayesClassifier``; ``alpha="auto"`` chooses α on held-out rows, and whether to use all words or the 200
+    most informative ones of each label.
 
     ``weigh``: words, categories and stretches of numbers are weighed, and corrected for all labels in the same passes: "auto"
-    from 100 rows on, True, or False for plain counts. ``threshold``: how probable a label must be: "f1" (chosen for each label
-    on rows held out, drawn towards a common one where a label has few), a number, one for each label, None for one half of
-    probabilities as they are counted, without a look at rows held out, or "auto": "f1" from 100 rows on and None below.
-    ``at_least_one``: the most probable label where no other is given. ``calibrate``: "temperature" makes probabilities honest by
-    one number, "platt" by two of each label; if not said, two of all labels do, where thresholds are chosen.
+    from 100 rows on, True, or False for plain counts. ``threshold``: how probable a label must be: "f1" (chosen for each
+    label on rows held out, drawn towards a common one where a label has few), a number, one for each label, None for one half
+    of probabilities as they are counted, without a look at rows held out, or "auto": "f1" from 100 rows on and None below.
+    ``at_least_one`` assigns the most probable label if no label reaches its threshold. ``calibrate``: "temperature"
+    calibrates with one number, "platt" with two for each label; by default two common numbers are used where thresholds are
+    chosen.
 
-    After fitting: ``classes_`` (the labels), ``tally_``, ``model_``, ``thresholds_``, ``weighing_``. Learning and forgetting keep
-    the tally exact; weights and thresholds stay those of ``fit`` until ``refit``.
+    After fitting: ``classes_`` (the labels), ``tally_``, ``model_``, ``thresholds_``, ``weighing_``. Learning and forgetting
+    keep the tally exact; weights and thresholds do not change until ``refit``.
 
     >>> import banbury as bb
     >>> texts = ["wheat and corn", "crude oil", "corn oil", "a quiet day"]
@@ -112,7 +113,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
-        """Counts more rows. New labels, categories and words may come at any time; thresholds and weights stay as they are.
+        """Learns from more rows, which may have new labels, categories and words; thresholds and weights stay as they are.
 
         The first call settles the schema and leaves thresholds at one half: ``refit`` chooses them.
         """
@@ -135,7 +136,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Takes rows out again, exactly; raises, and changes nothing, where they were never learned."""
+        """Forgets rows, exactly; raises, and changes nothing, if they cannot have been learned."""
         learner = self._learner_of_fit()
         batch, sets, _, _ = self._read_sets(X, y)
         self._check_columns(batch)
@@ -158,7 +159,8 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     # Answers
 
     def predict(self, X: Any, top: int | None = None) -> Any:
-        """The labels of each row, as ``y`` had them: tuples, the most probable first, or flags. ``top``: so many, as tuples."""
+        """The labels of each row in the form of ``y``: tuples, most probable first, or flags. ``top=3`` gives the three most
+        probable."""
         with self._lock:
             model = self._learner_of_fit().current
             batch = self._read_rows(X)
@@ -175,7 +177,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     def predict_proba(self, X: Any) -> Real:
         """P(label | row), (rows, labels), in the order of ``classes_``: each label by itself.
 
-        Where ``y`` had one label for each row, and no sets, probabilities of a row are divided by their sum.
+        If ``y`` had one label per row instead of sets, the probabilities of a row are divided by their sum.
         """
         with self._lock:
             model = self._learner_of_fit().current
@@ -188,7 +190,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             return np.where(total > 0, posterior / np.where(total > 0, total, 1.0), even)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows all of whose labels are right, and no other."""
+        """The share of rows whose predicted labels are exactly right."""
         self._learner_of_fit()
         if self._kind != "sets":
             return float(super().score(X, y, sample_weight))
@@ -206,7 +208,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         return float(np.average(right[is_labelled], weights=None if weights is None else weights[is_labelled]))
 
     def explain(self, row: Any, label: Any) -> Explanation:
-        """Why a row has a label, or has it not: the weight of evidence of every column and word, in decibans."""
+        """Why a row has a label or not: the weight of evidence of every column and word, in decibans."""
         with self._lock:
             model: LabelModel = self._learner_of_fit().current
             label = self._find_label(label)

@@ -110,14 +110,14 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
 
 
 class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[misc]
-    """Naive Bayes that learns from rows without a label too, by expectation maximisation (Nigam et al. 2000).
+    """Naive Bayes that also learns from unlabelled rows, by expectation maximisation (Nigam et al. 2000).
 
-    A row has no label where ``y`` is None or NaN, or equal to ``unlabelled`` (−1, say, as in scikit-learn). The model of the
-    labelled rows says how probable each class is for all others; these are counted, divided so among the classes, and
-    the model is made anew, until the likelihood of all rows grows no more. ``unlabelled_weight``, from 0 to 1: what a row without
-    a label counts. ``starts``: besides that of the labelled rows as they are, starts from the same rows weighted at random,
-    by ``seed``; the likeliest is kept. ``max_iter`` iterations at most; ``tol``: the least gain, as a share, worth another.
-    ``features``, ``how`` ("mle", "map" or "mean"), ``alpha``, ``class_prior``, ``missing`` and ``threads`` are those of
+    A row has no label where ``y`` is None or NaN, or equal to ``unlabelled`` (−1, say, as in scikit-learn). A model of the
+    labelled rows gives the other rows a probability for each class; they are counted with these weights, and a new model is
+    estimated, until the likelihood of all rows stops growing. ``unlabelled_weight``, from 0 to 1, is the weight of an
+    unlabelled row. ``starts`` above 1 adds starts from the labelled rows weighted at random, by ``seed``; the most likely
+    result is kept. EM stops after ``max_iter`` iterations, or when the relative gain is below ``tol``. ``features``, ``how``
+    ("mle", "map" or "mean"), ``alpha``, ``class_prior``, ``missing`` and ``threads`` are those of
     ``bb.NaiveBayesClassifier``.
 
     After fitting: ``classes_``, ``model_``, ``tally_``, ``transduction_`` (the class of each row: its own, or the most probable),
@@ -215,13 +215,13 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
 
 
 class Mixture(AsDensity, _Maximiser):
-    """A mixture of as many components as are asked for, each with a family for every column: clusters and densities.
+    """A mixture of components, each with a family for every column, for clusters and densities.
 
-    It is naive Bayes whose classes nobody has named, learned by expectation maximisation; and a density, which is asked for
-    probabilities, anomalies and samples as ``bb.Density`` is. ``n_components``: a number, or several,
-    of which the best is kept by ``choose_by``: "bic", the Bayesian information criterion, or "held_out", the likelihood of rows
-    held out in five folds. ``starts``: every one takes other rows for the cores of its components, by ``seed``; after 30
-    iterations the three likeliest go on, and the likeliest of these is kept. All else is as in ``bb.SemiSupervisedClassifier``.
+    It is naive Bayes with unknown classes, learned by expectation maximisation, and also a density with the probabilities,
+    anomaly scores and samples of ``bb.Density``. ``n_components`` is a number, or several, of which ``choose_by`` keeps the
+    best: by "bic", the Bayesian information criterion, or "held_out", the likelihood of rows held out in five folds. Each of
+    the ``starts`` begins with different rows, by ``seed``; after 30 iterations the three most likely continue, and the best
+    is kept. Other parameters are those of ``bb.SemiSupervisedClassifier``.
 
     After fitting: ``model_``, whose classes are 0, 1, 2 …, ``tally_``, ``n_components_``, ``scores_`` (of each number of
     components tried: its BIC, of which less is better, or its held-out log-likelihood per row), ``log_likelihoods_``,

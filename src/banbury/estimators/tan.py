@@ -19,13 +19,13 @@ from banbury.reading import Batch
 class TANClassifier(NaiveBayesClassifier):
     """Tree-augmented naive Bayes: each column depends on the class and on one other column at most.
 
-    It is ``bb.NaiveBayesClassifier(features=bb.ColumnTree(level, root, bins, features))``, learns on and forgets as that does:
-    the tree is drawn anew from what was counted. Strings, booleans and numbers are taken as they come; missing values are summed
-    out exactly, and categories may be new when predicting. ``bins``, ``level`` and ``root`` are those of ``bb.ColumnTree``,
-    ``how``, ``alpha``, ``class_prior`` and ``seed`` those of ``bb.estimate``, ``features``, ``missing`` and ``threads`` those of
-    ``bb.count``, and ``class_weight`` is that of ``bb.NaiveBayesClassifier``.
+    It is ``bb.NaiveBayesClassifier(features=bb.ColumnTree(level, root, bins, features))``, and learns and forgets in the same
+    way: the tree is built again from what was counted. Strings, booleans and numbers need no encoding, missing values are
+    summed out exactly, and unseen categories are allowed when predicting. ``bins``, ``level`` and ``root`` are those of
+    ``bb.ColumnTree``, ``how``, ``alpha``, ``class_prior`` and ``seed`` those of ``bb.estimate``, ``features``, ``missing``
+    and ``threads`` those of ``bb.count``, and ``class_weight`` is that of ``bb.NaiveBayesClassifier``.
 
-    After fitting: what ``bb.NaiveBayesClassifier`` has, and ``network_``, the belief network, which answers more than the class.
+    After fitting: the attributes of ``bb.NaiveBayesClassifier``, and ``network_``, a belief network that answers any query.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_wine

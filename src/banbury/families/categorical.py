@@ -38,7 +38,7 @@ FARTHEST = 2**62  # whole numbers beyond are looked up by name
 
 @dataclass(frozen=True, repr=False)
 class Categorical(KeyedFamily):
-    """One of several values.
+    """A value out of several: words, numbers or booleans.
 
     ``alpha`` is the Dirichlet prior: a number for every value, or a mapping from value to number. ``m`` and ``p`` say the
     same as an m-estimate: m pseudo-rows spread by p (equally, or a mapping from value to share). ``values`` declares the

@@ -48,16 +48,16 @@ def next_to_label(
     seed: int = 0,
     **reading: Any,
 ) -> NextToLabel:
-    """The ``n`` rows of a pool whose labels would teach the model most, and some drawn at random.
+    """Chooses the ``n`` rows of a pool whose labels would teach the model most, some of them at random.
 
-    Of the rows with the smallest margins between the two most probable classes, ten times as many as are wanted, those are
-    taken that stand for most of the others: rows like them that are unlike what is labelled, and unlike what was taken before.
-    The row with the smallest margin comes first. How alike two rows are is the cosine of what a linear
-    classifier would be given: rare words, values, scaled numbers. A row
-    that has a label in the model's target column is labelled, and is not asked for; ``labelled`` may hold more of them.
+    Candidates are the rows with the smallest margins between the two most probable classes, ten times as many as you ask for.
+    Those are chosen that represent the most other candidates and are unlike labelled rows and rows chosen before. The row
+    with the smallest margin comes first. Similarity is the cosine of what a linear classifier would see: rare words, values,
+    scaled numbers. Rows with a label in the model's target column count as labelled; ``labelled`` adds more labelled rows.
 
-    ``share`` of the rows are drawn at random from the whole pool, by ``seed``, and marked ``random``: their accuracy is that of
-    the pool, while the others are harder. The order of the pool changes nothing. Other arguments say how the pool is read.
+    A ``share`` of the rows is drawn at random from the whole pool, by ``seed``, and marked ``random``: accuracy on these
+    estimates that on the pool, while the other rows are harder. The order of the pool does not matter. Further arguments say
+    how to read the pool.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()

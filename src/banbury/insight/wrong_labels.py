@@ -69,18 +69,17 @@ def suspicious(
     threads: int | None = None,
     **reading: Any,
 ) -> Suspicious:
-    """The ``n`` rows whose labels look most wrong, each with the label that the other rows suggest and why.
+    """Finds the ``n`` rows whose labels look most wrong, each with the label that the other rows suggest, and why.
 
-    Every row is scored by the model of all others, exactly, and posteriors are calibrated on the same scores. ``by``: the row
-    comes first whose label falls farthest behind another ("margin"), or is least probable ("self_confidence"); rows that are
-    equal in that are in the order of their margins before calibration. ``wrong`` estimates how many labels are wrong, and
-    ``pairs`` which.
+    Every row is scored by the model of all other rows, exactly, and the posteriors are calibrated. ``by`` ranks rows by how
+    far their label falls behind another one ("margin"), or by how improbable it is ("self_confidence"); ties are broken by
+    the margin before calibration. ``wrong`` estimates how many labels are wrong, and ``pairs`` which classes they confuse.
 
-    With ``groups`` (a column, or one for each row), rows that belong together never speak for each other: ten folds are then
-    left out in turn. So they are with ``weigh``, which weighs the evidence as ``bb.EvidenceClassifier`` does (three folds from
-    2,000 rows on). What a row holds alone decides its fold. Everything else is that of ``bb.count``. Rows without a label are
-    skipped. An estimator of Banbury may come first, as in ``bb.suspicious(clf, X, y)``: rows are then judged by models that
-    learn as it does.
+    With ``groups`` (a column, or a value for each row), rows that belong together do not vouch for each other: ten folds are
+    left out instead of single rows. The same holds for ``weigh``, which weighs the evidence as ``bb.EvidenceClassifier`` does
+    (three folds from 2,000 rows on). The contents of a row decide its fold. All other arguments are those of ``bb.count``.
+    Rows without a label are skipped. The first argument may be a Banbury estimator, as in ``bb.suspicious(clf, X, y)``: rows
+    are then judged by models that learn as it does.
 
     >>> import banbury as bb
     >>> texts = ["cheap pills now", "cheap watches now", "pills and watches", "lunch at noon", "see you at lunch", "noon is fine"]

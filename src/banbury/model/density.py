@@ -400,12 +400,12 @@ def _combine(alternatives: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
 
 
 class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
-    """The distribution of rows without a target, as scikit-learn's density estimators are used.
+    """The distribution of rows without a target, with the interface of scikit-learn's density estimators.
 
     ``features`` chooses families as anywhere: "auto" (columns independent, each by its type), one family for all columns, a
-    mapping by column; a block models its columns together: ``{("a", "b"): bb.Joint()}`` or
-    ``{("x", "y"): bb.Gaussian(covariance="full")}``. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
-    ``bb.Mixture`` is a density of several components, and asked in the same way.
+    mapping by column; a block models its columns together: ``{("a", "b"): bb.Joint()}`` or ``{("x", "y"):
+    bb.Gaussian(covariance="full")}``. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``. ``bb.Mixture`` is a
+    density of several components with the same methods.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()

@@ -48,12 +48,12 @@ def estimate(
     features: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> Model:
-    """A model from a tally: a prior and a choice. It costs milliseconds, and never a recount.
+    """Estimates a model from a tally, in milliseconds and without counting again.
 
-    ``how``: "mle" (maximum likelihood: a zero stays zero), "map" (the posterior's mode), "mean" (its mean; with ``alpha`` 1 that
-    is add-one smoothing), "predictive" (parameters integrated out) or "gibbs" (one draw of them, by ``seed``). ``alpha`` is the
-    Dirichlet prior of families that have none of their own; 0 is taken as 1e-10. ``class_prior``: None for the frequencies,
-    "uniform", a probability per class, or a number α for (n + α) / (N + αC). ``features`` gives columns another prior.
+    ``how``: "mle" (maximum likelihood: a zero stays zero), "map" (the posterior's mode), "mean" (its mean; with ``alpha`` 1
+    that is add-one smoothing), "predictive" (parameters integrated out) or "gibbs" (one draw of them, by ``seed``). ``alpha``
+    is the Dirichlet prior of families without a prior of their own; 0 means 1e-10. ``class_prior``: None for the frequencies,
+    "uniform", a probability per class, or a number α for (n + α) / (N + αC). ``features`` sets the priors of single columns.
 
     >>> import banbury as bb
     >>> tally = bb.count(bb.datasets.play_tennis(), target="play")
@@ -146,7 +146,7 @@ class LinearForm(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model(Displayed):
-    """Parameters derived from a tally: disposable, and enough to predict, explain and sample."""
+    """The parameters derived from a tally, which predict, explain and sample. You can discard a model and keep the tally."""
 
     kind: ClassVar[str] = "model"
 
@@ -181,7 +181,7 @@ class Model(Displayed):
         """Makes what it makes when it is first asked: nothing."""
 
     def records(self, posterior: Real, unsure: float | None = None) -> list[dict[str, Any]]:
-        """The answers to rows of these posteriors; None where the class is less probable than ``unsure``."""
+        """The predicted class of each row and its probability; the class is None if it is less probable than ``unsure``."""
         best = posterior.argmax(axis=1).tolist()
         shares = posterior.max(axis=1).tolist()
         answers = [
@@ -195,7 +195,7 @@ class Model(Displayed):
 
     @property
     def target(self) -> str | None:
-        """The column of the classes; None where labels were given apart."""
+        """The column of the classes; None if the labels were passed separately."""
         return self.schema.target
 
     @property
@@ -205,11 +205,11 @@ class Model(Displayed):
 
     @property
     def n_rows(self) -> float:
-        """The rows that were counted; a sum of weights where they had some."""
+        """The number of rows counted, or the sum of their weights."""
         return self.tally.n_rows
 
     def has_counted(self, data: Any, target: Any = None, **reading: Any) -> bool:
-        """Whether its tally is that of these very rows, no more and no fewer; they are counted to see.
+        """Whether the model was trained on exactly these rows, which are counted to find out.
 
         >>> import banbury as bb
         >>> weather = bb.datasets.play_tennis()
@@ -227,9 +227,9 @@ class Model(Displayed):
         return np.array(self.classes, dtype=object if len(kinds) > 1 else None)
 
     def with_class_prior(self, class_prior: ClassPrior) -> Model:
-        """The same model under another class prior: "uniform", a probability per class, or None for the frequencies.
+        """The same model with another class prior: "uniform", a probability per class, or None for the frequencies.
 
-        It is not calibrated: a calibration was learned under the old one.
+        The result is not calibrated, because a calibration is valid only for the prior under which it was learned.
         """
         log_prior = class_log_prior(class_prior, self.tally)
         if self.weighing is not None:
@@ -237,7 +237,7 @@ class Model(Displayed):
         return replace(self, class_prior=class_prior, log_prior=log_prior, calibration=None)
 
     def weighed(self, weighing: Weighs | None) -> Model:
-        """The same model with its evidence weighed, or plain again. What was learned of values that no row has is left out."""
+        """The same model with weighed evidence, or plain with None. Weights for values that no row has are dropped."""
         if weighing is None and self.weighing is None:
             return self
         plain = self if self.weighing is None else complete_model(self.tally, self.choice, self.class_prior)
@@ -248,7 +248,7 @@ class Model(Displayed):
         return replace(plain, weighing=weighing, log_prior=log_prior, parameters=weighing.parameters(plain))
 
     def calibrated(self, calibration: Calibrates | None) -> Model:
-        """The same model with posteriors that this calibration makes honest; None takes one away."""
+        """The same model with this calibration; None removes a calibration."""
         check_calibration(calibration, len(self.classes))
         return replace(self, calibration=calibration)
 
@@ -258,10 +258,11 @@ class Model(Displayed):
     def predict(self, rows: Any, *, costs: Any = None, unsure: float | None = None, **reading: Any) -> NDArray[Any]:
         """The most probable class of each row.
 
-        ``costs`` (a matrix, true class × predicted class, or {true: {predicted: cost}}, where what is not given costs 1, and 0
-        when right): the class of the least expected cost instead. ``unsure``: None where the posterior of the answer is below it.
+        ``costs`` (a matrix, true class × predicted class, or {true: {predicted: cost}}, in which other mistakes cost 1)
+        chooses the class with the least expected cost instead. ``unsure`` returns None where the posterior of the class is
+        lower.
 
-        A dataframe or bag of Dask is answered by one, lazily: the same rows with a column "class" beside theirs.
+        For a Dask dataframe or bag the result is lazy: the same rows with an additional column "class".
         """
         if costs is None and unsure is None:
             return taken(self.labels, self._best(self._score_all(rows, self._wanted, reading)), self.threads)
@@ -279,7 +280,7 @@ class Model(Displayed):
 
     @or_in_partitions
     def posterior(self, rows: Any, **reading: Any) -> Real:
-        """P(class | row), rows × classes, in the order of ``classes``; of a dataframe of Dask, columns beside its own."""
+        """P(class | row), rows × classes, in the order of ``classes``; for a Dask dataframe, as additional columns."""
         if self.calibration is None:
             return self._score_all(rows, "posterior", reading)
         return self.calibration.apply(self._score_all(rows, "log_posterior", reading))
@@ -294,7 +295,7 @@ class Model(Displayed):
         return self._score_all(rows, "log_joint", reading)
 
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
-        """Batch by batch some rows and P(class | row) of each, however long the table: no more than a batch is held.
+        """Yields rows and their P(class | row), batch by batch; only one batch is in memory, however long the table.
 
         >>> import banbury as bb
         >>> weather = bb.datasets.play_tennis()
@@ -322,15 +323,16 @@ class Model(Displayed):
     @or_in_partitions
     @uncollected()
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
-        """The weight of evidence, in decibans, for the most probable class against the runner-up or another.
+        """Explains the prediction for a row: the weight of evidence, in decibans, for the most probable class against
+        another.
 
-        ``against`` may be any class; the most probable one itself is weighed against the runner-up.
+        ``against`` is the runner-up by default, and may be any class.
 
-        A row that was counted speaks for itself: its own values are among those that say what its class is like. ``held_out``
-        leaves it out first, by exact subtraction, with its class, which is ``label`` or stands in the row. What was learned with
-        it beside the tally stays: weights of evidence and a calibration.
+        If the model was trained on the row, the row is part of the evidence for its own class. ``held_out=True`` first
+        subtracts it, exactly; its class is ``label`` or stands in the row. Weights of evidence and calibrations stay as they
+        are.
 
-        A dataframe or bag of Dask is answered by one, lazily: beside each row the class, what it is weighed against, and the
+        For a Dask dataframe or bag the result is lazy: for each row the class, the class it is compared with, and the
         decibans of the prior and of each column, which add up to "decibans".
 
         >>> import banbury as bb
@@ -397,7 +399,8 @@ class Model(Displayed):
 
     @property
     def class_shares(self) -> Real:
-        """P(class) under the class prior; ``log_prior``, with which scores begin, also holds a weighed model's intercepts."""
+        """P(class) under the class prior. ``log_prior``, which scores start from, also contains the intercepts of a weighed
+        model."""
         return np.exp(class_log_prior(self.class_prior, self.tally))
 
     @property
@@ -440,12 +443,12 @@ class Model(Displayed):
         return _unpack_model(rest, self.choice, self.class_prior, self.threads, self.calibration, self.weighing)
 
     def informative(self, n: int = 10, classes: Sequence[Any] | None = None) -> Informative:
-        """The ``n`` values that best tell each class from the rest, as likelihood ratios; ``classes``: of these alone.
+        """The ``n`` values that best separate each class from the rest, as likelihood ratios; ``classes`` selects classes.
 
-        The rest are all other classes, mixed by their prior. The first is the one with the highest product of two things: how
-        much more of the class's rows than of the rest's have the value, and the logarithm of its ratio. So a word must be
-        common in its class as well as rare elsewhere. A number speaks by the stretch of its values that tells most; so does each
-        column of a Gaussian block, by itself. A joint table speaks by its combinations of values.
+        The rest are all other classes, mixed by their prior. Values are ranked by the logarithm of their ratio, times the
+        difference between the share of the class's rows that have the value and the share of the rest's. So a word must be
+        common in its class and rare elsewhere. A numeric column, or a column of a Gaussian block, is represented by its most
+        informative interval, and a joint table by combinations of values.
 
         >>> import banbury as bb
         >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -480,7 +483,7 @@ class Model(Displayed):
         return the_one_row(self._read(row, {}))
 
     def likelihood(self, feature: str, value: Any) -> dict[Label, float]:
-        """P(value | class) of one feature, or its density, for every class; of a block that of a value for each column."""
+        """P(value | class) of one feature, or its density, for every class; a block takes a value for each column."""
         alone = self._group(feature)
         (only,) = alone.features
         several = isinstance(value, (list, tuple, np.ndarray))
@@ -495,10 +498,10 @@ class Model(Displayed):
         return dict(zip(self.classes, np.exp(likelihood).tolist(), strict=True))
 
     def log_likelihood(self, rows: Any, feature: str | None = None, **reading: Any) -> Real:
-        """log P(value | class) of one feature, rows × classes; of a text that of its bag of words, in whatever order.
+        """log P(value | class) of one feature, rows × classes; for a text that of its bag of words, whatever their order.
 
-        That is the multinomial likelihood with its coefficient, which is the same for every class. ``feature`` may be left out
-        where there is one only. A missing value says nothing: 0.
+        That is the multinomial likelihood with its coefficient, which is the same for every class. ``feature`` may be omitted
+        if there is only one. A missing value gives 0.
 
         >>> import banbury as bb
         >>> model = bb.estimate(bb.count(["good good bad", "bad"], target=["yes", "no"]))
@@ -515,8 +518,8 @@ class Model(Displayed):
         return np.concatenate(likelihoods)
 
     def cuts(self, feature: str | None = None) -> list[float]:
-        """The numbers at which the bins of a histogram end and the next begin, in order; ``feature`` as for ``log_likelihood``,
-        or a column of a block of histograms.
+        """The edges between the bins of a histogram, in order; ``feature`` as for ``log_likelihood``, or a column of a block
+        of histograms.
 
         >>> import banbury as bb
         >>> ages = {"age": [3.0, 4.0, 12.0, 13.0], "school": ["none", "none", "high", "high"]}
@@ -531,7 +534,7 @@ class Model(Displayed):
         return cuts
 
     def bandwidths(self, feature: str | None = None) -> dict[Label, Any]:
-        """The bandwidth of a kernel density in each class, in the column's own unit; of a block that of each column.
+        """The bandwidth of a kernel density in each class, in the column's own unit; for a block, that of each column.
 
         >>> import banbury as bb
         >>> waits = {"wait": [1.0, 1.2, 4.8, 5.0, 2.9, 3.1], "kind": ["a", "a", "a", "a", "b", "b"]}
@@ -548,7 +551,7 @@ class Model(Displayed):
     def linear(self, feature: str | None = None) -> LinearForm:
         """A model of text as the linear classifier it is: log P(class) + log P(text | class) = intercepts + counts @ weights.
 
-        Of a block of occurrences, the words are its columns; where it has a threshold, what is above counts 1, and all else 0.
+        For a block of occurrences the words are its columns; with a threshold, numbers above it count 1 and others 0.
 
         >>> import banbury as bb
         >>> model = bb.estimate(bb.count(["good good bad", "bad"], target=["yes", "no"]))
@@ -570,8 +573,8 @@ class Model(Displayed):
     def evidence_table(self, *, min_rows: int = 0) -> EvidenceTable:
         """The model as Arrow tables, from which every posterior can be computed: see ``docs/reference/evidence-table.md``.
 
-        ``min_rows``: values, stretches of numbers and words that fewer rows have are left out, and so are pairs of columns,
-        of whose cells nobody knows how many rows have them.
+        ``min_rows`` leaves out values, intervals of numbers and words that fewer rows have, and all pairs of columns, because
+        the number of rows in a cell of a pair is not known.
 
         >>> import banbury as bb
         >>> bb.estimate(bb.count(bb.datasets.play_tennis(), target="play")).evidence_table()

@@ -41,15 +41,17 @@ HEAVIEST = 2.0**500
 def calibrate(
     method: Method, log_posteriors: ArrayLike, truth: ArrayLike, weights: ArrayLike | None = None
 ) -> Calibration:
-    """A calibration learned from scores of rows the model has not seen, rows × classes, and the number of each row's true class.
+    """Learns a calibration from scores of rows that the model has not seen, rows × classes, and the number of each row's true
+    class.
 
-    "temperature": all log posteriors are divided by one number, which leaves every answer what it was. "platt": the log-odds of
-    each class against the rest go through a sigmoid of their own. "isotonic": through a rising staircase, which needs some
-    thousand rows. A number added to all scores of a row changes nothing, so log joints will do as well. −inf is an
-    impossible class. A row of weight 0 is no row.
+    "temperature" divides all log posteriors by one number, which leaves every predicted class as it was. "platt" passes the
+    log-odds of each class against the rest through a sigmoid, "isotonic" through a rising staircase, which needs some
+    thousand rows. Adding a number to all scores of a row changes nothing, so log joint probabilities work as well. −inf means
+    an impossible class. Rows of weight 0 are ignored.
 
-    Of several labels per row ``truth`` has flags, rows × labels, and scores are log-odds of each label: "temperature" divides all
-    by one number, "platt" has a line for each label, drawn towards that of all. ``calibrated`` of a ``bb.LabelModel`` takes it.
+    With several labels per row, ``truth`` has flags, rows × labels, and the scores are log-odds of each label: "temperature"
+    divides all of them by one number, and "platt" fits a line for each label, shrunk towards a common one. Pass the result to
+    ``LabelModel.calibrated``.
 
     >>> certain = np.log([[0.999, 0.001], [0.999, 0.001], [0.001, 0.999], [0.001, 0.999]])
     >>> found = calibrate("temperature", certain, [0, 0, 0, 1])  # three of four right, and 0.999 claimed

@@ -50,30 +50,30 @@ def cross_validate(
     partitions: int | None = None,
     **reading: Any,
 ) -> Any:
-    """How good the model is on rows it has not seen, for the price of one count and one scoring.
+    """Measures how good a model is on rows it has not seen, with one pass of counting and one of scoring.
 
-    ``folds``: a number (the rows of each class are dealt out in turn, in an order that ``seed`` settles), a fold for each row,
-    "loo" to leave out one row at a time, a scikit-learn splitter (``groups`` are given to it), or pairs of row numbers to learn
-    from and to test. The rows of each fold are counted apart, and a fold is scored by the model of all rows minus its own,
-    which is exactly the model of the others: vocabulary, smoothing, bins and bandwidths too.
+    ``folds`` is a number (stratified by class, in an order that depends on ``seed``), a fold for each row, "loo" to leave out
+    one row at a time, a scikit-learn splitter (which gets ``groups``), or pairs of row numbers for training and testing. Each
+    fold is counted separately and scored by the model of all rows minus the fold, which is exactly the model of the other
+    rows, including vocabulary, smoothing, bins and bandwidths.
 
-    An estimator of Banbury, fitted or not, may come first, as in ``bb.cross_validate(clf, X, y)``: its parameters then say all
-    that follows, and the answer is that of scikit-learn's ``cross_val_predict``, from one count.
+    The first argument may be a Banbury estimator, fitted or not, as in ``bb.cross_validate(clf, X, y)``: its parameters then
+    replace the settings below, and the result equals scikit-learn's ``cross_val_predict``, from one count.
 
-    ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the
-    rest is that of ``bb.count``. With several ``alpha``, "auto", or ``features="choose"``, ``bb.tune`` chooses anew within the
-    rows that each fold learns from, so that the choice is validated as well. ``weigh``: the evidence is weighed anew within the
-    rows that each fold learns from, as ``bb.EvidenceClassifier`` does; settings of ``bb.weigh``, or True.
-    ``calibrate``: "temperature", "platt" or "isotonic" calibrates what is said of each fold by what is said of the others.
+    ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the rest is that of ``bb.count``. With several
+    ``alpha``, "auto", or ``features="choose"``, ``bb.tune`` chooses within the training rows of each fold, so that the choice
+    is validated as well. ``weigh`` (True, or settings of ``bb.weigh``) weighs the evidence within the training rows of each
+    fold, as ``bb.EvidenceClassifier`` does. ``calibrate`` ("temperature", "platt" or "isotonic") calibrates each fold with
+    the scores of the other folds.
 
-    ``deal="content"`` deals rows to folds by what they hold, whatever their order, and ``id`` by the value of a column, which is
-    then no feature: rows that are alike, or share the value, are in one fold. So a Dask dataframe (see ``bb.count``, which says
-    what ``engine`` and ``partitions`` are) is always dealt: in two passes over its partitions, with the figures of one process.
-    There ``weigh``, ``calibrate`` and an ``alpha`` to choose are learned from a ``sample`` of rows, as in ``bb.weigh`` (100,000),
-    and tested on it; the models count all rows.
+    ``deal="content"`` assigns rows to folds by their contents, whatever their order, and ``id`` by the value of a column,
+    which is then not a feature: identical rows, or rows with the same value, are in the same fold. Rows on Dask, Spark or
+    other engines (``engine`` and ``partitions`` as in ``bb.count``) are always assigned in this way, in two passes and with
+    the figures of one process. There ``weigh``, ``calibrate`` and the choice of ``alpha`` use a ``sample`` of rows (100,000,
+    as in ``bb.weigh``) for learning and testing; the models count all rows.
 
-    A target of sets of labels (see ``bb.count``) is answered by a ``LabelEvaluation``: F1 over all labels and label by label.
-    ``threshold`` then says how probable a label must be ("f1": chosen on the rows of other folds), as in
+    For a target of sets of labels (see ``bb.count``) the result is a ``LabelEvaluation``: F1 over all labels and label by
+    label. ``threshold`` then says how probable a label must be ("f1" chooses it on the other folds), as in
     ``bb.MultiLabelClassifier``.
 
     >>> import banbury as bb

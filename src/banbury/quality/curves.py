@@ -60,22 +60,22 @@ def learning_curve(
     threads: int | None = None,
     **reading: Any,
 ) -> LearningCurve:
-    """How good the model is after so many rows, on rows that are withheld; each repeat costs one count.
+    """Measures how good the model is after learning from more and more rows, on held-out rows; each repeat costs one count.
 
-    In each of the ``repeats`` the share ``test`` of the rows is withheld, of every class alike, and of the others more and more
-    are learned from: those of a smaller size are among those of a larger one. ``sizes``: whole numbers of rows, or shares of the
-    rows that are not withheld, ascending; if not given, about ten, evenly spaced on a logarithmic scale. Each size has a row of
-    every class at least. ``seed`` settles which rows are taken.
+    Each of the ``repeats`` holds out the share ``test`` of the rows, stratified by class, and learns from more and more of
+    the others; larger sizes contain the rows of smaller ones. ``sizes`` are ascending numbers of rows, or shares of the rows
+    that are not held out; by default about ten, evenly spaced on a logarithmic scale. Each size has at least one row of every
+    class. ``seed`` decides which rows are taken.
 
-    ``beside`` has another learner try the same rows: "logistic_regression" (its penalty chosen by cross-validation), or a
-    scikit-learn classifier that has predict_proba. It is given numbers scaled, missing ones by their mean, categories as columns
-    of 0 and 1, and TF-IDF weights of the words that naive Bayes uses.
+    ``beside`` adds another learner on the same rows: "logistic_regression" (its penalty chosen by cross-validation), or a
+    scikit-learn classifier with predict_proba. It gets scaled numbers, with gaps filled by the mean, one-hot categories, and
+    TF-IDF weights of the words that naive Bayes uses.
 
     An estimator of Banbury may come first, as in ``bb.learning_curve(clf, X, y)``: its parameters then say how it learns.
-    ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the rest is that of ``bb.count``. What is counted
-    (families, origins, units, bins) is settled once, before any row is withheld; what is learned, by the rows of each size alone.
-    ``weigh``: the evidence is weighed on the rows of each size, as ``bb.EvidenceClassifier`` does; True, or settings of
-    ``bb.weigh``.
+    ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the rest is that of ``bb.count``. The schema
+    (families, origins, units, bins) is settled once, before any row is held out; everything else is learned from the rows of
+    each size alone. ``weigh`` (True, or settings of ``bb.weigh``) weighs the evidence on the rows of each size, as
+    ``bb.EvidenceClassifier`` does.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_iris

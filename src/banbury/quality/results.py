@@ -446,13 +446,14 @@ def _shorten(label: Label) -> str:
 
 @or_in_partitions
 def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
-    """The measures of ``bb.cross_validate``, of a model or a fitted estimator, on other rows.
+    """Measures a model or a fitted estimator on rows that it was not trained on.
 
-    ``target`` is the column of the true classes, or one class per row: the column that the model was counted with, if not given.
-    Rows without a class are left aside. A class that the model does not know is never answered, so its rows are wrong. If these
-    are the very rows that the model has counted, ``notes`` say so. Of a ``bb.LabelModel`` it is a ``LabelEvaluation``, and
-    the target may be sets of labels. Rows in partitions (see ``engine`` of ``bb.count``) are answered where they are, and
-    the figures are the same; those with sets of labels are answered here, a ``sample`` of them (100,000 at most, if not given).
+    ``target`` is the column of the true classes, or one class per row: the column that the model was counted with, if not
+    given. Rows without a class are skipped. The model never predicts a class that it does not know, so rows of such a class
+    count as wrong. If these are the training rows, ``notes`` says so. For a ``bb.LabelModel`` the result is a
+    ``LabelEvaluation``, and the target may be sets of labels. Rows in partitions (see ``engine`` of ``bb.count``) are scored
+    where they are, with the same figures; rows with sets of labels are scored here, on a ``sample`` (100,000 at most by
+    default).
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()

@@ -71,22 +71,22 @@ def tune(
     partitions: int | None = None,
     **reading: Any,
 ) -> Tuning:
-    """The best of many settings, by exact cross-validation: all of them share one count.
+    """Finds the best of many settings by exact cross-validation, from a single count.
 
-    ``alpha``: one number or several; "auto" tries thirteen from 0.001 to 10, and, of texts whose family and ``text`` are left
-    to it, each with five models: of plain counts and of damped ones. ``how``: one or several. ``text``: settings of ``bb.Text``
-    for all columns of text, each one value or a list of them, as in ``{"model": ["multinomial", "log_odds"], "min_count": [1,
-    2, 5]}``; what changes the tokens themselves is counted once for each. ``features="choose"`` gives every column of numbers
-    the family by which it tells the classes of rows it has not seen best: yes and no, categories, bins, trees, kernels, or one
-    of the named densities, as far as its numbers allow them; and it tries the five models of texts, whatever ``alpha`` is.
+    ``alpha`` is one number or several; "auto" tries thirteen from 0.001 to 10, and for texts, unless you set their family or
+    ``text``, each with five models of plain and damped counts. ``how``: one or several. ``text``: settings of ``bb.Text`` for
+    all columns of text, each one value or a list of them, as in ``{"model": ["multinomial", "log_odds"], "min_count": [1, 2,
+    5]}``; settings that change the tokens need a count each. ``features="choose"`` gives every numeric column the family that
+    predicts held-out rows best (Bernoulli, categories, bins, trees, kernels, or one of the named densities, as far as its
+    numbers allow), and tries the five models of texts, whatever ``alpha`` is.
 
-    ``scoring``: "log_loss", "accuracy", "brier" or "macro_f1". ``calibrate``: "temperature", "platt" or "isotonic" judges each
-    setting by what it says of rows it has not seen once that is calibrated, and calibrates the model. ``weigh``: the evidence is
-    weighed within the rows that each fold learns from; True, or settings of ``bb.weigh``, each one value or a list of them, as
-    in ``{"pairs": [True, False]}``; ``[False, True]`` compares it with all plain settings. It has neither α nor ``how``.
-    ``folds``, ``groups``, ``id``, ``deal``, ``sample``, ``engine`` and the rest are those of ``bb.cross_validate``. A warning
-    tells where the best of three numbers or more is the least or the largest of them. A target of sets of labels is tuned by
-    "log_loss", "micro_f1", "macro_f1", "subset_accuracy" or "hamming_loss".
+    ``scoring``: "log_loss", "accuracy", "brier" or "macro_f1". ``calibrate``: "temperature", "platt" or "isotonic" judges
+    each setting by its calibrated probabilities, and calibrates the model. ``weigh`` weighs the evidence within the training
+    rows of each fold: True, or settings of ``bb.weigh``, each one value or a list of them, as in ``{"pairs": [True,
+    False]}``; ``[False, True]`` compares it with all plain settings. Weighed evidence has neither α nor ``how``. ``folds``,
+    ``groups``, ``id``, ``deal``, ``sample``, ``engine`` and the rest are those of ``bb.cross_validate``. A warning says if
+    the best of three numbers or more is the smallest or the largest. A target of sets of labels is tuned by "log_loss",
+    "micro_f1", "macro_f1", "subset_accuracy" or "hamming_loss".
 
     >>> import banbury as bb
     >>> found = bb.tune(bb.datasets.play_tennis(), target="play", alpha=[0.1, 1.0], folds=7)

@@ -93,14 +93,13 @@ class Schema:
         missing: Missing = "skip",
         **reading: Any,
     ) -> Schema:
-        """The schema of a table, from its column types and its first batch.
+        """Infers the schema of a table from its column types and its first batch.
 
-        Booleans are Bernoulli; whole numbers of which the first 1,000 rows show 20 at most (fewer than 100 rows: 0 and 1 alone)
-        categorical, other numbers quantile trees (fewer than 100 rows: Gaussian); strings categorical, or text when they have
-        more than three words on average. ``features`` overrides that for all columns or by name (None leaves a column out;
-        "soil_*" is every column that begins so).
-        Dates, columns without a value, with one value only, or of identifiers are left out, and ``left_out`` says why.
-        ``reading`` is how a file is read, as ``bb.count`` takes it.
+        Booleans are Bernoulli; whole numbers of which the first 1,000 rows show 20 at most (fewer than 100 rows: 0 and 1
+        alone) categorical, other numbers quantile trees (fewer than 100 rows: Gaussian); strings categorical, or text when
+        they have more than three words on average. ``features`` overrides that for all columns or by name (None leaves a
+        column out; "soil_*" matches every column that begins so). Dates, identifiers, and columns with no value or a single
+        one are left out, and ``left_out`` says why. ``reading`` has the options of ``bb.count`` for reading files.
         """
         source = read(data, **reading)
         target = source.target if target is None else as_name(target)

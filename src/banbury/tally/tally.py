@@ -53,7 +53,7 @@ MANY_BYTES = 1 << 24  # of texts that are counted together
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tally(Displayed):
-    """The sums of a data set, per class and feature, under one schema: a frozen value, with no smoothing inside.
+    """The sums of a data set, per class and feature, under one schema. Immutable, and without any smoothing.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -84,7 +84,7 @@ class Tally(Displayed):
 
     @cached_property
     def missing(self) -> dict[str, float]:
-        """How many rows have no value, by feature; their weight when weights are fractional.
+        """The number of rows without a value, by feature (or their weight, if weights are fractional).
 
         >>> import banbury as bb
         >>> bb.count({"fever": [38.9, None, 37.0], "ward": ["a", "b", "a"], "flu": ["yes", "no", "no"]}, target="flu").missing
@@ -112,7 +112,7 @@ class Tally(Displayed):
 
     @cached_property
     def empty_cells(self) -> dict[str, float]:
-        """Of each block's table the share of cells that no row has: the curse of dimensionality, measured.
+        """The share of cells without rows in the table of each block: the curse of dimensionality, measured.
 
         >>> import banbury as bb
         >>> weather = bb.datasets.play_tennis()
@@ -174,9 +174,9 @@ class Tally(Displayed):
         threads: int | None = None,
         **reading: Any,
     ) -> Tally:
-        """Counts more rows under this tally's schema, apart: ``tally + tally.count(rows)`` adds them.
+        """Counts more rows under this tally's schema into a tally of their own; ``tally + tally.count(rows)`` adds them.
 
-        Of a tally of one class and without a target, such as a density's, all rows are of that class.
+        If the tally has one class and no target, as that of a density, all rows belong to that class.
         """
         if target is None and self.schema.labels is not None and self.schema.labels.columns:
             target = self.schema.labels
@@ -331,9 +331,9 @@ class Tally(Displayed):
             raise _more_of_a_label(problem) from None
 
     def to(self, schema: Schema) -> Tally:
-        """The same tally under another schema of the same features: re-centred, and its bins widened.
+        """Converts the tally to another schema of the same features, with other origins or wider bins.
 
-        Raises SchemaMismatch where that would need the rows again: other families, other categories, narrower bins.
+        Raises SchemaMismatch if that would need the rows: for other families, other categories or narrower bins.
         """
         pairs = zip(schema.features, self.schema.features, strict=False)
         re_centred = tuple(a.counter.adopt_scale(a, b) if a.counter is b.counter else a for a, b in pairs)
@@ -403,9 +403,9 @@ class Tally(Displayed):
         return {f"{g}.{name}": array for g, state in states for name, array in state.items()}
 
     def digest(self) -> str:
-        """A SHA-256 of all that was counted, 64 hexadecimal digits: equal exactly when tallies are equal.
+        """A SHA-256 hash of everything that was counted, as 64 hexadecimal digits; equal exactly when tallies are equal.
 
-        So forgetting can be proved: a tally that forgot rows has the digest of one that never met them.
+        It proves forgetting: a tally that forgot rows has the digest of a tally that never counted them.
 
         >>> import banbury as bb
         >>> weather = bb.datasets.play_tennis()
@@ -432,7 +432,7 @@ class Tally(Displayed):
         return [part for group, sums in self._groups() for part in _by_family(group, sums)]
 
     def n_parameters(self, naive: bool = True) -> int:
-        """Free parameters of the model of this tally; ``naive=False``: of the joint distribution without independence.
+        """The number of free parameters of the model; with ``naive=False``, of the joint distribution without independence.
 
         The joint one has a table over all keyed features and, in each of its cells, a Gaussian with full covariance over
         the measured ones.
@@ -654,29 +654,30 @@ def count(
 
     ``data``: a path to CSV, Parquet or NDJSON; a pandas, Polars or Arrow table; a mapping of columns; a NumPy array; a list
     of records; a list of texts; a folder with a sub-folder per class; an iterable of batches of these. ``target`` is a
-    column's name or one label per row (of a folder, if not given, the names of the sub-folders); rows whose label is missing
-    are skipped and counted in ``skipped``. A target of lists or sets, of texts with ``target_delimiter`` between labels, of
-    several columns of flags or a matrix of them is one of sets of labels: a row then counts for each of its labels, and once
-    for all rows (``bb.MultiLabelClassifier``).
+    column's name or one label per row (of a folder, if not given, the names of the sub-folders); rows without a label are
+    skipped, and ``skipped`` says how many. If the target has lists or sets, texts with ``target_delimiter`` between labels,
+    several columns of flags or a matrix of flags, each row has a set of labels. It then counts once for each of its labels,
+    and once for all rows (``bb.MultiLabelClassifier``).
 
-    What is counted: ``schema`` says it, or else it is inferred from the first batch, where ``features`` overrides the choice:
-    a family for all columns ("gaussian", bb.Histogram(bins=20)), or a mapping from column to family, None to leave it out.
-    ``missing="category"`` makes a missing word, boolean or category a value of its own; otherwise what is missing is skipped.
-    ``weights`` is one number per row, a column's name, or a matrix of soft labels, rows × classes, whose columns ``classes``
-    names; a single name, without a target, is the class of all rows.
+    What is counted: ``schema`` decides; without one it is inferred from the first batch, and ``features`` overrides the
+    choice: a family for all columns ("gaussian", bb.Histogram(bins=20)), or a mapping from column to family, None to leave it
+    out. ``missing="category"`` makes a missing word, boolean or category a value of its own; otherwise missing values are
+    skipped. ``weights`` is one number per row, a column's name, or a matrix of soft labels, rows × classes, whose columns
+    ``classes`` names; a single name, without a target, is the class of all rows.
 
-    How it is read: ``columns`` names columns that have no names (a CSV file then has no header line), ``delimiter`` is found out
-    if not given (in tab-separated text quotation marks are letters like others, unless the header has them),
-    ``missing_values`` are the texts that mean missing in a text file. ``format`` says that files of texts are all "text",
-    "mail" or "html", and ``headers`` which headers of mail count: "keep", "drop" or a list of names; "columns", or ["columns",
-    "subject"], makes a column of each, beside the column "body". ``reading`` is what else ``banbury.reading.read`` takes, such as
-    ``header=False``. Files are read under a schema as those were that it was inferred from, in all that is not said here.
-    ``threads``: BANBURY_THREADS or all processors if not given; the answer does not depend on it.
+    How data are read: ``columns`` names the columns of arrays and of CSV files without a header. ``delimiter`` is detected
+    unless you pass it (in tab-separated text quotation marks are ordinary characters, unless the header has them), and
+    ``missing_values`` are the texts that mean missing in a text file. ``format`` says that all files of texts are "text",
+    "mail" or "html", and ``headers`` which headers of mail count: "keep", "drop" or a list of names; "columns", or
+    ["columns", "subject"], makes a column of each, beside the column "body". ``reading`` has any other options of
+    ``banbury.reading.read``, such as ``header=False``. A schema remembers how its files were read, and new files are read in
+    the same way unless you say otherwise. ``threads`` is BANBURY_THREADS or the number of processors by default; the result
+    does not depend on it.
 
-    Where it is counted: a Dask dataframe or bag, or a Spark dataframe, is counted on its cluster, and so are files and other
-    parts of a table with ``engine``: a Dask client, a Spark session, "dask://host:port", "spark://host:port", "processes",
-    or an executor of ``concurrent.futures``. The answer is the same. ``partitions``: into how many parts a table in memory is
-    cut. docs/how-to/engines.md has more.
+    Where counting happens: a Dask dataframe or bag, or a Spark dataframe, is counted on its cluster. With ``engine``, so are
+    files and other parts of a table: a Dask client, a Spark session, "dask://host:port", "spark://host:port", "processes", or
+    an executor of ``concurrent.futures``. The result is the same. ``partitions`` is the number of parts into which a table in
+    memory is cut. See docs/how-to/engines.md.
 
     >>> import banbury as bb
     >>> tally = bb.count(bb.datasets.play_tennis(), target="play")

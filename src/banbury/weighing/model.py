@@ -330,15 +330,16 @@ def weigh(
     partitions: int | None = None,
     **reading: Any,
 ) -> Model:
-    """The model with its evidence weighed: what each column is worth, which pairs say more than both, what cells get wrong.
+    """Weighs the evidence of a model: learns weights of columns, informative pairs of columns, and corrections of cells.
 
-    ``data``, ``target`` and ``weights`` are the rows that were counted; the target is the model's, if not given. Weights are
-    learned on what every row is told by all others; ``pairs`` and ``correct`` may be left out. ``groups`` keeps rows that belong
-    together in one fold where something is chosen. The answer stays a sum, and ``explain`` shows it.
+    ``data``, ``target`` and ``weights`` are the rows that were counted; the target is the model's by default. Weights are
+    learned from the evidence that all other rows give about each row. ``pairs=False`` and ``correct=False`` omit these parts.
+    ``groups`` keeps rows that belong together in one fold when settings are chosen. Predictions are still sums, which
+    ``explain`` shows.
 
-    ``sample``: weights are learned from so many rows that differ, at most, at least one of every class, chosen by what they
-    hold, so that neither order nor place matters; all rows if not given, and 100,000 of rows in partitions: on Dask, on
-    Spark, or wherever ``engine`` (see ``bb.count``) works on them. ``model.weighing`` says how many rows these were.
+    ``sample`` limits the number of different rows from which weights are learned, with at least one of every class. They are
+    chosen by their contents, so order and place do not matter. The default is all rows, or 100,000 for rows in partitions: on
+    Dask, on Spark, or with ``engine`` (see ``bb.count``). ``model.weighing`` says how many rows were used.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()

@@ -36,7 +36,7 @@ TEXT_CANDIDATES: tuple[dict[str, Any], ...] = (  # two counts suffice for them
 
 @dataclass(frozen=True, repr=False)
 class Text(TextSettings):
-    """A column of texts, each a bag of words: how often every word occurs, whatever their order.
+    """A column of texts, each counted as a bag of words: how often every word occurs, whatever their order.
 
     What is counted. ``tokens``: "word" (two or more letters, digits or underscores, of any script; as scikit-learn's
     CountVectorizer), "word1" (one or more), "mail" (which keeps host names, addresses and IP numbers whole), or a regular

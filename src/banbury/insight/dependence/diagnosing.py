@@ -46,7 +46,7 @@ def diagnose(
     n: int = 20,
     **reading: Any,
 ) -> Diagnosis:
-    """Finds what stands against naive Bayes in a table: columns that repeat each other, and columns that tell nothing.
+    """Finds what limits naive Bayes on a table: columns that repeat each other, and columns without information.
 
     ``data``, ``target``, ``features``, ``schema``, ``weights`` and ``reading`` are those of ``bb.count``. A missing value may
     tell the class too, as it does in a weighed model; with ``missing="skip"`` it tells nothing, as in a plain one. The table

@@ -41,13 +41,13 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The winner, the class it is weighed against, and the evidence that decides between them, strongest first.
+    """The predicted class, the class it is compared with, and the evidence that decides between them, strongest first.
 
-    ``prior`` plus all the evidence is ``decibans``, ten times log10 of the odds of ``winner`` against ``against``, and
-    ``log_odds`` is their natural logarithm. What is ``impossible`` in both classes is answered by the prior alone.
+    ``prior`` plus all the evidence is ``decibans``, ten times log10 of the odds of ``winner`` against ``against``;
+    ``log_odds`` is their natural logarithm. If the row is ``impossible`` in both classes, the prior alone decides.
 
-    Of a calibrated model all of it is calibrated: the prior and the evidence are ``scale`` times as heavy as the model's own,
-    what calibration does beyond that is added as ``calibration``, and ``uncalibrated`` is the winner's probability before it.
+    If the model is calibrated, so is the explanation: the prior and the evidence are multiplied by ``scale``, ``calibration``
+    adds what calibration does beyond that, and ``uncalibrated`` is the winner's probability before calibration.
     """
 
     winner: Any
@@ -108,7 +108,7 @@ class Explanation:
 
     @property
     def decibans(self) -> float:
-        """The sum; where the row is impossible in both classes it is the prior, which then answers."""
+        """The sum of the prior and the evidence; the prior alone if the row is impossible in both classes."""
         return self.log_odds * DECIBANS
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,7 +134,7 @@ class Explanation:
 
     @property
     def before(self) -> list[tuple[str, float]]:
-        """What is added to the evidence: the prior, and what a calibration does beyond scaling."""
+        """The terms besides the evidence: the prior, and what a calibration does beyond scaling."""
         return [("prior", self.prior), *([("calibration", self.calibration)] if self.calibration else [])]
 
     @property

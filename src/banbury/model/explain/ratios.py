@@ -34,9 +34,9 @@ class LikelihoodRatio:
 
 @dataclass(frozen=True)
 class Informative:
-    """What tells each class from the rest, the most telling first: likelihood ratios by class.
+    """What separates each class from the rest: likelihood ratios by class, most informative first.
 
-    ``left_aside`` names the blocks that speak by all their columns at once, of which no value or stretch can be named.
+    ``left_aside`` names the blocks whose columns are modelled together, so that no single value can be listed.
     """
 
     ratios: dict[Any, tuple[LikelihoodRatio, ...]]
