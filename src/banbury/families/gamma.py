@@ -24,7 +24,7 @@ WIDEST = 1e-3  # no shape is smaller
 
 @dataclass(frozen=True, repr=False)
 class Gamma(LogMomentFamily):
-    """Numbers above 0, of a mean and a shape per class: the deviation is the mean over the root of the shape.
+    """Numbers above 0, with a mean and a shape per class: the deviation is the mean over the root of the shape.
 
     Shape 1 is the exponential distribution. "mle" is maximum likelihood; its shape is from 0.001 to 1e8. The conjugate prior is
     worth ``prior_rows`` rows, one by default, that are as all rows of the column on average. "map" is the mode of shape and rate

@@ -51,7 +51,7 @@ NARROW_BLOCK = 1e-12  # a covariance is not settled if its smallest eigenvalue i
 class NormalInverseGamma:
     """The conjugate prior of a Gaussian: ``kappa`` pseudo-rows for the mean, ``nu`` for the variance.
 
-    ``mean`` and ``variance`` are where it is centred; left out, they are the column's own over all classes.
+    ``mean`` and ``variance`` are its centre; by default those of the column over all classes.
     """
 
     kappa: float = 1e-3

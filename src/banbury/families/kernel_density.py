@@ -131,7 +131,7 @@ def noise(kernel: str, size: Any, rng: np.random.Generator) -> Real:
 
 @dataclass(frozen=True, repr=False)
 class KernelDensity(GridFamily):
-    """A kernel on every row of the class.
+    """A density with a kernel on every row of the class.
 
     ``bandwidth`` is a number in the column's own unit, or a rule for each class: ``"scott"``, ``"silverman"`` (both set the
     kernel's standard deviation, as SciPy's do) or ``"leave-one-out"``, which maximises the likelihood of each row under the

@@ -40,7 +40,7 @@ def conjunctions(
     noise: float | None = None,
     labels: Iterable[Any] | None = None,
 ) -> Hypotheses:
-    """Every conjunction of conditions "feature=value", one at most for each feature, and the hypothesis that nothing fulfils.
+    """Every conjunction of conditions "feature=value", at most one per feature, and the hypothesis that no row fulfils.
 
     A row that fulfils a hypothesis has the second of two ``labels``: those of the target (a column's name, or an array) in order,
     or else False and True.
@@ -84,7 +84,7 @@ def thresholds(
     noise: float | None = None,
     labels: Iterable[Any] | None = None,
 ) -> Hypotheses:
-    """Every hypothesis "feature>cut" and "feature<=cut", and those that anything and nothing fulfils.
+    """Every hypothesis "feature>cut" and "feature<=cut", and those that every row and no row fulfils.
 
     A row that fulfils a hypothesis has the second of two ``labels``: those of the target (a column's name, or an array) in order,
     or else False and True.

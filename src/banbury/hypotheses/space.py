@@ -29,13 +29,13 @@ LARGEST = 1e300  # a log-likelihood: a hundred million of them still have a sum
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Hypotheses:
-    """A finite set of hypotheses, and what is believed of each: P(h), P(rows | h) and P(h | rows). A frozen value.
+    """A finite set of hypotheses with P(h), P(rows | h) and P(h | rows) of each. Immutable.
 
-    ``hypotheses`` are functions of a row, in a list or by name; or names alone, or how many there are. ``prior`` is "uniform", a
-    probability for each, in order or by name, or "description_length": 2 to the power of minus ``lengths``, which are bits.
-    ``likelihood`` says what a prediction means. "noise_free": the row's label. "label_noise": the label, which comes out as
-    another with probability ``noise``. "gaussian": the mean of a number whose standard deviation is ``noise``. "bernoulli": the
-    probability of the second label. ``labels`` are all that a row can have.
+    ``hypotheses`` are functions of a row, in a list or by name; or only names; or their number. ``prior`` is "uniform", a
+    probability for each, in order or by name, or "description_length", which is 2 to the power of minus ``lengths``, in bits.
+    ``likelihood`` says what a prediction means. "noise_free": the row's label. "label_noise": the label, replaced by another
+    one with probability ``noise``. "gaussian": the mean of a number whose standard deviation is ``noise``. "bernoulli": the
+    probability of the second label. ``labels`` are all possible labels of a row.
 
     >>> test = Hypotheses(["cancer", "healthy"], prior=[0.008, 0.992]).update(likelihoods=[0.98, 0.03])
     >>> test.map, test.ml
@@ -128,28 +128,28 @@ class Hypotheses:
 
     @property
     def log_posterior(self) -> Real:
-        """log P(h | rows), which goes on where the probability itself is too small for a number; −inf is impossible."""
+        """log P(h | rows), which is finite even where the probability underflows; −inf means impossible."""
         top, rest = self._scale
         return self.log_joint - top - rest
 
     @property
     def map(self) -> Any:
-        """The hypothesis of the highest posterior; of several, the first."""
+        """The hypothesis with the highest posterior; the first in case of a tie."""
         return self.names[_first_best(self.log_joint)]
 
     @property
     def ml(self) -> Any:
-        """The hypothesis of the highest likelihood, whatever its prior; of several, the first."""
+        """The hypothesis with the highest likelihood, whatever its prior; the first in case of a tie."""
         return self.names[_first_best(self.log_likelihood)]
 
     @property
     def mdl(self) -> Any:
-        """The hypothesis of the least description length, which is the most probable one."""
+        """The hypothesis with the least description length, which is the most probable one."""
         return self.names[_first_best(-self.description_length)]
 
     @property
     def description_length(self) -> Real:
-        """−log₂ P(h) P(rows | h): the bits that tell the hypothesis, and then the rows to one who knows it.
+        """−log₂ P(h) P(rows | h): the bits that describe the hypothesis, and then the rows given the hypothesis.
 
         >>> coins = Hypotheses(["fair", "bent"], "description_length", lengths=[1, 4], likelihood="bernoulli")
         >>> coins.update(predictions=[[0.5, 0.9]] * 5, target=[1] * 5).description_length.round(2).tolist()
@@ -159,12 +159,12 @@ class Hypotheses:
 
     @property
     def possible(self) -> NDArray[np.bool_]:
-        """Whether each hypothesis is possible still."""
+        """Whether each hypothesis is still possible."""
         return np.asarray(self.log_joint > -np.inf)
 
     @property
     def version_space(self) -> list[Any]:
-        """The hypotheses that are possible still: noise-free, those that agree with every row.
+        """The hypotheses that are still possible: without noise, those that agree with every row.
 
         >>> Hypotheses(["a", "b", "c"]).update(predictions=[[1, 0, 1], [0, 0, 0]], target=[True, False]).version_space
         ['a', 'c']
@@ -172,7 +172,7 @@ class Hypotheses:
         return [self.names[h] for h in np.flatnonzero(self.possible).tolist()]
 
     def most_probable(self, n: int = 10) -> list[tuple[Any, float]]:
-        """The ``n`` most probable hypotheses and their posteriors, the best first; never one that is impossible.
+        """The ``n`` most probable hypotheses with their posteriors, best first; impossible ones are omitted.
 
         >>> Hypotheses(["rain", "dry"]).update(likelihoods={"rain": 0.1, "dry": 0.5}).most_probable(1)
         [('dry', 0.8333333333333334)]
@@ -202,12 +202,12 @@ class Hypotheses:
         likelihoods: Any = None,
         log_likelihoods: Any = None,
     ) -> Self:
-        """The space after more rows; the one before stays as it was.
+        """Learns from rows and returns a new space; this one does not change.
 
-        Rows are a table (a frame, or a mapping of columns) or a list of rows; ``target`` is a column's name, or has each row's
-        label or number. ``predictions`` are what the hypotheses say of the rows, rows × hypotheses. ``likelihoods`` or
-        ``log_likelihoods`` say outright how probable the evidence is under each; they need not sum to one. All rows at once,
-        or one after another in any order: it comes to the same.
+        Rows are a table (a frame, or a mapping of columns) or a list of rows; ``target`` is a column's name, or has each
+        row's label or number. ``predictions`` are the predictions of the hypotheses, rows × hypotheses. ``likelihoods`` or
+        ``log_likelihoods`` give the likelihood of the evidence under each hypothesis directly; they need not sum to one.
+        Updating with all rows at once, or one by one in any order, gives the same result.
 
         >>> days = {"sky": ["sunny", "rainy"], "play": ["yes", "no"]}
         >>> says = {"if sunny": lambda day: "yes" if day["sky"] == "sunny" else "no", "never": lambda day: "no"}
@@ -230,7 +230,8 @@ class Hypotheses:
         log_likelihoods: Any = None,
         n: int = 7,
     ) -> Trace:
-        """The posteriors before and after every row, of the ``n`` hypotheses that rise highest; takes what ``update`` takes.
+        """The posteriors before and after every row, for the ``n`` hypotheses that reach the highest; arguments as for
+        ``update``.
 
         >>> seen = Hypotheses(["a", "b"]).trace(likelihoods=[[0.5, 0.5], [0.2, 0.8], [0.1, 0.4]])
         >>> seen.posteriors.round(2).tolist()
@@ -373,7 +374,7 @@ class Hypotheses:
     # What hypotheses say ----------------------------------------------------------------------------------------------
 
     def predictive(self, rows: Any = None, *, predictions: Any = None) -> Real:
-        """P(label | row), every hypothesis heard with the weight of its posterior: rows × labels.
+        """P(label | row), averaged over all hypotheses with their posteriors: rows × labels.
 
         >>> three = Hypotheses(["h1", "h2", "h3"], prior=[0.4, 0.3, 0.3], labels=["+", "-"])
         >>> three.predictive(predictions=["+", "-", "-"]).round(2).tolist()
@@ -400,7 +401,8 @@ class Hypotheses:
         return (1.0 - self.noise) * shares + self.noise / (n_labels - 1) * (1.0 - shares) if self.noise else shares
 
     def bayes_optimal(self, rows: Any = None, *, predictions: Any = None) -> Array:
-        """The most probable label of each row, every hypothesis heard; of numbers, the mean. On average no answer errs less.
+        """The most probable label of each row, averaged over all hypotheses; for numbers, the mean. No other prediction is
+        wrong less often on average.
 
         >>> three = Hypotheses(["h1", "h2", "h3"], prior=[0.4, 0.3, 0.3], labels=["+", "-"])
         >>> three.map, three.bayes_optimal(predictions=["+", "-", "-"]).tolist()
@@ -413,9 +415,9 @@ class Hypotheses:
         return self._answers(rows, predictions, heard, lambda block: block @ weights)
 
     def gibbs(self, rows: Any = None, *, predictions: Any = None, seed: int = 0) -> Array:
-        """What one hypothesis says of the rows, drawn from the posterior by ``seed``.
+        """The predictions of one hypothesis, drawn from the posterior with ``seed``.
 
-        It errs at most twice as often as ``bayes_optimal``, on average over targets drawn from the prior.
+        It is wrong at most twice as often as ``bayes_optimal``, on average over targets drawn from the prior.
 
         >>> three = Hypotheses(["h1", "h2", "h3"], prior=[0.4, 0.3, 0.3], labels=["+", "-"])
         >>> "".join(three.gibbs(predictions=["+", "-", "-"], seed=seed).item() for seed in range(10))

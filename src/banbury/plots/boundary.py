@@ -20,8 +20,8 @@ from banbury.plots.features import ClassedRows, check_model, column_of, number_o
 class DecisionBoundaryDisplay(Display):
     """Posteriors over two numeric features; the others are missing, or held at the values of ``fixed``.
 
-    ``xx0`` and ``xx1`` are the grid, ``posterior`` what the model says there, (len(xx1), len(xx0), classes), and
-    ``difference`` the two classes whose posteriors are subtracted, or None.
+    ``xx0`` and ``xx1`` are the grid, ``posterior`` the posteriors there, (len(xx1), len(xx0), classes), and ``difference``
+    the two classes whose posteriors are subtracted, or None.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_iris
@@ -58,8 +58,8 @@ class DecisionBoundaryDisplay(Display):
     ) -> Self:
         """Draws the regions of two features, and the rows of ``data`` as points (2,000 of them at most).
 
-        The two may be columns of blocks. ``difference``: two classes; what is drawn is then the posterior of the first minus that
-        of the second. ``fixed``: values of other columns, which are missing otherwise.
+        The two may be columns of blocks. ``difference=(a, b)`` draws the posterior of class a minus that of class b.
+        ``fixed`` holds other columns at values; otherwise they are missing.
         """
         check_model(model, classes=2)
         pair = two_columns(model, features)

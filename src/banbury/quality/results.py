@@ -127,7 +127,7 @@ class Outcomes:
 
     @property
     def right(self) -> float:
-        """The share of right answers."""
+        """The share of correct predictions."""
         return float(total(self.folds, 0).value[0, 1]) / self.weight
 
     def mean(self, number: int) -> float:
@@ -160,7 +160,7 @@ class Measures(Displayed):
 
     @property
     def accuracy(self) -> Mean:
-        """The share of right answers."""
+        """The share of correct predictions."""
         return Mean(self.outcomes.right, None)
 
     @property

@@ -137,7 +137,7 @@ class DropIn(Guarded):
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Learns from rows, and forgets all that was learned before."""
+        """Learns from rows, after discarding everything learned before."""
         batch = self._rows(X, y, reset=True)
         codes, classes = self._labels(y, batch.n_rows)
         weights = self._weights(sample_weight, batch)

@@ -25,7 +25,7 @@ from banbury.tally.tally import Tally
 
 
 class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
-    """scikit-learn's GaussianNB, counted by Banbury: what smoothing adds follows from all rows, never from the last batch.
+    """scikit-learn's GaussianNB, counted by Banbury: smoothing depends on all rows, not on the last batch.
 
     ``missing="skip"``: a missing number says nothing.
 
@@ -47,7 +47,7 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
 
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Learns from rows, and forgets all that was learned before."""
+        """Learns from rows, after discarding everything learned before."""
         home = _home(X)
         super().fit(*((X, y, sample_weight) if home is None else _brought(X, y, sample_weight)))
         self._home = home

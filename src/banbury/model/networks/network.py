@@ -40,10 +40,10 @@ SHOWN = 40  # nodes, and columns that were left out, when a network is printed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BeliefNetwork(Displayed):
-    """A Bayesian belief network: a table for each node, P(value | values of its parents); a frozen value.
+    """A Bayesian belief network: a table P(value | values of its parents) for each node. Immutable.
 
-    ``BeliefNetwork.count`` counts the tables of a structure that is given, ``BeliefNetwork.tan`` learns the structure too, and
-    ``BeliefNetwork.from_tables`` takes tables as they are. What was counted adds and subtracts as tallies do.
+    ``BeliefNetwork.count`` counts the tables of a given structure, ``BeliefNetwork.tan`` also learns the structure, and
+    ``BeliefNetwork.from_tables`` takes tables that you have. Counted networks add and subtract like tallies.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -103,11 +103,11 @@ class BeliefNetwork(Displayed):
     ) -> BeliefNetwork:
         """Counts the tables of a structure: ``parents`` maps columns to the columns they depend on.
 
-        ``data`` is read as ``bb.count`` reads it. Words, booleans and few whole numbers, such as 0 and 1, are values as they
-        are; other numbers are cut into ``bins`` of about equal shares, settled by the first batch, unless ``features`` says
-        otherwise: "categorical" or "bernoulli" for numbers that are values, ``bb.Histogram(bins=...)`` or
-        ``bb.Histogram(start=..., width=...)``. A row counts for a node where it has a value of the node and of all its parents.
-        ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
+        ``data`` is read as ``bb.count`` reads it. Words, booleans and columns of few whole numbers, such as 0 and 1, are
+        taken as values; other numbers are cut into ``bins`` with about as many rows in each, settled by the first batch,
+        unless ``features`` overrides that: "categorical" or "bernoulli" for numbers that are values,
+        ``bb.Histogram(bins=...)`` or ``bb.Histogram(start=..., width=...)``. A row counts for a node if it has values of the
+        node and of all its parents. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
 
         >>> import banbury as bb
         >>> rooms = {"door": ["open", "open", "shut", "shut"], "celsius": [12, 14, 21, 22]}
@@ -188,7 +188,7 @@ class BeliefNetwork(Displayed):
 
     @classmethod
     def from_model(cls, model: Model) -> BeliefNetwork:
-        """The network of a model of a ``bb.ColumnTree``, which answers questions about other columns than the class."""
+        """The network of a model with a ``bb.ColumnTree``, which can be queried about any column."""
         drawn = _tree_of(model)
         if drawn is None:
             raise errors.bad_setting(
@@ -217,11 +217,11 @@ class BeliefNetwork(Displayed):
         *,
         values: Mapping[str, Sequence[Key]] | None = None,
     ) -> BeliefNetwork:
-        """A network of tables that are given.
+        """Makes a network of the tables that you pass.
 
-        The table of a node without parents maps each of its values to a probability; that of another maps the value of its
-        parent, or the values of its parents as a tuple, to such a mapping. With ``values``, which names the values of each
-        node, tables may be arrays, (values, values of each parent).
+        The table of a node without parents maps each of its values to a probability. Any other table maps the value of its
+        parent, or a tuple of the values of its parents, to such a mapping. If ``values`` names the values of each node,
+        tables may be arrays, (values, values of each parent).
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables(
@@ -251,7 +251,8 @@ class BeliefNetwork(Displayed):
     # The algebra
 
     def count_more(self, data: Any, *, weights: Any = None, **reading: Any) -> BeliefNetwork:
-        """Counts more rows under this network's structure and bins, apart: ``network + network.count_more(rows)`` adds them."""
+        """Counts more rows, with this network's structure and bins, into a network of their own; ``network +
+        network.count_more(rows)`` adds them."""
         sums = self._sums("no more rows can be counted")
         target = None if self.target is None else self._node(self.target)
 
@@ -300,7 +301,7 @@ class BeliefNetwork(Displayed):
     __hash__ = None  # type: ignore[assignment]
 
     def estimate(self, how: How = "mean", alpha: float = 1.0, seed: int = 0) -> BeliefNetwork:
-        """The same counts with tables estimated otherwise; nothing is counted again."""
+        """The same counts with tables estimated in another way, without counting again."""
         self._sums("they stay as they are")
         return replace(self, choice=choice_of(how, alpha, seed))
 
@@ -331,12 +332,12 @@ class BeliefNetwork(Displayed):
 
     @property
     def edges(self) -> list[tuple[str, str]]:
-        """From parent to child, child by child."""
+        """The edges as pairs of parent and child."""
         return [(parent, name) for name, above in self.parents.items() for parent in above]
 
     @cached_property
     def values(self) -> dict[str, Keys]:
-        """The values of each node, in order; of numbers the bins."""
+        """The values of each node, in order; for numbers, the bins."""
         return {variable.name: variable.values for variable in self.variables}
 
     @property
@@ -347,13 +348,13 @@ class BeliefNetwork(Displayed):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: of each node one less than it has values, for all values of its parents."""
+        """The number of free parameters."""
         sizes = [variable.size for variable in self.variables]
         return sum((sizes[v] - 1) * prod(sizes[p] for p in above) for v, above in enumerate(self._parents))
 
     @property
     def bic(self) -> float:
-        """−2 log L + k log n of the rows that were counted, at maximum likelihood; the lower the better."""
+        """−2 log L + k log n of the rows that were counted, at maximum likelihood; lower is better."""
         sums = self._sums("it has no rows")
         log_likelihood = 0.0
         for cells in (rows.value for rows in sums.cells):
@@ -412,9 +413,9 @@ class BeliefNetwork(Displayed):
     def query(self, of: str | Sequence[str], given: Mapping[str, Any] | None = None) -> dict[Any, float]:
         """P(of | given): the probability of each value of a node, or of each tuple of values of several nodes.
 
-        ``given`` says what is known of nodes: a value; a list or set of values, one of which it is; a mapping from values to
-        how likely what was observed is under each (soft evidence, which names every value); None or NaN for nothing. A pandas
-        Series is such a mapping. Evidence of probability zero raises.
+        ``given`` maps nodes to evidence: a value; a list or set of possible values; a mapping from every value to the
+        likelihood of the observation under it (soft evidence); None or NaN for no evidence. A pandas Series works too. Raises
+        if the evidence has probability zero.
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables({"die": {1: 0.5, 2: 0.25, 3: 0.25}})
@@ -436,7 +437,7 @@ class BeliefNetwork(Displayed):
         return dict(zip(keys, probabilities.tolist(), strict=True))
 
     def posteriors(self, given: Mapping[str, Any] | None = None) -> dict[str, dict[Any, float]]:
-        """P(value | given) of every node at once; what is given is as in ``query``.
+        """P(value | given) of every node at once; ``given`` is that of ``query``.
 
         >>> import banbury as bb
         >>> shares = {"a": {0: 0.5, 1: 0.5}, "b": {0: {0: 1.0, 1: 0.0}, 1: {0: 0.5, 1: 0.5}}}
@@ -452,7 +453,7 @@ class BeliefNetwork(Displayed):
         return posteriors
 
     def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """P(event | given); both say what is known of nodes, as ``given`` does in ``query``.
+        """P(event | given); both have the form of ``given`` in ``query``.
 
         >>> import banbury as bb
         >>> die = bb.BeliefNetwork.from_tables({"die": {1: 0.5, 2: 0.25, 3: 0.25}})
@@ -462,7 +463,7 @@ class BeliefNetwork(Displayed):
         return float(np.exp(self.log_probability(event, given)))
 
     def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """log P(event | given), −inf where it cannot be."""
+        """log P(event | given), −inf if the event is impossible."""
         evidence = self._evidence(given)
         both = self._evidence(event)
         for node, likelihood in evidence.items():
@@ -515,11 +516,11 @@ class BeliefNetwork(Displayed):
     # Rows
 
     def log_joint(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
-        """log P(value, what the row shows), rows × values of ``of``; what a row lacks is summed out exactly."""
+        """log P(value, observed values of the row), rows × values of ``of``; missing values are summed out exactly."""
         return self._score(rows, (self._target_node(of),), reading)
 
     def log_likelihood(self, rows: Any, **reading: Any) -> Real:
-        """log P(what the row shows) of each row; of numbers the probability is that of their bin.
+        """log P(observed values) of each row; a number has the probability of its bin.
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables({"coin": {"heads": 0.5, "tails": 0.5}})
@@ -546,11 +547,11 @@ class BeliefNetwork(Displayed):
         return np.asarray(joint - np.log(np.exp(joint).sum(axis=1, keepdims=True)))
 
     def posterior(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
-        """P(value | what the row shows), rows × values of ``of``, the target unless another node is named.
+        """P(value | observed values of the row), rows × values of ``of``, which is the target by default.
 
-        What is missing is summed out exactly, be it a cell or a column; a warning names the columns that are not there, and
-        those that were never counted. A value that was never counted says of its parents what a new value would, as in naive
-        Bayes, and is otherwise as missing. A row of probability zero gets the answer without evidence, and a warning.
+        Missing cells and columns are summed out exactly; a warning names absent columns, and columns that were never counted.
+        A value that was never counted gives the evidence of a new value, as in naive Bayes, and otherwise counts as missing.
+        A row of probability zero gets the answer without evidence, with a warning.
 
         >>> import banbury as bb
         >>> days = bb.datasets.play_tennis()
@@ -561,7 +562,7 @@ class BeliefNetwork(Displayed):
         return np.exp(self._normalise(self.log_joint(rows, of, **reading), self._target_node(of)))
 
     def predict(self, rows: Any, of: str | None = None, **reading: Any) -> NDArray[Any]:
-        """The most probable value of ``of`` in each row; of equals the first."""
+        """The most probable value of ``of`` in each row; the first in case of a tie."""
         values = self.variables[self._target_node(of)].values
         best = self.posterior(rows, of, **reading).argmax(axis=1)
         same = len({type(value) for value in values}) == 1
@@ -621,7 +622,7 @@ class BeliefNetwork(Displayed):
         return batch
 
     def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
-        """``n`` rows drawn from the network, by column; numbers are drawn evenly within their bins.
+        """Draws ``n`` rows from the network, as a mapping of columns; numbers are uniform within their bins.
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables({"coin": {"heads": 0.5, "tails": 0.5}})
