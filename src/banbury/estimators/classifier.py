@@ -221,7 +221,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             errors.warn(errors.not_calibrated(why))
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
-        """The rows and settings by which ``bb.cross_validate`` counts and estimates as this classifier does."""
+        """The rows and settings with which ``bb.cross_validate`` validates this classifier."""
         settings = {name: getattr(self, name) for name in COUNTED_BY} | {"features": self._families}
         return to_validate(X), settings | self._prior_to_validate()
 
@@ -284,7 +284,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     @property
     def calibration_(self) -> Calibration | None:
-        """What makes probabilities honest; None where nothing does."""
+        """The calibration of the probabilities, or None."""
         return self._learner_of_fit().settings.calibration  # type: ignore[no-any-return]
 
     # Within

@@ -132,7 +132,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         _ = self._learner.model
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
-        """The rows and settings by which ``bb.cross_validate`` weighs within each fold as this classifier does."""
+        """The rows and settings with which ``bb.cross_validate`` validates this classifier."""
         weigh: Any = False
         if self.weigh is not False:
             weigh = {"pairs": bool(self.pairs), "correct": bool(self.correct)}

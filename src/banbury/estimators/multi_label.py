@@ -219,7 +219,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             return Explanation(f"not {label}", label, 1.0, 0.0, **nothing)  # type: ignore[arg-type]
 
     def informative(self, label: Any, n: int = 10) -> Informative:
-        """The ``n`` values that best tell rows with a label from those without."""
+        """The ``n`` values that best separate rows with a label from rows without it."""
         with self._lock:
             model: LabelModel = self._learner_of_fit().current
             label = self._find_label(label)
@@ -231,7 +231,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         return self._learner_of_fit().settings.thresholds  # type: ignore[no-any-return]
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
-        """The rows and settings by which ``bb.cross_validate`` learns as this classifier does."""
+        """The rows and settings with which ``bb.cross_validate`` validates this classifier."""
         batch = to_validate(X)
         settings = {name: getattr(self, name) for name in ("features", "how", "missing", "threads", "seed")}
         weighable = False

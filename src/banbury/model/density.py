@@ -547,8 +547,8 @@ def independence(
 ) -> Independence:
     """Whether two columns are independent (given others): the G-test on their table of counts.
 
-    Columns of numbers with more than 20 distinct values are cut into ``bins`` with about as many rows in each: if not given, as
-    many as leave ten rows in each cell of the table on average, from 2 to 6.
+    Columns of numbers with more than 20 distinct values are cut into ``bins`` with about as many rows in each; the default,
+    from 2 to 6, leaves ten rows in each cell of the table on average.
 
     >>> import banbury as bb
     >>> bb.independence(bb.datasets.play_tennis(), "outlook", "play")

@@ -44,7 +44,7 @@ class CorrectedWords(NamedTuple):
 
 @dataclass(frozen=True)
 class Weighing:
-    """What was learned of rows, with the digest of the tally that they were counted into."""
+    """Weights and corrections of evidence, with the digest of the tally they were learned from."""
 
     weights: Weights
     classes: tuple[Any, ...]

@@ -16,17 +16,17 @@ from banbury.tally.tally import Tally
 
 
 def mutual_information(tally: Tally, n: int = 10) -> Information:
-    """What each feature tells about the class, in bits, from a tally alone: I(feature; class) over the rows that have a value.
+    """The information of each feature about the class, in bits, from a tally alone: I(feature; class) over the rows with a
+    value.
 
-    Of flags and categories it is that of the counts, without smoothing; of histograms and kernel densities that of their bins,
-    joined as a histogram joins them. Of other numbers it is the mutual information of the model, of the distributions that
-    ``bb.estimate`` makes by default, summed over fine cells: what the model can tell, not what the rows hold.
-    Of a text it is that of its most telling word's presence, the largest of all words; ``words`` has the ``n`` most telling
-    ones. So it is of a block of occurrences, whose columns are its words. Of a joint table it is that of the table, as of one
-    feature with many values; of a Gaussian block that of the model, as the mean over some 30,000 rows drawn of each class; of a
-    block of bins that of the cells of a histogram of it. Figures of counts come out too high by about
-    (values − 1)(classes − 1) / (2 · rows · ln 2) even where there is nothing to tell: ``bb.diagnose`` takes that off, and tests
-    what is left.
+    For flags and categories it is computed from the counts, without smoothing; for histograms and kernel densities from their
+    bins, joined as a histogram joins them. For other numbers it is the mutual information of the distributions that
+    ``bb.estimate`` makes by default, summed over fine cells. For a text it is that of the presence of its most informative
+    word, and ``words`` has the ``n`` most informative ones; a block of occurrences is treated in the same way, with columns
+    as words. For a joint table it is that of one feature with many values; for a Gaussian block that of the model, as a mean
+    over about 30,000 rows drawn from each class; for a block of bins that of its histogram cells. Figures from counts are too
+    high by about (values − 1)(classes − 1) / (2 · rows · ln 2), even without any information: ``bb.diagnose`` subtracts that
+    and tests what remains.
 
     >>> import banbury as bb
     >>> bb.mutual_information(bb.count(bb.datasets.play_tennis(), target="play"))

@@ -166,14 +166,15 @@ class BeliefNetwork(Displayed):
     ) -> BeliefNetwork:
         """Tree-augmented naive Bayes: each column depends on the class and on one other column at most.
 
-        The tree is that of Chow and Liu: of all trees the one whose edges have the greatest I(A; B | class). Edges are drawn
-        where that is beyond chance at the ``level``, as ``bb.diagnose`` tests it, so that columns that are independent given
-        the class leave naive Bayes; ``level=None`` draws the whole tree, however weak its edges. Edges lead away from
-        ``root``, or else from the first column. All pairs are counted in one pass.
+        The tree is that of Chow and Liu, whose edges have the greatest total I(A; B | class). An edge is drawn only if it is
+        significant at the ``level``, as tested by ``bb.diagnose``, so columns that are independent given the class stay as in
+        naive Bayes; ``level=None`` draws the whole tree, however weak its edges. Edges lead away from ``root``, by default
+        the first column. All pairs are counted in one pass.
 
-        Numbers are cut where the classes change: ``bins="mdl"``, by minimum description length (Fayyad and Irani, 1993), and into
-        ten bins of about equal shares where no cut pays. A number of ``bins`` cuts all of them into so many of about equal
-        shares, whatever their classes. ``features`` may say otherwise of a column, as for ``count``. The first batch settles it.
+        Numbers are cut where the classes change: ``bins="mdl"``, by minimum description length (Fayyad and Irani, 1993), and
+        into ten bins of about equal shares where no cut pays. A number of ``bins`` cuts all numbers into that many bins of
+        about equal shares, whatever the classes. ``features`` overrides this for single columns, as for ``count``. The first
+        batch settles the bins.
 
         >>> import banbury as bb
         >>> rooms = {"warm": [True, True, False, False] * 40, "celsius": [25.0, 24.0, 15.0, 16.0] * 40,
