@@ -44,24 +44,29 @@ COUNTED_BY = ("features", "how", "alpha", "class_prior", "missing", "calibrate",
 
 
 class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Naive Bayes for texts, tables of mixed columns and both, with the interface of scikit-learn.
+    """Naive Bayes for texts, tables of mixed columns and both, as a scikit-learn estimator.
 
-    A list of strings is a column of text. Strings, booleans and numbers need no encoding, missing values are skipped, and new
-    categories, words and classes may appear at any time. ``features`` chooses families ("auto", one for all columns, or a
-    mapping by column), ``how``, ``alpha``, ``class_prior`` and ``seed`` are those of ``bb.estimate``, ``missing`` and
-    ``threads`` those of ``bb.count``.
+    A list of strings is one text column. Strings, booleans and numbers need no encoding, missing values are skipped,
+    and new categories, words and classes may come at any time.
 
-    ``alpha="auto"`` (which also chooses the model of texts that you did not declare) and ``features="choose"`` choose as
-    ``bb.tune`` does, within the rows passed to ``fit``. ``calibrate``: "temperature", "platt" or "isotonic" calibrates
-    probabilities, using out-of-fold scores; α is then chosen by its calibrated probabilities.
+    Args:
+        features: The families: "auto", one for all columns, or a mapping from column to family. "choose" chooses them
+            as ``bb.tune`` does, within the training rows.
+        how: The estimator, as in ``bb.estimate``.
+        alpha: The pseudo-count, as in ``bb.estimate``. "auto" chooses it as ``bb.tune`` does, within the training rows;
+            for texts without a declared model, the model too.
+        class_prior: The class prior, as in ``bb.estimate``.
+        missing: What to do with missing values, as in ``bb.count``.
+        calibrate: "temperature", "platt" or "isotonic" calibrates the probabilities, using posteriors of rows that the
+            model has not seen. A pseudo-count is then chosen by its calibrated posteriors.
+        class_weight: "balanced", or a mapping from class to weight, as in scikit-learn. It multiplies the odds of each
+            class, and "balanced" is a uniform class prior. Unlike ``sample_weight``, it does not change the tally, so
+            that forgetting stays exact and smoothing stays the same.
+        threads: The number of threads. It never changes the result.
+        seed: The seed for everything that is drawn at random.
 
-    ``class_weight``: "balanced", or {class: weight} (1 for other classes) says how many times a row of a class counts, as in
-    scikit-learn. It multiplies the odds of the class: the class prior (the frequencies, or ``class_prior``) is multiplied by
-    the weights, and "balanced" is a uniform prior. The tally still counts each row once, so forgetting is exact and, unlike
-    with ``sample_weight``, the smoothing of each class does not change.
-
-    After fitting: ``classes_``, ``n_features_in_``, ``feature_names_in_`` (if columns have names), ``tally_`` (the sums),
-    ``model_`` (estimated from them), ``alpha_``, and, if requested, ``tuning_`` and ``calibration_``.
+    After fitting, these attributes are set: ``classes_``, ``n_features_in_``, ``feature_names_in_`` (if columns have
+    names), ``tally_``, ``model_``, ``alpha_``, and ``tuning_`` and ``calibration_`` if requested.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_wine
@@ -102,9 +107,10 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Learns from the rows, after discarding everything learned before. Rows without a label are skipped, with a warning.
+        """Learns from the rows and forgets everything learned before. Rows without a label are skipped, with a warning.
 
-        A Dask or Spark frame is counted where it is; ``y`` and ``sample_weight`` are then names of columns.
+        For a Dask or Spark dataframe, ``y`` and ``sample_weight`` are column names, and the rows are counted on the
+        cluster.
         """
         self._check_class_weight()
         self.tuning_ = None
@@ -156,10 +162,11 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
-        """Learns from more rows, which may have new classes, categories and words; ``classes`` may name classes in advance.
+        """Learns from more rows. New classes, categories and words may come at any time; ``classes`` can name some in
+        advance.
 
-        The first call settles the schema and the settings. After that, batches in any order give the tally of all rows at
-        once. Learning a text takes as long as its words require, whatever the size of the vocabulary.
+        The first call settles the schema. From then on, batches give the same tally in any order and of any size.
+        Learning one text costs as much as its words, however many were learned before.
         """
         for name in self._chosen:
             raise errors.BadSetting(
@@ -203,9 +210,10 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Forgets rows, exactly: the inverse of ``partial_fit``.
+        """Removes rows that were learned, exactly.
 
-        Raises, and changes nothing, if the rows cannot have been learned because some count would become negative.
+        If it shows that the rows were never learned, because a count would become negative, an error is raised and
+        nothing changes.
         """
         declared = self._learner_of_fit().settings.declared
         batch, labels = self._read_rows_and_labels(X, y)
@@ -221,13 +229,15 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             errors.warn(errors.not_calibrated(why))
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
-        """The rows and settings with which ``bb.cross_validate`` validates this classifier."""
+        """Returns the rows and settings with which ``bb.cross_validate`` counts and estimates as this classifier does."""
         settings = {name: getattr(self, name) for name in COUNTED_BY} | {"features": self._families}
         return to_validate(X), settings | self._prior_to_validate()
 
     @or_in_partitions
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row; a Dask or Spark frame gets an additional column."""
+        """Returns the most probable class of each row; for a Dask or Spark dataframe, the dataframe with an additional
+        column.
+        """
         with self._lock:
             model = self._learner_of_fit().current
             if (scores := model._score_texts(X, model._wanted)) is None:
@@ -238,21 +248,24 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     @or_in_partitions
     def predict_proba(self, X: Any) -> Real:
-        """P(class | row), in the order of ``classes_``; a Dask or Spark frame gets a column for each class."""
+        """Returns P(class | row) in the order of ``classes_``; for a Dask or Spark dataframe, the dataframe with a
+        column per class.
+        """
         return self._answers(X, lambda model, batch: model.posterior(batch), 0.0)
 
     def predict_log_proba(self, X: Any) -> Real:
-        """log P(class | row)."""
+        """Returns log P(class | row)."""
         return self._answers(X, lambda model, batch: model.log_posterior(batch), -np.inf)
 
     def predict_joint_log_proba(self, X: Any) -> Real:
-        """log P(class) + log P(row | class)."""
+        """Returns log P(class) + log P(row | class)."""
         return self._answers(X, lambda model, batch: model.log_joint(batch), -np.inf)
 
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
-        """Why a row gets its class: the weight of evidence of every column and of every word, in decibans.
+        """Explains why a row gets its class: the weight of evidence of every column and word, in decibans.
 
-        ``held_out=True`` leaves out a training row of the class ``label`` first. See ``Model.explain``.
+        ``held_out`` explains a row of the training data, with the class ``label``, as if it had not been learned. See
+        ``Model.explain``.
         """
         with self._lock:
             learner = self._learner_of_fit()  # rows are left out of a frozen tally only
@@ -268,7 +281,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             return model.explain(row, held_out=held_out, label=label).against_unseen(other)
 
     def informative(self, n: int = 10, classes: Any = None) -> Informative:
-        """The ``n`` values that best tell each class from the rest, as likelihood ratios: see ``Model.informative``."""
+        """Returns the ``n`` values that best tell each class from the others. See ``Model.informative``."""
         with self._lock:
             model: Model = self._learner_of_fit().current
             if len(self.classes_) == len(model.classes) or classes is None or isinstance(classes, (str, bytes)):
@@ -284,7 +297,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     @property
     def calibration_(self) -> Calibration | None:
-        """The calibration of the probabilities, or None."""
+        """The calibration, or None if there is none."""
         return self._learner_of_fit().settings.calibration  # type: ignore[no-any-return]
 
     # Within
@@ -403,7 +416,7 @@ def _count_part(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any
 
 
 def dtype_of(classes: tuple[Any, ...]) -> np.dtype[Any]:
-    """The type of labels that were counted where they are."""
+    """The type of labels that were counted on an engine."""
     dtype = np.asarray(classes).dtype
     return dtype if dtype.kind in "biuf" else np.dtype(object)
 

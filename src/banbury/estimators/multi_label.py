@@ -34,23 +34,31 @@ from banbury.tally.table import Held, Labels, Table, align_names
 
 
 class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Predicts any number of labels for each row, from one tally with a yes/no model for every label.
+    """A classifier for any number of labels per row: one tally, and a yes/no model for every label.
 
-    ``y`` has a list or set of labels for each row, or flags, (rows, labels), dense or sparse; ``predict`` answers in the same
-    form. A row without labels counts too. X, ``features``, ``how``, ``alpha``, ``missing``, ``threads`` and ``seed`` are
-    those of ``NaiveBayesClassifier``; ``alpha="auto"`` chooses α on held-out rows, and whether to use all words or the 200
-    most informative ones of each label.
+    ``y`` has a list or set of labels for each row, or a matrix of flags (rows × labels), dense or sparse; ``predict``
+    returns the same kind. Rows without labels count too. X is what ``NaiveBayesClassifier`` accepts. Learning and
+    forgetting keep the tally exact; weights and thresholds do not change until ``refit``.
 
-    ``weigh``: words, categories and stretches of numbers are weighed, and corrected for all labels in the same passes: "auto"
-    from 100 rows on, True, or False for plain counts. ``threshold``: how probable a label must be: "f1" (chosen for each
-    label on rows held out, drawn towards a common one where a label has few), a number, one for each label, None for one half
-    of probabilities as they are counted, without a look at rows held out, or "auto": "f1" from 100 rows on and None below.
-    ``at_least_one`` assigns the most probable label if no label reaches its threshold. ``calibrate``: "temperature"
-    calibrates with one number, "platt" with two for each label; by default two common numbers are used where thresholds are
-    chosen.
+    Args:
+        features: The families, as in ``NaiveBayesClassifier``.
+        how: The estimator, as in ``bb.estimate``.
+        alpha: The pseudo-count. "auto" chooses it on held-out rows, and for texts also whether all words are used or
+            the 200 most informative words of each label.
+        weigh: Whether to weigh words, categories and intervals of numbers and to learn corrections for all labels:
+            "auto" (from 100 rows on), True, or False for plain counts.
+        threshold: How probable a label must be to be predicted: "f1" (chosen for each label on held-out rows, and
+            shrunk towards a common threshold for rare labels), a number, one number per label, None for one half
+            without looking at held-out rows, or "auto" ("f1" from 100 rows on, otherwise None).
+        at_least_one: Predicts the most probable label if no label reaches its threshold.
+        calibrate: "temperature" calibrates with one number, "platt" with two per label. By default, two numbers for all
+            labels are used when thresholds are chosen.
+        missing: What to do with missing values, as in ``bb.count``.
+        threads: The number of threads. It never changes the result.
+        seed: The seed for everything that is drawn at random.
 
-    After fitting: ``classes_`` (the labels), ``tally_``, ``model_``, ``thresholds_``, ``weighing_``. Learning and forgetting
-    keep the tally exact; weights and thresholds do not change until ``refit``.
+    After fitting, these attributes are set: ``classes_`` (the labels), ``tally_``, ``model_``, ``thresholds_`` and
+    ``weighing_``.
 
     >>> import banbury as bb
     >>> texts = ["wheat and corn", "crude oil", "corn oil", "a quiet day"]
@@ -100,7 +108,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Counts the rows, weighs what they say and chooses thresholds, all within these rows."""
+        """Counts the rows, weighs their evidence and chooses thresholds, all within these rows."""
         self._check_settings()
         batch, sets, kind, columns = self._read_sets(X, y)
         rows = self._rows(batch, sets, sample_weight)
@@ -113,9 +121,10 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
-        """Learns from more rows, which may have new labels, categories and words; thresholds and weights stay as they are.
+        """Learns from more rows. New labels, categories and words may come at any time. Thresholds and weights do not
+        change.
 
-        The first call settles the schema and leaves thresholds at one half: ``refit`` chooses them.
+        The first call settles the schema and sets thresholds to one half; ``refit`` chooses them.
         """
         self._check_settings()
         batch, sets, kind, columns = self._read_sets(X, y)
@@ -136,7 +145,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Forgets rows, exactly; raises, and changes nothing, if they cannot have been learned."""
+        """Removes rows that were learned, exactly. If they were never learned, an error is raised and nothing changes."""
         learner = self._learner_of_fit()
         batch, sets, _, _ = self._read_sets(X, y)
         self._check_columns(batch)
@@ -147,7 +156,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     @in_one_step
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Weighs and chooses thresholds again, from rows that were counted; the tally stays as it is."""
+        """Learns weights and thresholds again from rows that were already counted. The tally does not change."""
         learner = self._learner_of_fit()
         batch, sets, _, _ = self._read_sets(X, y)
         self._check_columns(batch)
@@ -159,8 +168,9 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     # Answers
 
     def predict(self, X: Any, top: int | None = None) -> Any:
-        """The labels of each row in the form of ``y``: tuples, most probable first, or flags. ``top=3`` gives the three most
-        probable."""
+        """Returns the labels of each row in the form of ``y``: tuples with the most probable label first, or flags.
+        ``top`` returns that many labels per row, as tuples.
+        """
         with self._lock:
             model = self._learner_of_fit().current
             batch = self._read_rows(X)
@@ -175,9 +185,9 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             return flags if self._kind == "flags" else csr_matrix(flags)
 
     def predict_proba(self, X: Any) -> Real:
-        """P(label | row), (rows, labels), in the order of ``classes_``: each label by itself.
+        """Returns P(label | row) (rows × labels) in the order of ``classes_``, for each label independently.
 
-        If ``y`` had one label per row instead of sets, the probabilities of a row are divided by their sum.
+        If ``y`` had exactly one label per row and no sets, the probabilities of a row are normalised.
         """
         with self._lock:
             model = self._learner_of_fit().current
@@ -190,7 +200,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             return np.where(total > 0, posterior / np.where(total > 0, total, 1.0), even)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows whose predicted labels are exactly right."""
+        """Returns the share of rows for which all labels are right."""
         self._learner_of_fit()
         if self._kind != "sets":
             return float(super().score(X, y, sample_weight))
@@ -208,7 +218,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         return float(np.average(right[is_labelled], weights=None if weights is None else weights[is_labelled]))
 
     def explain(self, row: Any, label: Any) -> Explanation:
-        """Why a row has a label or not: the weight of evidence of every column and word, in decibans."""
+        """Explains why a row gets a label or does not: the weight of evidence of every column and word, in decibans."""
         with self._lock:
             model: LabelModel = self._learner_of_fit().current
             label = self._find_label(label)
@@ -219,7 +229,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             return Explanation(f"not {label}", label, 1.0, 0.0, **nothing)  # type: ignore[arg-type]
 
     def informative(self, label: Any, n: int = 10) -> Informative:
-        """The ``n`` values that best separate rows with a label from rows without it."""
+        """Returns the ``n`` values that best tell rows with a label from rows without."""
         with self._lock:
             model: LabelModel = self._learner_of_fit().current
             label = self._find_label(label)
@@ -227,11 +237,11 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     @property
     def thresholds_(self) -> Thresholds:
-        """How probable each label must be."""
+        """How probable each label must be to be predicted."""
         return self._learner_of_fit().settings.thresholds  # type: ignore[no-any-return]
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
-        """The rows and settings with which ``bb.cross_validate`` validates this classifier."""
+        """Returns the rows and settings with which ``bb.cross_validate`` learns as this classifier does."""
         batch = to_validate(X)
         settings = {name: getattr(self, name) for name in ("features", "how", "missing", "threads", "seed")}
         weighable = False

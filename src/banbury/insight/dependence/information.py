@@ -16,17 +16,19 @@ from banbury.tally.tally import Tally
 
 
 def mutual_information(tally: Tally, n: int = 10) -> Information:
-    """The information of each feature about the class, in bits, from a tally alone: I(feature; class) over the rows with a
+    """Returns the information of each feature about the class in bits, I(feature; class), over the rows that have a
     value.
 
-    For flags and categories it is computed from the counts, without smoothing; for histograms and kernel densities from their
-    bins, joined as a histogram joins them. For other numbers it is the mutual information of the distributions that
-    ``bb.estimate`` makes by default, summed over fine cells. For a text it is that of the presence of its most informative
-    word, and ``words`` has the ``n`` most informative ones; a block of occurrences is treated in the same way, with columns
-    as words. For a joint table it is that of one feature with many values; for a Gaussian block that of the model, as a mean
-    over about 30,000 rows drawn from each class; for a block of bins that of its histogram cells. Figures from counts are too
-    high by about (values − 1)(classes − 1) / (2 · rows · ln 2), even without any information: ``bb.diagnose`` subtracts that
-    and tests what remains.
+    It is computed from a tally alone. For flags and categories it is that of the counts, without smoothing; for
+    histograms and kernel densities, that of their bins, merged as a histogram merges them. For other numbers it is that
+    of the default model, summed over small cells: what the model can know, not what the rows contain. For a text it is
+    that of the presence of its most informative word, and ``words`` has the ``n`` most informative ones; the columns of
+    a matrix of occurrences are treated in the same way. For a joint table it is that of one feature with many values;
+    for a Gaussian block, that of the model, estimated from about 30,000 rows drawn for each class; for a block of bins,
+    that of the cells of its histogram.
+
+    Figures from counts are too high by about (values − 1)(classes − 1) / (2 · rows · ln 2), even if there is no
+    information. ``bb.diagnose`` subtracts this and tests the rest.
 
     >>> import banbury as bb
     >>> bb.mutual_information(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -49,9 +51,9 @@ def mutual_information(tally: Tally, n: int = 10) -> Information:
 
 
 def telling_words(tally: Tally, feature: str | None = None, n: int = 20) -> dict[str, float]:
-    """The most telling words of a column of text: I(the word is in the text; class) in bits, the most telling first.
+    """Returns the most informative words of a text column: I(the word occurs; class) in bits, highest first.
 
-    Of a block of occurrences, the most telling columns. ``feature`` may be left out where there is one such feature only.
+    For a matrix of occurrences, its most informative columns. ``feature`` can be omitted if there is only one.
 
     >>> import banbury as bb
     >>> from banbury.insight.dependence import telling_words

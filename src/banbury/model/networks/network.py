@@ -40,10 +40,11 @@ SHOWN = 40  # nodes, and columns that were left out, when a network is printed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BeliefNetwork(Displayed):
-    """A Bayesian belief network: a table P(value | values of its parents) for each node. Immutable.
+    """A Bayesian belief network with a table P(value | values of its parents) for each node. It is a frozen value.
 
     ``BeliefNetwork.count`` counts the tables of a given structure, ``BeliefNetwork.tan`` also learns the structure, and
-    ``BeliefNetwork.from_tables`` takes tables that you have. Counted networks add and subtract like tallies.
+    ``BeliefNetwork.from_tables`` takes probabilities. Networks that were counted can be added and subtracted like
+    tallies.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -101,13 +102,13 @@ class BeliefNetwork(Displayed):
         threads: int | None = None,
         **reading: Any,
     ) -> BeliefNetwork:
-        """Counts the tables of a structure: ``parents`` maps columns to the columns they depend on.
+        """Counts the tables of a given structure. ``parents`` maps columns to the columns they depend on.
 
-        ``data`` is read as ``bb.count`` reads it. Words, booleans and columns of few whole numbers, such as 0 and 1, are
-        taken as values; other numbers are cut into ``bins`` with about as many rows in each, settled by the first batch,
-        unless ``features`` overrides that: "categorical" or "bernoulli" for numbers that are values,
-        ``bb.Histogram(bins=...)`` or ``bb.Histogram(start=..., width=...)``. A row counts for a node if it has values of the
-        node and of all its parents. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
+        ``data`` is read as by ``bb.count``. Strings, booleans and columns of few whole numbers, such as 0 and 1, are
+        used as they are. Other numbers are cut into ``bins`` of about equal size, settled by the first batch, unless
+        ``features`` declares them as "categorical", "bernoulli", ``bb.Histogram(bins=...)`` or
+        ``bb.Histogram(start=..., width=...)``. A row counts for a node if it has a value of the node and of all its
+        parents. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
 
         >>> import banbury as bb
         >>> rooms = {"door": ["open", "open", "shut", "shut"], "celsius": [12, 14, 21, 22]}
@@ -164,17 +165,18 @@ class BeliefNetwork(Displayed):
         threads: int | None = None,
         **reading: Any,
     ) -> BeliefNetwork:
-        """Tree-augmented naive Bayes: each column depends on the class and on one other column at most.
+        """Learns a tree-augmented naive Bayes network: each column depends on the class and on at most one other
+        column.
 
-        The tree is that of Chow and Liu, whose edges have the greatest total I(A; B | class). An edge is drawn only if it is
-        significant at the ``level``, as tested by ``bb.diagnose``, so columns that are independent given the class stay as in
-        naive Bayes; ``level=None`` draws the whole tree, however weak its edges. Edges lead away from ``root``, by default
-        the first column. All pairs are counted in one pass.
+        The tree is the Chow–Liu tree, which maximises the sum of I(A; B | class) over its edges. Only edges that are
+        significant at the ``level`` are kept, as in ``bb.diagnose``, so that columns that are independent given the
+        class stay as in naive Bayes; ``level=None`` keeps all edges. Edges lead away from ``root``, or from the first
+        column. All pairs are counted in one pass.
 
-        Numbers are cut where the classes change: ``bins="mdl"``, by minimum description length (Fayyad and Irani, 1993), and
-        into ten bins of about equal shares where no cut pays. A number of ``bins`` cuts all numbers into that many bins of
-        about equal shares, whatever the classes. ``features`` overrides this for single columns, as for ``count``. The first
-        batch settles the bins.
+        Numbers are cut into bins, settled by the first batch: ``bins="mdl"`` cuts where the class frequencies change,
+        by the minimum description length principle (Fayyad and Irani, 1993), and into ten bins of about equal size if
+        no cut is worth it. A number cuts all columns into that many bins of about equal size. ``features`` can override
+        this by column, as in ``count``.
 
         >>> import banbury as bb
         >>> rooms = {"warm": [True, True, False, False] * 40, "celsius": [25.0, 24.0, 15.0, 16.0] * 40,
@@ -189,7 +191,9 @@ class BeliefNetwork(Displayed):
 
     @classmethod
     def from_model(cls, model: Model) -> BeliefNetwork:
-        """The network of a model with a ``bb.ColumnTree``, which can be queried about any column."""
+        """Returns the network of a model with a ``bb.ColumnTree``. It answers questions about other columns than the
+        class.
+        """
         drawn = _tree_of(model)
         if drawn is None:
             raise errors.bad_setting(
@@ -218,11 +222,11 @@ class BeliefNetwork(Displayed):
         *,
         values: Mapping[str, Sequence[Key]] | None = None,
     ) -> BeliefNetwork:
-        """Makes a network of the tables that you pass.
+        """Returns a network with given probability tables.
 
-        The table of a node without parents maps each of its values to a probability. Any other table maps the value of its
-        parent, or a tuple of the values of its parents, to such a mapping. If ``values`` names the values of each node,
-        tables may be arrays, (values, values of each parent).
+        The table of a node without parents maps each value to a probability. The table of any other node maps the value
+        of its parent, or a tuple of the values of its parents, to such a mapping. With ``values``, which lists the
+        values of each node, tables can be arrays (values × values of each parent).
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables(
@@ -252,8 +256,9 @@ class BeliefNetwork(Displayed):
     # The algebra
 
     def count_more(self, data: Any, *, weights: Any = None, **reading: Any) -> BeliefNetwork:
-        """Counts more rows, with this network's structure and bins, into a network of their own; ``network +
-        network.count_more(rows)`` adds them."""
+        """Counts more rows with this network's structure and bins, and returns their network: ``network +
+        network.count_more(rows)`` adds them.
+        """
         sums = self._sums("no more rows can be counted")
         target = None if self.target is None else self._node(self.target)
 
@@ -302,7 +307,7 @@ class BeliefNetwork(Displayed):
     __hash__ = None  # type: ignore[assignment]
 
     def estimate(self, how: How = "mean", alpha: float = 1.0, seed: int = 0) -> BeliefNetwork:
-        """The same counts with tables estimated in another way, without counting again."""
+        """Returns the same counts with tables estimated in another way, without counting again."""
         self._sums("they stay as they are")
         return replace(self, choice=choice_of(how, alpha, seed))
 
@@ -333,7 +338,7 @@ class BeliefNetwork(Displayed):
 
     @property
     def edges(self) -> list[tuple[str, str]]:
-        """The edges as pairs of parent and child."""
+        """The edges from parent to child, child by child."""
         return [(parent, name) for name, above in self.parents.items() for parent in above]
 
     @cached_property
@@ -343,19 +348,23 @@ class BeliefNetwork(Displayed):
 
     @property
     def n_rows(self) -> float:
-        """Rows counted, or their weight when weights are fractional."""
+        """The number of rows counted, or their total weight if weights are fractional."""
         rows = self._sums("it has no rows").rows
         return rows_of(rows).tolist()[0]  # type: ignore[no-any-return]
 
     @property
     def n_parameters(self) -> int:
-        """The number of free parameters."""
+        """The number of free parameters: for each node, one less than its number of values for every combination of its
+        parents' values.
+        """
         sizes = [variable.size for variable in self.variables]
         return sum((sizes[v] - 1) * prod(sizes[p] for p in above) for v, above in enumerate(self._parents))
 
     @property
     def bic(self) -> float:
-        """−2 log L + k log n of the rows that were counted, at maximum likelihood; lower is better."""
+        """The Bayesian information criterion of the counted rows, −2 log L + k log n, at maximum likelihood. Lower is
+        better.
+        """
         sums = self._sums("it has no rows")
         log_likelihood = 0.0
         for cells in (rows.value for rows in sums.cells):
@@ -367,7 +376,7 @@ class BeliefNetwork(Displayed):
 
     @cached_property
     def information(self) -> dict[tuple[str, str], float]:
-        """I(parent; node | the node's other parents) of each edge, in bits, in the rows that were counted.
+        """I(parent; node | the node's other parents) of each edge in the counted rows, in bits.
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.count({"a": [True, False] * 4, "b": [True, False] * 4}, {"b": ["a"]})
@@ -385,7 +394,7 @@ class BeliefNetwork(Displayed):
 
     @cached_property
     def tables(self) -> dict[str, Real]:
-        """P(value | values of the parents) of each node, (values, values of each parent)."""
+        """P(value | values of the parents) of each node (values × values of each parent)."""
         return dict(zip(self.nodes, self._scorer.tables, strict=True))
 
     @cached_property
@@ -412,11 +421,11 @@ class BeliefNetwork(Displayed):
     # Asking
 
     def query(self, of: str | Sequence[str], given: Mapping[str, Any] | None = None) -> dict[Any, float]:
-        """P(of | given): the probability of each value of a node, or of each tuple of values of several nodes.
+        """Returns P(of | given): the probability of each value of a node, or of each tuple of values of several nodes.
 
-        ``given`` maps nodes to evidence: a value; a list or set of possible values; a mapping from every value to the
-        likelihood of the observation under it (soft evidence); None or NaN for no evidence. A pandas Series works too. Raises
-        if the evidence has probability zero.
+        ``given`` is the evidence, a mapping from node to a value, a list or set of possible values, or soft evidence: a
+        mapping (or pandas Series) from every value to the likelihood of the observation under it. None and NaN mean no
+        evidence. Evidence of probability zero raises an error.
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables({"die": {1: 0.5, 2: 0.25, 3: 0.25}})
@@ -438,7 +447,7 @@ class BeliefNetwork(Displayed):
         return dict(zip(keys, probabilities.tolist(), strict=True))
 
     def posteriors(self, given: Mapping[str, Any] | None = None) -> dict[str, dict[Any, float]]:
-        """P(value | given) of every node at once; ``given`` is that of ``query``.
+        """Returns P(value | given) of every node at once. ``given`` is as in ``query``.
 
         >>> import banbury as bb
         >>> shares = {"a": {0: 0.5, 1: 0.5}, "b": {0: {0: 1.0, 1: 0.0}, 1: {0: 0.5, 1: 0.5}}}
@@ -454,7 +463,7 @@ class BeliefNetwork(Displayed):
         return posteriors
 
     def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """P(event | given); both have the form of ``given`` in ``query``.
+        """Returns P(event | given). Both are evidence as in ``query``.
 
         >>> import banbury as bb
         >>> die = bb.BeliefNetwork.from_tables({"die": {1: 0.5, 2: 0.25, 3: 0.25}})
@@ -464,7 +473,7 @@ class BeliefNetwork(Displayed):
         return float(np.exp(self.log_probability(event, given)))
 
     def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """log P(event | given), −inf if the event is impossible."""
+        """Returns log P(event | given); −∞ if the event is impossible."""
         evidence = self._evidence(given)
         both = self._evidence(event)
         for node, likelihood in evidence.items():
@@ -517,11 +526,11 @@ class BeliefNetwork(Displayed):
     # Rows
 
     def log_joint(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
-        """log P(value, observed values of the row), rows × values of ``of``; missing values are summed out exactly."""
+        """Returns log P(value, observed values) (rows × values of ``of``). Missing values are summed out exactly."""
         return self._score(rows, (self._target_node(of),), reading)
 
     def log_likelihood(self, rows: Any, **reading: Any) -> Real:
-        """log P(observed values) of each row; a number has the probability of its bin.
+        """Returns log P(observed values) of each row. The probability of a number is that of its bin.
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables({"coin": {"heads": 0.5, "tails": 0.5}})
@@ -548,11 +557,11 @@ class BeliefNetwork(Displayed):
         return np.asarray(joint - np.log(np.exp(joint).sum(axis=1, keepdims=True)))
 
     def posterior(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
-        """P(value | observed values of the row), rows × values of ``of``, which is the target by default.
+        """Returns P(value | observed values) (rows × values of ``of``, which is the target unless given).
 
-        Missing cells and columns are summed out exactly; a warning names absent columns, and columns that were never counted.
-        A value that was never counted gives the evidence of a new value, as in naive Bayes, and otherwise counts as missing.
-        A row of probability zero gets the answer without evidence, with a warning.
+        Missing cells and columns are summed out exactly, and a warning names columns that are missing or were never
+        counted. A value that was never counted is treated like a new value in naive Bayes when it depends on its
+        parents, and otherwise as missing. A row of probability zero gets the posterior without evidence, and a warning.
 
         >>> import banbury as bb
         >>> days = bb.datasets.play_tennis()
@@ -563,7 +572,7 @@ class BeliefNetwork(Displayed):
         return np.exp(self._normalise(self.log_joint(rows, of, **reading), self._target_node(of)))
 
     def predict(self, rows: Any, of: str | None = None, **reading: Any) -> NDArray[Any]:
-        """The most probable value of ``of`` in each row; the first in case of a tie."""
+        """Returns the most probable value of ``of`` in each row; the first one in a tie."""
         values = self.variables[self._target_node(of)].values
         best = self.posterior(rows, of, **reading).argmax(axis=1)
         same = len({type(value) for value in values}) == 1
@@ -623,7 +632,7 @@ class BeliefNetwork(Displayed):
         return batch
 
     def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
-        """Draws ``n`` rows from the network, as a mapping of columns; numbers are uniform within their bins.
+        """Draws ``n`` rows from the network, as a mapping of columns. Numbers are drawn uniformly within their bins.
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables({"coin": {"heads": 0.5, "tails": 0.5}})
@@ -674,7 +683,7 @@ def _only(features: Features, names: Sequence[str]) -> Features:
 
 
 def has_tree(model: Model) -> bool:
-    """Whether ``BeliefNetwork.from_model`` makes a network of it."""
+    """Whether ``BeliefNetwork.from_model`` accepts the model."""
     return _tree_of(model) is not None
 
 
