@@ -473,7 +473,7 @@ class Suspicious(Listed):
             )
         return lines
 
-    HEAD: ClassVar = ("row", "label", "", "rather", "", "because of")
+    HEAD: ClassVar = ("row", "label", "", "suggested", "", "because of")
 
     @property
     def head(self) -> str:
