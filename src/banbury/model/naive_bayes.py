@@ -346,12 +346,10 @@ class Model(Displayed):
           sum                       +4.10
         """
         if len(self.classes) < 2:
-            expected = "a model with at least two classes; for one class, "
-            raise errors.bad_setting(
-                "bb.Density.from_model(model).surprise(row) shows what is the model",
-                f"one class, {self.classes[0]!r}",
-                f"{expected}unusual",
+            expected = (
+                "a model with at least two classes; for one class, bb.Density.from_model(model).surprise(row) shows "
             )
+            raise errors.bad_setting("the model", f"one class, {self.classes[0]!r}", f"{expected}what is unusual")
         if held_out:
             batch = self._one_row(row)
             row_label = self._own_label(batch, label)

@@ -19,7 +19,7 @@ from banbury.families.joint import columns_of_table
 from banbury.families.keys import look_up
 from banbury.model.naive_bayes import ClassPrior, check_seed
 from banbury.notebooks import Tabular, columns_of
-from banbury.quality.cross_validation import is_estimator, recipe_from, settings_of
+from banbury.quality.cross_validation import recipe_from, settle_settings
 from banbury.quality.recipes import Plain, Recipe
 from banbury.quality.results import Evaluation, Mean
 from banbury.reading import Batch
@@ -92,9 +92,7 @@ def learning_curve(
     check_seed(seed)
     settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "features": features}
     settings |= {"schema": schema, "missing": missing, "weigh": weigh, "calibrate": None}
-    if is_estimator(data):
-        data, target, estimator_settings = settings_of(data, target, y)
-        settings |= {name: value for name, value in estimator_settings.items() if name in settings}
+    data, target, settings = settle_settings(data, target, y, settings)
     counting = {name: settings[name] for name in ("schema", "features")}
     counting |= {"weights": weights, "missing": settings["missing"] or "skip", "threads": threads}
     rows = load_rows(data, target, takes_sets=False, **counting, **reading)
