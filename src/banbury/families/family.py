@@ -591,7 +591,7 @@ def _matrix(columns: NDArray[Any]) -> Real:
 def side_by_side(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     """The columns as one matrix where they are the columns of one, so that a kernel reads each row once."""
     first = columns[0] if columns else np.empty(0)
-    if len(columns) < 2 or any(c.dtype != first.dtype or c.strides != first.strides for c in columns):
+    if len(columns) < 2 or len(first) < 2 or any(c.dtype != first.dtype or c.strides != first.strides for c in columns):
         return list(columns)
     places = [column.__array_interface__["data"][0] for column in columns]
     if any(b - a != first.itemsize for a, b in pairwise(places)):

@@ -22,7 +22,7 @@ from banbury.arrays import Int, Real
 from banbury.errors import many
 from banbury.model.explain import Explanation
 from banbury.model.explain.explanation import Evidence, is_left_out
-from banbury.model.explain.page import percent, printable
+from banbury.model.explain.page import percent, printable, quote_class
 from banbury.model.naive_bayes import Model
 from banbury.notebooks import Tabular, columns_of
 from banbury.quality.calibration import calibrate
@@ -158,8 +158,10 @@ class Answers:
         )
         explanation = explanation.rescale(1.0, odds - explanation.log_odds)
         first, second = sides if explanation.winner == row.suggested else sides[::-1]
-        fold = f"this row is labelled {row.given!r}; its fold was left out here so as not to bias the explanation"
-        remarks = (is_left_out(row.given) if held_out else fold,)
+        target = rows.schema.target
+        label = quote_class(row.given, target)
+        fold = f"this row is labelled {label}; its fold was left out here so as not to bias the explanation"
+        remarks = (is_left_out(row.given, target) if held_out else fold,)
         return replace(explanation, probability=first, probability_against=second, held_out=held_out, remarks=remarks)
 
 
@@ -438,7 +440,7 @@ class Suspicious(Listed):
                 errors.shortened(_evidence_in_words(e, len(self._data.schema.features) == 1), 30) for e in speaks
             )
             where = f"{row.row + first:,}" if row.file is None else row.file
-            labels = [errors.shortened(repr(label)) for label in (row.given, row.suggested)]
+            labels = [errors.shortened(self._quote(label)) for label in (row.given, row.suggested)]
             lines.append(
                 [where, labels[0], percent(row.self_confidence), labels[1], percent(row.probability), evidence]
             )
@@ -459,11 +461,14 @@ class Suspicious(Listed):
         """Which labels are really others, a line for each pair of classes, and the notes."""
         pairs = [(round(n), label, other) for label, other, n in self.pairs if round(n)]
         lines = [
-            f"about {n:,} labelled {label!r} {'looks' if n == 1 else 'look'} like {other!r}"
+            f"about {n:,} labelled {self._quote(label)} {'looks' if n == 1 else 'look'} like {self._quote(other)}"
             for n, label, other in pairs
         ]
         more = [f"and {len(lines) - SHOWN:,} more pairs of classes"] if len(lines) > SHOWN else []
         return [*lines[:SHOWN], *more, *self.notes]
+
+    def _quote(self, label: Label) -> str:
+        return quote_class(label, self._data.schema.target)
 
 
 def _evidence_in_words(evidence: Evidence, alone: bool) -> str:

@@ -14,6 +14,7 @@ from banbury import errors
 from banbury.errors import many
 from banbury.insight.dependence import Diagnosis, diagnose
 from banbury.model.explain import Explanation, Informative
+from banbury.model.explain.page import name_class
 from banbury.model.naive_bayes import Model, add_unknown_classes
 from banbury.quality import CrossValidation, Evaluation, LearningCurve
 from banbury.quality.calibration import Calibration, Reliability, reliability
@@ -85,6 +86,10 @@ class Findings:
         if target is not None:
             return target if source is None else f"Predicting {target} from {source}"
         return "Banbury report" if source is None else f"Classes of {source}"
+
+    def name_class(self, label: Label) -> str:
+        """A class for people."""
+        return name_class(label, self.model.schema.target)
 
     @property
     def more_rows(self) -> tuple[int, int, float, float] | None:
