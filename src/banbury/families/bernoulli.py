@@ -37,11 +37,11 @@ WORDS = {"false": False, "true": True, "0": False, "1": True}
 
 @dataclass(frozen=True, repr=False)
 class Bernoulli(KeyedFamily):
-    """Yes or no: a boolean column, or one of 0 and 1.
+    """Yes or no: a boolean column, or a column of 0 and 1.
 
-    ``alpha`` and ``beta`` are the Beta prior's pseudo-counts of yes and of no (beta: as alpha); ``m`` and ``p`` say the same
-    as an m-estimate with p the share of yes. ``threshold`` makes any numeric column one of yes (above it) and no;
-    ``yes`` names the value of a column of words that means yes (any other value means no).
+    ``alpha`` and ``beta`` are the Beta prior's pseudo-counts of yes and of no (``beta`` is ``alpha`` by default); ``m`` and
+    ``p`` express the same prior as an m-estimate, with p the share of yes. ``threshold`` turns a numeric column into yes
+    (above it) and no; ``yes`` names the value of a column of words that means yes (all others mean no).
 
     >>> import banbury as bb
     >>> tally = bb.count({"rain": [True, False, False], "late": ["yes", "no", "no"]}, target="late")

@@ -38,12 +38,12 @@ FARTHEST = 2**62  # whole numbers beyond are looked up by name
 
 @dataclass(frozen=True, repr=False)
 class Categorical(KeyedFamily):
-    """One of several values.
+    """A value out of several: words, numbers or booleans.
 
-    ``alpha`` is the Dirichlet prior: a number for every value, or a mapping from value to number. ``m`` and ``p`` say the
-    same as an m-estimate: m pseudo-rows spread by p (equally, or a mapping from value to share). ``values`` declares the
-    values the column can take, seen or not; ``codes`` that they are numbers from 0 up, at least so many, of which all below the
-    highest seen count as values. ``missing="category"`` makes a missing value one of them.
+    ``alpha`` is the Dirichlet prior: a number for every value, or a mapping from value to number. ``m`` and ``p`` express the
+    same prior as an m-estimate: m pseudo-rows distributed by p (equally, or by a mapping from value to share). ``values``
+    declares the possible values, seen or not. ``codes`` declares that values are numbers from 0 up, at least that many; all
+    numbers below the highest one seen count as values. ``missing="category"`` makes a missing value a value of its own.
 
     >>> import banbury as bb
     >>> tally = bb.count({"sky": ["sun", "sun", "rain"], "play": ["yes", "yes", "no"]}, target="play",

@@ -40,7 +40,7 @@ class ExponentialParameters(RateParameters):
 
 @dataclass(frozen=True, repr=False)
 class Exponential(RateFamily):
-    """Numbers from 0 up: waiting times, distances, amounts; the density falls by the same share from unit to unit.
+    """Numbers from 0 up, such as waiting times, distances and amounts, whose density falls exponentially.
 
     The prior of the rate is Gamma: ``prior_rows`` pseudo-rows that add up to ``prior_total``, by default one pseudo-row at the
     column's mean over all classes. ``predictive`` is the Lomax distribution, whose tail is heavier.

@@ -51,7 +51,7 @@ NARROW_BLOCK = 1e-12  # a covariance is not settled if its smallest eigenvalue i
 class NormalInverseGamma:
     """The conjugate prior of a Gaussian: ``kappa`` pseudo-rows for the mean, ``nu`` for the variance.
 
-    ``mean`` and ``variance`` are where it is centred; left out, they are the column's own over all classes.
+    ``mean`` and ``variance`` are its centre; by default those of the column over all classes.
     """
 
     kappa: float = 1e-3
@@ -81,14 +81,14 @@ class NormalInverseGamma:
 class Gaussian(Family):
     """A normal distribution per class.
 
-    Without a prior, mle, map and mean are the mean and the 1/n variance, which is at least 1e-9 of the column's variance
-    over all classes. ``predictive`` (Student t) and ``gibbs`` always have a prior, by default a weak one at the column's
-    mean and variance. ``smoothing`` adds this share of the widest column's variance to all variances, in place of that
-    floor, as scikit-learn's GaussianNB does. ``variance="shared"`` ties the variance across classes, which makes the boundary
-    linear. ``covariance``, for a block of columns or a column of lists of numbers, models them together: "full" (one per class:
-    quadratic discriminant analysis), "tied" (one for all: linear) or "shrunk" (tied, its correlations the smaller the fewer rows
-    there are: oracle-approximating shrinkage; "mle" does not shrink). A class without a value in the column takes the column's
-    mean and variance.
+    Without a prior, "mle", "map" and "mean" use the mean and the 1/n variance, which is at least 1e-9 of the column's
+    variance over all classes. "predictive" (Student t) and "gibbs" always have a prior, by default a weak one at the column's
+    mean and variance. ``smoothing`` adds this share of the widest column's variance to all variances instead of that floor,
+    as scikit-learn's GaussianNB does. ``variance="shared"`` ties the variance across classes, which makes the boundary
+    linear. ``covariance`` models a block of columns, or a column of lists of numbers, together: "full" (one per class:
+    quadratic discriminant analysis), "tied" (one for all: linear) or "shrunk" (tied, with correlations shrunk more if there
+    are fewer rows, by oracle-approximating shrinkage; "mle" does not shrink). A class without a value in the column takes the
+    column's mean and variance.
 
     >>> import banbury as bb
     >>> tally = bb.count({"length": [1.0, 3.0, 6.0, 8.0], "kind": ["a", "a", "b", "b"]}, target="kind")

@@ -133,15 +133,15 @@ class GridFamily(BinnedFamily):
 class Histogram(GridFamily):
     """The share of rows in each bin, divided by its width.
 
-    Counting uses fine bins; ``bins`` says how they are joined for estimation: ``"auto"`` (about the Freedman–Diaconis
-    width), the most bins there may be (two at least: 0 is an edge), or ``"mdl"``, cut where the classes differ (Fayyad and
-    Irani, 1993). ``start`` and ``width`` set the bins themselves; they are doubled only if there would be more than 4,096. The
-    Dirichlet prior ``alpha`` covers the bins from the lowest to the highest occupied in any class and one more on each side;
-    that outer bin's share is spread over it and all beyond, the density halving from bin to bin, so that the density has no
-    edge and integrates to one. Of ``"mdl"`` the first and the last bin are the outer ones.
+    Counting uses fine bins; ``bins`` says how they are joined for estimation: ``"auto"`` (about the Freedman–Diaconis width),
+    the largest number of bins (at least two, because 0 is an edge), or ``"mdl"``, cut where the classes differ (Fayyad and
+    Irani, 1993). ``start`` and ``width`` set the fine bins; the width is doubled only if there would be more than 4,096 bins.
+    The Dirichlet prior ``alpha`` covers the bins from the lowest to the highest occupied in any class and one more on each
+    side. The share of such an outer bin is spread over all numbers beyond, the density halving from bin to bin, so the
+    density has no edge and integrates to one. With ``"mdl"`` the first and the last bin are the outer ones.
 
-    A block of columns has a cell for every combination of their bins, which are wider the more columns there are;
-    ``tally.empty_cells`` says which share has no row. ``start`` and ``width`` may then be a number for each column.
+    A block of columns has a cell for every combination of their bins, which are wider if there are more columns;
+    ``tally.empty_cells`` is the share of cells without a row. ``start`` and ``width`` may then be a number for each column.
 
     >>> import banbury as bb
     >>> ages = {"age": [3.0, 4.0, 12.0, 13.0], "school": ["none", "none", "high", "high"]}

@@ -26,12 +26,11 @@ FORMAT = 1
 def save(
     thing: Model | Tally | BeliefNetwork | LabelModel, path: str | os.PathLike[str], *, min_count: float = 0
 ) -> None:
-    """Writes a tally, a model as its tally and settings, or a belief network as its sums or given tables.
+    """Saves a tally, a model (as its tally and settings) or a belief network (as its sums or given tables).
 
-    So what is loaded can count on, forget, and be estimated anew. Of a fitted estimator its model is written.
-    The file is complete or not there: it is written beside its place and then moved. ``min_count``, for sharing: words that
-    occur fewer times in all, of every column of text, are left out of the file; a model that is loaded from it has the
-    vocabulary that ``bb.Text(min_count=...)`` gives. ``docs/reference/format.md`` describes the file.
+    A loaded model can still learn, forget and be estimated again. For a fitted estimator the model is saved. The file is
+    replaced completely or not at all. ``min_count`` leaves out words that occur fewer times, for sharing the file; the loaded
+    model has the vocabulary that ``bb.Text(min_count=...)`` gives. ``docs/reference/format.md`` describes the file.
 
     >>> import banbury as bb, tempfile, pathlib
     >>> tally = bb.count(["good good lunch", "bad lunch"], target=["yes", "no"])
@@ -90,10 +89,11 @@ def _about_and_arrays(model: Any, min_count: float) -> tuple[dict[str, Any], Arr
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally | BeliefNetwork | LabelModel:
-    """What ``save`` wrote: a Tally, a Model estimated anew from the tally and settings in the file, or a BeliefNetwork.
+    """Loads what ``save`` wrote: a Tally, a BeliefNetwork, or a Model, estimated again from the tally and settings in the
+    file.
 
-    A file that was cut off, damaged or made to do harm is a BadFile. ``verify=False`` takes the arrays as they are, without a
-    look at their checksums, which saves some 15 ms per 100 MB; wrong numbers may then go unseen.
+    Raises BadFile if the file is truncated, damaged or malicious. ``verify=False`` skips the checksums of arrays, which saves
+    about 15 ms per 100 MB; wrong numbers may then go unnoticed.
 
     >>> import banbury as bb, tempfile, pathlib
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))

@@ -92,7 +92,7 @@ def of_features(tally: Tally, names: Sequence[str]) -> Tally:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelModel:
-    """A yes or no for every label: P(label | row), each by itself, from one tally of sets of labels.
+    """A yes/no model for every label, P(label | row), from one tally of sets of labels.
 
     >>> import banbury as bb
     >>> texts = ["wheat and corn", "crude oil", "corn oil", "a quiet day"]
@@ -121,9 +121,9 @@ class LabelModel:
         telling: int | None = None,
         threads: int | None = None,
     ) -> LabelModel:
-        """The model of a tally of sets of labels; its thresholds are one half.
+        """Makes a model from a tally of sets of labels; its thresholds are 0.5.
 
-        ``telling``: of each label the n words that tell most of it, in texts whose length is one; all words, if not given.
+        ``telling`` limits each label to its n most informative words; the default is all words.
         """
         if telling is not None and (isinstance(telling, bool) or not isinstance(telling, int) or telling < 1):
             raise errors.bad_setting("telling", telling, "a number of words, at least 1, or None for all")
@@ -138,7 +138,7 @@ class LabelModel:
         return replace(self, thresholds=thresholds.of(self.labels))
 
     def calibrated(self, calibration: LabelCalibration | None) -> LabelModel:
-        """The same with probabilities that this calibration makes honest; None takes one away. Answers stay what they are.
+        """The same model with this calibration; None removes one. Predicted labels do not change.
 
         >>> import banbury as bb
         >>> texts = ["wheat and corn", "crude oil", "corn oil", "a quiet day"] * 5
@@ -152,11 +152,11 @@ class LabelModel:
 
     @property
     def calibration(self) -> LabelCalibration | None:
-        """What makes its probabilities honest; None where they are as counted."""
+        """The calibration of its probabilities, or None."""
         return self.thresholds.calibration if self.thresholds.calibration.changes else None
 
     def weighed(self, weighing: LabelWeighing | None) -> LabelModel:
-        """The same with its words weighed, or plain again. What was learned of values that no row has is left out."""
+        """The same model with weighed evidence, or plain with None. Weights for values that no row has are dropped."""
         return replace(self, weighing=None if weighing is None else weighing.without_forgotten(self.tally))
 
     @cached_property
@@ -165,7 +165,7 @@ class LabelModel:
 
     @property
     def names(self) -> tuple[Label, ...]:
-        """What it tells apart."""
+        """The labels."""
         return self.labels
 
     @property
@@ -178,7 +178,7 @@ class LabelModel:
 
     @cached_property
     def n_rows(self) -> Real:
-        """How many rows have each label."""
+        """The number of rows with each label."""
         place = {label: c for c, label in enumerate(self.tally.classes)}
         return np.asarray(self.tally.rows.value[[place[label] for label in self.labels]])
 
@@ -224,7 +224,7 @@ class LabelModel:
 
     @cached_property
     def log_prior_odds(self) -> Real:
-        """log P(label) / P(not the label); where all rows have it, as if half a row more had not."""
+        """log P(label) / P(not the label); if all rows have the label, half a row without it is added."""
         rest = float(self.tally.n_rows) - self.n_rows
         return np.where(rest > 0, np.log(self.n_rows / np.where(rest > 0, rest, 1.0)), np.log(2.0 * self.n_rows + 1.0))
 
@@ -239,11 +239,11 @@ class LabelModel:
         _ = self._every, self._weighed, self._words if self.weighing is None else (), self._rest, self.log_prior_odds
 
     def read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        """Rows as they were counted, from any data."""
+        """Reads data as the model's training data were read."""
         return self._every._read(rows, reading)
 
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
-        """Batch by batch some rows and P(label | row) of each, (rows, labels)."""
+        """Yields rows and their P(label | row), (rows, labels), batch by batch."""
         source = rows if isinstance(rows, Source) else self.read(rows, reading)
         for batch in batches(source, "scoring", Beside(self.threads)):
             most = max(1, CELLS // len(self.labels))
@@ -334,7 +334,7 @@ class LabelModel:
 
     @or_in_partitions
     def posterior(self, rows: Any, **reading: Any) -> Real:
-        """P(label | row), rows × labels, in the order of ``labels``: each label by itself, so that rows do not sum to one."""
+        """P(label | row), rows × labels, in the order of ``labels``: each label by itself, so rows do not sum to one."""
         return self._join(posterior for _, posterior in self.stream(rows, **reading))
 
     def _join(self, parts: Iterable[Real]) -> Real:
@@ -345,9 +345,9 @@ class LabelModel:
     def predict(
         self, rows: Any, *, top: int | None = None, at_least_one: bool = False, **reading: Any
     ) -> list[tuple[Label, ...]]:
-        """The labels of each row, the most probable first: those above their thresholds, or the ``top`` most probable.
+        """The labels of each row, most probable first: those that reach their thresholds, or the ``top`` most probable.
 
-        ``at_least_one``: the most probable one, where none is above its threshold.
+        ``at_least_one`` gives the most probable label if none reaches its threshold.
         """
         if top is not None:
             errors.check_whole("top", top, 1)
@@ -355,7 +355,7 @@ class LabelModel:
         return list(chain.from_iterable(parts))
 
     def flags(self, posterior: Real, at_least_one: bool = False) -> NDArray[np.bool_]:
-        """Which labels are above their thresholds, (rows, labels)."""
+        """Which labels reach their thresholds, (rows, labels)."""
         flags = posterior >= self.thresholds.probabilities
         if at_least_one and len(flags):
             none = np.flatnonzero(~flags.any(axis=1))
@@ -379,7 +379,7 @@ class LabelModel:
         return result
 
     def records(self, posterior: Real, top: int | None = None, at_least_one: bool = False) -> list[dict[str, Any]]:
-        """The answers to rows of these posteriors: their labels, and how probable each is."""
+        """The predicted labels of each row with their probabilities."""
         place = {label: k for k, label in enumerate(self.labels)}
         return [
             {"labels": list(labels), "probabilities": [row[place[label]] for label in labels]}
@@ -389,7 +389,7 @@ class LabelModel:
     # Looking
 
     def of_label(self, label: Label) -> Model:
-        """The yes or no model of one label: a ``Model`` of two classes, True and False."""
+        """The yes/no model of one label: a ``Model`` with the classes True and False."""
         plain = replace(model_under(yes_no(self.tally, label), self.choice, None), threads=self.threads)
         if len(plain.classes) < 2 or (self._weighed is None and self.telling is None):
             return plain
@@ -466,7 +466,7 @@ class LabelModel:
         return replace(explanation, remarks=("every row has this label, so the prior decides",))
 
     def informative(self, label: Label, n: int = 10) -> Informative:
-        """The ``n`` values that best tell rows with a label from those without."""
+        """The ``n`` values that best separate rows with a label from rows without it."""
         label = find_label(label, self.labels)
         model = self.of_label(label)
         lacking = len(model.classes) > 1

@@ -77,7 +77,7 @@ class LabelEvaluation:
 
     @cached_property
     def subset_accuracy(self) -> float:
-        """The share of rows all of whose labels are right, and no other."""
+        """The share of rows whose predicted labels are exactly right."""
         return self._mean((self.truth == self.given).all(axis=1))
 
     @cached_property

@@ -19,7 +19,7 @@ CURVES = (("far under", COLOURS[4], "-"), ("best", COLOURS[0], "-"), ("far over"
 
 @dataclass(eq=False, repr=False)
 class BandwidthDisplay(Display):
-    """Left, how likely each row is under the kernels of the others, over bandwidths; right, three of the densities.
+    """On the left the leave-one-out likelihood by bandwidth, on the right three of the densities.
 
     ``bandwidths`` are those tried, in the column's own unit; ``log_likelihood`` is the mean over rows, in nats; ``best`` is the
     bandwidth of the highest. ``shown`` are the three bandwidths drawn, ``density`` their densities at ``values``.
@@ -48,9 +48,9 @@ class BandwidthDisplay(Display):
 
     @classmethod
     def from_model(cls, model: Model, feature: str, label: Any = None, *, times: float = 8.0, ax: Any = None) -> Self:
-        """Draws a kernel density of one class, its best bandwidth, and one ``times`` narrower and wider.
+        """Draws a kernel density of one class with the best bandwidth, and with bandwidths ``times`` narrower and wider.
 
-        ``label`` may be left out where there is one class. Bandwidths are at least as wide as a bin of the tally.
+        ``label`` may be omitted if there is only one class. Bandwidths are at least as wide as a bin of the tally.
         """
         check_model(model)
         parts = parts_of(model, feature)

@@ -32,7 +32,7 @@ MOST_COMPONENTS = 7  # that are drawn, those of the largest share: as many as th
 
 @dataclass(eq=False, repr=False)
 class DensityDisplay(Display):
-    """Contours of the density of two numeric columns, the others being anything; and the rows as points.
+    """Contours of the density of two numeric columns, whatever the others, with the rows as points.
 
     ``xx0`` and ``xx1`` are the grid, ``log_density`` what the density says there, (len(xx1), len(xx0)), and ``levels`` the
     contours, which have these shares of the rows inside. ``components`` has, by its number, what each component of a mixture

@@ -17,10 +17,10 @@ from banbury.plots.features import check_model
 
 
 class EvidenceDisplay(Display):
-    """The prior, the evidence of every feature or word, and their sum, in decibans; ``explanation`` has the numbers.
+    """Bars for the prior, the evidence of every feature or word, and their sum, in decibans; ``explanation`` has the numbers.
 
-    ``labels`` and ``weights`` are the bars from the top: the prior, the strongest evidence, what the rest says together, the sum.
-    Of a calibrated model all of it is calibrated.
+    ``labels`` and ``weights`` are the bars from the top: the prior, the strongest evidence, all other evidence together, the
+    sum. If the model is calibrated, so are the bars.
 
     >>> import banbury as bb
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -76,10 +76,11 @@ class EvidenceDisplay(Display):
 
 
 class ComparedEvidenceDisplay(Display):
-    """Two explanations of one row, such as plain and weighed, bar beside bar; ``explanations`` has the numbers, by name.
+    """Two explanations of one row, such as plain and weighed, side by side; ``explanations`` has the numbers, by name.
 
-    ``labels`` are the prior, what tells most in either, what the rest says together, and the sum; ``weights`` the decibans of
-    each, (labels, 2), for the first one's winner. What one of the two does not have, such as a pair of columns, has no bar there.
+    ``labels`` are the prior, the strongest evidence in either, all other evidence together, and the sum; ``weights`` are the
+    decibans of each, (labels, 2), for the winner of the first. Evidence that only one of the two has, such as a pair of
+    columns, has one bar.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()

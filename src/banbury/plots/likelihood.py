@@ -44,11 +44,11 @@ class LikelihoodDisplay(Display):
 
     ``note`` explains why the curves of trees lie closer together than the histograms, where they do.
 
-    ``values`` are those drawn, ``likelihood`` what the model says of them, values × classes, times P(class) where ``prior``
-    is true. ``histogram`` has the rows' own densities, or is None.
+    ``values`` are the values drawn, ``likelihood`` their likelihoods, values × classes, times P(class) if ``prior`` is true.
+    ``histogram`` has the rows' own densities, or is None.
 
-    Of a block of numbers one column is drawn. A joint table has bars for its combinations of values, a block of occurrences for
-    its most telling columns.
+    For a block of numbers one column is drawn. A joint table has bars for its combinations of values, and a block of
+    occurrences for its most informative columns.
 
     >>> import banbury as bb
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -89,10 +89,10 @@ class LikelihoodDisplay(Display):
     ) -> Self:
         """Draws a feature as the model sees it.
 
-        ``data`` and ``target``, as ``bb.count`` takes them, put a histogram under the densities, of so many ``bins`` or with
-        these edges. ``classes``: only some of them. ``prior``: times P(class), and the rows' shares likewise. ``n``: of a
-        category with more values the most frequent. ``columns``: of a block of numbers the one that is drawn, whatever the others
-        are.
+        ``data`` and ``target``, as ``bb.count`` takes them, put a histogram under the densities; ``bins`` is the number of
+        its bins, or their edges. ``classes`` selects classes. ``prior`` multiplies the densities and the histogram by
+        P(class). ``n`` limits a category to its most frequent values. ``columns`` is the column of a block of numbers to
+        draw.
         """
         check_model(model)
         errors.check_whole("n", n, 1, 10**6)

@@ -30,7 +30,7 @@ NEAR = 0.62  # of the way: there edges of one parent are apart
 
 
 class NetworkDisplay(Display):
-    """The graph of a network, parents to the left of their children; an edge is bent around the nodes between its ends.
+    """The graph of a network, with parents to the left of their children; edges curve around the nodes between their ends.
 
     ``positions`` has the left ends of the nodes' boxes, ``curves`` the points of the cubic Béziers of each edge, in inches. The
     number at an edge, and its width, is I(parent; child | the child's other parents), in bits. Of a network with a target, on

@@ -352,10 +352,10 @@ def _short(stretch: str | None) -> str:
 class ShapesDisplay(Display):
     """What a model has learned, column by column: the evidence of every value for ``label``, in decibans.
 
-    Numbers are steps, with the band in which the evidence lies with 95 % if rows are drawn anew, above a strip that shows where
-    the rows are. Categories and words are bars, pairs are heat maps. The largest mean absolute evidence is first.
-    The evidence is that against ``against``, or against all other classes together. ``bb.plots.shapes(model)`` draws them;
-    ``shapes`` has the numbers, those of ``model.explain``: a row's evidence, column by column, is read off the pictures.
+    Numbers are steps with a 95 % band, the range in which the evidence would lie in a fresh sample, above a strip that shows
+    where the rows are. Categories and words are bars, pairs are heat maps. The column with the largest mean absolute evidence
+    comes first. The evidence compares ``label`` with ``against``, or with all other classes together.
+    ``bb.plots.shapes(model)`` draws them; ``shapes`` has the numbers, which are those of ``model.explain``.
 
     >>> import banbury as bb
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -370,7 +370,7 @@ class ShapesDisplay(Display):
 
     @classmethod
     def from_model(cls, model: Model, label: Any = None, against: Any = None, *, n: int = 12) -> Self:
-        """Draws the ``n`` columns and pairs that tell most; the last class, if no ``label`` is given."""
+        """Draws the ``n`` most informative columns and pairs, for the last class by default."""
         errors.check_whole("n", n, 1)
         c, d = _sides(model, label, against)
         other = None if d is None else model.classes[d]

@@ -76,28 +76,26 @@ def report(
     threads: int | None = None,
     **reading: Any,
 ) -> Report:
-    """One HTML file about a model: what it is, how good it is on rows it has not seen, what it goes by, and where it errs.
+    """Writes an HTML page about a model: what it is, how good it is on unseen rows, what it relies on, and where it is wrong.
 
-    ``data``, ``target``, ``weights`` and ``reading`` are those of ``bb.count``: labelled rows, such as those that the model was
-    counted from. If ``target`` is not given, it is the column that the model was counted with. A tally is taken as
-    ``bb.estimate`` makes a model of it.
+    ``data``, ``target``, ``weights`` and ``reading`` are those of ``bb.count``: labelled rows, such as those that the model
+    was counted from. ``target`` is the model's target column by default. A tally is turned into a model with ``bb.estimate``.
 
-    If these are the rows that the model has counted, the figures are those of a cross-validation under the model's schema and
-    settings, so no row is judged by a model that has seen it; ``folds`` says how many folds (those over which ``bb.tune`` or
-    ``banbury fit`` compared the model; else ten, or three from 2,000 rows on if the evidence is weighed). Other rows are judged
-    by the model itself. The ``mistakes`` that gave the true class the least probability are shown with their evidence.
-    ``telling`` values are named for each class. Above 200,000 rows, the learning curve and the pairs are those of a sample of
-    that size, by ``seed``, and the page says so.
+    If these are the training rows, the figures come from a cross-validation under the model's schema and settings, so no row
+    is judged by a model that has seen it; ``folds`` says how many folds (those over which ``bb.tune`` or ``banbury fit``
+    compared the model; else ten, or three from 2,000 rows on if the evidence is weighed). Other rows are scored by the model
+    itself. The page shows the ``mistakes`` that gave the true class the least probability, with their evidence, and the
+    ``telling`` most informative values of each class. For more than 200,000 rows, the learning curve and the pairs come from
+    a sample of that size, drawn by ``seed``, and the page says so.
 
-    ``alternatives``: what else could be made of the rows is tried on 10,000 of them at most, and the page says what to do next.
-    The ``title`` names the target and the data, if not given.
+    ``alternatives`` tries other settings on at most 10,000 of the rows, and the page says what to do next. By default the
+    ``title`` names the target and the data.
 
-    Of a model of several labels per row the page has the figures of each label, what tells it, and the ``mistakes`` that are rows
-    without a label that they have. Where the rows are those that the model has counted, they are judged by folds as above;
-    others are judged by the model as it is.
+    For a multi-label model the page shows the figures of each label, its most informative values, and the worst rows whose
+    labels were missed. Training rows are judged by folds, as above, and other rows by the model itself.
 
-    The file at ``path`` is replaced when the new one is whole. It needs no network and no script. Without a path, the page is in
-    the result's ``html``.
+    The file at ``path`` is replaced completely or not at all, and needs neither network nor scripts. Without a path, the page
+    is in ``html`` of the result.
 
     >>> import banbury as bb, pathlib, tempfile
     >>> weather = bb.datasets.play_tennis()

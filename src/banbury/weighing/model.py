@@ -19,7 +19,7 @@ from banbury.families.evidence import Comparison, TellingValues
 from banbury.families.family import ColumnReader, Feature, Parameters
 from banbury.model.naive_bayes import Model, check_seed, estimate
 from banbury.progress import Steps
-from banbury.rows.sampling import RowSample, sample_rows
+from banbury.rows.sampling import sample_rows
 from banbury.sums import Keys
 from banbury.tally.table import Table, open_table
 from banbury.tally.tally import Tally
@@ -44,7 +44,7 @@ class CorrectedWords(NamedTuple):
 
 @dataclass(frozen=True)
 class Weighing:
-    """What was learned of rows, with the digest of the tally that they were counted into."""
+    """Weights and corrections of evidence, with the digest of the tally they were learned from."""
 
     weights: Weights
     classes: tuple[Any, ...]
@@ -330,15 +330,16 @@ def weigh(
     partitions: int | None = None,
     **reading: Any,
 ) -> Model:
-    """The model with its evidence weighed: what each column is worth, which pairs say more than both, what cells get wrong.
+    """Weighs the evidence of a model: learns weights of columns, informative pairs of columns, and corrections of cells.
 
-    ``data``, ``target`` and ``weights`` are the rows that were counted; the target is the model's, if not given. Weights are
-    learned on what every row is told by all others; ``pairs`` and ``correct`` may be left out. ``groups`` keeps rows that belong
-    together in one fold where something is chosen. The answer stays a sum, and ``explain`` shows it.
+    ``data``, ``target`` and ``weights`` are the rows that were counted; the target is the model's by default. Weights are
+    learned from the evidence that all other rows give about each row. ``pairs=False`` and ``correct=False`` omit these parts.
+    ``groups`` keeps rows that belong together in one fold when settings are chosen. Predictions are still sums, which
+    ``explain`` shows.
 
-    ``sample``: weights are learned from so many rows that differ, at most, at least one of every class, chosen by what they
-    hold, so that neither order nor place matters; all rows if not given, and 100,000 of rows in partitions: on Dask, on
-    Spark, or wherever ``engine`` (see ``bb.count``) works on them. ``model.weighing`` says how many rows these were.
+    ``sample`` limits the number of different rows from which weights are learned, with at least one of every class. They are
+    chosen by their contents, so order and place do not matter. The default is all rows, or 100,000 for rows in partitions: on
+    Dask, on Spark, or with ``engine`` (see ``bb.count``). ``model.weighing`` says how many rows were used.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -353,17 +354,17 @@ def weigh(
     target = model.schema.target if target is None and np.ndim(weights) < 2 else target
     reading |= {"engine": engine, "partitions": partitions}
     table = open_table(data, target, schema=model.schema, weights=weights, groups=groups, threads=threads, **reading)
-    n_sampled = table.n_held if sample is None else sample
+    return model.weighed(learn_table(model.tally, table, sample, threads, **how))
+
+
+def learn_table(tally: Tally, table: Any, n_sampled: int | None, threads: int | None, **how: Any) -> Weighing:
+    """Weights of so many rows of a table, which a tally counted; of all rows if not given, but for rows in partitions."""
+    n_sampled = table.n_held if n_sampled is None else n_sampled
     if n_sampled is None:
-        return model.weighed(learn(model.tally, table, **how))
-    rows = sample_rows(table, model.tally, n_sampled)
-    return model.weighed(learn_sample(model.tally, rows, threads, **how))
-
-
-def learn_sample(tally: Tally, sample: RowSample, threads: int | None, **how: Any) -> Weighing:
-    """Weights of a sample of the rows that a tally counted."""
-    table = sample.table(tally.schema, n_threads(threads))
-    return learn(tally, table, sample=None if sample.is_whole else sample.n_sampled, **how)
+        return learn(tally, table, **how)
+    sample = sample_rows(table, tally, n_sampled)
+    n_learned = None if sample.is_whole else sample.n_sampled
+    return learn(tally, sample.table(tally.schema, n_threads(threads)), sample=n_learned, **how)
 
 
 def learn(

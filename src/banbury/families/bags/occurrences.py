@@ -43,7 +43,7 @@ UNREAD = _core.Tokeniser("word", True, False, 1, 1, [], False, False)  # counts 
 
 @dataclass(frozen=True, repr=False)
 class Occurrences(WordFamily):
-    """A block of columns that say how often each word, product or event occurs in a row: a text that was counted elsewhere.
+    """A block of columns that say how often each word, product or event occurs in a row, such as the output of a vectoriser.
 
     ``model``: "multinomial" (the columns share all occurrences of a class), "complement" (how little a column belongs to all
     other classes) or "bernoulli" (what does not occur is evidence too). ``threshold``: what is above it counts 1, all else 0;

@@ -36,34 +36,35 @@ TEXT_CANDIDATES: tuple[dict[str, Any], ...] = (  # two counts suffice for them
 
 @dataclass(frozen=True, repr=False)
 class Text(TextSettings):
-    """A column of texts, each a bag of words: how often every word occurs, whatever their order.
+    """A column of texts, each counted as a bag of words: how often every word occurs, whatever their order.
 
     What is counted. ``tokens``: "word" (two or more letters, digits or underscores, of any script; as scikit-learn's
     CountVectorizer), "word1" (one or more), "mail" (which keeps host names, addresses and IP numbers whole), or a regular
-    expression, whose one group, if it has one, is the word; that runs through Python's ``re`` and is the slow path.
-    ``lowercase``; ``unit`` "words" or "characters"; ``ngrams`` (shortest, longest), 1 to 5 units that stand side by side, or n
-    for (1, n); ``stop_words``, taken out before n-grams are made. ``only``, a list of words, or a text file with a word on each
-    line: no other is counted, as if texts did not have it, so that memory is bounded. ``damping="log"`` counts log(1 + n) for a
-    word that a text has n times; ``length`` then divides the counts of each text by their Euclidean length.
+    expression (its one group, if any, is the word), which uses Python's ``re`` and is slower. ``lowercase``; ``unit`` "words"
+    or "characters"; ``ngrams`` (shortest, longest), 1 to 5 units that stand side by side, or n for (1, n); ``stop_words``,
+    taken out before n-grams are made. ``only``, a list of words, or a text file with a word on each line: counts no other
+    words, which limits memory. ``damping="log"`` counts log(1 + n) for a word that a text has n times; ``length`` then
+    divides the counts of each text by their Euclidean length.
 
     How it is estimated, without counting again. ``model``: "multinomial", "presence" (each word once per text), "bernoulli"
     (absent words are evidence too), "complement" (how little a word belongs to all other classes; Rennie et al. 2003) or
     "log_odds" (log P(word | class) − log P(word | all other classes), times (K − 1) / K of K classes that have texts).
-    Presence and Bernoulli have no use for damping. The Dirichlet or Beta prior is ``alpha``, over the words of the vocabulary.
+    Damping has no effect on presence and Bernoulli. The Dirichlet or Beta prior is ``alpha``, over the words of the
+    vocabulary.
 
-    The vocabulary is every word that some text has, or ``vocabulary``: a list, or a text file with a word on each line, all of
-    which count whether seen or not. Of these the ``drop_most_frequent`` words of most occurrences are dropped, and those of
-    fewer than ``min_count`` occurrences, of documents below ``min_share`` or above ``max_share`` of the texts; of the rest
-    the ``max_words`` best are kept by ``choose_by`` "count" or "mutual_information" of presence and class; equals by name.
-    Words outside the vocabulary are skipped.
+    The vocabulary is every word that some text has, or ``vocabulary``: a list, or a text file with a word on each line, all
+    of which count whether seen or not. From these, the ``drop_most_frequent`` most frequent words are dropped, and words with
+    fewer than ``min_count`` occurrences, or in less than ``min_share`` or more than ``max_share`` of the texts. Of the rest
+    the best ``max_words`` are kept, by ``choose_by`` "count" or "mutual_information" of presence and class; ties are broken
+    by name. Words outside the vocabulary are skipped.
 
-    ``idf`` multiplies counts, when learning and when scoring, by log(N / df) for a word that df of N texts have: one that every
-    text has then weighs nothing. Lengths are taken before that, so that one pass over the texts suffices (Rennie et al. take
-    them after). ``norm`` divides the weights of complement by the sum of their absolute values in each class: they then rank
-    classes and are no probabilities, so that class_prior="uniform" belongs with it.
+    ``idf`` multiplies counts, when learning and when scoring, by log(N / df) for a word that df of N texts have, so a word in
+    every text has no weight. Lengths are normalised before that, so that one pass over the texts suffices (Rennie et al.
+    normalise after). ``norm`` divides the weights of complement by the sum of their absolute values in each class: scores
+    then rank classes but are not probabilities, so use class_prior="uniform" with it.
 
-    Under "mle" and "map" 1e-10 is the least pseudo-count; Bernoulli alone keeps zeros. "predictive" is
-    Pólya's urn for multinomial and presence, and the mean for others and where counts are damped or weighted by idf.
+    Under "mle" and "map" the pseudo-count is at least 1e-10; only Bernoulli keeps zeros. "predictive" is Pólya's urn for
+    multinomial and presence models, and the mean for other models and for damped or IDF-weighted counts.
 
     >>> import banbury as bb
     >>> texts = ["cheap pills, cheap watches", "lunch at noon?", "pills and watches", "noon is fine for lunch"]

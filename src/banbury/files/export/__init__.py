@@ -20,10 +20,10 @@ def export(
 ) -> None:
     """Writes a model for use elsewhere: ``.sql`` for a database, ``.onnx`` for onnxruntime, ``.html`` for a browser.
 
-    ``model`` is a model, a fitted estimator or a Pipeline, of which the last step is written. ``min_rows`` leaves out values and
-    words that fewer rows have. Of SQL, ``dialect`` is "duckdb", "postgres", "sqlite" or "spark", ``table`` the table of the rows,
-    ``key`` its column that tells rows apart, ``name`` what the names of tables and views begin with, and ``reasons`` adds a view
-    of the three strongest pieces of evidence of each answer. See ``docs/how-to/export.md``.
+    ``model`` is a model, a fitted estimator or a Pipeline, of which the last step is written. ``min_rows`` leaves out values
+    and words that fewer rows have. For SQL, ``dialect`` is "duckdb", "postgres", "sqlite" or "spark", ``table`` the table
+    with the rows, ``key`` the column that identifies a row, ``name`` a prefix for the names of tables and views, and
+    ``reasons`` adds a view of the three strongest pieces of evidence of each answer. See ``docs/how-to/export.md``.
 
     >>> import banbury as bb, tempfile, pathlib
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -52,7 +52,12 @@ def export(
 
 def written_model(model: Any) -> Any:
     """The model of an estimator, of the last step of a Pipeline, or itself."""
-    model = model_of(model.steps[-1][1] if hasattr(model, "steps") else model)
+    model = model.steps[-1][1] if hasattr(model, "steps") else model
+    if getattr(model, "at_least_one", False):
+        raise errors.bad_setting(
+            "at_least_one", True, "False for an export, which compares each label with its threshold"
+        )
+    model = model_of(model)
     if not hasattr(model, "evidence_table"):
         expected = "a Model, a LabelModel or a fitted classifier; make a model from a tally with bb.estimate(tally)"
         raise errors.bad_setting("the exported object", type(model).__name__, expected)
