@@ -330,15 +330,23 @@ def weigh(
     partitions: int | None = None,
     **reading: Any,
 ) -> Model:
-    """The model with its evidence weighed: what each column is worth, which pairs say more than both, what cells get wrong.
+    """Weighs the evidence of a model: learns a weight for each column, pairs of columns that add information, and
+    corrections.
 
-    ``data``, ``target`` and ``weights`` are the rows that were counted; the target is the model's, if not given. Weights are
-    learned on what every row is told by all others; ``pairs`` and ``correct`` may be left out. ``groups`` keeps rows that belong
-    together in one fold where something is chosen. The answer stays a sum, and ``explain`` shows it.
+    The log-odds remain a sum, which ``explain`` shows. Weights are learned from the leave-one-out evidence of every
+    row.
 
-    ``sample``: weights are learned from so many rows that differ, at most, at least one of every class, chosen by what they
-    hold, so that neither order nor place matters; all rows if not given, and 100,000 of rows in partitions: on Dask, on
-    Spark, or wherever ``engine`` (see ``bb.count``) works on them. ``model.weighing`` says how many rows these were.
+    Args:
+        model: A model whose tally counted the rows.
+        data: These rows.
+        target: Their target; the model's target column unless given.
+        pairs: Whether to look for pairs of columns.
+        correct: Whether to learn corrections.
+        weights: The weights with which the rows were counted.
+        groups: The group of each row. Rows of a group stay in the same fold where settings are chosen.
+        sample: The maximum number of distinct rows to learn from, with at least one of every class. They are selected
+            by their content, so the order of rows does not matter. All rows unless given; 100,000 if they are on an
+            engine. ``model.weighing`` has the number of rows used.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
