@@ -613,16 +613,17 @@ class EstimatedTree:
         """What each column says given the columns above it: parents come before their children."""
         places = np.array([column[:1] for column in self.places(rows)], dtype=np.int32)[:, 0]
         order = [node.variable for node in reversed(self.forest.nodes) if places[node.variable] != MISSING]
-        shown = np.full((len(places), len(order) + 1), MISSING, dtype=np.int32)  # nothing, then one column more a row
-        for at, k in enumerate(order, 1):
-            shown[k, at:] = places[k]
-        scores = self.log_likelihood(list(shown))
+        # Rows that show nothing, then one column more each.
+        prefixes = np.full((len(places), len(order) + 1), MISSING, dtype=np.int32)
+        for n_shown, k in enumerate(order, 1):
+            prefixes[k, n_shown:] = places[k]
+        scores = self.log_likelihood(list(prefixes))
         ruled_out = np.isneginf(scores[:-1])  # already, so that nothing is added
         steps = np.where(ruled_out, 0.0, scores[1:] - np.where(ruled_out, 0.0, scores[:-1]))
         terms = []
-        for k, says in zip(order, steps, strict=True):
+        for k, step in zip(order, steps, strict=True):
             value = next(iter(rows.head(self.variables[k].name, 1)), None)
-            terms.append(Term(self.variables[k].name, value, says, bool(places[k] != UNSEEN)))
+            terms.append(Term(self.variables[k].name, value, step, bool(places[k] != UNSEEN)))
         return terms
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:

@@ -334,17 +334,9 @@ def pool_classes(sums: Moments) -> tuple[Real, Real]:
     return mean, np.where(variance > 0, variance, 1.0)
 
 
-_last_scales: tuple[tuple[Feature, ...], tuple[Real, Real]] = (), (np.zeros(0), np.zeros(0))
-
-
 def _scales(features: tuple[Feature, ...]) -> tuple[Real, Real]:
-    """Origins and units; those that were asked for last are kept, since an estimate asks several times."""
-    global _last_scales
-    last, scales = _last_scales
-    if last is not features:
-        scales = np.array([f.origin for f in features]), np.array([f.unit for f in features])
-        _last_scales = features, scales
-    return scales
+    """Origins and units."""
+    return np.array([f.origin for f in features]), np.array([f.unit for f in features])
 
 
 def _normal(features: tuple[Feature, ...], mean: Real, variance: Real) -> GaussianParameters:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
-from banbury.arrays import Int, Real
+from banbury.arrays import Int, Real, over_classes
 from banbury.families import dirichlet
 from banbury.families.bins import BinCounter
 from banbury.families.cells import (
@@ -362,7 +362,7 @@ def _join_bins(columns: Sequence[Real], threads: int) -> list[tuple[Int, Real]]:
     """Of each column the leaf of every bin, from rows per bin and class, and rows per leaf and class."""
     every = np.concatenate(columns)
     sizes = np.array([len(rows) for rows in columns], dtype=np.int64)
-    return _core.Trees.leaves(every, every.sum(axis=1), sizes, MOST_LEAVES, threads)
+    return _core.Trees.leaves(every, over_classes(np.add, every), sizes, MOST_LEAVES, threads)
 
 
 def _stretches(cuts: Real, low: Real, high: Real) -> Iterator[tuple[Real, Real, Int, Real, Real]]:

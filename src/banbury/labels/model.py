@@ -241,7 +241,7 @@ class LabelModel:
         _ = self._every, self._weighed, self._words if self.weighing is None else (), self._rest, self.log_prior_odds
 
     def read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        """Rows as they were counted, from any data."""
+        """Reads data as the model's training data were read."""
         return self._every._read(rows, reading)
 
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:

@@ -94,23 +94,23 @@ class DecisionBoundaryDisplay(Display):
         ax = self._begin(ax, 6.8 if self.difference is None else 7.4, 4.4)
         # Lighter than the points of a class, so that these stand out from its region.
         class_colours = np.array([library().colors.to_rgb(colour(c)) for c in range(len(self.classes))])
-        what = "Most probable class"
+        subject = "Most probable class"
         region_colours = 1.0 - 0.5 * (1.0 - class_colours)
         if self.difference is None:  # each class's region in its colour, the paler the less sure; the borders in black
             winner = self.posterior.argmax(axis=2)
-            sure = (self.posterior.max(axis=2) - 1 / len(self.classes)) / (1 - 1 / len(self.classes))
-            self._image(ax, 1.0 - (0.25 + 0.7 * sure)[:, :, None] * (1.0 - region_colours[winner]))
+            confidence = (self.posterior.max(axis=2) - 1 / len(self.classes)) / (1 - 1 / len(self.classes))
+            self._image(ax, 1.0 - (0.25 + 0.7 * confidence)[:, :, None] * (1.0 - region_colours[winner]))
             for c in range(len(self.classes)):
                 self._border(ax, self.posterior[:, :, c] - np.delete(self.posterior, c, axis=2).max(axis=2))
         else:
             self._ahead(ax, region_colours)
-            what = f"How far {name(self.difference[0])} is ahead of {name(self.difference[1])}"
+            subject = f"How far {name(self.difference[0])} is ahead of {name(self.difference[1])}"
         self._rows(ax)
         ax.set(xlim=self.xx0[[0, -1]], ylim=self.xx1[[0, -1]])
         ax.set(xlabel=name(self.features[0], 40), ylabel=name(self.features[1], 40))
         held_at = ", ".join(f"{name(feature)} = {name(value)}" for feature, value in self.fixed.items())
-        more = "" if self.n_features == 2 + len(self.fixed) else "other features missing"
-        ax.set_title("; ".join(filter(None, [what, held_at, more])))
+        missing_note = "" if self.n_features == 2 + len(self.fixed) else "other features missing"
+        ax.set_title("; ".join(filter(None, [subject, held_at, missing_note])))
 
     def _image(self, ax: Any, colours: Any, **style: Any) -> Any:
         extent = (self.xx0[0], self.xx0[-1], self.xx1[0], self.xx1[-1])

@@ -254,12 +254,20 @@ class LearningCurveDisplay(Display):
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 7.4, 4.0)
         ax.set_prop_cycle(color=COLOURS)
-        self.curve.plot(ax)
+        curve = self.curve
+        for learner in curve.learners:
+            error = learner.standard_error
+            ax.errorbar(curve.sizes, learner.mean_accuracy, error, marker="o", capsize=3, label=learner.name)
+        ax.axhline(curve.majority, color="grey", linestyle="--", linewidth=1, label="majority")
+        ax.axhline(curve.random_guess, color="grey", linestyle=":", linewidth=1, label="random guess")
+        ax.set_xscale("log")
+        ax.set(xlabel="training rows", ylabel=f"accuracy on {curve.n_test:,} held-out rows")
+        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))  # where no curve is
         logarithmic(ax, (1.0, 2.0, 5.0), ",.0f")
-        beside = "" if self.curve.beside is None else f" beside {self.curve.beside.name}"
-        repeats = len(self.curve.accuracy)
+        names = " beside ".join(learner.name for learner in curve.learners)
+        repeats = len(curve.accuracy)
         bars = f": mean and standard error of {repeats} repeats" if repeats > 1 else ""
-        ax.set_title(f"Learning curve of {self.curve.name}{beside}{bars}")
+        ax.set_title(f"Learning curve of {names}{bars}")
 
 
 class ConvergenceDisplay(Display):

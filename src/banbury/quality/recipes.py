@@ -19,7 +19,7 @@ from banbury.quality.calibration import METHODS, Calibration, Method, calibrate
 from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
 from banbury.rows.folds import Round, SingleRows
 from banbury.rows.labelled import LabelledRows, MemoryRows
-from banbury.rows.scoring import PendingWarnings, Sink, fitting_prior, leave_out, normalise, score_rows
+from banbury.rows.scoring import FoldModels, PendingWarnings, Sink, fitting_prior, leave_out, normalise, score_rows
 from banbury.tally.schema import Missing, Schema
 from banbury.tally.tally import Label, Tally
 from banbury.weighing import FEWEST_ROWS, Weighing, learn
@@ -239,6 +239,7 @@ class LogScores:
 
     def __init__(self, rows: MemoryRows, splits: Round) -> None:
         self.truth, self.weights = rows.labels, rows.weights
+        self.models: dict[int, Model] = {}
         self.rows: Int = np.flatnonzero(splits.tested_by >= 0)
         self.split = splits.tested_by[self.rows]
         self._every: Real = np.empty((rows.n_rows, len(rows.classes)))
@@ -257,13 +258,37 @@ class LogScores:
         self._every[rows] = scores
 
     def keep(self, split: int, model: Model) -> None:
-        pass
+        self.models[split] = model
 
     def calibrate(self, method: Method, some: Int | None = None) -> Calibration:
         """Learns a calibration from all or some of the scores."""
         at = self.rows if some is None else self.rows[some]
         weights = None if self.weights is None else self.weights[at]
         return calibrate(method, self._every[at], self.truth[at], weights)
+
+
+@dataclass
+class SplitModels:
+    """The model of each split: one that was kept, or made again. A model of text is large: of those made again the last stays."""
+
+    rows: MemoryRows
+    splits: Round
+    recipe: Recipe
+    kept: Mapping[int, Model]
+    _last: tuple[int, Model] | None = None
+
+    def __getitem__(self, split: int) -> Model:
+        if split in self.kept:
+            return self.kept[split]
+        if self._last is None or self._last[0] != split:
+            self._last = split, self._make_again(split)
+        return self._last[1]
+
+    def _make_again(self, split: int) -> Model:
+        if not isinstance(self.recipe, Plain):
+            return self.recipe.learn(self.rows.training_rows(self.splits, split))  # type: ignore[no-any-return]
+        groups = self.rows.count_round(self.splits)
+        return FoldModels(self.rows, self.splits, groups, self.recipe, PendingWarnings())[split]  # type: ignore[no-any-return]
 
 
 @singledispatch

@@ -19,7 +19,7 @@ from banbury.families.evidence import Comparison, TellingValues
 from banbury.families.family import ColumnReader, Feature, Parameters
 from banbury.model.naive_bayes import Model, check_seed, estimate
 from banbury.progress import Steps
-from banbury.rows.sampling import RowSample, sample_rows
+from banbury.rows.sampling import sample_rows
 from banbury.sums import Keys
 from banbury.tally.table import Table, open_table
 from banbury.tally.tally import Tally
@@ -44,7 +44,7 @@ class CorrectedWords(NamedTuple):
 
 @dataclass(frozen=True)
 class Weighing:
-    """What was learned of rows, with the digest of the tally that they were counted into."""
+    """Weights and corrections of evidence, with the digest of the tally they were learned from."""
 
     weights: Weights
     classes: tuple[Any, ...]
@@ -361,17 +361,17 @@ def weigh(
     target = model.schema.target if target is None and np.ndim(weights) < 2 else target
     reading |= {"engine": engine, "partitions": partitions}
     table = open_table(data, target, schema=model.schema, weights=weights, groups=groups, threads=threads, **reading)
-    n_sampled = table.n_held if sample is None else sample
+    return model.weighed(learn_table(model.tally, table, sample, threads, **how))
+
+
+def learn_table(tally: Tally, table: Any, n_sampled: int | None, threads: int | None, **how: Any) -> Weighing:
+    """Weights of so many rows of a table, which a tally counted; of all rows if not given, but for rows in partitions."""
+    n_sampled = table.n_held if n_sampled is None else n_sampled
     if n_sampled is None:
-        return model.weighed(learn(model.tally, table, **how))
-    rows = sample_rows(table, model.tally, n_sampled)
-    return model.weighed(learn_sample(model.tally, rows, threads, **how))
-
-
-def learn_sample(tally: Tally, sample: RowSample, threads: int | None, **how: Any) -> Weighing:
-    """Weights of a sample of the rows that a tally counted."""
-    table = sample.table(tally.schema, n_threads(threads))
-    return learn(tally, table, sample=None if sample.is_whole else sample.n_sampled, **how)
+        return learn(tally, table, **how)
+    sample = sample_rows(table, tally, n_sampled)
+    n_learned = None if sample.is_whole else sample.n_sampled
+    return learn(tally, sample.table(tally.schema, n_threads(threads)), sample=n_learned, **how)
 
 
 def learn(

@@ -13,7 +13,7 @@ from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.families.bags import event_models
 from banbury.families.bags.event_models import WeighedWords, WordScores
-from banbury.families.bags.leave_one_text_out import CountedTexts
+from banbury.families.bags.leave_one_text_out import leave_each_text_out
 from banbury.families.bags.occurrences import UNREAD
 from banbury.families.bags.text_parameters import TextParameters, missing_texts
 from banbury.families.bags.text_settings import TextSettings
@@ -156,27 +156,13 @@ class Text(TextSettings):
         core: Any = table.core if isinstance(table, Learned) else table
         return core.bags(self.tokeniser, texts, threads)  # type: ignore[no-any-return]
 
-    # What is tuned, and given to others
-
-    # Leave-one-out
-
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
-        of_all = self.min_share > 0 or self.max_share < 1 or bool(self.idf)  # depends on how many texts are left
-        if choice.how == "gibbs" or self.norm or (weighted and of_all):
-            return False
-        if self.model == "bernoulli":
-            return self.pseudo_count(choice) > 0 and not weighted
-        return self.weighs or not (choice.how == "predictive" and self.counts_tokens)
+        urn = choice.how == "predictive" and self.counts_tokens
+        plain = self.model in ("multinomial", "presence") and not self.idf and not self.pruning.any
+        return plain and choice.how != "gibbs" and not urn
 
     def leave_one_out(self, features: tuple[Feature, ...], sums: Words, choice: Choice, held_out: HeldOutRows) -> Real:
-        model = "multinomial" if self.model == "presence" else self.model
-        log_likelihoods: Real = getattr(CountedTexts(self, features[0], sums, held_out), model)(
-            self.pseudo_count(choice)
-        )
-        return log_likelihoods
-
-    def leave_one_out_notes(self) -> list[str]:
-        return ["the ranks of words"] * self.pruning.ranks
+        return leave_each_text_out(self, features[0], sums, held_out, self.pseudo_count(choice))
 
 
 def tokens(texts: str | Iterable[str], **settings: Any) -> list[Any]:
@@ -246,7 +232,7 @@ class LookedUpTexts:
             offsets, ids, times = _only(kept.ids, table.n_ids, offsets, ids, times)
         numbered = feature._replace(family=replace(family, vocabulary=vocabulary, **UNPRUNED))
         missing = missing_texts(texts, rows.n_rows)
-        values = _count_values(family, offsets, times)
+        values = family.count_values(offsets, times)
         return cls(numbered, offsets, ids, times, missing, values, n_words)
 
     @property
@@ -273,13 +259,3 @@ def _only(kept: NDArray[np.uint32], n_ids: int, offsets: Int, ids: Any, times: A
     is_kept = new_ids[ids] >= 0
     ends = np.concatenate([[0], np.cumsum(is_kept)])
     return ends[offsets], new_ids[ids][is_kept], times[is_kept]
-
-
-def _count_values(family: Any, offsets: Int, times: NDArray[np.int32]) -> Real:
-    """What a word counts that a text has so many times, as the tokeniser would have it."""
-    values = np.log1p(times) if family.damping == "log" else times.astype(np.float64)
-    if family.length and len(values):
-        owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        lengths = np.sqrt(np.bincount(owners, values**2, len(offsets) - 1))
-        values = values / lengths[owners]
-    return np.asarray(values)
