@@ -53,7 +53,12 @@ def export(
 
 def written_model(model: Any) -> Any:
     """Returns the model of an estimator or of the last step of a Pipeline; a model unchanged."""
-    model = model_of(model.steps[-1][1] if hasattr(model, "steps") else model)
+    model = model.steps[-1][1] if hasattr(model, "steps") else model
+    if getattr(model, "at_least_one", False):
+        raise errors.bad_setting(
+            "at_least_one", True, "False for an export, which compares each label with its threshold"
+        )
+    model = model_of(model)
     if not hasattr(model, "evidence_table"):
         expected = "a Model, a LabelModel or a fitted classifier; make a model from a tally with bb.estimate(tally)"
         raise errors.bad_setting("the exported object", type(model).__name__, expected)
