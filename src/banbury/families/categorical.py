@@ -38,12 +38,16 @@ FARTHEST = 2**62  # whole numbers beyond are looked up by name
 
 @dataclass(frozen=True, repr=False)
 class Categorical(KeyedFamily):
-    """A value out of several: words, numbers or booleans.
+    """A column with one of several values.
 
-    ``alpha`` is the Dirichlet prior: a number for every value, or a mapping from value to number. ``m`` and ``p`` express the
-    same prior as an m-estimate: m pseudo-rows distributed by p (equally, or by a mapping from value to share). ``values``
-    declares the possible values, seen or not. ``codes`` declares that values are numbers from 0 up, at least that many; all
-    numbers below the highest one seen count as values. ``missing="category"`` makes a missing value a value of its own.
+    Args:
+        alpha: The pseudo-count of the Dirichlet prior: a number for every value, or a mapping from value to number.
+        m: The strength of an m-estimate, an alternative to ``alpha``.
+        p: The prior shares of an m-estimate as a mapping from value to share; equal unless given.
+        values: The values that the column can have, seen or not.
+        codes: Declares that values are numbers from 0 up, and that there are at least this many. All numbers below the
+            highest one seen count as values.
+        missing: "category" makes a missing value one of the values.
 
     >>> import banbury as bb
     >>> tally = bb.count({"sky": ["sun", "sun", "rain"], "play": ["yes", "yes", "no"]}, target="play",

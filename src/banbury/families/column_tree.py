@@ -60,17 +60,18 @@ NODES: dict[str, Any] = {family.name: family for family in (Bernoulli, Categoric
 
 @dataclass(frozen=True, repr=False)
 class ColumnTree(Family):
-    """Columns of values, each of which depends on the class and on one other column at most: tree-augmented naive Bayes.
+    """Columns that each depend on the class and on at most one other column: tree-augmented naive Bayes.
 
-    The tree is that of Chow and Liu, whose edges have the greatest total I(A; B | class). An edge is drawn only if it is
-    significant at the ``level``, as tested by ``bb.diagnose``, so columns that are independent given the class stay as in
-    naive Bayes; ``level=None`` draws the whole tree, however weak its edges. Edges lead away from ``root``, by default the
-    first column. All pairs of columns are counted, so the tree can be built from the rows of any tally.
+    The tree is the Chow–Liu tree, which maximises the sum of I(A; B | class) over its edges. Only edges that are
+    significant at the ``level`` are kept, as in ``bb.diagnose``, so that columns that are independent given the class
+    stay as in naive Bayes; ``level=None`` keeps all edges. Edges lead away from ``root``, or from the first column.
+    Every pair of columns is counted, so the tree can be computed again for any rows.
 
-    Numbers are cut where the classes change: ``bins="mdl"``, by minimum description length (Fayyad and Irani, 1993), and into
-    ten bins of about equal shares where no cut pays. They are counted in up to 256 fine bins, which the first rows settle. A
-    number of ``bins`` cuts all numbers into that many bins of about equal shares. ``columns`` overrides this for single
-    columns, as ``features`` does in ``bb.count``; columns without a table, such as texts, stay outside the tree.
+    Numbers are counted in up to 256 fine bins, settled by the first rows, and then cut into fewer: ``bins="mdl"`` cuts
+    where the class frequencies change, by the minimum description length principle (Fayyad and Irani, 1993), and into
+    ten bins of about equal size if no cut is worth it. A number cuts all columns into that many bins of about equal
+    size. ``columns`` can override this by column, like ``features`` in ``bb.count``. Columns that cannot be in a table,
+    such as texts, stay outside the tree.
 
     >>> import banbury as bb
     >>> rooms = {"warm": [True, True, False, False] * 40, "celsius": [25.0, 24.0, 15.0, 16.0] * 40,

@@ -120,14 +120,16 @@ LEADING_BITS = LeadingBitsCounter()
 
 @dataclass(frozen=True, repr=False)
 class QuantileTree(BinnedFamily):
-    """Numbers of any shape: the class shares of each interval, shrunk towards those of the wider interval that contains it.
+    """Numbers of any shape: each interval has the class frequencies of its rows, shrunk towards the wider interval
+    around it.
 
-    Counting keeps the leading bits of numbers, 2,048 different ones at most, whatever their magnitudes. Estimation joins them
-    to at most 128 leaves of equally many rows, halves all rows into a tree over the leaves, and goes down it from the shares
-    of the classes: the share of a class in a node is (n + m · its share in the wider node) / (N + m). ``m`` is chosen from ½
-    to 1,024 to maximise the leave-one-out likelihood; cuts that separate the classes come first if they gain more than they
-    cost. Within small groups of leaves the density is uniform and the same for every class; beyond the outer leaves it halves
-    over intervals that double in width.
+    Counting keeps the leading bits of each number, so that a column has at most 2,048 different values, whatever their
+    magnitude. Estimation merges them into at most 128 leaves with equally many rows, builds a binary tree over the
+    leaves, and estimates it from the root, which has the class frequencies of all rows: the share of a class in a node
+    is (n + m · its share in the parent) / (N + m). ``m`` is chosen from ½ to 1,024 to maximise the leave-one-out
+    likelihood. Cuts that separate the classes are placed first if they gain more than they cost. Within a leaf, rows
+    are spread uniformly over some intervals, the same in every class; beyond the outermost leaves, each interval is
+    twice as wide as the one before and has half as many rows.
 
     >>> import banbury as bb
     >>> ages = {"age": [3.0, 4.0, 12.0, 13.0], "school": ["none", "none", "high", "high"]}

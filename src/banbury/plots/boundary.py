@@ -18,10 +18,10 @@ from banbury.plots.features import ClassedRows, check_model, column_of, number_o
 
 @dataclass(eq=False, repr=False)
 class DecisionBoundaryDisplay(Display):
-    """Posteriors over two numeric features; the others are missing, or held at the values of ``fixed``.
+    """Posteriors over two numeric features. The others are missing, or fixed at the values in ``fixed``.
 
-    ``xx0`` and ``xx1`` are the grid, ``posterior`` the posteriors there, (len(xx1), len(xx0), classes), and ``difference``
-    the two classes whose posteriors are subtracted, or None.
+    ``xx0`` and ``xx1`` are the grid, ``posterior`` the posteriors on it (len(xx1) × len(xx0) × classes), and
+    ``difference`` the two classes whose posteriors are subtracted, or None.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_iris
@@ -56,10 +56,10 @@ class DecisionBoundaryDisplay(Display):
         ax: Any = None,
         **reading: Any,
     ) -> Self:
-        """Draws the regions of two features, and the rows of ``data`` as points (2,000 of them at most).
+        """Draws the decision regions of two features, and the rows of ``data`` as points (at most 2,000).
 
-        The two may be columns of blocks. ``difference=(a, b)`` draws the posterior of class a minus that of class b.
-        ``fixed`` holds other columns at values; otherwise they are missing.
+        The features can be columns of blocks. With ``difference``, a pair of classes, the posterior of the first minus
+        that of the second is drawn. ``fixed`` has the values of other columns, which are missing otherwise.
         """
         check_model(model, classes=2)
         pair = two_columns(model, features)
@@ -84,7 +84,7 @@ class DecisionBoundaryDisplay(Display):
 
     @property
     def response(self) -> Real:
-        """What is drawn: the number of the winning class, or the difference of two posteriors."""
+        """What is drawn: the number of the predicted class, or the difference of two posteriors."""
         if self.difference is None:
             return np.asarray(self.posterior.argmax(axis=2))
         a, b = (self.classes.index(label) for label in self.difference)

@@ -36,10 +36,11 @@ BEST = 3  # alternatives that are recommended
 
 @dataclass(frozen=True, eq=False)
 class Mistake:
-    """A row that was given another class than its own, by the model of its fold, which has not seen it.
+    """A row that was predicted wrongly by the model of its fold, which has not seen it.
 
-    ``row`` is its number in the data, and ``name`` its file, where it has one. ``explanation`` weighs the answer against the true
-    class; against the runner-up where the other folds have no row of the true class, and None where they have one class only.
+    ``row`` is its number in the data and ``name`` its file, if it has one. ``explanation`` compares the prediction with
+    the true class; with the runner-up if the other folds have no row of the true class; it is None if they have only
+    one class.
     """
 
     row: int
@@ -60,7 +61,7 @@ class Mistake:
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """A model, and what was found with the rows that it was tried on."""
+    """A model and everything that a report says about it."""
 
     model: Model
     n_rows: int  # with a label
@@ -80,7 +81,7 @@ class Findings:
 
     @property
     def title(self) -> str:
-        """The target and the data, as far as they have names."""
+        """The names of the target and the data, as far as they have names."""
         target = self.model.schema.target
         source = None if self.source is None else Path(self.source).name
         if target is not None:
@@ -93,7 +94,9 @@ class Findings:
 
     @property
     def more_rows(self) -> tuple[int, int, float, float] | None:
-        """Two numbers of rows, the second about twice the first, what learning the second gained in accuracy, and its error."""
+        """Two numbers of rows, the second about twice the first, the accuracy gained between them, and its standard
+        error.
+        """
         curve = self.learning_curve
         if curve is None or len(curve.sizes) < 2:
             return None
@@ -105,7 +108,7 @@ class Findings:
 
     @property
     def next_steps(self) -> tuple[str, ...]:
-        """What was measured to help, a sentence each, the most helpful first."""
+        """Suggestions that were measured to help, one sentence each, the most helpful first."""
         steps = []
         if self.alternatives is not None:
             now = self.alternatives.now
@@ -122,17 +125,17 @@ class Findings:
 
     @property
     def n_folds(self) -> int:
-        """How many folds there were; 0 where the model itself was evaluated."""
+        """The number of folds; 0 if the model itself was evaluated."""
         return len(self.validation.fold_accuracies) if isinstance(self.validation, CrossValidation) else 0
 
     @property
     def n_mistakes(self) -> int:
-        """How many rows were given another class than their own."""
+        """The number of rows that were predicted wrongly."""
         return int(np.count_nonzero(self.validation.best != self.validation.truth))
 
     @cached_property
     def reliabilities(self) -> dict[str, Reliability]:
-        """How honest posteriors are; of a calibrated model after calibration and before."""
+        """The calibration curves; for a calibrated model, after and before calibration."""
         validations = {"out of fold" if self.own_rows else "these rows": self.validation}
         if self.before_calibration is not None:
             validations = {"calibrated": self.validation, "before calibration": self.before_calibration}
@@ -153,7 +156,7 @@ def measure(
     reading: dict[str, Any],
     tries: bool = True,
 ) -> Findings:
-    """Everything that a report tells."""
+    """Measures everything that a report shows."""
     _check_classes("the model", model.classes)
     target = model.schema.target if target is None else target
     counting = {"weights": weights, "threads": threads, **reading}

@@ -330,16 +330,23 @@ def weigh(
     partitions: int | None = None,
     **reading: Any,
 ) -> Model:
-    """Weighs the evidence of a model: learns weights of columns, informative pairs of columns, and corrections of cells.
+    """Weighs the evidence of a model: learns a weight for each column, pairs of columns that add information, and
+    corrections.
 
-    ``data``, ``target`` and ``weights`` are the rows that were counted; the target is the model's by default. Weights are
-    learned from the evidence that all other rows give about each row. ``pairs=False`` and ``correct=False`` omit these parts.
-    ``groups`` keeps rows that belong together in one fold when settings are chosen. Predictions are still sums, which
-    ``explain`` shows.
+    The log-odds remain a sum, which ``explain`` shows. Weights are learned from the leave-one-out evidence of every
+    row.
 
-    ``sample`` limits the number of different rows from which weights are learned, with at least one of every class. They are
-    chosen by their contents, so order and place do not matter. The default is all rows, or 100,000 for rows in partitions: on
-    Dask, on Spark, or with ``engine`` (see ``bb.count``). ``model.weighing`` says how many rows were used.
+    Args:
+        model: A model whose tally counted the rows.
+        data: These rows.
+        target: Their target; the model's target column unless given.
+        pairs: Whether to look for pairs of columns.
+        correct: Whether to learn corrections.
+        weights: The weights with which the rows were counted.
+        groups: The group of each row. Rows of a group stay in the same fold where settings are chosen.
+        sample: The maximum number of distinct rows to learn from, with at least one of every class. They are selected
+            by their content, so the order of rows does not matter. All rows unless given; 100,000 if they are on an
+            engine. ``model.weighing`` has the number of rows used.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()

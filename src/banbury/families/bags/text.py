@@ -36,35 +36,43 @@ TEXT_CANDIDATES: tuple[dict[str, Any], ...] = (  # two counts suffice for them
 
 @dataclass(frozen=True, repr=False)
 class Text(TextSettings):
-    """A column of texts, each counted as a bag of words: how often every word occurs, whatever their order.
+    """A text column as a bag of words: how often each word occurs, regardless of order.
 
-    What is counted. ``tokens``: "word" (two or more letters, digits or underscores, of any script; as scikit-learn's
-    CountVectorizer), "word1" (one or more), "mail" (which keeps host names, addresses and IP numbers whole), or a regular
-    expression (its one group, if any, is the word), which uses Python's ``re`` and is slower. ``lowercase``; ``unit`` "words"
-    or "characters"; ``ngrams`` (shortest, longest), 1 to 5 units that stand side by side, or n for (1, n); ``stop_words``,
-    taken out before n-grams are made. ``only``, a list of words, or a text file with a word on each line: counts no other
-    words, which limits memory. ``damping="log"`` counts log(1 + n) for a word that a text has n times; ``length`` then
-    divides the counts of each text by their Euclidean length.
+    These settings decide what is counted:
 
-    How it is estimated, without counting again. ``model``: "multinomial", "presence" (each word once per text), "bernoulli"
-    (absent words are evidence too), "complement" (how little a word belongs to all other classes; Rennie et al. 2003) or
-    "log_odds" (log P(word | class) − log P(word | all other classes), times (K − 1) / K of K classes that have texts).
-    Damping has no effect on presence and Bernoulli. The Dirichlet or Beta prior is ``alpha``, over the words of the
-    vocabulary.
+    - ``tokens``: "word" (two or more letters, digits or underscores of any script, as in scikit-learn's
+      CountVectorizer), "word1" (one or more), "mail" (keeps host names, addresses and IP numbers whole), or a regular
+      expression whose single group, if it has one, is the word. Regular expressions use Python's ``re`` and are slow.
+    - ``lowercase``: whether to convert to lower case.
+    - ``unit``: "words" or "characters".
+    - ``ngrams``: (shortest, longest), from 1 to 5 adjacent units, or n for (1, n).
+    - ``stop_words``: words to remove before n-grams are built.
+    - ``only``: a list of words, or a text file with one word per line. No other words are counted, which limits memory.
+    - ``damping``: "log" counts log(1 + n) for a word that occurs n times in a text.
+    - ``length``: whether to divide the damped counts of each text by their Euclidean length.
 
-    The vocabulary is every word that some text has, or ``vocabulary``: a list, or a text file with a word on each line, all
-    of which count whether seen or not. From these, the ``drop_most_frequent`` most frequent words are dropped, and words with
-    fewer than ``min_count`` occurrences, or in less than ``min_share`` or more than ``max_share`` of the texts. Of the rest
-    the best ``max_words`` are kept, by ``choose_by`` "count" or "mutual_information" of presence and class; ties are broken
-    by name. Words outside the vocabulary are skipped.
+    These settings decide how the model is estimated, and changing them needs no recount:
 
-    ``idf`` multiplies counts, when learning and when scoring, by log(N / df) for a word that df of N texts have, so a word in
-    every text has no weight. Lengths are normalised before that, so that one pass over the texts suffices (Rennie et al.
-    normalise after). ``norm`` divides the weights of complement by the sum of their absolute values in each class: scores
-    then rank classes but are not probabilities, so use class_prior="uniform" with it.
+    - ``model``: "multinomial", "presence" (each word counts once per text), "bernoulli" (absent words are evidence
+      too), "complement" (how little a word belongs to all other classes; Rennie et al. 2003) or "log_odds" (log P(word
+      | class) − log P(word | all other classes), times (K − 1) / K for K classes that have texts). Damping does not
+      apply to "presence" and "bernoulli".
+    - ``alpha``: the pseudo-count of the Dirichlet or Beta prior over the vocabulary.
+    - ``vocabulary``: a list, or a text file with one word per line. All of them count, seen or not. By default every
+      word that occurs in a text.
+    - ``drop_most_frequent``: how many of the words with the most occurrences to drop.
+    - ``min_count``: drops words with fewer occurrences.
+    - ``min_share`` and ``max_share``: drop words that occur in fewer or more than this share of the texts.
+    - ``max_words``: keeps only this many of the remaining words, chosen by ``choose_by``: "count", or
+      "mutual_information" between presence and class. Ties are broken by name.
+    - ``idf``: multiplies counts by log(N / df) for a word that occurs in df of N texts, both when learning and when
+      scoring. Text lengths are computed before that, so that one pass is enough (Rennie et al. compute them after).
+    - ``norm``: divides the weights of "complement" in each class by the sum of their absolute values. The scores then
+      rank classes but are not probabilities, so use class_prior="uniform".
 
-    Under "mle" and "map" the pseudo-count is at least 1e-10; only Bernoulli keeps zeros. "predictive" is Pólya's urn for
-    multinomial and presence models, and the mean for other models and for damped or IDF-weighted counts.
+    Words outside the vocabulary are ignored. Under "mle" and "map" the minimum pseudo-count is 1e-10, but "bernoulli"
+    keeps zeros. "predictive" is Pólya's urn for "multinomial" and "presence", and the mean for the others and for
+    damped or weighted counts.
 
     >>> import banbury as bb
     >>> texts = ["cheap pills, cheap watches", "lunch at noon?", "pills and watches", "noon is fine for lunch"]
