@@ -287,7 +287,7 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
         bb.export(model, tmp_path / "ask.html", dialect="duckdb")
     with pytest.raises(bb.BanburyError, match="Tally"):
         bb.export(model.tally, tmp_path / "score.sql", dialect="duckdb")
-    with pytest.raises(bb.BanburyError, match="cannot write .*Choose a file in an existing, writable folder"):
+    with pytest.raises(bb.BanburyError, match=r"cannot write .*Choose a file in an existing, writable folder"):
         bb.export(model, tmp_path / "nowhere" / "ask.html")
     bb.export(model, tmp_path / "score.sql", dialect="duckdb")
     with pytest.raises(bb.BanburyError, match="a new file"):
