@@ -19,10 +19,11 @@ CURVES = (("far under", COLOURS[4], "-"), ("best", COLOURS[0], "-"), ("far over"
 
 @dataclass(eq=False, repr=False)
 class BandwidthDisplay(Display):
-    """Left, how likely each row is under the kernels of the others, over bandwidths; right, three of the densities.
+    """The leave-one-out log-likelihood over bandwidths of a kernel density (left), and three of the densities (right).
 
-    ``bandwidths`` are those tried, in the column's own unit; ``log_likelihood`` is the mean over rows, in nats; ``best`` is the
-    bandwidth of the highest. ``shown`` are the three bandwidths drawn, ``density`` their densities at ``values``.
+    ``bandwidths`` are the ones tried, in the units of the column; ``log_likelihood`` is the mean over rows, in nats;
+    ``best`` is the bandwidth with the highest. ``shown`` are the three bandwidths drawn, and ``density`` their
+    densities at ``values``.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_iris
@@ -43,14 +44,15 @@ class BandwidthDisplay(Display):
 
     @property
     def best(self) -> float:
-        """The bandwidth under which the rows left out are likeliest."""
+        """The bandwidth with the highest leave-one-out log-likelihood."""
         return float(self.bandwidths[self.log_likelihood.argmax()])
 
     @classmethod
     def from_model(cls, model: Model, feature: str, label: Any = None, *, times: float = 8.0, ax: Any = None) -> Self:
-        """Draws a kernel density of one class, its best bandwidth, and one ``times`` narrower and wider.
+        """Draws a kernel density of one class with its best bandwidth, and with one ``times`` narrower and one
+        ``times`` wider.
 
-        ``label`` may be left out where there is one class. Bandwidths are at least as wide as a bin of the tally.
+        ``label`` can be omitted if there is one class. Bandwidths are at least as wide as a bin of the tally.
         """
         check_model(model)
         parts = parts_of(model, feature)
