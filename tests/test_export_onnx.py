@@ -13,7 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 import banbury as bb
 import saved_models
-from test_evidence_table import KINDS, rows_like
+from evidence_reader import posterior
+from test_evidence_table import KINDS, model_of_rare_values, rows_like
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed: pip install banbury[onnx]")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install banbury[onnx]")
@@ -82,6 +83,14 @@ def test_a_number_next_to_a_cut_stays_in_its_stretch(tmp_path: Path) -> None:
     cuts = np.array(model.cuts("x"))
     beside = np.concatenate([cuts, np.nextafter(cuts, -np.inf), np.nextafter(cuts, np.inf)])
     compare(model, {"x": beside.tolist()}, tmp_path)
+
+
+def test_entries_that_are_left_out_say_nothing(tmp_path: Path) -> None:
+    model, rows = model_of_rare_values()
+    bb.export(model, tmp_path / "model.onnx", min_rows=5)
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
+    shares = session.run(None, fed(model, rows))[1]
+    assert np.abs(shares - posterior(model.evidence_table(min_rows=5), rows)).max() <= 1e-6
 
 
 def test_the_length_of_texts_is_refused(tmp_path: Path) -> None:

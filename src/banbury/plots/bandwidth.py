@@ -11,7 +11,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.families.kernel_density import try_bandwidths
 from banbury.model.naive_bayes import Model, estimate
-from banbury.plots.display import COLOURS, FAINT, Display, legend_beside, name, pyplot
+from banbury.plots.display import COLOURS, FAINT, Display, ink, legend_beside, name, pyplot
 from banbury.plots.features import check_axis, check_model, grid, log_likelihood, number_of, parts_of
 
 CURVES = (("far under", COLOURS[4], "-"), ("best", COLOURS[0], "-"), ("far over", COLOURS[1], "--"))
@@ -91,7 +91,7 @@ class BandwidthDisplay(Display):
         except (TypeError, ValueError):
             raise errors.bad_setting("ax", ax, "a pair of axes: this picture has two parts") from None
         self.ax_, self.figure_ = np.array([left, right], dtype=object), left.figure
-        left.plot(self.bandwidths, self.log_likelihood, color="black", marker=".", markersize=4, linewidth=1.0)
+        left.plot(self.bandwidths, self.log_likelihood, color=ink(), marker=".", markersize=4, linewidth=1.0)
         for (what, colour, style), h, density in zip(CURVES, self.shown, self.density.T, strict=True):
             left.axvline(h, color=colour, linestyle=style, linewidth=1.4)
             right.plot(self.values, density, color=colour, linestyle=style, label=f"{what}: {h:.3g}")

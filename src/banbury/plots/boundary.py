@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.model.naive_bayes import Model
-from banbury.plots.display import Display, colour, legend_beside, library, mark, name, names
+from banbury.plots.display import Display, colour, ink, legend_beside, library, mark, name, names
 from banbury.plots.features import ClassedRows, check_model, column_of, number_of, pair_of, span, table, two_columns
 
 
@@ -118,7 +118,7 @@ class DecisionBoundaryDisplay(Display):
 
     def _border(self, ax: Any, lead: Real) -> None:
         if lead.min() < 0 < lead.max():
-            ax.contour(self.xx0, self.xx1, lead, levels=[0.0], colors="black", linewidths=1.0)
+            ax.contour(self.xx0, self.xx1, lead, levels=[0.0], colors=[ink()], linewidths=1.0)
 
     def _ahead(self, ax: Any, region_colours: Real) -> None:
         assert self.difference is not None

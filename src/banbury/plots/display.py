@@ -39,6 +39,11 @@ STYLE: dict[str, Any] = {
 }
 
 
+def ink() -> Any:
+    """The colour of text in the style that is used: dark on light, and light on dark."""
+    return library().rcParams["text.color"]
+
+
 class Display:
     """A picture. ``plot`` draws it, and ``save`` writes it to a file."""
 

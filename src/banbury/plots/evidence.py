@@ -12,7 +12,18 @@ from banbury.arrays import Real
 from banbury.model.explain import Evidence, Explanation
 from banbury.model.explain.page import percent
 from banbury.model.naive_bayes import Model
-from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, check_type, format_decibans, legend_beside, name
+from banbury.plots.display import (
+    AGAINST,
+    FAINT,
+    FOR,
+    SUM,
+    Display,
+    check_type,
+    format_decibans,
+    ink,
+    legend_beside,
+    name,
+)
 from banbury.plots.features import check_model
 
 
@@ -178,7 +189,7 @@ def _bars(ax: Any, places: Real, lengths: Real, weights: Real, height: float, co
 
 
 def _frame(ax: Any, places: Real, labels: Sequence[str], lengths: Real) -> None:
-    ax.axvline(0.0, color="black", linewidth=0.8)
+    ax.axvline(0.0, color=ink(), linewidth=0.8)
     ax.axhline(places[-1] - 0.68, color=FAINT, linewidth=0.8)
     ax.set_yticks(places, labels)
     low = min(lengths.min(), 0.0)

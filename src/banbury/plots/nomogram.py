@@ -15,7 +15,7 @@ from banbury.families.family import Feature, first_value
 from banbury.model.explain import DECIBANS, Explanation, Term, make_explanation
 from banbury.model.explain.page import percent, printable
 from banbury.model.naive_bayes import Model
-from banbury.plots.display import AGAINST, FAINT, FOR, Display, format_decibans, library, name
+from banbury.plots.display import AGAINST, FAINT, FOR, Display, format_decibans, ink, library, name
 from banbury.plots.features import ClassedRows, check_axis, check_model, number_of
 from banbury.plots.scales import LANE, Scale, plain_scale
 from banbury.reading import Batch
@@ -277,8 +277,8 @@ class Sheet:
     def line(self, decibans: Real, names: Sequence[str], rows: Real, middle: float, levels: int = 1) -> None:
         """A tick for each value; names above and below, the ends and the most frequent first, where there is room."""
         places = np.clip(decibans, self.low, self.high)
-        self.ax.plot([places.min(), places.max()], [middle, middle], color="black", linewidth=0.8)
-        self.ax.plot(places, np.full(len(places), middle), "|", color="black", markersize=6)
+        self.ax.plot([places.min(), places.max()], [middle, middle], color=ink(), linewidth=0.8)
+        self.ax.plot(places, np.full(len(places), middle), "|", color=ink(), markersize=6)
         ends = {int(places.argmin()), int(places.argmax())}
         heights = [side * (0.12 + 0.34 * level) for level in range(levels) for side in (1, -1)]
         taken: dict[float, list[tuple[float, float]]] = {height: [] for height in heights}
@@ -324,7 +324,7 @@ class Sheet:
 
     def sums(self, probability: Callable[[Any], Any], middle: float) -> None:
         """The scale of sums: decibans above the line, the probability they mean below."""
-        self.ax.plot(self._of_sum([-FARTHEST_SUM, FARTHEST_SUM]), [middle, middle], color="black", linewidth=1.2)
+        self.ax.plot(self._of_sum([-FARTHEST_SUM, FARTHEST_SUM]), [middle, middle], color=ink(), linewidth=1.2)
         for total in np.arange(-FARTHEST_SUM, FARTHEST_SUM + 1.0, 10.0):
             text = f"{total:+.0f}".replace("-", "−") if total else "0"
             self._tick(float(self._of_sum(total)), middle, 1, text)
@@ -341,7 +341,7 @@ class Sheet:
                 last = place + half if fits else last
 
     def _tick(self, place: float, middle: float, side: int, text: str) -> None:
-        self.ax.plot([place, place], [middle, middle + 0.12 * side], color="black", linewidth=0.8)
+        self.ax.plot([place, place], [middle, middle + 0.12 * side], color=ink(), linewidth=0.8)
         above = "bottom" if side > 0 else "top"
         self.ax.text(place, middle + 0.16 * side, text, ha="center", va=above, fontsize=SMALL)
 

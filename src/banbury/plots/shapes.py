@@ -15,7 +15,7 @@ from banbury.families.cells import HALF_ROW, Cells, NamedCells, NumberCells, pri
 from banbury.families.family import Feature
 from banbury.model.explain import DECIBANS
 from banbury.model.naive_bayes import Model
-from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, names, pyplot
+from banbury.plots.display import AGAINST, FAINT, FOR, Display, ink, library, name, names, pyplot
 from banbury.plots.features import (
     check_model,
     grid,
@@ -408,7 +408,7 @@ def _steps(ax: Any, shape: Shape) -> None:
     room = 0.09 * (top - bottom)
     density = strip_density(shape, places)
     for left, right, share in zip(places[:-1], places[1:], density.tolist(), strict=True):
-        ax.fill_between([left, right], bottom - room, bottom, color="black", alpha=0.75 * share, linewidth=0)
+        ax.fill_between([left, right], bottom - room, bottom, color=ink(), alpha=0.75 * share, linewidth=0)
     if shape.missing is not None:
         ax.plot([1.04], [np.clip(shape.missing, bottom, top)], "D", color=AGAINST, markersize=4, clip_on=False)
         ax.annotate("missing", (1.0, 1.0), xycoords="axes fraction", ha="right", va="bottom", fontsize=7, color=AGAINST)

@@ -48,7 +48,7 @@ def export(
     try:
         target.write_bytes(content)
     except OSError as problem:
-        raise errors.bad_file(target, problem.strerror or str(problem)) from None
+        raise errors.unwritable_file(target, problem.strerror or str(problem)) from None
 
 
 def written_model(model: Any) -> Any:
