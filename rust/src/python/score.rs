@@ -2,12 +2,14 @@
 
 use super::arrays::{
     Array, Changed, Codes, HeldBlock, HeldColumns, Ids, Longs, RealTable, Reals, at_least_one,
-    malformed, named, shaped, size,
+    malformed, shaped, size,
 };
+use super::classes::classes;
 use super::text::Tokeniser;
+use super::texts::{HeldMatrix, HeldTexts};
 use super::weighing::Terms;
 use super::weights::{Rough, SharedWeights, counting_of};
-use super::words::{HeldMatrix, HeldTexts, SharedWords};
+use super::words::SharedWords;
 use crate::columns::Columns;
 use crate::error::demand;
 use crate::flags::Thresholds;
@@ -20,90 +22,50 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use std::slice::from_ref;
 
-/// Frozen classes of Python's whose fields are what a kernel reads; the same fields, held while rows are scored; and either of
-/// them, whichever kernel it is of.
-macro_rules! parts {
-    ($($Class:ident as $Part:ident { $($field:ident: $Type:ty),* })*) => {
-        $(
-            #[pyclass(frozen, module = "banbury._core")]
-            pub(super) struct $Class {
-                $($field: Py<PyAny>,)*
-            }
-
-            #[pymethods]
-            impl $Class {
-                #[new]
-                fn new($($field: Py<PyAny>,)*) -> Self {
-                    $Class { $($field,)* }
-                }
-            }
-
-            struct $Part<'py> {
-                $($field: $Type,)*
-            }
-        )*
-
-        enum HeldPart<'py> {
-            $($Part($Part<'py>),)*
-        }
-
-        impl<'py> HeldPart<'py> {
-            fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
-                let py = any.py();
-                $(
-                    if let Ok(part) = any.cast::<$Class>() {
-                        let part = part.get();
-                        return Ok(HeldPart::$Part($Part {
-                            $($field: named(part.$field.bind(py), stringify!($field))?,)*
-                        }));
-                    }
-                )*
-                Err(malformed(format!("a part must be of a class of parts, got {}", any.get_type())))
-            }
-        }
-    };
-}
-parts! {
-    NormalPart as Normal {
+classes! {
+    (frozen, module = "banbury._core")
+    /// A part of a model.
+    HeldPart, "a part must be of a class of parts":
+    NormalPart as HeldNormal(Normal) {
         columns: HeldColumns<'py>, origin: Reals<'py>, unit: Reals<'py>, mean: RealTable<'py>,
         precision: RealTable<'py>, constant: RealTable<'py>, power: Option<RealTable<'py>>
     }
-    TablePart as Table {
+    TablePart as HeldTable(Table) {
         columns: HeldColumns<'py>, low: Longs<'py>, lookups: Vec<Ids<'py>>, outside: Longs<'py>,
         table: RealTable<'py>
     }
-    StepsPart as Steps {
+    StepsPart as HeldSteps(Steps) {
         columns: HeldColumns<'py>, cuts: Vec<Reals<'py>>, table: RealTable<'py>
     }
-    FlagsPart as Flags {
+    FlagsPart as HeldFlags(Flags) {
         columns: HeldColumns<'py>, threshold: Reals<'py>, no: RealTable<'py>, yes: RealTable<'py>
     }
-    HistogramPart as Histogram {
+    HistogramPart as HeldHistogram(Histogram) {
         column: HeldBlock<'py>, start: f64, width: f64, first: i64, table: RealTable<'py>
     }
-    KernelPart as Kernel {
+    KernelPart as HeldKernel(Kernel) {
         column: HeldBlock<'py>, origin: f64, unit: f64, kernel: String, centres: Reals<'py>,
         weights: RealTable<'py>, bandwidth: Reals<'py>, constant: Reals<'py>, floor: [f64; 2]
     }
-    LinearPart as Linear {
+    LinearPart as HeldLinear(Linear) {
         matrix: HeldMatrix<'py>, weights: RealTable<'py>, constant: Reals<'py>
     }
-    EllipsePart as Ellipse {
+    EllipsePart as HeldEllipse(Ellipse) {
         columns: HeldColumns<'py>, origin: Reals<'py>, unit: Reals<'py>, mean: RealTable<'py>,
         whiten: Array<'py, f64, 3>, constant: Reals<'py>, power: Option<Reals<'py>>
     }
-    ProductPart as Product {
+    ProductPart as HeldProduct(Product) {
         columns: HeldColumns<'py>, origin: Reals<'py>, unit: Reals<'py>, kernel: String,
         centres: RealTable<'py>, weights: RealTable<'py>, bandwidth: RealTable<'py>,
         floor: RealTable<'py>
     }
-    WordsPart as Words {
+    WordsPart as HeldWords(Words) {
         texts: HeldTexts<'py>, tokeniser: Bound<'py, Tokeniser>, words: SharedWords,
         weights: SharedWeights, base: Option<Reals<'py>>, constant: Reals<'py>,
         counting: Bound<'py, PyAny>, polya: Option<Reals<'py>>,
         rough: Option<Bound<'py, Rough>>
     }
-    CellsPart as Cells {
+    CellsPart as HeldCells(Cells) {
         columns: HeldColumns<'py>, terms: Bound<'py, Terms>, table: RealTable<'py>
     }
 }
@@ -243,8 +205,7 @@ struct HeldScoring<'py> {
 
 impl<'py> HeldScoring<'py> {
     fn new(log_prior: Reals<'py>, parts: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let parts = parts.try_iter()?.map(|part| HeldPart::new(&part?));
-        Ok(HeldScoring { log_prior, parts: parts.collect::<PyResult<_>>()? })
+        Ok(HeldScoring { log_prior, parts: parts.extract()? })
     }
 
     fn task(&self, n: usize) -> PyResult<Scoring<'_>> {

@@ -78,7 +78,7 @@ impl Weights {
             others,
             values: &values,
         };
-        let left = py.detach(|| self.0.change(|weights| weights.set_counted(&counted, threads)))?;
+        let left = py.detach(|| self.0.change(|weights| counted.set(weights, threads)))?;
         Ok(left.into_pyarray(py))
     }
 
@@ -94,7 +94,7 @@ impl Weights {
         let words = words.get(py);
         let (ids, values) = (&*ids, &*values);
         let counted = Counted { words: &words, without: None, ids, once, others, values };
-        let left = py.detach(|| self.0.change(|weights| weights.follow(&counted)))?;
+        let left = py.detach(|| self.0.change(|weights| counted.update(weights)))?;
         Ok(left.into_pyarray(py))
     }
 
