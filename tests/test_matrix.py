@@ -389,7 +389,13 @@ def test_a_cell_that_cannot_be_scored_is_named(which, layout):
 )
 def test_weights_that_do_not_fit_are_refused(weights, constant, said):
     with pytest.raises(ValueError, match=said):
-        score(4, np.zeros(2), [("linear", Matrix(np.ones((4, 3)), None, 3, None, True), weights, constant)], "log_joint", 1)
+        score(
+            4,
+            np.zeros(2),
+            [("linear", Matrix(np.ones((4, 3)), None, 3, None, True), weights, constant)],
+            "log_joint",
+            1,
+        )
 
 
 # ---- threads

@@ -623,9 +623,7 @@ class EncodedTexts:
     ids: Codes
     times: Codes | None
     missing: NDArray[np.bool_] | None
-    def __init__(
-        self, offsets: Int, ids: Codes, times: Codes | None, missing: NDArray[np.bool_] | None
-    ) -> None: ...
+    def __init__(self, offsets: Int, ids: Codes, times: Codes | None, missing: NDArray[np.bool_] | None) -> None: ...
 
 class Matrix:
     """How often each row has each of ``n_columns`` columns: all cells, or, with ``places`` (offsets and columns), some.

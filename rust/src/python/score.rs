@@ -1,7 +1,7 @@
 //! Scores: the parts of a model with their arrays, held while rows are scored.
 
 use super::arrays::{
-    Array, Changed, Codes, HeldBlock, HeldColumns, Ids, Longs, RealTable, Reals, at_least_one,
+    Array, Changed, Codes, HeldBlock, HeldColumns, Ids, Longs, RealTable, Reals, Threads,
     malformed, shaped, size,
 };
 use super::classes::classes;
@@ -222,12 +222,12 @@ pub(super) fn kernels_left_out<'py>(
     weights: Reals<'py>,
     bandwidth: Reals<'py>,
     some: Longs<'py>,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let (shape, threads) = (kernel_named(kernel)?, at_least_one(threads)?);
+    let shape = kernel_named(kernel)?;
     let (centres, weights, bandwidth, some) = (&*centres, &*weights, &*bandwidth, &*some);
     let found =
-        py.detach(|| product::left_out(shape, centres, weights, bandwidth, some, threads))?;
+        py.detach(|| product::left_out(shape, centres, weights, bandwidth, some, *threads))?;
     Ok(found.into_pyarray(py))
 }
 
@@ -238,19 +238,19 @@ pub(super) fn score<'py>(
     log_prior: Reals<'py>,
     parts: &Bound<'py, PyAny>,
     want: &str,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<(Bound<'py, PyAny>, usize)> {
-    let (n, threads) = (size(n_rows, "n_rows")?, at_least_one(threads)?);
+    let n = size(n_rows, "n_rows")?;
     let held = HeldScoring::new(log_prior, parts)?;
     let task = held.task(n)?;
-    let (c, reals) = (task.n_classes(), |want| py.detach(|| task.reals(want, threads)));
+    let (c, reals) = (task.n_classes(), |want| py.detach(|| task.reals(want, *threads)));
     let (found, lost) = match want {
         "class" => {
-            let (found, lost) = py.detach(|| task.classes(threads))?;
+            let (found, lost) = py.detach(|| task.classes(*threads))?;
             return Ok((found.into_pyarray(py).into_any(), lost));
         }
         "parts" => {
-            let (found, lost) = py.detach(|| task.parts(threads))?;
+            let (found, lost) = py.detach(|| task.parts(*threads))?;
             return Ok((shaped(py, found, &[n, task.features(), c])?, lost));
         }
         other => reals(wanted(other)?)?,
@@ -274,13 +274,13 @@ pub(super) fn score_each<'py>(
     which: Codes<'py>,
     models: Vec<(Reals<'py>, Bound<'py, PyAny>)>,
     want: &str,
-    threads: i64,
+    threads: Threads,
     mut out: Changed<'py, f64>,
 ) -> PyResult<usize> {
-    let (want, threads) = (wanted(want)?, at_least_one(threads)?);
+    let want = wanted(want)?;
     let held = models.into_iter().map(|(log_prior, parts)| HeldScoring::new(log_prior, &parts));
     let held: Vec<HeldScoring> = held.collect::<PyResult<_>>()?;
     let tasks: PyResult<Vec<Scoring>> = held.iter().map(|held| held.task(which.len())).collect();
     let (each, out) = (Each::new(tasks?, &which)?, out.slice());
-    Ok(py.detach(|| each.reals(want, threads, out))?)
+    Ok(py.detach(|| each.reals(want, *threads, out))?)
 }

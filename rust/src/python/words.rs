@@ -1,7 +1,7 @@
 //! Sums of text: a store that grows, copied when one of several owners changes it.
 
 use super::arrays::{
-    Codes, Held, HeldRows, Ids, Int1, LabelSets, Longs, RowWeights, at_least_one, malformed,
+    Codes, Held, HeldRows, Ids, Int1, LabelSets, Longs, RowWeights, Threads, malformed,
     shaped, size,
 };
 use super::integers::Integers;
@@ -68,19 +68,18 @@ impl Groups {
 #[pymethods]
 impl Groups {
     #[new]
-    #[pyo3(signature = (words, classes, groups, n_groups, threads = 1))]
+    #[pyo3(signature = (words, classes, groups, n_groups, threads = Threads(1)))]
     fn new(
         py: Python<'_>,
         words: &Words,
         classes: Longs<'_>,
         groups: Longs<'_>,
         n_groups: i64,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Self> {
         let (classes, groups) = (&*classes, &*groups);
         let (words, n_groups) = (words.get(py), size(n_groups, "n_groups")?);
-        let threads = at_least_one(threads)?;
-        let made = py.detach(|| words::Groups::new(&words, classes, groups, n_groups, threads))?;
+        let made = py.detach(|| words::Groups::new(&words, classes, groups, n_groups, *threads))?;
         Ok(Groups(made))
     }
 
@@ -138,10 +137,10 @@ impl Words {
         texts: &HeldTexts<'py>,
         rows: HeldRows<'py>,
         more: Option<LabelSets<'py>>,
-        threads: i64,
+        threads: Threads,
         adds: bool,
     ) -> PyResult<Words> {
-        let (texts, threads) = (texts.texts()?, at_least_one(threads)?);
+        let texts = texts.texts()?;
         let tokeniser = &**tokeniser.inner();
         let sets = |(offsets, codes)| Sets::new(offsets, codes, rows.n_classes);
         let more = more.as_ref().map(|more| sets((&more.0, &more.1))).transpose()?;
@@ -152,7 +151,7 @@ impl Words {
         };
         let changed = rows.with(py, |&rows| {
             let batch = Batch { tokeniser, texts: &texts, rows, more };
-            self.0.change(adds, |words, keep| change(words, batch, threads, keep))
+            self.0.change(adds, |words, keep| change(words, batch, *threads, keep))
         })?;
         Ok(Words(changed))
     }
@@ -204,7 +203,7 @@ impl Words {
         texts: HeldTexts<'py>,
         classes: Codes<'py>,
         weights: Option<RowWeights<'py>>,
-        threads: i64,
+        threads: Threads,
         more: Option<LabelSets<'py>>,
     ) -> PyResult<Words> {
         let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights, 1)?;
@@ -219,7 +218,7 @@ impl Words {
         texts: HeldTexts<'py>,
         classes: Codes<'py>,
         weights: Option<RowWeights<'py>>,
-        threads: i64,
+        threads: Threads,
         more: Option<LabelSets<'py>>,
     ) -> PyResult<Words> {
         let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights, 1)?;
@@ -277,21 +276,21 @@ impl Words {
         Ok(Words::of(py.detach(|| words.only(ids))))
     }
 
-    #[pyo3(signature = (ids, index=None, threads=1))]
+    #[pyo3(signature = (ids, index=None, threads = Threads(1)))]
     fn pairs<'py>(
         &self,
         py: Python<'py>,
         ids: Option<Ids<'py>>,
         index: Option<Longs<'py>>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Pairs<'py>> {
-        let (words, threads) = (self.get(py), at_least_one(threads)?);
+        let words = self.get(py);
         let chosen = ids.as_deref().map(|ids| self::ids(ids, words.n_ids())).transpose()?;
         let index = index.as_deref();
         let every = 0..words.n_ids() as u32;
         let found = py.detach(|| match (chosen, index) {
-            (Some(ids), None) => Ok(words.pairs(ids.len(), |i| ids[i], threads)),
-            (None, None) => Ok(words.pairs(words.n_ids(), |i| i as u32, threads)),
+            (Some(ids), None) => Ok(words.pairs(ids.len(), |i| ids[i], *threads)),
+            (None, None) => Ok(words.pairs(words.n_ids(), |i| i as u32, *threads)),
             (Some(ids), Some(index)) => words.pairs_in(ids.iter().copied(), index),
             (None, Some(index)) => words.pairs_in(every, index),
         })?;
@@ -368,11 +367,11 @@ impl Words {
         py: Python<'py>,
         tokeniser: &Tokeniser,
         texts: HeldTexts<'py>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<(Int1<'py>, Bound<'py, PyArray1<i32>>)> {
-        let (texts, threads) = (texts.texts()?, at_least_one(threads)?);
+        let texts = texts.texts()?;
         let (tokeniser, words) = (tokeniser.inner(), self.get(py));
-        let (offsets, codes) = py.detach(|| words.encode(tokeniser, &texts, threads))?;
+        let (offsets, codes) = py.detach(|| words.encode(tokeniser, &texts, *threads))?;
         Ok((offsets.into_pyarray(py), codes.into_pyarray(py)))
     }
 
@@ -381,11 +380,11 @@ impl Words {
         py: Python<'py>,
         tokeniser: &Tokeniser,
         texts: HeldTexts<'py>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Bags<'py>> {
-        let (texts, threads) = (texts.texts()?, at_least_one(threads)?);
+        let texts = texts.texts()?;
         let (tokeniser, words) = (tokeniser.inner(), self.get(py));
-        let bags = py.detach(|| words.bags(tokeniser, &texts, threads))?;
+        let bags = py.detach(|| words.bags(tokeniser, &texts, *threads))?;
         Ok((bags.offsets.into_pyarray(py), bags.ids.into_pyarray(py), bags.times.into_pyarray(py)))
     }
 
@@ -419,16 +418,15 @@ impl Words {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (n_classes, n_columns, state, threads=1))]
+    #[pyo3(signature = (n_classes, n_columns, state, threads = Threads(1)))]
     fn from_state(
         py: Python<'_>,
         n_classes: i64,
         n_columns: i64,
         state: &Bound<'_, PyMapping>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Words> {
         let (n_classes, n_columns) = (size(n_classes, "n_classes")?, size(n_columns, "n_columns")?);
-        let threads = at_least_one(threads)?;
         check_names(state)?;
         let counts = HeldNumbers::new(state)?;
         let texts = counts.texts(state)?;
@@ -443,7 +441,7 @@ impl Words {
             texts: texts.slice(),
         };
         let words =
-            py.detach(|| words::Words::from_state(n_classes, n_columns, &state, threads))?;
+            py.detach(|| words::Words::from_state(n_classes, n_columns, &state, *threads))?;
         Ok(Words::of(words))
     }
 }

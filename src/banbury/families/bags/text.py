@@ -141,7 +141,7 @@ class Text(TextSettings):
     def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
         texts = self.texts(rows, feature.name)
         if isinstance(texts, _core.EncodedTexts) and texts.times is not None:  # their words were looked up before
-            return texts.offsets, texts.ids, texts.times
+            return texts.offsets, texts.ids, texts.times  # type: ignore[return-value]
         table: Any = sums.table if self.vocabulary is None else self.words_in_use(feature, sums).table
         core: Any = table.core if isinstance(table, Learned) else table
         return core.bags(self.tokeniser, texts, threads)  # type: ignore[no-any-return]

@@ -21,7 +21,6 @@ from banbury.families.bags.vocabulary import Pruning, Vocabulary, every_word, wo
 from banbury.families.bags.words import WordFamily
 from banbury.families.family import Choice, ColumnReader, Feature, check_positive, check_settings
 
-
 PATTERNS = ("word", "word1", "mail")
 LONGEST_NGRAM = 5
 
