@@ -891,6 +891,9 @@ def test_a_class_is_recognised_in_a_file_of_other_types(here, capsys):
     Path("words.csv").write_text("a,y\nq,0\np,maybe\nq,\n")
     shown = [lines_of(capsys, "explain", "new.banbury", "words.csv", "--row", i, "--table")[-1] for i in (1, 2)]
     assert shown == ["True class: '0'.", "True class: 'maybe', so the prediction is wrong."]
+    shown = lines_of(capsys, "predict", "new.banbury", "words.csv", "--table")
+    assert [line.split()[:4] for line in shown[:2]] == [["row", "class", "probability"], ["1", "y", "=", "0"]]
+    assert lines_of(capsys, "predict", "new.banbury", "words.csv", "--csv")[1].startswith("1,0,")
     assert "truth" not in said(capsys, "explain", "new.banbury", "words.csv", "--row", "3")
 
 

@@ -1256,6 +1256,21 @@ def test_each_row_by_its_own_model(want, n, threads):
     assert lost == expected_lost
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_one_row_is_scored_as_many_are(seed):
+    rng = np.random.default_rng(seed)
+    c = int(rng.integers(2, 20))
+    log_prior = np.log(rng.dirichlet(np.ones(c)))
+    if seed % 4 == 0:
+        log_prior[0] = -np.inf
+    parts = all_parts(rng, 1, c)
+    best, posterior, log_posterior, likelihoods = _core.score_row(log_prior, [as_part(part) for part in parts])
+    assert best == score(1, log_prior, parts, "class", 1)[0][0]
+    np.testing.assert_array_equal(posterior, score(1, log_prior, parts, "posterior", 1)[0][0])
+    np.testing.assert_array_equal(log_posterior, score(1, log_prior, parts, "log_posterior", 1)[0][0])
+    np.testing.assert_array_equal(likelihoods, score(1, log_prior, parts, "parts", 1)[0][0])
+
+
 @pytest.mark.parametrize(
     "which, classes, out",
     [

@@ -11,7 +11,7 @@ import pytest
 
 import banbury as bb
 import saved_models
-from evidence_reader import posterior
+from evidence_reader import posterior, posterior_by_page
 
 NOT_WRITTEN = {  # kinds of models, and what is named when they are refused
     "predictive": "column 'number' is gaussian",
@@ -60,6 +60,26 @@ def test_the_reader_computes_every_posterior(kind: str) -> None:
         compared += 1
         assert disagreement(model, rows) <= 1e-9
     assert compared
+
+
+CLASSIFIERS = [
+    bb.EvidenceClassifier(weigh=True),
+    bb.NaiveBayesClassifier(),
+    bb.NaiveBayesClassifier(calibrate="temperature"),
+    bb.NaiveBayesClassifier(calibrate="platt"),
+]
+
+
+@pytest.mark.parametrize("classifier", CLASSIFIERS, ids=str)
+def test_the_short_reader_of_the_page_reads_tables(classifier: Any) -> None:
+    rng = np.random.default_rng(1)
+    left, right = rng.integers(0, 4, 600), rng.normal(size=600)
+    classes = np.where(right > 1.0, "far", np.where(left % 2 == (right > 0), "yes", "no")).tolist()
+    model = classifier.fit({"left": [f"v{k}" for k in left], "right": right.tolist()}, classes).model_
+    rows = {"left": ["v1", "v9", None, "v2"], "right": [0.3, None, -2.0, 1e12]}
+    tables = model.evidence_table()
+    assert bool(tables.pairs.num_rows) == isinstance(classifier, bb.EvidenceClassifier)
+    assert np.abs(posterior_by_page(tables, rows) - model.posterior(rows)).max() <= 1e-9
 
 
 @pytest.mark.slow

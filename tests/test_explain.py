@@ -179,6 +179,24 @@ EXPLANATION = """\
   sum                       +4.10"""
 
 
+@pytest.mark.parametrize(("yes", "no"), [(1, 0), (True, False)])
+def test_classes_that_are_numbers_are_named_with_their_target(yes: Any, no: Any) -> None:
+    weather: Any = bb.datasets.play_tennis()
+    weather["play"] = [yes if play == "yes" else no for play in weather["play"]]
+    model = bb.estimate(bb.count(weather, target="play"))
+    told = model.explain(ROW)
+    assert str(told).startswith(f"play = {no}: 72.0% against play = {yes}: 28.0%, ")
+    assert f"<b>play = {no}</b>" in told._repr_html_() and f"for play = {yes}</span>" in told._repr_html_()
+    assert told.to_dict()["winner"] is no
+    first_row = {name: column[:1] for name, column in weather.items()}
+    assert any(f"in the training data as play = {no};" in n for n in model.explain(first_row, held_out=True).notes)
+    assert str(model.informative(1)).startswith(f"play = {no}\n")
+    assert f"about 3 labelled play = {yes} look like play = {no}" in str(bb.suspicious(weather, target="play"))
+    target = weather.pop("play")
+    nameless = bb.estimate(bb.count(weather, target=target)).explain(ROW)
+    assert str(nameless).startswith(f"{no} 72.0% against {yes} 28.0%, ")
+
+
 def test_a_long_explanation_is_abridged_but_its_sum_is_whole() -> None:
     X = np.random.default_rng(0).normal(size=(20, 100)) + np.repeat([0, 1], 10)[:, None]
     told = bb.estimate(bb.count(X, target=np.repeat([0, 1], 10))).explain(X[0])

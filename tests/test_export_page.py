@@ -16,6 +16,7 @@ import pytest
 
 import banbury as bb
 import saved_models
+from banbury.files.export import page
 from test_evidence_table import KINDS, rows_like
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -95,17 +96,26 @@ def test_a_row_is_answered_and_explained_as_text(browser: Any, tmp_path: Path) -
     with opened(browser, model, tmp_path) as tab:
         tab.fill("#field-0", text)
         tab.fill("#field-1", "3")
-        tab.wait_for_selector("#why table")
         row = {"text": [text], "age": [3.0]}
         explanation = model.explain({"text": text, "age": 3.0})
         share = float(model.posterior(row).max())
-        assert f"{100 * share:.1f}" in tab.inner_text("#answer")
+        tab.locator("#answer", has_text=f"{100 * share:.1f} %").wait_for()  # the answer to both fields
         assert "alert(1)" in tab.inner_text("#answer")
         assert text.replace("\u202e", "") in tab.inner_text("#text-shown").replace("\u202e", "").replace("\ufffd", "")
         assert tab.locator(".shaded .word").count() == 2
         assert f"{abs(explanation.evidence[0].decibans):.2f}" in tab.inner_text("#why")
         assert tab.title() == "Ask"
         assert tab.locator("img").count() == 0
+
+
+def test_classes_that_are_numbers_are_named_with_their_target(browser: Any, tmp_path: Path) -> None:
+    rows = {"text": ["cheap pills", "lunch at noon"] * 5, "spam": [1, 0] * 5}
+    model = bb.estimate(bb.count(rows, target="spam", features={"text": bb.Text()}))
+    with opened(browser, model, tmp_path) as tab:
+        tab.fill("#field-0", "cheap")
+        tab.locator("#answer .lead", has_text="spam = 1").wait_for()
+        assert tab.inner_text("#answer .bars").split("\n")[::2] == ["spam = 1", "spam = 0"]
+        assert tab.inner_text("#why h2") == "Why spam = 1"
 
 
 def odd_texts(n: int) -> list[str]:
@@ -135,7 +145,7 @@ def test_words_are_found_as_the_core_finds_them(browser: Any, tmp_path: Path, se
     script = (tmp_path / "ask.html").read_text("utf-8").partition('<script type="module">')[2].partition("</script>")[0]
     tab = browser.new_page()
     # The function alone, with the settings of the column, in a page of its own.
-    column = {**model.evidence_table().columns.to_pylist()[0]}
+    column = page.columns_of(model.evidence_table())[0]
     start, end = script.index("const COUNTED"), script.index("// What a row's values say")
     finds = "texts.map((t) => tokens(t, column).map((e) => e.word))"
     source = f"(texts) => {{ {script[start:end]} const column = {json.dumps(column)}; return {finds}; }}"

@@ -20,6 +20,8 @@ from banbury.quality.label_recipes import PlainLabels, WeighedLabels
 from banbury.quality.recipes import Plain, Weighed
 from banbury.quality.validation import default_folds
 from banbury.rows.labelled import load_rows, stream_rows
+from banbury.service.looking import Looking
+from banbury.service.state import ServedState
 
 N = 400
 FIGURES = ("accuracy", "log_loss")
@@ -73,6 +75,47 @@ def test_every_command_prints_the_figures_of_fit(capsys: pytest.CaptureFixture[s
     there = run(capsys, "evaluate", "m.banbury", "test.csv")
     assert figures(run(capsys, "report", "m.banbury", "test.csv", "-o", "r.html")) == figures(there)
     assert "This model predicted 400 rows" in Path("r.html").read_text()
+
+
+def letters(n: int = 2_400) -> dict[str, Any]:
+    """Columns that are independent given the class, so that there is nothing to weigh."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 3, n)
+    shares = rng.dirichlet(np.ones(4) * 2, (3, 5))
+    columns = {name: ["abcd"[rng.choice(4, p=shares[c, j])] for c in kind] for j, name in enumerate(NUMBERS)}
+    return {**columns, "kind": ["xyz"[c] for c in kind]}
+
+
+NUMBERS = ("one", "two", "three", "four", "five")
+
+
+@pytest.mark.parametrize("options, folds", [([], 3), (["--plain"], 10), (["--folds", "5"], 5), (["--hold", "0"], 3)])
+def test_a_plain_winner_is_judged_over_the_folds_on_which_it_won(
+    options: list[str], folds: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = letters()
+    pd.DataFrame(rows).to_csv("letters.csv", index=False)
+    words = ["letters.csv", "--target", "kind", *options]
+    fitted = run(capsys, "fit", *words, "-o", "m.banbury")
+    model: Any = bb.load("m.banbury")
+    assert model.weighing is None and fitted["folds"] == folds
+    same = [
+        run(capsys, "cross-validate", *words),
+        run(capsys, "report", "m.banbury", "letters.csv", "--no-alternatives"),
+    ]
+    assert [[each["folds"], *figures(each)] for each in same] == [[folds, *figures(fitted)]] * 2
+    if options != ["--hold", "0"]:  # tune has all rows in memory
+        tuned = run(capsys, "tune", *words, "-o", "t.banbury")
+        plain = next(each for each in tuned["settings"] if "weigh" not in each)
+        assert [tuned["folds"], plain["accuracy"], plain["log_loss"]] == [folds, *figures(fitted)]
+        assert bb.report(bb.load("t.banbury"), rows, "kind", alternatives=False).findings.n_folds == folds
+    labels = rows.pop("kind")
+    kept = [({name: column[k] for name, column in rows.items()}, labels[k]) for k in range(len(labels))]
+    with ServedState.of(pickle.loads(pickle.dumps(model)), tmp_path / "state", learned=lambda _: kept) as state:
+        looked = Looking(state).look()["measured"]
+    assert looked["what"] == f"{folds}-fold cross-validation of plain naive Bayes"
+    assert figures(looked) == figures(fitted)
 
 
 @pytest.mark.usefixtures("here")
@@ -135,22 +178,26 @@ def test_without_cross_validation_it_weighs_and_says_that_nothing_was_compared(
 
 
 @pytest.mark.usefixtures("here")
-def test_larger_input_is_counted_whole_and_weighed_on_a_sample(capsys: pytest.CaptureFixture[str]) -> None:
+def test_larger_input_is_counted_whole_and_weighed_on_a_sample(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = run(capsys, "fit", "train.csv", "--target", "Survived")
+    all_rows = run(capsys, "fit", "train.csv", "--target", "Survived", "--hold", "0")
+    assert figures(all_rows) == figures(here) and all_rows["notes"] == here["notes"]
+    monkeypatch.setattr(judging, "MOST_ROWS", 300)
     facts = run(capsys, "fit", "train.csv", "--target", "Survived", "--hold", "0", "-o", "m.banbury")
     model = bb.load("m.banbury")
     assert model.weighing is not None and model.n_rows == N
-    assert any(note.startswith("weights are learned from a sample of 400 rows") for note in facts["notes"])
-    held = run(capsys, "fit", "train.csv", "--target", "Survived")
+    assert any(note.startswith("weights are learned from a sample of 300 rows") for note in facts["notes"])
     assert any(note.startswith("on the sample, chose weighed") for note in facts["notes"])
-    assert any(note.startswith("plain ") for note in held["notes"])
     several = run(capsys, "fit", "train.csv", "--target", "Survived", "--hold", "0", "--plain", "--alpha", "0.1,1,10")
     assert any("is the best of 3 by log loss" in note for note in several["notes"])
     assert "needs" in run(
         capsys, "fit", "train.csv", "--target", "Survived", "--hold", "0", "--calibrate", "platt", code=2
     )
     streamed = run(capsys, "cross-validate", "train.csv", "--target", "Survived", "--hold", "0", "--plain")
-    here = run(capsys, "cross-validate", "train.csv", "--target", "Survived", "--plain")
-    assert figures(streamed) == figures(here)
+    plain = run(capsys, "cross-validate", "train.csv", "--target", "Survived", "--plain")
+    assert figures(streamed) == figures(plain)
 
 
 @pytest.mark.usefixtures("here")

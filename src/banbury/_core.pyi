@@ -644,6 +644,9 @@ class Matrix:
 Texts = list[Any] | ArrowTexts | TokenLists | EncodedTexts | Matrix
 Ids = NDArray[np.uint32]
 
+def score_row(log_prior: Real, parts: Sequence[Part]) -> tuple[int, Real, Real, Real]:
+    """Of the one row that the parts are of, its class, posterior and log posterior, each as ``score`` has it, and 'parts'."""
+
 def score_each(which: Codes, models: Sequence[tuple[Real, Sequence[Part]]], want: str, threads: int, out: Real) -> int:
     """Scores each row by the model (log prior, parts) of its number, into ``out``, (n, C); 0 where the number is -1.
 

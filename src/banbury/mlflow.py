@@ -46,7 +46,7 @@ class PyfuncModel:
         """Rows as the model reads them: a frame of one column is texts, where those are all that it takes."""
         columns = getattr(rows, "columns", None)
         schema = self.model.schema
-        alone = len(schema.columns) == 1 and "text" in schema.kinds().values()
+        alone = len(schema.columns) == 1 and "text" in schema.kinds.values()
         if alone and columns is not None and len(columns) == 1:
             texts = list(rows.iloc[:, 0])
             return {schema.columns[0]: texts} if schema.named else list(map(str, texts))

@@ -86,6 +86,7 @@ mod _core {
     use super::score::{
         CellsPart, EllipsePart, FlagsPart, HistogramPart, KernelPart, LinearPart, NormalPart,
         ProductPart, StepsPart, TablePart, WordsPart, kernels_left_out, score, score_each,
+        score_row,
     };
     #[pymodule_export]
     use super::text::Tokeniser;

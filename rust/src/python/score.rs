@@ -258,6 +258,21 @@ pub(super) fn score<'py>(
     Ok((shaped(py, found, &[n, c])?, lost))
 }
 
+/// All that can be said of one row.
+#[pyfunction]
+pub(super) fn score_row<'py>(
+    py: Python<'py>,
+    log_prior: Reals<'py>,
+    parts: &Bound<'py, PyAny>,
+) -> PyResult<(i32, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyAny>)> {
+    let held = HeldScoring::new(log_prior, parts)?;
+    let task = held.task(1)?;
+    let row = py.detach(|| task.row())?;
+    let likelihoods = shaped(py, row.parts, &[task.features(), task.n_classes()])?;
+    let posteriors = (row.posterior.into_pyarray(py), row.log_posterior.into_pyarray(py));
+    Ok((row.class, posteriors.0, posteriors.1, likelihoods))
+}
+
 fn wanted(name: &str) -> PyResult<Want> {
     match name {
         "log_joint" => Ok(Want::LogJoint),

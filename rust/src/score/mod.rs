@@ -207,6 +207,17 @@ pub struct Scoring<'a> {
     features: usize,
 }
 
+/// All that can be said of a row.
+#[derive(Debug)]
+pub struct RowScores {
+    /// The first of the best.
+    pub class: i32,
+    pub posterior: Vec<f64>,
+    pub log_posterior: Vec<f64>,
+    /// The log-likelihood of each feature on its own, `[feature][class]`.
+    pub parts: Vec<f64>,
+}
+
 /// What to make of a row's sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
@@ -341,6 +352,29 @@ impl<'a> Scoring<'a> {
             _ => sums.log_posterior(&highest),
         }
         Ok(lost.unwrap_or(0))
+    }
+
+    /// All that can be said of the first row, from the same sums: what `classes` and `reals` answer.
+    pub fn row(&self) -> Result<RowScores, Error> {
+        demand(self.n_rows > 0, "there must be a row")?;
+        let (c, height, mut scratch) = (self.n_classes(), self.height(1), Scratch::default());
+        let mut values = vec![0.0; c * height];
+        let mut sums = Sums { values: &mut values, rows: Chosen::Neighbours(0..1), height };
+        self.sum(&mut sums, &mut scratch)?;
+        self.compare(&sums.highest(), &mut sums, &mut scratch)?;
+        let (highest, class) = sums.best();
+        let (mut posterior, mut log_posterior) = (vec![0.0; c], vec![0.0; c]);
+        let mut copy = sums.values.to_vec();
+        let mut shares = Sums { values: &mut copy, rows: Chosen::Neighbours(0..1), height };
+        shares.posterior(&highest);
+        shares.write_rows(c, &mut posterior);
+        sums.log_posterior(&highest);
+        sums.write_rows(c, &mut log_posterior);
+        let mut parts = vec![0.0; self.features * c];
+        if self.features > 0 {
+            self.split(0, self.features * c, &mut parts)?;
+        }
+        Ok(RowScores { class: class[0], posterior, log_posterior, parts })
     }
 
     /// The log-likelihood of each feature on its own, `[row][feature][class]`; rows that no class can explain.

@@ -17,7 +17,15 @@ from banbury.progress import Steps
 from banbury.quality.label_recipes import ALPHAS, TELLING, PlainLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe
 from banbury.quality.tuning import Tuned, Tuning
-from banbury.quality.validation import FOLDS, RecipeComparison, Validation, compare, default_folds, validate
+from banbury.quality.validation import (
+    FOLDS,
+    RecipeComparison,
+    Validation,
+    compare,
+    default_folds,
+    learn_judged,
+    validate,
+)
 from banbury.rows.labelled import LabelledRows, MemoryRows, load_rows, stream_rows
 from banbury.weighing import FEWEST_ROWS, MOST_ROWS
 
@@ -40,7 +48,7 @@ class KeptRecipe:
 
     def learn(self) -> Any:
         """The model of all rows."""
-        return self.model or self.recipe.learn(self.recipe.under(self.rows))  # type: ignore[arg-type]
+        return self.model or learn_judged(self.rows, self.recipe, self.validation)
 
 
 def read_rows(args: Namespace, data: Any, takes_sets: bool) -> LabelledRows:
@@ -83,6 +91,8 @@ def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) 
         of_labels = PlainLabels(plain.how, None, args.calibrate, plain.seed, plain.alpha)
         return KeptRecipe(rows, plain if not rows.has_sets else of_labels, None, (note,))
     grid, notes = (label_grid if rows.has_sets else grid_of)(args, data, rows)
+    if grid.weighings and not isinstance(rows, MemoryRows) and rows.n_rows <= MOST_ROWS:
+        rows = rows.sample(MOST_ROWS)  # type: ignore[attr-defined]  # weighing would hold every row in memory anyway
     if not compares:
         return _recipe_without_comparison(args, rows, grid, notes)
     if not isinstance(rows, MemoryRows):
@@ -294,9 +304,8 @@ def folds_of(args: Namespace, rows: LabelledRows, recipes: list[Recipe]) -> tupl
 
         return GroupKFold(default_folds(rows.n_labelled, recipes) if folds is None else int(folds)), []
     n_rows = rows.n_labelled
-    if folds is None:
-        folds = default_folds(max(n_rows, FOLDS), recipes)
-    return (folds, []) if folds <= n_rows else (n_rows, [f"{n_rows} folds: one for each row"])
+    words = [f"{n_rows} folds: one for each row"] if n_rows < (folds or FOLDS) else []
+    return default_folds(n_rows, recipes, folds), words
 
 
 # What is said of the choice -------------------------------------------------------------------------------------------

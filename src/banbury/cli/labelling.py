@@ -14,7 +14,8 @@ def suspicious(args: Namespace) -> None:
     """Rows whose labels look wrong, each with the evidence for another."""
     with inputs.open_labelled(args) as data:
         kept = judging.decide(args, data)
-        ranking = find_suspicious(kept.rows, kept.recipe, args.n, args.by)  # type: ignore[arg-type]
+        n_folds = None if kept.validation is None else kept.validation.n_folds
+        ranking = find_suspicious(kept.rows, kept.recipe, args.n, args.by, n_folds)  # type: ignore[arg-type]
     _print(args, ranking, kept.notes)
 
 

@@ -547,7 +547,7 @@ usual: --output --target --title --folds --mistakes --telling --no-alternatives 
 --weights COLUMN | the column with the row weights
 --title TEXT | the title of the page (the target and the data)
 --no-alternatives | do not try other models on the same rows
---folds K int | number of cross-validation folds (10; 3 with weighed evidence from 2,000 rows on)
+--folds K int | number of cross-validation folds (as many as `fit` used)
 --mistakes N int =10 | show the N worst mistakes (10)
 --telling N int =10 | show the N most informative values of each class (10)
 --seed N int =0 | the seed of random choices (0)

@@ -20,7 +20,7 @@ from banbury.cli import inputs, output, settings
 from banbury.cli.wording import printable
 from banbury.families.bags.text_settings import strings
 from banbury.model.explain.explanation import Explanation, strict
-from banbury.model.explain.page import percent
+from banbury.model.explain.page import name_class, percent, quote_class
 from banbury.model.naive_bayes import Model, cost_matrix
 from banbury.reading import Batch
 
@@ -173,16 +173,16 @@ def _write_densities(args: Namespace, model: Any, answered: Answered) -> None:
 
 def _write_table(args: Namespace, model: Any, answered: Answered) -> None:
     """A line for each row: its number, the answer, how sure it is, and where it came from or how it begins."""
-    names = [printable(str(name)) for name in model.classes]
+    names = {name: printable(name_class(name, model.target)) for name in model.classes}
     columns = shutil.get_terminal_size((100, 24)).columns
-    width = max(map(len, [*names, *["unsure"] * (args.unsure is not None), "class"]))
-    more_columns = "".join(f"  {name:>8}" for name in names) if args.posteriors else "  probability"
+    width = max(map(len, [*names.values(), *["unsure"] * (args.unsure is not None), "class"]))
+    more_columns = "".join(f"  {name:>8}" for name in names.values()) if args.posteriors else "  probability"
     for number, (batch, records) in enumerate(answered):
         if not number:
             print(f"{'row':>7}  {'class':{width}}{more_columns}")
         for record, beginning in zip(records, _beginnings(batch, records, model), strict=False):
-            predicted_class = "unsure" if record["class"] is None else printable(str(record["class"]))
-            shares = zip(record.get("posteriors", ()), names, strict=False)
+            predicted_class = "unsure" if record["class"] is None else names[record["class"]]
+            shares = zip(record.get("posteriors", ()), names.values(), strict=False)
             numbers = "".join(f"  {p:{max(8, len(name))}.4f}" for p, name in shares)
             numbers = numbers or f"  {record['probability']:11.4f}"
             line = f"{record['row']:7,}  {predicted_class:{width}}{numbers}  {beginning}"
@@ -229,7 +229,7 @@ def explain(args: Namespace) -> None:
     text = str(explanation)
     if truth is not None:  # a column of words may hold the class 0 as "0"
         right = truth == explanation.winner or str(truth) == str(explanation.winner)
-        text += f"\nTrue class: {truth!r}{'' if right else ', so the prediction is wrong'}."
+        text += f"\nTrue class: {quote_class(truth, model.target)}{'' if right else ', so the prediction is wrong'}."
         facts |= {"truth": truth, "counted": counted}
     output.result(args, facts, text, facts["evidence"])
 

@@ -86,7 +86,7 @@ def run(args: Namespace, service: Service, facts: dict[str, object], doing: str)
 
 def _warm(state: ServedState) -> None:
     """Has the model derived, and tables of letters made, before the first request, which then need not wait for them."""
-    kinds = state.learner.schema.kinds()
+    kinds = state.learner.schema.kinds
     row = {name: "naïve Ж" if kinds.get(name) == "text" else None for name in state.learner.schema.columns}
     with suppress(errors.BanburyError):
         predict(state.learner, [row], {})

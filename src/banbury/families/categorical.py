@@ -316,8 +316,8 @@ class CategoricalParameters(KeyedParameters):
         start = self.offsets[f]
         unseen = self._unseen(f)
         numbers = [key for key in self.keys[f] if key is not None] if isinstance(values, range) else []
-        near = all(isinstance(number, int) and -FARTHEST <= number < FARTHEST for number in (*numbers, *values[:1]))
-        if numbers and near and isinstance(values, range):
+        near = (isinstance(number, int) and -FARTHEST <= number < FARTHEST for number in (*numbers, *values[:1]))
+        if numbers and isinstance(values, range) and all(near):
             lookup = np.full(len(values), unseen, dtype=np.uint32)
             at = np.array(numbers, dtype=np.int64) - values.start
             inside = (at >= 0) & (at < len(values))

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banbury.arrays import Int, Real
-from banbury.families.family import Curve, Feature, check_settings
-from banbury.families.positive import EACH, SMALLEST_MEAN, RateFamily, RateParameters
+from banbury.arrays import Real
+from banbury.families.family import Feature, check_settings
+from banbury.families.positive import SMALLEST_MEAN, RateFamily, RateParameters
 from banbury.sums import Moments
 
 
@@ -18,40 +17,24 @@ from banbury.sums import Moments
 class ExponentialParameters(RateParameters):
     """Exponential of these rates; where they are uncertain, Lomax."""
 
-    def log_density(self, z: Real, f: int | slice = EACH) -> Real:
-        rate = self.rate[f]
+    def log_density(self, z: Real) -> Real:
         if self.scale is None:
-            return np.asarray(np.log(rate) - rate * z)
-        scale = self.scale[f]
-        return np.asarray(np.log(rate) - (rate * scale + 1.0) * np.log1p(z / scale))
+            return np.asarray(np.log(self.rate) - self.rate * z)
+        return np.asarray(np.log(self.rate) - (self.rate * self.scale + 1.0) * np.log1p(z / self.scale))
 
-    def curve(self, f: int) -> Curve | None:
-        rate = self.rate[f]
-        nothing = np.zeros_like(rate)
-        unit = self.features[f].unit
-        return (
-            None
-            if self.scale is not None
-            else Curve(0.0, unit, nothing, nothing + 1.0, np.log(rate), -rate, nothing, nothing)
-        )
+    def curve_terms(self) -> tuple[Any, Any, Any, Any] | None:
+        return None if self.scale is not None else (1.0, np.log(self.rate), -self.rate, 0.0)
 
-    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
-        columns = []
-        for f, feature in enumerate(self.features):
-            rate = self.draw_rates(f, classes, rng)
-            columns.append(feature.unit * rng.standard_exponential(len(classes)) / rate)
-        return columns
+    def draw(self, rng: np.random.Generator) -> Real:
+        rate = self.draw_rates(rng)
+        return np.asarray(rng.standard_exponential(len(rate)) / rate)
 
-    def spread(self, f: int) -> tuple[Real, Real]:
-        """Of Lomax, which may have neither, those of an exponential of the expected rate."""
-        mean = self.features[f].unit / self.rate[f]
-        return mean, mean
+    def moments(self) -> tuple[Real, Real]:
+        """Of Lomax those of an exponential of the expected rate."""
+        return 1.0 / self.rate, 1.0 / self.rate
 
-    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        z = np.maximum(cuts, 0.0)[:, None] / self.features[f].unit
-        above = -self.rate[f] * z
-        if self.scale is not None:
-            above = -self.rate[f] * self.scale[f] * np.log1p(z / self.scale[f])
+    def tails_of(self, z: Real) -> tuple[Real, Real]:
+        above = -self.rate * z if self.scale is None else -self.rate * self.scale * np.log1p(z / self.scale)
         return -np.expm1(above), np.exp(above)
 
 

@@ -146,12 +146,14 @@ class NumberColumn(NamedTuple):
 class Choice:
     """The estimating half: how, and the prior's strength for families that do not say their own.
 
+    ``n_folds``: over how many folds this choice was compared with others, so that every command judges the model over as many.
     ``waits``: words are weighed when texts ask for them, so that a large file answers at once.
     """
 
     how: How = "mean"
     alpha: float = 1.0
     seed: int = 0
+    n_folds: int | None = field(default=None, compare=False, repr=False)
     waits: bool = field(default=False, compare=False, repr=False)
 
 
@@ -589,7 +591,7 @@ def _matrix(columns: NDArray[Any]) -> Real:
 def side_by_side(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     """The columns as one matrix where they are the columns of one, so that a kernel reads each row once."""
     first = columns[0] if columns else np.empty(0)
-    if len(columns) < 2 or any(c.dtype != first.dtype or c.strides != first.strides for c in columns):
+    if len(columns) < 2 or len(first) < 2 or any(c.dtype != first.dtype or c.strides != first.strides for c in columns):
         return list(columns)
     places = [column.__array_interface__["data"][0] for column in columns]
     if any(b - a != first.itemsize for a, b in pairwise(places)):

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banbury.arrays import Int, Real
-from banbury.families.family import Choice, Curve, Feature, check_settings
+from banbury.arrays import Real
+from banbury.families.family import Choice, Feature, check_settings
 from banbury.families.moments import LARGE
 from banbury.families.positive import (
-    EACH,
     SMALLEST_MEAN,
     TINY,
     LogMomentFamily,
@@ -115,15 +113,15 @@ class GammaParameters(PositiveParameters):
     mean: Real
     strength: Real | None
 
-    def log_density(self, z: Real, f: int | slice = EACH) -> Real:
+    def log_density(self, z: Real) -> Real:
         """About the mean, so that nothing is lost where shapes are large: u = z / mean.
 
         ½ log(k / 2π) − δ(k) − log z + k (log u − u + 1), δ the rest of Stirling's formula; under a rate of strength a the last
         term is k log u − (a + k) log(1 + k (u − 1) / (a + k)) − ½ log(1 + k / a) + δ(a + k) − δ(a).
         """
-        k = self.shape[f]
-        a = None if self.strength is None else self.strength[f]
-        u = z / self.mean[f]
+        k = self.shape
+        a = self.strength
+        u = z / self.mean
         log_u = np.where(u < 0.5, np.log(np.maximum(u, TINY)), np.log1p(np.maximum(u, 0.5) - 1.0))
         common = 0.5 * np.log(k / (2.0 * np.pi)) - _rest(k) - np.log(np.maximum(z, TINY))
         if a is None:
@@ -131,41 +129,30 @@ class GammaParameters(PositiveParameters):
         wide = np.log1p(np.maximum(k * (u - 1.0) / (a + k), -a / (a + k)))
         return np.asarray(common + k * log_u - (a + k) * wide - 0.5 * np.log1p(k / a) + _rest(a + k) - _rest(a))
 
-    def curve(self, f: int) -> Curve | None:
-        """But for −log x, which all classes share."""
-        k = self.shape[f]
-        mean = self.mean[f]
-        nothing = np.zeros_like(k)
+    def curve_terms(self) -> tuple[Any, Any, Any, Any] | None:
+        k = self.shape
         one = 0.5 * np.log(k / (2.0 * np.pi)) - _rest(k) + k
-        unit = self.features[f].unit
-        return None if self.strength is not None else Curve(0.0, unit, nothing, mean, one, -k, nothing, k)
+        return None if self.strength is not None else (self.mean, one, -k, k)
 
-    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
-        columns = []
-        for f, feature in enumerate(self.features):
-            shape = self.shape[f, classes]
-            mean = self.mean[f, classes]
-            if self.strength is not None:
-                strength = self.strength[f, classes]
-                mean = mean * strength / np.maximum(rng.standard_gamma(strength), TINY)
-            columns.append(np.maximum(feature.unit * mean * rng.standard_gamma(shape) / shape, TINY))
-        return columns
+    def draw(self, rng: np.random.Generator) -> Real:
+        mean = self.mean
+        if self.strength is not None:
+            mean = mean * self.strength / np.maximum(rng.standard_gamma(self.strength), TINY)
+        return mean * rng.standard_gamma(self.shape) / self.shape
 
-    def spread(self, f: int) -> tuple[Real, Real]:
-        """Of the predictive distribution, which may have neither, those of a Gamma of the expected rate."""
-        mean = self.features[f].unit * self.mean[f]
-        return mean, mean / np.sqrt(self.shape[f])
+    def moments(self) -> tuple[Real, Real]:
+        """Of the predictive distribution those of a Gamma of the expected rate."""
+        return self.mean, self.mean / np.sqrt(self.shape)
 
-    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+    def tails_of(self, z: Real) -> tuple[Real, Real]:
         from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
 
-        k = self.shape[f]
-        t = np.maximum(cuts, 0.0)[:, None] / self.features[f].unit / self.mean[f]
+        k = self.shape
+        t = z / self.mean
         if self.strength is None:
             return gammainc(k, k * t), gammaincc(k, k * t)
-        a = self.strength[f]
-        share = k * t / (a + k * t)
-        return betainc(k, a, share), betainc(a, k, 1.0 - share)
+        share = k * t / (self.strength + k * t)
+        return betainc(k, self.strength, share), betainc(self.strength, k, 1.0 - share)
 
 
 def _rest(x: Real) -> Real:

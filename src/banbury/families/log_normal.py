@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banbury.arrays import Int, Real
+from banbury.arrays import Real
 from banbury.families.family import Choice, Feature
 from banbury.families.gaussian import Gaussian, NormalInverseGamma, normal_tails
-from banbury.families.positive import EACH, LogMomentFamily, LogMoments, PositiveParameters
+from banbury.families.positive import LogMomentFamily, LogMoments, PositiveParameters
 
 LOWEST = np.log(np.finfo(np.float64).tiny)  # what is drawn is a number above 0
 HIGHEST = np.log(np.finfo(np.float64).max)
@@ -27,45 +27,49 @@ class LogNormalParameters(PositiveParameters):
     constant: Real
     power: Real | None
 
-    def log_probability(self, x: Real, f: int | slice = EACH) -> Real:
-        logs = np.log(x)[:, None]
-        square = self.precision[f] * (logs - self.mean[f]) ** 2
+    farthest: ClassVar[float] = np.inf
+
+    @cached_property
+    def units(self) -> Real:
+        """1 of each feature: its logarithms are those of the numbers themselves."""
+        return np.ones(len(self.features))
+
+    def log_density(self, z: Real) -> Real:
+        logs = np.log(z)
+        square = self.precision * (logs - self.mean) ** 2
         if self.power is not None:
-            square = self.power[f] * np.log1p(square)
-        return np.asarray(self.constant[f] - square - logs)
+            square = self.power * np.log1p(square)
+        return np.asarray(self.constant - square - logs)
 
-    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
-        columns = []
-        for f in range(len(self.features)):
-            noise = rng.standard_normal(len(classes))
-            if self.power is not None:
-                noise = rng.standard_t(self._degrees(f)[classes])
-            logs = self.mean[f, classes] + noise * self._deviation(f)[classes]
-            columns.append(np.exp(np.clip(logs, LOWEST, HIGHEST)))
-        return columns
+    def draw(self, rng: np.random.Generator) -> Real:
+        noise = rng.standard_normal(len(self.mean))
+        if self.power is not None:
+            noise = rng.standard_t(self._degrees)
+        return np.asarray(np.exp(np.clip(self.mean + noise * self._deviation, LOWEST, HIGHEST)))
 
-    def spread(self, f: int) -> tuple[Real, Real]:
-        """Of the predictive distribution, which has neither, those of a log-normal distribution of its scale."""
-        variance = self._deviation(f) ** 2
+    def moments(self) -> tuple[Real, Real]:
+        """Of the predictive distribution those of a log-normal distribution of its scale."""
+        variance = self._deviation**2
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = np.exp(self.mean[f] + variance / 2.0)
+            mean = np.exp(self.mean + variance / 2.0)
             return mean, mean * np.sqrt(np.expm1(variance))
 
-    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+    def tails_of(self, z: Real) -> tuple[Real, Real]:
         with np.errstate(divide="ignore"):
-            logs = np.log(np.maximum(cuts, 0.0))
-        z = (logs[:, None] - self.mean[f]) / self._deviation(f)
-        return normal_tails(z, None if self.power is None else self._degrees(f))
+            distance = (np.log(z) - self.mean) / self._deviation
+        return normal_tails(distance, None if self.power is None else self._degrees)
 
-    def _degrees(self, f: int) -> Real:
+    @property
+    def _degrees(self) -> Real:
         """The degrees of freedom of Student's t."""
         assert self.power is not None
-        return np.asarray(2.0 * self.power[f] - 1.0)
+        return np.asarray(2.0 * self.power - 1.0)
 
-    def _deviation(self, f: int) -> Real:
+    @property
+    def _deviation(self) -> Real:
         """Of log x, or the scale of Student's t."""
-        degrees = 2.0 if self.power is None else self._degrees(f)
-        return np.asarray(1.0 / np.sqrt(self.precision[f] * degrees))
+        degrees = 2.0 if self.power is None else self._degrees
+        return np.asarray(1.0 / np.sqrt(self.precision * degrees))
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,120 +9,50 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core, errors
-from banbury._core import Integers
 from banbury.arrays import Int, Real
-from banbury.families.family import (
-    ColumnReader,
-    Curve,
-    Family,
-    Feature,
-    NumberColumn,
-    RowsToCount,
-    bad_value,
-    check_settings,
-)
-from banbury.families.moments import MomentCounter, log_rising, names_of
-from banbury.families.positive import EACH, PositiveCounter, RateFamily, RateParameters
-from banbury.reading import Batch
-from banbury.sums import GRID, Moments
+from banbury.families.family import ColumnReader, Family, Feature, NumberColumn, check_settings
+from banbury.families.moments import log_rising
+from banbury.families.positive import WHOLE_NUMBERS, RateFamily, RateParameters, WholeNumberCounter, check_counts
+from banbury.reading import Codes
+from banbury.sums import Moments
 
 SMALLEST_RATE = 1e-9  # of one pseudo-row: keeps a column of zeros from making every other count impossible
-
-
-class WholeNumberCounter(PositiveCounter):
-    """Moments of whole numbers from 0 up."""
-
-    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        return [feature._replace(kind="integer") for feature in features]
-
-    def has_valid_scale(self, feature: Feature) -> bool:
-        return feature.unit == 1.0 and super().has_valid_scale(feature)
-
-    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Moments]:
-        check_counts(rows.batch, names_of(features, rows.batch), rows.threads)
-        return MomentCounter.count(self, features, rows)
-
-    def check(self, features: Sequence[Feature], sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
-        super().check(features, sums, rows, classes)
-        uneven = sums.sums.values(-GRID)[..., 0] > sums.sums.values(-2 * GRID)[..., 1]  # Σx ≤ Σx²
-        for f, label in np.argwhere(uneven):
-            raise errors.impossible_sums(classes[label], features[f].name)
-
-
-def check_counts(rows: Any, names: Sequence[str], threads: int = 1) -> None:
-    """Raises unless the columns hold whole numbers from 0 up."""
-    try:
-        _core.not_counts(rows.numbers(names), threads)
-    except _core.BadValue as bad:
-        raise bad_value(bad, names, rows) from None
-
-
-WHOLE_NUMBERS = WholeNumberCounter()
 
 
 @dataclass(frozen=True)
 class PoissonParameters(RateParameters):
     """Poisson of these means; where they are uncertain, negative binomial."""
 
-    def log_density(self, z: Real, f: int | slice = EACH) -> Real:
+    def log_density(self, z: Real) -> Real:
         from scipy.special import gammaln, xlogy  # a third of a second to import; few need it
 
-        rate = self.rate[f]
         if self.scale is None:
-            return np.asarray(xlogy(z, rate) - rate - gammaln(z + 1.0))
-        scale = self.scale[f]
-        shape = rate * scale
+            return np.asarray(xlogy(z, self.rate) - self.rate - gammaln(z + 1.0))
+        shape = self.rate * self.scale
         choose = log_rising(shape, z) - gammaln(z + 1.0)
-        return np.asarray(choose - shape * np.log1p(1.0 / scale) - z * np.log1p(scale))
+        return np.asarray(choose - shape * np.log1p(1.0 / self.scale) - z * np.log1p(self.scale))
 
-    def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """A table over the distinct counts in these rows."""
-        columns = []
-        low = []
-        lookups = []
-        tables = []
-        start = 0
-        for f, feature in enumerate(self.features):
-            check_counts(rows, [feature.name])
-            column = rows.codes(feature.name, "integer")
-            values = np.asarray(column.values, dtype=np.float64)
-            columns.append(column.codes)
-            low.append(column.low)
-            lookups.append(np.arange(start, start + len(values), dtype=np.uint32))
-            tables.append(self.log_density(values[:, None], f))
-            start += len(values)
-        starts = np.array(low, dtype=np.int64)
-        return [_core.TablePart(columns, starts, lookups, np.full(len(columns), -1), np.concatenate(tables))]
+    def codes(self, rows: ColumnReader, feature: Feature) -> Codes:
+        check_counts(rows, [feature.name])
+        return rows.codes(feature.name, "integer")  # type: ignore[no-any-return]
 
-    def curve(self, f: int) -> Curve | None:
-        """But for the factorial, which all classes share."""
-        rate = self.rate[f]
-        nothing = np.zeros_like(rate)
-        log_rate = np.log(rate)
-        return (
-            None
-            if self.scale is not None
-            else Curve(0.0, 1.0, nothing, nothing + 1.0, -rate, log_rate, nothing, nothing)
-        )
+    def curve_terms(self) -> tuple[Any, Any, Any, Any] | None:
+        return None if self.scale is not None else (1.0, -self.rate, np.log(self.rate), 0.0)
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
-        return [rng.poisson(self.draw_rates(f, classes, rng)) for f in range(len(self.features))]
+        return [rng.poisson(self.at((f, classes)).draw_rates(rng)) for f in range(len(self.features))]
 
-    def spread(self, f: int) -> tuple[Real, Real]:
-        mean = self.rate[f]
-        return mean, np.sqrt(mean if self.scale is None else mean * (1.0 + 1.0 / self.scale[f]))
+    def moments(self) -> tuple[Real, Real]:
+        return self.rate, np.sqrt(self.rate if self.scale is None else self.rate * (1.0 + 1.0 / self.scale))
 
-    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+    def tails_of(self, z: Real) -> tuple[Real, Real]:
         from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
 
-        k = np.maximum(cuts, 0.0)[:, None]
-        mean = self.rate[f]
         if self.scale is None:
-            return gammaincc(k, mean), gammainc(k, mean)
-        shape = mean * self.scale[f]
-        p = self.scale[f] / (self.scale[f] + 1.0)
-        return betainc(shape, k, p), betainc(k, shape, 1.0 - p)
+            return gammaincc(z, self.rate), gammainc(z, self.rate)
+        shape = self.rate * self.scale
+        p = self.scale / (self.scale + 1.0)
+        return betainc(shape, z, p), betainc(z, shape, 1.0 - p)
 
     def ends(self, f: int, near: Real, step: Real) -> Real:
         step = np.maximum(step, 1.0)

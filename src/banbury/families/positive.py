@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from banbury.arrays import Int, Real
 from banbury.families.family import (
     Choice,
     ColumnReader,
+    Curve,
     Family,
     Feature,
     HeldOutRows,
@@ -22,10 +24,10 @@ from banbury.families.family import (
     NumericParameters,
     RowsToCount,
     Stored,
-    line_by_line,
+    bad_value,
 )
 from banbury.families.moments import MOMENTS, MomentCounter, first_rows, names_of, one_by_one, scales
-from banbury.reading import Batch
+from banbury.reading import Batch, Codes
 from banbury.sums import GRID, Keyless, Moments
 
 EACH = slice(None)  # features, one for each number
@@ -82,6 +84,37 @@ def check_least(rows: Any, features: Sequence[Feature]) -> None:
 POSITIVE = PositiveCounter()
 
 
+class WholeNumberCounter(PositiveCounter):
+    """Moments of whole numbers from 0 up."""
+
+    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+        return [feature._replace(kind="integer") for feature in features]
+
+    def has_valid_scale(self, feature: Feature) -> bool:
+        return feature.unit == 1.0 and super().has_valid_scale(feature)
+
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Moments]:
+        check_counts(rows.batch, names_of(features, rows.batch), rows.threads)
+        return MomentCounter.count(self, features, rows)
+
+    def check(self, features: Sequence[Feature], sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
+        super().check(features, sums, rows, classes)
+        uneven = sums.sums.values(-GRID)[..., 0] > sums.sums.values(-2 * GRID)[..., 1]  # Σx ≤ Σx²
+        for f, label in np.argwhere(uneven):
+            raise errors.impossible_sums(classes[label], features[f].name)
+
+
+def check_counts(rows: Any, names: Sequence[str], threads: int = 1) -> None:
+    """Raises unless the columns hold whole numbers from 0 up."""
+    try:
+        _core.not_counts(rows.numbers(names), threads)
+    except _core.BadValue as bad:
+        raise bad_value(bad, names, rows) from None
+
+
+WHOLE_NUMBERS = WholeNumberCounter()
+
+
 class Positive(Family):
     """The base of families of numbers from 0 up, counted by moments about 0."""
 
@@ -98,27 +131,86 @@ class Positive(Family):
 
 
 class PositiveParameters(NumericParameters):
-    """Parameters, (features, classes), of columns of numbers from 0 up, in units of z = x / unit."""
+    """Parameters of columns of numbers from 0 up, each an array (features, classes), in units of z = x / unit.
 
-    def log_density(self, z: Real, f: int | slice = EACH) -> Real:
-        """Of numbers of a feature, (numbers, 1), or of numbers each of which has a feature of its own: (numbers, classes)."""
+    A family says what z is like under parameters of any shape that fits, which ``at`` takes out of these.
+    """
+
+    farthest: ClassVar[float] = FARTHEST
+
+    def log_density(self, z: Real) -> Real:
+        """The logarithm of the density of z."""
         raise NotImplementedError
 
+    def curve_terms(self) -> tuple[Any, Any, Any, Any] | None:
+        """The width of its curve, and its coefficients of 1, x and log x; None: it has no curve."""
+        return None
+
+    def draw(self, rng: np.random.Generator) -> Real:
+        """A z for each parameter."""
+        raise NotImplementedError
+
+    def moments(self) -> tuple[Real, Real]:
+        """The mean and the deviation of z."""
+        raise NotImplementedError
+
+    def tails_of(self, z: Real) -> tuple[Real, Real]:
+        """What lies below z, and what lies above."""
+        raise NotImplementedError
+
+    def at(self, index: Any) -> Self:
+        """The parameters of a feature, or those in any other place."""
+        features, *arrays = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+        return type(self)(features, *(None if array is None else array[index] for array in arrays))  # type: ignore[call-arg]
+
+    @cached_property
+    def units(self) -> Real:
+        """That of each feature."""
+        return np.array([feature.unit for feature in self.features])
+
     def log_probability(self, x: Real, f: int | slice = EACH) -> Real:
-        """The same of numbers as the column has them, (numbers,)."""
-        unit = np.array([feature.unit for feature in self.features])[f]
-        logs = self.log_density(np.minimum(x / unit, FARTHEST)[:, None], f)
+        """Of numbers of a feature, or of numbers each of which has a feature of its own: (numbers, classes)."""
+        unit = self.units[f]
+        logs = self.at(f).log_density(np.minimum(x / unit, self.farthest)[:, None])
         return np.asarray(logs - np.reshape(np.log(unit), (-1, 1)))
 
+    def codes(self, rows: ColumnReader, feature: Feature) -> Codes:
+        """The different numbers of a column, or all, and which of them each row has."""
+        check_least(rows, [feature])
+        x = np.asarray(rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
+        there = ~np.isnan(x)
+        return Codes(np.where(there, np.arange(len(x)), -1), 0, np.where(there, x, feature.unit))  # type: ignore[arg-type]
+
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        check_least(rows, self.features)
-        parts = []
-        for f, feature in enumerate(self.features):
-            x = np.asarray(rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
-            there = ~np.isnan(x)
-            table = self.log_probability(np.where(there, x, feature.unit), f)
-            parts.append(line_by_line(np.where(there, np.arange(len(x)), -1), table))
-        return parts
+        columns = [self.codes(rows, feature) for feature in self.features]
+        tables = [self.log_probability(np.asarray(c.values, dtype=np.float64), f) for f, c in enumerate(columns)]
+        ends = np.cumsum([len(table) for table in tables])
+        lines = np.split(np.arange(ends[-1], dtype=np.uint32), ends[:-1])
+        low = np.array([column.low for column in columns], dtype=np.int64)
+        codes = [column.codes for column in columns]
+        return [_core.TablePart(codes, low, lines, np.full(len(low), -1), np.concatenate(tables))]
+
+    def curve(self, f: int) -> Curve | None:
+        """But for what all classes share."""
+        if (terms := self.at(f).curve_terms()) is None:
+            return None
+        width, one, x, log_x = np.broadcast_arrays(*terms)
+        return Curve(0.0, float(self.units[f]), np.zeros_like(one), width, one, x, np.zeros_like(one), log_x)
+
+    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
+        columns = [unit * self.at((f, classes)).draw(rng) for f, unit in enumerate(self.units.tolist())]
+        return [
+            np.maximum(column, feature.family.least) for column, feature in zip(columns, self.features, strict=True)
+        ]
+
+    def spread(self, f: int) -> tuple[Real, Real]:
+        """Of a predictive distribution, which may have neither, those of what it is made of."""
+        mean, deviation = self.at(f).moments()
+        unit = self.units[f]
+        return unit * mean, unit * deviation
+
+    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        return self.at(f).tails_of(np.maximum(cuts, 0.0)[:, None] / self.units[f])
 
     def ends(self, f: int, near: Real, step: Real) -> Real:
         return np.maximum(super().ends(f, near, step), 0.0)
@@ -245,12 +337,10 @@ class RateParameters(PositiveParameters):
     rate: Real
     scale: Real | None
 
-    def draw_rates(self, f: int, classes: Int, rng: np.random.Generator) -> Real:
-        rate = self.rate[f, classes]
+    def draw_rates(self, rng: np.random.Generator) -> Real:
         if self.scale is None:
-            return np.asarray(rate)
-        scale = self.scale[f, classes]
-        return np.asarray(np.maximum(rng.standard_gamma(rate * scale), TINY) / scale)
+            return self.rate
+        return np.asarray(np.maximum(rng.standard_gamma(self.rate * self.scale), TINY) / self.scale)
 
 
 class RateFamily(Positive):

@@ -12,7 +12,7 @@ import numpy as np
 from banbury import errors
 from banbury._core import Integers
 from banbury.families.bags.words import without_rare_words
-from banbury.families.family import Feature, Kind
+from banbury.families.family import Choice, Feature, Kind
 from banbury.families.keys import names_of
 from banbury.files.checking import Arrays, check, integers_of, reading_of, under
 from banbury.model.naive_bayes import Model, choice_of, model_under
@@ -54,13 +54,26 @@ def about(saved: Model | Tally) -> dict[str, Any]:
             prior = [prior[name] for name in saved.classes]
         elif prior is not None and not isinstance(prior, (str, int, float)):
             prior = np.asarray(prior, dtype=np.float64).tolist()
-        model = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed, "class_prior": prior}
+        model = {**about_choice(choice), "seed": choice.seed, "class_prior": prior}
     if weighed is not None:
         from banbury.files import weighing
 
         beside = {"weighing": weighing.about(weighed)}
     counted = of_what | about_sums(tally)
     return {"tally": counted, "model": model, "calibration": calibration and calibration.method, **beside}
+
+
+def about_choice(choice: Choice) -> dict[str, Any]:
+    """How a model is estimated, and over how many folds that was chosen, if it was."""
+    folds = {} if choice.n_folds is None else {"folds": choice.n_folds}
+    return {"how": choice.how, "alpha": choice.alpha, **folds}
+
+
+def restore_choice(about: Mapping[str, Any], seed: Any) -> Choice:
+    """The choice that a file has."""
+    n_folds = about.get("folds")
+    check(n_folds is None or (type(n_folds) is int and n_folds >= 2), "there are fewer than two folds")
+    return replace(choice_of(about["how"], about["alpha"], seed, waits=True), n_folds=n_folds)
 
 
 def about_sums(tally: Tally) -> dict[str, Any]:
@@ -149,9 +162,9 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> Model | Tally:
     tally = _tally(about["tally"], arrays)
     if about["model"] is None:
         return tally
-    check(about["model"].keys() == SETTINGS, "the model has other settings")
-    how, alpha, class_prior, seed = (about["model"][name] for name in ("how", "alpha", "class_prior", "seed"))
-    model = model_under(tally, choice_of(how, alpha, seed, waits=True), class_prior)
+    settings = about["model"]
+    check(settings.keys() - {"folds"} == SETTINGS, "the model has other settings")
+    model = model_under(tally, restore_choice(settings, settings["seed"]), settings["class_prior"])
     if "weighing" in about:
         from banbury.files import weighing
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,7 @@ def about(model: LabelModel) -> dict[str, Any]:
             "losses": [list(trial) for trial in learned.losses],
         }
     settings = {
-        "how": model.choice.how,
-        "alpha": model.choice.alpha,
+        **contents.about_choice(model.choice),
         "telling": model.telling,
         "labels": list(thresholds.labels),
         "common": thresholds.common,
@@ -75,10 +75,11 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> LabelModel:
     """The model; whatever does not fit raises some error or other."""
     settings = about["labels"]
     beside = under(PREFIX, arrays)
-    check(settings.keys() == SETTINGS, "the model of labels has other settings")
+    check(settings.keys() - {"folds"} == SETTINGS, "the model of labels has other settings")
     rest = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
     tally = contents.put_together({**about, "model": None, "calibration": None}, rest)
-    model = LabelModel.of(tally, how=settings["how"], alpha=settings["alpha"], telling=settings["telling"])  # type: ignore[arg-type]
+    model = LabelModel.of(tally, telling=settings["telling"])  # type: ignore[arg-type]
+    model = replace(model, choice=replace(contents.restore_choice(settings, 0), waits=False))
     check(bool((model.n_rows <= float(tally.n_rows)).all()), "more rows have a label than there are")
     labels = scalars("labels", settings["labels"])
     numbers = beside["thresholds"]

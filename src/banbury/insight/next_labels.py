@@ -20,7 +20,7 @@ from banbury.arrays import Int, Real
 from banbury.errors import many
 from banbury.families.keys import dense_numbers
 from banbury.insight.wrong_labels import Listed
-from banbury.model.explain.page import percent
+from banbury.model.explain.page import percent, quote_class
 from banbury.model.naive_bayes import Model, check_seed, model_of
 from banbury.quality.curves import PeerArrays
 from banbury.reading import Batch, n_threads
@@ -87,7 +87,7 @@ def next_to_label(
     ranked = chosen[np.argsort(np.round(rows.odds[chosen], DECIMALS), kind="stable")]
     next_rows = [rows.describe(row, UNSURE if row in least_sure else LIKE_OTHERS) for row in ranked.tolist()]
     next_rows += [rows.describe(row, AT_RANDOM) for row in at_random.tolist()]
-    return NextToLabel(tuple(next_rows), len(rows.free), rows.n - len(rows.free), float(share), int(seed))
+    return NextToLabel(tuple(next_rows), len(rows.free), rows.n - len(rows.free), float(share), int(seed), model.target)
 
 
 def _check_model(model: Any) -> None:
@@ -307,6 +307,7 @@ class NextToLabel(Listed):
     labelled: int
     share: float
     seed: int
+    _target: str | None  # the column of the classes, which names those that are numbers
 
     @property
     def indices(self) -> Int:
@@ -331,7 +332,9 @@ class NextToLabel(Listed):
         lines = []
         for row in self.rows:
             where = f"{row.row + first:,}" if row.file is None else row.file
-            best, second = (errors.shortened(repr(label)) for label in (row.predicted, row.against))
+            best, second = (
+                errors.shortened(quote_class(label, self._target)) for label in (row.predicted, row.against)
+            )
             lines.append([where, best, percent(row.probability), second, percent(row.margin), row.why])
         return lines
 

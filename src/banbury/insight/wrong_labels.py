@@ -22,7 +22,7 @@ from banbury.arrays import Int, Real
 from banbury.errors import many
 from banbury.model.explain import Explanation
 from banbury.model.explain.explanation import Evidence, is_left_out
-from banbury.model.explain.page import percent, printable
+from banbury.model.explain.page import percent, printable, quote_class
 from banbury.model.naive_bayes import Model
 from banbury.notebooks import Tabular, columns_of
 from banbury.quality.calibration import calibrate
@@ -102,8 +102,10 @@ def suspicious(
     return find_suspicious(rows, recipe_from(settings, 0), n, by)
 
 
-def find_suspicious(rows: MemoryRows, recipe: Recipe, n: int = 10, by: By = "margin") -> Suspicious:
-    """The rows whose labels look most wrong to models that a recipe makes of the other rows."""
+def find_suspicious(
+    rows: MemoryRows, recipe: Recipe, n: int = 10, by: By = "margin", n_folds: int | None = None
+) -> Suspicious:
+    """The rows whose labels look most wrong to models that a recipe makes of the other rows; ``n_folds`` if it was chosen so."""
     errors.check_whole("n", n, 1)
     if by not in BYS:
         raise errors.unknown_choice("by", by, BYS)
@@ -118,7 +120,7 @@ def find_suspicious(rows: MemoryRows, recipe: Recipe, n: int = 10, by: By = "mar
             left_out.tested, left_out.scores, "leaving out one row at a time", model, tuple(left_out.kept)
         )
     else:
-        answers = _leave_out_folds(rows, recipe)
+        answers = _leave_out_folds(rows, recipe, n_folds)
     return _rank_rows(rows, answers, int(n), by)
 
 
@@ -155,14 +157,16 @@ class Answers:
         )
         explanation = explanation.rescale(1.0, odds - explanation.log_odds)
         first, second = sides if explanation.winner == row.suggested else sides[::-1]
-        fold = f"this row is labelled {row.given!r}; its fold was left out here so as not to bias the explanation"
-        remarks = (is_left_out(row.given) if held_out else fold,)
+        target = rows.schema.target
+        label = quote_class(row.given, target)
+        fold = f"this row is labelled {label}; its fold was left out here so as not to bias the explanation"
+        remarks = (is_left_out(row.given, target) if held_out else fold,)
         return replace(explanation, probability=first, probability_against=second, held_out=held_out, remarks=remarks)
 
 
-def _leave_out_folds(rows: MemoryRows, recipe: Recipe) -> Answers:
+def _leave_out_folds(rows: MemoryRows, recipe: Recipe, n_folds: int | None) -> Answers:
     """What models of the other folds say of each row."""
-    folds = _deal_folds(rows, recipe)
+    folds = _deal_folds(rows, default_folds(rows.n_labelled, [recipe], n_folds))
     (splits,) = replace(rows, fold=folds, groups=None).deal(None, 0)
     answers = _FoldAnswers(rows, splits, recipe)
     recipe.leave_out(rows, splits, "log_posterior", answers, PendingWarnings())
@@ -201,7 +205,7 @@ def _of_folds(rows: MemoryRows, folds: NDArray[np.int32]) -> str:
     return f"leaving out one of {many(int(folds.max()) + 1, 'fold')}{together} at a time"
 
 
-def _deal_folds(rows: MemoryRows, recipe: Recipe) -> NDArray[np.int32]:
+def _deal_folds(rows: MemoryRows, n_folds: int) -> NDArray[np.int32]:
     """A fold for every row that was counted, by what it holds or by its group: those that are alike are in one."""
     counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
     if rows.groups is None:
@@ -215,7 +219,7 @@ def _deal_folds(rows: MemoryRows, recipe: Recipe) -> NDArray[np.int32]:
         what = "the rows" if rows.groups is None else "the groups"
         raise errors.bad_setting(what, "all alike", "at least two different groups")
     folds = np.full(rows.n_rows, -1, dtype=np.int32)
-    folds[counted] = place.reshape(-1) % min(default_folds(rows.n_labelled, [recipe]), len(different))
+    folds[counted] = place.reshape(-1) % min(n_folds, len(different))
     return folds
 
 
@@ -457,7 +461,7 @@ class Suspicious(Listed):
                 errors.shortened(_evidence_in_words(e, len(self._data.schema.features) == 1), 30) for e in speaks
             )
             where = f"{row.row + first:,}" if row.file is None else row.file
-            labels = [errors.shortened(repr(label)) for label in (row.given, row.suggested)]
+            labels = [errors.shortened(self._quote(label)) for label in (row.given, row.suggested)]
             lines.append(
                 [where, labels[0], percent(row.self_confidence), labels[1], percent(row.probability), evidence]
             )
@@ -478,11 +482,14 @@ class Suspicious(Listed):
         """Which labels are really others, a line for each pair of classes, and the notes."""
         pairs = [(round(n), label, other) for label, other, n in self.pairs if round(n)]
         lines = [
-            f"about {n:,} labelled {label!r} {'looks' if n == 1 else 'look'} like {other!r}"
+            f"about {n:,} labelled {self._quote(label)} {'looks' if n == 1 else 'look'} like {self._quote(other)}"
             for n, label, other in pairs
         ]
         more = [f"and {len(lines) - SHOWN:,} more pairs of classes"] if len(lines) > SHOWN else []
         return [*lines[:SHOWN], *more, *self.notes]
+
+    def _quote(self, label: Label) -> str:
+        return quote_class(label, self._data.schema.target)
 
 
 def _evidence_in_words(evidence: Evidence, alone: bool) -> str:

@@ -417,19 +417,17 @@ class LabelModel:
         return replace(plain, parameters=tuple(parameters))
 
     def evidence_table(self, *, min_rows: int = 0) -> EvidenceTable:
-        """The same tables as those of a ``Model``, of which nats are log-odds of each label: see ``docs/tutorials/export.md``."""
+        """The same tables as those of a ``Model``, of which nats are log-odds of each label: see
+        ``docs/reference/evidence-table.md``."""
         models = [
             None if sure else self.of_label(label) for label, sure in zip(self.labels, self._on_every_row, strict=True)
         ]
         thresholds = self.thresholds
-        lines = zip(
-            range(len(self.labels)),
-            thresholds.calibration.slopes.tolist(),
-            thresholds.calibration.shifts.tolist(),
-            strict=True,
-        )
-        calibration: list[tuple[Any, ...]] = [(k, "line", slope, shift, None) for k, slope, shift in lines]
-        calibration += [(k, "threshold", p, None, None) for k, p in enumerate(thresholds.probabilities.tolist())]
+        calibration = {
+            "slope": thresholds.calibration.slopes,
+            "shift": thresholds.calibration.shifts,
+            "threshold": thresholds.probabilities,
+        }
         return evidence_table(models, self._prior, self.labels, calibration, self._every, min_rows, of_labels=True)
 
     def explain(self, row: Any, label: Label) -> Explanation:

@@ -88,7 +88,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         features = [feature for group in parameters for feature in group.features]
         drawn = self.sample(int(np.clip(MOST_DRAWN_CELLS // (len(features) * len(model.classes)), 100, DRAWN)), seed)
         there = {name: column for name, column in drawn.items() if name not in lacking}
-        [drawn_rows] = read(there, kinds=model.schema.kinds())
+        [drawn_rows] = read(there, kinds=model.schema.kinds)
         gaps = {name: empty_column(drawn_rows.n_rows) for name in drawn if name in lacking}
         log_row, log_given_rest = _condition_on_rest(model, batch, parameters, lacking)
         drawn_log_rows, usual = _condition_on_rest(model, drawn_rows.with_columns(gaps), parameters, lacking)
@@ -204,7 +204,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
             parameters += [group.select(index)] if index else []
             inputs += [name for f in index for name in group.features[f].inputs]
         n_rows = len(next(iter(columns.values())))
-        [batch] = read({name: columns.get(name, [None] * n_rows) for name in inputs}, kinds=model.schema.kinds())
+        [batch] = read({name: columns.get(name, [None] * n_rows) for name in inputs}, kinds=model.schema.kinds)
         return batch, parameters
 
     def _log(self, values: Mapping[str, Sequence[Any]], log_prior: Real | None = None, n: int = 1) -> Real:
@@ -358,7 +358,7 @@ class _AskedColumn:
     def _meaning(self, values: Sequence[Any]) -> list[Any]:
         """The values as the column counts them, None where one is missing: 1 and "1" may be the same."""
         try:
-            [batch] = read({self.name: values}, kinds=self.schema.kinds())
+            [batch] = read({self.name: values}, kinds=self.schema.kinds)
             column = next((f for f in columns_of_table(self.feature) if f.name == self.name), self.feature)
             codes = column.family.keys_of(batch, column, strict=False)
             if codes is None or column.family.has_density():

@@ -20,7 +20,7 @@ from banbury.families.dirichlet import log
 from banbury.families.family import HOWS, Choice, How, Kind, Parameters, bad_value, check_positive
 from banbury.families.kernel_density import bandwidths_of
 from banbury.families.keys import dense_numbers
-from banbury.model.evidence_table import EvidenceTable, calibration_rows, evidence_table
+from banbury.model.evidence_table import EvidenceTable, calibration_columns, evidence_table
 from banbury.model.explain import Explanation, Informative, calibrate_explanation, informative, make_explanation
 from banbury.model.explain.explanation import is_left_out
 from banbury.notebooks import Displayed, NotebookTable
@@ -36,7 +36,6 @@ from banbury.uncollected import uncollected
 
 MOST_SAMPLED = 10**10
 UNUSED = np.random.default_rng(0)  # only "gibbs" draws, and making a generator takes longer than most estimates
-Kernel = Callable[[str], tuple[NDArray[Any], int]]  # what is wanted → scores of some rows, and how many are impossible
 ClassPrior = Literal["uniform"] | float | Sequence[float] | Mapping[Any, float] | None
 
 
@@ -83,7 +82,7 @@ def choice_of(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
         raise errors.unknown_choice("how", how, HOWS)
     check_positive("alpha", alpha, zero=True)
     check_seed(seed)
-    return Choice(how, float(alpha), int(seed), waits)
+    return Choice(how, float(alpha), int(seed), waits=waits)
 
 
 def model_under(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
@@ -355,19 +354,20 @@ class Model(Displayed):
         if held_out:
             batch = self._one_row(row)
             row_label = self._own_label(batch, label)
-            remarks = [is_left_out(row_label)]
+            remarks = [is_left_out(row_label, self.target)]
             remarks += ["the weights of evidence were learned with it and do not change"] * (self.weighing is not None)
             explanation = self.without(batch, row_label).explain(batch, against)
             return replace(explanation, held_out=True, stale=self._stale, remarks=tuple(remarks))
         batch, parameters = self._fitting(self._one_row(row), set())
-        kernel = self._kernel_of(batch, parameters)
-        posterior = kernel("posterior")[0][0]
-        winner, ranked, scores = self._answer(kernel)
+        best, posterior, log_posterior, likelihoods = self._score_row(batch, parameters)
+        scores = log_posterior[None]
+        honest = log_posterior if self.calibration is None else self.calibration.apply(scores)[0]
+        winner = best if self._wanted == "class" else int(honest.argmax())
         other = winner if against is None else class_number(against, self.classes)
-        if other == winner:
+        if other == winner:  # where calibrated posteriors are equal, and there may be many zeros, the model's own tell
+            ranked = np.lexsort((-log_posterior, -honest)).tolist()
             other = next(c for c in ranked if c != winner)
         terms = []
-        likelihoods = kernel("parts")[0][0]
         start = 0
         for group in parameters:
             stop = start + len(group.features)
@@ -377,13 +377,15 @@ class Model(Displayed):
         if [term.feature for term in terms] != [feature.name for feature in self.schema.features]:
             place = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
             terms.sort(key=lambda term: place.get(term.feature, len(place)))
-        honest = self.calibration
         scale = 1.0 if self.calibration is None else self.calibration.scale
         answer = posterior, winner, other
-        explanation = make_explanation(self.classes, self.log_prior, terms, *answer, unknown, texts, self._stale, scale)
-        if honest is None:
+        explanation = replace(
+            make_explanation(self.classes, self.log_prior, terms, *answer, unknown, texts, self._stale, scale),
+            target=self.target,
+        )
+        if self.calibration is None:
             return explanation
-        return with_calibration(explanation, honest, scores, winner, other)
+        return with_calibration(explanation, self.calibration, scores, winner, other)
 
     def between(self, one: Label, other: Label) -> Model:
         """The same model where only two classes are possible, whose odds stay what they were. It is not calibrated."""
@@ -437,18 +439,6 @@ class Model(Displayed):
         rest = rest.with_classes(self.classes)  # some were named before they had rows
         return _unpack_model(rest, self.choice, self.class_prior, self.threads, self.calibration, self.weighing)
 
-    def _answer(self, kernel: Kernel) -> tuple[int, list[int], Real]:
-        """Of one row the class that predict gives it, all classes from the most probable down, and its log posteriors.
-
-        Where calibrated posteriors are equal, and there may be many zeros, the model's own tell the classes apart.
-        """
-        scores = kernel("log_posterior")[0]
-        winner = int(self._best(kernel(self._wanted)[0])[0])
-        if self.calibration is None:
-            return winner, np.argsort(-scores[0], kind="stable").tolist(), scores
-        honest = self.calibration.apply(scores)[0]
-        return winner, np.lexsort((-scores[0], -honest)).tolist(), scores
-
     def informative(self, n: int = 10, classes: Sequence[Any] | None = None) -> Informative:
         """The ``n`` values that best tell each class from the rest, as likelihood ratios; ``classes``: of these alone.
 
@@ -467,7 +457,8 @@ class Model(Displayed):
           outlook = overcast  yes : rest = 3.3 : 1
           humidity = normal   yes : rest = 2.2 : 1
         """
-        return informative(self.classes, self.parameters, self.log_prior, self._of_values, n, classes)
+        ratios = informative(self.classes, self.parameters, self.log_prior, self._of_values, n, classes)
+        return replace(ratios, target=self.target)
 
     def _of_values(self, group: Parameters, columns: Mapping[str, Any]) -> Real:
         """log P(value | class) of one feature, of values in columns."""
@@ -476,7 +467,7 @@ class Model(Displayed):
 
     def _one_row(self, row: Any) -> Batch:
         """The row as predict would read it: a mapping or Series by name, an array or list by position, a table of one, a text."""
-        if isinstance(row, str) and len(self.schema.features) == 1 and "text" in self.schema.kinds().values():
+        if isinstance(row, str) and len(self.schema.features) == 1 and "text" in self.schema.kinds.values():
             row = {self.schema.features[0].name: row}
         if isinstance(row, list) and len(self.schema.columns) == 1 and len(row) > 1 and isinstance(row[0], str):
             raise errors.not_one_row(len(row))
@@ -577,7 +568,7 @@ class Model(Displayed):
         return LinearForm(form.words, form.weights, self.log_prior + form.intercepts)
 
     def evidence_table(self, *, min_rows: int = 0) -> EvidenceTable:
-        """The model as Arrow tables, from which every posterior can be computed: see ``docs/tutorials/export.md``.
+        """The model as Arrow tables, from which every posterior can be computed: see ``docs/reference/evidence-table.md``.
 
         ``min_rows``: values, stretches of numbers and words that fewer rows have are left out, and so are pairs of columns,
         of whose cells nobody knows how many rows have them.
@@ -586,7 +577,9 @@ class Model(Displayed):
         >>> bb.estimate(bb.count(bb.datasets.play_tennis(), target="play")).evidence_table()
         EvidenceTable of classes, rows: prior 2, columns 4, values 36
         """
-        return evidence_table([self], self.log_prior, self.classes, calibration_rows(self.calibration), self, min_rows)
+        return evidence_table(
+            [self], self.log_prior, self.classes, calibration_columns(self.calibration), self, min_rows
+        )
 
     def _group(self, feature: str | None) -> Parameters:
         """The parameters of one feature."""
@@ -705,21 +698,25 @@ class Model(Displayed):
         return {name: n_words for name, n_words in lost.items() if n_words}
 
     def _kernel(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
-        return self._kernel_of(batch, parameters)(want)
+        parts = self._parts(batch, parameters)
+        try:
+            return self._score(batch.n_rows, parts, want)
+        except _core.BadValue as bad:
+            raise _name_bad_value(bad, parameters, batch) from None
 
-    def _kernel_of(self, batch: Batch, parameters: Sequence[Parameters]) -> Kernel:
-        """The scoring kernel on these rows, whose texts and values are looked up once, whatever is then wanted of them."""
+    def _score_row(self, batch: Batch, parameters: Sequence[Parameters]) -> tuple[int, Real, Real, Real]:
+        """Of the one row its class, posterior and log posterior, none of them calibrated; and the likelihoods of its features."""
+        parts = self._parts(batch, parameters)
+        try:
+            return _core.score_row(self.log_prior, parts)
+        except _core.BadValue as bad:
+            raise _name_bad_value(bad, parameters, batch) from None
+
+    def _parts(self, batch: Batch, parameters: Sequence[Parameters]) -> list[_core.Part]:
+        """What the scoring kernel takes of these rows."""
         check_occurrences(parameters, batch)
         with LimitThreads(self.threads):
-            parts = [part for group in parameters for part in group.parts(batch)]
-
-        def kernel(want: str) -> tuple[NDArray[Any], int]:
-            try:
-                return self._score(batch.n_rows, parts, want)
-            except _core.BadValue as bad:
-                raise _name_bad_value(bad, parameters, batch) from None
-
-        return kernel
+            return [part for group in parameters for part in group.parts(batch)]
 
     def _fitting(self, batch: Batch, warned: set[str]) -> tuple[Batch, Sequence[Parameters]]:
         """The batch under the schema's names, and the parameters of the features it has; ``warned`` keeps what was said."""
@@ -734,12 +731,15 @@ class Model(Displayed):
                 raise errors.wrong_width(len(batch.names), len(schema.columns), names=names)
             return batch.rename(schema.columns), self.parameters
         present = set(batch.names)
-        blocks = [f for f in schema.features if not f.counter.words and not present.isdisjoint(f.columns)]
+        lacking_features = (
+            [] if present >= schema.inputs else [f for f in schema.features if not present.issuperset(f.inputs)]
+        )
+        blocks = [f for f in lacking_features if not f.counter.words and not present.isdisjoint(f.columns)]
         gaps = [name for f in blocks for name in f.columns if name not in present]
         if gaps:  # a block is scored by the columns that there are
             batch = batch.with_columns({name: empty_column(batch.n_rows) for name in gaps})
             present.update(gaps)
-        absent = [f.name for f in schema.features if not present.issuperset(f.inputs)]
+        absent = [f.name for f in lacking_features if not present.issuperset(f.inputs)]
         if absent and len(absent) == len(schema.features):
             lacking = next(name for name in schema.features[0].inputs if name not in present)
             raise errors.unknown_column(lacking, batch.names, batch.source)

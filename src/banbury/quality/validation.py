@@ -33,8 +33,13 @@ WEIGHING_WORK = 20.0  # times as long as counting: 17 on reviews, 25 on mail, 58
 MOST_MODELS = 100  # of folds that are read in passes: all are in memory at once
 
 
-def default_folds(n_rows: int, recipes: Sequence[Recipe]) -> int:
-    """How many folds so many rows are dealt to: ten; three from 2,000 rows on where the weighed model is a candidate."""
+def default_folds(n_rows: int, recipes: Sequence[Recipe], n_folds: int | None = None) -> int:
+    """How many folds so many rows are dealt to: ten; three from 2,000 rows on where the weighed model is a candidate.
+
+    ``n_folds`` instead, if given: what a user asked for, or the folds over which a model's recipe was chosen.
+    """
+    if n_folds is not None:
+        return min(n_folds, n_rows)
     takes_long = n_rows >= MANY_ROWS and any(recipe.weighs for recipe in recipes)
     return min(FEW_FOLDS if takes_long else FOLDS, n_rows)
 
@@ -279,10 +284,16 @@ class RecipeComparison:
         """The same without the rows, to be kept."""
         return replace(self, tried=tuple((None, recipe) for recipe in self.recipes))
 
-    def learn(self, number: int | None = None) -> Any:
-        """The model of all rows, by the best recipe or another."""
-        rows, recipe = self.tried[self.best if number is None else number]
-        return recipe.learn(recipe.under(rows))
+    def learn(self) -> Any:
+        """The model of all rows, by the best recipe."""
+        rows, recipe = self.tried[self.best]
+        return learn_judged(rows, recipe, self.validations[self.best])
+
+
+def learn_judged(rows: Any, recipe: Recipe, validation: Validation | None) -> Any:
+    """The model of all rows, which remembers over how many folds its recipe was validated."""
+    model = recipe.learn(recipe.under(rows))
+    return model if validation is None else replace(model, choice=replace(model.choice, n_folds=validation.n_folds))
 
 
 def compare(

@@ -94,9 +94,8 @@ class Options:
 
     def settings(self, names: Sequence[str]) -> dict[str, Any]:
         """Those of these settings that are not the usual ones, as JSON can hold them."""
-        usual = Options()
         settings = {name: _plain(getattr(self, name)) for name in names}
-        return {name: value for name, value in settings.items() if value != _plain(getattr(usual, name))}
+        return {name: value for name, value in settings.items() if value != _plain(getattr(USUAL, name))}
 
     def are_of_table(self) -> bool:
         """Whether something is said or remembered that only a table of text has."""
@@ -128,11 +127,13 @@ class Options:
 
     def refuse(self, names: Sequence[str], what: str) -> None:
         """Raises where one of these was said of something that it does not apply to."""
-        plain = Options()
         for name in names:
-            if getattr(self, name) != getattr(plain, name):
+            if getattr(self, name) != getattr(USUAL, name):
                 setting = f"{name}={getattr(self, name)!r}"
                 raise errors.BadSetting(f"{setting} is for {what}. Omit it.", setting=name, value=getattr(self, name))
+
+
+USUAL = Options()
 
 
 def _settings_for(use: str) -> tuple[str, ...]:

@@ -83,10 +83,11 @@ def report(
     ``bb.estimate`` makes a model of it.
 
     If these are the rows that the model has counted, the figures are those of a cross-validation under the model's schema and
-    settings, so no row is judged by a model that has seen it; ``folds`` says how many folds (ten; three from 2,000 rows on if
-    the evidence is weighed). Other rows are judged by the model itself. The ``mistakes`` that gave the true class the least
-    probability are shown with their evidence. ``telling`` values are named for each class. Above
-    200,000 rows, the learning curve and the pairs are those of a sample of that size, by ``seed``, and the page says so.
+    settings, so no row is judged by a model that has seen it; ``folds`` says how many folds (those over which ``bb.tune`` or
+    ``banbury fit`` compared the model; else ten, or three from 2,000 rows on if the evidence is weighed). Other rows are judged
+    by the model itself. The ``mistakes`` that gave the true class the least probability are shown with their evidence.
+    ``telling`` values are named for each class. Above 200,000 rows, the learning curve and the pairs are those of a sample of
+    that size, by ``seed``, and the page says so.
 
     ``alternatives``: what else could be made of the rows is tried on 10,000 of them at most, and the page says what to do next.
     The ``title`` names the target and the data, if not given.

@@ -14,6 +14,7 @@ from banbury import errors
 from banbury.errors import many
 from banbury.insight.dependence import Diagnosis, diagnose
 from banbury.model.explain import Explanation, Informative
+from banbury.model.explain.page import name_class
 from banbury.model.naive_bayes import Model, add_unknown_classes
 from banbury.quality import CrossValidation, Evaluation, LearningCurve
 from banbury.quality.calibration import Calibration, Reliability, reliability
@@ -86,6 +87,10 @@ class Findings:
         if target is not None:
             return target if source is None else f"Predicting {target} from {source}"
         return "Banbury report" if source is None else f"Classes of {source}"
+
+    def name_class(self, label: Label) -> str:
+        """A class for people."""
+        return name_class(label, self.model.schema.target)
 
     @property
     def more_rows(self) -> tuple[int, int, float, float] | None:
@@ -209,7 +214,7 @@ class JudgedRows:
 def _judge_by_folds(model: Model, rows: MemoryRows, folds: int | None, seed: int) -> JudgedRows:
     """The rows that a model has counted, each answered by a model of other folds that learns as it did."""
     recipe = recipe_of(model)
-    n_folds = default_folds(rows.n_labelled, [recipe]) if folds is None else min(folds, rows.n_labelled)
+    n_folds = default_folds(rows.n_labelled, [recipe], folds or model.choice.n_folds)
     recipe = replace(recipe, seed=seed) if isinstance(recipe, Weighed) else recipe
     (splits,) = rows.deal(n_folds, seed)
     rows_of_folds = replace(rows, fold=splits.tested_by)

@@ -97,7 +97,7 @@ def measure(
     evaluation: Any
     if own_rows and n_rows > 1:
         recipe: Any = replace(recipe_of(model), seed=seed)  # type: ignore[call-arg]
-        n_folds = default_folds(n_rows, [recipe]) if folds is None else min(folds, n_rows)
+        n_folds = default_folds(n_rows, [recipe], folds or model.choice.n_folds)
         [evaluation] = validate(rows, n_folds, [recipe], seed=seed)
     else:
         evaluation = _judge_as_it_is(model, rows)

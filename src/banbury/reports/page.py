@@ -16,7 +16,7 @@ from banbury.errors import many
 from banbury.families.family import in_words
 from banbury.model.explain import Informative
 from banbury.model.explain import page as evidence
-from banbury.model.explain.page import format_ratio, percent, printable
+from banbury.model.explain.page import format_ratio, name_class, percent, printable, quote_class
 from banbury.notebooks import STYLE as NOTEBOOK_STYLE
 from banbury.notebooks import safe
 from banbury.plots.shapes import Shape, shapes_by_class
@@ -163,7 +163,7 @@ def _summary(findings: Findings) -> str:
         f"{what}{about}: {many(len(result.classes), 'class')} and "
         f"{many(len(findings.model.schema.features), 'column')}. Of {many(findings.n_rows, 'row')}, {judged}, "
         f"<b>{result.accuracy.value:.1%}</b> are correct; always answering "
-        f"{_name_tag(result.classes[often])} would be correct for {result.majority:.1%}."
+        f"{_name_tag(findings.name_class(result.classes[often]))} would be correct for {result.majority:.1%}."
     )
     return _lead_and_tiles(lead, _tiles(findings))
 
@@ -228,7 +228,7 @@ def _model(findings: Findings) -> str:
     priors = model.class_shares.tolist()
     counts = tally.rows.value.tolist()
     class_facts = list(zip(model.classes, counts, priors, strict=True))[:CLASSES]
-    rows = [_row(c, _number(_weight(n)), _bar_cell(p, f"{p:.1%}")) for c, n, p in class_facts]
+    rows = [_row(findings.name_class(c), _number(_weight(n)), _bar_cell(p, f"{p:.1%}")) for c, n, p in class_facts]
     classes = _long_table(["class", "rows", "P(class)"], rows, "class", (1,), n=len(model.classes))
     rows = []
     for feature, text in tally.summaries(ALL_COLUMNS):
@@ -321,7 +321,8 @@ def _figures(findings: Findings) -> str:
     if findings.unlabelled:
         notes.append(f"{many(findings.unlabelled, 'row')} without a target were ignored.")
     if findings.unknown:
-        notes.append(f"The model does not know the classes {safe(errors.listed(map(repr, findings.unknown)))}.")
+        unknown = errors.listed(quote_class(c, findings.model.target) for c in findings.unknown)
+        notes.append(f"The model does not know the classes {safe(unknown)}.")
     if (before := findings.before_calibration) is not None:
         by_others = ", each fold by the other folds" * findings.own_rows
         notes.append(
@@ -329,15 +330,12 @@ def _figures(findings: Findings) -> str:
             f"{before.log_loss:.4f} and the accuracy {before.accuracy.value:.1%}."
         )
     measures = result.per_class
+    names = list(map(findings.name_class, result.classes))
     rows = []
-    for c, name in list(enumerate(result.classes))[:CLASSES]:
+    for c, name in list(enumerate(names))[:CLASSES]:
         mistaken = result.confusion[c].astype(np.float64)
         mistaken[c] = 0.0
-        taken = (
-            f"{safe(_shorten(result.classes[int(mistaken.argmax())]))} ({_weight(mistaken.max())})"
-            if mistaken.any()
-            else ""
-        )
+        taken = f"{safe(_shorten(names[int(mistaken.argmax())]))} ({_weight(mistaken.max())})" if mistaken.any() else ""
         figures = [f"{x:.4f}" for x in (measures.precision[c], measures.recall[c])]
         f1 = _bar_cell(float(measures.f1[c]), f"{measures.f1[c]:.4f}")
         rows.append(_row(name, *map(_number, figures), f1, _number(_weight(measures.rows[c])), _cell(taken)))
@@ -351,7 +349,7 @@ def _figures(findings: Findings) -> str:
 
 def _confusion(findings: Findings) -> str:
     table = findings.validation.confusion
-    classes = findings.validation.classes
+    classes = list(map(findings.name_class, findings.validation.classes))
     note = "Rows by true class (down) and predicted class (across); darker cells have a larger share of the class."
     matrix = _paragraph(note, "soft") + _matrix(table, classes) if len(classes) <= MATRIX else ""
     return matrix + (_list_confusions(table, classes) if len(classes) >= MANY else "")
@@ -457,15 +455,15 @@ def _shapes(findings: Findings) -> str:
         return ""
     if len(groups) == 1:
         [(label, drawn)] = groups
-        return _paragraph(_shape_note(label, str(findings.model.classes[0])), "soft") + drawn
+        return _paragraph(_shape_note(*map(findings.name_class, (label, findings.model.classes[0]))), "soft") + drawn
     drawn = "".join(
-        f"<details{' open' * (k == 0)}><summary>{_name_tag(label)}</summary>{text}</details>"
+        f"<details{' open' * (k == 0)}><summary>{_name_tag(findings.name_class(label))}</summary>{text}</details>"
         for k, (label, text) in enumerate(groups)
     )
     return _paragraph(_shape_note("a class", "all other classes together"), "soft") + drawn
 
 
-def _shape_note(label: Any, other: str) -> str:
+def _shape_note(label: str, other: str) -> str:
     text = f"The evidence of every value for {safe(_shorten(label))} against {safe(_shorten(other))}, in decibans "
     text += "(10 are odds of ten to one). "
     text += "Lines and bands are 95 % intervals. The strip under a numeric column shows where the rows are, and the dot at its "
@@ -535,7 +533,7 @@ def _card(informative: Informative, label: Any) -> str:
         value = _breakable(safe(informative.shown(ratio)))
         rows += f'<li style="{shade}"><span>{value}</span><b>{format_ratio(ratio.ratio)} : 1</b></li>'
     list_of_values = f"<ol>{rows}</ol>" if rows else _paragraph("Nothing separates it from the rest.", "soft")
-    return f'<div class="card"><h3>{safe(_shorten(label))}</h3>{list_of_values}</div>'
+    return f'<div class="card"><h3>{safe(_shorten(name_class(label, informative.target)))}</h3>{list_of_values}</div>'
 
 
 # Mistakes -------------------------------------------------------------------------------------------------------------
@@ -557,13 +555,17 @@ def _mistakes(findings: Findings) -> str:
         else "explained by this model"
     )
     note = f"{which} {subject} {by}: blue is evidence for the prediction, orange for the true class."
-    return _paragraph(note, "soft") + "".join(_mistake(m, n == 0) for n, m in enumerate(findings.mistakes))
+    return _paragraph(note, "soft") + "".join(
+        _mistake(m, n == 0, findings.model.target) for n, m in enumerate(findings.mistakes)
+    )
 
 
-def _mistake(mistake: Mistake, unfolded: bool) -> str:
+def _mistake(mistake: Mistake, unfolded: bool, target: str | None) -> str:
     explanation = mistake.explanation
     name = "" if mistake.name is None else f", {safe('/'.join(Path(mistake.name).parts[-2:]))}"
-    head = f"{_name_tag(mistake.truth)} mistaken for {_name_tag(mistake.answer)}"
+    head = (
+        f"{_name_tag(name_class(mistake.truth, target))} mistaken for {_name_tag(name_class(mistake.answer, target))}"
+    )
     probability_truth = safe(percent(mistake.probability_truth))
     why = explanation
     if why is not None and why.against == mistake.truth and isfinite(why.decibans):

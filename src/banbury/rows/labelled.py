@@ -350,9 +350,15 @@ class StreamedRows(LabelledRows):
         return schemas[0]
 
     def sample(self, n: int | None = None) -> MemoryRows:
-        """At most ``n`` rows that differ, chosen by what they hold, with every class; models count all the other rows as well."""
+        """At most ``n`` rows that differ, chosen by what they hold, with every class; models count all the other rows as well.
+
+        If there are no more rows than that, all of them in their order, so that they are dealt to the same folds.
+        """
         assert self.table is not None
-        sample = RowSample.of(self.table, self.schema, MOST_ROWS if n is None else n, also=self.schema.columns)
+        n = MOST_ROWS if n is None else n
+        if self.n_rows <= n:
+            return replace(read_into_memory(self.table), schema=self.schema, fold=self.fold)
+        sample = RowSample.of(self.table, self.schema, n, also=self.schema.columns)
         return rows_of_sample(sample, self.tally, self.threads)
 
 

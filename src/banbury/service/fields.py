@@ -35,7 +35,7 @@ def fields(state: ServedState) -> dict[str, Any]:
     tally = learner.tally()
     names = [name for name in tally.classes if not (tally.schema.labels is not None and name == "")]
     new_names = [name for name in state.names or [] if name not in names]
-    description = {"fields": list(_fields(learner)), "names": names + new_names}
+    description = {"fields": list(_fields(learner)), "names": names + new_names, "target": tally.schema.target}
     has_two_sides = len(names) > 1 or tally.schema.labels is not None
     return description | {"sheet": has_two_sides and _can_be_drawn(learner)}
 
@@ -51,7 +51,7 @@ def _can_be_drawn(learner: ServedLearner) -> bool:
 
 def _fields(learner: ServedLearner) -> Iterator[dict[str, Any]]:
     tally = learner.tally()
-    kinds = learner.schema.kinds()
+    kinds = learner.schema.kinds
     columns = [(feature, column) for feature in learner.schema.features for column in feature.inputs][:MOST_FIELDS]
     model = estimate(tally._each_row_once) if tally.classes else None
     drawn = {} if model is None else model.sample(SAMPLED)

@@ -106,7 +106,7 @@ class Looking:
         """The rows judged by models that have not seen them; None where there are too few for that."""
         recipe = self._recipe()
         loaded = self._load_rows(rows)
-        folds = default_folds(loaded.n_labelled, [recipe])
+        folds = default_folds(loaded.n_labelled, [recipe], self.state.learner.settings.choice.n_folds)
         return validate(loaded, folds, [recipe])[0] if folds > 1 else None
 
     def _recipe(self) -> Recipe:
@@ -236,7 +236,7 @@ def _right(validation: CrossValidation) -> dict[str, float]:
 
 def _figures(validation: CrossValidation) -> dict[str, Any]:
     figures = {
-        "what": validation.what.capitalize(),
+        "what": validation.what,
         "rows": len(validation.truth),
         "log_loss": float(validation.log_loss),
     }

@@ -84,7 +84,8 @@ def refit_settings(state: ServedState, settings: Settings, tally: Tally, rows: S
     labels = LabelSets.of(labels) if several else labels
     if several:
         rows_of_labels = load_rows(batch, labels, schema=tally.schema, threads=settings.threads)
-        return settings_of(WeighedLabels(settings.choice.how).learn(rows_of_labels), settings.threads)
+        learned = settings_of(WeighedLabels(settings.choice.how).learn(rows_of_labels), settings.threads)
+        return replace(learned, choice=settings.choice)
     table = Table.of(Held((batch,)), labels, schema=tally.schema, threads=settings.threads)
     assert isinstance(settings, ModelSettings)
     how = settings.weighing.settings if isinstance(settings.weighing, Weighing) else {}

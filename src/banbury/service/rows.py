@@ -24,7 +24,7 @@ class JsonRows:
     """Turns rows of JSON into batches: a text, an object by column, or an array in the order of the columns."""
 
     def __init__(self, schema: Schema) -> None:
-        self.schema, self.kinds = schema, schema.kinds()
+        self.schema, self.kinds = schema, schema.kinds
         self.columns = schema.columns
         self._known = frozenset(schema.columns)
         aside = {schema.target, *schema.left_out} | set(schema.labels.columns if schema.labels is not None else ())

@@ -125,6 +125,11 @@ class Schema:
         return any(runs_python(feature.family) for feature in self.features)
 
     @cached_property
+    def inputs(self) -> frozenset[str]:
+        """The columns that its features are counted from."""
+        return frozenset(name for feature in self.features for name in feature.inputs)
+
+    @cached_property
     def index(self) -> dict[str, int]:
         return {feature.name: f for f, feature in enumerate(self.features)}
 
@@ -141,6 +146,7 @@ class Schema:
             raise errors.unknown_column(name, [f.name for f in self.features])
         return self.features[self.index[name]]
 
+    @cached_property
     def kinds(self) -> dict[str, Reads]:
         """What a text file's columns must be read as, so that more rows count as the first did."""
         readings = ((f, f.counter.reads(f)) for f in self.features)

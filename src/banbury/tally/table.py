@@ -258,7 +258,7 @@ def open_source(data: Any, schema: Schema | None, reading: Mapping[str, Any]) ->
         return data
     if schema is None or isinstance(data, Batch):
         return read(data, **reading)
-    return read(data, kinds=schema.kinds(), **{"remembered": schema.reading, **reading})
+    return read(data, kinds=schema.kinds, **{"remembered": schema.reading, **reading})
 
 
 def batches(

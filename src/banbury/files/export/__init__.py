@@ -23,7 +23,7 @@ def export(
     ``model`` is a model, a fitted estimator or a Pipeline, of which the last step is written. ``min_rows`` leaves out values and
     words that fewer rows have. Of SQL, ``dialect`` is "duckdb", "postgres", "sqlite" or "spark", ``table`` the table of the rows,
     ``key`` its column that tells rows apart, ``name`` what the names of tables and views begin with, and ``reasons`` adds a view
-    of the three strongest pieces of evidence of each answer. See ``docs/tutorials/export.md``.
+    of the three strongest pieces of evidence of each answer. See ``docs/how-to/export.md``.
 
     >>> import banbury as bb, tempfile, pathlib
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))

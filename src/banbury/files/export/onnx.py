@@ -95,6 +95,10 @@ class Tensor:
     def where(self, one: Any, other: Any) -> Tensor:
         return self.apply("Where", one, other)
 
+    def pick(self, table: Any) -> Tensor:
+        """The entries of a table at these places."""
+        return self.graph.constant(table).apply("Gather", self)
+
     def clip(self, low: float, high: float) -> Tensor:
         return self.apply("Clip", low, high)
 
@@ -127,15 +131,9 @@ class Graph:
 def input_columns(tables: EvidenceTable) -> list[tuple[str, str, Any]]:
     """The inputs: name, type and width."""
     inputs = list[tuple[str, str, Any]]()
-    for column in tables.columns.to_pylist():
-        name = column["name"]
-        kind = column["kind"]
-        if kind == "text":
-            inputs.append((name, "string", "tokens"))
-        elif kind == "counts":
-            inputs.append((name, "double", len(tables.words_of(column["column"])[0])))
-        else:
-            inputs.append((name, "string" if kind == "string" else "double", 1))
+    for column in tables.by_column():
+        width = {"text": "tokens", "counts": len(column["words"]) - 1}.get(column["kind"], 1)
+        inputs.append((column["name"], "string" if column["kind"] in ("text", "string") else "double", width))
     return inputs
 
 
@@ -145,123 +143,117 @@ def posteriors(
     """The answers and the posteriors, as doubles, from inputs by column."""
     score = graph.constant(tables.prior["nats"].to_numpy()[None, :])
     cells: dict[int, tuple[Tensor, int]] = {}
-    curves = tables.curves.to_pylist()
-    for column in tables.columns.to_pylist():
+    for column in tables.by_column():
         x = inputs[column["name"]]
-        column_curves = [curve for curve in curves if curve["column"] == column["column"]]
-        if column["count"]:
-            score += _bag(tables, column, x)
-        elif column_curves:
-            score += _curve(tables, column_curves, x)
+        if column["words"]:
+            score += _bag(column, x)
+        elif column["curves"]:
+            score += _curve(column["curves"], tables.prior.num_rows, x)
         else:
-            score += _entries(graph, tables, column, x, cells)
-    pairs: dict[tuple[int, int], Any] = {}
-    for row, nats in tables.entries_of("pairs"):
-        (a, n), (b, m) = cells[row["first"]], cells[row["second"]]
-        place = row["first"], row["second"]
-        if place not in pairs:
-            pairs[place] = a * m + b, np.zeros((n * m, tables.prior.num_rows))
-        pairs[place][1][row["first_cell"] * m + row["second_cell"]] = nats
+            score += _entries(column, tables.prior.num_rows, x, cells)
+    pairs: dict[tuple[int, int], tuple[Tensor, Any]] = {}
+    for pair in tables.entries("pairs"):
+        (a, n), (b, m) = cells[pair["first"]], cells[pair["second"]]
+        nothing = np.zeros((n * m, tables.prior.num_rows))
+        _, table = pairs.setdefault((pair["first"], pair["second"]), (a * m + b, nothing))
+        table[pair["first_cell"] * m + pair["second_cell"]] = pair["nats"]
     for at, table in pairs.values():
-        score += graph.constant(table).apply("Gather", at)
-    return _answers(graph, tables, score, names)
+        score += at.pick(table)
+    return _answers(tables, score, names)
 
 
-def _entries(
-    graph: Graph, tables: EvidenceTable, column: dict[str, Any], x: Tensor, cells: dict[int, tuple[Tensor, int]]
-) -> Tensor:
+def _entries(column: dict[str, Any], k: int, x: Tensor, cells: dict[int, tuple[Tensor, int]]) -> Tensor:
     """What the values of a column say; its cells are kept for pairs."""
-    name = "values" if column["kind"] == "string" else "steps"
-    entries = [(row, nats) for row, nats in tables.entries_of(name) if row["column"] == column["column"]]
-    nothing = len(entries)  # the last says nothing, of what is in no entry
+    entries = column["values"] or column["steps"]
     flat = x.apply("Reshape", [-1])
-    if name == "values":
-        keys = {(row["value"] or "") if not row["unseen"] else None: i for i, (row, _) in enumerate(entries)}
-        unseen = keys.pop(None, nothing)
-        coded: dict[str, Any] = {"keys_strings": list(keys), "values_int64s": list(keys.values())}
+    nothing = len(entries)  # the last says nothing, of what is in no entry
+    if column["values"]:
+        place = {None if entry["unseen"] else entry["value"] or "": i for i, entry in enumerate(entries)}
+        unseen = place.pop(None, nothing)
+        coded: dict[str, Any] = {"keys_strings": list(place), "values_int64s": list(place.values())}
         at = flat.apply("LabelEncoder", domain="ai.onnx.ml", default_int64=unseen, **coded)
     else:
-        starts = {row["from"]: i for i, (row, _) in enumerate(entries)}
-        missing = starts.pop(None, nothing)
-        ends = sorted({*starts, *(row["to"] for row, _ in entries if row["to"] is not None)} - {-np.inf, np.inf})
+        place = {entry["from"]: i for i, entry in enumerate(entries)}
+        missing = place.pop(None, nothing)
+        ends = sorted({*place, *(entry["to"] for entry in entries if entry["to"] is not None)} - {-np.inf, np.inf})
         passed = (x >= np.reshape(ends, (1, -1))).cast("INT64").sum(keepdims=0)
-        at = graph.constant([starts.get(end, nothing) for end in (-np.inf, *ends)]).apply("Gather", passed)
-        at = flat.apply("IsNaN").where(missing, at)
-    row_cells = [row["cell"] for row, _ in entries]
+        at = flat.apply("IsNaN").where(missing, passed.pick([place.get(end, nothing) for end in (-np.inf, *ends)]))
+    row_cells = [entry["cell"] for entry in entries]
     if None not in row_cells:
         n = max(row_cells) + 2  # one more for values in no cell
-        cells[column["column"]] = graph.constant([*row_cells, n - 1]).apply("Gather", at), n
-    nats = [*(nats for _, nats in entries), [0.0] * tables.prior.num_rows]
-    return graph.constant(nats).apply("Gather", at)
+        cells[column["column"]] = at.pick([*row_cells, n - 1]), n
+    return at.pick([*(entry["nats"] for entry in entries), [0.0] * k])
 
 
-def _curve(tables: EvidenceTable, curves: Sequence[dict[str, Any]], x: Tensor) -> Tensor:
+def _curve(curves: Sequence[dict[str, Any]], k: int, x: Tensor) -> Tensor:
     """What a number says of each class; a label has two curves."""
     x = x.apply("Reshape", [-1, 1])
-    each = {name: np.array([curve[name] for curve in curves]) for name in curves[0]}
-    z = ((x - each["origin"]) / each["unit"]).clip(-FARTHEST, FARTHEST)
-    z = (z - each["centre"]) / each["width"]
-    says = z * z * each["x2"] + z * each["x"] + each["one"]
-    if each["log_x"].any():
-        says += z.apply("Log") * each["log_x"]
-    says @= np.where(each["class"][:, None] == np.arange(tables.prior.num_rows), 1.0, 0.0)
+    numbers = {name: np.array([curve[name] for curve in curves]) for name in curves[0]}
+    z = ((x - numbers["origin"]) / numbers["unit"]).clip(-FARTHEST, FARTHEST) - numbers["centre"]
+    says = z * z * numbers["x2"] + z * numbers["x"] + numbers["one"]
+    if numbers["log_x"].any():
+        says += z.apply("Log") * numbers["log_x"]
+    says @= np.eye(k)[numbers["class"]]
     return x.apply("IsNaN").where(0.0, says)
 
 
-def _bag(tables: EvidenceTable, column: dict[str, Any], x: Tensor) -> Tensor:
+def _bag(column: dict[str, Any], x: Tensor) -> Tensor:
     """What words, or columns of occurrences, say."""
-    words, table, scale, common = tables.words_of(column["column"])
     if column["length"] == "all":
         expected = "False for ONNX, because text length includes words that the exported model cannot see"
         raise errors.bad_setting("length", True, expected)
+    common, *words = column["words"]
+    scale = np.array([[word["scale"] for word in words]])
     if column["kind"] == "text":
-        words, table, scale = ([*words, ""], np.vstack([table, 0.0 * common]), np.append(scale, 0.0))
+        words.append({"word": "", "nats": [0.0] * len(common["nats"])})  # what texts are filled up with
+        scale = np.append(scale, [[0.0]], axis=1)
         size: dict[str, Any] = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "mode": "TF"}
-        pool: dict[str, Any] = {"pool_strings": words, "ngram_counts": [0], "ngram_indexes": list(range(len(words)))}
-        n = x.apply("TfIdfVectorizer", **size, **pool).cast("DOUBLE")
+        pool: dict[str, Any] = {
+            "pool_strings": [word["word"] for word in words],
+            "ngram_indexes": list(range(len(words))),
+        }
+        n = x.apply("TfIdfVectorizer", **size, **pool, ngram_counts=[0]).cast("DOUBLE")
     else:
         n = x.apply("IsNaN").where(0.0, x)
         if column["threshold"] is not None:
             n = (n > column["threshold"]).cast("DOUBLE")
     n = n + 1.0 if column["count"] == "log" else n
-    a = n.apply(COUNTS[column["count"]]) * scale[None, :]
-    says = a @ table
+    a = n.apply(COUNTS[column["count"]]) * scale
+    says = a @ np.array([word["nats"] for word in words])
     if column["length"] == "known":
         says /= (a * a).sum().apply("Sqrt").apply("Max", 1e-300)
-    return says + common[None, :]
+    return says + np.array([common["nats"]])
 
 
-def _answers(graph: Graph, tables: EvidenceTable, score: Tensor, names: Sequence[Any]) -> tuple[Tensor, Tensor]:
+def _answers(tables: EvidenceTable, score: Tensor, names: Sequence[Any]) -> tuple[Tensor, Tensor]:
     """The answers and the posteriors, from scores."""
     prior = tables.prior["nats"].to_numpy()[None, :]
-    _, slopes, shifts, _ = tables.rules("line").reshape(-1, 4).T
+    _, heat, floor, slope, shift, threshold = (column.to_numpy()[None, :] for column in tables.calibration.columns)
     if tables.answers == "labels":
-        shares = (score * slopes + shifts).apply("Sigmoid")
-        return shares >= tables.rules("threshold")[:, 1], shares
+        shares = (score * slope + shift).apply("Sigmoid")
+        return shares >= threshold, shares
     highest = score.apply("ReduceMax", axes=[1])
     none = highest < IMPOSSIBLE / 2.0  # then the prior answers
     score = none.where(prior - prior.max(), score - highest)
-    steps = tables.rules("step")
-    if not len(steps) and not len(slopes):
-        _, heat, floor, _ = (tables.rules("temperature").tolist() or [[0, 1.0, IMPOSSIBLE, 0]])[0]
-        raised = (score < IMPOSSIBLE / 2.0).where(score, score.apply("Max", floor))
-        return _class_of(score, names), (raised / heat).apply("Softmax", axis=1)
-    apart = score.apply("Unsqueeze", [1]) + np.where(np.eye(prior.size, dtype=np.bool_), 100.0 * IMPOSSIBLE, 0.0)
+    score = (score < IMPOSSIBLE / 2.0).where(score, score.apply("Max", floor)) / heat
+    if not tables.bends:
+        return _class_of(score, names), score.apply("Softmax", axis=1)
+    apart = score.apply("Unsqueeze", [1]) + 100.0 * IMPOSSIBLE * np.eye(prior.size)
     odds = score - apart.apply("ReduceLogSumExp", axes=[2], keepdims=0)
-    if len(slopes):
-        line = (odds.apply("Abs") > -IMPOSSIBLE / 2.0).where(odds, odds * slopes + shifts)
-        rest = (line.apply("Abs").apply("Neg").apply("Exp") + 1.0).apply("Log")
-        shares = (line.apply("Min", 0.0) - rest).apply("Softmax", axis=1)
-        return _class_of(shares, names), shares
-    low, high = steps[:, 1], steps[:, 2]
-    place = (odds.apply("Gather", steps[:, 0].astype(np.int64), axis=1) - low) / (high - low)
-    heights = np.where(steps[:, :1] == np.arange(prior.size), steps[:, 3:], 0.0)
-    shares = ((place.clip(0.0, 1.0) @ heights) * 1e12).apply("Round") / 1e12
-    total = shares.sum()
-    return _class_of(shares, names), (total > 0.0).where(shares / total.apply("Max", 1e-300), 1.0 / prior.size)
+    line = (odds.apply("Abs") > -IMPOSSIBLE / 2.0).where(odds, odds * slope + shift)
+    rest = (line.apply("Abs").apply("Neg").apply("Exp") + 1.0).apply("Log")
+    shares = (line.apply("Min", 0.0) - rest).apply("Softmax", axis=1)
+    if tables.stairs.num_rows:
+        classes, low, _, height, rise = (column.to_numpy() for column in tables.stairs.columns)
+        starts = np.searchsorted(classes, np.arange(prior.size))
+        passed = (odds.apply("Gather", classes, axis=1) >= low).cast("DOUBLE") @ np.eye(prior.size)[classes]
+        at = (passed + (starts - 1.0)).cast("INT64")
+        shares = at.pick(height) + at.pick(rise) * (odds - at.pick(low))
+        total = shares.sum()
+        shares = (total > 0.0).where(shares / total.apply("Max", 1e-300), 1.0 / prior.size)
+    return _class_of(shares, names), shares
 
 
 def _class_of(scores: Tensor, names: Sequence[Any]) -> Tensor:
     """The class of the highest score of each row."""
-    listed = list(names) if are_whole(names) else [*map(str, names)]
-    return scores.graph.constant(listed).apply("Gather", scores.apply("ArgMax", axis=1, keepdims=0))
+    return scores.apply("ArgMax", axis=1, keepdims=0).pick(list(names) if are_whole(names) else [*map(str, names)])

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from banbury.files.export.sql import check_tokens
+from banbury.files.export.sql import PATTERNS, check_tokens
 from banbury.model.evidence_table import EvidenceTable
 
 HERE = Path(__file__).parent
@@ -50,13 +50,13 @@ style-src 'sha256-{style_hash}'; base-uri 'none'; form-action 'none'">
 def write(model: Any, min_rows: int) -> bytes:
     """The page of a model."""
     tables = model.evidence_table(min_rows=min_rows)
-    for column in tables.columns.to_pylist():
-        check_tokens(column)
     modules = [_as_block((BROWSER / name).read_text("utf-8")) for name in ("service.js", "evidence.js", "ask.js")]
     script = "\n".join([*modules, (HERE / "score.js").read_text("utf-8"), "begin().catch(say);\n"])
+    bare = not any(isinstance(name, str) for name in model.names)  # which are named with their target
+    target = model.schema.target if bare and tables.answers == "classes" else None
     style = (BROWSER / "page.css").read_text("utf-8")
     hashes = {"script_hash": _hash(script), "style_hash": _hash(style)}
-    return PAGE.format(script=script, style=style, **hashes, data=_pack(tables)).encode("utf-8")
+    return PAGE.format(script=script, style=style, **hashes, data=_pack(tables, target)).encode("utf-8")
 
 
 def _as_block(script: str) -> str:
@@ -70,9 +70,29 @@ def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
 
 
-def _pack(tables: EvidenceTable) -> str:
+def columns_of(tables: EvidenceTable) -> list[dict[str, Any]]:
+    """The columns, of which those of texts have the regular expression of their words."""
+    columns = tables.by_column()
+    for column in columns:
+        check_tokens(column)
+        column["pattern"] = PATTERNS.get(column["tokens"], "").replace("W", r"[\p{L}\p{N}_]")
+    return columns
+
+
+def _pack(tables: EvidenceTable, target: str | None) -> str:
     """The tables as JSON, which has no infinity: 1e999 is read as one."""
-    columns = {name: table.to_pydict() for name, table in tables.tables.items()}
-    text = json.dumps({"answers": tables.answers, **columns}, separators=(",", ":"))
+    prior = tables.prior.to_pydict()
+    model = {
+        "labels": tables.answers == "labels",
+        "target": target,
+        "names": prior["name"],
+        "prior": prior["nats"],
+        "columns": columns_of(tables),
+        "pairs": tables.entries("pairs"),
+        "rules": tables.calibration.to_pylist(),
+        "stairs": tables.stairs.to_pylist(),
+        "calibrated": tables.bends or set(tables.calibration["temperature"].to_pylist()) != {1.0},
+    }
+    text = json.dumps(model, separators=(",", ":"))
     text = re.sub(r'("(?:[^"\\]|\\.)*")|Infinity', lambda match: match[1] or "1e999", text)
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()

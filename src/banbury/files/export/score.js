@@ -1,10 +1,9 @@
-// The model: evidence tables that are added up for a row, as docs/tutorials/export.md describes them. It stands in for a service.
+// The model: evidence tables that are added up for a row, as docs/reference/evidence-table.md describes them. It stands in for a service.
 
 const COUNTED = { count: (n) => n, log: Math.log1p, root: Math.sqrt, presence: () => 1 };
-const WORD = "[\\p{L}\\p{N}_]";
-const PATTERNS = { word: `${WORD}{2,}`, word1: `${WORD}+`, mail: `${WORD}+(?:[-.@'+&]${WORD}+)*` };
-const SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
+const SPACES = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]{2,}";
 const FARTHEST = 2 ** 400;
+const CERTAIN = 1e300; // log-odds
 const DECIBANS = 10 / Math.log(10);
 const model = {};
 const clip = (low, x, high) => Math.max(low, Math.min(high, x));
@@ -13,69 +12,27 @@ const empty = (x) => x === null || x === undefined || x === "";
 
 async function unpack(id) {
   const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0));
-  const tables = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
-  const rows = (name) => {
-    const fields = Object.entries(tables[name]);
-    return fields[0][1].map((_, i) => Object.fromEntries(fields.map(([field, values]) => [field, values[i]])));
-  };
-  // The entries of a table by what they stand for, each with what it says of every class.
-  const entries = (name, field) => {
-    const by = new Map();
-    for (const row of rows(name)) {
-      const key = field(row);
-      if (!by.has(key)) by.set(key, { ...row, nats: prior.map(() => 0) });
-      by.get(key).nats[row.class] = row.nats;
-    }
-    return by;
-  };
-  const prior = rows("prior");
-  const labels = tables.answers === "labels";
-  Object.assign(model, { labels, names: prior.map((row) => row.name), prior: prior.map((row) => row.nats), columns: rows("columns"), rules: {} });
-  for (const row of rows("calibration")) (model.rules[row.method] = model.rules[row.method] || []).push(row);
-  for (const column of model.columns) Object.assign(column, { values: new Map(), steps: [], curves: [], words: new Map() });
-  for (const row of rows("curves")) model.columns[row.column].curves.push(row);
-  for (const entry of entries("steps", (row) => `${row.column} ${row.from}`).values()) model.columns[entry.column].steps.push(entry);
-  for (const entry of entries("values", (row) => `${row.column} ${row.unseen} ${row.value === null} ${row.value}`).values()) {
-    model.columns[entry.column].values.set(entry.unseen ? undefined : entry.value, entry);
+  Object.assign(model, await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json());
+  for (const column of model.columns) {
+    column.values = new Map(column.values.map((entry) => [entry.unseen ? undefined : entry.value, entry]));
+    column.words = new Map(column.words.map((entry) => [entry.word, entry]));
   }
-  const { column, word, scale, class: classes, nats } = tables.words; // there are many
-  word.forEach((text, i) => {
-    const { words } = model.columns[column[i]];
-    if (!words.has(text)) words.set(text, { scale: scale[i], nats: prior.map(() => 0) });
-    words.get(text).nats[classes[i]] = nats[i];
-  });
-  model.pairs = entries("pairs", (row) => `${row.first} ${row.first_cell} ${row.second} ${row.second_cell}`);
+  model.pairs = new Map(model.pairs.map((pair) => [`${pair.first} ${pair.first_cell} ${pair.second} ${pair.second_cell}`, pair.nats]));
 }
 
 // The tokens of a text in order, each with where it stands, in characters of the text as it was written.
 function tokens(text, column) {
-  const written = [];
-  Array.from(text).forEach((letter, i) => { for (const _ of column.lowercase ? letter.toLowerCase() : letter) written.push(i); });
-  const lowered = column.lowercase ? text.toLowerCase() : text;
-  const words = [];
-  if (column.unit === "characters") {
-    let spaced = false;
-    Array.from(lowered).forEach((letter, i) => {
-      const space = SPACE.test(letter);
-      if (space && spaced) words[words.length - 1].word = " ";
-      else words.push({ word: letter, start: written[i], end: written[i] + 1 });
-      spaced = space;
-    });
-  } else {
-    let letters = 0;
-    let read = 0;
-    for (const { 0: word, index } of lowered.matchAll(new RegExp(PATTERNS[column.tokens], "gu"))) {
-      const start = letters + Array.from(lowered.slice(read, index)).length;
-      letters = start + Array.from(word).length;
-      read = index + word.length;
-      const short = column.tokens === "mail" && letters - start < 2;
-      if (!short && !(column.stop_words || []).includes(word)) words.push({ word, start: written[start], end: written[letters - 1] + 1 });
-    }
-  }
+  const lower = (letters) => (column.lowercase ? letters.toLowerCase() : letters);
+  const characters = column.unit === "characters";
+  const written = Array.from(text).flatMap((letter, i) => Array(lower(letter).length).fill(i));
+  const pattern = characters ? `(${SPACES})|[^]` : column.pattern;
+  const words = Array.from(lower(text).matchAll(new RegExp(pattern, "gu")), ({ 0: word, 1: spaces, index }) => ({
+    word: spaces ? " " : word, start: written[index], end: written[index + word.length - 1] + 1 }))
+    .filter(({ word }) => !(column.stop_words || []).includes(word));
   const grams = [];
   for (let n = column.shortest; n <= column.longest; n += 1) {
     for (let i = 0; i + n <= words.length; i += 1) {
-      const word = words.slice(i, i + n).map((each) => each.word).join(column.unit === "characters" ? "" : " ");
+      const word = words.slice(i, i + n).map((each) => each.word).join(characters ? "" : " ");
       grams.push({ word, start: words[i].start, end: words[i + n - 1].end });
     }
   }
@@ -102,7 +59,7 @@ function evidenceOf(row) {
   for (const [first, a] of cells) {
     for (const [second, b] of cells) {
       const pair = model.pairs.get(`${first.column} ${a} ${second.column} ${b}`);
-      if (pair) piece(`${first.name} with ${second.name}`, "", pair.nats);
+      if (pair) piece(`${first.name} with ${second.name}`, "", pair);
     }
   }
   const scores = model.prior.map((prior, c) => prior + sum(pieces.map((each) => each.nats[c])));
@@ -117,7 +74,7 @@ function entryOf({ values, steps }, x) {
 function curved(column, x) {
   const nats = model.names.map(() => 0);
   for (const curve of x === null ? [] : column.curves) {
-    const z = (clip(-FARTHEST, (x - curve.origin) / curve.unit, FARTHEST) - curve.centre) / curve.width;
+    const z = clip(-FARTHEST, (x - curve.origin) / curve.unit, FARTHEST) - curve.centre;
     nats[curve.class] += curve.one + curve.x * z + curve.x2 * z * z + (curve.log_x && curve.log_x * Math.log(z));
   }
   const most = model.labels ? 0 : Math.max(...nats);
@@ -161,24 +118,20 @@ function addWords(column, row, piece, unknown) {
 }
 
 function posteriorOf(scores) {
-  const { temperature: [heat] = [{ x: 1, y: -Infinity }], line, step } = model.rules;
-  if (model.labels) return scores.map((score, c) => 1 / (1 + Math.exp(-(line[c].x * score + line[c].y))));
+  const line = (x, { slope, shift }) => (Math.abs(x) < CERTAIN ? slope * x + shift : x);
+  if (model.labels) return scores.map((score, c) => 1 / (1 + Math.exp(-line(score, model.rules[c]))));
   const most = Math.max(...scores);
-  const odds = (score, c) => {
-    const others = scores.filter((_, o) => o !== c);
-    const top = Math.max(...others);
-    return top === -Infinity ? 1e300 : clip(-1e300, score - top - Math.log(sum(others.map((other) => Math.exp(other - top)))), 1e300);
-  };
-  const log = (score, c) => {
-    if (!line) return score === -Infinity ? score : Math.max(score - most, heat.y) / heat.x;
-    const x = odds(score, c);
-    const at = Math.abs(x) < 1e300 ? line[c].x * x + line[c].y : x;
-    return Math.min(at, 0) - Math.log1p(Math.exp(-Math.abs(at)));
-  };
-  const rise = (x, { x: low, y: high, share }) => share * clip(0, (x - low) / (high - low), 1);
-  const stair = (x, c) => Math.round(1e12 * sum(step.filter((each) => each.class === c).map((each) => rise(x, each)))) / 1e12;
-  const logs = scores.map(log);
-  const shares = step ? scores.map((score, c) => stair(odds(score, c), c)) : logs.map((each) => Math.exp(each - Math.max(...logs)));
+  const heated = scores.map((score, c) => (score === -Infinity ? score : Math.max(score - most, model.rules[c].floor) / model.rules[c].temperature));
+  const odds = heated.map((score, c) => {
+    const rivals = heated.filter((_, o) => o !== c);
+    const top = Math.max(...rivals);
+    return top === -Infinity ? CERTAIN : clip(-CERTAIN, score - top - Math.log(sum(rivals.map((rival) => Math.exp(rival - top)))), CERTAIN);
+  });
+  const logs = odds.map((x, c) => line(x, model.rules[c])).map((y) => Math.min(y, 0) - Math.log1p(Math.exp(-Math.abs(y))));
+  const shares = odds.map((x, c) => {
+    const step = model.stairs.find((each) => each.class === c && each.from <= x && x < each.to);
+    return step ? step.share + step.slope * (x - step.from) : Math.exp(logs[c] - Math.max(...logs));
+  });
   const total = sum(shares);
   return shares.map((share) => (total > 0 ? share / total : 1 / shares.length));
 }
@@ -195,7 +148,7 @@ function predicted(row) {
   const { posterior, order } = answerOf(row);
   const posteriors = Object.fromEntries(posterior.map((share, c) => [model.names[c], share]));
   if (!model.labels) return { class: model.names[order[0]], probability: posterior[order[0]], posteriors };
-  const labels = order.filter((c) => posterior[c] >= model.rules.threshold[c].x);
+  const labels = order.filter((c) => posterior[c] >= model.rules[c].threshold);
   return { labels: labels.map((c) => model.names[c]), probabilities: labels.map((c) => posterior[c]), posteriors };
 }
 
@@ -210,7 +163,7 @@ function explained(row, { against, label }) {
   const prior = weight(model.prior);
   const plain = prior + sum(evidence.map((each) => each.decibans));
   const rest = single ? 1 - posterior[winner] : posterior[other];
-  const decibans = Object.keys(model.rules).length ? DECIBANS * Math.log(posterior[winner] / rest) : plain;
+  const decibans = model.calibrated ? DECIBANS * Math.log(posterior[winner] / rest) : plain;
   const texts = Object.fromEntries(model.columns.filter((column) => column.kind === "text" && row[column.name]).map(({ name }) => [name, row[name]]));
   return { winner: model.names[winner], against: single ? `not ${model.names[winner]}` : model.names[other], probability: posterior[winner],
     probability_against: rest, prior, calibration: decibans - plain, decibans, evidence, texts, unknown, stale: false };
@@ -258,7 +211,7 @@ async function begin() {
     const kind = column.kind === "text" ? "text" : listed.length ? "category" : "number";
     return namesOf(column).slice(0, 300).map((name) => ({ name, kind, values: listed.length ? listed : null, low: null, high: null }));
   });
-  Object.assign(about, { fields, names: model.names, labels: model.labels ? model.names : null });
+  Object.assign(about, { fields, names: model.names, labels: model.labels ? model.names : null, target: model.target, bare: true });
   document.getElementById("served").textContent = model.names.slice(0, 4).map(named).join(", ");
   drawAsk();
   const input = document.getElementById("file");

@@ -25,7 +25,63 @@ FARTHEST = 2.0**400
 DEEPEST = 700.0  # the exponential of more is no double, and PostgreSQL says so
 SPACES = "[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 SURROGATES = re.compile("[\ud800-\udfff]")
-PATTERNS = {"word": "W{2,}", "word1": "W+", "mail": "W+(?:[-.@'+&]W+)*"}
+TABLES = {
+    "prior": "class INTEGER, name {text}, nats {real}, temperature {real}, floor {real}, slope {real}, shift {real}, "
+    "threshold {real}",
+    "entries": "col INTEGER, item {text}, low {real}, last {real}, cell INTEGER, {nats}",
+    "pairs": "first INTEGER, first_cell INTEGER, second INTEGER, second_cell INTEGER, {nats}",
+    "words": "col INTEGER, word {text}, scale {real}, {nats}",
+    "stairs": "class INTEGER, low {real}, high {real}, share {real}, slope {real}",
+}
+# Named queries from scores to posteriors and places: of labels, of classes, and of classes whose log-odds are calibrated.
+LABELS = """posteriors AS {m}(SELECT s.row_id, s.class,
+  1e0 / (1e0 + EXP(-{least}({greatest}(p.slope * s.score + p.shift, -{deepest}), {deepest}))) AS posterior
+  FROM scores AS s {join})"""
+CENTRED = """tops AS {m}(SELECT row_id, class, score, MAX(score) {by_row} AS top FROM scores),
+centred AS {m}(SELECT s.row_id, s.class, CASE WHEN s.top = -{inf} THEN p.nats ELSE s.score - s.top END AS score
+  FROM tops AS s {join}),
+heated AS {m}(SELECT s.row_id, s.class, CASE WHEN s.score = -{inf} THEN s.score
+  ELSE {greatest}(s.score, p.floor) / p.temperature END AS score FROM centred AS s {join})"""
+STRAIGHT = "shares AS {m}(SELECT row_id, class, score, EXP({greatest}(score, -{deepest})) AS share FROM heated)"
+BENT = """seconds AS {m}(SELECT s.row_id, s.class, s.score, MAX(o.score) AS top FROM heated AS s {rivals}),
+odds AS {m}(SELECT s.row_id, s.class, CASE WHEN s.top = -{inf} THEN 1e300 ELSE {least}({greatest}(s.score - s.top -
+  LN(SUM(EXP({greatest}(o.score - s.top, -{deepest})))), -1e300), 1e300) END AS odds FROM seconds AS s {rivals}, s.top),
+lines AS {m}(SELECT s.row_id, s.class, s.odds, CASE WHEN ABS(s.odds) < 1e300 THEN p.slope * s.odds + p.shift ELSE s.odds END AS y
+  FROM odds AS s {join}),
+logs AS {m}(SELECT row_id, class, odds, {least}(0e0, y) - LN(1e0 + EXP(-{least}(ABS(y), {deepest}))) AS log FROM lines),
+shares AS {m}(SELECT s.row_id, s.class, 0e0 AS score, CASE WHEN t.class IS NULL
+  THEN EXP({greatest}(s.log - MAX(s.log) OVER (PARTITION BY s.row_id), -{deepest}))
+  ELSE t.share + t.slope * (s.odds - t.low) END AS share
+  FROM logs AS s LEFT JOIN {stairs} AS t ON t.class = s.class AND t.low <= s.odds AND s.odds < t.high)"""
+SHARED = """posteriors AS {m}(SELECT row_id, class, score, CASE WHEN SUM(share) {by_row} > 0 THEN share / SUM(share) {by_row}
+  ELSE {equal} END AS posterior FROM shares)"""
+RANKED = """placed AS {m}(SELECT row_id, class, posterior,
+  ROW_NUMBER() OVER (PARTITION BY row_id ORDER BY {order} DESC, class) AS place
+  FROM posteriors),
+ranked AS {m}(SELECT s.*, p.name, CASE WHEN {answer} THEN 1 ELSE 0 END AS is_answer FROM placed AS s {join})"""
+# What each column, pair and word says for an answer: against the next class, or of a label at all.
+LABEL_SIDES = "SELECT row_id, class, name, 1e0 AS side FROM ranked WHERE is_answer = 1"
+CLASS_SIDES = """SELECT r.row_id, r.class, b.name, CASE WHEN r.place = 1 THEN 1e0 ELSE -1e0 END AS side
+  FROM ranked AS r JOIN ranked AS b ON b.row_id = r.row_id AND b.place = 1 WHERE r.place <= 2"""
+REASONS = """pieces AS {m}({pieces}),
+sides AS {m}({sides}),
+weights AS {m}(SELECT q.row_id, s.name, q.evidence, q.item, SUM(s.side * q.nats) * {decibans} AS decibans FROM pieces AS q
+  JOIN sides AS s ON s.row_id = q.row_id AND s.class = q.class GROUP BY q.row_id, s.name, q.evidence, q.item),
+chosen AS {m}(SELECT row_id, name, evidence, item, decibans,
+  ROW_NUMBER() OVER (PARTITION BY row_id, name ORDER BY ABS(decibans) DESC, evidence, item) AS place FROM weights)"""
+# The words of a column in the rows, from its bag: what each says, and all of them.
+WORDS = """t{j}_known AS {m}(SELECT b.row_id, l.*, {count} * l.scale AS a FROM t{j}_bag AS b
+  JOIN {words} AS l ON l.col = {j} AND l.word = b.word WHERE l.scale > 0),
+t{j}_size AS {m}({size}),
+t{j}_said AS {m}(SELECT k.row_id, k.word, {says} FROM t{j}_known AS k JOIN t{j}_size AS z ON z.row_id = k.row_id),
+t{j}_sum AS {m}(SELECT row_id, {sums} FROM t{j}_said GROUP BY row_id)"""
+SIZES = {
+    "none": "SELECT DISTINCT row_id, 1e0 AS size FROM t{j}_known",
+    "all": "SELECT b.row_id, SQRT(SUM({count} * {count})) AS size FROM t{j}_bag AS b GROUP BY b.row_id",
+    "known": "SELECT row_id, SQRT(SUM(a * a)) AS size FROM t{j}_known GROUP BY row_id",
+}
+COUNTS = {"count": "b.n", "log": "LN(1e0 + b.n)", "root": "SQRT(b.n)", "presence": "1e0"}
+PATTERNS = {"word": "W{2,}", "word1": "W+", "mail": "W+(?:[-.@'+&]W+)+|W{2,}"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +96,6 @@ class Dialect:
     extremes: tuple[str, str] = ("LEAST", "GREATEST")
     pick: str = "(ARRAY[{items}])[{at} + 1]"
     materialized: str = ""
-    by_index: bool = False  # whether a stretch of numbers is found as the last that begins below
     escape: str = "'"  # before a quote in a string
     mark: str = '"'  # around a name
     word: str | None = r"[\p{L}\p{N}_]"  # a character of words; None: there are no regular expressions
@@ -61,7 +116,6 @@ DIALECTS = {
         number="NULLIF(CAST(REPLACE(REPLACE(CAST({x} AS text), 'true', '1'), 'false', '0') AS double precision), 'NaN')",
         zero=None,
         materialized="MATERIALIZED ",
-        by_index=True,
         word="[[:alnum:]_]",
         tokens="SELECT row_id, t.m[1] AS word, t.place AS place "
         "FROM input, regexp_matches({text}, {pattern}, 'g') WITH ORDINALITY AS t(m, place)",
@@ -75,7 +129,6 @@ DIALECTS = {
         extremes=("MIN", "MAX"),
         pick="CASE {at} {cases} END",
         materialized="MATERIALIZED ",
-        by_index=True,
         word=None,
     ),
     "spark": Dialect(
@@ -144,15 +197,37 @@ class _Script:
         self.k = tables.prior.num_rows
         expected = f"at most {MOST_CLASSES:,} classes, because each one is a column of a table"
         errors.require(self.k <= MOST_CLASSES, "the model", f"{self.k:,} classes", expected)
-        self.columns = tables.columns.to_pylist()
-        self.curves = tables.curves.to_pylist()
-        self.words = {c["column"]: tables.words_of(c["column"]) for c in self.columns if c["count"]}
-        self.unseen: dict[int, tuple[int | None, list[float]]] = {}  # cell and nats of a value that no row had
+        self.columns = tables.by_column()
         for column in self.columns:
             if column["kind"] == "text" and self.sql.word is None:
                 text = f"column {column['name']!r} holds texts, but {dialect} has no regular expressions to split them."
                 raise errors.BadSetting(f"{text} Use another dialect, or export a page or ONNX.", column=column["name"])
             check_tokens(column)
+        terms = [*map(self.column_term, self.columns)]
+        self.chunks = [
+            some[start : start + MOST_JOINS]
+            for some in (terms, [*self.pair_terms()])
+            for start in range(0, len(some), MOST_JOINS)
+        ]
+        self.labels = tables.answers == "labels"
+        least, greatest = self.sql.extremes
+        others = "JOIN heated AS o ON o.row_id = s.row_id AND o.class <> s.class GROUP BY s.row_id, s.class, s.score"
+        self.phrases = {  # of the named queries
+            **{name: self.model_table(name) for name in TABLES},
+            "m": self.sql.materialized,
+            "inf": self.sql.infinity,
+            "least": least,
+            "greatest": greatest,
+            "deepest": DEEPEST,
+            "by_row": "OVER (PARTITION BY row_id)",
+            "join": f"JOIN {self.model_table('prior')} AS p ON p.class = s.class",
+            "rivals": others,
+            "equal": self.literal(1.0 / self.k),
+            "order": "posterior" if self.labels or tables.bends else "score",
+            "answer": "s.posterior >= p.threshold" if self.labels else "s.place = 1",
+            "decibans": self.literal(10.0 / math.log(10.0)),
+            "sides": LABEL_SIDES if self.labels else CLASS_SIDES,
+        }
 
     # How things are written
 
@@ -160,7 +235,7 @@ class _Script:
         mark = self.sql.mark
         return mark + name.replace(mark, mark * 2) + mark
 
-    def own(self, name: str) -> str:
+    def model_table(self, name: str) -> str:
         """The name of a table or view of the model."""
         return self.quote(f"{self.name}_{name}")
 
@@ -186,10 +261,6 @@ class _Script:
         cases = " ".join(f"WHEN {c} THEN {expression}" for c, expression in enumerate(expressions))
         return self.sql.pick.format(items=", ".join(expressions), at="p.class", cases=cases)
 
-    def between(self, low: float, x: str, high: float) -> str:
-        least, greatest = self.sql.extremes
-        return f"{least}({greatest}({x}, {self.literal(low)}), {self.literal(high)})"
-
     def by_class(self, text: str) -> str:
         """A list of an expression for every class, whose number stands for {c}."""
         return ", ".join(text.replace("{c}", str(c)) for c in range(self.k))
@@ -197,78 +268,54 @@ class _Script:
     # Tables
 
     def make_tables(self) -> Iterator[str]:
-        rules = dict.fromkeys(("nats", "slope", "shift", "threshold"), self.sql.real)
-        yield from self.create_table("prior", {"class": "INTEGER", "name": self.sql.text, **rules}, self.prior())
-        keyed = {
-            "col": "INTEGER",
-            "item": self.sql.text,
-            "low": self.sql.real,
-            "last": self.sql.real,
-            "cell": "INTEGER",
+        types = {"text": self.sql.text, "real": self.sql.real, "nats": self.by_class(f"n{{c}} {self.sql.real}")}
+        classes = zip(self.tables.prior.to_pylist(), self.tables.calibration.to_pylist(), strict=True)
+        rows: dict[str, Iterable[Iterable[Any]]] = {
+            "prior": ({**prior, **calibration}.values() for prior, calibration in classes),
+            "entries": self.entries(),
+            "pairs": ([*pair.values()][:4] + pair["nats"] for pair in self.tables.entries("pairs")),
+            "words": (
+                (word["column"], word["word"], word["scale"], *word["nats"])
+                for column in self.columns
+                for word in column["words"][1:]
+                if self.can_hold(word["word"])
+            ),
+            "stairs": (step.values() for step in self.tables.stairs.to_pylist()),
         }
-        nats = {f"n{c}": self.sql.real for c in range(self.k)}
-        yield from self.create_table("entries", keyed | nats, self.entries())
-        cells = dict.fromkeys(("first", "first_cell", "second", "second_cell"), "INTEGER")
-        pairs = ((*list(row.values())[:4], *says) for row, says in self.tables.entries_of("pairs"))
-        yield from self.create_table("pairs", cells | nats, pairs)
-        if self.sql.by_index:
-            yield f"CREATE INDEX {self.own('by_low')} ON {self.own('entries')} (col, low)"
-        keyed = {"col": "INTEGER", "word": self.sql.text, "scale": self.sql.real}
-        words = (
-            (j, word, scale, *says)
-            for j, (words, nats_of_words, scales, _) in self.words.items()
-            for word, scale, says in zip(words, scales.tolist(), nats_of_words.tolist(), strict=True)
-            if self.can_hold(word)
-        )
-        yield from self.create_table("words", keyed | nats, words)
-        steps = {"class": "INTEGER", **dict.fromkeys(("low", "high", "share"), self.sql.real)}
-        yield from self.create_table(
-            "stairs", steps, ((int(c), *step) for c, *step in self.tables.rules("step").tolist())
-        )
+        for name, fields in TABLES.items():
+            table = self.model_table(name)
+            yield f"CREATE TABLE {table} ({fields.format(**types)})"
+            written = [f"({', '.join(map(self.literal, row))})" for row in rows[name]]
+            for start in range(0, len(written), CHUNK):
+                yield f"INSERT INTO {table} VALUES\n" + ",\n".join(written[start : start + CHUNK])
 
-    def create_table(self, name: str, columns: dict[str, str], rows: Iterable[tuple[Any, ...]]) -> Iterator[str]:
-        fields = ", ".join(f"{self.quote(column)} {kind}" for column, kind in columns.items())
-        yield f"CREATE TABLE {self.own(name)} ({fields})"
-        written = [f"({', '.join(map(self.literal, row))})" for row in rows]
-        for start in range(0, len(written), CHUNK):
-            yield f"INSERT INTO {self.own(name)} VALUES\n" + ",\n".join(written[start : start + CHUNK])
-
-    def prior(self) -> Iterator[tuple[Any, ...]]:
-        lines = {int(c): (slope, shift) for c, slope, shift, _ in self.tables.rules("line").tolist()}
-        thresholds = {int(c): x for c, x, *_ in self.tables.rules("threshold").tolist()}
-        for row in self.tables.prior.to_pylist():
-            c = row["class"]
-            yield c, row["name"], row["nats"], *lines.get(c, (None, None)), thresholds.get(c)
-
-    def entries(self) -> Iterator[tuple[Any, ...]]:
+    def entries(self) -> Iterator[Iterable[Any]]:
         """What values and numbers say: texts by ``item``, numbers from ``low`` to ``last``; infinity stands for a missing one."""
-        for row, nats in self.tables.entries_of("values"):
-            if row["unseen"]:
-                self.unseen[row["column"]] = row["cell"], nats
-            elif row["value"] is None or self.can_hold(row["value"]):
-                item = "-" if row["value"] is None else f"={row['value']}"
-                yield row["column"], item, None, None, row["cell"], *nats
-        for row, nats in self.tables.entries_of("steps"):
-            low = math.inf if row["from"] is None else row["from"]
-            last = math.inf if row["to"] is None else float(np.nextafter(row["to"], -np.inf))
-            yield row["column"], None, low, last, row["cell"], *nats
+        for column in self.columns:
+            for entry in column["values"]:
+                if not entry["unseen"] and self.can_hold(entry["value"] or ""):
+                    item = "-" if entry["value"] is None else f"={entry['value']}"
+                    yield entry["column"], item, None, None, entry["cell"], *entry["nats"]
+            for entry in column["steps"]:
+                low = math.inf if entry["from"] is None else entry["from"]
+                last = math.inf if entry["to"] is None else float(np.nextafter(entry["to"], -np.inf))
+                yield entry["column"], None, low, last, entry["cell"], *entry["nats"]
 
     # The evidence of a row
 
     def inputs(self) -> str:
         """The rows with what is looked up: x0, x1, … of the columns."""
         chosen = [f"{'ROW_NUMBER() OVER ()' if self.key is None else self.quote(self.key)} AS row_id"]
-        curved = {curve["column"] for curve in self.curves}
         for column in self.columns:
             j = column["column"]
             text = f"CAST({self.quote(column['name'])} AS {self.sql.text})"
             number = self.sql.number.format(x=self.quote(column["name"]))
             if column["kind"] == "counts":
-                numbers = [self.sql.number.format(x=self.quote(word)) for word in self.words[j][0]]
+                numbers = [self.sql.number.format(x=self.quote(word["word"])) for word in column["words"][1:]]
                 chosen += [f"{x} AS x{j}_{k}" for k, x in enumerate(numbers)]
                 text = "1"
             elif column["kind"] == "number":
-                text = number if j in curved else f"COALESCE({number}, {self.sql.infinity})"
+                text = number if column["curves"] else f"COALESCE({number}, {self.sql.infinity})"
             elif column["kind"] == "string":
                 text = f"COALESCE('=' || {text}, '-')"
             chosen.append(f"{text} AS x{j}")
@@ -278,237 +325,138 @@ class _Script:
         j = column["column"]
         e = f"e{j}"
         name = column["name"]
-        if j in self.words:
-            common = self.words[j][3].tolist()
-            there = f"CASE WHEN f.x{j} IS NULL THEN 0e0 ELSE"
+        there = f"CASE WHEN f.x{j} IS NULL THEN 0e0 ELSE"
+        if column["words"]:
+            common = column["words"][0]["nats"]
             nats = [f"COALESCE({e}.n{c}, 0e0) + {there} {self.literal(x)} END" for c, x in enumerate(common)]
             return EvidenceTerm(f"LEFT JOIN t{j}_sum AS {e} ON {e}.row_id = f.row_id", nats, name, "")
-        curves = [curve for curve in self.curves if curve["column"] == j]
-        if curves:
-            return EvidenceTerm("", self.curve(curves), name, f"CAST(f.x{j} AS {self.sql.text})")
-        entries = self.own("entries")
+        if column["curves"]:
+            sums = ["0e0"] * self.k
+            for curve in column["curves"]:
+                sums[curve["class"]] += f" + {self.curve(curve)}"
+            return EvidenceTerm("", [f"{there} {x} END" for x in sums], name, f"CAST(f.x{j} AS {self.sql.text})")
+        entries = self.model_table("entries")
         if column["kind"] == "string":
             join = f"{entries} AS {e} ON {e}.col = {j} AND {e}.item = f.x{j}"
-        elif self.sql.by_index:
-            below = f"SELECT MAX(low) FROM {entries} AS b WHERE b.col = {j} AND b.low <= f.x{j}"
-            join = f"{entries} AS {e} ON {e}.col = {j} AND {e}.low = ({below}) AND f.x{j} <= {e}.last"
+            shown = f"SUBSTR(f.x{j}, 2)"
         else:  # each number that there is is looked up once
             numbers = f"(SELECT DISTINCT x{j} AS x FROM input) AS d"
             on = f"b.col = {j} AND b.low <= d.x AND d.x <= b.last"
             join = f"(SELECT d.x, b.* FROM {numbers} JOIN {entries} AS b ON {on}) AS {e} ON {e}.x = f.x{j}"
-        cell, nats_unseen = self.unseen.get(j, (None, [0.0] * self.k))
-        nats = [f"COALESCE({e}.n{c}, {self.literal(x)})" for c, x in enumerate(nats_unseen)]
-        shown = f"SUBSTR(f.x{j}, 2)" if column["kind"] == "string" else f"CAST(f.x{j} AS {self.sql.text})"
-        return EvidenceTerm(f"LEFT JOIN {join}", nats, name, shown, f"COALESCE({e}.cell, {self.literal(cell)}) AS c{j}")
+            shown = f"CAST(f.x{j} AS {self.sql.text})"
+        nothing: dict[str, Any] = {"cell": None, "nats": [0.0] * self.k}
+        unseen = next((entry for entry in column["values"] if entry["unseen"]), nothing)
+        nats = [f"COALESCE({e}.n{c}, {self.literal(x)})" for c, x in enumerate(unseen["nats"])]
+        cell = f"COALESCE({e}.cell, {self.literal(unseen['cell'])}) AS c{j}"
+        return EvidenceTerm(f"LEFT JOIN {join}", nats, name, shown, cell)
 
-    def curve(self, curves: Sequence[dict[str, Any]]) -> list[str]:
-        """What a number says of each class."""
-        terms = [["0e0"] for _ in range(self.k)]
-        for curve in curves:
-            lit = {name: self.literal(value) for name, value in curve.items()}
-            x = self.between(-FARTHEST, f"(f.x{lit['column']} - ({lit['origin']})) / {lit['unit']}", FARTHEST)
-            x = f"(({x} - ({lit['centre']})) / {lit['width']})"
-            powers = {"one": "1e0", "x": x, "x2": f"{x} * {x}", "log_x": f"LN({x})"}
-            terms[curve["class"]] += [f"({lit[name]}) * {power}" for name, power in powers.items() if curve[name]]
-        there = f"CASE WHEN f.x{curves[0]['column']} IS NULL THEN 0e0 ELSE"
-        return [f"{there} {' + '.join(sums)} END" for sums in terms]
+    def curve(self, curve: dict[str, Any]) -> str:
+        """What a number says of a class."""
+        lit = {name: self.literal(value) for name, value in curve.items()}
+        least, greatest = self.sql.extremes
+        x = f"(f.x{lit['column']} - ({lit['origin']})) / {lit['unit']}"
+        x = f"({least}({greatest}({x}, {self.literal(-FARTHEST)}), {self.literal(FARTHEST)}) - ({lit['centre']}))"
+        powers = {"one": "1e0", "x": x, "x2": f"{x} * {x}", "log_x": f"LN({x})"}
+        return " + ".join(f"({lit[name]}) * {power}" for name, power in powers.items() if curve[name]) or "0e0"
 
     def pair_terms(self) -> Iterator[EvidenceTerm]:
-        names = {column["column"]: column["name"] for column in self.columns}
-        columns = (self.tables.pairs[name].to_pylist() for name in ("first", "second"))
-        for a, b in dict.fromkeys(zip(*columns, strict=True)):
+        names = [column["name"] for column in self.columns]
+        for a, b in dict.fromkeys((pair["first"], pair["second"]) for pair in self.tables.entries("pairs")):
             e = f"p{a}_{b}"
             where = f"{e}.first = {a} AND {e}.second = {b} AND {e}.first_cell = f.c{a} AND {e}.second_cell = f.c{b}"
             nats = [f"COALESCE({e}.n{c}, 0e0)" for c in range(self.k)]
-            join = f"LEFT JOIN {self.own('pairs')} AS {e} ON {where}"
+            join = f"LEFT JOIN {self.model_table('pairs')} AS {e} ON {where}"
             yield EvidenceTerm(join, nats, f"{names[a]} with {names[b]}", "NULL")
 
-    def bag(self, column: dict[str, Any]) -> Iterator[tuple[str, str]]:
-        """Named queries of a column's words: ``said`` has what each word of a row says, and ``sum`` all of them."""
-        j = column["column"]
-        t = f"t{j}"
+    def bag(self, column: dict[str, Any]) -> Iterator[str]:
+        """Named queries of a column's words in the rows."""
+        phrases = {**self.phrases, "j": column["column"], "count": COUNTS[column["count"]]}
         if column["kind"] == "text":
             yield from self.grams(column)
         else:
             limit = column["threshold"]
             n, some = ("x", "x <> 0") if limit is None else ("1", f"x > {self.literal(limit)}")
-            selects = [
-                f"SELECT row_id, {self.literal(word)} AS word, x{j}_{k} AS x FROM input"
-                for k, word in enumerate(self.words[j][0])
-            ]
-            yield f"{t}_bag", f"SELECT row_id, word, {n} AS n FROM ({' UNION ALL '.join(selects)}) AS t WHERE {some}"
-        count = {"count": "b.n", "log": "LN(1e0 + b.n)", "root": "SQRT(b.n)", "presence": "1e0"}[column["count"]]
-        join = f"JOIN {self.own('words')} AS l ON l.col = {j} AND l.word = b.word"
-        known = f"SELECT b.row_id, l.*, {count} * l.scale AS a FROM {t}_bag AS b {join} WHERE l.scale > 0"
-        yield f"{t}_known", known
-        sizes = {
-            "none": f"SELECT DISTINCT row_id, 1e0 AS size FROM {t}_known",
-            "all": f"SELECT b.row_id, SQRT(SUM({count} * {count})) AS size FROM {t}_bag AS b GROUP BY b.row_id",
-            "known": f"SELECT row_id, SQRT(SUM(a * a)) AS size FROM {t}_known GROUP BY row_id",
-        }
-        yield f"{t}_size", sizes[column["length"]]
+            numbers = " UNION ALL ".join(
+                f"SELECT row_id, {self.literal(word['word'])} AS word, x{column['column']}_{k} AS x FROM input"
+                for k, word in enumerate(column["words"][1:])
+            )
+            bag = f"SELECT row_id, word, {n} AS n FROM ({numbers}) AS t WHERE {some}"
+            yield f"t{column['column']}_bag AS {self.sql.materialized}({bag})"
+        size = SIZES[column["length"]].format(**phrases)
         says = self.by_class("k.a / z.size * k.n{c} AS n{c}")
-        yield (
-            f"{t}_said",
-            f"SELECT k.row_id, k.word, {says} FROM {t}_known AS k JOIN {t}_size AS z ON z.row_id = k.row_id",
-        )
-        yield f"{t}_sum", f"SELECT row_id, {self.by_class('SUM(n{c}) AS n{c}')} FROM {t}_said GROUP BY row_id"
+        yield WORDS.format(**phrases, size=size, says=says, sums=self.by_class("SUM(n{c}) AS n{c}"))
 
-    def grams(self, column: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    def grams(self, column: dict[str, Any]) -> Iterator[str]:
         """The n-grams of a text's words, or of its characters, and how often it has each."""
         j = column["column"]
+        m = self.sql.materialized
         characters = column["unit"] == "characters"
-        t = f"t{j}"
         text = f"LOWER(x{j})" if column["lowercase"] else f"x{j}"
         if characters:
             text = self.sql.blanks.format(x=text, spaces=self.literal(SPACES + "{2,}"))
         pattern = "(?s)." if characters else PATTERNS[column["tokens"]].replace("W", self.sql.word or "")
-        yield f"{t}_tokens", self.sql.tokens.format(text=text, pattern=self.literal(pattern))
-        kept = ["LENGTH(word) > 1"] if column["tokens"] == "mail" and not characters else ["1 = 1"]
-        if column["stop_words"]:
-            kept.append(f"word NOT IN ({', '.join(map(self.literal, column['stop_words']))})")
+        yield f"t{j}_tokens AS {m}({self.sql.tokens.format(text=text, pattern=self.literal(pattern))})"
+        stopped = f"WHERE word NOT IN ({', '.join(map(self.literal, column['stop_words'] or ['']))})"
         window = "OVER (PARTITION BY row_id ORDER BY place)"
         leads = "".join(f", LEAD(word, {n}) {window} AS w{n}" for n in range(1, column["longest"]))
-        yield f"{t}_words", f"SELECT row_id, word AS w0{leads} FROM {t}_tokens WHERE {' AND '.join(kept)}"
+        yield f"t{j}_words AS {m}(SELECT row_id, word AS w0{leads} FROM t{j}_tokens {stopped})"
         space = " || " if characters else " || ' ' || "
-        selects = [
-            f"SELECT row_id, {space.join(f'w{i}' for i in range(n))} AS word FROM {t}_words WHERE w{n - 1} IS NOT NULL"
+        grams = " UNION ALL ".join(
+            f"SELECT row_id, {space.join(f'w{i}' for i in range(n))} AS word FROM t{j}_words WHERE w{n - 1} IS NOT NULL"
             for n in range(column["shortest"], column["longest"] + 1)
-        ]
-        only = f" WHERE word IN ({', '.join(map(self.literal, column['only']))})" if column["only"] else ""
-        grams = f"({' UNION ALL '.join(selects)}) AS g{only}"
-        yield f"{t}_bag", f"SELECT row_id, word, COUNT(*) AS n FROM {grams} GROUP BY row_id, word"
+        )
+        only = f"WHERE word IN ({', '.join(map(self.literal, column['only']))})" if column["only"] else ""
+        yield f"t{j}_bag AS {m}(SELECT row_id, word, COUNT(*) AS n FROM ({grams}) AS g {only} GROUP BY row_id, word)"
 
-    def scoring(self) -> Iterator[tuple[str, str]]:
+    def scoring(self) -> Iterator[str]:
         """Named queries, up to the scores of rows and classes."""
-        yield "input", self.inputs()
+        m = self.sql.materialized
+        yield f"input AS {m}({self.inputs()})"
         for column in self.columns:
-            if column["column"] in self.words:
+            if column["words"]:
                 yield from self.bag(column)
-        terms = [*map(self.column_term, self.columns)]
-        self.chunks = [
-            some[start : start + MOST_JOINS]
-            for some in (terms, [*self.pair_terms()])
-            for start in range(0, len(some), MOST_JOINS)
-        ]
         sums = ["p.nats"] * self.k
         last = "input"
-        for m, terms in enumerate(self.chunks):
+        for n, terms in enumerate(self.chunks):
             fields = ["f.*", *(term.cell for term in terms if term.cell is not None)]
-            fields += [f"{' + '.join(term.nats[c] for term in terms)} AS s{m}_{c}" for c in range(self.k)]
+            fields += [f"{' + '.join(term.nats[c] for term in terms)} AS s{n}_{c}" for c in range(self.k)]
             joins = "\n".join(term.join for term in terms)
-            yield f"f{m}", f"SELECT {', '.join(fields)}\nFROM {last} AS f\n{joins}"
-            sums = [f"{total} + f.s{m}_{c}" for c, total in enumerate(sums)]
-            last = f"f{m}"
-        prior = f"CROSS JOIN {self.own('prior')} AS p"
-        yield "scores", f"SELECT f.row_id, p.class, {self.pick(sums)} AS score FROM {last} AS f {prior}"
+            yield f"f{n} AS {m}(SELECT {', '.join(fields)}\nFROM {last} AS f\n{joins})"
+            sums = [f"{total} + f.s{n}_{c}" for c, total in enumerate(sums)]
+            last = f"f{n}"
+        prior = f"CROSS JOIN {self.model_table('prior')} AS p"
+        yield f"scores AS {m}(SELECT f.row_id, p.class, {self.pick(sums)} AS score FROM {last} AS f {prior})"
 
-    # Posteriors
-
-    def answering(self) -> Iterator[tuple[str, str]]:
-        """Named queries from scores to posteriors, with the rank of each class."""
-        by_row = "OVER (PARTITION BY row_id)"
-        infinity = self.sql.infinity
-        least, greatest = self.sql.extremes
-        join = f"JOIN {self.own('prior')} AS p ON p.class = s.class"
-        steps, lines = (len(self.tables.rules(method)) for method in ("step", "line"))
-        order = "posterior"
-        if self.tables.answers == "labels":
-            line = self.between(-DEEPEST, "p.slope * s.score + p.shift", DEEPEST)
-            share = f"1e0 / (1e0 + EXP(-{line}))"
-            yield "posteriors", f"SELECT s.row_id, s.class, s.score, {share} AS posterior FROM scores AS s {join}"
-        else:
-            yield "tops", f"SELECT row_id, class, score, MAX(score) {by_row} AS top FROM scores"
-            score = f"CASE WHEN s.top = -{infinity} THEN p.nats ELSE s.score - s.top END"
-            yield "centred", f"SELECT s.row_id, s.class, {score} AS score FROM tops AS s {join}"
-            if steps or lines:
-                yield from self.odds()
-            if steps:
-                rise = f"SUM(p.share * {self.between(0.0, '(s.score - p.low) / (p.high - p.low)', 1.0)})"
-                stairs = f"{self.own('stairs')} AS p ON p.class = s.class GROUP BY s.row_id, s.class, s.score"
-                share = f"ROUND(1e12 * {rise}) / 1e12"
-                yield "shares", f"SELECT s.row_id, s.class, s.score, {share} AS share FROM odds AS s JOIN {stairs}"
-            else:
-                _, heat, floor, _ = (self.tables.rules("temperature").tolist() or [[0, 1.0, -math.inf, 0]])[0]
-                log = f"{greatest}(s.score, {self.literal(floor)}) / {self.literal(heat)}"
-                log = f"CASE WHEN s.score = -{infinity} THEN s.score ELSE {log} END"
-                order = "score"
-                if lines:
-                    line = "CASE WHEN ABS(s.score) < 1e300 THEN p.slope * s.score + p.shift ELSE s.score END"
-                    log = f"{least}(0e0, {line}) - LN(1e0 + EXP(-{least}(ABS({line}), {DEEPEST})))"
-                    order = "posterior"
-                source = "odds" if lines else "centred"
-                yield "logs", f"SELECT s.row_id, s.class, s.score, {log} AS log FROM {source} AS s {join}"
-                share = f"EXP({greatest}(log - MAX(log) {by_row}, -{DEEPEST}))"
-                yield "shares", f"SELECT row_id, class, score, {share} AS share FROM logs"
-            posterior = (
-                f"CASE WHEN SUM(share) {by_row} > 0 THEN share / SUM(share) {by_row} ELSE {1.0 / self.k!r}e0 END"
-            )
-            yield "posteriors", f"SELECT row_id, class, score, {posterior} AS posterior FROM shares"
-        rank = f"ROW_NUMBER() OVER (PARTITION BY row_id ORDER BY {order} DESC, class) AS place"
-        yield "placed", f"SELECT row_id, class, posterior, {rank} FROM posteriors"
-        given = "s.posterior >= p.threshold" if self.tables.answers == "labels" else "s.place = 1"
-        yield "ranked", f"SELECT s.*, p.name, CASE WHEN {given} THEN 1 ELSE 0 END AS is_answer FROM placed AS s {join}"
-
-    def odds(self) -> Iterator[tuple[str, str]]:
-        """Log-odds of each class against all others."""
-        rivals = "JOIN centred AS o ON o.row_id = s.row_id AND o.class <> s.class GROUP BY s.row_id, s.class, s.score"
-        yield "seconds", f"SELECT s.row_id, s.class, s.score, MAX(o.score) AS top FROM centred AS s {rivals}"
-        rest = f"LN(SUM(EXP({self.sql.extremes[1]}(o.score - s.top, -{DEEPEST}))))"
-        odds = self.between(-1e300, f"s.score - s.top - {rest}", 1e300)
-        certain = f"CASE WHEN s.top = -{self.sql.infinity} THEN 1e300 ELSE {odds} END"
-        yield "odds", f"SELECT s.row_id, s.class, {certain} AS score FROM seconds AS s {rivals}, s.top"
-
-    # Reasons
-
-    def reasons(self) -> Iterator[tuple[str, str]]:
-        """Named queries of what each column, pair and word says for an answer: against the next class, or of a label at all."""
-        prior = f"CROSS JOIN {self.own('prior')} AS p"
-        parts = list[tuple[str, str, str, str]]()
-        for m, terms in enumerate(self.chunks):
-            source = f"f{m - 1}" if m else "input"
-            for term in terms:
-                rows = f"{source} AS f {term.join} {prior}"
-                if term.value:
-                    parts.append((term.name, term.value, self.pick(term.nats), rows))
-        for column in self.columns:
-            j = column["column"]
-            if j in self.words:
-                nats = self.pick([f"f.n{c}" for c in range(self.k)])
-                parts.append((column["name"], "f.word", nats, f"t{j}_said AS f {prior}"))
-        pieces = [
-            f"SELECT f.row_id, p.class, {self.literal(name)} AS evidence, CAST({value} AS {self.sql.text}) AS item, "
-            f"{nats} AS nats\nFROM {rows}"
-            for name, value, nats, rows in parts
+    def pieces(self) -> Iterator[str]:
+        """What each column, pair and word of a row says of each class."""
+        terms = [
+            (term.name, term.value, term.nats, f"{f'f{n - 1}' if n else 'input'} AS f {term.join}")
+            for n, terms in enumerate(self.chunks)
+            for term in terms
+            if term.value
         ]
-        none = "SELECT row_id, class, NULL AS evidence, NULL AS item, score AS nats FROM scores WHERE 1 = 0"
-        yield "pieces", "\nUNION ALL\n".join(pieces) or none
-        if self.tables.answers == "labels":
-            sides = "SELECT row_id, class, name, 1e0 AS side FROM ranked WHERE is_answer = 1"
-        else:
-            sides = "SELECT r.row_id, r.class, b.name, CASE WHEN r.place = 1 THEN 1e0 ELSE -1e0 END AS side FROM ranked AS r "
-            sides += "JOIN ranked AS b ON b.row_id = r.row_id AND b.place = 1 WHERE r.place <= 2"
-        yield "sides", sides
-        nats = f"SUM(s.side * q.nats) * {self.literal(10.0 / math.log(10.0))} AS decibans"
-        join = "JOIN sides AS s ON s.row_id = q.row_id AND s.class = q.class"
-        answers = "q.row_id, s.name, q.evidence, q.item"
-        yield "weights", f"SELECT {answers}, {nats} FROM pieces AS q {join} GROUP BY {answers}"
-        rank = "ROW_NUMBER() OVER (PARTITION BY row_id, name ORDER BY ABS(decibans) DESC, evidence, item) AS place"
-        yield "chosen", f"SELECT row_id, name, evidence, item, decibans, {rank} FROM weights"
+        words = [f"f.n{c}" for c in range(self.k)]
+        terms += [(c["name"], "f.word", words, f"t{c['column']}_said AS f") for c in self.columns if c["words"]]
+        for name, value, nats, rows in terms:
+            item = f"{self.literal(name)} AS evidence, CAST({value} AS {self.sql.text}) AS item"
+            prior = f"CROSS JOIN {self.model_table('prior')} AS p"
+            yield f"SELECT f.row_id, p.class, {item}, {self.pick(nats)} AS nats\nFROM {rows} {prior}"
+        yield "SELECT row_id, class, NULL AS evidence, NULL AS item, score AS nats FROM scores WHERE 1 = 0"
 
     # Views
 
     def make_views(self, reasons: bool) -> Iterator[str]:
-        queries = [*self.scoring(), *self.answering()]
         key = self.quote(self.key or "row")
-        shown = f"row_id AS {key}, name AS class, posterior, place, is_answer FROM ranked"
-        yield self.view("posterior", shown, queries)
-        answers = f"{key}, class, posterior FROM {self.own('posterior')} WHERE is_answer = 1"
-        yield self.view("answer", answers, [])
+        classes = [CENTRED, BENT if self.tables.bends else STRAIGHT, SHARED]
+        answering = [text.format(**self.phrases) for text in ([LABELS] if self.labels else classes) + [RANKED]]
+        queries = ",\n".join([*self.scoring(), *answering])
+        shown = f"SELECT row_id AS {key}, name AS class"
+        yield f"{self.view('posterior')} WITH {queries}\n{shown}, posterior, place, is_answer FROM ranked"
+        yield f"{self.view('answer')} SELECT {key}, class, posterior FROM {self.model_table('posterior')} WHERE is_answer = 1"
         if reasons:
-            shown = f"row_id AS {key}, name AS class, place, evidence, item AS value, decibans FROM chosen"
-            yield self.view("reasons", f"{shown} WHERE place <= {MOST_REASONS}", [*queries, *self.reasons()])
+            because = REASONS.format(**self.phrases, pieces="\nUNION ALL\n".join(self.pieces()))
+            what = f"{shown}, place, evidence, item AS value, decibans FROM chosen WHERE place <= {MOST_REASONS}"
+            yield f"{self.view('reasons')} WITH {queries},\n{because}\n{what}"
 
-    def view(self, name: str, shown: str, queries: Sequence[tuple[str, str]]) -> str:
-        named = ",\n".join(f"{query_name} AS {self.sql.materialized}({query})" for query_name, query in queries)
-        return f"CREATE VIEW {self.own(name)} AS\n{'WITH ' if queries else ''}{named}\nSELECT {shown}"
+    def view(self, name: str) -> str:
+        return f"CREATE VIEW {self.model_table(name)} AS"

@@ -66,6 +66,7 @@ class Explanation:
     calibration: float = 0.0  # in decibans
     held_out: bool = False  # whether the row was counted, and was left out first
     remarks: tuple[str, ...] = ()  # more sentences to be read with it
+    target: str | None = None  # the column of the classes, which names those that are numbers
 
     def rescale(self, slope: float, shift: float) -> Explanation:
         """The same evidence so many times as heavy, and a shift, in nats, for the winner; it may then lose."""
@@ -90,14 +91,20 @@ class Explanation:
 
     def against_unseen(self, label: Any) -> Explanation:
         """The same against a class of which no row was counted: its probability is 0, whatever the row holds."""
-        remarks = (*self.remarks, f"the model has no rows of class {label!r}, so the prior alone rules it out")
+        remarks = (
+            *self.remarks,
+            f"the model has no rows of class {self._quote(label)}, so the prior alone rules it out",
+        )
         certain = replace(self, against=label, probability_against=0.0, prior=math.inf, log_odds=math.inf)
         return replace(certain, evidence=(), calibration=0.0, remarks=remarks)
 
     def of_label(self, label: Any) -> Explanation:
         """The same of yes and no, in the words of a label."""
         names = {True: label, False: f"not {label}"}
-        return replace(self, winner=names[self.winner], against=names[self.against])
+        return replace(self, winner=names[self.winner], against=names[self.against], target=None)
+
+    def _quote(self, label: Any) -> str:
+        return page.quote_class(label, self.target)
 
     @property
     def decibans(self) -> float:
@@ -141,15 +148,18 @@ class Explanation:
             notes.append(f"{len(self.unknown):,} word{'s' * (len(self.unknown) != 1)} outside the vocabulary: {words}")
         if self.uncalibrated is not None:
             weighs = f"evidence is scaled by {self.scale:.3g}; " if self.scale != 1.0 else ""
-            notes.append(f"calibrated: {weighs}before that, {self.winner!r} had {page.percent(self.uncalibrated)}")
+            notes.append(
+                f"calibrated: {weighs}before that, {self._quote(self.winner)} had {page.percent(self.uncalibrated)}"
+            )
         notes += self.remarks
         if self.stale:
             notes.append("rows have been learned or forgotten since these weights were learned; refit relearns them")
         return notes
 
     def __str__(self) -> str:
-        shares = page.percent(self.probability), page.percent(self.probability_against)
-        lines = [f"{self.winner!r} {shares[0]} against {self.against!r} {shares[1]}, in decibans:"]
+        winner = page.class_and_share(self.winner, self.target, self.probability)
+        against = page.class_and_share(self.against, self.target, self.probability_against)
+        lines = [f"{winner} against {against}, in decibans:"]
         lines += lines_of([(name, "", weight) for name, weight in self.before], self.evidence, self.decibans, "sum")
         return "\n".join(lines + [f"  {note}" for note in self.notes])
 
@@ -275,6 +285,7 @@ def _sum(differences: Real) -> float:
 # Rows that were counted, and are left out ----------------------------------------------------------------------------
 
 
-def is_left_out(label: Any) -> str:
+def is_left_out(label: Any, target: str | None) -> str:
     """The remark on an explanation of such a row."""
-    return f"this row is in the training data as {label!r}; it was left out here so as not to bias the explanation"
+    name = page.quote_class(label, target)
+    return f"this row is in the training data as {name}; it was left out here so as not to bias the explanation"

@@ -34,15 +34,16 @@ def explanation(why: Any) -> str:
 def explanation_body(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -> str:
     """The same without its style, for pages that show several; so many bars, and so much of a text."""
     first, second = (safe(percent(share)) for share in (why.probability, why.probability_against))
-    head = f'<p class="head"><b>{safe(why.winner)}</b> {first} against <b>{safe(why.against)}</b> {second}</p>'
+    winner, against = (safe(name_class(label, why.target)) for label in (why.winner, why.against))
+    head = f'<p class="head"><b>{winner}</b> {first} against <b>{against}</b> {second}</p>'
     places = {name: list(_places(why.evidence, name, min(len(text), characters))) for name, text in why.texts.items()}
     weights = (sum(weight for _, weight in words) for stretches in places.values() for _, _, words in stretches)
     sizes = sorted(abs(weight) for weight in weights if isfinite(weight))
     full = max(sizes[int(STRONG * (len(sizes) - 1))], 1e-300) if sizes else 1.0  # the evidence of full colour
     texts = "".join(_text(why, feature, text, places[feature], full, characters) for feature, text in why.texts.items())
-    sides = (("", FOR, why.winner), (" against", AGAINST, why.against))
+    sides = (("", FOR, winner), (" against", AGAINST, against))
     coloured = ((f'class="key{kind}" style="background:rgba({colour}, .4)"', name) for kind, colour, name in sides)
-    keys = " ".join(f"<span {style}>for {safe(name)}</span>" for style, name in coloured)
+    keys = " ".join(f"<span {style}>for {name}</span>" for style, name in coloured)
     key = f'<p class="note">Evidence in decibans (+10 multiplies the odds by ten): {keys}</p>'
     notes = "".join(f'<p class="note">{safe(note)}</p>' for note in why.notes)
     return f'<div class="banbury">{head}{key}{texts}{_bars(why, rows)}{notes}</div>'
@@ -163,12 +164,36 @@ def informative(result: Any) -> str:
     for label, ratios in result.ratios.items():
         cells = ((safe(result.shown(ratio)), format_ratio(ratio.ratio)) for ratio in ratios)
         rows = (f'<tr><td class="value">{a}</td><td class="number">{b} : 1</td></tr>' for a, b in cells)
-        tables += f"<table><caption>{safe(label)}</caption>{''.join(rows)}</table>"
+        tables += f"<table><caption>{safe(name_class(label, result.target))}</caption>{''.join(rows)}</table>"
     note = "How many times more probable a value is in the class than in all other classes together"
     return f'{STYLE}<div class="banbury"><p class="note">{note}</p><div class="classes">{tables}</div></div>'
 
 
-# Values and figures --------------------------------------------------------------------------------------------------
+# Classes, values and figures -----------------------------------------------------------------------------------------
+
+
+def name_class(label: Any, target: str | None) -> str:
+    """A class for people: a number, true or false is named with its target.
+
+    >>> name_class(0, "Survived"), name_class("spam", "folder"), name_class(0, None)
+    ('Survived = 0', 'spam', '0')
+    """
+    return str(label) if target is None or isinstance(label, str) else f"{target} = {label}"
+
+
+def quote_class(label: Any, target: str | None) -> str:
+    """The same within a sentence, where a text is quoted."""
+    return repr(label) if isinstance(label, str) else name_class(label, target)
+
+
+def class_and_share(label: Any, target: str | None, probability: float) -> str:
+    """A class and how probable it is.
+
+    >>> class_and_share(0, "Survived", 0.829), class_and_share("spam", None, 0.829)
+    ('Survived = 0: 82.9%', "'spam' 82.9%")
+    """
+    separator = " " if target is None or isinstance(label, str) else ": "
+    return f"{quote_class(label, target)}{separator}{percent(probability)}"
 
 
 def printable(value: Any) -> str:

@@ -43,6 +43,7 @@ class Informative:
     words: frozenset[str] = frozenset()  # the features that are text
     alone: bool = False  # whether a text is the only feature there is
     left_aside: tuple[str, ...] = ()
+    target: str | None = None  # the column of the classes, which names those that are numbers
 
     @property
     def note(self) -> str:
@@ -52,7 +53,8 @@ class Informative:
 
     def of_label(self, label: Any) -> Informative:
         """What tells yes from no, in the words of a label."""
-        return replace(self, ratios={label: tuple(replace(ratio, label=label) for ratio in self.ratios[True])})
+        ratios = tuple(replace(ratio, label=label) for ratio in self.ratios[True])
+        return replace(self, ratios={label: ratios}, target=None)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON can hold it: a list, since a class need not be a text."""
@@ -76,7 +78,9 @@ class Informative:
         lines = []
         for label, rows in self.ratios.items():
             against = f"{label} : rest ="
-            lines.append(f"{label!r}" + ("" if rows else ": nothing separates it from the rest"))
+            lines.append(
+                page.quote_class(label, self.target) + ("" if rows else ": nothing separates it from the rest")
+            )
             figures = {id(r): page.format_ratio(r.ratio) for r in rows}
             most = max(map(len, figures.values()), default=0)
             lines += [f"  {names[i]:{width}}  {against} {figure:>{most}} : 1" for i, figure in figures.items()]

@@ -1,6 +1,6 @@
 // Ask: a row, its answer and why; what if a value were another, or a word were not there.
 import { shaded, waterfall } from "./evidence.js";
-import { about, bar, decibans, drawn, fill, figure, get, named, node, percent, post, say, shown, size } from "./service.js";
+import { about, apart, bar, decibans, drawn, fill, figure, get, labelOf, named, node, percent, post, say, shown, size } from "./service.js";
 
 const MOST = 200; // values that a list offers; more are typed in
 let turn = 0;
@@ -115,7 +115,7 @@ function draw(prediction, why) {
   fill("answer",
     node("p", { class: "lead" }, node("b", {}, won), share === null ? "" : ` ${percent(share)}`),
     was ? node("p", { class: "soft" }, was) : null,
-    node("div", { class: "bars" }, classes.flatMap(([name, p]) => [node("span", {}, named(name)), bar(p), node("span", { class: "number" }, percent(p))])),
+    node("div", { class: "bars" }, classes.flatMap(([name, p]) => [node("span", {}, named(labelOf(name))), bar(p), node("span", { class: "number" }, percent(p))])),
     node("p", { class: "soft" }, chooser));
   fill("text-shown", Object.keys(why.texts).length ? node("p", { class: "soft" },
     node("span", { class: "key for" }, `for ${winner}`), " ", node("span", { class: "key against" }, `for ${other}`),
@@ -123,7 +123,7 @@ function draw(prediction, why) {
   fill("why", node("h2", {}, `Why ${winner}`),
     node("p", { class: "soft" }, `Evidence in decibans: +10 multiplies the odds by ten. The sum, ${decibans(why.decibans)}, is ${winner} ${percent(why.probability)} against ${other} ${percent(why.probability_against)}.`),
     why.stale ? node("p", { class: "soft" }, "Rows have been learned or forgotten since these weights were learned.") : null,
-    why.unknown.length ? node("p", { class: "soft" }, `Not seen in training: ${why.unknown.slice(0, 12).map(named).join(", ")}${why.unknown.length > 12 ? ", …" : ""}`) : null,
+    why.unknown.length ? node("p", { class: "soft" }, `Not seen in training: ${why.unknown.slice(0, 12).map(apart).join(", ")}${why.unknown.length > 12 ? ", …" : ""}`) : null,
     waterfall(why, strike));
   if (document.getElementById("sheet").open) nomogram().catch(say);
 }

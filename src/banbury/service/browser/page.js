@@ -2,7 +2,7 @@
 import { drawAsk, openAsk } from "./ask.js";
 import { openLabel } from "./label.js";
 import { openLook } from "./look.js";
-import { about, get, named, say } from "./service.js";
+import { about, apart, get, say } from "./service.js";
 
 const views = { ask: openAsk, label: openLabel, look: openLook };
 
@@ -21,7 +21,7 @@ async function open(moved) {
 
 async function begin() {
   Object.assign(about, await get("/model"), await get("/fields"));
-  const names = about.names.slice(0, 4).map(named).join(", ") + (about.names.length > 4 ? ", …" : "");
+  const names = about.names.slice(0, 4).map(apart).join(", ") + (about.names.length > 4 ? ", …" : "");
   document.getElementById("served").textContent = [about.target, names].filter(Boolean).join(": ");
   document.getElementById("to-label").hidden = !about.learns;
   drawAsk();

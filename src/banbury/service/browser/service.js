@@ -132,4 +132,12 @@ export function decibans(weight) {
 
 export const size = (weight) => (typeof weight === "string" ? (weight.startsWith("-") ? -100 : 100) : weight);
 
-export const named = (label) => (Array.isArray(label) ? label.map(apart).join(", ") || "no label" : apart(label));
+// The class or label that a key of the posteriors stands for: JSON has no keys but texts.
+export const labelOf = (key) => about.names.find((each) => each === key
+  || (typeof each === "number" ? each === Number(key) : typeof each === "boolean" && String(each) === key.toLowerCase())) ?? key;
+
+// A class or labels for people: a number, true or false is named with its target.
+export function named(label) {
+  if (Array.isArray(label)) return label.map(apart).join(", ") || "no label";
+  return about.target && (about.bare || typeof label !== "string") ? `${apart(about.target)} = ${apart(label)}` : apart(label);
+}
