@@ -254,7 +254,8 @@ class EvidenceTables:
                 for level in nodes.levels
             ]
             node_tables.append((nodes.fine, nodes.coarse, *tables))
-        codes = np.ascontiguousarray(self.rows.codes[:, used])
+        every = len(used) == self.rows.codes.shape[1]
+        codes = self.rows.codes if every else self.rows.codes.take(used, axis=1)
         rows_of_pairs = codes, self.rows.labels, self.rows.weights, self.prior
         return rows_of_pairs, node_tables, [(place[a], place[b]) for a, b in pairs]
 

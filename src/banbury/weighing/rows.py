@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +22,7 @@ from banbury.tally.tally import Tally
 from banbury.weighing.columns import WeighedColumns, count_cells
 
 MANY_ROWS = 10_000  # from which on three folds will do
+FEW_ROWS = 1024  # that tell nearly all columns apart: looking at all rows took 0.04 of 2.4 s with 200,000 × 16
 FEW_CLASSES = 20  # of more, what grows with their square is not done
 
 
@@ -111,12 +113,13 @@ class WeighedRows:
 
     def without_twins(self, columns: Sequence[Cells]) -> tuple[WeighedRows, list[int]]:
         """The rows without columns that say what an earlier one says, cell by cell and by its trend; and the columns left."""
-        first: dict[bytes, int] = {}
-        for j, (column, cells) in enumerate(zip(np.ascontiguousarray(self.codes.T), columns, strict=True)):
-            occurs = np.zeros(int(column.max(initial=0)) + 1, dtype=np.uint32)
-            occurs[column] = 1
-            trend = (cells.places.round(6) + 0.0).tobytes() if cells.has_trend else b""
-            first.setdefault(np.cumsum(occurs, dtype=np.uint32)[column].tobytes() + trend, j)
+        trends = [(cells.places.round(6) + 0.0).tobytes() if cells.has_trend else b"" for cells in columns]
+        # Columns that differ within a few rows are no twins.
+        heads = list(zip(map(_ranks, self.codes[:FEW_ROWS].T), trends, strict=True))
+        times = Counter(heads)
+        first: dict[tuple[bytes, bytes], int] = {}
+        for j, head in enumerate(heads):
+            first.setdefault(head if times[head] == 1 else (_ranks(self.codes[:, j]), trends[j]), j)
         kept = sorted(first.values())
         if len(kept) == self.codes.shape[1]:
             return self, kept
@@ -176,6 +179,13 @@ class WeighedRows:
             for k in range(n):  # of the line from 0 to the class's weight, the units k, k + n, k + 2 n, …
                 shares[rows, k] = _length_before(end, k, n) - _length_before(start, k, n)
         return np.maximum(shares, 0.0)
+
+
+def _ranks(column: NDArray[np.uint32]) -> bytes:
+    """The rank of each row's cell among those that occur: equal where columns say the same."""
+    occurs = np.zeros(int(column.max(initial=0)) + 1, dtype=np.uint32)
+    occurs[column] = 1
+    return np.cumsum(occurs, dtype=np.uint32)[column].tobytes()
 
 
 def _length_before(x: Real, k: int, n: int) -> Real:
