@@ -132,7 +132,7 @@ def test_a_label_that_no_file_can_hold_is_refused_before_anything_is_written(pat
     endless = 10 ** (sys.get_int_max_str_digits() + 1)
     bb.save(tally, path)
     before = path.read_bytes()
-    with pytest.raises(BadFile, match="cannot stand in a file"):
+    with pytest.raises(BadFile, match="cannot be saved"):
         bb.save(bb.Tally(tally.schema, (0, endless), tally.rows, tally.sums), path)
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]

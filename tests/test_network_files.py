@@ -252,7 +252,7 @@ def test_classes_of_every_type_come_back(name: str, path: Path) -> None:
 
 def test_a_value_that_no_file_can_hold_is_refused_before_anything_is_written(path: Path) -> None:
     network = bb.BeliefNetwork.from_tables({"x": {10**5000: 1.0}})
-    with pytest.raises(BadFile, match="cannot stand in a file"):
+    with pytest.raises(BadFile, match="cannot be saved"):
         bb.save(network, path)
     assert not path.exists()
 

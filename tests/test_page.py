@@ -245,7 +245,7 @@ def test_a_token_is_asked_for_until_it_is_known(browser: Any, tmp_path: Path) ->
     file.chmod(0o600)
     with opened(browser, begun(tmp_path), "label", Tokens.read(file)) as tab:
         tab.wait_for_selector("#token[open]")
-        assert tab.get_by_role("dialog", name="A token, please").is_visible()
+        assert tab.get_by_role("dialog", name="Token required").is_visible()
         for token, told in (("wrong", "requires a token"), ("0123456789abcdef", "not valid")):
             has(tab, "#token-why", told)
             tab.locator("#token-given").fill(token)

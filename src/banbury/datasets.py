@@ -43,7 +43,7 @@ sunny  warm  high    strong  cool   change    yes
 
 
 def play_tennis() -> dict[str, list[str]]:
-    """Fourteen days, their weather, and whether tennis was played (Quinlan 1986; Mitchell 1997, table 3.2).
+    """Fourteen days with their weather, and whether tennis was played (Quinlan 1986; Mitchell 1997, table 3.2).
 
     >>> weather = play_tennis()
     >>> list(weather)
@@ -65,7 +65,7 @@ def enjoy_sport() -> dict[str, list[str]]:
 
 
 def wine() -> dict[str, list[float] | list[str]]:
-    """Thirteen measurements of 178 wines from three cultivars: scikit-learn's copy of the UCI data set.
+    """Thirteen measurements of 178 wines from three cultivars, from scikit-learn's copy of the UCI data set.
 
     >>> wines = wine()
     >>> len(wines), sorted(set(wines["cultivar"]))
@@ -81,11 +81,11 @@ def wine() -> dict[str, list[float] | list[str]]:
 
 
 def docstrings() -> dict[str, list[Any]]:
-    """The docstrings of twelve modules of Python's own standard library, some 2,000 texts, and the module each is from.
+    """The docstrings of twelve modules of Python's standard library, about 2,000 texts, with the module of each.
 
-    Beside the text: what it describes (its name, and the kind: function, method, property or class), how many parameters that
-    has (None where Python cannot tell), how many lines the text has, and whether the name is private. A text that occurs
-    twice is there once. How many there are depends on the version of Python.
+    The other columns are the name and the kind of the object (function, method, property or class), its number of
+    parameters (None if Python cannot tell), the number of lines of the text, and whether the name is private. Duplicate
+    texts are removed. The number of texts depends on the version of Python.
 
     >>> docs = docstrings()
     >>> list(docs)

@@ -22,7 +22,7 @@ WITHIN = contextlib.__file__, functools.__file__  # what decorators of the packa
 
 
 class BanburyError(ValueError):
-    """The base of every error that Banbury raises about its input."""
+    """The base class of all errors that Banbury raises about its input."""
 
     def __init__(self, message: str, **parts: Any) -> None:
         super().__init__(message)
@@ -38,35 +38,35 @@ def _rebuild(kind: type[BanburyError], message: str, parts: dict[str, Any]) -> B
 
 
 class BanburyWarning(UserWarning):
-    """The base of every warning that Banbury gives."""
+    """The base class of all warnings that Banbury gives."""
 
 
 class UnknownColumn(BanburyError):
-    """A column was asked for that the data do not have."""
+    """A column that the data do not have."""
 
 
 class UnknownClass(BanburyError):
-    """A class was named that the tally or the model does not have."""
+    """A class that the tally or the model does not have."""
 
 
 class UnknownValue(BanburyError):
-    """A value was met that the schema's declaration rules out."""
+    """A value that the declared schema does not allow."""
 
 
 class UnknownKeyword(BanburyError, TypeError):
-    """A keyword that no part of the call knows."""
+    """A keyword argument that does not exist."""
 
 
 class EmptyData(BanburyError):
-    """There is nothing to count."""
+    """There are no rows to count."""
 
 
 class BadValue(BanburyError):
-    """A value that cannot be counted: infinite, negative where counts are meant, of the wrong type."""
+    """A value that cannot be counted: infinite, negative where counts are expected, or of the wrong type."""
 
 
 class TooManyCells(BadValue):
-    """A table of values and classes would not fit into memory."""
+    """A table of values and classes that would not fit into memory."""
 
 
 class BadWeight(BanburyError):
@@ -74,31 +74,31 @@ class BadWeight(BanburyError):
 
 
 class LengthMismatch(BanburyError):
-    """Two things that must have one entry per row do not."""
+    """Two arguments that should have one entry per row have different lengths."""
 
 
 class WrongWidth(BanburyError):
-    """An array with another number of columns than the model was made from."""
+    """An array with a different number of columns than the model was made from."""
 
 
 class DuplicateColumn(BanburyError):
-    """Two columns of one name."""
+    """Two columns with the same name."""
 
 
 class BadFile(BanburyError):
-    """A file that is missing, unreadable or not what its name says."""
+    """A file that is missing, unreadable, or not in the format that its name suggests."""
 
 
 class DamagedFile(BadFile):
-    """A model file that is not what was written: cut off, or changed since."""
+    """A model file that is truncated or was changed."""
 
 
 class UnknownFormat(BadFile):
-    """A model file of a format that this version does not read."""
+    """A model file in a format that this version does not read."""
 
 
 class BadSetting(BanburyError):
-    """An argument outside what it may be."""
+    """An argument with an invalid value."""
 
 
 class SchemaMismatch(BanburyError):
@@ -106,7 +106,7 @@ class SchemaMismatch(BanburyError):
 
 
 class NotATally(BanburyError, TypeError):
-    """Arithmetic of a tally with something else."""
+    """Arithmetic between a tally and something else."""
 
 
 class MissingLibrary(BanburyError, ImportError):
@@ -114,11 +114,11 @@ class MissingLibrary(BanburyError, ImportError):
 
 
 class NegativeCount(BanburyError):
-    """More was subtracted than had been added."""
+    """Rows were subtracted that had not been added."""
 
 
 class RoundedTally(BanburyError):
-    """Something was to be taken out of sums that were rounded."""
+    """Subtraction from sums that were rounded."""
 
 
 class BadPrior(BanburyError):
@@ -126,11 +126,11 @@ class BadPrior(BanburyError):
 
 
 class UnknownHypothesis(BanburyError):
-    """A hypothesis was named that the space does not have, or one was left out."""
+    """A hypothesis that the space does not have, or one that is missing."""
 
 
 class UnknownLabel(BanburyError):
-    """A hypothesis predicts, or a row has, what is not among the labels."""
+    """A prediction or a row with a label that is not among the labels."""
 
 
 class ImpossibleEvidence(BanburyError):
@@ -138,15 +138,15 @@ class ImpossibleEvidence(BanburyError):
 
 
 class PartTwice(BanburyError):
-    """A part of the data would be counted twice."""
+    """A part of the data that would be counted twice."""
 
 
 class EngineError(BanburyError):
-    """An engine cannot do the work: it is not there, its workers lack something, or it gave up."""
+    """An engine that is missing, lacks something on its workers, or failed."""
 
 
 class CyclicStructure(BanburyError):
-    """A network whose edges lead back to where they began."""
+    """A network whose edges form a cycle."""
 
 
 _led_here = threading.local()
@@ -162,7 +162,7 @@ def _line() -> tuple[str, int, str, dict[Any, Any]]:
 
 
 def warn(warning: Warning | str) -> None:
-    """Gives a warning, a BanburyWarning if it is but a text, at the line outside of the package that led to it."""
+    """Gives a warning (a BanburyWarning if it is a string) at the line outside the package that caused it."""
     pending = warning if isinstance(warning, Warning) else BanburyWarning(warning)
     if (heard := getattr(_led_here, "heard", None)) is not None:
         heard.setdefault(str(pending))
@@ -173,7 +173,7 @@ def warn(warning: Warning | str) -> None:
 
 @contextlib.contextmanager
 def collect_warnings() -> Iterator[dict[str, None]]:
-    """The warnings that this thread would give meanwhile, each once, to be given elsewhere."""
+    """Collects the warnings of this thread, each once, so that they can be given elsewhere."""
     before = getattr(_led_here, "heard", None)
     heard = dict[str, None]()
     _led_here.heard = heard
@@ -184,7 +184,7 @@ def collect_warnings() -> Iterator[dict[str, None]]:
 
 
 def warn_at_callers_line(work: Callable[[int], Any]) -> Callable[[int], Any]:
-    """The same work for other threads, whose warnings point at the line that led here."""
+    """Wraps a function for other threads, so that its warnings point at the current line."""
     line = _line()
 
     def done(number: int) -> Any:
@@ -199,22 +199,22 @@ LONG = 300  # letters of a value that is refused
 
 
 def listed(names: Iterable[Any], most: int = 12) -> str:
-    """The first few of ``names``, and how many more there are."""
+    """Lists the first few of ``names`` and how many more there are."""
     names = [str(name) for name in names]
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def many(n: float, what: str, several: str | None = None) -> str:
-    """So many of something, in words: ``1 row``, ``2 rows``, ``3 classes``."""
+    """Formats a number with a noun: ``1 row``, ``2 rows``, ``3 classes``."""
     plural = several or what + ("es" if what.endswith("s") else "s")
     return f"{n:,} {what if n == 1 else plural}"
 
 
 def shortened(text: Any, most: int = SHORT) -> str:
-    """The text on one line, cut off where it is long.
+    r"""Returns the text on one line, truncated if it is long.
 
-    >>> shortened("a line\\nand another", 8)
+    >>> shortened("a line\nand another", 8)
     'a line …'
     """
     line = " ".join(str(text).split())
@@ -222,7 +222,7 @@ def shortened(text: Any, most: int = SHORT) -> str:
 
 
 def did_you_mean(name: Any, known: Iterable[Any]) -> str:
-    """`` Did you mean 'length'?``, or nothing when no known name is near."""
+    """Returns `` Did you mean 'length'?``, or an empty string if no known name is similar."""
     near = {str(other).casefold(): str(other) for other in known}  # whatever the case
     close = difflib.get_close_matches(str(name).casefold(), list(near), n=1, cutoff=0.6)
     return f" Did you mean {near[close[0]]!r}?" if close else ""
@@ -254,7 +254,7 @@ A_HEADER = "\n  The file was read without a header. If its first line is a heade
 
 
 def header_hint(source: str | None) -> str:
-    """What may be wrong, of a file whose name is that of delimited text, or does not say what it is."""
+    """Returns a hint for a missing column, if the file may have no header or another delimiter."""
     if source is None:
         return ""
     name, how = os.path.splitext(source.lower())
@@ -284,7 +284,7 @@ def no_target(n_rows: int, target: Any) -> EmptyData:
 
 
 def bad_value(what: str, value: Any, column: str, row: int, source: str | None = None) -> BadValue:
-    """``what`` as the kernels say it."""
+    """Returns the error for a value that a kernel rejected."""
     place = f"row {row:,} of column {column!r}{where(source)}"
     sentences = {
         "infinite": f"{place} is infinite ({value}). Replace it with a number, or with NaN to skip it.",
@@ -365,13 +365,13 @@ def bad_setting(name: str, value: Any, requirement: str) -> BadSetting:
 
 
 def require(fits: object, name: str, value: Any, requirement: str) -> None:
-    """Raises unless a setting fits."""
+    """Raises an error unless a setting is valid."""
     if not fits:
         raise bad_setting(name, value, requirement)
 
 
 def check_whole(name: str, value: Any, low: int, high: int | None = None) -> None:
-    """Raises unless a setting is a whole number from ``low`` up, and to ``high`` if there is an end."""
+    """Raises an error unless a setting is a whole number between ``low`` and ``high``."""
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     limits = f"of at least {low:,}" if high is None else f"from {low:,} to {high:,}"
     if not is_whole or value < low or (high is not None and value > high):
@@ -409,7 +409,7 @@ def too_many_rows() -> BadSetting:
 def negative_count(
     left: Any, label: Any, feature: str | None = None, shown: str | None = None, what: str = "rows", key: Any = None
 ) -> NegativeCount:
-    """``shown``: the value, or where its bin lies; ``key``: what it is counted by."""
+    """Returns the error. ``shown`` is the value or its bin, ``key`` what it is counted by."""
     place = "" if feature is None else f" in feature {feature!r}"
     place += "" if shown is None else f" ({shown})"
     text = f"subtracting left {left} {what} of class {label!r}{place}. {NOT_PART}"
@@ -423,7 +423,7 @@ def impossible_sums(label: Any, feature: str) -> NegativeCount:
 
 
 def wrong_width(n_columns: int, expected: int, who: str = "Model", names: Sequence[str] = ()) -> WrongWidth:
-    """Worded as scikit-learn words it; columns that have names may be given by name, and then some of them may be absent."""
+    """Returns the error in scikit-learn's wording. Columns can be given by name, and some can then be absent."""
     hint = f" Pass columns by name, in a frame or a mapping: {listed(map(repr, names))}." if names else ""
     return WrongWidth(f"X has {n_columns} features, but {who} is expecting {expected} features as input.{hint}")
 

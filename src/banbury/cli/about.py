@@ -52,11 +52,11 @@ def tree(model: Model) -> list[str]:
 def _of_labels(model: LabelModel) -> dict[str, Any]:
     """The labels, how many rows have each, and how probable they must be."""
     facts = _of_tally(model.tally)
-    chosen = model.choice
+    choice = model.choice
     thresholds = dict(zip(model.labels, model.thresholds.probabilities.tolist(), strict=True))
     facts["labels"] = [{**each, "threshold": thresholds[each["label"]]} for each in facts["labels"]]
-    weighing, calibration = (None if own is None else str(own) for own in (model.weighing, model.calibration))
-    return {**facts, "how": chosen.how, "alpha": chosen.alpha, "weighing": weighing, "calibration": calibration}
+    weighing, calibration = (None if part is None else str(part) for part in (model.weighing, model.calibration))
+    return {**facts, "how": choice.how, "alpha": choice.alpha, "weighing": weighing, "calibration": calibration}
 
 
 def weights_facts(model: Model) -> dict[str, Any]:

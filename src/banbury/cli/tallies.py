@@ -26,22 +26,25 @@ COUNT_ALIKE = "Count all parts with the schema of the first: banbury tally count
 def count(args: Namespace) -> None:
     """Counts rows into a tally file, or under what another file counted where one is named."""
     inputs.check_output(args)
-    where = {} if args.engine is None else {"engine": args.engine}
+    engine_options = {} if args.engine is None else {"engine": args.engine}
     errors.require(
-        not where or "-" not in args.input, "INPUT", "-", "given as files with --engine, each of which is a partition"
+        not engine_options or "-" not in args.input,
+        "INPUT",
+        "-",
+        "given as files with --engine, each of which is a partition",
     )
     with inputs.open_labelled(args, needs_target=args.like is None) as data:
         if args.like is None:
-            several = {"target_delimiter": args.target_delimiter, **where}
-            _keep(args, tally.count(data, labels.target(args, data), **settings.counting(args, data), **several))
+            label_options = {"target_delimiter": args.target_delimiter, **engine_options}
+            _keep(args, tally.count(data, labels.target(args, data), **settings.counting(args, data), **label_options))
             return
         requirement = "used without --features, --text and --missing, because the file decides them"
         errors.require(not args.features and not args.text and args.missing is None, "--like", args.like, requirement)
         like = about.sums(inputs.load_kept(args.like))
         reading = {"weights": args.weights, **settings.reading(args)}
         if isinstance(like, Tally):
-            _keep(args, like.count(data, args.target, **reading, **where))
-        elif where:
+            _keep(args, like.count(data, args.target, **reading, **engine_options))
+        elif engine_options:
             raise errors.bad_setting("--engine", args.engine, "omitted when a network is counted")
         else:
             _keep(args, like.count_more(data, **reading))

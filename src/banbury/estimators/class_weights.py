@@ -18,10 +18,10 @@ BALANCED = "balanced"
 
 
 def check_class_weight(class_weight: Any, classes: Iterable[Any] | None = None) -> None:
-    """Raises unless it is None, "balanced" or a mapping from class to a number above 0.
+    """Raises an error unless it is None, "balanced" or a mapping from class to a positive number.
 
-    A class without a weight has 1, and a weight of no class is not used; where there are both, as a name that is misspelt
-    makes them, it raises. Without ``classes`` those that have weights may still come.
+    A class that is not listed has weight 1, and a listed class may be absent. If both occur, a name is probably
+    misspelt, and an error is raised. Without ``classes``, the listed classes may still come.
     """
     if class_weight is None or (isinstance(class_weight, str) and class_weight == BALANCED):
         return
@@ -43,13 +43,13 @@ def check_class_weight(class_weight: Any, classes: Iterable[Any] | None = None) 
 
 @dataclass(frozen=True, eq=False)
 class ClassifierSettings(ModelSettings):
-    """Settings whose class prior may name classes without rows, and is multiplied by the weights of the classes."""
+    """Settings in which the class prior may name classes without rows and is multiplied by the class weights."""
 
     class_weight: Any = None
     declared: frozenset[Any] = frozenset()  # classes that were named in advance
 
     def prior(self, tally: Tally) -> ClassPrior:
-        """The class prior times the weights of the classes; of balanced ones "uniform"."""
+        """Returns the class prior multiplied by the class weights; "uniform" for balanced ones."""
         prior: Any = self.class_prior
         if isinstance(prior, Mapping):  # what was said of classes without rows is shared among the others
             unseen = [name for name in self.declared if name in prior and name not in tally.classes]

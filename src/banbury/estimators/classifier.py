@@ -44,26 +44,29 @@ COUNTED_BY = ("features", "how", "alpha", "class_prior", "missing", "calibrate",
 
 
 class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Naive Bayes for texts, tables of mixed columns and both, as scikit-learn estimators are used.
+    """Naive Bayes for texts, tables of mixed columns and both, as a scikit-learn estimator.
 
-    A list of strings is a column of text. Strings, booleans and numbers are counted as they come, missing values are
-    skipped, categories, words and classes may be new at any time. ``features`` chooses families ("auto", one for all columns,
-    or a mapping by column), ``how``, ``alpha``, ``class_prior`` and ``seed`` are those of ``bb.estimate``, ``missing`` and
-    ``threads`` those of ``bb.count``.
+    A list of strings is one text column. Strings, booleans and numbers need no encoding, missing values are skipped,
+    and new categories, words and classes may come at any time.
 
-    ``alpha="auto"`` (of texts that nobody declared their model too) and ``features="choose"`` are chosen as ``bb.tune`` does,
-    within the rows that are given to ``fit``.
-    ``calibrate``: "temperature", "platt" or "isotonic" makes probabilities honest, learned from what models of the other rows say
-    of each row; an α that is chosen is then the one that does best once it is calibrated.
+    Args:
+        features: The families: "auto", one for all columns, or a mapping from column to family. "choose" chooses them
+            as ``bb.tune`` does, within the training rows.
+        how: The estimator, as in ``bb.estimate``.
+        alpha: The pseudo-count, as in ``bb.estimate``. "auto" chooses it as ``bb.tune`` does, within the training rows;
+            for texts without a declared model, the model too.
+        class_prior: The class prior, as in ``bb.estimate``.
+        missing: What to do with missing values, as in ``bb.count``.
+        calibrate: "temperature", "platt" or "isotonic" calibrates the probabilities, using posteriors of rows that the
+            model has not seen. A pseudo-count is then chosen by its calibrated posteriors.
+        class_weight: "balanced", or a mapping from class to weight, as in scikit-learn. It multiplies the odds of each
+            class, and "balanced" is a uniform class prior. Unlike ``sample_weight``, it does not change the tally, so
+            that forgetting stays exact and smoothing stays the same.
+        threads: The number of threads. It never changes the result.
+        seed: The seed for everything that is drawn at random.
 
-    ``class_weight``: "balanced", or {class: weight}, 1 where a class has none: so many times as much does a row of the class
-    weigh, as in scikit-learn. It multiplies the class's odds: the class prior is the share of each class's rows, or what
-    ``class_prior`` says, times its weight, and "balanced" is a uniform prior. The tally stays that of the rows as they are,
-    exact to forget from; so does what is said of a class by its own rows, which ``sample_weight`` instead would smooth by an α
-    of fewer or more rows.
-
-    After fitting: ``classes_``, ``n_features_in_``, ``feature_names_in_`` (if columns have names), ``tally_`` (the sums),
-    ``model_`` (what was derived from them), ``alpha_``, and ``tuning_`` and ``calibration_`` where they were asked for.
+    After fitting, these attributes are set: ``classes_``, ``n_features_in_``, ``feature_names_in_`` (if columns have
+    names), ``tally_``, ``model_``, ``alpha_``, and ``tuning_`` and ``calibration_`` if requested.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_wine
@@ -104,9 +107,10 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Counts the rows and forgets all that was learned before. Rows without a label are skipped, with a warning.
+        """Learns from the rows and forgets everything learned before. Rows without a label are skipped, with a warning.
 
-        Of a frame of Dask or Spark, which is counted where it is, ``y`` and ``sample_weight`` are names of columns.
+        For a Dask or Spark dataframe, ``y`` and ``sample_weight`` are column names, and the rows are counted on the
+        cluster.
         """
         self._check_class_weight()
         self.tuning_ = None
@@ -158,10 +162,11 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
-        """Counts more rows. New classes, categories and words may come at any time; ``classes`` may name some in advance.
+        """Learns from more rows. New classes, categories and words may come at any time; ``classes`` can name some in
+        advance.
 
-        The first call settles the schema, and how models are derived; from then on any batches in any order give the tally of
-        all rows at once. One text costs its words, however many were counted before.
+        The first call settles the schema. From then on, batches give the same tally in any order and of any size.
+        Learning one text costs as much as its words, however many were learned before.
         """
         for name in self._chosen:
             raise errors.BadSetting(
@@ -205,10 +210,10 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Takes rows out again: the twin of ``partial_fit``.
+        """Removes rows that were learned, exactly.
 
-        Rows that were never learned raise, and change nothing, wherever it shows: a value, word or class would be left fewer
-        than no times.
+        If it shows that the rows were never learned, because a count would become negative, an error is raised and
+        nothing changes.
         """
         declared = self._learner_of_fit().settings.declared
         batch, labels = self._read_rows_and_labels(X, y)
@@ -224,13 +229,15 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             errors.warn(errors.not_calibrated(why))
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
-        """The rows and settings by which ``bb.cross_validate`` counts and estimates as this classifier does."""
+        """Returns the rows and settings with which ``bb.cross_validate`` counts and estimates as this classifier does."""
         settings = {name: getattr(self, name) for name in COUNTED_BY} | {"features": self._families}
         return to_validate(X), settings | self._prior_to_validate()
 
     @or_in_partitions
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row; of a frame of Dask or Spark that frame, with a column more."""
+        """Returns the most probable class of each row; for a Dask or Spark dataframe, the dataframe with an additional
+        column.
+        """
         with self._lock:
             model = self._learner_of_fit().current
             if (scores := model._score_texts(X, model._wanted)) is None:
@@ -241,21 +248,24 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     @or_in_partitions
     def predict_proba(self, X: Any) -> Real:
-        """P(class | row), in the order of ``classes_``; of a frame of Dask or Spark that frame, with a column for each class."""
+        """Returns P(class | row) in the order of ``classes_``; for a Dask or Spark dataframe, the dataframe with a
+        column per class.
+        """
         return self._answers(X, lambda model, batch: model.posterior(batch), 0.0)
 
     def predict_log_proba(self, X: Any) -> Real:
-        """log P(class | row)."""
+        """Returns log P(class | row)."""
         return self._answers(X, lambda model, batch: model.log_posterior(batch), -np.inf)
 
     def predict_joint_log_proba(self, X: Any) -> Real:
-        """log P(class) + log P(row | class)."""
+        """Returns log P(class) + log P(row | class)."""
         return self._answers(X, lambda model, batch: model.log_joint(batch), -np.inf)
 
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
-        """Why a row gets its class: the weight of evidence of every column and of every word, in decibans.
+        """Explains why a row gets its class: the weight of evidence of every column and word, in decibans.
 
-        ``held_out``: of a row that was learned, with the class ``label``, as if it had not been. See ``Model.explain``.
+        ``held_out`` explains a row of the training data, with the class ``label``, as if it had not been learned. See
+        ``Model.explain``.
         """
         with self._lock:
             learner = self._learner_of_fit()  # rows are left out of a frozen tally only
@@ -271,7 +281,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             return model.explain(row, held_out=held_out, label=label).against_unseen(other)
 
     def informative(self, n: int = 10, classes: Any = None) -> Informative:
-        """The ``n`` values that best tell each class from the rest, as likelihood ratios: see ``Model.informative``."""
+        """Returns the ``n`` values that best tell each class from the others. See ``Model.informative``."""
         with self._lock:
             model: Model = self._learner_of_fit().current
             if len(self.classes_) == len(model.classes) or classes is None or isinstance(classes, (str, bytes)):
@@ -287,7 +297,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     @property
     def calibration_(self) -> Calibration | None:
-        """What makes probabilities honest; None where nothing does."""
+        """The calibration, or None if there is none."""
         return self._learner_of_fit().settings.calibration  # type: ignore[no-any-return]
 
     # Within
@@ -406,7 +416,7 @@ def _count_part(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any
 
 
 def dtype_of(classes: tuple[Any, ...]) -> np.dtype[Any]:
-    """The type of labels that were counted where they are."""
+    """The type of labels that were counted on an engine."""
     dtype = np.asarray(classes).dtype
     return dtype if dtype.kind in "biuf" else np.dtype(object)
 

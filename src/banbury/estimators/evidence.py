@@ -24,21 +24,27 @@ from banbury.weighing import FEWEST_ROWS, learn, learn_sample
 
 
 class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
-    """Naive Bayes with its evidence weighed: what each column is worth, pairs that say more than both, corrections of cells.
+    """Naive Bayes with weighed evidence: a weight for each column, pairs of columns that add information, and
+    corrections.
 
-    The rows are counted as ``NaiveBayesClassifier`` counts them, numbers as quantile trees, and missing values are values. Then
-    weights are learned from what every row is told by all others. All is chosen within the rows that are given to ``fit``, and
-    the answer stays a sum that ``explain`` shows.
+    The rows are counted as ``NaiveBayesClassifier`` does, with numbers as quantile trees and missing values as values
+    of their own. The weights are then learned from leave-one-out evidence, within the training rows. The log-odds
+    remain a sum that ``explain`` shows. Learning and forgetting keep the tally exact; the weights become stale
+    (``weights_stale_``) until ``refit`` learns them again.
 
-    ``weigh``: "auto" from 100 rows on, True always, False never. ``pairs`` and ``correct`` may be left out. Learning and
-    forgetting keep the tally exact; the weights are then those of earlier rows (``weights_stale_``) until ``refit`` learns them
-    again. After fitting: all that a ``NaiveBayesClassifier`` has, and ``weighing_``, None where nothing was weighed.
+    Args:
+        features: The families, as in ``NaiveBayesClassifier``.
+        weigh: "auto" weighs from 100 rows on; True always, False never.
+        pairs: Whether to look for pairs of columns.
+        correct: Whether to learn corrections.
+        threads: The number of threads. It never changes the result.
+        seed: The seed for everything that is drawn at random.
+        class_weight: Multiplies the odds of each class, as in ``NaiveBayesClassifier``.
+        sample: The number of rows, selected by their content, from which weights are learned; the tally counts all
+            rows. All rows unless given, or 100,000 of a Dask or Spark dataframe.
 
-    ``sample``: weights are learned from so many rows at most, chosen by what they hold, and the tally counts all: see
-    ``bb.weigh``. If not given, all rows that are here, and 100,000 of a frame of Dask or Spark.
-
-    ``class_weight`` multiplies the odds of classes, as it does in ``NaiveBayesClassifier``: the evidence is weighed as the rows
-    are, and the class prior then is each class's rows times its weight.
+    After fitting, the attributes of a ``NaiveBayesClassifier`` and ``weighing_`` are set; ``weighing_`` is None if the
+    evidence was not weighed.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_wine
@@ -76,12 +82,10 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
 
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
-        """Counts the rows and weighs their evidence. ``groups``: rows of one group stay together where something is chosen.
+        """Counts the rows and weighs their evidence. Rows of the same group in ``groups`` stay in the same fold.
 
-        Rows without a label are skipped, with a warning.
-
-        Of a frame of Dask or Spark all rows are counted where they are, and weights are learned from a ``sample`` of them;
-        ``y``, ``sample_weight`` and ``groups`` are names of columns.
+        Rows without a label are skipped, with a warning. For a Dask or Spark dataframe, ``y``, ``sample_weight`` and
+        ``groups`` are column names; all rows are counted on the cluster, and weights are learned from a ``sample``.
         """
         self._check_weighing()
         self._check_class_weight()
@@ -104,15 +108,15 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
-        """Counts more rows; the weights stay those that were learned, and are stale until ``refit``."""
+        """Learns from more rows. The weights do not change and are stale until ``refit``."""
         self._check_weighing()
         super().partial_fit(X, y, classes, sample_weight)
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None, refit: Any = None) -> None:
-        """Takes rows out again, and with them the corrections of values that no row has any more.
+        """Removes rows that were learned, and the corrections for values that no row has any more.
 
-        ``refit``: rows to learn the weights from again, as (X, y) or (X, y, sample_weight).
+        ``refit`` takes rows to learn the weights from again, as (X, y) or (X, y, sample_weight).
         """
         super().forget(X, y, sample_weight)
         if self.weighing_ is not None:
@@ -122,7 +126,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
 
     @in_one_step
     def refit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
-        """Learns the weights again from rows that were counted, and leaves the tally as it is."""
+        """Learns the weights again from rows that were already counted. The tally does not change."""
         learner = self._learner_of_fit()
         batch, labels = self._read_rows_and_labels(X, y)
         self._check_columns(batch)
@@ -131,7 +135,9 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         _ = self._learner.model
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
-        """The rows and settings by which ``bb.cross_validate`` weighs within each fold as this classifier does."""
+        """Returns the rows and settings with which ``bb.cross_validate`` weighs within each fold as this classifier
+        does.
+        """
         weigh: Any = False
         if self.weigh is not False:
             weigh = {"pairs": bool(self.pairs), "correct": bool(self.correct)}

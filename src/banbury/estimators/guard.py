@@ -17,10 +17,10 @@ E = TypeVar("E", bound="Guarded")
 
 
 def in_one_step(method: Callable[Concatenate[E, P], object]) -> Callable[Concatenate[E, P], E]:
-    """A method that changes an estimator completely, or, where it raises or is interrupted, not at all.
+    """Decorates a method that either changes an estimator completely or, if it fails or is interrupted, not at all.
 
-    It works on a draft, a shallow copy, whose attributes the estimator takes over in a single assignment. So it must replace
-    what an attribute holds, and never change that in place. Methods that it calls work on the same draft.
+    The method works on a shallow copy, and the estimator takes over all its attributes in a single assignment. So the
+    method must replace attributes and never change their values in place.
     """
 
     @wraps(method)
@@ -41,7 +41,7 @@ def in_one_step(method: Callable[Concatenate[E, P], object]) -> Callable[Concate
 
 
 class Guarded:
-    """One thread at a time: what is being learned is not half learned for another. A copy has a lock of its own."""
+    """An estimator that only one thread can use at a time. A copy has its own lock."""
 
     _learner: Learner  # what was learned; absent before fitting, and where nothing is learned row by row
 

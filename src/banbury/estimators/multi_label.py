@@ -34,22 +34,31 @@ from banbury.tally.table import Held, Labels, Table, align_names
 
 
 class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Any number of labels for each row: one tally, and a yes or no model for every label.
+    """A classifier for any number of labels per row: one tally, and a yes/no model for every label.
 
-    ``y`` has for each row a list or set of labels, or flags, (rows, labels), dense or sparse; ``predict`` answers in kind. A row
-    without labels counts too. X is what ``NaiveBayesClassifier`` takes, and so are ``features``, ``how``, ``alpha``, ``missing``,
-    ``threads`` and ``seed``; ``alpha="auto"`` is chosen of a few on rows held out, and whether all words count or the 200 that
-    tell most of each label.
+    ``y`` has a list or set of labels for each row, or a matrix of flags (rows × labels), dense or sparse; ``predict``
+    returns the same kind. Rows without labels count too. X is what ``NaiveBayesClassifier`` accepts. Learning and
+    forgetting keep the tally exact; weights and thresholds do not change until ``refit``.
 
-    ``weigh``: words, categories and stretches of numbers are weighed, and corrected for all labels in the same passes: "auto"
-    from 100 rows on, True, or False for plain counts. ``threshold``: how probable a label must be: "f1" (chosen for each label
-    on rows held out, drawn towards a common one where a label has few), a number, one for each label, None for one half of
-    probabilities as they are counted, without a look at rows held out, or "auto": "f1" from 100 rows on and None below.
-    ``at_least_one``: the most probable label where no other is given. ``calibrate``: "temperature" makes probabilities honest by
-    one number, "platt" by two of each label; if not said, two of all labels do, where thresholds are chosen.
+    Args:
+        features: The families, as in ``NaiveBayesClassifier``.
+        how: The estimator, as in ``bb.estimate``.
+        alpha: The pseudo-count. "auto" chooses it on held-out rows, and for texts also whether all words are used or
+            the 200 most informative words of each label.
+        weigh: Whether to weigh words, categories and intervals of numbers and to learn corrections for all labels:
+            "auto" (from 100 rows on), True, or False for plain counts.
+        threshold: How probable a label must be to be predicted: "f1" (chosen for each label on held-out rows, and
+            shrunk towards a common threshold for rare labels), a number, one number per label, None for one half
+            without looking at held-out rows, or "auto" ("f1" from 100 rows on, otherwise None).
+        at_least_one: Predicts the most probable label if no label reaches its threshold.
+        calibrate: "temperature" calibrates with one number, "platt" with two per label. By default, two numbers for all
+            labels are used when thresholds are chosen.
+        missing: What to do with missing values, as in ``bb.count``.
+        threads: The number of threads. It never changes the result.
+        seed: The seed for everything that is drawn at random.
 
-    After fitting: ``classes_`` (the labels), ``tally_``, ``model_``, ``thresholds_``, ``weighing_``. Learning and forgetting keep
-    the tally exact; weights and thresholds stay those of ``fit`` until ``refit``.
+    After fitting, these attributes are set: ``classes_`` (the labels), ``tally_``, ``model_``, ``thresholds_`` and
+    ``weighing_``.
 
     >>> import banbury as bb
     >>> texts = ["wheat and corn", "crude oil", "corn oil", "a quiet day"]
@@ -99,7 +108,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Counts the rows, weighs what they say and chooses thresholds, all within these rows."""
+        """Counts the rows, weighs their evidence and chooses thresholds, all within these rows."""
         self._check_settings()
         batch, sets, kind, columns = self._read_sets(X, y)
         rows = self._rows(batch, sets, sample_weight)
@@ -112,9 +121,10 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
-        """Counts more rows. New labels, categories and words may come at any time; thresholds and weights stay as they are.
+        """Learns from more rows. New labels, categories and words may come at any time. Thresholds and weights do not
+        change.
 
-        The first call settles the schema and leaves thresholds at one half: ``refit`` chooses them.
+        The first call settles the schema and sets thresholds to one half; ``refit`` chooses them.
         """
         self._check_settings()
         batch, sets, kind, columns = self._read_sets(X, y)
@@ -135,7 +145,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Takes rows out again, exactly; raises, and changes nothing, where they were never learned."""
+        """Removes rows that were learned, exactly. If they were never learned, an error is raised and nothing changes."""
         learner = self._learner_of_fit()
         batch, sets, _, _ = self._read_sets(X, y)
         self._check_columns(batch)
@@ -146,7 +156,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     @in_one_step
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Weighs and chooses thresholds again, from rows that were counted; the tally stays as it is."""
+        """Learns weights and thresholds again from rows that were already counted. The tally does not change."""
         learner = self._learner_of_fit()
         batch, sets, _, _ = self._read_sets(X, y)
         self._check_columns(batch)
@@ -158,7 +168,9 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     # Answers
 
     def predict(self, X: Any, top: int | None = None) -> Any:
-        """The labels of each row, as ``y`` had them: tuples, the most probable first, or flags. ``top``: so many, as tuples."""
+        """Returns the labels of each row in the form of ``y``: tuples with the most probable label first, or flags.
+        ``top`` returns that many labels per row, as tuples.
+        """
         with self._lock:
             model = self._learner_of_fit().current
             batch = self._read_rows(X)
@@ -173,9 +185,9 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             return flags if self._kind == "flags" else csr_matrix(flags)
 
     def predict_proba(self, X: Any) -> Real:
-        """P(label | row), (rows, labels), in the order of ``classes_``: each label by itself.
+        """Returns P(label | row) (rows × labels) in the order of ``classes_``, for each label independently.
 
-        Where ``y`` had one label for each row, and no sets, probabilities of a row are divided by their sum.
+        If ``y`` had exactly one label per row and no sets, the probabilities of a row are normalised.
         """
         with self._lock:
             model = self._learner_of_fit().current
@@ -188,7 +200,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             return np.where(total > 0, posterior / np.where(total > 0, total, 1.0), even)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows all of whose labels are right, and no other."""
+        """Returns the share of rows for which all labels are right."""
         self._learner_of_fit()
         if self._kind != "sets":
             return float(super().score(X, y, sample_weight))
@@ -206,7 +218,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         return float(np.average(right[is_labelled], weights=None if weights is None else weights[is_labelled]))
 
     def explain(self, row: Any, label: Any) -> Explanation:
-        """Why a row has a label, or has it not: the weight of evidence of every column and word, in decibans."""
+        """Explains why a row gets a label or does not: the weight of evidence of every column and word, in decibans."""
         with self._lock:
             model: LabelModel = self._learner_of_fit().current
             label = self._find_label(label)
@@ -217,7 +229,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             return Explanation(f"not {label}", label, 1.0, 0.0, **nothing)  # type: ignore[arg-type]
 
     def informative(self, label: Any, n: int = 10) -> Informative:
-        """The ``n`` values that best tell rows with a label from those without."""
+        """Returns the ``n`` values that best tell rows with a label from rows without."""
         with self._lock:
             model: LabelModel = self._learner_of_fit().current
             label = self._find_label(label)
@@ -225,11 +237,11 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     @property
     def thresholds_(self) -> Thresholds:
-        """How probable each label must be."""
+        """How probable each label must be to be predicted."""
         return self._learner_of_fit().settings.thresholds  # type: ignore[no-any-return]
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
-        """The rows and settings by which ``bb.cross_validate`` learns as this classifier does."""
+        """Returns the rows and settings with which ``bb.cross_validate`` learns as this classifier does."""
         batch = to_validate(X)
         settings = {name: getattr(self, name) for name in ("features", "how", "missing", "threads", "seed")}
         weighable = False

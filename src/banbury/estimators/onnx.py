@@ -23,7 +23,7 @@ CLASSIFIERS += (ComplementNB, BernoulliNB, CategoricalNB)
 
 
 def register_converters() -> None:
-    """Tells skl2onnx how our classifiers are converted; it is asked for a model once and for all."""
+    """Registers the converters of Banbury's classifiers with skl2onnx. Call it once before converting."""
     try:
         from skl2onnx import update_registered_converter
     except ImportError:

@@ -24,7 +24,9 @@ M = TypeVar("M")  # the model that an estimator makes
 
 
 class TakesTables(Guarded):
-    """An estimator that takes texts, and tables of numbers, strings and categories with gaps, sparse ones too."""
+    """An estimator that accepts texts and tables of numbers, strings and categories with missing values, also sparse
+    ones.
+    """
 
     n_features_in_: int
 
@@ -76,7 +78,7 @@ class TakesTables(Guarded):
 
 
 class LearnsRows(TakesTables, Generic[M]):
-    """An estimator that learns and forgets rows: what all of these say of what they have learned."""
+    """An estimator that learns and forgets rows."""
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_learner" in self.__dict__
@@ -91,28 +93,28 @@ class LearnsRows(TakesTables, Generic[M]):
 
     @property
     def tally_(self) -> Tally:
-        """The sums of all rows as they stand."""
+        """The tally of all rows learned so far."""
         with self._lock:
             return self._learner_of_fit().tally
 
     @property
     def model_(self) -> M:
-        """The model of the tally as it stands."""
+        """The model of the current tally."""
         with self._lock:
             return self._learner_of_fit().model  # type: ignore[no-any-return]
 
     @property
     def alpha_(self) -> float:
-        """The pseudo-count that models are derived with."""
+        """The pseudo-count with which models are estimated."""
         return self._learner_of_fit().settings.choice.alpha  # type: ignore[no-any-return]
 
 
 class WeighsEvidence(LearnsRows[M]):
-    """An estimator whose evidence may be weighed."""
+    """An estimator that can weigh its evidence."""
 
     @property
     def weighing_(self) -> Any:
-        """What the evidence is worth; None where nothing was weighed."""
+        """The weights of evidence; None if the evidence was not weighed."""
         return self._learner_of_fit().settings.weighing
 
     @property
@@ -123,7 +125,7 @@ class WeighsEvidence(LearnsRows[M]):
 
 
 def one_batch(X: Any) -> Batch:
-    """X as one batch of at least one row and one column."""
+    """Returns X as one batch with at least one row and one column."""
     if hasattr(X, "read_all"):  # an Arrow stream, which can be read only once
         X = X.read_all()
     # A list of texts holds texts, whatever they look like: none of them is taken for a file's name.
@@ -144,12 +146,12 @@ def one_batch(X: Any) -> Batch:
 
 
 def to_validate(X: Any) -> Any:
-    """X for ``bb.cross_validate``, which reads files itself, in the way that it is told."""
+    """Returns X for ``bb.cross_validate``, which reads files itself."""
     return X if isinstance(X, (str, os.PathLike)) else one_batch(X)
 
 
 def as_array(names: tuple[Any, ...], dtype: np.dtype[Any] | None) -> NDArray[Any]:
-    """Classes in the labels' own type; of objects where they are not all of one type."""
+    """Returns classes as an array of the labels' own type, or of objects if they have several types."""
     if dtype is not None and dtype.kind in "biufmM":
         return np.array(names, dtype=dtype)
     one_type = len({type(name) for name in names}) == 1
@@ -157,7 +159,7 @@ def as_array(names: tuple[Any, ...], dtype: np.dtype[Any] | None) -> NDArray[Any
 
 
 def sort_classes(names: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
-    """The classes in order, as an array; raises if one of them is not of the labels' type."""
+    """Returns the classes in order as an array. Raises an error if one of them is not of the labels' type."""
     names = in_order(names)
     try:
         return as_array(names, dtype)
@@ -170,7 +172,7 @@ def _several_labels(name: str) -> errors.BadSetting:
 
 
 def labels_of(y: Any, name: str) -> NDArray[Any]:
-    """Labels as a 1-D array; scikit-learn's words for what is not."""
+    """Returns labels as a one-dimensional array. Errors use scikit-learn's wording."""
     if isinstance(y, np.ma.MaskedArray):
         masked = np.ma.getmaskarray(y)
         y = np.array(y.data, dtype=object)
@@ -210,7 +212,7 @@ def labels_of(y: Any, name: str) -> NDArray[Any]:
 
 
 def part_of(batch: Batch, schema: Schema, labels: Any, sample_weight: Any, threads: int | None) -> Tally:
-    """The tally of these rows."""
+    """Returns the tally of these rows."""
     weights = sample_weights(sample_weight, batch.n_rows)
     target = Labels.of(labels, weights, None, n_threads(threads))
     target.check_length(batch.n_rows)
@@ -219,7 +221,7 @@ def part_of(batch: Batch, schema: Schema, labels: Any, sample_weight: Any, threa
 
 
 def warn_of_missing_labels(skipped: int) -> None:
-    """Warns of rows without a label."""
+    """Warns about rows without a label."""
     if skipped:
         errors.warn(
             f"{errors.many(skipped, 'row')} without a label (None or NaN) {'is' if skipped == 1 else 'are'} skipped. Label "

@@ -110,19 +110,30 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
 
 
 class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[misc]
-    """Naive Bayes that learns from rows without a label too, by expectation maximisation (Nigam et al. 2000).
+    """Naive Bayes that also learns from rows without a label, by expectation maximisation (Nigam et al. 2000).
 
-    A row has no label where ``y`` is None or NaN, or equal to ``unlabelled`` (−1, say, as in scikit-learn). The model of the
-    labelled rows says how probable each class is for all others; these are counted, divided so among the classes, and
-    the model is made anew, until the likelihood of all rows grows no more. ``unlabelled_weight``, from 0 to 1: what a row without
-    a label counts. ``starts``: besides that of the labelled rows as they are, starts from the same rows weighted at random,
-    by ``seed``; the likeliest is kept. ``max_iter`` iterations at most; ``tol``: the least gain, as a share, worth another.
-    ``features``, ``how`` ("mle", "map" or "mean"), ``alpha``, ``class_prior``, ``missing`` and ``threads`` are those of
-    ``bb.NaiveBayesClassifier``.
+    A row has no label if ``y`` is None or NaN there, or equal to ``unlabelled``. The model of the labelled rows gives
+    each other row a probability for each class. These rows are then counted with those probabilities as weights and the
+    model is estimated again, until the likelihood of all rows stops growing.
 
-    After fitting: ``classes_``, ``model_``, ``tally_``, ``transduction_`` (the class of each row: its own, or the most probable),
-    ``log_likelihoods_`` and ``objectives_`` (of each iteration; the objective, which has the log prior too, never falls),
-    ``n_iter_``, ``converged_``.
+    Args:
+        unlabelled: A label that means none, such as −1 in scikit-learn.
+        unlabelled_weight: How much a row without a label counts, from 0 to 1.
+        starts: The number of starting points: the labelled rows as they are, and the same rows with random weights. The
+            result with the highest likelihood is kept.
+        max_iter: The maximum number of iterations.
+        tol: The smallest gain, as a share of the objective, for which iterations continue.
+        features: The families, as in ``NaiveBayesClassifier``.
+        how: "mle", "map" or "mean".
+        alpha: The pseudo-count, as in ``bb.estimate``.
+        class_prior: The class prior, as in ``bb.estimate``.
+        missing: What to do with missing values, as in ``bb.count``.
+        threads: The number of threads. It never changes the result.
+        seed: The seed for the random starting points.
+
+    After fitting, these attributes are set: ``classes_``, ``model_``, ``tally_``, ``transduction_`` (the class of each
+    row: its label, or the most probable class), ``log_likelihoods_`` and ``objectives_`` (for each iteration; the
+    objective includes the log prior and never decreases), ``n_iter_`` and ``converged_``.
 
     >>> import banbury as bb
     >>> texts = ["cheap pills", "lunch at noon", "cheap watches", "gold watches", "noon walk", "a long walk"]
@@ -164,7 +175,7 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
 
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Learns from all rows, whether they have a label or not."""
+        """Learns from all rows, with or without a label."""
         self._check()
         share = self.unlabelled_weight
         number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
@@ -191,7 +202,7 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
         self.transduction_ = self.classes_[climb.posteriors.argmax(axis=1)]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
+        """Returns the most probable class of each row."""
         self._model()
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
@@ -215,17 +226,30 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
 
 
 class Mixture(AsDensity, _Maximiser):
-    """A mixture of as many components as are asked for, each with a family for every column: clusters and densities.
+    """A mixture of components, each with a family for every column: for clustering and density estimation.
 
-    It is naive Bayes whose classes nobody has named, learned by expectation maximisation; and a density, which is asked for
-    probabilities, anomalies and samples as ``bb.Density`` is. ``n_components``: a number, or several,
-    of which the best is kept by ``choose_by``: "bic", the Bayesian information criterion, or "held_out", the likelihood of rows
-    held out in five folds. ``starts``: every one takes other rows for the cores of its components, by ``seed``; after 30
-    iterations the three likeliest go on, and the likeliest of these is kept. All else is as in ``bb.SemiSupervisedClassifier``.
+    It is naive Bayes with unnamed classes, learned by expectation maximisation. As a density it offers probabilities,
+    anomaly scores and samples, like ``bb.Density``.
 
-    After fitting: ``model_``, whose classes are 0, 1, 2 …, ``tally_``, ``n_components_``, ``scores_`` (of each number of
-    components tried: its BIC, of which less is better, or its held-out log-likelihood per row), ``log_likelihoods_``,
-    ``objectives_``, ``n_iter_``, ``converged_``.
+    Args:
+        n_components: The number of components, or several numbers to choose from.
+        choose_by: How to choose the number of components: "bic" (the Bayesian information criterion) or "held_out" (the
+            likelihood of held-out rows over five folds).
+        starts: The number of random starting points. After 30 iterations the three with the highest likelihood
+            continue, and the best of these is kept.
+        max_iter: The maximum number of iterations.
+        tol: The smallest gain, as a share of the objective, for which iterations continue.
+        features: The families, as in ``NaiveBayesClassifier``.
+        how: "mle", "map" or "mean".
+        alpha: The pseudo-count, as in ``bb.estimate``.
+        class_prior: The prior of the components, as in ``bb.estimate``.
+        missing: What to do with missing values, as in ``bb.count``.
+        threads: The number of threads. It never changes the result.
+        seed: The seed for the random starting points.
+
+    After fitting, these attributes are set: ``model_`` (its classes are 0, 1, 2 …), ``tally_``, ``n_components_``,
+    ``scores_`` (for each number of components tried: its BIC, where lower is better, or its held-out log-likelihood per
+    row), ``log_likelihoods_``, ``objectives_``, ``n_iter_`` and ``converged_``.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_iris
@@ -268,7 +292,7 @@ class Mixture(AsDensity, _Maximiser):
 
     @in_one_step
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
-        """Finds the components. ``y`` is not used."""
+        """Finds the components. ``y`` is ignored."""
         self._check()
         if self.choose_by not in ("bic", "held_out"):
             raise errors.unknown_choice("choose_by", self.choose_by, ["bic", "held_out"])
@@ -309,7 +333,7 @@ class Mixture(AsDensity, _Maximiser):
             )
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int64]:
-        """Finds the components, and says which of them is each row's most probable. ``y`` is not used.
+        """Finds the components and returns the most probable component of each row. ``y`` is ignored.
 
         >>> import banbury as bb
         >>> bb.Mixture(2, starts=3).fit_predict([[0.1], [0.2], [0.3], [9.1], [9.2]]).tolist()
@@ -318,20 +342,20 @@ class Mixture(AsDensity, _Maximiser):
         return self.fit(X, y, sample_weight).predict(X)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """The number of each row's most probable component."""
+        """Returns the number of the most probable component of each row."""
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The mean of log P(row)."""
+        """Returns the mean of log P(row)."""
         return float(self.score_samples(X).mean())
 
     def bic(self, X: Any) -> float:
-        """The Bayesian information criterion: parameters × log(rows) − 2 log P(rows). Less is better."""
+        """Returns the Bayesian information criterion: parameters × log(rows) − 2 log P(rows). Lower is better."""
         logs = self.score_samples(X)
         return _bic(self.model_, float(logs.sum()), np.ones(len(logs)))
 
     def aic(self, X: Any) -> float:
-        """Akaike's information criterion: 2 × parameters − 2 log P(rows). Less is better."""
+        """Returns Akaike's information criterion: 2 × parameters − 2 log P(rows). Lower is better."""
         return 2.0 * n_parameters(self.model_) - 2.0 * float(self.score_samples(X).sum())
 
     def _batches(self, X: Any) -> list[Batch]:

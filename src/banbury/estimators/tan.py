@@ -17,15 +17,15 @@ from banbury.reading import Batch
 
 
 class TANClassifier(NaiveBayesClassifier):
-    """Tree-augmented naive Bayes: each column depends on the class and on one other column at most.
+    """Tree-augmented naive Bayes: each column depends on the class and on at most one other column.
 
-    It is ``bb.NaiveBayesClassifier(features=bb.ColumnTree(level, root, bins, features))``, learns on and forgets as that does:
-    the tree is drawn anew from what was counted. Strings, booleans and numbers are taken as they come; missing values are summed
-    out exactly, and categories may be new when predicting. ``bins``, ``level`` and ``root`` are those of ``bb.ColumnTree``,
-    ``how``, ``alpha``, ``class_prior`` and ``seed`` those of ``bb.estimate``, ``features``, ``missing`` and ``threads`` those of
-    ``bb.count``, and ``class_weight`` is that of ``bb.NaiveBayesClassifier``.
+    It equals ``bb.NaiveBayesClassifier(features=bb.ColumnTree(level, root, bins, features))`` and learns and forgets in
+    the same way; the tree is computed again from the counts. Strings, booleans and numbers need no encoding, missing
+    values are summed out exactly, and new categories may come when predicting. ``bins``, ``level`` and ``root`` are
+    those of ``bb.ColumnTree``; all other parameters are those of ``bb.NaiveBayesClassifier``.
 
-    After fitting: what ``bb.NaiveBayesClassifier`` has, and ``network_``, the belief network, which answers more than the class.
+    After fitting, the attributes of a ``bb.NaiveBayesClassifier`` are set, and ``network_``, the belief network, which
+    also answers questions about other columns.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_wine
@@ -65,7 +65,7 @@ class TANClassifier(NaiveBayesClassifier):
 
     @property
     def network_(self) -> BeliefNetwork:
-        """The belief network of the model as it stands."""
+        """The belief network of the current model."""
         return BeliefNetwork.from_model(self.model_)
 
     @property

@@ -171,7 +171,7 @@ class CellCounter(BinCounter):
         width = len(feature.inputs)
         fit = all(len(cell) == width and all(type(b) is int and abs(b) <= LARGEST_BIN for b in cell) for cell in cells)
         if not fit or tuple(sorted(set(cells))) != cells:
-            raise ValueError(f"the keys of {feature.name!r} are not the numbers of cells, in order and each once")
+            raise ValueError(f"the keys of {feature.name!r} are not distinct numbers of cells in ascending order")
         return cells  # type: ignore[return-value]
 
 

@@ -164,7 +164,7 @@ class ValueCounter(KeyCounter):
         types = {type(value) for value in values if value not in declared}
         missing = {type(None)} if counts_missing(feature.family) else set()
         if not types <= {KEY_TYPES[feature.kind], *missing}:
-            raise ValueError(f"the keys of {feature.name!r} are not all of the kind {feature.kind!r}")
+            raise ValueError(f"the keys of {feature.name!r} do not all have the kind {feature.kind!r}")
         return values
 
 

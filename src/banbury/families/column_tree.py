@@ -308,7 +308,7 @@ class TreeCounter(CombinationCounter):
             if not (allowed[k](value) and allowed[j](other)):
                 raise TypeError(f"the keys of {feature.name!r} are not all values of its columns")
         if in_order(set(combined)) != combined:
-            raise ValueError(f"the keys of {feature.name!r} are not in order, or not each once")
+            raise ValueError(f"the keys of {feature.name!r} are not distinct and in ascending order")
         single_values = {upper for upper, lower in combined if upper == lower}
         if not all(upper in single_values and lower in single_values for upper, lower in combined):
             raise ValueError(f"the keys of {feature.name!r} have values that no row has")

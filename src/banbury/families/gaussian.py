@@ -556,18 +556,18 @@ def _make_invertible(covariance: Real, every: Real, n: Real, feature: Feature) -
 def block_posterior(sums: Products, prior: BlockPrior, tied: bool, shrink: bool) -> BlockPosterior:
     n = sums.n.value
     kappa = prior.kappa + n
-    apart = sums.mean - prior.mean
-    extra = (prior.kappa * n / kappa)[:, None, None] * np.einsum("ci,cj->cij", apart, apart)
-    strength = n
+    shift = sums.mean - prior.mean
+    scatter = (prior.kappa * n / kappa)[:, None, None] * np.einsum("ci,cj->cij", shift, shift)
+    n_rows = n
     if not tied:
-        extra = sums.scatter + extra
+        scatter = sums.scatter + scatter
     else:
         within = shrink_scatter(sums) if shrink else sums.scatter.sum(axis=0)
-        extra = np.broadcast_to(within + extra.sum(axis=0), extra.shape)
-        strength = np.full(len(n), n.sum())
+        scatter = np.broadcast_to(within + scatter.sum(axis=0), scatter.shape)
+        n_rows = np.full(len(n), n.sum())
     mean = (prior.kappa * prior.mean + n[:, None] * sums.mean) / kappa[:, None]
     return BlockPosterior(
-        mean, kappa, prior.nu + strength, prior.nu * prior.scale + extra, n_means_of_block(sums, tied)
+        mean, kappa, prior.nu + n_rows, prior.nu * prior.scale + scatter, n_means_of_block(sums, tied)
     )
 
 

@@ -189,10 +189,10 @@ class Histogram(GridFamily):
             return HistogramBlockParameters(features, cells)
         joined = self._join_all(sums)
         ends = np.cumsum([0, *(len(bins.cells) for bins in joined)])
-        every = np.concatenate([b.cells for b in joined])
-        share = dirichlet.shares(every, ends, np.full(ends[-1], alpha), choice.how, rng)
-        dense = dirichlet.log(share / np.concatenate([bins.reach for bins in joined])[:, None])
-        parameters = HistogramParameters.of(features, joined, np.split(dense, ends[1:-1]))
+        all_cells = np.concatenate([b.cells for b in joined])
+        share = dirichlet.shares(all_cells, ends, np.full(ends[-1], alpha), choice.how, rng)
+        log_density = dirichlet.log(share / np.concatenate([bins.reach for bins in joined])[:, None])
+        parameters = HistogramParameters.of(features, joined, np.split(log_density, ends[1:-1]))
         steps = zip(parameters.tables, joined, parameters.widths, strict=True)
         mdl = self.bins == "mdl"
         tables = (

@@ -145,7 +145,7 @@ class CombinationCounter(KeyCounter):
             if type(part) is not of_column or part != part:
                 raise TypeError(f"the keys of {feature.name!r} are not all combinations of values")
         if in_order(set(combined)) != combined:
-            raise ValueError(f"the keys of {feature.name!r} are not in order, or not each once")
+            raise ValueError(f"the keys of {feature.name!r} are not distinct and in ascending order")
         return tuple(combined)
 
 
@@ -182,18 +182,18 @@ def fill_tables(outer: Block, inner: Block, rows: RowsToCount, together: int = 1
     """Tables of first columns, so many one below the other: a line for every combination of its values and the others'."""
     n_classes = len(rows.labels)
     size = prod(len(column.values) for column in inner)
-    within = np.zeros(len(rows.classes), dtype=np.int32)
+    inner_cells = np.zeros(len(rows.classes), dtype=np.int32)
     for column in inner:
-        within = within * np.int32(len(column.values)) + column.numbers
-    within = within * np.int32(n_classes) + rows.classes
+        inner_cells = inner_cells * np.int32(len(column.values)) + column.numbers
+    inner_cells = inner_cells * np.int32(n_classes) + rows.classes
     for numbers in (rows.classes, *(column.numbers for column in inner)):
-        within[numbers < 0] = -1
+        inner_cells[numbers < 0] = -1
     for start in range(0, len(outer), together):
-        some_of_them = outer[start : start + together]
-        sizes = np.array([len(column.values) for column in some_of_them], dtype=np.int64)
-        codes = [column.numbers for column in some_of_them]
+        outer_columns = outer[start : start + together]
+        sizes = np.array([len(column.values) for column in outer_columns], dtype=np.int64)
+        codes = [column.numbers for column in outer_columns]
         low = np.zeros(len(sizes), dtype=np.int64)
-        cells, _ = _core.count_codes(codes, low, sizes, within, size * n_classes, rows.weights, rows.threads)
+        cells, _ = _core.count_codes(codes, low, sizes, inner_cells, size * n_classes, rows.weights, rows.threads)
         yield cells.arranged([int(sizes.sum()) * size, n_classes])
 
 

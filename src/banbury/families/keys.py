@@ -78,7 +78,7 @@ class KeyCounter(Counter):
         keys = stored.keys(features, self.check_keys)
         counts = Counts(keys, stored.integers("cells", (sum(map(len, keys)), n_classes)))
         if counts.without_empty(feature.family.permanent_keys() for feature in features) is not counts:
-            raise ValueError("a key has no rows")
+            raise ValueError("a value has no rows")
         return counts
 
 
@@ -190,7 +190,7 @@ def scalars(what: str, names: Any) -> tuple[Any, ...]:
     if any(isinstance(name, float) and math.isnan(name) for name in names):
         raise ValueError(f"{what} are not all numbers")
     if len(set(names)) < len(names):
-        raise ValueError(f"{what} are not each once")
+        raise ValueError(f"{what} are not all different")
     return tuple(names)
 
 

@@ -77,7 +77,7 @@ class Variable:
     def differs(self, other: Variable) -> str | None:
         """Why sums of the two cannot be added, or None."""
         if self.cuts != other.cuts:
-            return f"the bins of {self.name!r} have other edges here than there"
+            return f"the bins of {self.name!r} have different edges"
         if self.family.counting_key() == other.family.counting_key() and self.kind == other.kind:
             return None
         return f"{self.name!r} is {self.family} of {self.kind}s here, {other.family} of {other.kind}s there"

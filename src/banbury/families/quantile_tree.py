@@ -325,20 +325,22 @@ class Leaves:
         """P(leaf | class) of rows in these leaves, (rows, classes), each without itself."""
         prior = prior_of(self.cells)
         n = len(self.cells)
-        at = np.arange(len(leaf))
+        row_numbers = np.arange(len(leaf))
         if choice.how == "mle":
             cells = self.cells[leaf]
             total = np.broadcast_to(self.cells.sum(axis=0), cells.shape).copy()
-            cells[at, labels] = np.maximum(cells[at, labels] - weight, 0.0)
-            total[at, labels] = np.maximum(total[at, labels] - weight, 0.0)
+            cells[row_numbers, labels] = np.maximum(cells[row_numbers, labels] - weight, 0.0)
+            total[row_numbers, labels] = np.maximum(total[row_numbers, labels] - weight, 0.0)
             return np.asarray(np.where(total > 0, cells / np.where(total > 0, total, 1.0), 1.0 / n))
         share = self.tree.of_rows(self.cells, self.strengths, prior, leaf, labels, weight)
-        overall = (self.tree.shares(self.cells, self.strengths, prior)[-1] * self.overall_shares()[:, None]).sum(axis=0)
+        expected_share = (self.tree.shares(self.cells, self.strengths, prior)[-1] * self.overall_shares()[:, None]).sum(
+            axis=0
+        )
         node, part = self._wider_stretches
         rows = np.bincount(node, self.cells.sum(axis=1))
-        left = np.maximum(rows[node[leaf]] - weight, 0.0) + HALF_ROW
-        had = left / (rows.sum() - weight + HALF_ROW * len(rows)) * part[leaf]
-        return np.asarray(share * had[:, None] / overall)
+        rows_left = np.maximum(rows[node[leaf]] - weight, 0.0) + HALF_ROW
+        leaf_share = rows_left / (rows.sum() - weight + HALF_ROW * len(rows)) * part[leaf]
+        return np.asarray(share * leaf_share[:, None] / expected_share)
 
 
 def _shares(leaves: Sequence[Leaves], choice: Choice, rng: np.random.Generator) -> Real:

@@ -158,8 +158,9 @@ def _header(target: Path, about: Mapping[str, Any], arrays: Arrays) -> bytes:
     text += b" " * (-len(text) % 8)
     if len(text) > LONGEST_HEADER:
         raise errors.BadFile(
-            f"cannot write {target}: its names, classes and categories take {len(text):,} bytes, and {LONGEST_HEADER:,} are the "
-            "most. Count columns of so many different values as text, or leave them out with features={...: None}.",
+            f"cannot write {target}: its names, classes and categories take {len(text):,} bytes, but the limit is "
+            f"{LONGEST_HEADER:,}. Count columns of so many different values as text, or leave them out with "
+            "features={...: None}.",
             path=str(target),
         )
     text = text.replace(MARK + NOTHING, MARK + checksum(text).encode())
@@ -168,7 +169,7 @@ def _header(target: Path, about: Mapping[str, Any], arrays: Arrays) -> bytes:
 
 def cannot_save(path: Path, why: Exception) -> errors.BadFile:
     return errors.BadFile(
-        f"cannot write {path}: one of its labels, names or settings cannot stand in a file ({why}). Make it a text, a number "
+        f"cannot write {path}: one of its labels, names or settings cannot be saved ({why}). Make it a text, a number "
         "or a boolean.",
         path=str(path),
     )
@@ -207,7 +208,7 @@ def parse(path: Any, content: mmap.mmap | bytes, verify: bool) -> tuple[dict[str
     if not isinstance(about, dict):
         raise errors.bad_file(path, NO_FILE_OF_OURS)
     if not _is_sound(head, metadata.get("checksum")):
-        raise errors.damaged_file(path, "its header is not what was written")
+        raise errors.damaged_file(path, "its header has changed since it was written")
     try:
         places = {name: _place(entry) for name, entry in table.items()}
         _check_gapless(list(places.values()), len(content) - 8 - length)
@@ -218,12 +219,12 @@ def parse(path: Any, content: mmap.mmap | bytes, verify: bool) -> tuple[dict[str
         flat = np.frombuffer(content, dtype, prod(shape), 8 + length + start) if start < end else np.zeros(0, dtype)
         arrays[name] = flat.reshape(shape)
     if verify:
-        sums = about.get("checksums")
-        if not isinstance(sums, dict) or sums.keys() != arrays.keys():
-            raise errors.damaged_file(path, "it lacks the checksum of an array")
+        checksums = about.get("checksums")
+        if not isinstance(checksums, dict) or checksums.keys() != arrays.keys():
+            raise errors.damaged_file(path, "the checksum of an array is missing")
         for name, array in arrays.items():
-            if checksum(array) != sums[name]:
-                raise errors.damaged_file(path, f"the array {name!r} is not what was written")
+            if checksum(array) != checksums[name]:
+                raise errors.damaged_file(path, f"the array {name!r} has changed since it was written")
     return about, arrays
 
 
@@ -236,8 +237,8 @@ def _check_format(path: Any, head: bytes) -> None:
         return
     if beginning[1] is None:
         raise errors.UnknownFormat(
-            f"cannot read {path}: Banbury wrote it before its file format was settled. Learn from the rows again, and save "
-            "anew.",
+            f"cannot read {path}: an early version of Banbury wrote it, in a format that is no longer read. Train the model "
+            "again and save it.",
             path=str(path),
         )
     number = int(beginning[1])
@@ -284,9 +285,9 @@ def _place(entry: Any) -> Place:
     dtype = DTYPES[entry["dtype"]]
     shape = tuple(entry["shape"])
     numbers = all(type(n) is int and 0 <= n <= LARGEST for n in (start, end, *shape))
-    check(numbers and len(shape) <= MOST_DIMENSIONS, "a shape or an offset is no row of whole numbers")
+    check(numbers and len(shape) <= MOST_DIMENSIONS, "a shape or an offset is not a list of whole numbers")
     sized = end - start == prod(shape) * dtype.itemsize and start % dtype.itemsize == 0
-    check(sized, "an array has not the bytes of its shape")
+    check(sized, "the size of an array does not match its shape")
     return Place(start, end, dtype, shape)
 
 
@@ -294,6 +295,6 @@ def _check_gapless(places: list[Place], size: int) -> None:
     """Arrays lie one after the other, without a gap, up to the end of the file."""
     at = 0
     for place in sorted(places, key=lambda place: (place.start, place.end)):
-        check(place.start == at, "there is a gap between two, or they overlap")
+        check(place.start == at, "two of them overlap or have a gap between them")
         at = place.end
-    check(at == size, f"they have {at:,} bytes, and the file has {size:,}")
+    check(at == size, f"they take {at:,} bytes, but the file has {size:,}")

@@ -35,14 +35,14 @@ def reading_of(about: Mapping[str, Any]) -> dict[str, Any]:
     """How files were read; raises for settings that cannot be."""
     settings: dict[str, Any] = about.get("reading", {})
     are_settings = isinstance(settings, dict) and settings.keys() <= {*SETTINGS}
-    check(are_settings, "files were read with settings that no reader has")
+    check(are_settings, "the settings for reading files contain an unknown name")
     for name, value in settings.items():
         fits = value is not None and isinstance(value, dict) == (name == "class_from")
-        check(fits, f"files were read with {name} of another type")
+        check(fits, f"the setting {name} for reading files has the wrong type")
     texts("names of columns", settings.get("columns", []))
     texts("missing values", settings.get("missing_values", []))
     class_patterns(settings.get("class_from"))
-    check(is_mark(settings.get("delimiter", ",")), "the delimiter is more than a character")
+    check(is_mark(settings.get("delimiter", ",")), "the delimiter has more than one character")
     Options(**settings).check()
     return settings
 
@@ -52,7 +52,7 @@ def integers_of(name: str, arrays: Arrays, digits: Any, shape: tuple[int, ...], 
     limbs = arrays[name]
     shaped = limbs.dtype == np.int64 and limbs.shape[:-1] == shape and limbs.shape[-1:] != (0,)
     check(shaped, f"{name} is not {shape} whole numbers")
-    check(type(digits[name]) is int and digits[name] in (0, 18), f"{name} is not in rows, nor in parts of them")
+    check(type(digits[name]) is int and digits[name] in (0, 18), f"{name} has neither 0 nor 18 decimal digits")
     integers = Integers.of(limbs, digits[name])
     short = integers.digits == digits[name] and integers.limbs().shape == limbs.shape
     check(short, f"{name} has more limbs or digits than it needs")

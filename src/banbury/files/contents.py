@@ -38,7 +38,7 @@ WEIGHING = "weighing."
 def about(saved: Model | Tally) -> dict[str, Any]:
     """All but the arrays, as JSON can hold it."""
     tally = saved.tally if isinstance(saved, Model) else saved
-    of_what = {
+    identity = {
         "schema": tally.schema.to_dict(),
         "classes": [_key(label) for label in tally.classes],
         "keys": [[[_key(key) for key in keys] for keys in sums.keys] for sums in tally.sums],
@@ -46,7 +46,7 @@ def about(saved: Model | Tally) -> dict[str, Any]:
     model = None
     calibration = calibration_of(saved)
     weighed = _weighing_of(saved)
-    beside = {}
+    weighing_entry = {}
     if isinstance(saved, Model):
         prior = saved.class_prior
         choice = saved.choice
@@ -58,9 +58,9 @@ def about(saved: Model | Tally) -> dict[str, Any]:
     if weighed is not None:
         from banbury.files import weighing
 
-        beside = {"weighing": weighing.about(weighed)}
-    counted = of_what | about_sums(tally)
-    return {"tally": counted, "model": model, "calibration": calibration and calibration.method, **beside}
+        weighing_entry = {"weighing": weighing.about(weighed)}
+    tally_entry = identity | about_sums(tally)
+    return {"tally": tally_entry, "model": model, "calibration": calibration and calibration.method, **weighing_entry}
 
 
 def about_choice(choice: Choice) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def about_choice(choice: Choice) -> dict[str, Any]:
 def restore_choice(about: Mapping[str, Any], seed: Any) -> Choice:
     """The choice that a file has."""
     n_folds = about.get("folds")
-    check(n_folds is None or (type(n_folds) is int and n_folds >= 2), "there are fewer than two folds")
+    check(n_folds is None or (type(n_folds) is int and n_folds >= 2), "the number of folds is less than two")
     return replace(choice_of(about["how"], about["alpha"], seed, waits=True), n_folds=n_folds)
 
 
@@ -163,7 +163,7 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> Model | Tally:
     if about["model"] is None:
         return tally
     settings = about["model"]
-    check(settings.keys() - {"folds"} == SETTINGS, "the model has other settings")
+    check(settings.keys() - {"folds"} == SETTINGS, "the model's settings are missing or unknown")
     model = model_under(tally, restore_choice(settings, settings["seed"]), settings["class_prior"])
     if "weighing" in about:
         from banbury.files import weighing
@@ -176,7 +176,7 @@ def restore_calibration(model: Any, about: Mapping[str, Any], arrays: Arrays) ->
     """The model or network with the calibration that the file has for it, if it has one."""
     state = {name: array.copy() for name, array in under(CALIBRATION, arrays).items()}
     if (method := about["calibration"]) is None:
-        check(not state, "there are arrays of a calibration, and none is named")
+        check(not state, "there are arrays of a calibration, but no calibration")
         return model
     from banbury.quality.calibration import Calibration
 
@@ -206,11 +206,11 @@ def restore_tally(schema: Schema, classes: tuple[Any, ...], about: Mapping[str, 
     rounded = about["rounded"]
     skipped = about["skipped"]
     rows = integers_of("classes", arrays, digits, (n,))
-    check(type(rounded) is bool, "sums were rounded or not")
+    check(type(rounded) is bool, "rounded is neither true nor false")
     check(type(skipped) is int and 0 <= skipped < 2**63, "skipped is not a non-negative whole number")
     held = about.get("parts", [])
     check(isinstance(held, list) and set(map(type, held)) <= {str}, "the names of parts are not texts")
-    check(len(set(held)) == len(held), "two parts have one name")
+    check(len(set(held)) == len(held), "two parts have the same name")
     tally = Tally(schema, classes, rows, sums, skipped, rounded, frozenset(held))
     beside = {name for name in arrays if name.startswith((CALIBRATION, WEIGHING))}
     rest = arrays.keys() - beside - tally.numbers().keys()
@@ -218,7 +218,7 @@ def restore_tally(schema: Schema, classes: tuple[Any, ...], about: Mapping[str, 
     complete = all(_is_state(group_sums, names) for group_sums, names in zip(sums, states, strict=True))
     alike = digits.keys() == tally.numbers().keys() and tally.numbers().keys() <= arrays.keys() and complete
     alike = alike and all(name.partition(".")[0] in map(str, range(len(sums))) for name in rest)
-    check(alike, "there are arrays, or digits of arrays, that no tally has")
+    check(alike, "there are arrays, or digits of arrays, that do not belong to the tally")
     check(float(tally.n_rows) < MOST_ROWS, "there are more rows than can be counted")
     if rounded:
         _check_rounding(tally)
@@ -275,10 +275,10 @@ def _schema(about: Mapping[str, Any]) -> Schema:
     check(types <= {str} and isinstance(schema.named, bool), "a name is not a text")
     distinct = set(names)
     columns = set(schema.columns)
-    check(len(distinct) == len(names), "two features have one name")
+    check(len(distinct) == len(names), "two features have the same name")
     if blocks:
         distinct = distinct.difference(block.name for block in blocks).union(*(block.columns for block in blocks))
-    check(distinct <= columns, "a feature is none of the columns")
+    check(distinct <= columns, "a feature is not one of the columns")
     return schema
 
 
@@ -292,5 +292,5 @@ def _check_alike(features: Sequence[Feature]) -> None:
         settled = finite and all(unit >= 2.0**-1022 for _, unit in places) and feature.counter.has_valid_scale(feature)
         check(settled, f"feature {feature.name!r} has no origin or unit")
         has_known_kind = {feature.kind, *feature.kinds} <= KINDS
-        check(has_known_kind, f"feature {feature.name!r} is of the kind {feature.kind!r}, and there is none")
-        check(isinstance(feature.holds_lists, bool), "whether a feature holds lists is neither true nor false")
+        check(has_known_kind, f"feature {feature.name!r} is of the unknown kind {feature.kind!r}")
+        check(isinstance(feature.holds_lists, bool), "holds_lists is neither true nor false")

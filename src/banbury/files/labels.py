@@ -75,12 +75,12 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> LabelModel:
     """The model; whatever does not fit raises some error or other."""
     settings = about["labels"]
     beside = under(PREFIX, arrays)
-    check(settings.keys() - {"folds"} == SETTINGS, "the model of labels has other settings")
+    check(settings.keys() - {"folds"} == SETTINGS, "the settings of the multi-label model are missing or unknown")
     rest = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
     tally = contents.put_together({**about, "model": None, "calibration": None}, rest)
     model = LabelModel.of(tally, telling=settings["telling"])  # type: ignore[arg-type]
     model = replace(model, choice=replace(contents.restore_choice(settings, 0), waits=False))
-    check(bool((model.n_rows <= float(tally.n_rows)).all()), "more rows have a label than there are")
+    check(bool((model.n_rows <= float(tally.n_rows)).all()), "a label has more rows than the tally")
     labels = scalars("labels", settings["labels"])
     numbers = beside["thresholds"]
     fit = numbers.dtype == np.float64 and numbers.shape == (len(labels),)
@@ -94,12 +94,12 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> LabelModel:
         calibration = LabelCalibration(slopes, shifts, slope, shift)
     thresholds = Thresholds(labels, numbers.copy(), calibration, common)
     learned = None if settings["weighing"] is None else _put_weighing(settings["weighing"], beside, model)
-    check(set(beside) == {"thresholds", *lines, *_state(learned)}, "there are other arrays than those of labels")
+    check(set(beside) == {"thresholds", *lines, *_state(learned)}, "there are arrays that do not belong to the labels")
     return model.weighed(learned).with_thresholds(thresholds)
 
 
 def _put_weighing(about: Mapping[str, Any], arrays: Arrays, model: LabelModel) -> LabelWeighing:
-    check(about.keys() | {"cells"} == WEIGHING, "the weights of labels have other settings")
+    check(about.keys() | {"cells"} == WEIGHING, "the settings of the weights are missing or unknown")
     labels = scalars("labels of weights", about["labels"])
     columns = tuple(model.schema[name].name for name in about["columns"])
     for name in columns:
@@ -113,6 +113,9 @@ def _put_weighing(about: Mapping[str, Any], arrays: Arrays, model: LabelModel) -
     check(len(columns) + len(cells.cells) > 0, "no column is weighed")
     corrections = arrays["corrections"]
     shape = sum(map(len, words)) + len(cells) + 1, len(labels)
-    check(corrections.dtype == np.float32 and corrections.shape == shape, "there is not a correction for each word")
+    check(
+        corrections.dtype == np.float32 and corrections.shape == shape,
+        "the number of corrections does not match the words",
+    )
     learned = weighing.read_setting(about, corrections)
     return LabelWeighing(labels, columns, words, *learned, weighing.digest_of(about), weighing.losses_of(about), cells)

@@ -79,10 +79,10 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
     named = network["named"]
     left_out = network["left_out"]
     texts("what is left out", [*left_out.keys(), *left_out.values()])
-    check(isinstance(named, bool), "columns have names or positions")
+    check(isinstance(named, bool), "named is neither true nor false")
     check(
         (target := network["target"]) in [None, *(variable.name for variable in variables)],
-        "the target is none of the nodes",
+        "the target is not one of the nodes",
     )
     choice = Choice("mle")
     sums = None
@@ -90,7 +90,7 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
     if settings is None:
         tables = _tables(variables, parents, arrays)
     else:
-        check(settings.keys() == SETTINGS, "the network has other settings")
+        check(settings.keys() == SETTINGS, "the network's settings are missing or unknown")
         choice = choice_of(**settings)
         sums = _sums(variables, parents, about["tally"], arrays)
     rest = target, columns, named, left_out
@@ -100,7 +100,7 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
 def _variable(node: Mapping[str, Any], counted: bool) -> Variable:
     (name,) = texts("names of nodes", [node["name"]])
     can_be_node = node["family"] in FAMILIES and node["kind"] in get_args(Kind)
-    check(can_be_node, f"{name!r} has the family {node['family']!r} of {node['kind']!r}, and no node has")
+    check(can_be_node, f"{name!r} has the family {node['family']!r} of {node['kind']!r}, which no node can have")
     family = family_from_dict(node)
     kind = node["kind"]
     if family.has_density():  # of numbers, which are cut
@@ -128,7 +128,7 @@ def _parents(nodes: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, ...], ...]:
     parent_names = {node["name"]: texts(f"the parents of {node['name']!r}", node["parents"]) for node in nodes}
     place = {name: v for v, name in enumerate(parent_names)}
     structure = complete_parents(parent_names)
-    check(len(nodes) == len(parent_names) == len(structure), "two nodes have one name, or a parent is no node")
+    check(len(nodes) == len(parent_names) == len(structure), "two nodes have the same name, or a parent is not a node")
     in_topological_order(structure)
     return tuple(tuple(place[name] for name in above) for above in parent_names.values())
 
@@ -140,7 +140,7 @@ def _sums(variables: tuple[Variable, ...], parents: Parents, about: Mapping[str,
     rest = {name: array for name, array in arrays.items() if name != PLACES}
     check(places.dtype == np.int64 and places.ndim == 1 and (np.diff(places) > 0).all(), "places are not in order")
     most = sum(prod(map(len, axes)) for axes in axes_of(variables, parents))
-    check(not len(places) or 0 <= places[0] <= places[-1] < most, "a place is in none of the tables")
+    check(not len(places) or 0 <= places[0] <= places[-1] < most, "a place lies outside the tables")
     keys = keys_at(places.copy(), variables, parents)
     try:
         tally = contents.restore_tally(tables_of(variables, parents), EVERY, {**about, "keys": [keys]}, rest)
@@ -148,12 +148,12 @@ def _sums(variables: tuple[Variable, ...], parents: Parents, about: Mapping[str,
         check(counts.variables == variables, "a node has a value that no row has")
         return counts if tally.rounded else counts.check_consistency()
     except errors.NegativeCount:
-        raise ValueError("a value has fewer rows than none, or more than there are") from None
+        raise ValueError("a value has a negative number of rows, or more than the network") from None
 
 
 def _tables(variables: Sequence[Variable], parents: Parents, arrays: Arrays) -> tuple[Any, ...]:
     shapes = [tuple(variables[u].size for u in (v, *above)) for v, above in enumerate(parents)]
-    check(arrays.keys() == {GIVEN}, "there are other arrays than tables")
+    check(arrays.keys() == {GIVEN}, "there are arrays other than the tables")
     every = real(GIVEN, arrays, (sum(map(prod, shapes)),))
     check((every >= 0).all() and (every <= 1.0 + CLOSE).all(), "a share is not from 0 to 1")
     places = pairwise([0, *accumulate(map(prod, shapes))])

@@ -102,7 +102,7 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
     trends = tuple(about.get("trends", []))
     pairs = tuple(_pair(entry, len(columns)) for entry in about["pairs"])
     with_trend = tuple(j for j, cells in enumerate(columns) if j in trends and cells.has_trend)
-    check(trends == with_trend, "a trend is of no numbers")
+    check(trends == with_trend, "a trend belongs to a column without numbers")
     n = len(columns) + len(trends) + len(pairs) + len(of_texts) + len(scored)
     k = len(classes)
     sizes = [cells.n_cells + 1 for cells in columns]
@@ -122,17 +122,17 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
     pair_tables = tuple(_reals(arrays, f"{t}.pair", (size, k)) for t, size in enumerate(sizes[len(columns) :]))
     paired = about.get("paired", True)
     sample = about.get("sample")
-    check(type(paired) is bool, "pairs were looked for or not")
-    check(sample is None or (type(sample) is int and sample >= 0), "a sample has no number of rows")
+    check(type(paired) is bool, "pairs_looked_at is neither true nor false")
+    check(sample is None or (type(sample) is int and sample >= 0), "the size of the sample is not a number of rows")
     weighing = Weighing(weights, classes, digest_of(about), pair_tables, words, scored, paired, sample)
-    check(set(state_of(weighing)) == set(arrays), "there are other arrays than those of weights")
+    check(set(state_of(weighing)) == set(arrays), "there are arrays that do not belong to the weights")
     return weighing
 
 
 def _pair(about: Any, n_columns: int) -> WeighedPair:
     first, second, strength = about
     places = all(type(j) is int and 0 <= j < n_columns for j in (first, second))
-    check(places and first != second, "a pair is not of two columns")
+    check(places and first != second, "a pair does not have two columns")
     return WeighedPair(first, second, number("the strength of a pair", strength, 0.0, LARGEST))
 
 
@@ -169,7 +169,7 @@ def _read_texts(
     words = words_of(t, arrays)
     corrections = arrays[f"{t}.word_corrections"]
     fit = corrections.dtype == np.float32 and corrections.shape == (len(words) + 1, n_classes)
-    check(fit, "there is not a correction for each word")
+    check(fit, "the number of corrections does not match the words")
     learned = LearnedTexts(*read_setting(about, corrections), losses_of(about))
     column = tally.schema[about["column"]].name
     check(is_text(tally, column), f"{column!r} has no words")
@@ -179,8 +179,8 @@ def _read_texts(
 def read_setting(about: Mapping[str, Any], corrections: Any) -> tuple[Setting, float, Any]:
     """How words count, C, and corrections, which are finite."""
     setting = Setting(*about["setting"])
-    check(type(setting.use_counts) is bool, "words count how often they occur, or not")
-    check(type(setting.leave_out) is bool, "a text's own words are left out, or not")
+    check(type(setting.use_counts) is bool, "use_counts is neither true nor false")
+    check(type(setting.leave_out) is bool, "leave_out is neither true nor false")
     for name in ("idf_power", "variance_by_evidence", "evidence_weight"):
         number(name, getattr(setting, name), 0.0, 1.0)
     check(bool((np.abs(corrections) <= LARGEST).all()), "corrections are not finite")
@@ -198,7 +198,7 @@ def words_of(t: int, arrays: Arrays) -> tuple[str, ...]:
     names = arrays[f"{t}.words"]
     ends = arrays[f"{t}.ends"]
     plain = names.dtype == np.uint8 and ends.dtype == np.int64 and names.ndim == ends.ndim == 1
-    check(plain, "words are not bytes and where they end")
+    check(plain, "words are not bytes with their ends")
     limits = [0, *ends.tolist()]
     check(all(a <= b for a, b in pairwise(limits)) and limits[-1] == len(names), "words do not end where they should")
     held = names.tobytes()
@@ -210,23 +210,23 @@ def cells_of(about: Mapping[str, Any], j: int, arrays: Arrays, tally: Tally) -> 
     feature = tally.schema[about["name"]]
     check(feature.family.has_cells, f"{feature.name!r} has no cells")
     first, rest, plain_first, plain_others = (number("strengths", m, 0.0, LARGEST) for m in about["strengths"])
-    check(type(about["told_apart"]) is bool, "cuts tell classes apart or not")
+    check(type(about["told_apart"]) is bool, "told_apart is neither true nor false")
     tree = _tree(arrays[f"{j}.tree"], about["told_apart"])
     plain = _tree(arrays[f"{j}.plain"], False)
     common = feature, tree, (first, rest), plain, (plain_first, plain_others)
     if not feature.family.has_density():
         keys = scalars("keys", about["keys"])
-        check(set(keys) <= set(tally.of(feature.name).keys[0]), "a cell is of a value that no row has")
+        check(set(keys) <= set(tally.of(feature.name).keys[0]), "a cell has a value that no row has")
         alone = all(np.array_equal(hierarchy.levels, [np.arange(len(keys))]) for hierarchy in (tree, plain))
         check(alone, "a named cell is part of another")
         return NamedCells(*common, keys)
-    check(about["keys"] is None, "a stretch of numbers has a name")
+    check(about["keys"] is None, "an interval of numbers has a name")
     cuts = _reals(arrays, f"{j}.cuts", arrays[f"{j}.cuts"].shape, np.finfo(np.float64).max)
     fit = cuts.ndim == 1 and np.all(cuts[1:] >= cuts[:-1]) and len(cuts) <= MOST_CUTS
     check(fit, "cuts are not numbers in order")
     for hierarchy in (tree, plain):
         _check_stretches(hierarchy, len(cuts) + 1)
-    check(tree.n_cells == plain.n_cells, "trees have other cells")
+    check(tree.n_cells == plain.n_cells, "the cells of the trees do not match")
     return NumberCells(*common, cuts)
 
 
@@ -247,8 +247,8 @@ def _tree(levels: Any, told_apart: bool) -> Tree:
 
 def _check_stretches(tree: Tree, n: int) -> None:
     """Raises unless nodes are stretches from the lowest numbers to the highest, and one more, alone, where a value is missing."""
-    check(tree.n_cells in (n, n + 1), "cuts are not those of cells")
+    check(tree.n_cells in (n, n + 1), "the cuts do not match the cells")
     for level in tree.levels:
         steps = np.diff(level[:n], prepend=0)
         beside = ((steps == 0) | (steps == 1)).all() and level[0] == 0
-        check(beside and (level[n:] == level[n - 1] + 1).all(), "a node of a tree is no stretch of numbers")
+        check(beside and (level[n:] == level[n - 1] + 1).all(), "a node of a tree is not an interval of numbers")

@@ -17,7 +17,7 @@ Chosen = NDArray[np.intp] | None  # numbers of hypotheses; None: all of them
 
 
 class Examples:
-    """Rows as they come: a frame, a mapping of columns or of one row's values, a matrix, or any rows one after another."""
+    """Rows in any form: a frame, a mapping of columns or of one row's values, a matrix, or a sequence of rows."""
 
     def __init__(self, data: Any, target: Any = None) -> None:
         self._target = target if is_scalar(target) else None  # a column's name, or the targets themselves
@@ -64,7 +64,7 @@ class Examples:
 
     @cached_property
     def each(self) -> Any:
-        """The rows one by one, for functions of a row; a row of a table is a mapping, without the target's column."""
+        """Yields the rows one by one, for functions of a row. A row of a table is a mapping without the target column."""
         if self._rows is not None:
             return self._rows
         columns = {name: column.tolist() for name, column in self.columns.items() if name != self._target}
@@ -78,14 +78,14 @@ class Examples:
         return self.columns[name]
 
     def target(self, target: Any) -> Array:
-        """The targets: a column by its name, or one for each row."""
+        """Returns the targets, from a column or one for each row."""
         column = self.column(target) if is_scalar(target) else vector(target)
         if len(column) != len(self):
             raise errors.length_mismatch("targets", len(column), len(self))
         return column
 
     def choose_columns(self, columns: Iterable[Any] | None, target: Any) -> list[Any]:
-        """The columns that hypotheses are about: all but the target, by its own name too where it was taken from the table."""
+        """Returns the columns that hypotheses are about: all but the target."""
         errors.require(
             self.columns,
             "the table",
@@ -107,18 +107,18 @@ class Examples:
 
 @runtime_checkable
 class Askable(Protocol):
-    """Hypotheses that can be asked about rows."""
+    """Hypotheses that can make predictions for rows."""
 
     def on(self, rows: Examples) -> Predictions:
-        """What they say of these rows."""
+        """Returns their predictions for these rows."""
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """What hypotheses say of rows.
+    """The predictions of hypotheses for rows.
 
-    ``mistakes``, where hypotheses can count them themselves: how many rows each gets wrong, given the numbers of the right
-    labels; they then answer with numbers of labels.
+    ``mistakes`` counts the mistakes of each hypothesis, given the numbers of the correct labels, if the hypotheses can
+    count them themselves; predictions are then label numbers.
     """
 
     n_rows: int

@@ -40,13 +40,13 @@ def conjunctions(
     noise: float | None = None,
     labels: Iterable[Any] | None = None,
 ) -> Hypotheses:
-    """Every conjunction of conditions "feature=value", one at most for each feature, and the hypothesis that nothing fulfils.
+    """Returns every conjunction of conditions "feature=value", with at most one for each feature, and the hypothesis
+    that no row satisfies.
 
-    A row that fulfils a hypothesis has the second of two ``labels``: those of the target (a column's name, or an array) in order,
-    or else False and True.
-    ``columns`` are all but the target, unless named. Their values are those in the table, or those that ``values``
-    declares. ``conditions`` is the most in one hypothesis. A missing value fulfils no condition.
-    ``prior="description_length"`` tells how many conditions, which features, which values.
+    A row that satisfies a hypothesis has the second of two ``labels``: those of the target (a column or an array) in
+    order, or else False and True. ``columns`` are all except the target unless given. Their values are those in the
+    table, or those in ``values``. ``conditions`` is the maximum number in one hypothesis. A missing value satisfies no
+    condition. ``prior="description_length"`` encodes how many conditions there are, which features and which values.
 
     >>> import banbury as bb
     >>> days = bb.datasets.enjoy_sport()
@@ -84,13 +84,12 @@ def thresholds(
     noise: float | None = None,
     labels: Iterable[Any] | None = None,
 ) -> Hypotheses:
-    """Every hypothesis "feature>cut" and "feature<=cut", and those that anything and nothing fulfils.
+    """Returns every hypothesis "feature>cut" and "feature<=cut", and those that all rows and no rows satisfy.
 
-    A row that fulfils a hypothesis has the second of two ``labels``: those of the target (a column's name, or an array) in order,
-    or else False and True.
-    Cuts lie midway between neighbouring values of the table; ``cuts`` is the most for each feature, spread evenly over its
-    values, or names the cuts themselves. A missing value is on neither side. ``prior="description_length"`` tells the feature,
-    the side, and which cut.
+    A row that satisfies a hypothesis has the second of two ``labels``: those of the target (a column or an array) in
+    order, or else False and True. Cuts are midway between neighbouring values of the table; ``cuts`` is their maximum
+    number for each feature, evenly spread over its values, or lists the cuts. A missing value is on neither side.
+    ``prior="description_length"`` encodes the feature, the side and the cut.
 
     >>> space = thresholds({"length": [1.4, 1.5, 4.7], "long": [False, False, True]}, "long")
     >>> list(space.names)

@@ -29,13 +29,18 @@ LARGEST = 1e300  # a log-likelihood: a hundred million of them still have a sum
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Hypotheses:
-    """A finite set of hypotheses, and what is believed of each: P(h), P(rows | h) and P(h | rows). A frozen value.
+    """A finite hypothesis space with the probabilities P(h), P(rows | h) and P(h | rows). It is a frozen value.
 
-    ``hypotheses`` are functions of a row, in a list or by name; or names alone, or how many there are. ``prior`` is "uniform", a
-    probability for each, in order or by name, or "description_length": 2 to the power of minus ``lengths``, which are bits.
-    ``likelihood`` says what a prediction means. "noise_free": the row's label. "label_noise": the label, which comes out as
-    another with probability ``noise``. "gaussian": the mean of a number whose standard deviation is ``noise``. "bernoulli": the
-    probability of the second label. ``labels`` are all that a row can have.
+    Args:
+        hypotheses: Functions of a row, in a list or by name; or only names, or how many there are.
+        prior: "uniform", a probability for each hypothesis, in order or by name, or "description_length" for 2 to the
+            power of minus ``lengths``.
+        likelihood: What a prediction means. "noise_free": the label of the row. "label_noise": the label, which is
+            observed as another one with probability ``noise``. "gaussian": the mean of a number with standard deviation
+            ``noise``. "bernoulli": the probability of the second label.
+        noise: The noise of the likelihood.
+        labels: All labels that a row can have.
+        lengths: The description length of each hypothesis, in bits.
 
     >>> test = Hypotheses(["cancer", "healthy"], prior=[0.008, 0.992]).update(likelihoods=[0.98, 0.03])
     >>> test.map, test.ml
@@ -97,7 +102,7 @@ class Hypotheses:
 
     @property
     def log_joint(self) -> Real:
-        """log P(h) P(rows | h), of each hypothesis."""
+        """log P(h) P(rows | h) of each hypothesis."""
         return self.log_prior + self.log_likelihood
 
     @cached_property
@@ -109,12 +114,12 @@ class Hypotheses:
 
     @property
     def log_evidence(self) -> float:
-        """log P(rows): the likelihoods, averaged over the prior."""
+        """log P(rows): the likelihood averaged over the prior."""
         return sum(self._scale)
 
     @cached_property
     def posterior(self) -> Real:
-        """P(h | rows), of each hypothesis.
+        """P(h | rows) of each hypothesis.
 
         >>> far = Hypotheses(3, prior=[0.5, 0.25, 0.25]).update(log_likelihoods=[-1000.0, -1000.0, -2000.0])
         >>> far.posterior.round(3).tolist()
@@ -128,28 +133,28 @@ class Hypotheses:
 
     @property
     def log_posterior(self) -> Real:
-        """log P(h | rows), which goes on where the probability itself is too small for a number; −inf is impossible."""
+        """log P(h | rows), also where the probability underflows; −∞ means impossible."""
         top, rest = self._scale
         return self.log_joint - top - rest
 
     @property
     def map(self) -> Any:
-        """The hypothesis of the highest posterior; of several, the first."""
+        """The hypothesis with the highest posterior; the first one in a tie."""
         return self.names[_first_best(self.log_joint)]
 
     @property
     def ml(self) -> Any:
-        """The hypothesis of the highest likelihood, whatever its prior; of several, the first."""
+        """The hypothesis with the highest likelihood, regardless of the prior; the first one in a tie."""
         return self.names[_first_best(self.log_likelihood)]
 
     @property
     def mdl(self) -> Any:
-        """The hypothesis of the least description length, which is the most probable one."""
+        """The hypothesis with the minimum description length, which is the most probable one."""
         return self.names[_first_best(-self.description_length)]
 
     @property
     def description_length(self) -> Real:
-        """−log₂ P(h) P(rows | h): the bits that tell the hypothesis, and then the rows to one who knows it.
+        """−log₂ P(h) P(rows | h): the bits needed to encode the hypothesis, and then the rows given the hypothesis.
 
         >>> coins = Hypotheses(["fair", "bent"], "description_length", lengths=[1, 4], likelihood="bernoulli")
         >>> coins.update(predictions=[[0.5, 0.9]] * 5, target=[1] * 5).description_length.round(2).tolist()
@@ -159,12 +164,12 @@ class Hypotheses:
 
     @property
     def possible(self) -> NDArray[np.bool_]:
-        """Whether each hypothesis is possible still."""
+        """Whether each hypothesis is still possible."""
         return np.asarray(self.log_joint > -np.inf)
 
     @property
     def version_space(self) -> list[Any]:
-        """The hypotheses that are possible still: noise-free, those that agree with every row.
+        """The hypotheses that are still possible. Without noise, these are the ones that are consistent with every row.
 
         >>> Hypotheses(["a", "b", "c"]).update(predictions=[[1, 0, 1], [0, 0, 0]], target=[True, False]).version_space
         ['a', 'c']
@@ -172,7 +177,7 @@ class Hypotheses:
         return [self.names[h] for h in np.flatnonzero(self.possible).tolist()]
 
     def most_probable(self, n: int = 10) -> list[tuple[Any, float]]:
-        """The ``n`` most probable hypotheses and their posteriors, the best first; never one that is impossible.
+        """Returns the ``n`` most probable hypotheses and their posteriors, best first, without impossible ones.
 
         >>> Hypotheses(["rain", "dry"]).update(likelihoods={"rain": 0.1, "dry": 0.5}).most_probable(1)
         [('dry', 0.8333333333333334)]
@@ -202,12 +207,12 @@ class Hypotheses:
         likelihoods: Any = None,
         log_likelihoods: Any = None,
     ) -> Self:
-        """The space after more rows; the one before stays as it was.
+        """Returns the space after more rows. This space does not change.
 
-        Rows are a table (a frame, or a mapping of columns) or a list of rows; ``target`` is a column's name, or has each row's
-        label or number. ``predictions`` are what the hypotheses say of the rows, rows × hypotheses. ``likelihoods`` or
-        ``log_likelihoods`` say outright how probable the evidence is under each; they need not sum to one. All rows at once,
-        or one after another in any order: it comes to the same.
+        Rows are a table (a frame or a mapping of columns) or a list of rows, and ``target`` is a column or has the
+        label or number of each row. ``predictions`` are the predictions of the hypotheses (rows × hypotheses).
+        ``likelihoods`` or ``log_likelihoods`` are the probabilities of the evidence under each hypothesis; they need
+        not sum to one. Rows can be added all at once or one by one, in any order, with the same result.
 
         >>> days = {"sky": ["sunny", "rainy"], "play": ["yes", "no"]}
         >>> says = {"if sunny": lambda day: "yes" if day["sky"] == "sunny" else "no", "never": lambda day: "no"}
@@ -230,7 +235,8 @@ class Hypotheses:
         log_likelihoods: Any = None,
         n: int = 7,
     ) -> Trace:
-        """The posteriors before and after every row, of the ``n`` hypotheses that rise highest; takes what ``update`` takes.
+        """Returns the posteriors before and after every row, for the ``n`` hypotheses that reach the highest ones.
+        Arguments are those of ``update``.
 
         >>> seen = Hypotheses(["a", "b"]).trace(likelihoods=[[0.5, 0.5], [0.2, 0.8], [0.1, 0.4]])
         >>> seen.posteriors.round(2).tolist()
@@ -373,15 +379,16 @@ class Hypotheses:
     # What hypotheses say ----------------------------------------------------------------------------------------------
 
     def predictive(self, rows: Any = None, *, predictions: Any = None) -> Real:
-        """P(label | row), every hypothesis heard with the weight of its posterior: rows × labels.
+        """Returns P(label | row) (rows × labels), averaged over the posterior of the hypotheses.
 
         >>> three = Hypotheses(["h1", "h2", "h3"], prior=[0.4, 0.3, 0.3], labels=["+", "-"])
         >>> three.predictive(predictions=["+", "-", "-"]).round(2).tolist()
         [[0.4, 0.6]]
         """
-        labels = self.likelihood != "gaussian"
-        errors.require(labels, "likelihood", "gaussian", "a space with labels here; bayes_optimal has the mean number")
-        heard, weights = self._heard()
+        predicts_labels = self.likelihood != "gaussian"
+        requirement = "a space with labels here; bayes_optimal has the mean number"
+        errors.require(predicts_labels, "likelihood", "gaussian", requirement)
+        hypotheses, weights = self._heard()
         n_labels = len(self.labels)
 
         def shares_of(block: Array) -> Real:
@@ -395,11 +402,12 @@ class Hypotheses:
                     shares[:, label] += (block[:, part] == label) @ weights[part]
             return shares
 
-        shares = self._answers(rows, predictions, heard, shares_of)
+        shares = self._answers(rows, predictions, hypotheses, shares_of)
         return (1.0 - self.noise) * shares + self.noise / (n_labels - 1) * (1.0 - shares) if self.noise else shares
 
     def bayes_optimal(self, rows: Any = None, *, predictions: Any = None) -> Array:
-        """The most probable label of each row, every hypothesis heard; of numbers, the mean. On average no answer errs less.
+        """Returns the most probable label of each row, averaged over all hypotheses; for numbers, the mean. No other
+        answer makes fewer mistakes on average.
 
         >>> three = Hypotheses(["h1", "h2", "h3"], prior=[0.4, 0.3, 0.3], labels=["+", "-"])
         >>> three.map, three.bayes_optimal(predictions=["+", "-", "-"]).tolist()
@@ -412,9 +420,9 @@ class Hypotheses:
         return self._answers(rows, predictions, heard, lambda block: block @ weights)
 
     def gibbs(self, rows: Any = None, *, predictions: Any = None, seed: int = 0) -> Array:
-        """What one hypothesis says of the rows, drawn from the posterior by ``seed``.
+        """Returns the predictions of one hypothesis that is drawn from the posterior with ``seed``.
 
-        It errs at most twice as often as ``bayes_optimal``, on average over targets drawn from the prior.
+        Averaged over targets drawn from the prior, it makes at most twice as many mistakes as ``bayes_optimal``.
 
         >>> three = Hypotheses(["h1", "h2", "h3"], prior=[0.4, 0.3, 0.3], labels=["+", "-"])
         >>> "".join(three.gibbs(predictions=["+", "-", "-"], seed=seed).item() for seed in range(10))
@@ -499,10 +507,10 @@ class Hypotheses:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
-    """How the posterior came about: before any row and after each.
+    """The posteriors before any row and after each row.
 
-    ``posteriors`` are those of ``names``, steps × hypotheses; ``n_possible`` is how many hypotheses each step left possible;
-    ``first`` and ``last`` are the spaces at both ends.
+    ``posteriors`` are those of ``names`` (steps × hypotheses), ``n_possible`` is the number of hypotheses that are
+    possible at each step, and ``first`` and ``last`` are the spaces at both ends.
 
     >>> seen = Hypotheses(["a", "b", "c"]).trace(predictions=[[1, 1, 0], [0, 1, 0]], target=[True, False])
     >>> seen.n_possible.tolist(), seen.last.map
@@ -556,7 +564,7 @@ def _rows(n: int) -> str:
 
 
 def name_hypotheses(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
-    """The names of the hypotheses, and what can be asked about rows, if anything can."""
+    """Returns the names of the hypotheses and, if they can make predictions, the object that does."""
     if isinstance(hypotheses, Askable) and isinstance(hypotheses, Sequence):  # as a generator makes them
         return hypotheses, hypotheses
     if isinstance(hypotheses, (int, np.integer)) and not isinstance(hypotheses, bool):
@@ -585,7 +593,7 @@ def name_hypotheses(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
 
 
 def log_prior(names: Sequence[Any], prior: Any, lengths: Any) -> Real:
-    """log P(h), which sums to one."""
+    """Returns the normalised log P(h)."""
     by_length = isinstance(prior, str) and prior == "description_length"
     errors.require(
         by_length == (lengths is not None),
@@ -622,7 +630,7 @@ def _of_each(what: str, numbers: Any, names: Sequence[Any]) -> Real:
 
 
 def by_name(what: str, numbers: Any, names: Sequence[Any]) -> Any:
-    """Numbers by name in the order of the hypotheses; others as they are."""
+    """Returns numbers given by name in the order of the hypotheses, and others unchanged."""
     if not isinstance(numbers, Mapping):
         return numbers
     known_names = set(names)
@@ -676,7 +684,7 @@ def unlike_hypotheses(what: str, shape: tuple[int, ...], n_hypotheses: int) -> e
 
 
 def bad_number(what: str, value: Any, hypothesis: Any, needed: str, row: int | None = None) -> errors.BadValue:
-    """A prior, length, likelihood or prediction that cannot be one."""
+    """Raised for an invalid prior, length, likelihood or prediction."""
     place = "" if row is None else f" for row {row:,}"
     return errors.BadValue(
         f"the {what} of hypothesis {hypothesis!r}{place} is {value!r}, but must be {needed}. Fix it, or remove the "

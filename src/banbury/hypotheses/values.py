@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 
 def codes(values: Array, labels: Sequence[Any]) -> Array:
-    """The number of each value among the labels; −1 for others."""
+    """Returns the number of each value among the labels; −1 for others."""
     if values.dtype == np.bool_ and tuple(labels) == (False, True):
         return values.view(np.uint8)
     if values.dtype != object:
@@ -30,7 +30,7 @@ def codes(values: Array, labels: Sequence[Any]) -> Array:
 
 
 def matrix(values: Any) -> Array:
-    """An array of numbers, texts or objects; ragged ones are refused."""
+    """Returns an array of numbers, strings or objects. Ragged ones raise an error."""
     if hasattr(values, "__array__") or is_scalar(values):
         return np.asarray(values)
     rows = list(values)
@@ -50,7 +50,7 @@ def matrix(values: Any) -> Array:
 
 
 def vector(values: Any, setting: str | None = None) -> Array:
-    """One value per row, or those of a setting. A list stays what it is: numbers among texts are not made texts."""
+    """Returns one value per row, or per setting. A list keeps its types: numbers among strings do not become strings."""
     if is_scalar(values) or isinstance(values, Mapping):
         raise errors.no_column(values) if setting is None else errors.bad_setting(setting, values, "a list")
     array = np.asarray(values) if hasattr(values, "__array__") else objects(list(values))
@@ -60,7 +60,7 @@ def vector(values: Any, setting: str | None = None) -> Array:
 
 
 def objects(values: list[Any]) -> Array:
-    """The values as they are; those of one plain type in an array of that type."""
+    """Returns the values as an array, of their own type if they all have the same."""
     kinds = set(map(type, values))
     if len(kinds) == 1 and kinds <= {bool, float, str}:
         return np.array(values)
@@ -71,7 +71,7 @@ def objects(values: list[Any]) -> Array:
 
 
 def floats(values: Array) -> Real:
-    """As numbers; NaN where there is none."""
+    """Returns the values as numbers; NaN where there is none."""
     if values.dtype.kind in "biuf":
         return values.astype(np.float64, copy=False)
 
@@ -97,7 +97,7 @@ def is_hashable(value: Any) -> bool:
 
 
 def is_missing(value: Any) -> bool:
-    """None, NaN, and what cannot say whether it equals itself."""
+    """Whether a value is None, NaN, or not equal to itself."""
     try:
         return value is None or bool(value != value)
     except (TypeError, ValueError):

@@ -48,16 +48,17 @@ def next_to_label(
     seed: int = 0,
     **reading: Any,
 ) -> NextToLabel:
-    """The ``n`` rows of a pool whose labels would teach the model most, and some drawn at random.
+    """Chooses ``n`` unlabelled rows whose labels would help the model most, and some at random.
 
-    Of the rows with the smallest margins between the two most probable classes, ten times as many as are wanted, those are
-    taken that stand for most of the others: rows like them that are unlike what is labelled, and unlike what was taken before.
-    The row with the smallest margin comes first. How alike two rows are is the cosine of what a linear
-    classifier would be given: rare words, values, scaled numbers. A row
-    that has a label in the model's target column is labelled, and is not asked for; ``labelled`` may hold more of them.
+    The candidates are the rows with the smallest margins between the two most probable classes, ten times as many as
+    requested. Of these, rows are chosen that are similar to many other candidates and unlike the labelled rows and the
+    rows chosen before. Similarity is the cosine of TF-IDF-like vectors of words, values and scaled numbers. The row
+    with the smallest margin comes first. The order of the pool does not change the result.
 
-    ``share`` of the rows are drawn at random from the whole pool, by ``seed``, and marked ``random``: their accuracy is that of
-    the pool, while the others are harder. The order of the pool changes nothing. Other arguments say how the pool is read.
+    A row with a label in the model's target column is labelled and is not chosen; ``labelled`` can hold more labelled
+    rows. ``share`` of the rows are drawn at random from the whole pool, with ``seed``, and marked ``random``: accuracy
+    on them estimates accuracy on the pool, because the other rows are harder than average. All other options say how
+    the pool is read.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -161,10 +162,10 @@ class _Rows:
         free = self.free
         hashes = self.hashes[self.free]
         order = np.argsort(hashes, kind="stable")
-        first = np.searchsorted(hashes[order], hashes[order])
-        copies = (np.arange(len(order)) - first).astype(np.uint64)
-        chance = mix(mix(hashes[order] * MIX + np.uint64(seed % 2**64)) * MIX + copies)
-        return np.asarray(free[order[np.argsort(chance, kind="stable")[:n]]])
+        first_of_equals = np.searchsorted(hashes[order], hashes[order])
+        copies = (np.arange(len(order)) - first_of_equals).astype(np.uint64)
+        random_keys = mix(mix(hashes[order] * MIX + np.uint64(seed % 2**64)) * MIX + copies)
+        return np.asarray(free[order[np.argsort(random_keys, kind="stable")[:n]]])
 
     def take(self, rows: Int) -> list[Batch]:
         """These rows, in ascending order."""
@@ -269,10 +270,11 @@ def _of_one_table(batches: list[Batch], columns: Sequence[str]) -> Iterator[Batc
 
 @dataclass(frozen=True)
 class NextRow:
-    """Row number ``row`` of the pool, from 0: the most probable class, the second, and by how much it is less probable.
+    """Row number ``row`` of the pool, counting from 0, with its most probable class, the second, and the margin between
+    them.
 
-    ``why``: "unsure", if the model is least sure of it; "similar to other uncertain rows", for which it stands; or "at random".
-    ``file``: where it was read from, if each row has a file.
+    ``why`` is "unsure" if the model is least sure of this row, "similar to other uncertain rows", or "at random".
+    ``file`` is the file that the row was read from, if each row has its own.
     """
 
     row: int
@@ -289,7 +291,7 @@ class NextRow:
         return self.why == AT_RANDOM
 
     def to_dict(self) -> dict[str, Any]:
-        """The row, as JSON can hold it."""
+        """Returns the row for JSON."""
         facts = {**asdict(self), "random": self.random}
         file = {} if self.file is None else {"file": self.file}
         return {"row": facts.pop("row"), **file, **{name: value for name, value in facts.items() if name != "file"}}
@@ -297,9 +299,9 @@ class NextRow:
 
 @dataclass(frozen=True, repr=False)
 class NextToLabel(Listed):
-    """The rows to ask about: those the model is unsure of, the least sure first, then those at random.
+    """The rows to label next: those the model is unsure of, the least sure first, and then those drawn at random.
 
-    ``n_rows`` of the pool have no label, ``labelled`` have one.
+    ``n_rows`` rows of the pool have no label, ``labelled`` have one.
     """
 
     rows: tuple[NextRow, ...]
@@ -316,11 +318,11 @@ class NextToLabel(Listed):
 
     @property
     def random(self) -> NDArray[np.bool_]:
-        """Which of them were drawn at random."""
+        """Which of the rows were drawn at random."""
         return np.array([row.random for row in self.rows], dtype=np.bool_)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as JSON can hold it."""
+        """Returns everything for JSON."""
         rows = [row.to_dict() for row in self.rows]
         n = {"unlabelled": self.n_rows, "labelled": self.labelled}
         return {"rows": rows, **n, "share": self.share, "seed": self.seed}
@@ -328,7 +330,7 @@ class NextToLabel(Listed):
     HEAD: ClassVar = ("row", "predicted", "", "against", "margin", "why")
 
     def lines(self, first: int = 0) -> list[list[str]]:
-        """A line for each row, in cells; rows are numbered from ``first``."""
+        """Returns the cells of a line for each row. Row numbers start at ``first``."""
         lines = []
         for row in self.rows:
             where = f"{row.row + first:,}" if row.file is None else row.file
@@ -340,13 +342,13 @@ class NextToLabel(Listed):
 
     @property
     def head(self) -> str:
-        """How many rows are to be labelled, and how many of them are at random."""
+        """How many rows to label, and how many of them were drawn at random."""
         head = f"{many(len(self.rows), 'row')} to label next, of {self.n_rows:,} without a label"
         return f"{head}; {int(self.random.sum()):,} at random"
 
     @property
     def feet(self) -> list[str]:
-        """What else is to be said, a sentence each."""
+        """Notes, one sentence each."""
         n = int(self.random.sum())
         note = "accuracy on the random rows estimates that on the pool; on the other rows it is lower, as the model was unsure"
         return [note] * bool(n)

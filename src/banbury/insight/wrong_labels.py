@@ -69,18 +69,17 @@ def suspicious(
     threads: int | None = None,
     **reading: Any,
 ) -> Suspicious:
-    """The ``n`` rows whose labels look most wrong, each with the label that the other rows suggest and why.
+    """Finds the ``n`` rows whose labels look most wrong, with the label that the other rows suggest and the reason.
 
-    Every row is scored by the model of all others, exactly, and posteriors are calibrated on the same scores. ``by``: the row
-    comes first whose label falls farthest behind another ("margin"), or is least probable ("self_confidence"); rows that are
-    equal in that are in the order of their margins before calibration. ``wrong`` estimates how many labels are wrong, and
-    ``pairs`` which.
+    Every row is scored exactly by the model of all other rows, and posteriors are calibrated on these scores. ``wrong``
+    estimates how many labels are wrong, and ``pairs`` which. An estimator of Banbury can be passed first, as in
+    ``bb.suspicious(clf, X, y)``; its parameters then replace the settings.
 
-    With ``groups`` (a column, or one for each row), rows that belong together never speak for each other: ten folds are then
-    left out in turn. So they are with ``weigh``, which weighs the evidence as ``bb.EvidenceClassifier`` does (three folds from
-    2,000 rows on). What a row holds alone decides its fold. Everything else is that of ``bb.count``. Rows without a label are
-    skipped. An estimator of Banbury may come first, as in ``bb.suspicious(clf, X, y)``: rows are then judged by models that
-    learn as it does.
+    With ``groups`` (a column, or one group per row), a row is scored by the model of the rows of other groups, over ten
+    folds. With ``weigh``, the evidence is weighed as ``bb.EvidenceClassifier`` does, over ten folds, or three from
+    2,000 rows on. The content of a row alone decides its fold. ``by`` ranks rows by "margin" (how far the label falls
+    behind another one) or "self_confidence" (how improbable the label is); ties are ranked by the margin before
+    calibration. Rows without a label are skipped. All other options are those of ``bb.count``.
 
     >>> import banbury as bb
     >>> texts = ["cheap pills now", "cheap watches now", "pills and watches", "lunch at noon", "see you at lunch", "noon is fine"]
@@ -105,7 +104,10 @@ def suspicious(
 def find_suspicious(
     rows: MemoryRows, recipe: Recipe, n: int = 10, by: By = "margin", n_folds: int | None = None
 ) -> Suspicious:
-    """The rows whose labels look most wrong to models that a recipe makes of the other rows; ``n_folds`` if it was chosen so."""
+    """Finds the rows whose labels look most wrong to models that a recipe learns from the other rows.
+
+    ``n_folds`` is the number of folds over which the recipe was chosen, if it was.
+    """
     errors.check_whole("n", n, 1)
     if by not in BYS:
         raise errors.unknown_choice("by", by, BYS)
@@ -129,7 +131,7 @@ def find_suspicious(
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Log posteriors of rows by models that have not seen them, and those models: that of all rows, or one for each fold."""
+    """Log posteriors of rows from models that have not seen them, and those models: one of all rows, or one per fold."""
 
     tested: Int
     scores: Real
@@ -140,7 +142,7 @@ class Answers:
     models: Mapping[int, Model] = field(default_factory=dict)
 
     def explain(self, rows: MemoryRows, row: SuspiciousRow) -> Explanation:
-        """Why the row is of the one class or of the other; what calibration does to the odds is a line of its own."""
+        """Explains why the row is in one class or the other. The effect of a calibration has a line of its own."""
         (batch,) = rows.take(np.array([row.row]))
         if self.model_of_all is not None:
             weight = 1.0 if rows.weights is None else float(rows.weights[row.row])
@@ -266,10 +268,11 @@ def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious
 
 
 def estimate_wrong(posteriors: Real, truth: NDArray[np.int32], weights: Real | None = None) -> Real:
-    """How many rows of each label (down) are really of each other class (across).
+    """Estimates how many rows of each label (down) really belong to each other class (across).
 
-    Among the rows answered with a class those of which the model is surest show how often such a row has another label: where
-    classes do not overlap, only a wrong label differs from the answer. All rows answered so are taken to have as many.
+    Among the rows predicted as a class, those that the model is surest of show how often such a row has another label:
+    where classes do not overlap, only a wrong label differs from the prediction. The same rate is assumed for all rows
+    predicted as that class.
     """
     n_classes = posteriors.shape[1]
     row_weights = np.ones(len(truth)) if weights is None else weights
@@ -310,9 +313,10 @@ def _order(rows: MemoryRows, tested: Int, measure: Real, raw: Real, n: int) -> I
 
 
 class SuspiciousRow(NamedTuple):
-    """Row number ``row`` of the data, from 0: the label it has, the most probable other one, and the posteriors of both.
+    """Row number ``row`` of the data, counting from 0, with its label, the most probable other class, and the
+    posteriors of both.
 
-    ``file``: where it was read from, if each row has a file.
+    ``file`` is the file that the row was read from, if each row has its own.
     """
 
     row: int
@@ -324,11 +328,11 @@ class SuspiciousRow(NamedTuple):
 
     @property
     def margin(self) -> float:
-        """By how much the given label is more probable than the suggested one; negative where it is less."""
+        """The posterior of the label minus that of the suggested class."""
         return self.self_confidence - self.probability
 
     def to_dict(self) -> dict[str, Any]:
-        """The row, as JSON can hold it."""
+        """Returns the row for JSON."""
         file = {} if self.file is None else {"file": self.file}
         probabilities = {
             "self_confidence": self.self_confidence,
@@ -340,7 +344,7 @@ class SuspiciousRow(NamedTuple):
 
 
 class Listed(Tabular):
-    """Rows that people are asked about: a head, a line for each row in six cells, and feet."""
+    """Rows to ask people about: a heading, a line of six cells for each row, and notes."""
 
     HEAD: ClassVar[tuple[str, ...]]
     rows: Any
@@ -365,10 +369,11 @@ class Listed(Tabular):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Suspicious(Listed):
-    """The rows whose labels look wrong, the worst first; ``bb.suspicious`` finds them.
+    """The rows whose labels look wrong, worst first. ``bb.suspicious`` returns it.
 
-    ``noise`` estimates how many rows of each label (down) are really of each other class (across). ``n_rows``
-    were compared; ``skipped`` have no label; ``alone`` are the only rows of their class, which nothing can be compared with.
+    ``noise`` estimates how many rows of each label (down) really belong to each other class (across). ``n_rows`` rows
+    were compared, ``skipped`` have no label, and ``alone`` are the only rows of their class, so that they cannot be
+    compared.
     """
 
     _found: tuple[NDArray[Any], ...]  # what each row has, in columns
@@ -384,7 +389,7 @@ class Suspicious(Listed):
 
     @cached_property
     def rows(self) -> tuple[SuspiciousRow, ...]:
-        """Each of them."""
+        """The rows, worst first."""
         data = self._data
         classes = self.classes
         named = any(batch.row_names is not None for batch in data.batches)
@@ -400,28 +405,28 @@ class Suspicious(Listed):
 
     @property
     def wrong(self) -> float:
-        """About how many labels are wrong."""
+        """The estimated number of wrong labels."""
         return float(self.noise.sum())
 
     @property
     def pairs(self) -> list[tuple[Label, Label, float]]:
-        """The label, the class that its rows are really of, and about how many are: most first."""
+        """Pairs of a label and the class that its rows seem to have, with the estimated number of rows, largest first."""
         cells = np.argwhere(self.noise > 0).tolist()
         pairs = [(self.classes[g], self.classes[c], float(self.noise[g, c])) for g, c in cells]
         return sorted(pairs, key=lambda pair: -pair[2])
 
     @cached_property
     def explanations(self) -> tuple[Explanation, ...]:
-        """Why each row is suspicious: the evidence between its label and the suggested one, the row left out."""
+        """Why each row is suspicious: the evidence between its label and the suggested one, without the row itself."""
         return tuple(self.explain(k) for k in range(len(self.rows)))
 
     def explain(self, k: int) -> Explanation:
-        """Why the row in place ``k``, from 0, is suspicious."""
+        """Explains why the row in place ``k``, counting from 0, is suspicious."""
         errors.check_whole("k", k, 0, len(self.rows) - 1)
         return self._answers.explain(self._data, self.rows[k])
 
     def to_dict(self, explanations: bool = True) -> dict[str, Any]:
-        """All of it, as JSON can hold it; ``explanations`` are made for every row, which may be left out."""
+        """Returns everything for JSON; with ``explanations=False``, without the explanation of every row."""
         rows = [row.to_dict() for row in self.rows]
         if explanations:
             rows = [r | {"explanation": why.to_dict()} for r, why in zip(rows, self.explanations, strict=True)]
@@ -438,7 +443,7 @@ class Suspicious(Listed):
 
     @property
     def notes(self) -> list[str]:
-        """What else is to be said, a sentence each."""
+        """Notes, one sentence each."""
         notes = [f"{many(self.skipped, 'row')} without a label skipped"] * bool(self.skipped)
         if self.alone:
             notes.append(
@@ -449,9 +454,10 @@ class Suspicious(Listed):
         return notes
 
     def lines(self, first: int = 0) -> list[list[str]]:
-        """A line for each row, in cells: its number, the two labels, how probable they are, and what tells most.
+        """Returns the cells of a line for each row: its number, both labels with their posteriors, and the strongest
+        evidence.
 
-        Rows are numbered from ``first``.
+        Row numbers start at ``first``.
         """
         lines = []
         for row, why in zip(self.rows, self.explanations, strict=True):
@@ -471,7 +477,7 @@ class Suspicious(Listed):
 
     @property
     def head(self) -> str:
-        """About how many labels are wrong."""
+        """The estimated number of wrong labels."""
         n_wrong = round(self.wrong)
         how_many = f"About {n_wrong:,} of" if n_wrong else "Few or none of"
         verb = "seems" if n_wrong == 1 else "seem"
@@ -479,7 +485,7 @@ class Suspicious(Listed):
 
     @property
     def feet(self) -> list[str]:
-        """Which labels are really others, a line for each pair of classes, and the notes."""
+        """A line for each pair of classes that seem to be confused, and the notes."""
         pairs = [(round(n), label, other) for label, other, n in self.pairs if round(n)]
         lines = [
             f"about {n:,} labelled {self._quote(label)} {'looks' if n == 1 else 'look'} like {self._quote(other)}"

@@ -44,12 +44,12 @@ ROWS_PER_CELL = 10  # on average: so many at least are left by the bins
 
 
 class AsDensity(DensityMixin):  # type: ignore[misc]
-    """A fitted model as a density: how probable rows are, whatever their class, and what follows from that."""
+    """Uses a fitted model as a density: P(row) regardless of the class, and what follows from it."""
 
     model_: Model
 
     def score_samples(self, X: Any) -> Real:
-        """log P(row) of each row, or the logarithm of its density; −inf only under "mle" and "map"."""
+        """Returns log P(row) of each row, or its log density. It is −∞ only under "mle" and "map"."""
         model = self._model()
         source = self._batches(X)
         warned = set[str]()
@@ -57,17 +57,20 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         return np.concatenate([log_sum(_log_joint(model, *model._fitting(batch, warned))) for batch in rows])
 
     def anomaly_scores(self, X: Any) -> Real:
-        """−log P(row): the higher, the more unusual a row is."""
+        """Returns −log P(row) of each row: the higher, the more unusual."""
         return -self.score_samples(X)
 
     def sample(self, n: int = 1, seed: int = 0) -> dict[str, NDArray[Any]]:
-        """Rows drawn from the distribution, as a mapping of columns; ``model_.sample`` has the class of each too."""
+        """Draws ``n`` rows from the distribution, as a mapping of columns. ``model_.sample`` also returns the class of
+        each.
+        """
         model = self._model()
         drawn = model.sample(n, seed)
         return {name: drawn[name] for feature in model.schema.features for name in feature.inputs}
 
     def surprise(self, row: Any, seed: int = 0) -> Surprise:
-        """Which values make a row unusual: how likely each is, given the row's others, beside rows that are drawn.
+        """Explains which values make a row unusual: how likely each value is given the others, compared with rows drawn
+        from the model.
 
         >>> import banbury as bb
         >>> wine = {name: column for name, column in bb.datasets.wine().items() if name in ("alcohol", "hue", "proline")}
@@ -105,9 +108,10 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         )
 
     def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """log P(event | given): a value for some columns, the others being anything; of numbers the logarithm of a density.
+        """Returns log P(event | given); for numbers, the log density.
 
-        A list or set of values means one of them, whichever it is; all of them must have been counted.
+        An event gives values for some columns and leaves the others open. A list or set of values means any one of
+        them, and all of them must have been counted.
         """
         errors.require(isinstance(event, Mapping), "event", event, ANSWERS)
         errors.require(isinstance(given or {}, Mapping), "given", given, ANSWERS)
@@ -118,7 +122,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         return log if any(column.feature.family.has_density() for column in columns.values()) else min(log, 0.0)
 
     def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """P(event | given), or a density; of a list or set of values the probability that it is one of them.
+        """Returns P(event | given), or a density. For a list or set of values, the probability of any one of them.
 
         >>> import banbury as bb
         >>> density = bb.Density(how="mle").fit({"rain": [True, False, True, True], "late": [1.0, 0.0, 1.0, 0.0]})
@@ -130,9 +134,10 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         return float(np.exp(self.log_probability(event, given)))
 
     def query(self, of: str | Sequence[str], given: Mapping[str, Any] | None = None) -> dict[Any, float]:
-        """P(of | given): the probability of each value of a column, or of each tuple of values of several columns.
+        """Returns P(of | given): the probability of each value of a column, or of each tuple of values of several
+        columns.
 
-        Their values are listed: they are categories or flags, alone or in a joint table. ``given`` is that of ``probability``.
+        The columns must be categories or flags, alone or in a joint table. ``given`` is as in ``probability``.
 
         >>> import banbury as bb
         >>> density = bb.Density(features={("outlook", "play"): bb.Joint()}, how="mle").fit(bb.datasets.play_tennis())
@@ -400,12 +405,16 @@ def _combine(alternatives: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
 
 
 class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
-    """The distribution of rows without a target, as scikit-learn's density estimators are used.
+    """Estimates the distribution of rows without a target, as a scikit-learn density estimator.
 
-    ``features`` chooses families as anywhere: "auto" (columns independent, each by its type), one family for all columns, a
-    mapping by column; a block models its columns together: ``{("a", "b"): bb.Joint()}`` or
-    ``{("x", "y"): bb.Gaussian(covariance="full")}``. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
-    ``bb.Mixture`` is a density of several components, and asked in the same way.
+    Args:
+        features: The families: "auto" (independent columns, each by its type), one family for all columns, or a mapping
+            by column. A block models several columns jointly, as in ``{("a", "b"): bb.Joint()}`` or ``{("x", "y"):
+            bb.Gaussian(covariance="full")}``.
+        how: The estimator, as in ``bb.estimate``.
+        alpha: The pseudo-count, as in ``bb.estimate``.
+
+    ``bb.Mixture`` is a density with several components and has the same methods.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -433,7 +442,7 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         self.seed = seed
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Density:
-        """Counts the rows; ``y`` is there for pipelines, and not looked at."""
+        """Counts the rows. ``y`` is ignored; it is accepted for pipelines."""
         tally = count_as_one_class(X, self.features, sample_weight, self.missing, self.threads)
         self._keep(estimate(tally, how=self.how, alpha=self.alpha, seed=self.seed))  # type: ignore[arg-type]
         return self
@@ -448,7 +457,7 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_model(cls, model: Model) -> Density:
-        """The density of a model that was saved, or estimated from a tally: P(row), whatever the class.
+        """Returns the density of a model that was loaded, or estimated from a tally: P(row) regardless of the class.
 
         >>> import banbury as bb
         >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"), how="mle")
@@ -464,7 +473,7 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         return density
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The log-likelihood of all rows together."""
+        """Returns the log-likelihood of all rows together."""
         return float(self.score_samples(X).sum())
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -482,16 +491,16 @@ def _log_joint(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> 
     joint: Real = model._kernel(batch, parameters, "log_joint")[0]
     if model.choice.how in ("mle", "map"):
         for group in parameters:
-            new = group.never_seen(batch)
-            if new is not None:
-                joint[new.any(axis=1)] = -np.inf
+            never_seen = group.never_seen(batch)
+            if never_seen is not None:
+                joint[never_seen.any(axis=1)] = -np.inf
     return joint
 
 
 def count_as_one_class(
     data: Any, features: Features = "auto", weights: Any = None, missing: str = "skip", threads: int | None = None
 ) -> Tally:
-    """The rows of a table as one class; ``weights``: one number per row, or one number for all rows."""
+    """Counts the rows of a table as one class. ``weights`` is one number per row, or one for all rows."""
     row_weights = None if weights is None else np.asarray(weights)
     every = None
     if row_weights is not None:
@@ -511,7 +520,7 @@ def count_as_one_class(
 
 
 def n_parameters(model: Model) -> int:
-    """Free parameters; the shares of classes are among them unless they were given."""
+    """The number of free parameters, including the class prior unless it was given."""
     estimated = model.class_prior is None or isinstance(model.class_prior, (int, float))
     return model.tally.n_parameters() - (0 if estimated else len(model.classes) - 1)
 
@@ -521,7 +530,7 @@ def n_parameters(model: Model) -> int:
 
 @dataclass(frozen=True)
 class Independence:
-    """A test of (conditional) independence: how much two columns tell of each other, and how likely that is by chance."""
+    """The result of a test of (conditional) independence: how much two columns depend on each other, and the p-value."""
 
     a: str
     b: str
@@ -545,10 +554,10 @@ class Independence:
 def independence(
     data: Any, a: str, b: str, given: Sequence[str] | str | None = None, *, bins: int | None = None
 ) -> Independence:
-    """Whether two columns are independent (given others): the G-test on their table of counts.
+    """Tests whether two columns are independent (given others), by the G-test on their table of counts.
 
-    Columns of numbers with more than 20 distinct values are cut into ``bins`` with about as many rows in each: if not given, as
-    many as leave ten rows in each cell of the table on average, from 2 to 6.
+    Numeric columns with more than 20 distinct values are cut into ``bins`` of about equal size. Unless given, the
+    number of bins (from 2 to 6) leaves ten rows in each cell of the table on average.
 
     >>> import banbury as bb
     >>> bb.independence(bb.datasets.play_tennis(), "outlook", "play")

@@ -48,12 +48,19 @@ def estimate(
     features: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> Model:
-    """A model from a tally: a prior and a choice. It costs milliseconds, and never a recount.
+    """Estimates a model from a tally. This takes milliseconds and never reads the data again.
 
-    ``how``: "mle" (maximum likelihood: a zero stays zero), "map" (the posterior's mode), "mean" (its mean; with ``alpha`` 1 that
-    is add-one smoothing), "predictive" (parameters integrated out) or "gibbs" (one draw of them, by ``seed``). ``alpha`` is the
-    Dirichlet prior of families that have none of their own; 0 is taken as 1e-10. ``class_prior``: None for the frequencies,
-    "uniform", a probability per class, or a number α for (n + α) / (N + αC). ``features`` gives columns another prior.
+    Args:
+        tally: What was counted, by ``bb.count``.
+        how: The estimator: "mle" (maximum likelihood, where a count of zero stays a probability of zero), "map" (the
+            mode of the posterior), "mean" (its mean; with ``alpha=1`` this is add-one smoothing), "predictive" (the
+            parameters are integrated out) or "gibbs" (the parameters are drawn once, with ``seed``).
+        alpha: The pseudo-count of the Dirichlet prior for families that have no prior of their own. Zero is treated as
+            1e-10.
+        class_prior: None for the class frequencies, "uniform", a probability for each class, or a number α for (n + α)
+            / (N + αC).
+        features: Other priors for some columns, as a mapping from column to family.
+        seed: The seed for "gibbs".
 
     >>> import banbury as bb
     >>> tally = bb.count(bb.datasets.play_tennis(), target="play")
@@ -72,12 +79,12 @@ def estimate(
 
 
 def is_auto(setting: Any) -> bool:
-    """Whether a setting is the word "auto", and no array or list of anything."""
+    """Whether a setting is the word "auto"."""
     return isinstance(setting, str) and setting == "auto"
 
 
 def choice_of(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
-    """What a user chose; raises where it is none."""
+    """Checks an estimator and a prior, and returns them as a ``Choice``."""
     if not isinstance(how, str) or how not in HOWS:
         raise errors.unknown_choice("how", how, HOWS)
     check_positive("alpha", alpha, zero=True)
@@ -86,7 +93,7 @@ def choice_of(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
 
 
 def model_under(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
-    """The model of a tally under a choice."""
+    """Estimates the model of a tally with a given estimator and prior."""
     if not tally.classes:
         raise errors.empty_data(None, "the tally has no classes, so there is nothing to predict")
     rng = np.random.default_rng(choice.seed) if choice.how == "gibbs" else UNUSED
@@ -96,12 +103,12 @@ def model_under(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
 
 
 def complete_model(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
-    """The same with all words weighed at once."""
+    """Returns the same model with the weights of all words computed at once."""
     return model_under(tally, replace(choice, waits=False), class_prior)
 
 
 class Calibrates(Protocol):
-    """What turns log posteriors into calibrated posteriors: ``bb.calibrate`` makes it, a ``Calibration``."""
+    """Turns log posteriors into calibrated posteriors; ``bb.calibrate`` returns one."""
 
     @property
     def n_classes(self) -> int: ...
@@ -116,7 +123,7 @@ class Calibrates(Protocol):
 
 
 class Weighs(Protocol):
-    """What weighs the evidence of a model's columns: ``bb.weigh`` makes it."""
+    """Weighs the evidence of a model's columns; ``bb.weigh`` returns one."""
 
     def is_stale(self, tally: Tally) -> bool: ...
     def log_prior(self, log_prior: Real, tally: Tally) -> Real: ...
@@ -125,7 +132,7 @@ class Weighs(Protocol):
 
 
 def check_calibration(calibration: Any, n_classes: int) -> None:
-    """Raises unless it is None, or a calibration of so many classes."""
+    """Raises an error unless the calibration is None or has the given number of classes."""
     if calibration is not None and not hasattr(calibration, "log_apply"):
         raise errors.bad_setting("calibration", calibration, "a calibration from bb.calibrate, or None")
     if calibration is not None and calibration.n_classes != n_classes:
@@ -134,7 +141,7 @@ def check_calibration(calibration: Any, n_classes: int) -> None:
 
 
 class LinearForm(NamedTuple):
-    """A text model's weights: a text scores ``intercepts + counts @ weights`` in each class."""
+    """The weights of a text model: class scores are ``intercepts + counts @ weights``."""
 
     words: list[str]
     weights: Real  # (words, classes)
@@ -146,7 +153,7 @@ class LinearForm(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model(Displayed):
-    """Parameters derived from a tally: disposable, and enough to predict, explain and sample."""
+    """A classifier: parameters estimated from a tally, which predict, explain and sample."""
 
     kind: ClassVar[str] = "model"
 
@@ -170,18 +177,18 @@ class Model(Displayed):
 
     @property
     def names(self) -> tuple[Label, ...]:
-        """What it tells apart."""
+        """The classes."""
         return self.classes
 
     def as_answering(self) -> Model:
-        """What reads rows as this model does: itself."""
+        """The model that reads the rows to be answered: this one."""
         return self
 
     def prepare(self) -> None:
-        """Makes what it makes when it is first asked: nothing."""
+        """Computes in advance what the first prediction would compute: nothing for a plain model."""
 
     def records(self, posterior: Real, unsure: float | None = None) -> list[dict[str, Any]]:
-        """The answers to rows of these posteriors; None where the class is less probable than ``unsure``."""
+        """Returns one answer per row of posteriors; None where the best class is less probable than ``unsure``."""
         best = posterior.argmax(axis=1).tolist()
         shares = posterior.max(axis=1).tolist()
         answers = [
@@ -195,21 +202,21 @@ class Model(Displayed):
 
     @property
     def target(self) -> str | None:
-        """The column of the classes; None where labels were given apart."""
+        """The name of the target column, or None if the labels were passed as an array."""
         return self.schema.target
 
     @property
     def target_kind(self) -> Kind | None:
-        """What the classes are, where they are a column."""
+        """The type of the target column."""
         return self.schema.target_kind
 
     @property
     def n_rows(self) -> float:
-        """The rows that were counted; a sum of weights where they had some."""
+        """The number of rows counted, or the sum of their weights."""
         return self.tally.n_rows
 
     def has_counted(self, data: Any, target: Any = None, **reading: Any) -> bool:
-        """Whether its tally is that of these very rows, no more and no fewer; they are counted to see.
+        """Whether the model was counted from exactly these rows. The rows are counted to find out.
 
         >>> import banbury as bb
         >>> weather = bb.datasets.play_tennis()
@@ -222,14 +229,15 @@ class Model(Displayed):
 
     @cached_property
     def labels(self) -> NDArray[Any]:
-        """The classes as an array, of strings or numbers where all are."""
+        """The classes as an array."""
         kinds = {type(name) for name in self.classes}
         return np.array(self.classes, dtype=object if len(kinds) > 1 else None)
 
     def with_class_prior(self, class_prior: ClassPrior) -> Model:
-        """The same model under another class prior: "uniform", a probability per class, or None for the frequencies.
+        """Returns the same model with another class prior: "uniform", a probability per class, or None for the class
+        frequencies.
 
-        It is not calibrated: a calibration was learned under the old one.
+        The new model is not calibrated, because a calibration depends on the class prior it was learned with.
         """
         log_prior = class_log_prior(class_prior, self.tally)
         if self.weighing is not None:
@@ -237,7 +245,9 @@ class Model(Displayed):
         return replace(self, class_prior=class_prior, log_prior=log_prior, calibration=None)
 
     def weighed(self, weighing: Weighs | None) -> Model:
-        """The same model with its evidence weighed, or plain again. What was learned of values that no row has is left out."""
+        """Returns the same model with weighed evidence, or without if ``weighing`` is None. Corrections for values that
+        no row has are dropped.
+        """
         if weighing is None and self.weighing is None:
             return self
         plain = self if self.weighing is None else complete_model(self.tally, self.choice, self.class_prior)
@@ -248,7 +258,7 @@ class Model(Displayed):
         return replace(plain, weighing=weighing, log_prior=log_prior, parameters=weighing.parameters(plain))
 
     def calibrated(self, calibration: Calibrates | None) -> Model:
-        """The same model with posteriors that this calibration makes honest; None takes one away."""
+        """Returns the same model with this calibration, or uncalibrated if it is None."""
         check_calibration(calibration, len(self.classes))
         return replace(self, calibration=calibration)
 
@@ -256,12 +266,15 @@ class Model(Displayed):
 
     @or_in_partitions
     def predict(self, rows: Any, *, costs: Any = None, unsure: float | None = None, **reading: Any) -> NDArray[Any]:
-        """The most probable class of each row.
+        """Returns the most probable class of each row.
 
-        ``costs`` (a matrix, true class × predicted class, or {true: {predicted: cost}}, where what is not given costs 1, and 0
-        when right): the class of the least expected cost instead. ``unsure``: None where the posterior of the answer is below it.
-
-        A dataframe or bag of Dask is answered by one, lazily: the same rows with a column "class" beside theirs.
+        Args:
+            rows: The rows, in any form that ``bb.count`` reads. A Dask dataframe or bag returns a lazy one: the same
+                rows with an additional column "class".
+            costs: The cost of each mistake, as a matrix (true class × predicted class) or as {true: {predicted: cost}}.
+                Mistakes that are not listed cost 1, correct answers 0. With costs, the class with the lowest expected
+                cost is returned.
+            unsure: A probability. Rows whose predicted class is less probable get None.
         """
         if costs is None and unsure is None:
             return taken(self.labels, self._best(self._score_all(rows, self._wanted, reading)), self.threads)
@@ -279,22 +292,25 @@ class Model(Displayed):
 
     @or_in_partitions
     def posterior(self, rows: Any, **reading: Any) -> Real:
-        """P(class | row), rows × classes, in the order of ``classes``; of a dataframe of Dask, columns beside its own."""
+        """Returns P(class | row) as an array (rows × classes), in the order of ``classes``; for a Dask dataframe, as
+        additional columns.
+        """
         if self.calibration is None:
             return self._score_all(rows, "posterior", reading)
         return self.calibration.apply(self._score_all(rows, "log_posterior", reading))
 
     def log_posterior(self, rows: Any, **reading: Any) -> Real:
-        """log P(class | row)."""
+        """Returns log P(class | row) as an array (rows × classes)."""
         scores = self._score_all(rows, "log_posterior", reading)
         return scores if self.calibration is None else self.calibration.log_apply(scores)
 
     def log_joint(self, rows: Any, **reading: Any) -> Real:
-        """log P(class) + log P(row | class), rows × classes; −inf only under "mle" and "map"."""
+        """Returns log P(class) + log P(row | class) as an array (rows × classes). It is −∞ only under "mle" and "map"."""
         return self._score_all(rows, "log_joint", reading)
 
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
-        """Batch by batch some rows and P(class | row) of each, however long the table: no more than a batch is held.
+        """Yields batches of rows together with their posteriors. Only one batch is in memory at a time, however long
+        the table is.
 
         >>> import banbury as bb
         >>> weather = bb.datasets.play_tennis()
@@ -322,16 +338,16 @@ class Model(Displayed):
     @or_in_partitions
     @uncollected()
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
-        """The weight of evidence, in decibans, for the most probable class against the runner-up or another.
+        """Explains the prediction for one row: the weight of every piece of evidence, in decibans.
 
-        ``against`` may be any class; the most probable one itself is weighed against the runner-up.
-
-        A row that was counted speaks for itself: its own values are among those that say what its class is like. ``held_out``
-        leaves it out first, by exact subtraction, with its class, which is ``label`` or stands in the row. What was learned with
-        it beside the tally stays: weights of evidence and a calibration.
-
-        A dataframe or bag of Dask is answered by one, lazily: beside each row the class, what it is weighed against, and the
-        decibans of the prior and of each column, which add up to "decibans".
+        Args:
+            row: The row to explain. A Dask dataframe or bag returns a lazy one: for each row the predicted class, the
+                class it is compared with, and the decibans of the prior and of each column, which add up to the column
+                "decibans".
+            against: The class to compare the prediction with: the runner-up unless given.
+            held_out: Explains a row of the training data as if it had not been counted: the row is subtracted first,
+                with its class. Weights of evidence and a calibration are kept as they were learned.
+            label: The class of a row that is held out, unless the row has a target column.
 
         >>> import banbury as bb
         >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -345,11 +361,11 @@ class Model(Displayed):
           sum                       +4.10
         """
         if len(self.classes) < 2:
-            expected = "a model with at least two classes; for one class, "
-            raise errors.bad_setting(
-                "bb.Density.from_model(model).surprise(row) shows what is the model",
-                f"one class, {self.classes[0]!r}",
-                f"{expected}unusual",
+            raise errors.BadSetting(
+                f"an explanation compares two classes, but the model has only {self.classes[0]!r}. To see what is unusual about "
+                "a row, use bb.Density.from_model(model).surprise(row).",
+                setting="model",
+                value=self.classes,
             )
         if held_out:
             batch = self._one_row(row)
@@ -388,7 +404,7 @@ class Model(Displayed):
         return with_calibration(explanation, self.calibration, scores, winner, other)
 
     def between(self, one: Label, other: Label) -> Model:
-        """The same model where only two classes are possible, whose odds stay what they were. It is not calibrated."""
+        """Returns the same model restricted to two classes, whose odds do not change. The new model is not calibrated."""
         shares = self.class_shares
         two = [class_number(name, self.classes) for name in (one, other)]
         chosen = np.zeros(len(shares))
@@ -397,7 +413,7 @@ class Model(Displayed):
 
     @property
     def class_shares(self) -> Real:
-        """P(class) under the class prior; ``log_prior``, with which scores begin, also holds a weighed model's intercepts."""
+        """P(class) under the class prior. (``log_prior`` also includes the intercepts of a weighed model.)"""
         return np.exp(class_log_prior(self.class_prior, self.tally))
 
     @property
@@ -417,7 +433,7 @@ class Model(Displayed):
         return self.classes[class_number(label, self.classes)]
 
     def without(self, batch: Batch, label: Label, weight: float = 1.0) -> Model:
-        """The same model of all rows but one, which was counted with this weight."""
+        """Returns the same model without one row, which was counted with this weight."""
         row = align_names(batch, self.schema, (self.target or "",))
         weights = None if weight == 1.0 else np.array([weight])
         row_tally = count_rows(row, self.schema, Codes(np.zeros(1, dtype=np.int32), 0, [label]), weights, 1)
@@ -440,12 +456,17 @@ class Model(Displayed):
         return _unpack_model(rest, self.choice, self.class_prior, self.threads, self.calibration, self.weighing)
 
     def informative(self, n: int = 10, classes: Sequence[Any] | None = None) -> Informative:
-        """The ``n`` values that best tell each class from the rest, as likelihood ratios; ``classes``: of these alone.
+        """Returns the ``n`` values that best tell each class from the other classes, as likelihood ratios.
 
-        The rest are all other classes, mixed by their prior. The first is the one with the highest product of two things: how
-        much more of the class's rows than of the rest's have the value, and the logarithm of its ratio. So a word must be
-        common in its class as well as rare elsewhere. A number speaks by the stretch of its values that tells most; so does each
-        column of a Gaussian block, by itself. A joint table speaks by its combinations of values.
+        The other classes are mixed by their prior probabilities. Values are ranked by the product of two numbers: the
+        difference between the share of the class's rows that have the value and the share of other rows that have it,
+        and the logarithm of the ratio of these shares. A word at the top is therefore common in its class and rare
+        elsewhere. Numbers are represented by their most informative interval, and joint tables by combinations of
+        values.
+
+        Args:
+            n: How many values to return for each class.
+            classes: The classes to return; all unless given.
 
         >>> import banbury as bb
         >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -480,7 +501,9 @@ class Model(Displayed):
         return the_one_row(self._read(row, {}))
 
     def likelihood(self, feature: str, value: Any) -> dict[Label, float]:
-        """P(value | class) of one feature, or its density, for every class; of a block that of a value for each column."""
+        """Returns P(value | class) of one feature, or its density, for every class. For a block of columns, pass one
+        value per column.
+        """
         alone = self._group(feature)
         (only,) = alone.features
         several = isinstance(value, (list, tuple, np.ndarray))
@@ -495,10 +518,11 @@ class Model(Displayed):
         return dict(zip(self.classes, np.exp(likelihood).tolist(), strict=True))
 
     def log_likelihood(self, rows: Any, feature: str | None = None, **reading: Any) -> Real:
-        """log P(value | class) of one feature, rows × classes; of a text that of its bag of words, in whatever order.
+        """Returns log P(value | class) of one feature as an array (rows × classes).
 
-        That is the multinomial likelihood with its coefficient, which is the same for every class. ``feature`` may be left out
-        where there is one only. A missing value says nothing: 0.
+        For a text this is the multinomial likelihood of its bag of words, including the multinomial coefficient, which
+        is the same for every class. ``feature`` can be omitted if there is only one. A missing value has log likelihood
+        0.
 
         >>> import banbury as bb
         >>> model = bb.estimate(bb.count(["good good bad", "bad"], target=["yes", "no"]))
@@ -515,8 +539,9 @@ class Model(Displayed):
         return np.concatenate(likelihoods)
 
     def cuts(self, feature: str | None = None) -> list[float]:
-        """The numbers at which the bins of a histogram end and the next begin, in order; ``feature`` as for ``log_likelihood``,
-        or a column of a block of histograms.
+        """Returns the cut points between the bins of a histogram, in ascending order.
+
+        ``feature`` can be omitted if there is only one, and can be one column of a block of histograms.
 
         >>> import banbury as bb
         >>> ages = {"age": [3.0, 4.0, 12.0, 13.0], "school": ["none", "none", "high", "high"]}
@@ -531,7 +556,8 @@ class Model(Displayed):
         return cuts
 
     def bandwidths(self, feature: str | None = None) -> dict[Label, Any]:
-        """The bandwidth of a kernel density in each class, in the column's own unit; of a block that of each column.
+        """Returns the bandwidth of a kernel density estimate in each class, in the units of the column; for a block,
+        one bandwidth per column.
 
         >>> import banbury as bb
         >>> waits = {"wait": [1.0, 1.2, 4.8, 5.0, 2.9, 3.1], "kind": ["a", "a", "a", "a", "b", "b"]}
@@ -546,9 +572,11 @@ class Model(Displayed):
         return dict(zip(self.classes, bandwidths, strict=True))
 
     def linear(self, feature: str | None = None) -> LinearForm:
-        """A model of text as the linear classifier it is: log P(class) + log P(text | class) = intercepts + counts @ weights.
+        """Returns a text model as a linear classifier: log P(class) + log P(text | class) = intercepts + counts @
+        weights.
 
-        Of a block of occurrences, the words are its columns; where it has a threshold, what is above counts 1, and all else 0.
+        For a matrix of occurrences, the words are its columns. If it has a threshold, values above the threshold count
+        as 1 and all others as 0.
 
         >>> import banbury as bb
         >>> model = bb.estimate(bb.count(["good good bad", "bad"], target=["yes", "no"]))
@@ -568,14 +596,16 @@ class Model(Displayed):
         return LinearForm(form.words, form.weights, self.log_prior + form.intercepts)
 
     def evidence_table(self, *, min_rows: int = 0) -> EvidenceTable:
-        """The model as Arrow tables, from which every posterior can be computed: see ``docs/reference/evidence-table.md``.
+        """Returns the model as Arrow tables from which every posterior can be computed. See
+        ``docs/reference/evidence-table.md``.
 
-        ``min_rows``: values, stretches of numbers and words that fewer rows have are left out, and so are pairs of columns,
-        of whose cells nobody knows how many rows have them.
+        Args:
+            min_rows: Leaves out values, intervals and words that fewer rows have. It also leaves out all pairs of
+                columns, because the number of rows in each cell of a pair is not known.
 
         >>> import banbury as bb
         >>> bb.estimate(bb.count(bb.datasets.play_tennis(), target="play")).evidence_table()
-        EvidenceTable of classes, rows: prior 2, columns 4, values 36
+        EvidenceTable of classes, rows: prior 2, columns 4, values 32, calibration 2
         """
         return evidence_table(
             [self], self.log_prior, self.classes, calibration_columns(self.calibration), self, min_rows
@@ -594,7 +624,9 @@ class Model(Displayed):
         return group.select([[f.name for f in group.features].index(name)])
 
     def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
-        """``n`` rows drawn from the model, as a mapping of columns, the class under the target's name ("class" without one)."""
+        """Draws ``n`` rows from the model, as a mapping of columns. The class is in the column of the target ("class"
+        if it has no name).
+        """
         check_drawn(n, seed)
         if self.weighing is not None:  # weights tell classes apart; rows come about as they were counted
             return self.weighed(None).sample(n, seed)
@@ -681,18 +713,20 @@ class Model(Displayed):
         return _core.score(n_rows, self.log_prior, parts, want, n_threads(self.threads))
 
     def score(self, batch: Batch, want: str) -> tuple[Real, int]:
-        """What it says of rows under its schema, calibrated where it is; and how many are impossible in every class."""
+        """Scores rows that are already read under the model's schema, and counts the rows that are impossible in every
+        class.
+        """
         scores, impossible = self._kernel(batch, self.parameters, want if self.calibration is None else "log_posterior")
         if self.calibration is not None:
             scores = (self.calibration.apply if want == "posterior" else self.calibration.log_apply)(scores)
         return scores, impossible
 
     def score_unmet(self, want: str) -> float:
-        """What it says of a class that it has not met: that it is impossible."""
+        """The score of a class that the model has not seen: impossible."""
         return 0.0 if want == "posterior" else -np.inf
 
     def lost_words(self) -> dict[str, int]:
-        """The columns none of whose words is left, and how many there were."""
+        """The text columns that have no words left, and how many words they had."""
         groups = zip(self.parameters, self.tally.groups, strict=True)
         lost = {features[0].name: lost_words(group, sums) for group, (_, features, sums) in groups}
         return {name: n_words for name, n_words in lost.items() if n_words}
@@ -752,7 +786,7 @@ class Model(Displayed):
 
 
 class PlainTexts:
-    """Texts as a reader has them, without a batch of them."""
+    """Texts that are scored without building a batch."""
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
@@ -763,7 +797,7 @@ class PlainTexts:
 
 
 def tell_other_columns(absent: Sequence[str], extra: Sequence[str], warned: set[str]) -> None:
-    """Warns of columns that the rows lack, and of those that were never counted; each once, as ``told`` remembers."""
+    """Warns once about each column that the rows lack and each column that was never counted."""
     for what, names in (("absent", absent), ("extra", extra)):
         if names and what not in warned:
             warned.add(what)
@@ -780,7 +814,7 @@ def tell_other_columns(absent: Sequence[str], extra: Sequence[str], warned: set[
 
 
 def the_one_row(source: Iterable[Batch]) -> Batch:
-    """The batch that has one row, and is the only one that has any."""
+    """Returns the only batch that has rows; it must have exactly one."""
     some = [batch for batch in source if batch.n_rows]
     if (n_rows := sum(batch.n_rows for batch in some)) != 1:
         raise errors.not_one_row(n_rows)
@@ -790,7 +824,7 @@ def the_one_row(source: Iterable[Batch]) -> Batch:
 def with_calibration(
     explanation: Explanation, calibration: Calibrates, scores: Real, winner: int, other: int
 ) -> Explanation:
-    """The explanation with what a calibration makes of the log posteriors of its row, (1, classes)."""
+    """Returns the explanation with its log posteriors (1 × classes) calibrated."""
     logs = calibration.log_apply(scores)[0]
     shares = calibration.apply(scores)[0]
     odds = np.inf if np.isneginf(logs[other]) else float(logs[winner] - logs[other])
@@ -800,7 +834,7 @@ def with_calibration(
 
 
 def same_rows(counted: Callable[[], bool]) -> bool:
-    """Whether rows that are counted again are the same; rows that cannot be counted are not, and nothing is said of them."""
+    """Whether the rows, counted again, give the same tally; False without a warning if they cannot be counted."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -810,7 +844,7 @@ def same_rows(counted: Callable[[], bool]) -> bool:
 
 
 def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:
-    """Costs as a matrix, true class × predicted class."""
+    """Returns the costs as a matrix (true class × predicted class)."""
     size = len(classes)
     expected = f"a finite {size} × {size} matrix, true class × predicted class, or {{true: {{predicted: cost}}}}"
     try:
@@ -832,7 +866,7 @@ def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:
 def add_unknown_classes(
     class_names: Sequence[Label], seen: Iterable[Label], what: str = "class"
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """The classes, or labels, of a model and those that rows have beside them; and a note of these."""
+    """Returns the model's classes followed by classes that only the rows have, and a note that names these."""
     seen = set(seen)
     new = in_order(seen.difference(class_names))
     if new and not seen.intersection(class_names):
@@ -851,9 +885,10 @@ def add_unknown_classes(
 def score_each(
     models: Sequence[Model], batch: Batch, which: NDArray[np.int32], want: str, threads: int, out: Real
 ) -> int:
-    """Puts what the model of its number says of each row into ``out``, rows × classes; a row's number is −1 for none.
+    """Scores each row with the model of its number and writes the scores into ``out`` (rows × classes); −1 means no
+    model.
 
-    Returns how many rows are impossible in every class.
+    Returns the number of rows that are impossible in every class.
     """
     parts = [[part for group in model.parameters for part in group.parts(batch)] for model in models]
     pairs = [(model.log_prior, model_parts) for model, model_parts in zip(models, parts, strict=True)]
@@ -864,7 +899,7 @@ def score_each(
 
 
 def log_sum(log_joint: Real) -> Real:
-    """log P(row) of each row, whatever its class: the logarithm of the sum over classes; −inf where every class rules it out."""
+    """Returns log P(row), the log-sum-exp over classes; −∞ where every class is impossible."""
     highest = log_joint.max(axis=1)
     safe = np.where(np.isfinite(highest), highest, 0.0)
     return np.asarray(safe + log(np.exp(log_joint - safe[:, None]).sum(axis=1)))
@@ -907,7 +942,7 @@ def check_seed(seed: Any) -> None:
 
 
 def check_drawn(n: Any, seed: Any) -> None:
-    """Raises unless so many rows can be drawn by this seed."""
+    """Raises an error unless ``n`` rows can be drawn with this seed."""
     is_whole = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
     errors.require(
         is_whole and 0 <= n <= MOST_SAMPLED, "n", n, f"a whole number of at least 0, {MOST_SAMPLED:,} at most"
@@ -916,7 +951,7 @@ def check_drawn(n: Any, seed: Any) -> None:
 
 
 def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
-    """log P(class) of every class of a tally, under a prior as a user says it."""
+    """Returns log P(class) for every class of a tally, from the user's class prior."""
     rows = tally.rows.value
     size = len(tally.classes)
     if not (n_rows := rows.sum()) > 0:
@@ -934,7 +969,7 @@ def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
 
 
 def shares_by_class(class_prior: Any, classes: Sequence[Any]) -> dict[Any, float]:
-    """The probability of each class, which were given by name or in order."""
+    """Returns the probability of each class from a mapping or a sequence."""
     size = len(classes)
     values = class_prior
     if isinstance(class_prior, Mapping):
@@ -955,7 +990,7 @@ def shares_by_class(class_prior: Any, classes: Sequence[Any]) -> dict[Any, float
 
 
 def model_of(model_or_estimator: Any) -> Any:
-    """The model of a fitted estimator; anything else as it is."""
+    """Returns the model of a fitted estimator, and anything else unchanged."""
     if isinstance(model_or_estimator, type) or not hasattr(model_or_estimator, "get_params"):
         return model_or_estimator
     from sklearn.utils.validation import check_is_fitted

@@ -187,10 +187,10 @@ class NomogramDisplay(Display):
         ax = self._begin(ax, WIDTH, 0.9 + 0.44 * sum(heights))
         batch = None if self.row is None else self._read(self.row)
         points = {} if batch is None else self.points(batch)
-        every = np.concatenate([[0.0, self.prior], *(s.decibans for s in shown), list(points.values())])
-        every = np.clip(every, -self.limit, self.limit)
-        room = 0.06 * float(np.ptp(every)) or 1.0
-        sheet = Sheet(ax, float(every.min()) - room, float(every.max()) + room)
+        all_decibans = np.concatenate([[0.0, self.prior], *(s.decibans for s in shown), list(points.values())])
+        all_decibans = np.clip(all_decibans, -self.limit, self.limit)
+        margin = 0.06 * float(np.ptp(all_decibans)) or 1.0
+        sheet = Sheet(ax, float(all_decibans.min()) - margin, float(all_decibans.max()) + margin)
         middles = sheet.lanes(heights)
         sheet.line(np.array([self.prior]), [format_decibans(self.prior)], np.ones(1), middles[0])
         for scale, middle in zip(shown, middles[1:-1], strict=True):
@@ -216,10 +216,10 @@ class NomogramDisplay(Display):
         ax.text((sheet.low + sheet.high) / 2, middles[-1] - 0.52, caption, ha="center", va="top", fontsize=8)
         labels = [s.label(*([values[s.feature]] if values else [])) for s in shown]
         self._frame(ax, middles, ["prior", *labels, "sum"])
-        curves = "; a curve's height is the value" if any(scale.numeric for scale in shown) else ""
-        fewer = f"; {len(shown)} features of {len(self.scales)}, those that tell most"
-        fewer = fewer if len(shown) < len(self.scales) else ""
-        ax.set_title(f"Nomogram: {name(self.label)} against {name(self.against)}{curves}{fewer}")
+        curves_note = "; a curve's height is the value" if any(scale.numeric for scale in shown) else ""
+        fewer_note = f"; {len(shown)} features of {len(self.scales)}, those that tell most"
+        fewer_note = fewer_note if len(shown) < len(self.scales) else ""
+        ax.set_title(f"Nomogram: {name(self.label)} against {name(self.against)}{curves_note}{fewer_note}")
 
     def _frame(self, ax: Any, middles: Real, labels: list[str]) -> None:
         ax.set_yticks(middles, labels)
@@ -301,13 +301,13 @@ class Sheet:
         self.ax.plot(decibans, scale.heights(values, middle), color=FOR, linewidth=1.4)
         ticks = library().ticker.MaxNLocator(4).tick_values(values[0], values[-1])
         ticks = ticks[(ticks >= values[0]) & (ticks <= values[-1])]
-        across = np.interp(ticks, values, decibans)
-        beyond = np.interp(ticks + (values[-1] - values[0]) / len(values), values, decibans)
-        for tick, x, onward in zip(ticks, across, beyond, strict=True):
+        tick_decibans = np.interp(ticks, values, decibans)
+        next_decibans = np.interp(ticks + (values[-1] - values[0]) / len(values), values, decibans)
+        for tick, x, next_x in zip(ticks, tick_decibans, next_decibans, strict=True):
             if self.low <= x <= self.high:
                 y = float(scale.heights(tick, middle))
                 self.ax.plot([x], [y], ".", color=FOR, markersize=4)
-                side = {"va": "top", "xytext": (2, -1)} if onward >= x else {"va": "bottom", "xytext": (2, 1)}
+                side = {"va": "top", "xytext": (2, -1)} if next_x >= x else {"va": "bottom", "xytext": (2, 1)}
                 self.ax.annotate(f"{tick:,.6g}", (x, y), textcoords="offset points", fontsize=SMALL, **side)
 
     def mark(self, decibans: float, height: float) -> None:

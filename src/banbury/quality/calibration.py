@@ -41,15 +41,19 @@ HEAVIEST = 2.0**500
 def calibrate(
     method: Method, log_posteriors: ArrayLike, truth: ArrayLike, weights: ArrayLike | None = None
 ) -> Calibration:
-    """A calibration learned from scores of rows the model has not seen, rows × classes, and the number of each row's true class.
+    """Learns a calibration from the scores of rows that the model has not seen.
 
-    "temperature": all log posteriors are divided by one number, which leaves every answer what it was. "platt": the log-odds of
-    each class against the rest go through a sigmoid of their own. "isotonic": through a rising staircase, which needs some
-    thousand rows. A number added to all scores of a row changes nothing, so log joints will do as well. −inf is an
-    impossible class. A row of weight 0 is no row.
+    Args:
+        method: "temperature" divides all log posteriors by one number, which never changes the predicted class. "platt"
+            passes the log-odds of each class against the rest through a sigmoid. "isotonic" passes them through a
+            rising step function, which needs some thousand rows. For several labels, "platt" fits a line per label that
+            is shrunk towards the line of all labels, and "temperature" divides by one number.
+        log_posteriors: Log posteriors or log joints (rows × classes). −∞ means that a class is impossible. For several
+            labels, the log-odds of each label.
+        truth: The class number of each row; for several labels, flags (rows × labels).
+        weights: The weight of each row. Rows of weight 0 are ignored.
 
-    Of several labels per row ``truth`` has flags, rows × labels, and scores are log-odds of each label: "temperature" divides all
-    by one number, "platt" has a line for each label, drawn towards that of all. ``calibrated`` of a ``bb.LabelModel`` takes it.
+    Pass the result to ``calibrated`` of a model.
 
     >>> certain = np.log([[0.999, 0.001], [0.999, 0.001], [0.001, 0.999], [0.001, 0.999]])
     >>> found = calibrate("temperature", certain, [0, 0, 0, 1])  # three of four right, and 0.999 claimed
@@ -80,7 +84,7 @@ def calibrate(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(ABC):
-    """What turns scores into honest probabilities; ``calibrate`` makes it."""
+    """Turns scores into calibrated probabilities. ``bb.calibrate`` returns one."""
 
     n_classes: int
     method: ClassVar[Method]
@@ -88,7 +92,9 @@ class Calibration(ABC):
     @classmethod
     @abstractmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Self:
-        """Of checked scores, classes × rows, whose largest in every row is 0; weights are above 0."""
+        """Fits the calibration to checked scores (classes × rows) whose maximum in every row is 0. All weights are
+        positive.
+        """
 
     @property
     def keeps_order(self) -> bool:
@@ -97,20 +103,22 @@ class Calibration(ABC):
 
     @property
     def scale(self) -> float:
-        """How many times as heavy the evidence for a class against another is after it."""
+        """The factor by which the calibration multiplies the evidence for one class against another."""
         return 1.0
 
     @property
     def only_scales(self) -> bool:
-        """Whether that is all it does."""
+        """Whether the calibration does nothing else."""
         return False
 
     def apply(self, log_posteriors: ArrayLike) -> Real:
-        """Calibrated P(class | row), rows × classes. A row in which every class is impossible gets equal shares."""
+        """Returns calibrated P(class | row) (rows × classes). A row in which every class is impossible gets equal
+        probabilities.
+        """
         return self._posterior_rows(log_posteriors, log=False)
 
     def log_apply(self, log_posteriors: ArrayLike) -> Real:
-        """Calibrated log P(class | row), which goes on where the probability itself is too small for a number."""
+        """Returns calibrated log P(class | row), also where the probability itself underflows."""
         return self._posterior_rows(log_posteriors, log=True)
 
     def _posterior_rows(self, log_posteriors: ArrayLike, log: bool) -> Real:
@@ -123,12 +131,12 @@ class Calibration(ABC):
         """Of checked scores, classes × rows: probabilities, or their logarithms."""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Its numbers as arrays by name, for a file to keep."""
+        """The parameters as arrays by name, for a file."""
         return {field.name: np.atleast_1d(getattr(self, field.name)) for field in fields(self)}
 
     @staticmethod
     def from_state(method: str, state: Mapping[str, NDArray[Any]]) -> Calibration:
-        """What ``state`` gave, checked.
+        """Restores a calibration from its ``state``, which is checked.
 
         >>> found = calibrate("platt", [[-0.1, -2.4], [-3.0, -0.1]], [0, 1])
         >>> Calibration.from_state("platt", found.state())
@@ -153,10 +161,10 @@ class Calibration(ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Temperature(Calibration):
-    """P(class | row) ∝ exp(log posterior / temperature). The most probable class stays so, and ties stay ties.
+    """P(class | row) ∝ exp(log posterior / temperature). The most probable class never changes, and ties stay ties.
 
-    Where it makes the rows it is learned from likelier, a posterior below 2.2e-16 of the highest, less than a double shows
-    beside 1, counts as that much: of long texts naive Bayes says e^-300 where it is wrong once in four.
+    If it makes the training rows more likely, posteriors below 2.2e-16 times the highest (a double beside 1) are raised
+    to that value: for long texts naive Bayes answers e^-300 where it is wrong one time in four.
     """
 
     temperature: float
@@ -165,7 +173,9 @@ class Temperature(Calibration):
 
     @classmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Temperature:
-        """The temperature of the least log loss. A row whose true class is impossible is left out: none would help it."""
+        """Finds the temperature with the lowest log loss. Rows whose true class is impossible are ignored, because no
+        temperature would help.
+        """
         possible = (true_scores := scores[truth, np.arange(len(truth))]) > -np.inf
         if not possible.all():
             scores = scores[:, possible]
@@ -277,9 +287,10 @@ def _slopes(scores: Real, true_scores: Real, shares: Real, inverse: float) -> tu
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Platt(Calibration):
-    """P(class) ∝ 1 / (1 + exp(−(slope · log-odds + intercept))), a sigmoid for each class; of two classes one, for the second.
+    """P(class) ∝ 1 / (1 + exp(−(slope · log-odds + intercept))), with one sigmoid per class, or a single one for two
+    classes.
 
-    Infinite log-odds stay what they are, 0 or 1, whatever the sigmoid; so they have no say in it.
+    Infinite log-odds stay probabilities of 0 or 1 and do not influence the fit.
     """
 
     slopes: Real
@@ -294,7 +305,7 @@ class Platt(Calibration):
 
     @property
     def scale(self) -> float:
-        """The slope of the one sigmoid of two classes, where it rises."""
+        """The slope of the sigmoid of two classes, if it rises."""
         return float(self.slopes[0]) if self.n_classes == 2 and self.slopes[0] > 0 else 1.0
 
     def _posteriors(self, scores: Real, log: bool) -> Real:
@@ -381,9 +392,11 @@ def _sigmoid(odds: Real, positive: NDArray[np.bool_], weights: Real) -> tuple[fl
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Isotonic(Calibration):
-    """P(class) ∝ the rising staircase nearest to what happened, a line between its ``odds`` and ``shares``; flat beyond them.
+    """P(class) ∝ the non-decreasing step function that fits the outcomes best, interpolated linearly between ``odds``
+    and ``shares`` and constant beyond them.
 
-    The corners of all classes stand one after the other, ``lengths`` of them each; of two classes the second's alone.
+    The points of all classes are concatenated; ``lengths`` has the number of points of each. Two classes need only
+    those of the second.
     """
 
     lengths: Int
@@ -584,7 +597,7 @@ class _State:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reliability:
-    """How often answers of some confidence are right: the bins of equal width that have rows, from the lowest up."""
+    """How often predictions of each confidence are right, in bins of equal width. Empty bins are left out."""
 
     bins: int
     start: Real  # where each bin begins; it is 1 / bins wide
@@ -594,7 +607,7 @@ class Reliability:
 
     @property
     def error(self) -> float:
-        """The expected calibration error: how far confidence is from accuracy, on average over the rows."""
+        """The expected calibration error: the mean distance between confidence and accuracy over the rows."""
         return float(np.abs(self.confidence - self.accuracy) @ (self.rows / self.rows.sum()))
 
     def __str__(self) -> str:
@@ -611,7 +624,7 @@ class Reliability:
 def reliability(
     posteriors: ArrayLike, truth: ArrayLike, bins: int = 15, weights: ArrayLike | None = None
 ) -> Reliability:
-    """Confidence beside accuracy, bin by bin of the largest posterior: the calibration curve.
+    """Returns the calibration curve: confidence and accuracy in bins of the largest posterior.
 
     >>> reliability([[0.9, 0.1], [0.9, 0.1], [0.2, 0.8], [0.4, 0.6]], [0, 1, 1, 0], bins=5)
     calibration error 0.3000

@@ -50,31 +50,42 @@ def cross_validate(
     partitions: int | None = None,
     **reading: Any,
 ) -> Any:
-    """How good the model is on rows it has not seen, for the price of one count and one scoring.
+    """Cross-validates a model: every row is scored by a model that has not seen it, at the cost of counting once and
+    scoring once.
 
-    ``folds``: a number (the rows of each class are dealt out in turn, in an order that ``seed`` settles), a fold for each row,
-    "loo" to leave out one row at a time, a scikit-learn splitter (``groups`` are given to it), or pairs of row numbers to learn
-    from and to test. The rows of each fold are counted apart, and a fold is scored by the model of all rows minus its own,
-    which is exactly the model of the others: vocabulary, smoothing, bins and bandwidths too.
+    The rows of each fold are counted separately. A fold is then scored by the model of all rows minus that fold, which
+    is exactly the model of the other rows, including vocabulary, smoothing, bins and bandwidths.
 
-    An estimator of Banbury, fitted or not, may come first, as in ``bb.cross_validate(clf, X, y)``: its parameters then say all
-    that follows, and the answer is that of scikit-learn's ``cross_val_predict``, from one count.
+    An estimator of Banbury can be passed first, as in ``bb.cross_validate(clf, X, y)``. Its parameters then replace the
+    settings below. The result equals that of scikit-learn's ``cross_val_predict``.
 
-    ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the
-    rest is that of ``bb.count``. With several ``alpha``, "auto", or ``features="choose"``, ``bb.tune`` chooses anew within the
-    rows that each fold learns from, so that the choice is validated as well. ``weigh``: the evidence is weighed anew within the
-    rows that each fold learns from, as ``bb.EvidenceClassifier`` does; settings of ``bb.weigh``, or True.
-    ``calibrate``: "temperature", "platt" or "isotonic" calibrates what is said of each fold by what is said of the others.
-
-    ``deal="content"`` deals rows to folds by what they hold, whatever their order, and ``id`` by the value of a column, which is
-    then no feature: rows that are alike, or share the value, are in one fold. So a Dask dataframe (see ``bb.count``, which says
-    what ``engine`` and ``partitions`` are) is always dealt: in two passes over its partitions, with the figures of one process.
-    There ``weigh``, ``calibrate`` and an ``alpha`` to choose are learned from a ``sample`` of rows, as in ``bb.weigh`` (100,000),
-    and tested on it; the models count all rows.
-
-    A target of sets of labels (see ``bb.count``) is answered by a ``LabelEvaluation``: F1 over all labels and label by label.
-    ``threshold`` then says how probable a label must be ("f1": chosen on the rows of other folds), as in
-    ``bb.MultiLabelClassifier``.
+    Args:
+        data: The rows, in any form that ``bb.count`` reads, or an estimator.
+        target: The target, as for ``bb.count``; or the rows, if an estimator comes first.
+        y: The target, if an estimator comes first.
+        folds: The number of folds (the rows of each class are assigned to them in turn, in an order that depends on
+            ``seed``), the fold of each row, "loo" to leave out one row at a time, a scikit-learn splitter, or pairs of
+            training and test row numbers.
+        groups: The group of each row, passed to the splitter.
+        how: The estimator, as in ``bb.estimate``.
+        alpha: The pseudo-count, as in ``bb.estimate``. With several values or "auto", ``bb.tune`` chooses one within
+            the training rows of each fold, so that the choice is validated too.
+        class_prior: The class prior, as in ``bb.estimate``.
+        features: The families, as in ``bb.count``. "choose" chooses them within the training rows of each fold.
+        weigh: True, or settings of ``bb.weigh``, to learn the weights of evidence within the training rows of each
+            fold, as ``bb.EvidenceClassifier`` does.
+        calibrate: "temperature", "platt" or "isotonic" calibrates the posteriors of each fold with those of the other
+            folds.
+        threads: The number of threads. It never changes the result.
+        threshold: For several labels per row: how probable a label must be to be predicted. "f1" chooses thresholds on
+            the rows of other folds, as ``bb.MultiLabelClassifier`` does.
+        id: The name of a column, which is then not a feature. Rows with the same value in it go to the same fold.
+        deal: "content" assigns rows to folds by their content, so that identical rows go to the same fold and the order
+            of rows does not matter. Dask and Spark dataframes are always split this way, or by ``id``, in two passes
+            over their partitions.
+        sample: The number of rows in the sample from which weights, a calibration or alpha are learned when the rows
+            are not in memory (100,000 unless given). The folds are also tested on that sample; models count all rows.
+        **reading: All other options are those of ``bb.count``.
 
     >>> import banbury as bb
     >>> bb.cross_validate(bb.datasets.play_tennis(), target="play", folds=7)
@@ -115,7 +126,7 @@ def cross_validate(
 
 
 def is_estimator(candidate: Any) -> bool:
-    """Whether it is an estimator; raises where it is none of Banbury's that can be validated by counting once."""
+    """Whether it is an estimator. Raises an error for estimators that are not Banbury's."""
     if isinstance(candidate, type) or not (hasattr(candidate, "get_params") and hasattr(candidate, "fit")):
         return False
     if not hasattr(candidate, "validation"):
@@ -125,7 +136,7 @@ def is_estimator(candidate: Any) -> bool:
 
 
 def settings_of(estimator: Any, data: Any, target: Any) -> tuple[Any, Any, dict[str, Any]]:
-    """The rows, the target, and the settings by which an estimator counts and estimates."""
+    """Returns the rows, the target and the settings with which an estimator counts and estimates."""
     data, settings = estimator.validation(data, target)
     if "threshold" in settings and not are_sets(target):
         target = LabelSets.of_cells([[label] for label in np.asarray(target).tolist()], None)
@@ -154,7 +165,7 @@ def _judge(
 
 
 def label_recipe_from(settings: Mapping[str, Any], threshold: Any, seed: int) -> LabelRecipe:
-    """The same of rows with sets of labels."""
+    """Returns the recipe for rows with several labels."""
     weigh = settings["weigh"]
     flag = isinstance(weigh, (bool, np.bool_))
     errors.require(flag, "weigh", weigh, "True or False for multi-label data")
@@ -165,7 +176,7 @@ def label_recipe_from(settings: Mapping[str, Any], threshold: Any, seed: int) ->
 
 
 def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
-    """The recipe that the settings of ``bb.cross_validate`` ask for."""
+    """Returns the recipe that the settings of ``bb.cross_validate`` describe."""
     how, alpha, prior, calibrate = (settings[name] for name in ("how", "alpha", "class_prior", "calibrate"))
     weigh = settings["weigh"]
     chosen = chooses(settings["features"])

@@ -60,22 +60,30 @@ def learning_curve(
     threads: int | None = None,
     **reading: Any,
 ) -> LearningCurve:
-    """How good the model is after so many rows, on rows that are withheld; each repeat costs one count.
+    """Measures accuracy on held-out rows as the number of training rows grows. Each repeat costs one count.
 
-    In each of the ``repeats`` the share ``test`` of the rows is withheld, of every class alike, and of the others more and more
-    are learned from: those of a smaller size are among those of a larger one. ``sizes``: whole numbers of rows, or shares of the
-    rows that are not withheld, ascending; if not given, about ten, evenly spaced on a logarithmic scale. Each size has a row of
-    every class at least. ``seed`` settles which rows are taken.
+    In each repeat a share of the rows of every class is held out. The model then learns from more and more of the other
+    rows; each size includes the rows of the smaller ones and at least one row of every class. Families, origins, units
+    and bins are settled once, from the data as a whole; everything else is learned from the rows of each size alone.
 
-    ``beside`` has another learner try the same rows: "logistic_regression" (its penalty chosen by cross-validation), or a
-    scikit-learn classifier that has predict_proba. It is given numbers scaled, missing ones by their mean, categories as columns
-    of 0 and 1, and TF-IDF weights of the words that naive Bayes uses.
+    An estimator of Banbury can be passed first, as in ``bb.learning_curve(clf, X, y)``. Its parameters then replace the
+    settings below.
 
-    An estimator of Banbury may come first, as in ``bb.learning_curve(clf, X, y)``: its parameters then say how it learns.
-    ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the rest is that of ``bb.count``. What is counted
-    (families, origins, units, bins) is settled once, before any row is withheld; what is learned, by the rows of each size alone.
-    ``weigh``: the evidence is weighed on the rows of each size, as ``bb.EvidenceClassifier`` does; True, or settings of
-    ``bb.weigh``.
+    Args:
+        data: The rows, in any form that ``bb.count`` reads, or an estimator.
+        target: The target, as for ``bb.count``; or the rows, if an estimator comes first.
+        y: The target, if an estimator comes first.
+        sizes: Numbers of training rows, or shares of the rows that are not held out, in ascending order. About ten
+            sizes, evenly spaced on a logarithmic scale, unless given.
+        repeats: How often to repeat with other held-out rows.
+        test: The share of the rows that is held out.
+        beside: Another learner to compare with on the same rows: "logistic_regression" (its penalty is chosen by
+            cross-validation), or a scikit-learn classifier with ``predict_proba``. It gets standardised numbers with
+            missing values replaced by the mean, categories as dummy variables, and TF-IDF weights of the words that
+            naive Bayes uses.
+        weigh: True, or settings of ``bb.weigh``, to weigh the evidence on the rows of each size.
+        seed: The seed that selects the rows.
+        **reading: All other options are those of ``bb.estimate`` and ``bb.count``.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_iris
@@ -104,7 +112,7 @@ def learning_curve(
 def learn_sizes(
     rows: MemoryRows, recipe: Recipe, sizes: Any = None, repeats: int = 5, test: float = 1 / 3, beside: Any = None
 ) -> LearningCurve:
-    """The learning curve of a recipe."""
+    """Computes the learning curve of a recipe."""
     errors.check_whole("repeats", repeats, 1)
     peer = None if beside is None else Peer.of(beside)
     rows = _weighing(recipe.under(rows))
@@ -201,9 +209,10 @@ def _sizes(numbers: Any, most: int, n_classes: int) -> list[int]:
 
 
 def spread(labels: NDArray[np.int32], rng: np.random.Generator) -> Int:
-    """The labelled rows in a random order over which every class is spread evenly, but for its first row: those come first.
+    """Returns the labelled rows in a random order in which every class is spread evenly. The first row of each class
+    comes first.
 
-    So any part of the order has its share of each class, and its beginning has all of them.
+    So any prefix contains every class, and any part of the order has about the same class frequencies.
     """
     rows = rng.permutation(np.flatnonzero(labels >= 0))
     rows = rows[np.argsort(labels[rows], kind="stable")]
@@ -218,7 +227,7 @@ def spread(labels: NDArray[np.int32], rng: np.random.Generator) -> Int:
 
 
 class Growth:
-    """Rows in an order, cut at ``ends``: what each cut adds is counted apart, all in one pass."""
+    """Rows in an order with cut points ``ends``. The rows between two cuts are counted separately, all in one pass."""
 
     def __init__(self, rows: MemoryRows, order: Int, ends: Sequence[int]) -> None:
         self.order = order
@@ -228,11 +237,11 @@ class Growth:
         self.groups = rows.count(added, len(ends))
 
     def rows_of(self, k: int) -> Int:
-        """The rows of the k-th size."""
+        """Returns the rows of the k-th size."""
         return np.sort(self.order[: self.ends[k]])
 
     def tally(self, k: int) -> Tally:
-        """Their tally, for estimating."""
+        """Returns the tally of the k-th size."""
         return self.groups.estimation_tally(np.arange(len(self.ends)) <= k)
 
 
@@ -252,7 +261,7 @@ def _measures(validations: Sequence[Sequence[Evaluation]]) -> tuple[Real, Real]:
 
 @dataclass(frozen=True, eq=False)
 class Peer:
-    """A scikit-learn classifier, to be fitted anew each time; ``choices`` are settings that it tries before."""
+    """A scikit-learn classifier that is fitted anew each time; ``choices`` has the settings to choose from first."""
 
     name: str
     classifier: Any
@@ -274,7 +283,7 @@ class Peer:
         return cls(type(beside).__name__, beside)
 
     def posteriors(self, learned: Any, tested: Any, labels: Any, weights: Real | None, n_classes: int) -> Real:
-        """P(class | row) of the rows tested, after fitting to the others."""
+        """Fits to the training rows and returns P(class | row) of the test rows."""
         from sklearn.base import clone
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.model_selection import GridSearchCV
@@ -306,7 +315,7 @@ class Peer:
 
 @dataclass(frozen=True, eq=False)
 class PeerArrays:
-    """A data set as arrays: numbers, NaN where missing; categories by number, −1 where missing; how often texts have words."""
+    """A data set as arrays: numbers with NaN for missing, category numbers with −1 for missing, and word counts."""
 
     numbers: Real  # (rows, columns)
     categories: Int  # (rows, columns)
@@ -314,7 +323,7 @@ class PeerArrays:
 
     @classmethod
     def of(cls, rows: MemoryRows, counted: Tally) -> PeerArrays:
-        """All columns, those of blocks one by one; words by the ids that they have in a tally."""
+        """Converts all columns, including those of blocks; words have their numbers in a tally."""
         from scipy import sparse
 
         none = np.zeros((rows.n_rows, 0))
@@ -342,9 +351,10 @@ class PeerArrays:
         return cls(np.concatenate(numbers, axis=1), np.concatenate(categories, axis=1), words)
 
     def matrices(self, learned: Int, tested: Int, tally: Tally) -> tuple[Any, Any]:
-        """What to fit and what to answer, scaled and weighed by the rows learned from: arrays, or sparse matrices if wide.
+        """Returns the training and test matrices, scaled by the training rows: arrays, or sparse matrices if they are
+        wide.
 
-        ``tally`` is that of the rows learned from: its words are those that are used.
+        ``tally`` has counted the training rows; only its words are used.
         """
         from scipy import sparse
 
@@ -408,7 +418,7 @@ def _number_values(batches: Sequence[Any]) -> Int:
 
 @dataclass(frozen=True, eq=False)
 class CurveScores:
-    """How well a learner did on the rows withheld: accuracies and log losses, repeats × sizes."""
+    """The accuracies and log losses of a learner on the held-out rows (repeats × sizes)."""
 
     name: str
     accuracy: Real
@@ -416,7 +426,7 @@ class CurveScores:
 
     @property
     def mean_accuracy(self) -> Real:
-        """The mean over repeats, for each size."""
+        """The mean accuracy over repeats, for each size."""
         return np.asarray(self.accuracy.mean(axis=0))
 
     @property
@@ -425,7 +435,7 @@ class CurveScores:
 
     @property
     def standard_error(self) -> Real | None:
-        """Of the mean accuracy, for each size; None of one repeat, which does not tell."""
+        """The standard error of the mean accuracy, for each size; None for a single repeat."""
         n = len(self.accuracy)
         return None if n < 2 else np.asarray(self.accuracy.std(axis=0, ddof=1) / n**0.5)
 
@@ -443,9 +453,10 @@ class CurveScores:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearningCurve(Tabular, CurveScores):
-    """Scores on withheld rows after learning from ``sizes`` rows; those of another learner, if one was asked for, in ``beside``.
+    """Scores on held-out rows after learning from ``sizes`` rows; ``beside`` has those of another learner, if one was
+    requested.
 
-    ``n_test`` of ``n_rows`` rows were withheld each time. ``majority`` is the accuracy of always answering with their most
+    ``n_test`` of ``n_rows`` rows were held out each time. ``majority`` is the accuracy of always predicting their most
     frequent class.
     """
 
@@ -459,7 +470,7 @@ class LearningCurve(Tabular, CurveScores):
 
     @property
     def random_guess(self) -> float:
-        """The accuracy of throwing a die that has a side for each class."""
+        """The accuracy of guessing a class at random."""
         return 1.0 / self.n_classes
 
     @property
@@ -467,7 +478,7 @@ class LearningCurve(Tabular, CurveScores):
         return [self] if self.beside is None else [self, self.beside]
 
     def to_dict(self) -> dict[str, Any]:
-        """The curve, as JSON can hold it."""
+        """Returns the curve for JSON."""
         return {
             "sizes": self.sizes.tolist(),
             "repeats": len(self.accuracy),
@@ -514,9 +525,10 @@ class LearningCurve(Tabular, CurveScores):
     __repr__ = __str__
 
     def plot(self, ax: Any = None) -> Any:
-        """Draws the mean accuracies with their standard errors over the sizes, on a logarithmic scale; gives the axes back.
+        """Draws the mean accuracies with their standard errors against the sizes on a logarithmic scale, and returns
+        the axes.
 
-        It needs matplotlib. ``ax``: the axes to draw on; new ones if not given.
+        It needs matplotlib. ``ax`` are the axes to draw on; new ones unless given.
         """
         if ax is None:
             try:

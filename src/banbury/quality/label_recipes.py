@@ -138,11 +138,14 @@ class PlainLabels(LabelRecipe):
 
     def answer(self, rows: MemoryRows, splits: Round, pending: PendingWarnings) -> Iterator[tuple[Real, Thresholds]]:
         """Where there are several candidates, that is taken for each split that loses least on the rows of others."""
-        every = LabelScores.of(rows, splits, self.candidates(rows.schema), pending)
+        candidate_scores = LabelScores.of(rows, splits, self.candidates(rows.schema), pending)
         for number in range(len(splits.splits)):
-            here, rest = (np.flatnonzero(mask) for mask in (every[0].split == number, every[0].split != number))
-            best = 0 if len(every) == 1 else int(np.argmin([scores.loss(rest) for scores in every]))
-            yield every[best].odds[here], self._choose(every[best], rest)
+            is_tested = candidate_scores[0].split == number
+            untested = np.flatnonzero(~is_tested)
+            best = candidate_scores[0]
+            if len(candidate_scores) > 1:
+                best = min(candidate_scores, key=lambda scores: scores.loss(untested))
+            yield best.odds[np.flatnonzero(is_tested)], self._choose(best, untested)
 
     def to_dict(self) -> dict[str, Any]:
         """The settings, as JSON can hold them."""

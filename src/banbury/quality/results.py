@@ -44,7 +44,7 @@ class Mean(NamedTuple):
 
     @classmethod
     def of(cls, fold_values: Real) -> Mean:
-        """Of a figure per fold; of one alone there is no error to tell."""
+        """Returns the mean of one figure per fold. A single fold has no standard error."""
         error = float(fold_values.std(ddof=1)) / len(fold_values) ** 0.5 if len(fold_values) > 1 else None
         return cls(float(fold_values.mean()), error)
 
@@ -59,7 +59,7 @@ class Mean(NamedTuple):
 
 
 class PerClass(NamedTuple):
-    """One number for each class, in the order of ``classes``."""
+    """One number per class, in the order of ``classes``."""
 
     precision: Real
     recall: Real
@@ -69,7 +69,9 @@ class PerClass(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """How answers came out, summed over rows. Every sum is a whole number, so no order and no batches of rows change a bit."""
+    """Sums of outcomes over rows. All sums are whole numbers, so the order of rows and batches does not change the
+    result.
+    """
 
     n_rows: int  # those of weight 0 too
     folds: Integers  # (folds, wrong or right): rows
@@ -81,7 +83,7 @@ class Outcomes:
     def of(
         cls, posteriors: Real, truth: NDArray[np.int32], folds: NDArray[np.int32], n_folds: int, weights: Real | None
     ) -> Outcomes:
-        """Of answers, rows × classes, to rows whose classes and folds are known."""
+        """Sums the outcomes of posteriors (rows × classes) of rows with known classes and folds."""
         best = posteriors.argmax(axis=1)
         n_classes = posteriors.shape[1]
         at = np.arange(len(truth))
@@ -116,33 +118,33 @@ class Outcomes:
         return Outcomes(n_rows, folds, cells, self.bins + other.bins, self.sums + other.sums)
 
     def among(self, names: Sequence[Label], all_names: Sequence[Label]) -> Outcomes:
-        """The same over more classes, of which its own are some."""
+        """Returns the same outcomes for a larger list of classes."""
         place = np.array([all_names.index(name) for name in names], dtype=np.int64)
         return replace(self, cells=self.cells.merge(place, len(all_names), 0).merge(place, len(all_names), 1))
 
     @cached_property
     def weight(self) -> float:
-        """Of all rows."""
+        """The total weight of the rows."""
         return float(total(total(self.bins, 0), 1).value[0, 0])
 
     @property
     def right(self) -> float:
-        """The share of right answers."""
+        """The share of correct predictions."""
         return float(total(self.folds, 0).value[0, 1]) / self.weight
 
     def mean(self, number: int) -> float:
-        """Of one of the sums over all rows."""
+        """Returns the mean of one of the sums over all rows."""
         every = total(self.sums, 1).take(np.array([number]), 0)
         return float(every.values(FINEST)[0, 0, 0]) / self.weight
 
     @property
     def by_confidence(self) -> tuple[Real, Real, Real]:
-        """In bins of equal width, the sums of what was said, of what came true, and of the rows' weights."""
+        """Returns the sums of confidence, of correct predictions and of weights in bins of equal width."""
         return self.sums.values(FINEST)[2, :, 0], self.bins.value[:, 1], total(self.bins, 1).value[:, 0]
 
 
 class Measures(Displayed):
-    """How good answers are, by their outcomes. The measures are scikit-learn's."""
+    """Measures of predictions, computed from their outcomes. They are defined as in scikit-learn."""
 
     classes: tuple[Label, ...]
     what: str
@@ -160,38 +162,38 @@ class Measures(Displayed):
 
     @property
     def accuracy(self) -> Mean:
-        """The share of right answers."""
+        """The share of correct predictions."""
         return Mean(self.outcomes.right, None)
 
     @property
     def random_guess(self) -> float:
-        """The accuracy of throwing a die that has a side for each class."""
+        """The accuracy of guessing a class at random."""
         return 1.0 / len(self.classes)
 
     @property
     def majority(self) -> float:
-        """The accuracy of always answering with the most frequent class."""
+        """The accuracy of always predicting the most frequent class."""
         return float(total(self.outcomes.cells, 1).value.max() / self.outcomes.weight)
 
     @cached_property
     def log_loss(self) -> float:
-        """The mean of −log P(true class), in nats; a probability below 2.2e-16 counts as that, as scikit-learn has it."""
+        """The mean of −log P(true class), in nats. Probabilities below 2.2e-16 count as 2.2e-16, as in scikit-learn."""
         return self.outcomes.mean(0)
 
     @cached_property
     def brier(self) -> float:
-        """The mean squared distance of the posterior from the truth, over all classes; half of it for two classes."""
+        """The mean squared distance between the posterior and the truth over all classes; half of it for two classes."""
         return (0.5 if len(self.classes) == 2 else 1.0) * self.outcomes.mean(1)
 
     @cached_property
     def confusion(self) -> NDArray[Any]:
-        """Rows of each true class (down) that were given each class (across)."""
+        """The confusion matrix: true classes are rows, predicted classes are columns."""
         cells = self.outcomes.cells.value
         return cells if self.weighted else cells.astype(np.int64)
 
     @cached_property
     def per_class(self) -> PerClass:
-        """Precision, recall, F1 and rows of each class; 0 where there is nothing to divide."""
+        """Precision, recall, F1 and number of rows of each class; 0 where they are undefined."""
         cells = self.outcomes.cells
         right = cells.value.diagonal()
         true = total(cells, 1).value[:, 0]
@@ -202,18 +204,18 @@ class Measures(Displayed):
 
     @property
     def macro_f1(self) -> float:
-        """The mean F1 of the classes that were tested or predicted."""
+        """The mean F1 of the classes that occur in the test rows or the predictions."""
         occurs = (self.confusion.sum(axis=0) + self.confusion.sum(axis=1)) > 0
         return float(self.per_class.f1[occurs].mean())
 
     @cached_property
     def calibration_error(self) -> float:
-        """How far the posterior of the answer is from how often it is right, on average over bins of equal width."""
+        """The mean distance between confidence and accuracy over bins of equal width."""
         confidence, right, rows = self.outcomes.by_confidence
         return float(np.abs(confidence - right).sum() / rows.sum())
 
     def to_dict(self) -> dict[str, Any]:
-        """The measures, as JSON can hold them."""
+        """Returns the measures for JSON."""
         return {
             "rows": self.outcomes.n_rows,
             **self._of_accuracy(),
@@ -287,9 +289,10 @@ class Measures(Displayed):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Tabular, Measures):
-    """Answers to rows that a model had not counted: ``posteriors``, rows × classes, of row ``rows[i]`` of the table.
+    """The predictions of a model for rows that it has not counted. ``posteriors`` (rows × classes) has the posterior of
+    row ``rows[i]`` of the table.
 
-    ``truth`` holds class numbers.
+    ``truth`` has class numbers.
     """
 
     classes: tuple[Label, ...]
@@ -336,9 +339,11 @@ class Evaluation(Tabular, Measures):
 
     @property
     def auc(self) -> float:
-        """The area under the ROC curve: how often a row of the second class gets a higher P(second class) than another row.
+        """The area under the ROC curve: how often a row of the second class gets a higher P(second class) than a row of
+        the first.
 
-        Of more than two classes, the mean of the areas of each class against all others; classes without rows are left out.
+        For more than two classes, the mean over classes of the area of each class against all others. Classes without
+        rows are left out.
         """
         if self._auc is None:
             tested = np.count_nonzero(self.per_class.rows)
@@ -362,7 +367,9 @@ class Evaluation(Tabular, Measures):
 
 
 def area_under_roc(scores: Real, positive: NDArray[np.bool_], weights: Real | None) -> float:
-    """How often a positive row scores higher than a negative row; an equal score counts one half. Row order changes nothing."""
+    """Returns how often a positive row scores higher than a negative row; ties count one half. The order of rows does
+    not matter.
+    """
     order = np.argsort(scores, kind="stable") if weights is None else np.lexsort((weights, positive, scores))
     row_weights = np.ones(len(order), dtype=np.int64) if weights is None else weights[order]
     is_positive = positive[order]
@@ -375,18 +382,18 @@ def area_under_roc(scores: Real, positive: NDArray[np.bool_], weights: Real | No
 
 
 class FoldMeasures(Measures):
-    """How good answers are, fold by fold."""
+    """Measures of predictions, fold by fold."""
 
     @cached_property
     def fold_accuracies(self) -> Real:
-        """The share of right answers in each fold."""
+        """The share of correct predictions in each fold."""
         right = self.outcomes.folds.value[:, 1]
         every = total(self.outcomes.folds, 1).value[:, 0]
         return np.asarray(right[every > 0] / every[every > 0])
 
     @cached_property
     def accuracy(self) -> Mean:
-        """The mean over folds, and its standard error."""
+        """The mean over folds and its standard error."""
         return Mean.of(self.fold_accuracies)
 
     @property
@@ -405,9 +412,10 @@ class FoldMeasures(Measures):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CrossValidation(FoldMeasures, Evaluation):
-    """Out-of-fold answers: row ``rows[i]`` was scored by a model that had not counted it, when fold ``folds[i]`` was left out.
+    """Out-of-fold predictions: row ``rows[i]`` was scored by a model that had not counted it, when fold ``folds[i]``
+    was left out.
 
-    With repeated splits a row comes once for each.
+    With repeated splits, a row occurs once per repeat.
     """
 
     folds: NDArray[np.int32] = field(kw_only=True)
@@ -420,7 +428,7 @@ class CrossValidation(FoldMeasures, Evaluation):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SummedValidation(FoldMeasures):
-    """A cross-validation that kept the sums its measures are made of, and no answers."""
+    """A cross-validation that kept the sums from which measures are computed, but no predictions."""
 
     classes: tuple[Label, ...]
     outcomes: Outcomes
@@ -431,7 +439,7 @@ class SummedValidation(FoldMeasures):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SummedEvaluation(Measures):
-    """An evaluation that kept the sums its measures are made of, and no answers."""
+    """An evaluation that kept the sums from which measures are computed, but no predictions."""
 
     classes: tuple[Label, ...]
     outcomes: Outcomes
@@ -446,13 +454,19 @@ def _shorten(label: Label) -> str:
 
 @or_in_partitions
 def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
-    """The measures of ``bb.cross_validate``, of a model or a fitted estimator, on other rows.
+    """Measures a model or a fitted estimator on other rows, with the measures of ``bb.cross_validate``.
 
-    ``target`` is the column of the true classes, or one class per row: the column that the model was counted with, if not given.
-    Rows without a class are left aside. A class that the model does not know is never answered, so its rows are wrong. If these
-    are the very rows that the model has counted, ``notes`` say so. Of a ``bb.LabelModel`` it is a ``LabelEvaluation``, and
-    the target may be sets of labels. Rows in partitions (see ``engine`` of ``bb.count``) are answered where they are, and
-    the figures are the same; those with sets of labels are answered here, a ``sample`` of them (100,000 at most, if not given).
+    Args:
+        model: A model, or a fitted estimator.
+        data: The rows, in any form that ``bb.count`` reads.
+        target: The column of the true classes, or one class per row; the target column of the model unless given. Rows
+            without a class are ignored. Classes that the model does not know are never predicted, so their rows count
+            as wrong. For a ``bb.LabelModel``, sets of labels; the result is then a ``LabelEvaluation``.
+        **reading: All other options are those of ``bb.count``. With several labels per row on an engine, ``sample``
+            rows are evaluated (at most 100,000 unless given).
+
+    If these are exactly the rows that the model has counted, ``notes`` say so. Rows on an engine are scored there, with
+    the same result.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()

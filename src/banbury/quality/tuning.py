@@ -71,22 +71,31 @@ def tune(
     partitions: int | None = None,
     **reading: Any,
 ) -> Tuning:
-    """The best of many settings, by exact cross-validation: all of them share one count.
+    """Tries many settings by exact cross-validation and keeps the best. All settings share one count.
 
-    ``alpha``: one number or several; "auto" tries thirteen from 0.001 to 10, and, of texts whose family and ``text`` are left
-    to it, each with five models: of plain counts and of damped ones. ``how``: one or several. ``text``: settings of ``bb.Text``
-    for all columns of text, each one value or a list of them, as in ``{"model": ["multinomial", "log_odds"], "min_count": [1,
-    2, 5]}``; what changes the tokens themselves is counted once for each. ``features="choose"`` gives every column of numbers
-    the family by which it tells the classes of rows it has not seen best: yes and no, categories, bins, trees, kernels, or one
-    of the named densities, as far as its numbers allow them; and it tries the five models of texts, whatever ``alpha`` is.
+    Args:
+        data: The rows, in any form that ``bb.count`` reads.
+        target: The target, as for ``bb.count``.
+        alpha: One or several pseudo-counts. "auto" tries thirteen from 0.001 to 10. For text columns whose family and
+            ``text`` settings are not given, it combines each of them with five text models, with plain or damped
+            counts.
+        how: One or several estimators.
+        text: Settings of ``bb.Text`` for all text columns, each a value or a list of values, as in ``{"model":
+            ["multinomial", "log_odds"], "min_count": [1, 2, 5]}``. Texts are counted again only for settings that
+            change the tokens.
+        features: The families, as in ``bb.count``. "choose" tries all families that suit each numeric column (flags,
+            categories, bins, trees, kernels and the named densities) and keeps the one that best predicts the class of
+            held-out rows. For texts it tries the five models, whatever ``alpha`` is.
+        scoring: "log_loss", "accuracy", "brier" or "macro_f1"; for several labels per row "log_loss", "micro_f1",
+            "macro_f1", "subset_accuracy" or "hamming_loss".
+        calibrate: "temperature", "platt" or "isotonic" calibrates each setting before it is scored, and calibrates the
+            final model.
+        weigh: True, or settings of ``bb.weigh``, each a value or a list of values, as in ``{"pairs": [True, False]}``,
+            to tune weighed evidence, which has no ``alpha`` and no ``how``. ``[False, True]`` compares weighed evidence
+            with all plain settings.
+        **reading: All other options are those of ``bb.cross_validate``.
 
-    ``scoring``: "log_loss", "accuracy", "brier" or "macro_f1". ``calibrate``: "temperature", "platt" or "isotonic" judges each
-    setting by what it says of rows it has not seen once that is calibrated, and calibrates the model. ``weigh``: the evidence is
-    weighed within the rows that each fold learns from; True, or settings of ``bb.weigh``, each one value or a list of them, as
-    in ``{"pairs": [True, False]}``; ``[False, True]`` compares it with all plain settings. It has neither α nor ``how``.
-    ``folds``, ``groups``, ``id``, ``deal``, ``sample``, ``engine`` and the rest are those of ``bb.cross_validate``. A warning
-    tells where the best of three numbers or more is the least or the largest of them. A target of sets of labels is tuned by
-    "log_loss", "micro_f1", "macro_f1", "subset_accuracy" or "hamming_loss".
+    A warning says when the best of three or more numbers is the smallest or the largest of them.
 
     >>> import banbury as bb
     >>> found = bb.tune(bb.datasets.play_tennis(), target="play", alpha=[0.1, 1.0], folds=7)
@@ -114,7 +123,7 @@ def tune(
 
 @dataclass(frozen=True)
 class Tuned(Recipe):
-    """The best of many settings over folds of the rows."""
+    """A recipe that tries many settings over folds of the rows and keeps the best."""
 
     alphas: tuple[float, ...]
     hows: tuple[How, ...] = ("mean",)
@@ -147,7 +156,7 @@ class Tuned(Recipe):
         has_sets: bool = False,
         threshold: Any = "f1",
     ) -> Tuned:
-        """What the settings of ``bb.tune`` ask for; of rows with sets of labels with their ``threshold``."""
+        """Returns the recipe for the settings of ``bb.tune``; with ``threshold``, for several labels per row."""
         scorings, methods = (LABEL_SCORINGS, LABEL_METHODS) if has_sets else (SCORINGS, METHODS)
         if scoring not in scorings:
             raise errors.unknown_choice("scoring", scoring, scorings)
@@ -180,16 +189,16 @@ class Tuned(Recipe):
         return self.tune(replace(rows, groups=None, fold=None), min(INNER_FOLDS, rows.n_labelled)).model
 
     def tune(self, rows: Any, folds: Any, n_sampled: int | None = None) -> Tuning:
-        """The best of all settings over the same folds, and its model; the rows are not kept."""
+        """Tries all settings over the same folds and learns the best model. The rows are not kept."""
         comparison, choice = self.compare(rows, folds, n_sampled=n_sampled)
         return Tuning(comparison.without_rows(), comparison.learn(), choice)
 
     def compare(
         self, rows: Any, folds: Any, keep: Keep = "sums", n_sampled: int | None = None
     ) -> tuple[RecipeComparison, FamilyChoice | None]:
-        """Compares all settings over the same folds; with the families that were chosen, if any were to be.
+        """Compares all settings over the same folds, including the families that were chosen.
 
-        Where some setting needs rows in memory, and they are not, all are compared on a sample of ``n_sampled``.
+        If a setting needs rows in memory and they are not, all settings are compared on a sample of ``n_sampled`` rows.
         """
         needs_rows = self.chooses_families or self.calibrate is not None or bool(self.weighings) or rows.has_sets
         requirement = "omitted when all rows are validated"
@@ -208,7 +217,7 @@ class Tuned(Recipe):
         return compare(tried, folds, scoring=self.scoring, seed=self.seed, keep=keep), choice
 
     def plain_recipes(self, rows: LabelledRows) -> list[Recipe]:
-        """Every combination of settings; those that are the same model under two names once."""
+        """Returns every combination of settings, without repeating settings that give the same model."""
         if not self.plain:
             return []
         recipes: dict[Any, Plain | PlainLabels] = {}
@@ -231,7 +240,9 @@ class Tuned(Recipe):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tuning(Tabular):
-    """Settings, and how each did on rows it had not seen; ``best`` is the best, and ``model`` what it makes of all rows."""
+    """The settings that were tried and their scores on held-out rows. ``best`` has the best settings and ``model`` the
+    model they give on all rows.
+    """
 
     comparison: RecipeComparison
     model: Any  # of all rows under the best settings, calibrated if that was asked for
@@ -243,12 +254,12 @@ class Tuning(Tabular):
 
     @property
     def scores(self) -> Real:
-        """One for each setting."""
+        """The score of each setting."""
         return self.comparison.scores
 
     @property
     def accuracies(self) -> Real:
-        """Means over folds."""
+        """The mean accuracy over folds of each setting."""
         return self._each("accuracy")
 
     def _each(self, measure: str) -> Real:
@@ -265,7 +276,7 @@ class Tuning(Tabular):
 
     @property
     def order(self) -> list[int]:
-        """The settings' numbers, best first."""
+        """The numbers of the settings, best first."""
         return self.comparison.order
 
     @property
@@ -275,24 +286,24 @@ class Tuning(Tabular):
 
     @property
     def tally(self) -> Tally:
-        """Of all rows, counted as the best settings say."""
+        """The tally of all rows under the best settings."""
         tally: Tally = self.model.tally
         return tally
 
     @property
     def features(self) -> dict[str, Family]:
-        """The family of every column, with its best settings, to be given as ``features=``."""
+        """The family of every column under the best settings, which can be passed as ``features=``."""
         return {feature.name: feature.family for feature in self.tally.schema.features}
 
     @property
     def calibration(self) -> Calibration | None:
-        """Of the best settings, where that was asked for."""
+        """The calibration of the best settings, if one was requested."""
         calibration: Calibration | None = self.model.calibration
         return calibration
 
     @property
     def edges(self) -> dict[str, tuple[Any, str]]:
-        """The settings of which three numbers or more were tried, and the best is the "least" or the "largest" of them."""
+        """Settings with three or more numbers of which the best is the "least" or the "largest"."""
         best = _flat(self.best)
         edges = {}
         score = dict(zip(map(repr, map(_flat, self.settings)), np.round(self.scores, 12).tolist(), strict=True))
@@ -320,7 +331,7 @@ class Tuning(Tabular):
         return beyond != value
 
     def warn_of_edges(self) -> None:
-        """Warns where the best of the numbers that someone gave is at an end, so that better ones may lie beyond it."""
+        """Warns if the best of the given numbers is the smallest or the largest, because better ones may lie beyond it."""
         for name, (value, side) in self.edges.items():
             if name == "alpha" and {setting["alpha"] for setting in self.settings if name in setting} in (
                 set(AUTO),
@@ -332,7 +343,7 @@ class Tuning(Tabular):
             errors.warn(errors.BanburyWarning(f"{text}try some {further} values too."))
 
     def to_dict(self) -> dict[str, Any]:
-        """All settings and scores, best first, as JSON can hold them."""
+        """Returns all settings and scores, best first, for JSON."""
         beside = self._each(self._headline)
         settings = [
             {**self.settings[i], self.scoring: float(self.scores[i]), self._headline: float(beside[i])}
@@ -385,7 +396,7 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_weighs_alone(weigh: Any, how: Any, alpha: Any, chooses_families: bool) -> None:
-    """Raises where settings are given that weighed evidence does not have."""
+    """Raises an error if settings are given that weighed evidence does not have."""
     if several(alpha) or alpha != 1.0 or chooses_families or how != "mean":
         requirement = "omitted if how or alpha is given, or if families are chosen"
         raise errors.bad_setting("weigh", weigh, requirement)

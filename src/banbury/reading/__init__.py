@@ -67,31 +67,35 @@ def read(
     remembered: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Source:
-    """The table as batches of columns.
+    """Reads a table as batches of columns.
 
-    ``data`` is a file's path (CSV, Parquet, newline-delimited JSON), a pandas or Polars frame, anything that speaks
-    Arrow, a mapping of columns, a 2-D array, a list of rows or of records, or an iterable of any of these. Files are
-    read block by block and never held whole; arrays are not copied. ``columns`` names columns that have no names: a
-    CSV file then has no header. ``header=False``: it has none, and its columns are named "1", "2" and so on, as they are if the
-    first line looks like a row; ``header=True``: it has one, which ``columns`` takes the place of. ``quote`` is what quotes there
-    (\", but for tab-separated text without one in the header), or "none"; lines that begin with ``comment`` are passed over, as
-    are the first ``skip_lines``. ``kinds`` fixes
-    columns of text files instead of inferring them.
+    Args:
+        data: The path of a CSV, Parquet or newline-delimited JSON file, a pandas or Polars frame, any object with the
+            Arrow interface, a mapping of columns, a two-dimensional array, a list of rows or records, or an iterable of
+            any of these. Texts are a list or one-dimensional array of strings (a table with the single column "text");
+            a folder with one sub-folder per class (its rows are the files, with the columns "class" and "text"); or a
+            folder of files, a list of files or a pattern such as "mail/*.eml". Each file is one text, or one per
+            message (.eml, .mbox, or a file that starts like delivered mail). HTML files (.html) are converted to text.
+            Files are read in blocks and arrays are not copied.
+        kinds: The types of columns of text files, instead of inferring them.
+        remembered: How other files were read, from ``Schema.reading``. A file of the same kind is read in the same way,
+            except for the options given here.
+        **settings: Options for reading files, as listed below.
 
-    Texts are a list or 1-D array of strings, which is a table of one column, "text"; a folder with a sub-folder per class,
-    whose rows are the files below them, with the columns "class" and "text"; a folder of files, a list of files or a pattern
-    such as "mail/*.eml". Each file is one text, or one per message (.eml, .mbox, or a file that begins as delivered mail
-    does); of HTML (.html) the text is taken. ``format`` says that all of them are "text", "mail" or "html", a file of any
-    other ending included; or "lines", each line a text: of several files, or a folder of them, each is then a class, named as
-    the file is. ``classes_at=2``: the second level of folders names the classes. ``class_from="spm*=spam,*=ham"``, or such a
-    mapping: the names of files do, by the first pattern that fits; one with a slash is held against the path.
-
-    ``headers`` are those of a message that are read with its text: "keep" all of them, "drop" all, or a list of names. "columns"
-    makes a column of text of each of subject, from, to and organization, beside the column "body", and ["columns", "subject"]
-    of those that are named; news articles are then messages, too.
-
-    ``remembered`` is how other data were read, as ``Schema.reading`` keeps it: a file of the same kind is read likewise in all
-    that is not said here.
+    - ``columns``: the names of columns that have none. A CSV file then has no header.
+    - ``header``: False if a CSV file has no header; its columns are then named "1", "2" and so on. True if the first
+      line is the header even if it looks like a row; ``columns`` replaces it.
+    - ``quote``: the quotation mark, or "none". The default is ", except in tab-separated text without quotes in its
+      header.
+    - ``comment``: lines that start with it are skipped, as are the first ``skip_lines``.
+    - ``format``: "text", "mail" or "html" if all files are of this kind, whatever their names; "lines" if each line is
+      a text. With "lines", several files are one class each, named after the file.
+    - ``headers``: the mail headers that are read with the text: "keep" for all, "drop" for none, or a list of names.
+      "columns" makes a text column of each of subject, from, to and organization, next to the column "body";
+      ["columns", "subject"] only of those named. News articles are then read as messages too.
+    - ``classes_at``: the level of folders that names the classes, such as 2.
+    - ``class_from``: the class of each file by its name, as "spm*=spam,*=ham" or a mapping. The first matching pattern
+      counts; a pattern with a slash is matched against the path.
 
     >>> [batch] = read({"length": [1.5, 2.5], "colour": ["red", None]})
     >>> batch.kind("colour"), batch.head("length", 1), batch.codes("colour").values
@@ -248,7 +252,7 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
 
 
 def is_texts(data: Any) -> bool:
-    """Whether it is a list of strings: of texts, unless they may be the names of files."""
+    """Whether it is a list of texts rather than of file names."""
     return isinstance(data, (list, tuple)) and len(data) > 0 and isinstance(data[0], str)
 
 
@@ -368,9 +372,10 @@ def _align_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
 
 
 def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
-    """One row as a batch: a mapping of scalars, a pandas Series, values in the order of ``names``, or a 1-row table.
+    """Returns one row as a batch. It can be a mapping of values, a pandas Series, values in the order of ``names``, or
+    a table with one row.
 
-    A name that a mapping does not have is missing.
+    A column that a mapping does not have is missing.
 
     >>> batch = read_row({"length": 2.5, "colour": "red"}, ("length", "colour"), named=True)
     >>> batch.numbers(["length"]), batch.head("colour", 1)

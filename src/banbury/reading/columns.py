@@ -417,7 +417,7 @@ def from_array(array: NDArray[Any]) -> Column:
     if kind in "biuf":
         return Numbers(array)
     if kind in "US":
-        codes, first = encode_bytes(array, 1)
+        codes, first = encode_bytes(array, threads_for(len(array)))
         words = [word if kind == "U" else decode_bytes(word) for word in array[first].tolist()]
         return regroup(Codes(codes, 0, []), words)
     if kind in "Mm":

@@ -106,16 +106,16 @@ class Options:
         values = self.missing_values
         headers = self.headers
         rows = self.batch_rows
-        spelt = values is MISSING_VALUES or _are_texts(values)
-        errors.require(spelt, "missing_values", values, "the texts that mean a missing value")
+        are_texts = values is MISSING_VALUES or _are_texts(values)
+        errors.require(are_texts, "missing_values", values, "the texts that mean a missing value")
         errors.require(rows is None or rows >= 1, "batch_rows", rows, "a positive whole number or None")
         is_choice = self.header in (True, False, None)
         allowed = "True, False, or None to detect it"
         errors.require(is_choice, "header", self.header, allowed)
-        mark = self.quote in (None, "none") or is_mark(self.quote)
-        errors.require(mark, "quote", self.quote, "one ASCII character, or 'none'")
-        mark = self.comment in (None, "none") or is_mark(self.comment)
-        errors.require(mark, "comment", self.comment, "one ASCII character, or 'none'")
+        is_quote = self.quote in (None, "none") or is_mark(self.quote)
+        errors.require(is_quote, "quote", self.quote, "one ASCII character, or 'none'")
+        is_comment = self.comment in (None, "none") or is_mark(self.comment)
+        errors.require(is_comment, "comment", self.comment, "one ASCII character, or 'none'")
         errors.check_whole("skip_lines", self.skip_lines, 0)
         if self.classes_at is not None:
             errors.check_whole("classes_at", self.classes_at, 1)

@@ -392,7 +392,7 @@ def calibration(curves: Mapping[str, Reliability]) -> str:
                 accuracy,
                 radius,
                 kind,
-                f"{name}: {n:,.6g} answers, {confidence:.1%} sure, {accuracy:.1%} right",
+                f"{name}: {n:,.6g} predictions, {confidence:.1%} confident, {accuracy:.1%} correct",
             )
     return str(chart)
 
@@ -404,7 +404,7 @@ def confidence(curve: Reliability) -> str:
     chart = Chart("Confidence of the predictions", sure, linear("share of the rows", 0.0, max(shares), percent))
     for start, share, rows in zip(curve.start.tolist(), shares, curve.rows, strict=True):
         end = start + 1 / curve.bins
-        chart.bar(start, end, share, f"{start:.0%} to {end:.0%} sure: {rows:,.6g} rows, {share:.1f}%")
+        chart.bar(start, end, share, f"{start:.0%} to {end:.0%} confident: {rows:,.6g} rows, {share:.1f}%")
     return str(chart)
 
 

@@ -470,20 +470,24 @@ def _shape_note(label: str, other: str) -> str:
     return text + "right end is the evidence of a missing value. The column with the largest mean evidence comes first."
 
 
-def _shape_figures(every: Sequence[Shape]) -> str:
-    shapes = [shape for shape in every if shape.kind != "pairs" or shape.importance >= LEAST_PAIR]
+def _shape_figures(shapes_of_columns: Sequence[Shape]) -> str:
+    shapes = [shape for shape in shapes_of_columns if shape.kind != "pairs" or shape.importance >= LEAST_PAIR]
     figures = [
         _figure(f'{safe(_shorten(s.feature))} <span class="key">{charts.importance(s)}</span>', charts.shape(s))
         for s in shapes
     ]
     if not figures:
         return ""
-    more = f'<div class="charts shapes">{"".join(figures[SHAPES:MOST_SHAPES])}</div>'
-    shown = f'<div class="charts shapes">{"".join(figures[:SHAPES])}</div>'
-    hidden = len(every) - len(shapes)
-    weak = f"{many(hidden, 'more pair')} of columns, with at most {LEAST_PAIR:g} decibans on average, not drawn"
-    note = _paragraph(weak, "soft") if hidden else ""
-    return shown + (_details(many(len(figures) - SHAPES, "more picture"), more) if len(figures) > SHAPES else "") + note
+    folded_html = f'<div class="charts shapes">{"".join(figures[SHAPES:MOST_SHAPES])}</div>'
+    shown_html = f'<div class="charts shapes">{"".join(figures[:SHAPES])}</div>'
+    hidden = len(shapes_of_columns) - len(shapes)
+    hidden_pairs = f"{many(hidden, 'more pair')} of columns, with at most {LEAST_PAIR:g} decibans on average, not drawn"
+    note = _paragraph(hidden_pairs, "soft") if hidden else ""
+    return (
+        shown_html
+        + (_details(many(len(figures) - SHAPES, "more picture"), folded_html) if len(figures) > SHAPES else "")
+        + note
+    )
 
 
 # What tells -----------------------------------------------------------------------------------------------------------

@@ -103,12 +103,12 @@ def export_rows(state: ServedState, file_format: str) -> tuple[bytes, str]:
 
 def _rows_with_labels(state: ServedState) -> Iterator[dict[str, Any]]:
     schema = state.learner.schema
-    alone = state.learner.rows.text
-    for kept in state.log.rows(labelled=True):
-        row = json.loads(kept.row)
-        cells = {alone: row} if isinstance(row, str) and alone else row
+    text_column = state.learner.rows.text
+    for logged in state.log.rows(labelled=True):
+        row = json.loads(logged.row)
+        cells = {text_column: row} if isinstance(row, str) and text_column else row
         cells = dict(zip(schema.columns, cells, strict=True)) if isinstance(cells, list) else cells
-        yield {"id": kept.id, schema.target or "label": json.loads(kept.label or "null"), **cells}
+        yield {"id": logged.id, schema.target or "label": json.loads(logged.label or "null"), **cells}
 
 
 def _cell(value: Any) -> Any:

@@ -45,11 +45,11 @@ class LabelTarget:
         flags = data["flags"]
         folders = data.get("folders", False)
         if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
-            raise ValueError("the columns of labels are no list of names")
+            raise ValueError("the columns of the labels are not a list of names")
         if not (delimiter is None or (isinstance(delimiter, str) and delimiter)) or not isinstance(flags, bool):
-            raise ValueError("labels have no such delimiter")
+            raise ValueError("the delimiter of the labels is not a text")
         if not isinstance(folders, bool):
-            raise ValueError("labels are folders or not")
+            raise ValueError("folders is neither true nor false")
         return cls(tuple(columns), delimiter, flags, folders)
 
     def of_batch(self, batch: Batch) -> LabelSets:

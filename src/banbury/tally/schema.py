@@ -61,9 +61,9 @@ IDENTIFIER = re.compile(r"(^|[_\W])(id|uid|uuid|guid|index|key|rowid)$|[a-z]I[dD
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """What is counted: the features in order, each with the counting half of its family; and the target.
+    """What is counted: the features in order, each with its family, and the target.
 
-    Schemas are equal when they count the same things; how the counts are turned into probabilities does not matter.
+    Schemas are equal if they count the same things. How counts become probabilities does not matter.
 
     >>> import banbury as bb
     >>> print(bb.Schema.infer(bb.datasets.play_tennis(), target="play"))
@@ -93,14 +93,15 @@ class Schema:
         missing: Missing = "skip",
         **reading: Any,
     ) -> Schema:
-        """The schema of a table, from its column types and its first batch.
+        """Infers the schema of a table from its column types and its first batch.
 
-        Booleans are Bernoulli; whole numbers of which the first 1,000 rows show 20 at most (fewer than 100 rows: 0 and 1 alone)
-        categorical, other numbers quantile trees (fewer than 100 rows: Gaussian); strings categorical, or text when they have
-        more than three words on average. ``features`` overrides that for all columns or by name (None leaves a column out;
-        "soil_*" is every column that begins so).
-        Dates, columns without a value, with one value only, or of identifiers are left out, and ``left_out`` says why.
-        ``reading`` is how a file is read, as ``bb.count`` takes it.
+        Booleans become Bernoulli. Whole numbers become categorical if the first 1,000 rows have at most 20 distinct
+        values (with fewer than 100 rows: only 0 and 1). Other numbers become quantile trees (with fewer than 100 rows:
+        Gaussian). Strings become categorical, or text if they have more than three words on average. Dates,
+        identifiers, and columns without values or with a single value are left out, and ``left_out`` has the reasons.
+
+        ``features`` overrides this for all columns or by name. None leaves a column out, and "soil_*" is every column
+        whose name begins with "soil_". ``reading`` has the options for reading files, as in ``bb.count``.
         """
         source = read(data, **reading)
         target = source.target if target is None else as_name(target)
@@ -111,7 +112,7 @@ class Schema:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """The features that are counted together, in the order of the first of each."""
+        """The features that are counted together, in the order of the first feature of each group."""
         return group_features(self.features)
 
     @property
@@ -121,12 +122,12 @@ class Schema:
 
     @property
     def runs_python(self) -> bool:
-        """Whether Python itself goes through every row of some feature."""
+        """Whether some feature loops over rows in Python."""
         return any(runs_python(feature.family) for feature in self.features)
 
     @cached_property
     def inputs(self) -> frozenset[str]:
-        """The columns that its features are counted from."""
+        """The columns that features are counted from."""
         return frozenset(name for feature in self.features for name in feature.inputs)
 
     @cached_property
@@ -148,12 +149,12 @@ class Schema:
 
     @cached_property
     def kinds(self) -> dict[str, Reads]:
-        """What a text file's columns must be read as, so that more rows count as the first did."""
+        """The types that the columns of a text file must be read as, so that more rows are counted in the same way."""
         readings = ((f, f.counter.reads(f)) for f in self.features)
         return {name: kind for feature, kind in readings if kind is not None for name in feature.inputs}
 
     def differs(self, other: Schema) -> str | None:
-        """Why tallies under the two cannot be combined, or None; widths of bins are brought together by themselves."""
+        """Returns why tallies under the two schemas cannot be combined, or None. Different bin widths are not a reason."""
         if (self.labels is None) != (other.labels is None):
             return "one counts label sets and the other a single class per row"
         here = [f.name for f in self.features]
@@ -173,7 +174,7 @@ class Schema:
         return None
 
     def counting_rules(self) -> list[Any]:
-        """What decides which sums rows have, as JSON can hold it: of equal schemas the same."""
+        """Returns everything that determines the sums of rows, for JSON. Equal schemas have equal rules."""
         several = [] if self.labels is None else ["sets of labels"]
         return several + [_plain([f.name, f.columns, f.counting_key(), f.unit]) for f in self.features]
 
@@ -187,7 +188,7 @@ class Schema:
         return hash(tuple((f.name, f.family.name) for f in self.features))
 
     def with_widest_bins(self, other: Schema) -> Schema:
-        """The same schema, with bins at least as wide as the other's."""
+        """Returns the same schema with bins at least as wide as the other's."""
         units = [max(a.unit, b.unit) for a, b in zip(self.features, other.features, strict=True)]
         if units == [f.unit for f in self.features]:
             return self
@@ -195,7 +196,7 @@ class Schema:
         return replace(self, features=tuple(widened))
 
     def with_features(self, groups: Iterable[tuple[Group, Sequence[Feature]]]) -> Schema:
-        """The same schema with the features of these groups in the place of their own."""
+        """Returns the same schema with the features of these groups."""
         features = list(self.features)
         for group, changed in groups:
             for place, feature in zip(group.places, changed, strict=True):
@@ -203,7 +204,7 @@ class Schema:
         return replace(self, features=tuple(features))
 
     def with_families(self, overrides: Mapping[str, Any]) -> Schema:
-        """The same schema with other estimating halves; raises if they would have been counted otherwise."""
+        """Returns the same schema with other settings for estimation. Raises an error if they would change the counts."""
         features = list(self.features)
         for name, choice in expand_stars(overrides, [feature.name for feature in features]):
             old = self[name]
@@ -229,7 +230,9 @@ class Schema:
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
-        """The schema as JSON can hold it: an entry for each feature, or for many in a row that differ in name and place alone."""
+        """Returns the schema for JSON, with one entry for each feature, or for a run of features that differ only in
+        name and place.
+        """
         features = list[dict[str, Any]]()
         for _, run in groupby(self.features, lambda f: (id(f.family), f.kind, f.why, f[6:])):
             alike = list(run)
@@ -294,7 +297,7 @@ def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def group_features(features: tuple[Feature, ...]) -> tuple[Group, ...]:
-    """Features of one counter, each group with their places among all."""
+    """Groups features by what counts them; each group has their places among all features."""
     first = features[0] if features else None
     if first is not None and all(f.family is first.family and not f.columns for f in features):  # at a glance
         counter = first.counter
@@ -339,7 +342,7 @@ def _with_counting_half(feature: Feature, new: Family) -> Family:
 
 
 def family_to_dict(feature_family: Family) -> dict[str, Any]:
-    """A family's name and settings as JSON can hold them."""
+    """Returns a family's name and settings for JSON."""
     return {"family": feature_family.name, "settings": {k: _plain(v) for k, v in feature_family.settings().items()}}
 
 
@@ -368,7 +371,7 @@ def _unplain(setting: Any) -> Any:
 
 @dataclass
 class ColumnFacts:
-    """What rows beyond the first have shown of columns, and which columns inference takes for ``whole_numbers`` in all rows."""
+    """What later rows have shown about columns, and which columns inference takes for ``whole_numbers`` in all rows."""
 
     fractional: frozenset[str] = frozenset()  # those that have fractions in some row
     varied: frozenset[str] = frozenset()  # those that have several values, though one in the first rows
@@ -391,7 +394,7 @@ class ColumnFacts:
 
 
 def wider_kind(a: str, b: str) -> str:
-    """The kind of a column that is of one kind in some rows and of another in others."""
+    """Returns the type of a column that has one type in some rows and another in others."""
     from_narrow_to_wide = ("boolean", "integer", "float")
     if a == b:
         return a
@@ -409,11 +412,12 @@ def infer(
     trees: Trees = "many",
     facts: ColumnFacts | None = None,
 ) -> Schema:
-    """The schema of a table whose first batch this is; ``reserved`` columns are not features: they are the target, say.
+    """Infers the schema of a table from its first batch. Columns in ``reserved``, such as the target, are not features.
 
-    ``more_to_come``: the batch may be of a few rows only, so a column of one value, or of none, may still show others.
-    ``trees``: numbers are quantile trees where there are many rows, always ("all"), or never ("none"). ``known``: what other
-    rows have shown; the columns that are taken for whole numbers are added to it.
+    Args:
+        more_to_come: Whether the batch can be small, so that a column with one value or none may still have others.
+        trees: Whether numbers become quantile trees if there are many rows, always ("all") or never ("none").
+        facts: What other rows have shown. Columns that are taken for whole numbers are added to it.
     """
     facts = ColumnFacts() if facts is None else facts
     if missing not in ("skip", "category"):
@@ -479,7 +483,7 @@ def _of_all(features: Features) -> ColumnTree | None:
 
 
 def settle_features(features: Sequence[Feature], batch: Batch) -> tuple[Feature, ...]:
-    """The features with what these rows, the first, settle about counting them."""
+    """Returns the features with everything that their first rows settle about counting."""
     for feature in {id(f.family) if not f.columns else id(f): f for f in features}.values():
         feature.family.check_columns(feature)
     groups = group_features(tuple(features))
@@ -493,7 +497,7 @@ def settle_features(features: Sequence[Feature], batch: Batch) -> tuple[Feature,
 
 
 def of_one_family(batch: Batch, feature_family: Family) -> Schema:
-    """The schema of columns that are all of one family, however few rows show them."""
+    """Returns the schema of columns that all have the same family, however few rows there are."""
     counter = feature_family.counter(Feature("", feature_family))
     features = counter.settle([Feature(name, feature_family) for name in batch.names], batch)
     return Schema(tuple(features), None, batch.names, batch.named)
@@ -534,9 +538,10 @@ def _families_by_column(
 def expand_stars(
     features: Mapping[Any, Any], columns: Sequence[str], source: str | None = None
 ) -> Iterator[tuple[Any, Any]]:
-    """What was given, by column: ``"soil_*"`` stands for all columns that begin so and are not named themselves.
+    """Returns the families by column: ``"soil_*"`` stands for all columns whose names begin with "soil_" and are not
+    listed themselves.
 
-    A column whose own name has the star is that column. A family of several columns has them together.
+    If a column's own name is the pattern, it stands for that column only. A family of several columns combines them.
     """
     column_names = set(columns)
     named = {column for name in features for column in (name if isinstance(name, tuple) else (name,))}
@@ -586,7 +591,7 @@ def _column(name: Any, columns: tuple[str, ...], batch: Batch, reserved: Mapping
 
 
 def block(columns: tuple[str, ...], block_family: Family, why: str = "declared") -> Feature:
-    """A feature of several columns."""
+    """Returns a feature of several columns."""
     if not columns:
         raise errors.bad_setting("features", "a block of no columns", "at least one column in a block")
     name = " + ".join(columns) if len(columns) <= 3 else f"{columns[0]} … {columns[-1]}"
@@ -679,7 +684,7 @@ def _few_values(batch: Batch, names: Sequence[str], sample: Real, facts: ColumnF
 
 
 def with_few_values(schema: Schema, batch: Batch, missing: Missing, facts: ColumnFacts) -> Schema:
-    """The schema with categories in place of inferred whole numbers of which these first rows show few."""
+    """Returns the schema with categories for inferred whole numbers that have few distinct values in these rows."""
     inferred = [feature.name for feature in schema.features if feature.why in ("integers", "floats")]
     n_values = _few_values(batch, inferred, first_rows(batch, inferred), facts)
     facts.whole_numbers.update(n_values)

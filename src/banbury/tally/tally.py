@@ -53,7 +53,10 @@ MANY_BYTES = 1 << 24  # of texts that are counted together
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tally(Displayed):
-    """The sums of a data set, per class and feature, under one schema: a frozen value, with no smoothing inside.
+    """The sums of a data set per class and feature, under one schema. A tally is a frozen value and contains no
+    smoothing.
+
+    Tallies of the same schema can be added, subtracted and multiplied by a number.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -75,7 +78,7 @@ class Tally(Displayed):
 
     @property
     def n_rows(self) -> float:
-        """Rows counted, or their weight when weights are fractional."""
+        """The number of rows counted, or their total weight if weights are fractional."""
         if self.schema.labels is not None:
             every = rows_of(self.rows)[self.classes.index(EVERY)] if EVERY in self.classes else 0
         else:
@@ -84,7 +87,7 @@ class Tally(Displayed):
 
     @cached_property
     def missing(self) -> dict[str, float]:
-        """How many rows have no value, by feature; their weight when weights are fractional.
+        """The number of rows without a value, by feature; their total weight if weights are fractional.
 
         >>> import banbury as bb
         >>> bb.count({"fever": [38.9, None, 37.0], "ward": ["a", "b", "a"], "flu": ["yes", "no", "no"]}, target="flu").missing
@@ -112,7 +115,7 @@ class Tally(Displayed):
 
     @cached_property
     def empty_cells(self) -> dict[str, float]:
-        """Of each block's table the share of cells that no row has: the curse of dimensionality, measured.
+        """The share of empty cells in the table of each joint block: the curse of dimensionality, measured.
 
         >>> import banbury as bb
         >>> weather = bb.datasets.play_tennis()
@@ -125,12 +128,12 @@ class Tally(Displayed):
         return {name: share for name, share in shares.items() if share is not None}
 
     def of(self, name: str) -> Any:
-        """The sums of one feature."""
+        """Returns the sums of one feature."""
         group, at = self._places[self.schema[name].name]
         return self.sums[group].select([at])
 
     def group_of(self, name: str) -> Any:
-        """The sums of all features that are counted together with this one."""
+        """Returns the sums of all features that are counted together with this one."""
         return self.sums[self._places[name][0]]
 
     @cached_property
@@ -141,20 +144,20 @@ class Tally(Displayed):
 
     @cached_property
     def has_words(self) -> bool:
-        """Whether some features are counted in tables of words, which may be large."""
+        """Whether some features have tables of words, which can be large."""
         return any(isinstance(sums, Words) for sums in self.sums)
 
     def with_sums(self, changed: Mapping[int, Any]) -> Tally:
-        """The same with other sums of some groups of features, by their numbers."""
+        """Returns the same tally with other sums for some groups of features, by group number."""
         return replace(self, sums=tuple(changed.get(g, sums) for g, sums in enumerate(self.sums)))
 
     def read_texts(self) -> Tally:
-        """The same, with all texts read: what ``count_rows`` returns reads them when their words are asked for."""
+        """Returns the same tally with all texts tokenized. ``count_rows`` defers this until the words are needed."""
         counted = {g: sums.read_texts() for g, sums in enumerate(self.sums) if isinstance(sums, Words)}
         return self.with_sums(counted) if counted else self
 
     def drop_absent_words(self) -> Tally:
-        """The same without what was noted of words that no text has any more."""
+        """Returns the same tally without words that no text contains any more."""
         used = {g: sums.drop_absent_words() for g, sums in enumerate(self.sums) if isinstance(sums, Words)}
         return self if all(self.sums[g] is sums for g, sums in used.items()) else self.with_sums(used)
 
@@ -174,9 +177,10 @@ class Tally(Displayed):
         threads: int | None = None,
         **reading: Any,
     ) -> Tally:
-        """Counts more rows under this tally's schema, apart: ``tally + tally.count(rows)`` adds them.
+        """Counts other rows under the schema of this tally and returns their tally: ``tally + tally.count(rows)`` adds
+        them.
 
-        Of a tally of one class and without a target, such as a density's, all rows are of that class.
+        If this tally has one class and no target column, such as the tally of a density, all rows get that class.
         """
         if target is None and self.schema.labels is not None and self.schema.labels.columns:
             target = self.schema.labels
@@ -220,7 +224,7 @@ class Tally(Displayed):
         return self.minus(other)
 
     def minus(self, other: Tally, declared: tuple[Label, ...] = ()) -> Tally:
-        """The same; classes that are declared stay, with rows or without."""
+        """Returns this tally without the other. Classes in ``declared`` are kept even if they have no rows left."""
         if self.rounded or other.rounded:
             raise errors.forget_before_fading("this tally" if self.rounded else "the tally to be subtracted")
         try:
@@ -229,9 +233,9 @@ class Tally(Displayed):
             raise self._in_words(problem) from None
 
     def add_texts(self, texts: list[str], labels: list[str], threads: int) -> Tally | None:
-        """With more texts, all that a row has, of classes that there are, without making a batch of them.
+        """Returns this tally with more texts added, without building a batch.
 
-        None if they are something else.
+        Returns None unless the tally has a single text column and contains all the classes.
         """
         one_column = len(self.sums) == 1 and len(self.schema.columns) == 1 and not self.schema.named
         if not one_column or {*map(type, texts), *map(type, labels)} != {str} or len(texts) != len(labels):
@@ -246,7 +250,7 @@ class Tally(Displayed):
         return replace(self, rows=rows, sums=(more,))._not_too_many()
 
     def without_part(self, part: Tally) -> Tally:
-        """This data set without rows that were counted in it: their sums need no check."""
+        """Returns this tally without rows that are known to be part of it, so that the result needs no check."""
         return self._minus(part)._trim()
 
     def _minus(self, other: Tally) -> Tally:
@@ -301,9 +305,10 @@ class Tally(Displayed):
             raise errors.negative_count(rows_of(rows)[label], self.classes[label])
 
     def verify(self, before: Tally | None = None) -> Tally:
-        """This tally; raises where its sums cannot be those of any rows.
+        """Returns this tally, or raises an error if no rows could have these sums.
 
-        ``before``: the tally that it was made of, and that needs no check; then only the words that changed are looked at.
+        Args:
+            before: A verified tally that this one was derived from. Only words that differ from it are then checked.
         """
         self._check_rows(self.rows)
         for group, sums in self._groups():
@@ -331,9 +336,9 @@ class Tally(Displayed):
             raise _more_of_a_label(problem) from None
 
     def to(self, schema: Schema) -> Tally:
-        """The same tally under another schema of the same features: re-centred, and its bins widened.
+        """Returns the same tally under another schema with the same features: numbers are shifted and bins merged.
 
-        Raises SchemaMismatch where that would need the rows again: other families, other categories, narrower bins.
+        Raises SchemaMismatch if this would need the rows again: for other families, other categories or narrower bins.
         """
         pairs = zip(schema.features, self.schema.features, strict=False)
         re_centred = tuple(a.counter.adopt_scale(a, b) if a.counter is b.counter else a for a, b in pairs)
@@ -372,19 +377,21 @@ class Tally(Displayed):
         return replace(self, classes=names, rows=self.rows.take(kept, 0), sums=sums)
 
     def with_classes(self, classes: tuple[Label, ...]) -> Tally:
-        """The same sums with these classes too, which have no rows yet."""
+        """Returns the same sums with additional classes that have no rows yet."""
         names: Any = classes if set(classes).issuperset(self.classes) else in_order(set(self.classes).union(classes))
         if self.classes == names:
             return self
         return self.merge_classes(_places(self.classes, names), names)
 
     def of_classes(self, kept: Sequence[int], names: tuple[Label, ...], trims: bool = True) -> Tally:
-        """Some of the classes, by their numbers, under these names; unless ``trims`` is False, without keys that none has."""
+        """Returns some of the classes, by number, under these names; keys that none of them has are dropped unless
+        ``trims`` is False.
+        """
         some_classes = self._of(np.asarray(kept, dtype=np.int64), names)
         return some_classes._trim() if trims else some_classes
 
     def merge_classes(self, index: NDArray[np.int64], names: tuple[Label, ...]) -> Tally:
-        """Class c is class ``index[c]`` of these; those that become one are added up."""
+        """Turns class c into class ``index[c]`` of these; classes with the same index are added."""
         size = len(names)
         if size == len(self.classes) and _are_all(index, size):
             return replace(self, classes=names)
@@ -394,7 +401,7 @@ class Tally(Displayed):
     # Looking
 
     def numbers(self) -> dict[str, Integers]:
-        """All sums but those of words, by the names that they have in a file."""
+        """All sums except those of words, by their names in a file."""
         arrays = ((f"{g}.{name}", part) for g, sums in enumerate(self.sums) for name, part in sums.arrays().items())
         return {"classes": self.rows, **dict(arrays)}
 
@@ -403,9 +410,10 @@ class Tally(Displayed):
         return {f"{g}.{name}": array for g, state in states for name, array in state.items()}
 
     def digest(self) -> str:
-        """A SHA-256 of all that was counted, 64 hexadecimal digits: equal exactly when tallies are equal.
+        """Returns a SHA-256 hash of everything that was counted (64 hexadecimal digits). Two digests are equal exactly
+        when the tallies are equal.
 
-        So forgetting can be proved: a tally that forgot rows has the digest of one that never met them.
+        This proves forgetting: a tally that forgot some rows has the same digest as one that never counted them.
 
         >>> import banbury as bb
         >>> weather = bb.datasets.play_tennis()
@@ -428,14 +436,15 @@ class Tally(Displayed):
 
     @cached_property
     def groups(self) -> list[tuple[Family, tuple[Feature, ...], Any]]:
-        """Features of one family and settings with their sums, so that parameters are estimated together."""
+        """The features of each family and setting with their sums, so that parameters are estimated together."""
         return [part for group, sums in self._groups() for part in _by_family(group, sums)]
 
     def n_parameters(self, naive: bool = True) -> int:
-        """Free parameters of the model of this tally; ``naive=False``: of the joint distribution without independence.
+        """The number of free parameters of the model; with ``naive=False``, of the joint distribution without the
+        independence assumption.
 
-        The joint one has a table over all keyed features and, in each of its cells, a Gaussian with full covariance over
-        the measured ones.
+        The joint distribution has a table over all categorical features and, in each of its cells, a Gaussian with full
+        covariance over the numeric ones.
 
         >>> import banbury as bb
         >>> two = bb.count({"a": [True, False], "b": [True, True], "y": [0, 1]}, "y", features="bernoulli")
@@ -506,7 +515,7 @@ class Tally(Displayed):
         return [NotebookTable("", classes), NotebookTable("", features)]
 
     def summaries(self, most: int | None = None) -> list[tuple[Feature, str]]:
-        """The features, or the first of them, each with what was counted of it in a few words."""
+        """Describes each feature in a few words; with ``n``, only the first ones."""
         once = self._each_row_once
         features_with_sums = ((f, once.of(f.name), once._missing_text(f.name)) for f in self.schema.features[:most])
         return [(feature, feature.counter.summary(feature, *counted)) for feature, *counted in features_with_sums]
@@ -620,7 +629,7 @@ def _coarsen(tally: Tally, schema: Schema) -> Tally:
 
 
 def within_bins(tally: Tally) -> Tally:
-    """The tally with bins doubled until no feature occupies more than may be: a function of the totals alone."""
+    """Merges bins in pairs until no feature has more bins than allowed. The result depends only on the totals."""
     wider = [(group, group.counter.widen(group.features, sums)) for group, sums in tally._groups()]
     if all(features is group.features for group, features in wider):
         return tally
@@ -628,7 +637,7 @@ def within_bins(tally: Tally) -> Tally:
 
 
 def plus(total: Tally | None, part: Tally) -> Tally:
-    """A tally and more rows, where there may be none yet."""
+    """Adds a part to a tally that may be None."""
     return part.read_texts() if total is None else total + part
 
 
@@ -650,33 +659,36 @@ def count(
     partitions: int | None = None,
     **reading: Any,
 ) -> Tally:
-    """Counts a table into a tally, in one pass.
+    """Counts a table in one pass and returns its tally.
 
-    ``data``: a path to CSV, Parquet or NDJSON; a pandas, Polars or Arrow table; a mapping of columns; a NumPy array; a list
-    of records; a list of texts; a folder with a sub-folder per class; an iterable of batches of these. ``target`` is a
-    column's name or one label per row (of a folder, if not given, the names of the sub-folders); rows whose label is missing
-    are skipped and counted in ``skipped``. A target of lists or sets, of texts with ``target_delimiter`` between labels, of
-    several columns of flags or a matrix of them is one of sets of labels: a row then counts for each of its labels, and once
-    for all rows (``bb.MultiLabelClassifier``).
-
-    What is counted: ``schema`` says it, or else it is inferred from the first batch, where ``features`` overrides the choice:
-    a family for all columns ("gaussian", bb.Histogram(bins=20)), or a mapping from column to family, None to leave it out.
-    ``missing="category"`` makes a missing word, boolean or category a value of its own; otherwise what is missing is skipped.
-    ``weights`` is one number per row, a column's name, or a matrix of soft labels, rows × classes, whose columns ``classes``
-    names; a single name, without a target, is the class of all rows.
-
-    How it is read: ``columns`` names columns that have no names (a CSV file then has no header line), ``delimiter`` is found out
-    if not given (in tab-separated text quotation marks are letters like others, unless the header has them),
-    ``missing_values`` are the texts that mean missing in a text file. ``format`` says that files of texts are all "text",
-    "mail" or "html", and ``headers`` which headers of mail count: "keep", "drop" or a list of names; "columns", or ["columns",
-    "subject"], makes a column of each, beside the column "body". ``reading`` is what else ``banbury.reading.read`` takes, such as
-    ``header=False``. Files are read under a schema as those were that it was inferred from, in all that is not said here.
-    ``threads``: BANBURY_THREADS or all processors if not given; the answer does not depend on it.
-
-    Where it is counted: a Dask dataframe or bag, or a Spark dataframe, is counted on its cluster, and so are files and other
-    parts of a table with ``engine``: a Dask client, a Spark session, "dask://host:port", "spark://host:port", "processes",
-    or an executor of ``concurrent.futures``. The answer is the same. ``partitions``: into how many parts a table in memory is
-    cut. docs/how-to/engines.md has more.
+    Args:
+        data: A path to a CSV, Parquet or NDJSON file; a pandas, Polars or Arrow table; a mapping of columns; a NumPy
+            array; a list of records; a list of texts; a folder with one sub-folder per class; or an iterable of batches
+            of these. Dask dataframes and bags and Spark dataframes are counted on their cluster.
+        target: The name of the target column, or one label per row. For a folder, the names of its sub-folders unless
+            given. Rows without a label are skipped and counted in ``skipped``. Lists or sets of labels, texts with
+            ``target_delimiter`` between labels, several columns of flags and a matrix of flags all mean several labels
+            per row (see ``bb.MultiLabelClassifier``).
+        schema: What to count. If omitted, it is inferred from the first batch.
+        features: Overrides the inferred families: one for all columns ("gaussian", ``bb.Histogram(bins=20)``), or a
+            mapping from column to family, where None leaves a column out.
+        weights: One number per row, the name of a column, or a matrix of soft labels (rows × classes).
+        classes: The classes that the columns of a matrix of ``weights`` stand for. Without a target, a single name is
+            the class of all rows.
+        missing: "skip" ignores missing values; "category" makes a missing string, boolean or category a value of its
+            own.
+        threads: The number of threads: BANBURY_THREADS or all processors unless given. It never changes the result.
+        target_delimiter: The text between several labels in one cell.
+        engine: Where to count files and the parts of a table: a Dask client, a Spark session, "dask://host:port",
+            "spark://host:port", "processes", or an executor of ``concurrent.futures``. The result is the same. See
+            ``docs/how-to/engines.md``.
+        partitions: The number of parts that a table in memory is split into for an engine.
+        **reading: How files are read. ``columns`` names the columns of a file without a header, ``delimiter`` is detected
+            unless given, ``missing_values`` lists the texts that mean missing, ``format`` says that text files are all
+            "text", "mail" or "html", and ``headers`` says which mail headers are counted ("keep", "drop" or a list of
+            names; "columns" or ["columns", "subject"] makes each of them a column). All other options of
+            ``banbury.reading.read`` are accepted, such as ``header=False``. With a ``schema``, files are read the same
+            way as the files that it was inferred from, unless options say otherwise.
 
     >>> import banbury as bb
     >>> tally = bb.count(bb.datasets.play_tennis(), target="play")
@@ -693,12 +705,12 @@ def count(
 
 @singledispatch
 def count_table(table: Any) -> Tally:
-    """The tally of a table, batch by batch."""
+    """Counts a table batch by batch."""
     return complete(*sum_table(table), table.labels.name)
 
 
 def complete(tally: Tally, n_rows: int, target: str | None) -> Tally:
-    """The tally of so many rows, which are all there are; raises where none of them has a target."""
+    """Returns the tally of a whole table; raises an error if none of its rows has a target."""
     if not tally.classes and tally.skipped == n_rows:
         raise errors.no_target(n_rows, target)
     doubt(tally.classes)
@@ -706,9 +718,9 @@ def complete(tally: Tally, n_rows: int, target: str | None) -> Tally:
 
 
 def sum_table(table: Table) -> tuple[Tally, int]:
-    """The tally of a table, which may be a part of another, and its rows.
+    """Counts a table, which may be a part of a larger one; returns the tally and the number of rows read.
 
-    Words of a batch that lasts are counted while the next is read.
+    Words are counted in a thread of their own while the next batch is read.
     """
     begun: list[tuple[Schema, Tally | None]] = []
     n_rows = 0
@@ -744,10 +756,10 @@ def sum_table(table: Table) -> tuple[Tally, int]:
 
 
 def join_small_batches(batches: Iterator[Batch], begun: Sequence[tuple[Schema, Tally | None]]) -> Iterator[Batch]:
-    """The batches; where all that is counted are words, small ones after the first are joined.
+    """Joins small batches of texts after the first, because adding one text to a table of words costs as much as adding
+    many.
 
-    A word's cell in a class costs the same for one text as for many. ``begun`` is empty before the first batch, and once more
-    where all come again.
+    ``begun`` is empty before the first batch, and again if all batches are read a second time.
     """
     some = list[Batch]()
     size = 0
@@ -781,7 +793,9 @@ def of_no_rows(schema: Schema) -> Tally:
 
 
 def parts(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Tally]:
-    """The tally of the batch's rows, or one for each class of soft labels. Texts are read when their words are asked for."""
+    """Yields the tally of the batch's rows, or one tally for each class of soft labels. Texts are tokenized when their
+    words are needed.
+    """
     if labels.several is not None:
         yield count_sets(batch, schema, labels.sets_of(batch), labels.weights_of(batch), labels.threads)
         return
@@ -790,7 +804,7 @@ def parts(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Tally]:
 
 
 def rows_of_batch(batch: Batch, schema: Schema, labels: Labels) -> Iterator[RowsToCount]:
-    """The batch's rows with their classes, once for each class of soft labels."""
+    """Yields the batch's rows with their classes, once for each class of soft labels."""
     codes, weights = labels.of_batch(batch, schema.target_kind)
     if weights is None or weights.ndim == 1:
         yield rows_to_count(batch, codes, weights, labels.threads)
@@ -803,7 +817,7 @@ def rows_of_batch(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Rows
 
 
 def rows_to_count(batch: Batch, labels: Codes, weights: NDArray[Any] | None, threads: int) -> RowsToCount:
-    """The batch's rows, of these labels and weights. Weights may be in parts already."""
+    """Returns the batch's rows with these labels and weights. Weights may already be in units of 10⁻¹⁸."""
     if len(labels.codes) != batch.n_rows or (weights is not None and len(weights) != batch.n_rows):
         short = len(labels.codes) if len(labels.codes) != batch.n_rows else len(weights)  # type: ignore[arg-type]
         raise errors.length_mismatch("labels" if len(labels.codes) != batch.n_rows else "weights", short, batch.n_rows)
@@ -821,12 +835,12 @@ def rows_to_count(batch: Batch, labels: Codes, weights: NDArray[Any] | None, thr
 
 
 def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[Any] | None, threads: int) -> Tally:
-    """The tally of the batch's rows, of these labels and weights. Texts are read when their words are asked for."""
+    """Counts the batch's rows with these labels and weights. Texts are tokenized when their words are needed."""
     return tally_of(rows_to_count(batch, labels, weights, threads), schema)
 
 
 def tally_of(rows: RowsToCount, schema: Schema) -> Tally:
-    """The tally of these rows. Texts are read when their words are asked for."""
+    """Counts these rows. Texts are tokenized when their words are needed."""
     with LimitThreads(rows.threads):
         counted = [(group, *group.counter.count(group.features, rows)) for group in schema.groups]
     if not all(features is group.features for group, features, _ in counted):
@@ -836,7 +850,7 @@ def tally_of(rows: RowsToCount, schema: Schema) -> Tally:
 
 
 def round_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights as they are counted: one that is too small is 0, with a warning."""
+    """Rounds weights as counting does; a weight that is too small becomes 0, with a warning."""
     counted = in_rows(in_parts(weights))
     _warn_of_light(int(np.count_nonzero(weights)) - int(np.count_nonzero(counted)))
     return counted
@@ -857,10 +871,10 @@ def count_sets(
     threads: int,
     groups: tuple[NDArray[Any], NDArray[Any]] | None = None,
 ) -> Tally:
-    """The same of rows with sets of labels: a row counts for each of its labels, and once for all rows.
+    """Counts rows that have several labels each: a row counts once for each of its labels, and once for all rows.
 
-    Its texts are read once, whatever labels it has. ``groups``: that of each row, and the number of the first group of all rows
-    and of each label; the classes are then numbers, each of the rows of one label and group.
+    Each text is tokenized once. ``groups`` has the group of each row, and the first group number of all rows and of
+    each label; each class is then a number that stands for one label in one group.
     """
     rows = np.flatnonzero(sets.has_target)
     at = np.concatenate([rows, sets.rows])
@@ -894,7 +908,7 @@ def count_sets(
 def sums_of_rows(
     schema: Schema, batch: Batch, weights: NDArray[Any] | None, threads: int, features: tuple[Feature, ...]
 ) -> Any:
-    """The sums of some features, every row a class of its own."""
+    """Returns the sums of some features with every row as a class of its own."""
     return sums_of_groups(schema, batch, np.arange(batch.n_rows), batch.n_rows, weights, threads, features)
 
 
@@ -907,7 +921,7 @@ def sums_of_groups(
     threads: int,
     features: tuple[Feature, ...],
 ) -> Any:
-    """The sums of some features, every group of rows a class of its own."""
+    """Returns the sums of some features with every group of rows as a class of its own."""
     numbers = tuple(range(n_groups))
     labels = Codes(groups.astype(np.int32), 0, numbers)
     counted = count_rows(batch, replace(schema, features=features), labels, weights, threads)

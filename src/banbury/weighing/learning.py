@@ -37,9 +37,10 @@ COOLEST = 0.1  # temperature
 
 @dataclass(frozen=True)
 class Weights:
-    """What was learned: weights of columns, trends, pairs, texts and columns that are scored; intercepts; and corrections.
+    """What was learned: the weights of columns, trends, pairs and texts; the intercepts; and the corrections.
 
-    A row scores ``temperature`` · (intercepts + Σ weight · evidence + Σ correction); ``intercepts`` have log P(class).
+    The score of a row is ``temperature`` · (intercepts + Σ weight · evidence + Σ correction). The intercepts include
+    log P(class).
     """
 
     columns: tuple[Cells, ...]
@@ -55,7 +56,7 @@ class Weights:
 
     @property
     def strengths(self) -> list[float]:
-        """C of all that is corrected: cells, and the words of texts."""
+        """The regularisation strength C of the corrections of cells and of words."""
         return [c for c in (self.strength, *(text.strength for text in self.texts)) if c]
 
 
@@ -69,9 +70,9 @@ def learn_weights(
     seed: int = 0,
     threads: int = 1,
 ) -> tuple[Weights, tuple[Real, ...]]:
-    """Learns the weights of columns and trends, adds pairs that say more than both columns, then learns corrections.
+    """Learns the weights of columns and trends, adds the pairs that help, and then learns corrections.
 
-    Also gives the evidence of the cells of each pair beyond both columns, (cells, classes).
+    It also returns the evidence of the cells of each pair beyond that of its two columns (cells × classes).
     """
     with Steps() as steps:
         steps.begin("", TEXTS_SHARE if columns else 1.0)
@@ -263,7 +264,7 @@ def _choose_pairs(evidence: EvidenceTables, weights: Real, intercepts: Real) -> 
 
 
 def n_columns_to_pair(n_columns: int) -> int:
-    """How many of so many columns are paired with each other, to look at MOST_PAIRS pairs at most."""
+    """Returns how many columns to pair with each other, so that at most MOST_PAIRS pairs are examined."""
     return min(n_columns, int((1.0 + (1.0 + 8.0 * MOST_PAIRS) ** 0.5) / 2.0))
 
 

@@ -43,7 +43,7 @@ SPARSE = ("csr", "csc", "coo")  # formats that are read as they are
 
 @dataclass(frozen=True, eq=False)
 class Settings(ModelSettings):
-    """The parameters as they stood when rows were last learned."""
+    """The parameters at the time when rows were last learned."""
 
     family: Any = None  # of all columns, or a tuple with one for each
     log_prior: Real | None = None  # of the classes; None: by their rows
@@ -53,7 +53,9 @@ class Settings(ModelSettings):
         return self.family if isinstance(self.family, tuple) else (self.family,) * n_features
 
     def after(self, before: Settings) -> Settings:
-        """The same for sums that were counted under earlier settings; raises where they need other sums."""
+        """Returns these settings for sums that were counted under earlier ones. Raises an error if they need other
+        sums.
+        """
         counted = before.family if before.counted is None else before.counted
         first, second = (family[0] if isinstance(family, tuple) else family for family in (counted, self.family))
         if type(first) is not type(second):
@@ -63,7 +65,7 @@ class Settings(ModelSettings):
         return self if self.family == counted else replace(self, counted=counted)
 
     def tally(self, tally: Tally) -> Tally:
-        """The sums, to be estimated under these settings."""
+        """Returns the sums to estimate from under these settings."""
         if self.counted is None:
             return tally
         schema = tally.schema
@@ -85,7 +87,7 @@ class Settings(ModelSettings):
 
 
 def read_off(make: Callable[[Any, Model], T]) -> T:
-    """An attribute that is read off the model when first asked for; before fitting there is none."""
+    """An attribute that is computed from the model on first access. It does not exist before fitting."""
     name = make.__name__
 
     def read(self: DropIn) -> Any:
@@ -102,7 +104,9 @@ def read_off(make: Callable[[Any, Model], T]) -> T:
 
 
 class DropIn(Guarded):
-    """What the five have in common. A class says how its columns are counted, and reads its attributes off the model."""
+    """The base of the five drop-in classes. Each says how its columns are counted and computes its attributes from the
+    model.
+    """
 
     classes_: LabelArray
     n_features_in_: int
@@ -137,7 +141,7 @@ class DropIn(Guarded):
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Learns from rows, and forgets all that was learned before."""
+        """Learns from the rows and forgets everything learned before."""
         batch = self._rows(X, y, reset=True)
         codes, classes = self._labels(y, batch.n_rows)
         weights = self._weights(sample_weight, batch)
@@ -159,9 +163,9 @@ class DropIn(Guarded):
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
-        """Learns from more rows. The first call names all ``classes``.
+        """Learns from more rows. The first call must name all ``classes``.
 
-        Any batches in any order come to the same as ``fit`` on all rows. The model is brought up to date when it is next asked.
+        Batches in any order give the same result as ``fit`` on all rows. The model is updated when it is next used.
         """
         first = not self.__sklearn_is_fitted__()
         all_classes = self._check_classes(classes, None if first else self.classes_)
@@ -179,10 +183,10 @@ class DropIn(Guarded):
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Takes rows out again, so that nothing of them is left: the twin of ``partial_fit``.
+        """Removes rows that were learned, exactly.
 
-        Rows that were never learned raise, and change nothing, wherever it shows. A class goes with its last row, unless it was
-        named: by ``classes`` of ``partial_fit``, or by a class prior that has a share for it.
+        If it shows that the rows were never learned, an error is raised and nothing changes. A class disappears with
+        its last row, unless ``classes`` of ``partial_fit`` or the class prior names it.
         """
         learner = self._learner_of_fit()
         batch = self._rows(X, y, reset=False)
@@ -205,7 +209,7 @@ class DropIn(Guarded):
         return any(getattr(self, name, None) is not None for name in ("class_prior", "priors"))
 
     def validation(self, X: Any, y: Any) -> tuple[Batch, dict[str, Any]]:
-        """The rows and settings by which ``bb.cross_validate`` counts and estimates as this class does."""
+        """Returns the rows and settings with which ``bb.cross_validate`` counts and estimates as this class does."""
         other = clone(self)
         other._validate_params()
         batch = other._rows(X, y, reset=True)
@@ -345,21 +349,21 @@ class DropIn(Guarded):
     # Answering
 
     def predict(self, X: Any) -> LabelArray:
-        """The most probable class of each row."""
+        """Returns the most probable class of each row."""
         with self._lock:
             best = self._score_rows(X, "class")
             return taken(self.classes_, best)
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """P(class | row), in the order of ``classes_``."""
+        """Returns P(class | row) in the order of ``classes_``."""
         return self._score_rows(X, "posterior")
 
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
-        """log P(class | row)."""
+        """Returns log P(class | row)."""
         return self._score_rows(X, "log_posterior")
 
     def predict_joint_log_proba(self, X: Any) -> NDArray[Any]:
-        """log P(class) + log P(row | class)."""
+        """Returns log P(class) + log P(row | class)."""
         return self._score_rows(X, "log_joint")
 
     def _score_rows(self, X: Any, want: str) -> NDArray[Any]:
@@ -390,29 +394,29 @@ class DropIn(Guarded):
 
     @read_off
     def tally_(self, model: Model) -> Tally:
-        """The sums of all rows as they stand."""
+        """The tally of all rows learned so far."""
         return self._learner.settings.tally(self._learner.tally)  # type: ignore[no-any-return]
 
     @read_off
     def model_(self, model: Model) -> Model:
-        """The same as a ``bb.Model``: to explain, save, merge, compare."""
+        """The current model as a ``bb.Model``, which can be explained, saved and compared."""
         return estimate(self.tally_, how=model.choice.how, class_prior=shares_of(model.log_prior))
 
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
-        """Why a row gets its class: the weight of evidence of every column, in decibans.
+        """Explains why a row gets its class: the weight of evidence of every column, in decibans.
 
-        ``held_out``: of a row that was learned, with the class ``label``, as if it had not been; the class prior stays. See
-        ``Model.explain``.
+        ``held_out`` explains a row of the training data, with the class ``label``, as if it had not been learned; the
+        class prior does not change. See ``Model.explain``.
         """
         return self.model_.explain(row, against, held_out=held_out, label=label)
 
     def informative(self, n: int = 10, classes: Any = None) -> Informative:
-        """The ``n`` values that best tell each class from the rest: see ``Model.informative``."""
+        """Returns the ``n`` values that best tell each class from the others. See ``Model.informative``."""
         return self.model_.informative(n, classes)
 
     @read_off
     def class_count_(self, model: Model) -> NDArray[Any]:
-        """Rows of each class, weighted."""
+        """The number of rows of each class, or their weight."""
         return self._sent(model.tally.rows.value)  # type: ignore[no-any-return]
 
     def _sent(self, array: Real) -> Any:
@@ -421,7 +425,7 @@ class DropIn(Guarded):
 
 
 def shares_of(log_prior: Real) -> list[float]:
-    """The probabilities of the classes."""
+    """Returns the probabilities of the classes."""
     shares = np.exp(log_prior)
     return (shares / shares.sum()).tolist()  # type: ignore[no-any-return]
 

@@ -29,9 +29,10 @@ LARGEST_CODE = 2**31
 
 
 class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
-    """scikit-learn's CategoricalNB, counted by Banbury. A category that was never seen has the probability of its pseudo-count.
+    """scikit-learn's CategoricalNB, computed by Banbury. A category that was never seen gets the probability of its
+    pseudo-count.
 
-    ``missing="skip"``: a missing value says nothing. ``bb.NaiveBayesClassifier`` takes categories that are texts.
+    ``missing="skip"`` ignores missing values. For categories that are strings, use ``bb.NaiveBayesClassifier``.
 
     >>> import banbury as bb
     >>> clf = bb.CategoricalNB().fit([[0], [1], [1]], ["out", "in", "in"])
@@ -72,8 +73,8 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
         families = settings.families(len(batch.names))
         schema = of_one_family(batch, families[0])
-        plain = all(feature.kind == "integer" for feature in schema.features)
-        if plain and not isinstance(settings.family, tuple):
+        are_integers = all(feature.kind == "integer" for feature in schema.features)
+        if are_integers and not isinstance(settings.family, tuple):
             return schema
         pairs = zip(schema.features, families, strict=True)  # codes are whole numbers even before any came
         return replace(schema, features=tuple(f._replace(family=family, kind="integer") for f, family in pairs))
@@ -115,12 +116,12 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
 
     @read_off
     def category_count_(self, model: Model) -> list[Real]:
-        """Per column the rows of each class that have each category, (classes, categories)."""
+        """For each column, the number of rows of each class in each category (classes × categories)."""
         return [np.ascontiguousarray(cells.T) for _, cells in _tables(model)]
 
     @read_off
     def feature_log_prob_(self, model: Model) -> list[Real]:
-        """Per column log P(category | class), (classes, categories)."""
+        """For each column, log P(category | class) (classes × categories)."""
         tables: dict[str, Real] = {}
         for group in model.parameters:
             assert isinstance(group, CategoricalParameters)
@@ -130,7 +131,7 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
 
     @read_off
     def n_categories_(self, model: Model) -> NDArray[np.int64]:
-        """How many categories each column has."""
+        """The number of categories of each column."""
         return np.array([len(keys) for keys, _ in _tables(model)], dtype=np.int64)
 
 

@@ -26,7 +26,7 @@ from banbury.tally.schema import Schema, of_one_family
 
 
 class Discrete(DropIn):
-    """The prior of the four classes that count."""
+    """The class prior of the four classes for discrete columns."""
 
     fit_prior: bool
     class_prior: Any
@@ -71,16 +71,16 @@ class Discrete(DropIn):
 
 
 class Counting(Discrete):
-    """The three classes that count how often each column occurs."""
+    """The three classes for columns of counts."""
 
     @read_off
     def feature_count_(self, model: Model) -> Real:
-        """How often each column occurs in each class, (classes, columns)."""
+        """The sum of each column in each class (classes × columns)."""
         return _how_often(model)
 
     @read_off
     def feature_log_prob_(self, model: Model) -> Real:
-        """log P(column | class), (classes, columns); of complement its weights."""
+        """log P(column | class) (classes × columns); for ``ComplementNB``, its weights."""
         (group,) = model.parameters
         assert isinstance(group, OccurrencesParameters)
         return np.ascontiguousarray(group.weights.T)
@@ -94,9 +94,9 @@ def _how_often(model: Model) -> Real:
 
 
 class MultinomialNB(Counting, theirs.MultinomialNB):  # type: ignore[misc]
-    """scikit-learn's MultinomialNB, counted by Banbury; ``missing="skip"`` takes a missing number for none.
+    """scikit-learn's MultinomialNB, computed by Banbury. ``missing="skip"`` treats a missing number as 0.
 
-    ``alpha=0`` is 1e-10, where scikit-learn's gives minus infinity or NaN.
+    ``alpha=0`` is treated as 1e-10, where scikit-learn returns −∞ or NaN.
 
     >>> from scipy.sparse import csr_array
     >>> import banbury as bb
@@ -128,9 +128,10 @@ class MultinomialNB(Counting, theirs.MultinomialNB):  # type: ignore[misc]
 
 
 class ComplementNB(Counting, theirs.ComplementNB):  # type: ignore[misc]
-    """scikit-learn's ComplementNB, counted by Banbury, with the class prior that it learns and does not use.
+    """scikit-learn's ComplementNB, computed by Banbury, except that the class prior is used.
 
-    ``fit_prior=False`` leaves the prior out, as theirs always does; so does ``norm=True``, whose weights are no probabilities.
+    ``fit_prior=False`` leaves the prior out, as scikit-learn always does; so does ``norm=True``, whose weights are not
+    probabilities.
 
     >>> import banbury as bb
     >>> X, y = [[3, 1], [2, 1], [0, 3]], ["spam", "spam", "ham"]
@@ -168,7 +169,7 @@ class ComplementNB(Counting, theirs.ComplementNB):  # type: ignore[misc]
 
     @read_off
     def class_log_prior_(self, model: Model) -> Real:
-        """log P(class): of the rows, equal shares, or as given."""
+        """log P(class): the class frequencies, a uniform prior, or the given one."""
         if self.class_prior is not None:
             return model.log_prior
         rows = model.tally.rows.value
@@ -176,15 +177,14 @@ class ComplementNB(Counting, theirs.ComplementNB):  # type: ignore[misc]
 
     @read_off
     def feature_all_(self, model: Model) -> Real:
-        """How often each column occurs."""
+        """The sum of each column."""
         return np.asarray(_how_often(model).sum(axis=0))
 
 
 class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
-    """scikit-learn's BernoulliNB, counted by Banbury.
+    """scikit-learn's BernoulliNB, computed by Banbury.
 
-    ``missing="skip"``: a missing number is neither yes nor no, and its column says nothing of the row. ``binarize=None`` takes
-    numbers from 0 to 1, and none outside.
+    ``missing="skip"`` ignores missing numbers. With ``binarize=None``, all numbers must be between 0 and 1.
 
     >>> import banbury as bb
     >>> clf = bb.BernoulliNB(missing="skip").fit([[1, 0], [1, None], [0, 1]], ["spam", "spam", "ham"])
@@ -260,7 +260,7 @@ class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
 
     @read_off
     def feature_count_(self, model: Model) -> Real:
-        """How many rows of each class have each column, (classes, columns)."""
+        """The number of rows of each class in which each column is present (classes × columns)."""
         ((_, _, counts),) = model.tally.groups
         if isinstance(counts, Counts):  # no and yes of every column
             return np.ascontiguousarray(counts.cells.value[1::2].T)
@@ -268,7 +268,7 @@ class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
 
     @read_off
     def feature_log_prob_(self, model: Model) -> Real:
-        """log P(column present | class), (classes, columns)."""
+        """log P(column present | class) (classes × columns)."""
         (group,) = model.parameters
         if isinstance(group, BernoulliParameters):
             return np.ascontiguousarray(group.yes.T)

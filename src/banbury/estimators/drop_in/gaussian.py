@@ -25,9 +25,9 @@ from banbury.tally.tally import Tally
 
 
 class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
-    """scikit-learn's GaussianNB, counted by Banbury: what smoothing adds follows from all rows, never from the last batch.
+    """scikit-learn's GaussianNB, computed by Banbury. Variance smoothing depends on all rows, not on the last batch.
 
-    ``missing="skip"``: a missing number says nothing.
+    ``missing="skip"`` ignores missing numbers.
 
     >>> import banbury as bb
     >>> clf = bb.GaussianNB().partial_fit([[1.0]], ["a"], classes=["a", "b"]).partial_fit([[2.0], [4.0]], ["a", "b"])
@@ -47,14 +47,14 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
 
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Learns from rows, and forgets all that was learned before."""
+        """Learns from the rows and forgets everything learned before."""
         home = _home(X)
         super().fit(*((X, y, sample_weight) if home is None else _brought(X, y, sample_weight)))
         self._home = home
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
-        """Learns from more rows. The first call names all ``classes``."""
+        """Learns from more rows. The first call must name all ``classes``."""
         first = not self.__sklearn_is_fitted__()
         home = _home(X)
         if home is not None:
@@ -64,7 +64,7 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
             self._home = home
 
     def predict(self, X: Any) -> LabelArray:
-        """The most probable class of each row."""
+        """Returns the most probable class of each row."""
         home = _home(X)
         if home is None:
             return super().predict(X)
@@ -125,14 +125,14 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
 
     @read_off
     def epsilon_(self, model: Model) -> float:
-        """What is added to every variance."""
+        """The number that is added to every variance."""
         ((family, features, sums),) = model.tally.groups
         assert isinstance(family, Gaussian)
         return self._float_dtype(family.smoothing_variance(features, sums))  # type: ignore[no-any-return]
 
     @read_off
     def theta_(self, model: Model) -> NDArray[Any]:
-        """The mean of each column in each class, (classes, columns)."""
+        """The mean of each column in each class (classes × columns)."""
         (group,) = model.parameters
         assert isinstance(group, GaussianParameters)
         means = group.origin[:, None] + group.unit[:, None] * group.mean
@@ -140,7 +140,7 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
 
     @read_off
     def var_(self, model: Model) -> NDArray[Any]:
-        """The variance of each column in each class, what is added included, (classes, columns)."""
+        """The variance of each column in each class, including ``epsilon_`` (classes × columns)."""
         (group,) = model.parameters
         assert isinstance(group, GaussianParameters)
         with np.errstate(over="ignore", under="ignore"):

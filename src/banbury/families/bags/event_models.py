@@ -258,10 +258,10 @@ def complement_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real
 
 
 def complement_base(per_class: Real, n_words: int, a: float | Real) -> Real:
-    every = per_class.sum()
-    most = per_class > 0.5 * every
-    elsewhere = np.where(most, np.where(most, 0.0, per_class).sum(), every - per_class)
-    return np.asarray(np.log(elsewhere + all_words(a, n_words)))
+    total = per_class.sum()
+    is_majority = per_class > 0.5 * total
+    other_classes = np.where(is_majority, np.where(is_majority, 0.0, per_class).sum(), total - per_class)
+    return np.asarray(np.log(other_classes + all_words(a, n_words)))
 
 
 def normalise_complement(weighed: WeighedWords, a: float | Real) -> WordScores:

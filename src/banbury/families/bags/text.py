@@ -257,11 +257,11 @@ class LookedUpTexts:
 
 def _only(kept: NDArray[np.uint32], n_ids: int, offsets: Int, ids: Any, times: Any) -> tuple[Int, Any, Any]:
     """Bags without the words that are not kept, which are numbered anew in order."""
-    number = np.full(n_ids, -1, dtype=np.int32)
-    number[np.sort(kept)] = np.arange(len(kept))
-    there = number[ids] >= 0
-    ends = np.concatenate([[0], np.cumsum(there)])
-    return ends[offsets], number[ids][there], times[there]
+    new_ids = np.full(n_ids, -1, dtype=np.int32)
+    new_ids[np.sort(kept)] = np.arange(len(kept))
+    is_kept = new_ids[ids] >= 0
+    ends = np.concatenate([[0], np.cumsum(is_kept)])
+    return ends[offsets], new_ids[ids][is_kept], times[is_kept]
 
 
 def _count_values(family: Any, offsets: Int, times: NDArray[np.int32]) -> Real:

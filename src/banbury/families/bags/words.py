@@ -229,12 +229,14 @@ class WordCounter(Counter):
 
     def summary(self, feature: Feature, sums: Words, missing: str) -> str:
         named_words = (word_family(feature).word(feature, name) for name in sums.most_frequent(5))
-        names = [repr(column) if what is None else what.removeprefix("value ") for column, what in named_words]
-        often = ", ".join(names) + (", …" if sums.table.n_words > 5 else "")
+        names = [repr(column) if word is None else word.removeprefix("value ") for column, word in named_words]
+        most_frequent = ", ".join(names) + (", …" if sums.table.n_words > 5 else "")
         total = float(sums.occurrences.value.sum())
-        real = sums.occurrences.digits > 0
-        what = "column" if feature.columns else "word"
-        return f"{errors.many(sums.table.n_words, what)}, {total:,.{6 if real else 15}g} occurrences{missing}: {often}"
+        has_fractions = sums.occurrences.digits > 0
+        noun = "column" if feature.columns else "word"
+        digits = 6 if has_fractions else 15
+        n_words = errors.many(sums.table.n_words, noun)
+        return f"{n_words}, {total:,.{digits}g} occurrences{missing}: {most_frequent}"
 
     def restore(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Words:
         (feature,) = features

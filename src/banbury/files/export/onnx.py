@@ -162,27 +162,29 @@ def posteriors(
     return _answers(tables, score, names)
 
 
-def _entries(column: dict[str, Any], k: int, x: Tensor, cells: dict[int, tuple[Tensor, int]]) -> Tensor:
+def _entries(column: dict[str, Any], n_classes: int, x: Tensor, cells: dict[int, tuple[Tensor, int]]) -> Tensor:
     """What the values of a column say; its cells are kept for pairs."""
     entries = column["values"] or column["steps"]
     flat = x.apply("Reshape", [-1])
-    nothing = len(entries)  # the last says nothing, of what is in no entry
+    no_entry = len(entries)  # the last says nothing, of what is in no entry
     if column["values"]:
         place = {None if entry["unseen"] else entry["value"] or "": i for i, entry in enumerate(entries)}
-        unseen = place.pop(None, nothing)
+        unseen = place.pop(None, no_entry)
         coded: dict[str, Any] = {"keys_strings": list(place), "values_int64s": list(place.values())}
-        at = flat.apply("LabelEncoder", domain="ai.onnx.ml", default_int64=unseen, **coded)
+        entry_numbers = flat.apply("LabelEncoder", domain="ai.onnx.ml", default_int64=unseen, **coded)
     else:
         place = {entry["from"]: i for i, entry in enumerate(entries)}
-        missing = place.pop(None, nothing)
+        missing = place.pop(None, no_entry)
         ends = sorted({*place, *(entry["to"] for entry in entries if entry["to"] is not None)} - {-np.inf, np.inf})
-        passed = (x >= np.reshape(ends, (1, -1))).cast("INT64").sum(keepdims=0)
-        at = flat.apply("IsNaN").where(missing, passed.pick([place.get(end, nothing) for end in (-np.inf, *ends)]))
+        ends_passed = (x >= np.reshape(ends, (1, -1))).cast("INT64").sum(keepdims=0)
+        entry_numbers = flat.apply("IsNaN").where(
+            missing, ends_passed.pick([place.get(end, no_entry) for end in (-np.inf, *ends)])
+        )
     row_cells = [entry["cell"] for entry in entries]
     if None not in row_cells:
         n = max(row_cells) + 2  # one more for values in no cell
-        cells[column["column"]] = at.pick([*row_cells, n - 1]), n
-    return at.pick([*(entry["nats"] for entry in entries), [0.0] * k])
+        cells[column["column"]] = entry_numbers.pick([*row_cells, n - 1]), n
+    return entry_numbers.pick([*(entry["nats"] for entry in entries), [0.0] * n_classes])
 
 
 def _curve(curves: Sequence[dict[str, Any]], k: int, x: Tensor) -> Tensor:

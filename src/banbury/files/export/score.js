@@ -192,7 +192,7 @@ const namesOf = (column) => (column.kind === "counts" ? [...column.words.keys()]
 async function take(file) {
   const [head, ...rows] = cellsOf(await file.text());
   const known = model.columns.flatMap(namesOf);
-  if (!head || !head.some((name) => known.includes(name))) throw new Error(`The first line of the file names no column of the model. It asks for ${known.slice(0, 20).join(", ")}.`);
+  if (!head || !head.some((name) => known.includes(name))) throw new Error(`The first line of the file names no column of the model. Its columns are ${known.slice(0, 20).join(", ")}.`);
   const answers = rows.map((cells) => {
     const row = Object.assign(Object.create(null), Object.fromEntries(head.map((name, k) => [name, cells[k]]).filter(([, cell]) => !empty(cell))));
     const told = predicted(row);

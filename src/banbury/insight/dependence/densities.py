@@ -20,15 +20,15 @@ MOST_DENSITIES = 1 << 23  # of all rows drawn, times the densities
 
 
 def log_mixture(log_likelihood: Real, prior: Real) -> Real:
-    """log P(value), whatever the class, from log P(value | class), (values, classes)."""
+    """Returns log P(value) of the mixture of classes, from log P(value | class) (values × classes)."""
     highest = log_likelihood.max(axis=1, keepdims=True)
     return np.asarray(highest[:, 0] + np.log(np.exp(log_likelihood - highest) @ prior))
 
 
 def grid(mean: Real, deviation: Real) -> Real:
-    """Where densities are looked at: from −9 to 9 deviations of each of them, closely unless they are many.
+    """Returns the points at which densities are evaluated: from −9 to 9 standard deviations around each of them.
 
-    The nodes of all together, so that a narrow density among wide ones is seen.
+    The points of all densities are merged, so that a narrow density among wide ones is not missed.
     """
     most = MOST_NODES // len(mean)
     steps = np.linspace(-9.0, 9.0, int(np.clip(most // len(mean), 16, NODES)))
@@ -37,10 +37,10 @@ def grid(mean: Real, deviation: Real) -> Real:
 
 
 def bits_of_numbers(parameters: Any, f: int, rows: Real) -> float:
-    """I(feature; class) of a column of numbers; ``rows`` per class that have a value.
+    """Returns I(feature; class) of a numeric column; ``rows`` has the number of rows per class that have a value.
 
-    It is that of the table of cells between the nodes of a grid, and some numbers that are drawn: of a density without an end
-    most may lie between two nodes.
+    It is computed from a table of cells between grid points and numbers drawn from the model, because most of a density
+    without finite moments can lie between two points.
     """
     classes = np.flatnonzero(rows > 0)
     if len(classes) < 2:
@@ -56,7 +56,9 @@ def bits_of_numbers(parameters: Any, f: int, rows: Real) -> float:
 
 
 def bits_of_draws(parameters: Any, rows: Real) -> Real:
-    """I(feature; class) of each feature: the mean of log P(value | class) − log P(value) over rows drawn from the model."""
+    """Returns I(feature; class) of each feature: the mean of log P(value | class) − log P(value) over rows drawn from
+    the model.
+    """
     seen = np.flatnonzero(rows > 0)
     features = parameters.features
     prior = shares(rows[seen])
@@ -74,7 +76,9 @@ def bits_of_draws(parameters: Any, rows: Real) -> Real:
 
 
 def bits_of_normals(prior: Real, mean: Real, covariance: Real) -> float:
-    """I(block; class) of normal distributions: the mean of log P(row | class) − log P(row) over rows drawn from them."""
+    """Returns I(block; class) of normal distributions: the mean of log P(row | class) − log P(row) over rows drawn from
+    them.
+    """
     size, d = mean.shape
     if size < 2:
         return 0.0

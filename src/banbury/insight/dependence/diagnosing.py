@@ -46,30 +46,33 @@ def diagnose(
     n: int = 20,
     **reading: Any,
 ) -> Diagnosis:
-    """Finds what stands against naive Bayes in a table: columns that repeat each other, and columns that tell nothing.
+    """Finds what limits naive Bayes on a table: columns that repeat each other, and columns without information about
+    the class.
 
-    ``data``, ``target``, ``features``, ``schema``, ``weights`` and ``reading`` are those of ``bb.count``. A missing value may
-    tell the class too, as it does in a weighed model; with ``missing="skip"`` it tells nothing, as in a plain one. The table
-    is read twice, batch by batch (an iterator is kept meanwhile): to count values, bins and words, and then to count pairs.
-    ``n`` is how many pairs, and words of a text, are listed.
+    ``data``, ``target``, ``features``, ``schema``, ``weights`` and ``reading`` are those of ``bb.count``. Missing
+    values count as a value of their own, as in a weighed model; with ``missing="skip"`` they are ignored, as in a plain
+    one. ``n`` is the number of pairs, and of words of a text, to list. The table is read twice in batches: once to
+    count values, bins and words, and once to count pairs. An iterator is kept in memory between the two.
 
-    Pairs are compared by I(A; B | class), over the rows that have both values. Numbers are cut into at most 12 groups of about
-    equal size in each class, fewer where rows are few; up to 50 values of a category, fewer where rows are few, are taken as they
-    are, and of more the frequent ones, the rest by name in groups of about equal size; classes of fewer than ten rows are left
-    aside. Among more than 200 columns the most telling are compared; of texts the presence of the 200 most telling words. Even
-    independent columns seem to share about
-    d / (2 · rows · ln 2) bits, where d adds up (values of A − 1)(values of B − 1) over the classes: that is taken off, down to 0.
-    A pair is listed if the likelihood-ratio test (G, with d degrees of freedom and Williams' correction) finds it beyond chance
-    at the level 0.05 over all pairs together.
+    *Pairs* are compared by I(A; B | class) over the rows that have both values. Numbers are cut into at most 12 groups
+    of about equal size in each class, fewer if there are few rows. The 50 most frequent values of a category are kept
+    (fewer if there are few rows), and the others are merged into groups of about equal size. Classes with fewer than
+    ten rows are ignored. If there are more than 200 columns, only the most informative are compared; of texts, the
+    presence of the 200 most informative words. Even independent columns appear to share about d / (2 · rows · ln 2)
+    bits, where d is the sum of (values of A − 1)(values of B − 1) over the classes; this is subtracted, down to 0. A
+    pair is listed if the likelihood-ratio test (G, with d degrees of freedom and Williams' correction) rejects
+    independence at the level 0.05 for all pairs together.
 
-    Columns of one block (``features={("a", "b"): ...}``) are modelled together, so their pairs are not compared; each is compared
-    with all columns outside. What a block tells about the class is what its columns tell together: of a joint table that of one
-    feature with many values; of a Gaussian block that of the model, tested as if its columns were normal; of a block of bins that
-    of a few groups of its columns, or of its best column; columns of a block of occurrences are compared as words are.
+    *Blocks* (``features={("a", "b"): ...}``) are modelled jointly, so their columns are not compared with each other,
+    only with all other columns. The information of a block about the class is that of its columns together: for a joint
+    table, that of one feature with many values; for a Gaussian block, that of the model, with a test that assumes
+    normal columns; for a block of bins, that of a few groups of its columns, or of its best column. Columns of a matrix
+    of occurrences are treated as words.
 
-    A column tells nothing if the same test, of the column and the class, does not find it beyond chance at the level 0.05 (among
-    more than 20 classes those of fewer than ten rows are then taken as one); columns that inference leaves out are listed with
-    the reason. Whole weights count as so many rows; of fractional ones the tests take Kish's number of rows, (Σw)² / Σw².
+    *Columns without information* are those for which the same test between column and class does not reject
+    independence at the level 0.05. (With more than 20 classes, those with fewer than ten rows are merged.) Columns that
+    inference leaves out are listed with the reason. Whole weights count as numbers of rows; for fractional weights, the
+    tests use Kish's effective number of rows, (Σw)² / Σw².
 
     >>> import banbury as bb
     >>> rooms = {"warm": [True, True, False, False] * 40, "celsius": [25.0, 24.0, 15.0, 16.0] * 40,

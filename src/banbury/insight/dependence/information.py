@@ -16,17 +16,19 @@ from banbury.tally.tally import Tally
 
 
 def mutual_information(tally: Tally, n: int = 10) -> Information:
-    """What each feature tells about the class, in bits, from a tally alone: I(feature; class) over the rows that have a value.
+    """Returns the information of each feature about the class in bits, I(feature; class), over the rows that have a
+    value.
 
-    Of flags and categories it is that of the counts, without smoothing; of histograms and kernel densities that of their bins,
-    joined as a histogram joins them. Of other numbers it is the mutual information of the model, of the distributions that
-    ``bb.estimate`` makes by default, summed over fine cells: what the model can tell, not what the rows hold.
-    Of a text it is that of its most telling word's presence, the largest of all words; ``words`` has the ``n`` most telling
-    ones. So it is of a block of occurrences, whose columns are its words. Of a joint table it is that of the table, as of one
-    feature with many values; of a Gaussian block that of the model, as the mean over some 30,000 rows drawn of each class; of a
-    block of bins that of the cells of a histogram of it. Figures of counts come out too high by about
-    (values − 1)(classes − 1) / (2 · rows · ln 2) even where there is nothing to tell: ``bb.diagnose`` takes that off, and tests
-    what is left.
+    It is computed from a tally alone. For flags and categories it is that of the counts, without smoothing; for
+    histograms and kernel densities, that of their bins, merged as a histogram merges them. For other numbers it is that
+    of the default model, summed over small cells: what the model can know, not what the rows contain. For a text it is
+    that of the presence of its most informative word, and ``words`` has the ``n`` most informative ones; the columns of
+    a matrix of occurrences are treated in the same way. For a joint table it is that of one feature with many values;
+    for a Gaussian block, that of the model, estimated from about 30,000 rows drawn for each class; for a block of bins,
+    that of the cells of its histogram.
+
+    Figures from counts are too high by about (values − 1)(classes − 1) / (2 · rows · ln 2), even if there is no
+    information. ``bb.diagnose`` subtracts this and tests the rest.
 
     >>> import banbury as bb
     >>> bb.mutual_information(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -49,9 +51,9 @@ def mutual_information(tally: Tally, n: int = 10) -> Information:
 
 
 def telling_words(tally: Tally, feature: str | None = None, n: int = 20) -> dict[str, float]:
-    """The most telling words of a column of text: I(the word is in the text; class) in bits, the most telling first.
+    """Returns the most informative words of a text column: I(the word occurs; class) in bits, highest first.
 
-    Of a block of occurrences, the most telling columns. ``feature`` may be left out where there is one such feature only.
+    For a matrix of occurrences, its most informative columns. ``feature`` can be omitted if there is only one.
 
     >>> import banbury as bb
     >>> from banbury.insight.dependence import telling_words

@@ -41,7 +41,7 @@ CHUNK = 1 << 17  # rows that are looked at together
 
 
 class CodedRows(NamedTuple):
-    """The class of each row of the table, −1 for none, and its weight; with soft labels there is one for each class."""
+    """The class of each row of the table, −1 for none, and its weight. With soft labels there is one for each class."""
 
     classes: NDArray[np.int32]
     weights: Real | None
@@ -52,7 +52,7 @@ class CodedRows(NamedTuple):
 
 
 class WordColumn(NamedTuple):
-    """A column of text, or a block of occurrences, and the words that are counted of it."""
+    """A text column or a matrix of occurrences, and the words of it that are counted."""
 
     feature: Feature
     sums: Any
@@ -60,7 +60,7 @@ class WordColumn(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A word of one of the columns of text, or a column of a block of occurrences."""
+    """A word of a text column, or a column of a matrix of occurrences."""
 
     column: int
     number: int  # its id in that column's table
@@ -86,7 +86,7 @@ def words_to_compare(texts: Sequence[WordColumn], n_classes: int) -> list[Word]:
 
 @dataclass(frozen=True)
 class Grouped:
-    """A column whose values stand for groups: ``groups`` has that of each key in the rows of each class."""
+    """A column whose values are merged into groups; ``groups`` has the group of each key in each class."""
 
     feature: Feature
     keys: Keys
@@ -99,7 +99,7 @@ class Grouped:
         return self.feature.name
 
     def code_rows(self, batch: Batch, classes: NDArray[np.int32]) -> Codes:
-        """The group of each row; none where it has no value or no class."""
+        """Returns the group of each row, or −1 if it has no value or no class."""
         place = places_of(self.feature.family.keys_of(batch, self.feature, self.threads), self.keys)
         has_group = (place >= 0) & (classes >= 0)
         codes = np.full(len(classes), -1, dtype=np.int32)
@@ -108,7 +108,9 @@ class Grouped:
 
 
 def columns_to_pair(tally: Tally, ranked: Sequence[str], scale: float, threads: int) -> list[Grouped]:
-    """The first of the ranked columns, in the table's order, with groups so few that the tables of all pairs fit."""
+    """Returns the highest-ranked columns, in the order of the table, with few enough groups for the tables of all
+    pairs.
+    """
     room = (2.0 * MOST_CELLS / len(tally.classes)) ** 0.5  # groups of all columns
     chosen = set(ranked[: int(np.clip(room // 2, 2, MOST_COLUMNS))])
     most = int(np.clip(room // max(len(chosen), 1), 2, MOST_VALUES))
@@ -127,7 +129,7 @@ def columns_to_pair(tally: Tally, ranked: Sequence[str], scale: float, threads: 
 
 @dataclass(frozen=True)
 class FeaturePairs:
-    """Sums over the rows: of every two columns, and of words that stand in one row."""
+    """Counts of every pair of columns, and of words that occur together."""
 
     total: float  # the weight of all rows
     columns: Sequence[Grouped]
@@ -135,7 +137,7 @@ class FeaturePairs:
     together: Real  # (classes, words and columns of text, the same)
 
     def of_columns(self, block: Mapping[str, str], scale: float) -> MeasuredPairs:
-        """Of every two columns that are not of one block."""
+        """Returns the pairs of columns that are not in the same block."""
         first = np.arange(0)
         second = np.arange(0)
         measures = PairInformation(*NOTHING)
@@ -168,7 +170,7 @@ class FeaturePairs:
 
 
 def worst_pairs(pairs: MeasuredPairs, n_pairs: int, most: int) -> list[Pair]:
-    """The worst of the pairs beyond chance; ``n_pairs`` were looked at in all."""
+    """Returns the most dependent of ``n_pairs`` pairs, those beyond chance."""
     beyond = pairs.beyond(LEVEL, n_pairs)
     worst = beyond[np.argsort(-pairs.bits[beyond], kind="stable")][:most]
     figures = zip(*(measure[worst].tolist() for measure in pairs[1:]), strict=True)

@@ -12,10 +12,10 @@ from banbury.tally.tally import Label
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Information(Mapping[str, float]):
-    """I(feature; class) of every feature in bits, the most telling first: a mapping from feature to bits.
+    """I(feature; class) of every feature: a mapping from feature to bits, highest first.
 
-    ``words`` has the most telling words of each column of text with their own figures, the column's being the largest.
-    ``entropy`` is that of the class: all there is to be told.
+    ``words`` has the most informative words of each text column with their own figures. ``entropy`` is that of the
+    class, the upper limit.
     """
 
     bits: Mapping[str, float]
@@ -32,7 +32,7 @@ class Information(Mapping[str, float]):
         return len(self.bits)
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as JSON can hold them."""
+        """Returns the figures for JSON."""
         words = {feature: dict(bits_of_words) for feature, bits_of_words in self.words.items()}
         return {"bits": dict(self.bits), "words": words, "entropy": self.entropy}
 
@@ -46,12 +46,12 @@ class Information(Mapping[str, float]):
 
 @dataclass(frozen=True)
 class Pair:
-    """Two columns, or words, that depend on each other given the class.
+    """Two columns or words that depend on each other given the class.
 
-    ``bits``: I(first; second | class) without what chance alone would give. ``share``: of the most it could be, the smaller of
-    their entropies given the class, also without that; 1 where one determines the other. The pair is ``duplicated`` where that is
-    0.95 at least, and not only within a class: one column says nearly all that the other says.
-    ``p``: how often chance alone would come so far, by the likelihood-ratio test. ``rows``: the weight of rows that have both.
+    ``bits`` is I(first; second | class) minus what chance alone would give. ``share`` is its share of the maximum, the
+    smaller of their entropies given the class: 1 if one column determines the other. A pair is ``duplicated`` if the
+    share is at least 0.95, and not only within a class. ``p`` is the p-value of the likelihood-ratio test, and ``rows``
+    the weight of the rows that have both values.
     """
 
     first: str
@@ -65,10 +65,11 @@ class Pair:
 
 @dataclass(frozen=True)
 class Telling:
-    """A column and what it tells about the class: bits without what chance alone would give, and the test's p.
+    """A column and its information about the class: bits minus what chance alone would give, and the p-value of the
+    test.
 
-    Of a text, the figures are those of its most telling word, p for as many words as there are; ``words`` has the best. Of a
-    block of occurrences its columns are the words.
+    For a text, these are the figures of its most informative word, with p corrected for the number of words; ``words``
+    lists the best. The columns of a matrix of occurrences are treated as words.
     """
 
     feature: str
@@ -79,7 +80,7 @@ class Telling:
 
 @dataclass(frozen=True)
 class Uninformative:
-    """A column that tells nothing about the class, as far as the rows can show, and why; ``p`` where it was tested."""
+    """A column without detectable information about the class, and the reason; ``p`` if it was tested."""
 
     feature: str
     why: str
@@ -88,10 +89,12 @@ class Uninformative:
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis(Tabular):
-    """What stands against naive Bayes in a table: pairs that depend on each other given the class, and idle columns.
+    """What limits naive Bayes on a table: pairs of columns that depend on each other given the class, and uninformative
+    columns.
 
-    ``pairs`` worst first; ``telling`` all columns, the most telling first; ``uninformative`` those that tell nothing.
-    ``notes`` say what was left aside. A block of columns tells by its name; its columns stand in pairs one by one.
+    ``pairs`` are sorted from the most dependent; ``telling`` has all columns, the most informative first;
+    ``uninformative`` those without information. ``notes`` say what was ignored. The information of a block has the name
+    of the block, while its columns occur in pairs one by one.
     """
 
     n_rows: float
@@ -108,7 +111,7 @@ class Diagnosis(Tabular):
 
     @property
     def advice(self) -> str:
-        """What to do about it, in a sentence or two."""
+        """What to do about it, in one or two sentences."""
         again = "Counting evidence twice pushes probabilities towards 0 and 1"
         bits = {t.feature: t.bits for t in self.telling}
         bits |= {column: bits[name] for name, block in self.blocks.items() for column in block}
@@ -143,7 +146,7 @@ class Diagnosis(Tabular):
         return f"model the two together with features={{({first!r}, {second!r}): {family}}}, {tree}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The diagnosis as JSON can hold it."""
+        """Returns the diagnosis for JSON."""
         telling = [{**vars(t), "words": dict(t.words)} for t in self.telling]
         return {
             "n_rows": self.n_rows,
@@ -194,7 +197,7 @@ class Diagnosis(Tabular):
 
 
 def table(rows: Sequence[tuple[str, ...]], *numbers: int) -> list[str]:
-    """Columns side by side, those of ``numbers`` to the right."""
+    """Formats columns side by side; those in ``numbers`` are aligned to the right."""
     if not rows:
         return []
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]

@@ -34,7 +34,7 @@ NARROWEST = 1e-12  # a class's variance in units of that of all rows
 
 
 class ColumnTest(NamedTuple):
-    """What a feature tells about the class: bits beyond chance, and how often chance alone would come so far."""
+    """The information of a feature about the class beyond chance, in bits, and the p-value of the test."""
 
     bits: float = 0.0
     p: float = 1.0
@@ -43,14 +43,16 @@ class ColumnTest(NamedTuple):
     words: Mapping[str, float] = {}
 
     def at_least(self, tests: Sequence[ColumnTest]) -> ColumnTest:
-        """No less than the best of others tells; p is that of the best of all."""
+        """Returns the larger of this information and that of the best of others; p is the smallest, corrected for their
+        number.
+        """
         every = [self, *tests]
         p = min(min(test.p for test in every) * len(every), 1.0)
         return self._replace(bits=max(test.bits for test in every), p=p)
 
 
 def joins(feature: Feature) -> bool:
-    """Whether several columns are modelled together, so that no independence is assumed among them."""
+    """Whether several columns are modelled jointly, so that no independence among them is assumed."""
     return not feature.counter.words and (feature.holds_lists or feature.name not in feature.inputs)
 
 
@@ -63,10 +65,11 @@ def test_features(
     columns: Mapping[str, ColumnTest],
     rows_of_classes: Real | None,
 ) -> list[ColumnTest]:
-    """What each feature tells; of words the best n. A weight of 1 is worth ``scale`` rows.
+    """Tests the information of each feature, and of the ``n`` best words. A weight of 1 is worth ``scale`` rows.
 
-    ``columns`` has the tests of a block's columns one by one: a block tells no less than the best of them, of which finer groups
-    show more. With ``rows_of_classes`` a missing number is a value, too; missing categories are among the keys already.
+    ``columns`` has the tests of the columns of a block: a block has at least the information of the best of them, which
+    finer groups can show better. With ``rows_of_classes``, a missing number counts as a value; missing categories are
+    already among the keys.
     """
     if isinstance(sums, Words):
         return [_test_words(features[0], sums, scale, n)]
@@ -110,7 +113,9 @@ def _test_words(feature: Feature, sums: Words, scale: float, n: int) -> ColumnTe
 
 
 def groups_of(feature: Feature, keys: Keys, cells: Real, limit: int) -> Int:
-    """The group of each key, whatever the class: so few that a table has rows enough in every cell."""
+    """Returns the group of each key, the same in every class, with few enough groups that every cell of a table has
+    enough rows.
+    """
     numbers = feature.family.has_density()
     if numbers and feature.columns:
         return block_groups(keys, cells, limit)
@@ -122,7 +127,7 @@ def groups_of(feature: Feature, keys: Keys, cells: Real, limit: int) -> Int:
 
 
 def groups_given_class(family: Family, cells: Real, scale: float, most: int) -> Int:
-    """The group of each key in each class, (keys, classes): numbers are cut by each class's own quantiles."""
+    """Returns the group of each key in each class (keys × classes). Numbers are cut at the quantiles of each class."""
     limit = np.sqrt(cells.sum() * scale / ROWS_PER_CELL / cells.shape[1])
     values = int(min(np.clip(limit, FEWEST_VALUES, MOST_VALUES), most))
     if len(cells) <= values:
@@ -136,8 +141,9 @@ def groups_given_class(family: Family, cells: Real, scale: float, most: int) -> 
 
 
 def block_groups(keys: Keys, cells: Real, limit: int) -> Int:
-    """The group of each key of a block of bins: its columns are cut into groups of about equal size, so few that their
-    combinations are not many more than the limit."""
+    """Returns the group of each key of a block of bins: its columns are cut into groups of about equal size, few enough
+    that their combinations stay close to the limit.
+    """
     if not keys:
         return np.zeros(0, dtype=np.int64)
     bins: Any = np.array(list(keys), dtype=np.int64)
@@ -152,7 +158,9 @@ def block_groups(keys: Keys, cells: Real, limit: int) -> Int:
 
 
 def table_test(cells: Real, groups: Int, scale: float) -> ColumnTest:
-    """What groups of values tell; ``cells`` has the rows of each value and class, of which ``scale`` makes numbers of rows."""
+    """Tests the information of groups of values. ``cells`` has the weight of each value and class, which ``scale``
+    converts to rows.
+    """
     n = float(cells.sum()) * scale
     n_classes = cells.shape[1]
     table = np.zeros((int(groups.max(initial=0)) + 1, n_classes))
@@ -171,7 +179,7 @@ def table_test(cells: Real, groups: Int, scale: float) -> ColumnTest:
 
 
 def reason_for_no_test(n: float, n_classes: int, with_values: int, otherwise: str) -> str:
-    """Why there is nothing to test."""
+    """Returns why there is nothing to test."""
     if not n > 0:
         return "no value"
     if n_classes < 2:
@@ -180,11 +188,12 @@ def reason_for_no_test(n: float, n_classes: int, with_values: int, otherwise: st
 
 
 def block_test(sums: Products, tied: bool, scale: float) -> ColumnTest:
-    """What a block of normal distributions tells beyond chance, if rows are enough to say.
+    """Tests the information of a block of normal distributions, if there are enough rows.
 
-    By the likelihood-ratio test that all classes have one mean, and one covariance unless it is tied. Where rows are few, G is
-    higher on average than chi-square with its degrees of freedom: it is brought down by its expectation, which follows from the
-    Wishart distribution. Where a class has fewer rows than its covariance needs, means are tested alone.
+    The likelihood-ratio test asks whether all classes have the same mean, and the same covariance unless it is tied.
+    With few rows, G is larger on average than chi-square with its degrees of freedom, so it is divided by its
+    expectation under the Wishart distribution. If a class has fewer rows than its covariance needs, only means are
+    tested.
     """
     from scipy.special import chdtrc  # few need it
 

@@ -24,10 +24,11 @@ MOST = 30  # features and words that are printed
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one feature or word says: its value, and for how many decibans it speaks (against, if negative).
+    """The evidence of one feature or word: its value and its weight in decibans, negative if it speaks against the
+    winner.
 
-    ``positions`` are a word's occurrences as (start, end), each ``text[start:end]`` of the feature's text in
-    ``Explanation.texts``; an n-gram reaches from its first word to its last.
+    ``positions`` has the occurrences of a word as (start, end) in the feature's text, which is in
+    ``Explanation.texts``. An n-gram extends from its first word to its last.
     """
 
     feature: str
@@ -41,13 +42,14 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The winner, the class it is weighed against, and the evidence that decides between them, strongest first.
+    """The winner, the class it is compared with, and the evidence between them, strongest first.
 
-    ``prior`` plus all the evidence is ``decibans``, ten times log10 of the odds of ``winner`` against ``against``, and
-    ``log_odds`` is their natural logarithm. What is ``impossible`` in both classes is answered by the prior alone.
+    ``decibans`` is the sum of ``prior`` and all the evidence: ten times log10 of the odds of ``winner`` to ``against``.
+    ``log_odds`` is their natural logarithm. If the row is ``impossible`` in both classes, only the prior counts.
 
-    Of a calibrated model all of it is calibrated: the prior and the evidence are ``scale`` times as heavy as the model's own,
-    what calibration does beyond that is added as ``calibration``, and ``uncalibrated`` is the winner's probability before it.
+    If the model is calibrated, so is the explanation: the prior and the evidence are multiplied by ``scale``,
+    ``calibration`` is what the calibration adds beyond that, and ``uncalibrated`` is the winner's posterior before
+    calibration.
     """
 
     winner: Any
@@ -69,7 +71,9 @@ class Explanation:
     target: str | None = None  # the column of the classes, which names those that are numbers
 
     def rescale(self, slope: float, shift: float) -> Explanation:
-        """The same evidence so many times as heavy, and a shift, in nats, for the winner; it may then lose."""
+        """Returns the same explanation with all evidence multiplied by a factor, and a shift (in nats) in favour of the
+        winner, which can then lose.
+        """
         log_odds = slope * self.log_odds + shift
         scale = self.scale * slope
         lost = log_odds < 0
@@ -90,7 +94,7 @@ class Explanation:
         )
 
     def against_unseen(self, label: Any) -> Explanation:
-        """The same against a class of which no row was counted: its probability is 0, whatever the row holds."""
+        """Returns the same explanation against a class that was never counted, whose probability is 0."""
         remarks = (
             *self.remarks,
             f"the model has no rows of class {self._quote(label)}, so the prior alone rules it out",
@@ -99,7 +103,7 @@ class Explanation:
         return replace(certain, evidence=(), calibration=0.0, remarks=remarks)
 
     def of_label(self, label: Any) -> Explanation:
-        """The same of yes and no, in the words of a label."""
+        """Returns the same explanation for a label, instead of yes and no."""
         names = {True: label, False: f"not {label}"}
         return replace(self, winner=names[self.winner], against=names[self.against], target=None)
 
@@ -108,11 +112,11 @@ class Explanation:
 
     @property
     def decibans(self) -> float:
-        """The sum; where the row is impossible in both classes it is the prior, which then answers."""
+        """The sum. If the row is impossible in both classes, it is the prior alone."""
         return self.log_odds * DECIBANS
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as JSON can hold it."""
+        """Returns the explanation for JSON."""
         calibration = {"scale": self.scale, "calibration": strict(self.calibration)}
         return {
             "winner": self.winner,
@@ -134,12 +138,12 @@ class Explanation:
 
     @property
     def before(self) -> list[tuple[str, float]]:
-        """What is added to the evidence: the prior, and what a calibration does beyond scaling."""
+        """What is added to the evidence: the prior, and what a calibration adds beyond scaling."""
         return [("prior", self.prior), *([("calibration", self.calibration)] if self.calibration else [])]
 
     @property
     def notes(self) -> list[str]:
-        """What else is to be said, a sentence each."""
+        """Notes, one sentence each."""
         notes = []
         if self.impossible:
             notes.append("impossible in both classes, so the prior decides")
@@ -173,9 +177,10 @@ class Explanation:
 def lines_of(
     before: list[tuple[str, str, float]], evidence: Sequence[Evidence], total: float, called: str
 ) -> list[str]:
-    """Names, values and decibans side by side, each with its bar, and the total; of much evidence the strongest.
+    """Formats names, values and decibans with their bars, and the sum. If there is much evidence, only the strongest is
+    listed.
 
-    The common words among the rest are told together, and so are all others, each for and against.
+    The rest is summarised: common words together and everything else together, each for and against.
     """
     telling, together = page.strongest(evidence, MOST)
     rows = before + [(e.feature, _format_value(e), e.decibans) for e in telling]
@@ -205,7 +210,7 @@ def _bar(weight: float) -> str:
 
 
 def strict(number: float) -> float | str:
-    """A number as strict JSON can hold it: infinite ones are the words "inf" and "-inf"."""
+    """Returns a number for strict JSON: infinite ones become the strings "inf" and "-inf"."""
     return float(number) if np.isfinite(number) else str(float(number))
 
 
@@ -221,9 +226,9 @@ def make_explanation(
     stale: bool = False,
     scale: float = 1.0,
 ) -> Explanation:
-    """The explanation of one row from what its features say, ``scale`` times as heavy.
+    """Builds the explanation of one row from the evidence of its features, multiplied by ``scale``.
 
-    Features whose value is missing say nothing and are left out. A factor of zero on both sides cancels to nothing.
+    Features with a missing value are left out. If a probability is zero in both classes, it cancels.
     """
     sides = np.array([log_prior, *(term.log_likelihood for term in terms)])[:, [winner, against]]
     impossible = bool(np.isneginf(sides).any(axis=0).all())
@@ -255,7 +260,7 @@ def make_explanation(
 def calibrate_explanation(
     explanation: Explanation, log_odds: float, probabilities: tuple[float, float], uncalibrated: float
 ) -> Explanation:
-    """The explanation of scaled evidence, once calibrated: what is lacking to the odds that calibration gives is added."""
+    """Builds the explanation for scaled evidence and adds the difference to the calibrated odds."""
     lacking = 0.0 if log_odds == explanation.log_odds else log_odds - explanation.log_odds  # both may be infinite
     if abs(lacking) <= ALIKE * max(1.0, abs(explanation.log_odds)):
         log_odds = explanation.log_odds
@@ -286,6 +291,6 @@ def _sum(differences: Real) -> float:
 
 
 def is_left_out(label: Any, target: str | None) -> str:
-    """The remark on an explanation of such a row."""
+    """The note for a row that was left out."""
     name = page.quote_class(label, target)
     return f"this row is in the training data as {name}; it was left out here so as not to bias the explanation"

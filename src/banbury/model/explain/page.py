@@ -27,12 +27,12 @@ STRONG = 0.98  # of the places in a text have less evidence than one of full col
 
 
 def explanation(why: Any) -> str:
-    """The two classes, the texts with their words shaded, and a bar for each feature and word."""
+    """Renders the two classes, the texts with shaded words, and a bar for each feature and word."""
     return STYLE + explanation_body(why)
 
 
 def explanation_body(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -> str:
-    """The same without its style, for pages that show several; so many bars, and so much of a text."""
+    """Renders the same without its style sheet, for pages with several explanations, with limits for bars and text."""
     first, second = (safe(percent(share)) for share in (why.probability, why.probability_against))
     winner, against = (safe(name_class(label, why.target)) for label in (why.winner, why.against))
     head = f'<p class="head"><b>{winner}</b> {first} against <b>{against}</b> {second}</p>'
@@ -114,7 +114,7 @@ def _bars(why: Any, most: int) -> str:
 
 
 def strongest(evidence: Sequence[Any], most: int) -> tuple[Sequence[Any], list[tuple[str, str, float]]]:
-    """The strongest evidence; and all other together, for and against: first words that many texts have, with some of them."""
+    """Returns the strongest evidence, and the rest as sums for and against: first common words, with some examples."""
     together = []
     for side, sign in ("for", 1.0), ("against", -1.0):
         rest = [e for e in evidence[most:] if sign * e.decibans > 0]
@@ -128,7 +128,7 @@ def strongest(evidence: Sequence[Any], most: int) -> tuple[Sequence[Any], list[t
 
 
 def value(evidence: Any) -> str:
-    """The value of some evidence, and how often it is there."""
+    """Returns the value of some evidence and how often it occurs."""
     often = f" × {evidence.times}" if evidence.times > 1 else ""
     return printable(evidence.value) + often + ("" if evidence.seen else " (never seen)")
 
@@ -151,7 +151,7 @@ def _decibans(weight: float) -> str:
 
 
 def format_weight(weight: float, digits: int = 2) -> str:
-    """A weight with its sign; one that rounds to nothing is +0.00."""
+    """Formats a weight with its sign; if it rounds to zero, as +0.00."""
     return f"{round(weight, digits) + 0.0:+.{digits}f}"
 
 
@@ -159,7 +159,7 @@ def format_weight(weight: float, digits: int = 2) -> str:
 
 
 def informative(result: Any) -> str:
-    """A table for each class, side by side where there is room."""
+    """Renders a table for each class, side by side if there is room."""
     tables = ""
     for label, ratios in result.ratios.items():
         cells = ((safe(result.shown(ratio)), format_ratio(ratio.ratio)) for ratio in ratios)

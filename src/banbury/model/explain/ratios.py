@@ -19,9 +19,11 @@ from banbury.tally.table import class_number
 
 @dataclass(frozen=True)
 class LikelihoodRatio:
-    """A value that speaks for a class: it is ``ratio`` times as probable there as in the rest, all other classes together.
+    """A value that is evidence for a class: it is ``ratio`` times as probable in the class as in all other classes
+    together.
 
-    ``value`` is a word, a category, True or False, of a joint table a tuple of them, or of a number where it lies, as in "< 2.1".
+    ``value`` is a word, a category, True or False; for a joint table a tuple of values; for a number an interval such
+    as "< 2.1".
     """
 
     label: Any
@@ -34,9 +36,9 @@ class LikelihoodRatio:
 
 @dataclass(frozen=True)
 class Informative:
-    """What tells each class from the rest, the most telling first: likelihood ratios by class.
+    """The most informative values of each class, as likelihood ratios by class, highest first.
 
-    ``left_aside`` names the blocks that speak by all their columns at once, of which no value or stretch can be named.
+    ``left_aside`` names blocks whose columns act together, so that no single value can be named.
     """
 
     ratios: dict[Any, tuple[LikelihoodRatio, ...]]
@@ -47,17 +49,17 @@ class Informative:
 
     @property
     def note(self) -> str:
-        """What was left aside, in a sentence; nothing if nothing was."""
+        """A sentence about what was left aside, or an empty string."""
         aside = ", ".join(self.left_aside)
         return f"Not listed, because their columns are modelled together: {aside}." if aside else ""
 
     def of_label(self, label: Any) -> Informative:
-        """What tells yes from no, in the words of a label."""
+        """Returns the same for a label, instead of yes and no."""
         ratios = tuple(replace(ratio, label=label) for ratio in self.ratios[True])
         return replace(self, ratios={label: ratios}, target=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON can hold it: a list, since a class need not be a text."""
+        """Returns the same for JSON, as a list, because a class need not be a string."""
         classes = []
         for label, ratios in self.ratios.items():
             rows = [{k: v for k, v in asdict(ratio).items() if k != "label"} for ratio in ratios]
@@ -66,7 +68,7 @@ class Informative:
         return {"classes": classes}
 
     def shown(self, ratio: LikelihoodRatio) -> str:
-        """The value with its feature, or the word alone where there is nothing but a text."""
+        """Returns the value with its feature, or the word alone if there is only one text column."""
         value = page.printable(", ".join(map(str, ratio.value)) if isinstance(ratio.value, tuple) else ratio.value)
         if ratio.feature in self.words:
             return value if self.alone else f"{ratio.feature}: {value}"
@@ -94,7 +96,7 @@ class Informative:
 
 
 class Stretch(LikelihoodRatio):
-    """The stretch of a number's values that speaks for a class; of a column of occurrences that it occurs."""
+    """The interval of a numeric column that is evidence for a class; for a matrix of occurrences, that a column occurs."""
 
 
 Scored = tuple[float, LikelihoodRatio]
@@ -111,7 +113,7 @@ def informative(
     n: int = 10,
     classes: Sequence[Any] | None = None,
 ) -> Informative:
-    """The ``n`` most telling values of each class, by ``Model.informative``'s rule."""
+    """Returns the ``n`` most informative values of each class, ranked as in ``Model.informative``."""
     chosen = _class_numbers(labels, classes)
     errors.check_whole("n", n, 1)
     if len(labels) < 2:

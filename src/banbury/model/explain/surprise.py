@@ -12,11 +12,11 @@ SHOWN = ("feature", "value", "decibans", "seen")
 
 @dataclass(frozen=True)
 class Surprise:
-    """What each value of a row adds to how unusual it is, the most unusual first.
+    """How much each value contributes to how unusual a row is, the most unusual first.
 
-    ``decibans`` of a value are ten times log10 of P(value | the row's other values), less what that is on average of rows drawn
-    from the same density: −10 says that it is ten times less likely than usual. ``log_probability`` is log P(row), and ``usual``
-    its average. Where columns are independent of each other the decibans add up to the difference of the two.
+    ``decibans`` of a value are ten times log10 of P(value | the row's other values), minus the average of that over
+    rows drawn from the same density: −10 means that it is ten times less likely than usual. ``log_probability`` is log
+    P(row) and ``usual`` its average. If the columns are independent, the decibans add up to the difference.
     """
 
     log_probability: float
@@ -25,11 +25,11 @@ class Surprise:
 
     @property
     def decibans(self) -> float:
-        """How much less likely the whole row is than usual."""
+        """How much less likely than usual the whole row is."""
         return (self.log_probability - self.usual) * DECIBANS
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON can hold it."""
+        """Returns the same for JSON."""
         return {
             "log_probability": strict(self.log_probability),
             "usual": strict(self.usual),

@@ -34,7 +34,7 @@ def tables_of(variables: Sequence[Variable], parents: Parents) -> Schema:
 
 
 def scopes_of(parents: Parents) -> list[tuple[int, ...]]:
-    """The variables of each table of a network: each node alone, then each with its parents."""
+    """The variables of each table of a network: each node alone, then each node with its parents."""
     return [*((v,) for v in range(len(parents))), *((v, *above) for v, above in enumerate(parents))]
 
 
@@ -43,7 +43,7 @@ def axes_of(variables: Sequence[Variable], parents: Parents) -> list[tuple[Keys,
 
 
 def keys_at(places: Int, variables: Sequence[Variable], parents: Parents) -> list[Combinations]:
-    """The keys of each table, from where they stand among all combinations, one table after the other."""
+    """Returns the keys of each table from their positions among all combinations, one table after the other."""
     axes = axes_of(variables, parents)
     starts = np.cumsum([0, *(prod(map(len, table_axes)) for table_axes in axes)])
     parts = np.split(places, np.searchsorted(places, starts[1:-1]))
@@ -55,9 +55,9 @@ def keys_at(places: Int, variables: Sequence[Variable], parents: Parents) -> lis
 
 @dataclass(frozen=True, eq=False)
 class NetworkCounts:
-    """The tally of a network, which has one class. A row counts for a table where it has a value of each of its nodes.
+    """The tally of a network, which has one class. A row counts for a table if it has a value of each of its nodes.
 
-    Keys are tuples of values, the node's first; of numbers that are cut the numbers of the bins stand for them.
+    Keys are tuples of values, the node's first. Numbers that are cut into bins are represented by bin numbers.
     """
 
     variables: tuple[Variable, ...]
@@ -66,7 +66,7 @@ class NetworkCounts:
 
     @classmethod
     def of(cls, variables: Sequence[Variable], parents: Parents, tally: Tally) -> NetworkCounts:
-        """The variables get the values that rows have, or that are declared."""
+        """Gives the variables the values that rows have or that are declared."""
         counts = tally.sums[0]
         counted_variables = tuple(
             v.of_keys(key for (key,) in keys) for v, keys in zip(variables, counts.keys, strict=False)
@@ -79,7 +79,7 @@ class NetworkCounts:
     def count(
         cls, batch: Batch, variables: Sequence[Variable], parents: Parents, labels: Labels, target: int | None = None
     ) -> NetworkCounts:
-        """Of these rows; of those alone that have a value of the target, where there is one."""
+        """Counts these rows; if there is a target, only those with a value of it."""
         columns = encode_variables(batch, variables, labels.threads)
         every = np.zeros(batch.n_rows, dtype=np.int32)
         if target is not None:
@@ -93,7 +93,9 @@ class NetworkCounts:
     def of_tables(
         cls, variables: tuple[Variable, ...], parents: Parents, rows: Integers, tables: Sequence[Integers]
     ) -> NetworkCounts:
-        """From tables that have a cell for every combination: of each node's values, and of those with its parents'."""
+        """Returns the counts of tables that have a cell for every combination of a node's values and of those with its
+        parents' values.
+        """
         parts = []
         scopes = scopes_of(parents)
         for scope, table in zip(scopes, tables, strict=True):
@@ -106,7 +108,7 @@ class NetworkCounts:
 
     @classmethod
     def of_tree(cls, tree: DrawnTree, target: Variable, rows: Integers) -> NetworkCounts:
-        """Of a tree beside a target, of which there are so many rows of each value."""
+        """Returns the counts of a tree next to a target with this many rows of each value."""
         place = {k: 1 + at for at, k in enumerate(tree.known)}
         parents: list[tuple[int, ...]] = [()]
         seen = [rows]
@@ -129,7 +131,7 @@ class NetworkCounts:
 
     @cached_property
     def cells(self) -> tuple[Integers, ...]:
-        """Of each node a table with a cell for every combination, (values, values of each parent)."""
+        """Returns for each node a table with a cell for every combination (values × values of each parent)."""
         n = len(self.variables)
         return tuple(self._table(n + v, (v, *above)) for v, above in enumerate(self.parents))
 
@@ -142,7 +144,7 @@ class NetworkCounts:
 
     @property
     def places(self) -> Int:
-        """Where the keys stand among all combinations, one table after the other."""
+        """The positions of the keys among all combinations, one table after the other."""
         table_places = []
         start = 0
         for axes, keys in zip(axes_of(self.variables, self.parents), self.tally.sums[0].keys, strict=True):
@@ -183,7 +185,9 @@ class NetworkCounts:
         return left.check_consistency()
 
     def check_consistency(self) -> NetworkCounts:
-        """These counts; raises where no rows can have them: more of a value with its parents' values than in all."""
+        """Returns these counts. Raises an error if no rows can have them, because a value occurs more often with its
+        parents' values than in all.
+        """
         counts = self.tally.sums[0]
         n = len(self.variables)
         for v, variable in enumerate(self.variables):
@@ -232,7 +236,9 @@ def check_size(variables: Sequence[Variable], v: int, parents: Sequence[int]) ->
 
 
 def count_batches(source: Source, labels: Labels, begin: Callable[[Batch, ColumnFacts], Callable[[Batch], Any]]) -> Any:
-    """The sum of what is made of each batch, by what the first one settles; where a column widens, all is read again."""
+    """Sums over batches, with what the first batch settles. If a column then needs a wider type, everything is read
+    again.
+    """
     so_far: list[Any] = []  # what counts a batch, and what it counted
     table = Table(source, labels)
     for batch in table.batches("counting", so_far.clear, quietly=True):

@@ -20,14 +20,15 @@ MOST_CELLS = 1 << 26  # of a table: half a gigabyte
 
 
 class Factor(NamedTuple):
-    """A table over some variables; with ROW among them, one for each of several rows."""
+    """A table over some variables. If ROW is among them, it has one table for each of several rows."""
 
     scope: tuple[int, ...]
     table: Real
 
 
 def eliminate(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[int, int]) -> Real:
-    """log Σ Π factors, summed over every variable but those of ``keep``, whose axes the answer has; −inf for 0.
+    """Returns log Σ Π factors, summed over every variable except those in ``keep``, which are the axes of the result;
+    −∞ for 0.
 
     >>> import numpy as np
     >>> half = Factor((0,), np.array([0.5, 0.5]))
@@ -58,9 +59,10 @@ def eliminate(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[int
 
 
 def products_of_others(factors: Sequence[Factor], sizes: Mapping[int, int]) -> list[Real]:
-    """Of each factor the product of all others, summed over what the factor has not; each up to a constant of its own.
+    """Returns for each factor the product of all others, summed over variables that the factor does not have, up to a
+    constant.
 
-    It is the derivative of the sum of products, found by going back along the path that leads to it.
+    This is the derivative of the sum of products, computed by going back along the contraction path.
     """
     tape = [_scale(factor)[0] for factor in factors]
     alive = list(range(len(tape)))

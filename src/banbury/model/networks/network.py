@@ -40,10 +40,11 @@ SHOWN = 40  # nodes, and columns that were left out, when a network is printed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BeliefNetwork(Displayed):
-    """A Bayesian belief network: a table for each node, P(value | values of its parents); a frozen value.
+    """A Bayesian belief network with a table P(value | values of its parents) for each node. It is a frozen value.
 
-    ``BeliefNetwork.count`` counts the tables of a structure that is given, ``BeliefNetwork.tan`` learns the structure too, and
-    ``BeliefNetwork.from_tables`` takes tables as they are. What was counted adds and subtracts as tallies do.
+    ``BeliefNetwork.count`` counts the tables of a given structure, ``BeliefNetwork.tan`` also learns the structure, and
+    ``BeliefNetwork.from_tables`` takes probabilities. Networks that were counted can be added and subtracted like
+    tallies.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -101,13 +102,13 @@ class BeliefNetwork(Displayed):
         threads: int | None = None,
         **reading: Any,
     ) -> BeliefNetwork:
-        """Counts the tables of a structure: ``parents`` maps columns to the columns they depend on.
+        """Counts the tables of a given structure. ``parents`` maps columns to the columns they depend on.
 
-        ``data`` is read as ``bb.count`` reads it. Words, booleans and few whole numbers, such as 0 and 1, are values as they
-        are; other numbers are cut into ``bins`` of about equal shares, settled by the first batch, unless ``features`` says
-        otherwise: "categorical" or "bernoulli" for numbers that are values, ``bb.Histogram(bins=...)`` or
-        ``bb.Histogram(start=..., width=...)``. A row counts for a node where it has a value of the node and of all its parents.
-        ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
+        ``data`` is read as by ``bb.count``. Strings, booleans and columns of few whole numbers, such as 0 and 1, are
+        used as they are. Other numbers are cut into ``bins`` of about equal size, settled by the first batch, unless
+        ``features`` declares them as "categorical", "bernoulli", ``bb.Histogram(bins=...)`` or
+        ``bb.Histogram(start=..., width=...)``. A row counts for a node if it has a value of the node and of all its
+        parents. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
 
         >>> import banbury as bb
         >>> rooms = {"door": ["open", "open", "shut", "shut"], "celsius": [12, 14, 21, 22]}
@@ -164,16 +165,18 @@ class BeliefNetwork(Displayed):
         threads: int | None = None,
         **reading: Any,
     ) -> BeliefNetwork:
-        """Tree-augmented naive Bayes: each column depends on the class and on one other column at most.
+        """Learns a tree-augmented naive Bayes network: each column depends on the class and on at most one other
+        column.
 
-        The tree is that of Chow and Liu: of all trees the one whose edges have the greatest I(A; B | class). Edges are drawn
-        where that is beyond chance at the ``level``, as ``bb.diagnose`` tests it, so that columns that are independent given
-        the class leave naive Bayes; ``level=None`` draws the whole tree, however weak its edges. Edges lead away from
-        ``root``, or else from the first column. All pairs are counted in one pass.
+        The tree is the Chow–Liu tree, which maximises the sum of I(A; B | class) over its edges. Only edges that are
+        significant at the ``level`` are kept, as in ``bb.diagnose``, so that columns that are independent given the
+        class stay as in naive Bayes; ``level=None`` keeps all edges. Edges lead away from ``root``, or from the first
+        column. All pairs are counted in one pass.
 
-        Numbers are cut where the classes change: ``bins="mdl"``, by minimum description length (Fayyad and Irani, 1993), and into
-        ten bins of about equal shares where no cut pays. A number of ``bins`` cuts all of them into so many of about equal
-        shares, whatever their classes. ``features`` may say otherwise of a column, as for ``count``. The first batch settles it.
+        Numbers are cut into bins, settled by the first batch: ``bins="mdl"`` cuts where the class frequencies change,
+        by the minimum description length principle (Fayyad and Irani, 1993), and into ten bins of about equal size if
+        no cut is worth it. A number cuts all columns into that many bins of about equal size. ``features`` can override
+        this by column, as in ``count``.
 
         >>> import banbury as bb
         >>> rooms = {"warm": [True, True, False, False] * 40, "celsius": [25.0, 24.0, 15.0, 16.0] * 40,
@@ -188,7 +191,9 @@ class BeliefNetwork(Displayed):
 
     @classmethod
     def from_model(cls, model: Model) -> BeliefNetwork:
-        """The network of a model of a ``bb.ColumnTree``, which answers questions about other columns than the class."""
+        """Returns the network of a model with a ``bb.ColumnTree``. It answers questions about other columns than the
+        class.
+        """
         drawn = _tree_of(model)
         if drawn is None:
             raise errors.bad_setting(
@@ -217,11 +222,11 @@ class BeliefNetwork(Displayed):
         *,
         values: Mapping[str, Sequence[Key]] | None = None,
     ) -> BeliefNetwork:
-        """A network of tables that are given.
+        """Returns a network with given probability tables.
 
-        The table of a node without parents maps each of its values to a probability; that of another maps the value of its
-        parent, or the values of its parents as a tuple, to such a mapping. With ``values``, which names the values of each
-        node, tables may be arrays, (values, values of each parent).
+        The table of a node without parents maps each value to a probability. The table of any other node maps the value
+        of its parent, or a tuple of the values of its parents, to such a mapping. With ``values``, which lists the
+        values of each node, tables can be arrays (values × values of each parent).
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables(
@@ -251,7 +256,9 @@ class BeliefNetwork(Displayed):
     # The algebra
 
     def count_more(self, data: Any, *, weights: Any = None, **reading: Any) -> BeliefNetwork:
-        """Counts more rows under this network's structure and bins, apart: ``network + network.count_more(rows)`` adds them."""
+        """Counts more rows with this network's structure and bins, and returns their network: ``network +
+        network.count_more(rows)`` adds them.
+        """
         sums = self._sums("no more rows can be counted")
         target = None if self.target is None else self._node(self.target)
 
@@ -300,7 +307,7 @@ class BeliefNetwork(Displayed):
     __hash__ = None  # type: ignore[assignment]
 
     def estimate(self, how: How = "mean", alpha: float = 1.0, seed: int = 0) -> BeliefNetwork:
-        """The same counts with tables estimated otherwise; nothing is counted again."""
+        """Returns the same counts with tables estimated in another way, without counting again."""
         self._sums("they stay as they are")
         return replace(self, choice=choice_of(how, alpha, seed))
 
@@ -327,33 +334,37 @@ class BeliefNetwork(Displayed):
     def parents(self) -> dict[str, tuple[str, ...]]:
         """The parents of each node."""
         numbered = zip(self.nodes, self._parents, strict=True)
-        return {name: tuple(self.nodes[p] for p in above) for name, above in numbered}
+        return {name: tuple(self.nodes[p] for p in parent_numbers) for name, parent_numbers in numbered}
 
     @property
     def edges(self) -> list[tuple[str, str]]:
-        """From parent to child, child by child."""
+        """The edges from parent to child, child by child."""
         return [(parent, name) for name, above in self.parents.items() for parent in above]
 
     @cached_property
     def values(self) -> dict[str, Keys]:
-        """The values of each node, in order; of numbers the bins."""
+        """The values of each node, in order; for numbers, the bins."""
         return {variable.name: variable.values for variable in self.variables}
 
     @property
     def n_rows(self) -> float:
-        """Rows counted, or their weight when weights are fractional."""
+        """The number of rows counted, or their total weight if weights are fractional."""
         rows = self._sums("it has no rows").rows
         return rows_of(rows).tolist()[0]  # type: ignore[no-any-return]
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: of each node one less than it has values, for all values of its parents."""
+        """The number of free parameters: for each node, one less than its number of values for every combination of its
+        parents' values.
+        """
         sizes = [variable.size for variable in self.variables]
         return sum((sizes[v] - 1) * prod(sizes[p] for p in above) for v, above in enumerate(self._parents))
 
     @property
     def bic(self) -> float:
-        """−2 log L + k log n of the rows that were counted, at maximum likelihood; the lower the better."""
+        """The Bayesian information criterion of the counted rows, −2 log L + k log n, at maximum likelihood. Lower is
+        better.
+        """
         sums = self._sums("it has no rows")
         log_likelihood = 0.0
         for cells in (rows.value for rows in sums.cells):
@@ -365,7 +376,7 @@ class BeliefNetwork(Displayed):
 
     @cached_property
     def information(self) -> dict[tuple[str, str], float]:
-        """I(parent; node | the node's other parents) of each edge, in bits, in the rows that were counted.
+        """I(parent; node | the node's other parents) of each edge in the counted rows, in bits.
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.count({"a": [True, False] * 4, "b": [True, False] * 4}, {"b": ["a"]})
@@ -383,7 +394,7 @@ class BeliefNetwork(Displayed):
 
     @cached_property
     def tables(self) -> dict[str, Real]:
-        """P(value | values of the parents) of each node, (values, values of each parent)."""
+        """P(value | values of the parents) of each node (values × values of each parent)."""
         return dict(zip(self.nodes, self._scorer.tables, strict=True))
 
     @cached_property
@@ -410,11 +421,11 @@ class BeliefNetwork(Displayed):
     # Asking
 
     def query(self, of: str | Sequence[str], given: Mapping[str, Any] | None = None) -> dict[Any, float]:
-        """P(of | given): the probability of each value of a node, or of each tuple of values of several nodes.
+        """Returns P(of | given): the probability of each value of a node, or of each tuple of values of several nodes.
 
-        ``given`` says what is known of nodes: a value; a list or set of values, one of which it is; a mapping from values to
-        how likely what was observed is under each (soft evidence, which names every value); None or NaN for nothing. A pandas
-        Series is such a mapping. Evidence of probability zero raises.
+        ``given`` is the evidence, a mapping from node to a value, a list or set of possible values, or soft evidence: a
+        mapping (or pandas Series) from every value to the likelihood of the observation under it. None and NaN mean no
+        evidence. Evidence of probability zero raises an error.
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables({"die": {1: 0.5, 2: 0.25, 3: 0.25}})
@@ -436,7 +447,7 @@ class BeliefNetwork(Displayed):
         return dict(zip(keys, probabilities.tolist(), strict=True))
 
     def posteriors(self, given: Mapping[str, Any] | None = None) -> dict[str, dict[Any, float]]:
-        """P(value | given) of every node at once; what is given is as in ``query``.
+        """Returns P(value | given) of every node at once. ``given`` is as in ``query``.
 
         >>> import banbury as bb
         >>> shares = {"a": {0: 0.5, 1: 0.5}, "b": {0: {0: 1.0, 1: 0.0}, 1: {0: 0.5, 1: 0.5}}}
@@ -452,7 +463,7 @@ class BeliefNetwork(Displayed):
         return posteriors
 
     def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """P(event | given); both say what is known of nodes, as ``given`` does in ``query``.
+        """Returns P(event | given). Both are evidence as in ``query``.
 
         >>> import banbury as bb
         >>> die = bb.BeliefNetwork.from_tables({"die": {1: 0.5, 2: 0.25, 3: 0.25}})
@@ -462,7 +473,7 @@ class BeliefNetwork(Displayed):
         return float(np.exp(self.log_probability(event, given)))
 
     def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """log P(event | given), −inf where it cannot be."""
+        """Returns log P(event | given); −∞ if the event is impossible."""
         evidence = self._evidence(given)
         both = self._evidence(event)
         for node, likelihood in evidence.items():
@@ -515,11 +526,11 @@ class BeliefNetwork(Displayed):
     # Rows
 
     def log_joint(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
-        """log P(value, what the row shows), rows × values of ``of``; what a row lacks is summed out exactly."""
+        """Returns log P(value, observed values) (rows × values of ``of``). Missing values are summed out exactly."""
         return self._score(rows, (self._target_node(of),), reading)
 
     def log_likelihood(self, rows: Any, **reading: Any) -> Real:
-        """log P(what the row shows) of each row; of numbers the probability is that of their bin.
+        """Returns log P(observed values) of each row. The probability of a number is that of its bin.
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables({"coin": {"heads": 0.5, "tails": 0.5}})
@@ -546,11 +557,11 @@ class BeliefNetwork(Displayed):
         return np.asarray(joint - np.log(np.exp(joint).sum(axis=1, keepdims=True)))
 
     def posterior(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
-        """P(value | what the row shows), rows × values of ``of``, the target unless another node is named.
+        """Returns P(value | observed values) (rows × values of ``of``, which is the target unless given).
 
-        What is missing is summed out exactly, be it a cell or a column; a warning names the columns that are not there, and
-        those that were never counted. A value that was never counted says of its parents what a new value would, as in naive
-        Bayes, and is otherwise as missing. A row of probability zero gets the answer without evidence, and a warning.
+        Missing cells and columns are summed out exactly, and a warning names columns that are missing or were never
+        counted. A value that was never counted is treated like a new value in naive Bayes when it depends on its
+        parents, and otherwise as missing. A row of probability zero gets the posterior without evidence, and a warning.
 
         >>> import banbury as bb
         >>> days = bb.datasets.play_tennis()
@@ -561,7 +572,7 @@ class BeliefNetwork(Displayed):
         return np.exp(self._normalise(self.log_joint(rows, of, **reading), self._target_node(of)))
 
     def predict(self, rows: Any, of: str | None = None, **reading: Any) -> NDArray[Any]:
-        """The most probable value of ``of`` in each row; of equals the first."""
+        """Returns the most probable value of ``of`` in each row; the first one in a tie."""
         values = self.variables[self._target_node(of)].values
         best = self.posterior(rows, of, **reading).argmax(axis=1)
         same = len({type(value) for value in values}) == 1
@@ -621,7 +632,7 @@ class BeliefNetwork(Displayed):
         return batch
 
     def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
-        """``n`` rows drawn from the network, by column; numbers are drawn evenly within their bins.
+        """Draws ``n`` rows from the network, as a mapping of columns. Numbers are drawn uniformly within their bins.
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables({"coin": {"heads": 0.5, "tails": 0.5}})
@@ -672,7 +683,7 @@ def _only(features: Features, names: Sequence[str]) -> Features:
 
 
 def has_tree(model: Model) -> bool:
-    """Whether ``BeliefNetwork.from_model`` makes a network of it."""
+    """Whether ``BeliefNetwork.from_model`` accepts the model."""
     return _tree_of(model) is not None
 
 

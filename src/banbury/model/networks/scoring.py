@@ -23,7 +23,7 @@ MOST_AT_ONCE = 1 << 22  # numbers in the tables of the rows that are answered to
 
 @dataclass(frozen=True)
 class Scorer:
-    """The tables of a network: of each variable P(value | parents' values), (values, values of each parent)."""
+    """The tables of a network: P(value | parents' values) of each variable (values × values of each parent)."""
 
     sizes: tuple[int, ...]
     parents: tuple[tuple[int, ...], ...]
@@ -35,7 +35,9 @@ class Scorer:
         return [log(table) for table in self.tables]
 
     def log_joint(self, places: Sequence[Places], keep: tuple[int, ...]) -> Real:
-        """log P(keep, what the rows show), (rows, values of each kept variable); ``places`` of kept ones are not looked at."""
+        """Returns log P(keep, observed values) (rows × values of each kept variable). Observed values of kept variables
+        are ignored.
+        """
         n_rows = len(places[0])
         answer = np.empty((n_rows, *(self.sizes[k] for k in keep)))
         gaps = any(column.min(initial=0) < 0 for v, column in enumerate(places) if v not in keep)
@@ -175,7 +177,9 @@ class Scorer:
 
 
 def log_query(scorer: Scorer, keep: tuple[int, ...], evidence: Mapping[int, Real]) -> Real:
-    """log P(keep, evidence), with an axis for each kept variable; evidence weighs each value of a variable."""
+    """Returns log P(keep, evidence), with an axis for each kept variable. Evidence has a weight for each value of a
+    variable.
+    """
     needed = ancestors({*keep, *evidence}, scorer.parents)
     certain = _certain(evidence, keep)
     factors = [_condition(scorer, v, certain) for v in needed]
@@ -185,7 +189,7 @@ def log_query(scorer: Scorer, keep: tuple[int, ...], evidence: Mapping[int, Real
 
 
 def marginals(scorer: Scorer, evidence: Mapping[int, Real]) -> list[Real]:
-    """P(value, evidence) of every variable, each up to a constant: all of them for about the price of three."""
+    """Returns P(value, evidence) of every variable up to a constant, at about three times the cost of one."""
     certain = _certain(evidence, ())
     factors = [_condition(scorer, v, certain) for v in range(len(scorer.sizes))]
     soft = [Factor((v,), weights) for v, weights in evidence.items() if v not in certain]

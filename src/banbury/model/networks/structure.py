@@ -12,7 +12,9 @@ LONG_CYCLE = 12  # nodes of a cycle that are shown
 
 
 def complete_parents(parents: Any) -> dict[str, tuple[str, ...]]:
-    """Every node with its parents, those that are named as parents only included; raises unless each is named once."""
+    """Returns every node with its parents, including nodes that occur only as parents. Raises an error if a node occurs
+    twice.
+    """
     if not isinstance(parents, Mapping) or not parents:
         raise errors.bad_setting("parents", parents, "a mapping from each column to the list of its parents")
     structure: dict[str, tuple[str, ...]] = {}
@@ -36,7 +38,9 @@ def complete_parents(parents: Any) -> dict[str, tuple[str, ...]]:
 
 
 def in_topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The nodes, parents before their children and otherwise as they were given; raises where there is a cycle."""
+    """Returns the nodes with parents before their children, otherwise in the given order. Raises an error if there is a
+    cycle.
+    """
     place = {name: at for at, name in enumerate(parents)}
     order = list[str]()
     sorter = TopologicalSorter(parents)

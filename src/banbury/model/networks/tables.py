@@ -18,7 +18,7 @@ CLOSE = 1e-9  # shares that sum to 1 within this are taken as they are
 
 
 def values_of_node(name: str, table: Any, n_parents: int, values: Mapping[str, Sequence[Key]] | None) -> Keys:
-    """The values of a node: those that are named, as they stand, or those of its table, in order."""
+    """Returns the declared values of a node, or those of its table in order."""
     if values is not None and name in values:
         scalar_values(values[name])
         named = tuple(plain(value) for value in values[name])
@@ -39,7 +39,7 @@ def values_of_node(name: str, table: Any, n_parents: int, values: Mapping[str, S
 
 
 def table_of_node(variable: Variable, parents: Sequence[Variable], table: Any) -> Real:
-    """P(value | values of the parents), (values, values of each parent)."""
+    """Returns P(value | values of the parents) (values × values of each parent)."""
     shape = (variable.size, *(parent.size for parent in parents))
     if isinstance(table, Mapping):
         array = _from_mapping(variable, parents, table)
@@ -57,7 +57,7 @@ def table_of_node(variable: Variable, parents: Sequence[Variable], table: Any) -
 
 
 def check_shares(name: str, table: Real) -> None:
-    """Raises unless the shares of a node's values sum to 1, whatever its parents' are."""
+    """Raises an error unless the probabilities of a node's values sum to 1 for all values of its parents."""
     with np.errstate(over="ignore"):  # infinity is not 1 either
         sums = table.sum(axis=0).reshape(-1)
     if not np.all(table >= 0):
