@@ -1,8 +1,8 @@
 //! Counts of rows by class, and what is asked of columns before they are counted.
 
 use super::arrays::{
-    Codes, HeldBlock, HeldColumns, HeldRows, Int1, Longs, RealTable, Reals, RowWeights,
-    Threads, size,
+    Codes, HeldBlock, HeldColumns, HeldRows, Int1, Longs, RealTable, Reals, RowWeights, Threads,
+    size,
 };
 use super::integers::Integers;
 use crate::classes::{self, counted};
@@ -193,7 +193,11 @@ pub(super) fn span<'py>(
 }
 
 #[pyfunction]
-pub(super) fn not_counts(py: Python<'_>, columns: HeldColumns<'_>, threads: Threads) -> PyResult<()> {
+pub(super) fn not_counts(
+    py: Python<'_>,
+    columns: HeldColumns<'_>,
+    threads: Threads,
+) -> PyResult<()> {
     let columns = columns.columns()?;
     Ok(py.detach(|| bins::not_counts(&columns, *threads))?)
 }

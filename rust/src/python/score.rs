@@ -258,13 +258,17 @@ pub(super) fn score<'py>(
     Ok((shaped(py, found, &[n, c])?, lost))
 }
 
+/// A class, its posterior and the log of it for every class, and log-likelihoods.
+type RowScores<'py> =
+    (i32, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyAny>);
+
 /// All that can be said of one row.
 #[pyfunction]
 pub(super) fn score_row<'py>(
     py: Python<'py>,
     log_prior: Reals<'py>,
     parts: &Bound<'py, PyAny>,
-) -> PyResult<(i32, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyAny>)> {
+) -> PyResult<RowScores<'py>> {
     let held = HeldScoring::new(log_prior, parts)?;
     let task = held.task(1)?;
     let row = py.detach(|| task.row())?;

@@ -1,8 +1,8 @@
 //! Sums of text: a store that grows, copied when one of several owners changes it.
 
 use super::arrays::{
-    Codes, Held, HeldRows, Ids, Int1, LabelSets, Longs, RowWeights, Threads, malformed,
-    shaped, size,
+    Codes, Held, HeldRows, Ids, Int1, LabelSets, Longs, RowWeights, Threads, malformed, shaped,
+    size,
 };
 use super::integers::Integers;
 use super::text::{Tokeniser, string_of};
