@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.datasets import reuters
 
 import banbury as bb
 import saved_models
@@ -103,3 +104,22 @@ def test_texts_with_several_labels_on_spark(spark: Any, tmp_path: Path) -> None:
     topics = [["grain"], ["fuel"], ["fuel", "grain"], [], ["grain"]] * 30
     model = bb.MultiLabelClassifier(weigh=True).fit({"text": texts}, topics)
     compare(model, {"text": [*texts[:5], None, "never seen", "OIL_1 Ωmega oil"]}, "topics", spark, tmp_path)
+
+
+def test_sms_beside_numbers_on_spark(unpacked: Callable[[str], Path], spark: Any, tmp_path: Path) -> None:
+    (path,) = (path for path in unpacked("sms-spam").rglob("*") if path.is_file() and "read" not in path.name.lower())
+    lines = [line.partition("\t") for line in path.read_text("utf-8").splitlines()]
+    texts = [text for _, _, text in lines]
+    rows: dict[str, list[Any]] = {"text": texts, "length": [len(text) for text in texts]}
+    model = bb.EvidenceClassifier(weigh=True)
+    model.fit({name: column[:4000] for name, column in rows.items()}, [label for label, _, _ in lines][:4000])
+    compare(model, {name: column[4000:4500] for name, column in rows.items()}, "sms", spark, tmp_path)
+
+
+def test_topics_of_reuters_on_spark(unpacked: Callable[[str], Path], spark: Any, tmp_path: Path) -> None:
+    unpacked("reuters21578")  # or the test is skipped
+    train, test = reuters()
+    common = {"earn", "acq", "crude", "grain", "trade"}  # a table of Spark is written row by row
+    topics = [sorted(common & set(named)) for named in train.topics[:150]]
+    model = bb.MultiLabelClassifier().fit({"text": train.texts[:150]}, topics)
+    compare(model, {"text": list(test.texts[:20])}, "reuters", spark, tmp_path)

@@ -104,7 +104,7 @@ def plotted_without_matplotlib() -> Any:
     curve = learning_curve({"x": [1.0, 2.0, 4.0, 5.0] * 3, "y": ["a", "b"] * 6}, "y", repeats=1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "matplotlib", None)
-        return curve.plot()
+        return bb.plots.LearningCurveDisplay.from_learning_curve(curve)
 
 
 def docstrings_that_were_stripped() -> Any:
@@ -973,7 +973,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         "missing library",
         lambda _: plotted_without_matplotlib(),
         errors.MissingLibrary,
-        ["drawing a learning curve needs matplotlib", "pip install 'banbury[plots]'", "to_dict()"],
+        ["pictures need matplotlib", "pip install 'banbury[plots]'"],
     ),
 ]
 

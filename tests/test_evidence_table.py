@@ -40,6 +40,24 @@ def rows_like(model: Any, table: saved_models.Table) -> list[saved_models.Table]
     return [counted, saved_models.rows_for(model)]
 
 
+def model_of_rare_values() -> tuple[bb.Model, saved_models.Table]:
+    """A model of values, numbers and words that few rows have, and rows that have them."""
+    numbers = [float(k % 10) for k in range(200)] + [55.0, 77.0]
+    table = {
+        "x": numbers,
+        "ward": ["a", "b"] * 100 + ["rare"] * 2,
+        "t": ["flu now", "all well"] * 100 + ["secret flu"] * 2,
+    }
+    features = {"x": bb.Histogram(), "t": bb.Text()}
+    model = bb.estimate(bb.count(table, ["ill", "well"] * 100 + ["ill"] * 2, features=features))
+    rows = {
+        "x": [55.0, 3.0, None, 30.0],
+        "ward": ["rare", "a", None, "c"],
+        "t": ["secret", "flu", "well", "secret all"],
+    }
+    return model, rows
+
+
 def disagreement(model: Any, rows: saved_models.Table, tables: Any = None) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -866,6 +866,7 @@ def test_the_estimator_explains_and_names_what_tells() -> None:
     assert clf.informative(1).ratios["space"][0].value == "quasar"
 
 
+@pytest.mark.slow
 def test_twenty_newsgroups_are_told_apart_by_their_topics(data_dir: Any, unpacked: Any) -> None:
     model = bb.estimate(bb.count(unpacked("20news-bydate") / "20news-bydate-train"))
     found = model.informative(20)

@@ -13,7 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 import banbury as bb
 import saved_models
-from test_evidence_table import KINDS, rows_like
+from evidence_reader import posterior
+from test_evidence_table import KINDS, model_of_rare_values, rows_like
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed: pip install banbury[onnx]")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install banbury[onnx]")
@@ -84,6 +85,14 @@ def test_a_number_next_to_a_cut_stays_in_its_stretch(tmp_path: Path) -> None:
     compare(model, {"x": beside.tolist()}, tmp_path)
 
 
+def test_entries_that_are_left_out_say_nothing(tmp_path: Path) -> None:
+    model, rows = model_of_rare_values()
+    bb.export(model, tmp_path / "model.onnx", min_rows=5)
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
+    shares = session.run(None, fed(model, rows))[1]
+    assert np.abs(shares - posterior(model.evidence_table(min_rows=5), rows)).max() <= 1e-6
+
+
 def test_the_length_of_texts_is_refused(tmp_path: Path) -> None:
     model = bb.estimate(bb.count({"t": ["a good one", "bad"]}, ["x", "y"], features={"t": bb.Text(length=True)}))
     with pytest.raises(bb.BanburyError, match="length"):
@@ -109,3 +118,27 @@ def test_a_pipeline_is_converted_by_skl2onnx() -> None:
         label, shares = session.run(None, {"X": numbers})
         assert np.abs(shares - pipeline.predict_proba(numbers)).max() <= 1e-6
         assert (label == pipeline.predict(numbers)).all()
+
+
+def test_flags_that_no_row_has_keep_their_column() -> None:
+    skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install banbury[onnx]")
+    from banbury.estimators.onnx import register_converters
+
+    register_converters()
+    numbers = np.random.default_rng(1).normal(size=(300, 2))
+    flags = np.stack([numbers[:, 0] > 0, numbers[:, 0] > 9, numbers[:, 1] > 0], axis=1).astype(np.int64)
+    classifier = bb.MultiLabelClassifier().fit(numbers, flags)
+    kinds = [("X", skl2onnx.common.data_types.DoubleTensorType([None, 2]))]
+    converted = skl2onnx.convert_sklearn(classifier, initial_types=kinds, options={"zipmap": False})
+    session = onnxruntime.InferenceSession(converted.SerializeToString(), providers=["CPUExecutionProvider"])
+    label, shares = session.run(None, {"X": numbers})
+    assert np.abs(shares - classifier.predict_proba(numbers)).max() <= 1e-6
+    assert (label == classifier.predict(numbers)).all()
+    assert not label[:, 1].any()
+
+
+def test_at_least_one_label_is_refused(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(1).normal(size=(60, 1))
+    classifier = bb.MultiLabelClassifier(at_least_one=True).fit(numbers, (numbers > [[0.0, 1.0]]).astype(np.int64))
+    with pytest.raises(bb.BanburyError, match="at_least_one"):
+        bb.export(classifier, tmp_path / "model.onnx")

@@ -137,6 +137,7 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_words_are_found_as_the_core_finds_them(browser: Any, tmp_path: Path, settings: dict[str, Any]) -> None:
     texts = odd_texts(2_000)  # of each of the five settings

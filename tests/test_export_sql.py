@@ -23,7 +23,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 import banbury as bb
 import saved_models
-from test_evidence_table import KINDS
+from evidence_reader import posterior
+from test_evidence_table import KINDS, model_of_rare_values
 
 Ask = Callable[[str, Any, str], list[tuple[Any, ...]]]  # a script, the rows and a query
 WARD = {"ward": ["a", "a", "b", "b"], "kind": ["x", "x", "y", "y"]}
@@ -253,8 +254,8 @@ def test_reasons_are_those_of_explain(tmp_path: Path) -> None:
 
 
 def test_names_that_are_sql_are_names(tmp_path: Path) -> None:
-    odd = 'a"b`c\'); DROP TABLE "the rows"; -- 😀\\'
-    names = ["'); DELETE FROM banbury_prior; --", '𝒳"`\\', "", "\0null"]
+    odd = 'a"b`c\'); DROP TABLE "the rows"; -- 😀 {m} {0} %s\\'
+    names = ["'); DELETE FROM banbury_prior; -- {prior}", '𝒳"`\\', "", "\0null"]
     rows = {odd: [name for name in names for _ in range(5)], "number": list(np.linspace(0.0, 1.0, 20))}
     kinds = [names[k % 3] for k in range(20)]
     model = bb.estimate(bb.count(rows, kinds, features={odd: "categorical", "number": "histogram"}))
@@ -286,12 +287,26 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
         bb.export(model, tmp_path / "ask.html", dialect="duckdb")
     with pytest.raises(bb.BanburyError, match="Tally"):
         bb.export(model.tally, tmp_path / "score.sql", dialect="duckdb")
+    with pytest.raises(bb.BanburyError, match=r"cannot write .*Choose a file in an existing, writable folder"):
+        bb.export(model, tmp_path / "nowhere" / "ask.html")
     bb.export(model, tmp_path / "score.sql", dialect="duckdb")
     with pytest.raises(bb.BanburyError, match="a new file"):
         bb.export(model, tmp_path / "score.sql", dialect="duckdb")
     texts = bb.estimate(bb.count({"t": ["a good one", "bad"]}, ["x", "y"], features={"t": bb.Text()}))
     with pytest.raises(bb.BanburyError, match="sqlite has no regular expressions"):
         bb.export(texts, tmp_path / "texts.sql", dialect="sqlite")
+
+
+def test_entries_that_are_left_out_say_nothing(tmp_path: Path) -> None:
+    model, rows = model_of_rare_values()
+    bb.export(model, tmp_path / "score.sql", dialect="duckdb", table="the rows", key="row key", min_rows=5)
+    script = (tmp_path / "score.sql").read_text("utf-8")
+    keyed = pd.DataFrame(rows).assign(**{"row key": range(4)})
+    query = 'SELECT posterior FROM banbury_posterior ORDER BY "row key", class'
+    answers = ask_duckdb(script, keyed, query)
+    expected = posterior(model.evidence_table(min_rows=5), rows)
+    assert np.abs(np.ravel(answers) - expected.ravel()).max() <= 1e-9
+    assert np.abs(expected - model.posterior(rows)).max() > 0.01
 
 
 @pytest.mark.slow

@@ -376,6 +376,7 @@ def test_ctrl_c_ends_a_slow_pattern(doing):
 # A great many columns in memory.
 
 
+@pytest.mark.slow
 def test_a_model_of_a_great_many_columns_is_saved_loaded_and_explained(tmp_path):
     n = 3_000
     X = np.random.default_rng(0).normal(size=(120, n))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -402,41 +400,6 @@ def test_a_curve_is_json(beside: Any) -> None:
     assert found["sizes"] == [10, 80]
     assert np.mean(found["accuracy"], axis=0) == pytest.approx(found["mean_accuracy"])
     assert (found["beside"] is None) == (beside is None)
-
-
-class Axes:
-    """Takes note of what is drawn."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *given, **named: self.calls.append((name, given, named))
-
-
-def test_the_picture_has_error_bars_over_a_logarithmic_scale() -> None:
-    curve, axes = curve_of(beside="logistic_regression"), Axes()
-    assert curve.plot(axes) is axes
-    bars = [(given, named) for name, given, named in axes.calls if name == "errorbar"]
-    assert [named["label"] for _, named in bars] == ["plain naive Bayes", "logistic regression"]
-    assert bars[0][0][0].tolist() == [10, 80]
-    assert bars[0][0][1].tolist() == curve.mean_accuracy.tolist()
-    assert ("set_xscale", ("log",), {}) in axes.calls
-
-
-def test_the_picture_is_drawn_by_matplotlib(tmp_path: Path) -> None:
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    for curve in (curve_of(beside="logistic_regression"), curve_of(repeats=1)):
-        axes = curve.plot()
-        axes.figure.savefig(tmp_path / "curve.png")
-        assert (tmp_path / "curve.png").stat().st_size > 5_000
-
-
-def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install 'banbury\[plots\]'\. .*to_dict\(\)"):
-        curve_of().plot()
 
 
 # Row 18 of the lectures

@@ -26,17 +26,15 @@ from pools import choices
 from test_laws import CASES, Case, law, parametrized, quietly
 from test_selection import EVERY, Data, Splits, mixed_frame, refitted, some_cases, tables, tables_of
 
-HISTOGRAMS, KERNELS, RANKS = "the bins of histograms", "the bandwidths of kernels", "the ranks of words"
+HISTOGRAMS, KERNELS = "the bins of histograms", "the bandwidths of kernels"
 TREES = "the leaves and strengths of quantile trees"
 
 
 def kept(data: Data) -> set[str]:
     """What stays that of all rows, which the notes must say where there is a formula."""
     names = {family.name for family in data.families.values()}
-    texts = [family for family in data.families.values() if isinstance(family, Text)]
-    ranked = any(family.drop_most_frequent or family.max_words is not None for family in texts)
     found = {"histogram": HISTOGRAMS, "kernel_density": KERNELS, "quantile_tree": TREES}
-    return {note for name, note in found.items() if name in names} | ({RANKS} if ranked else set())
+    return {note for name, note in found.items() if name in names}
 
 
 def one_by_one(data: Data) -> Splits:
@@ -396,15 +394,11 @@ def test_texts_and_tables_from_a_list_a_frame_and_several_batches() -> None:
         (bb.Histogram(), HISTOGRAMS),
         (bb.KernelDensity(), KERNELS),
         (bb.KernelDensity(bandwidth="leave-one-out"), KERNELS),
-        (bb.Text(max_words=5), RANKS),
-        (bb.Text(drop_most_frequent=2), RANKS),
-        (bb.Text(max_words=5, choose_by="mutual_information", model="bernoulli"), RANKS),
     ],
     ids=str,
 )
 def test_what_is_not_recomputed_is_told(family: Any, note: str) -> None:
-    names = ["said"] if isinstance(family, Text) else ["size", "large"]
-    found = assert_left_out(table(names, family))
+    found = assert_left_out(table(["size", "large"], family))
     assert found.notes == (f"learned from all rows, including the row being scored: {note}",)
     assert str(found).endswith(f"  learned from all rows, including the row being scored: {note}")
     assert found.to_dict()["notes"] == list(found.notes)
@@ -412,9 +406,9 @@ def test_what_is_not_recomputed_is_told(family: Any, note: str) -> None:
 
 def test_all_that_is_not_recomputed_is_told_once() -> None:
     data = mixed_frame(30)
-    families = {**data.families, "said": bb.Text(max_words=4), "size": bb.Histogram()}
+    families = {**data.families, "said": bb.Text(), "size": bb.Histogram()}
     found = Data(data.columns, families, data.labels).validate(folds="loo")
-    assert found.notes == (f"learned from all rows, including the row being scored: {HISTOGRAMS}, {KERNELS}, {RANKS}",)
+    assert found.notes == (f"learned from all rows, including the row being scored: {HISTOGRAMS}, {KERNELS}",)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -449,6 +443,12 @@ def test_bins_of_a_fixed_width_are_exact_inside() -> None:
         (["said"], bb.Text(), "gibbs"),
         (["said"], bb.Text(), "predictive"),
         (["said"], bb.Text(model="presence", max_words=5), "predictive"),
+        (["said"], bb.Text(model="bernoulli"), "mean"),
+        (["said"], bb.Text(model="complement"), "mean"),
+        (["said"], bb.Text(model="log_odds"), "mean"),
+        (["said"], bb.Text(idf=True), "mean"),
+        (["said"], bb.Text(min_count=2), "mean"),
+        (["said"], bb.Text(max_words=5), "mean"),
         (["said"], bb.Text(model="bernoulli"), "mle"),
         (["said"], bb.Text(model="complement", norm=True), "mean"),
         (["said"], bb.Text(model="bernoulli", max_words=5), "map"),

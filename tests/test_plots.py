@@ -1039,6 +1039,8 @@ def test_a_learning_curve_has_its_figures_and_the_others() -> None:
     assert curve.beside is not None
     assert tuple(np.round(curve.mean_accuracy, 12)) in lines
     assert tuple(np.round(curve.beside.mean_accuracy, 12)) in lines
+    bars = [bar.get_label() for bar in shown.ax_.containers]
+    assert bars == ["plain naive Bayes", "logistic regression"]
     shown.figure_.canvas.draw()
     assert "10" in [label.get_text() for label in shown.ax_.get_xticklabels()]
 

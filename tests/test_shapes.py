@@ -161,3 +161,18 @@ def test_a_staircase_is_the_path_of_its_stretches() -> None:
     assert "<title>0 to 2</title>" in str(chart) and "<title>2 to 3</title>" in str(chart)  # the narrow one is joined
     chart.strip([0.0, 0.25, 0.5, 1.0], [0.0, 0.5, 0.5])
     assert str(chart).count('class="strip"') == 1  # nothing where there are no rows, and one path of each shade
+
+
+def test_lines_are_seen_on_a_dark_background() -> None:
+    import matplotlib.pyplot as plt
+
+    model = model_of("plain", rows())
+    with plt.style.context("dark_background"):
+        for picture in (
+            bb.plots.ShapesDisplay.from_model(model, "yes"),
+            bb.plots.NomogramDisplay.from_model(model, "yes"),
+        ):
+            for ax in picture.figure_.axes:
+                colours = [line.get_color() for line in ax.lines]
+                colours += [colour for drawn in ax.collections for colour in drawn.get_facecolor()[:, :3].tolist()]
+                assert not [colour for colour in colours if tuple(colour) == (0.0, 0.0, 0.0) or colour == "black"]

@@ -21,6 +21,8 @@ from banbury.quality.tuning import AUTO, SCORINGS
 from test_laws import quietly
 from test_selection import mixed_frame
 
+# Texts are judged once in every run, and by each method in the slow tests.
+ONE_FAST_METHOD = ["temperature", *(pytest.param(method, marks=pytest.mark.slow) for method in ("platt", "isotonic"))]
 N = 48
 RNG = np.random.default_rng(0)
 LABELS: list[str] = RNG.permutation(["a", "b", "c"] * (N // 3)).tolist()
@@ -230,7 +232,7 @@ def test_a_model_of_texts_that_is_declared_stays(named: dict[str, Any]) -> None:
     assert found.features["text"].model == "multinomial" and found.features["text"].damping is None  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("method", ["temperature", "platt", "isotonic"])
+@pytest.mark.parametrize("method", ONE_FAST_METHOD)
 def test_calibrated_models_of_texts_are_judged_as_if_each_were_alone(method: Any) -> None:
     splitter = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
     for folds in (4, splitter):
@@ -371,7 +373,7 @@ def many_words(n: int = 400) -> tuple[list[str], np.ndarray]:
     return [" ".join(f"w{word}" for word in row) for row in words], y
 
 
-@pytest.mark.parametrize("method", ["temperature", "platt", "isotonic"])
+@pytest.mark.parametrize("method", ONE_FAST_METHOD)
 def test_settings_are_judged_after_calibration(method: Any) -> None:
     texts, y = many_words()
     grid = [1.0, 10.0]

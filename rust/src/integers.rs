@@ -686,6 +686,13 @@ impl Integers {
             index.len() == n && index.iter().all(|&i| i < size),
             "there must be a place for each of the cells",
         )?;
+        if self.limbs == 1
+            && let Some(words) = self.merge_short(index, size, (outer, n, inner))
+        {
+            let mut found = Integers { words, ..self.like() };
+            found.shape[axis] = size;
+            return if self.digits == 0 { Ok(found) } else { found.settled() };
+        }
         let mut met = vec![false; size];
         let meet = index.iter().any(|&i| std::mem::replace(&mut met[i], true));
         let wide = self.clone().with_limbs(self.limbs + usize::from(meet));
@@ -703,6 +710,26 @@ impl Integers {
         let mut found = Integers { words, ..wide.like() };
         found.shape[axis] = size;
         found.settled()
+    }
+
+    /// The same of numbers of one limb, unless a sum needs more.
+    fn merge_short(
+        &self,
+        index: &[usize],
+        size: usize,
+        (outer, n, inner): (usize, usize, usize),
+    ) -> Option<Vec<u64>> {
+        let mut words = vec![0; outer * size * inner];
+        for o in 0..outer {
+            for (i, &to) in index.iter().enumerate() {
+                let from = &self.words[(o * n + i) * inner..][..inner];
+                let into = &mut words[(o * size + to) * inner..][..inner];
+                for (a, &b) in into.iter_mut().zip(from) {
+                    *a = (*a as i64).checked_add(b as i64)? as u64;
+                }
+            }
+        }
+        Some(words)
     }
 
     /// What stands before an axis, along it, and behind it, in limbs.

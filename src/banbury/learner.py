@@ -19,7 +19,7 @@ PLAIN = Choice()
 
 @dataclass(frozen=True, eq=False)
 class ModelSettings:
-    """How a ``Model`` is derived from a tally: all that it has beside the tally."""
+    """How a ``Model`` is estimated from a tally: everything it has in addition to the tally."""
 
     choice: Choice = PLAIN
     class_prior: ClassPrior = None
@@ -29,15 +29,15 @@ class ModelSettings:
 
     @property
     def follows(self) -> bool:
-        """Whether a row changes a few parameters only, which a model then changes in place."""
+        """Whether one row changes only a few parameters, so that a model can be updated in place."""
         return self.weighing is None and self.choice.how != "gibbs"
 
     def prior(self, tally: Tally) -> ClassPrior:
-        """The class prior of a tally's classes."""
+        """Returns the class prior of a tally's classes."""
         return self.class_prior
 
     def model(self, tally: Tally) -> Model:
-        """The model of a tally. Weights and a calibration that do not fit its classes are left out."""
+        """Estimates the model of a tally. Weights and a calibration that do not fit its classes are dropped."""
         model = model_under(tally, self.choice, self.prior(tally))
         if self.threads is not None:
             model = replace(model, threads=self.threads)
@@ -47,7 +47,7 @@ class ModelSettings:
         return model.calibrated(self.calibration) if fits else model
 
     def follow(self, model: Model, tally: Tally) -> Model:
-        """The model brought up to date with a tally of the same classes; the old one is spent."""
+        """Updates the model to a tally with the same classes. The old model must not be used any more."""
         groups = zip(model.parameters, tally.groups, strict=True)
         parameters = tuple(
             group if group.follow(sums) else family.estimate(features, sums, model.choice, UNUSED)
@@ -58,18 +58,18 @@ class ModelSettings:
         return replace(model, tally=tally, class_prior=prior, log_prior=log_prior, parameters=parameters)
 
     def derives_like(self, other: Self) -> bool:
-        """Whether models under both differ in their class prior at most."""
+        """Whether models under both settings differ at most in their class prior."""
         same = self.calibration is other.calibration and self.weighing is other.weighing
         return same and self.choice == other.choice
 
     def without_forgotten(self, tally: Tally) -> Self:
-        """Without what was learned about words and values that no row has any more."""
+        """Returns the settings without corrections for words and values that no row has any more."""
         return self if self.weighing is None else replace(self, weighing=self.weighing.without_forgotten(tally))
 
 
 @dataclass(frozen=True, eq=False)
 class LabelSettings:
-    """How a ``LabelModel`` is derived from a tally of sets of labels; it never follows rows in place."""
+    """How a ``LabelModel`` is estimated from a tally of label sets. It is never updated in place."""
 
     choice: Choice
     thresholds: Thresholds
@@ -86,7 +86,7 @@ class LabelSettings:
         return model.weighed(self.weighing).with_thresholds(self.thresholds)
 
     def without_forgotten(self, tally: Tally) -> LabelSettings:
-        """Without what was learned about labels, words and values that no row has any more."""
+        """Returns the settings without corrections for labels, words and values that no row has any more."""
         weighing = None if self.weighing is None else self.weighing.without_forgotten(tally)
         thresholds = self.thresholds.of([label for label in tally.classes if label != EVERY])
         return replace(self, weighing=weighing, thresholds=thresholds)
@@ -96,7 +96,7 @@ Settings: TypeAlias = ModelSettings | LabelSettings
 
 
 def settings_of(model: Model | LabelModel | Tally, threads: int | None = None) -> Settings:
-    """The settings that derive this model from its tally; of a tally alone, the plain ones."""
+    """Returns the settings with which this model was estimated from its tally; for a tally, the defaults."""
     choice = PLAIN if isinstance(model, Tally) else replace(model.choice, waits=False)
     if isinstance(model, Model):
         return ModelSettings(choice, model.class_prior, model.calibration, model.weighing, threads)
@@ -108,11 +108,12 @@ def settings_of(model: Model | LabelModel | Tally, threads: int | None = None) -
 
 
 class Learner:
-    """A tally and the model that follows it. ``learn`` and ``forget`` return another learner, and leave this one as it is.
+    """A growing tally and the model that follows it. ``learn`` and ``forget`` return a new learner and leave this one
+    unchanged.
 
-    ``tally`` and ``model`` are frozen and may be handed out. ``current`` is a model of the same rows that costs what changed
-    since it was last asked for; its parameters change in place with the next row, so only the learner's owner may use it. What is
-    unpickled, or copied, has a current model of its own.
+    ``tally`` and ``model`` are frozen and can be handed out. ``current`` is a model of the same rows that costs only
+    what changed since the last call; its parameters change in place with the next row, so only the owner of the learner
+    may use it. A copied or unpickled learner has a current model of its own.
     """
 
     __slots__ = ("_declared", "_live", "_model", "_sums", "_tally", "notes", "settings")
@@ -140,23 +141,23 @@ class Learner:
     # Changing
 
     def learn(self, part: Tally, settings: Any = None) -> Learner:
-        """With more rows, and under other settings where some are given."""
+        """Returns a learner with more rows, and with other settings if given."""
         return self._with(self._sums + part, settings or self.settings)
 
     def learn_texts(self, texts: list[str], labels: list[str], threads: int) -> Learner | None:
-        """With more texts of known classes, without making a batch of them; None where that cannot be done."""
+        """Returns a learner with more texts of known classes, without building a batch; None if that is not possible."""
         tally = self._sums.add_texts(texts, labels, threads)
         return None if tally is None else self._with(tally, self.settings)
 
     def forget(self, part: Tally, settings: Any = None) -> Learner:
-        """Without rows that were learned; raises where they were not, or where no row would be left."""
+        """Returns a learner without some rows. Raises an error if they were never learned, or if no row would be left."""
         left = self._sums.minus(part, self._declared)
         if not left.rows.value.any():
             raise errors.empty_data(None, "forgetting these rows would leave no rows")
         return self._with(left, settings or self.settings)
 
     def under(self, settings: Any) -> Learner:
-        """The same rows under these settings."""
+        """Returns a learner of the same rows under these settings."""
         if settings is self.settings:
             return self
         learner = self._with(self._sums, settings)
@@ -164,7 +165,7 @@ class Learner:
         return learner
 
     def declare(self, classes: Sequence[Label]) -> Learner:
-        """The same, whose classes of these names stay, with rows or without."""
+        """Returns a learner that keeps classes with these names even if they have no rows."""
         learner = self._with(self._sums.with_classes(tuple(classes)), self.settings)
         learner._declared = tuple(classes)
         return learner
@@ -182,19 +183,19 @@ class Learner:
     # Asking
 
     def freeze(self) -> Tally:
-        """The sums, without what was noted of words that no text has any more."""
+        """Returns the tally without words that no text contains any more."""
         return self._sums.drop_absent_words()
 
     @property
     def tally(self) -> Tally:
-        """The sums as they stand: the same object until the next change."""
+        """The current tally: the same object until the next change."""
         if self._tally is None:
             self._tally = self.freeze()
         return self._tally
 
     @property
     def model(self) -> Any:
-        """The model of the tally as it stands."""
+        """The model of the current tally."""
         if self.settings.follows and not self._sums.has_words:
             return self.current
         if self._model is None:
@@ -203,7 +204,7 @@ class Learner:
 
     @property
     def current(self) -> Any:
-        """The same model, brought up to date in place where that can be done."""
+        """The same model, updated in place if possible."""
         if not self.settings.follows:
             return self.model
         settings, tally, model = (

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury._core import Integers
-from banbury.arrays import Int, Real
+from banbury.arrays import Int, Real, over_classes
 
 Key = bool | int | float | str | None
 Keys = tuple[Key, ...]
@@ -112,7 +112,8 @@ def some(sums: Integers) -> NDArray[Any]:
 
 
 def lines_with_some(cells: Integers) -> NDArray[np.bool_]:
-    return np.asarray(np.bitwise_or.reduce(cells.limbs(), axis=(1, 2)) != 0)
+    limbs = cells.limbs()
+    return np.asarray(over_classes(np.bitwise_or, limbs.reshape(len(limbs), limbs.shape[1] * limbs.shape[2])) != 0)
 
 
 # Counts --------------------------------------------------------------------------------------------------------------

@@ -85,12 +85,10 @@ def judge(args: Namespace, data: Any, compares: bool = True, takes_sets: bool = 
 
 def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) -> KeptRecipe:
     """The recipe that is kept of those that these rows allow."""
+    grid, notes = (label_grid if rows.has_sets else grid_of)(args, data, rows)
     if rows.n_labelled < 2:
         note = "there is only one row, so the model cannot be validated"
-        plain = plain_recipe(args, data)
-        of_labels = PlainLabels(plain.how, None, args.calibrate, plain.seed, plain.alpha)
-        return KeptRecipe(rows, plain if not rows.has_sets else of_labels, None, (note,))
-    grid, notes = (label_grid if rows.has_sets else grid_of)(args, data, rows)
+        return KeptRecipe(rows, grid.plain_recipes(rows)[0], None, (note,))
     if grid.weighings and not isinstance(rows, MemoryRows) and rows.n_rows <= MOST_ROWS:
         rows = rows.sample(MOST_ROWS)  # type: ignore[attr-defined]  # weighing would hold every row in memory anyway
     if not compares:
@@ -100,7 +98,7 @@ def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) 
     folds, words = folds_of(args, rows, list(grid.weighings))
     notes = [*words, *notes]
     if folds == "loo":
-        plain = plain_recipe(args, data)
+        plain = grid.plain_recipes(rows)[0]
         (validation,) = validate(rows, "loo", [plain], seed=args.seed)
         return KeptRecipe(rows, plain, validation, tuple(notes))
     is_single_setting = len(grid.alphas) == 1 and not grid.chooses_families
@@ -196,14 +194,6 @@ def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[s
 
 
 # What is compared -----------------------------------------------------------------------------------------------------
-
-
-def plain_recipe(args: Namespace, data: Any) -> Plain:
-    """Plain naive Bayes as the options shape it; the first α of several."""
-    estimating = settings.estimating(args, data)
-    alpha = estimating["alpha"]
-    first = 1.0 if isinstance(alpha, str) else alpha[0] if isinstance(alpha, list) else alpha
-    return Plain(estimating["how"], float(first), estimating["class_prior"], int(args.seed))
 
 
 def grid_of(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False) -> tuple[Tuned, list[str]]:

@@ -23,11 +23,11 @@ from banbury.progress import watch
 from banbury.quality.results import OWN_ROWS, SummedEvaluation
 from banbury.reading import n_threads
 from banbury.reading.batches import as_name, other_columns
-from banbury.rows.sampling import LARGEST, sample_rows
+from banbury.rows.sampling import LARGEST, RowSample, sample_rows
 from banbury.tally.label_sets import LabelTarget
 from banbury.tally.schema import ColumnFacts
 from banbury.tally.tally import Tally, complete, count_table
-from banbury.weighing import MOST_ROWS, RowSample
+from banbury.weighing import MOST_ROWS
 
 MORE_THAN_WANTED = 4  # times as many rows of a sample are brought, in case some are alike
 MOST_RESTARTS = 20  # each time, some column shows more than in all passes before

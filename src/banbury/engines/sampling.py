@@ -7,7 +7,7 @@ from typing import Any
 
 from banbury.engines.counting import EachPart, Settled
 from banbury.reading.batches import join_batches
-from banbury.weighing import RowSample
+from banbury.rows.sampling import RowSample
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,11 @@ from banbury.estimators.rows import WeighsEvidence, sample_weights, to_validate,
 from banbury.learner import Learner
 from banbury.model.naive_bayes import Model, check_seed
 from banbury.reading import Batch, n_threads
-from banbury.rows.sampling import sample_rows
 from banbury.tally.partitioned import partitions_of
 from banbury.tally.schema import Schema, infer
 from banbury.tally.table import Held, Table, open_table
 from banbury.tally.tally import Tally, count_table
-from banbury.weighing import FEWEST_ROWS, learn, learn_sample
+from banbury.weighing import FEWEST_ROWS, learn_table
 
 
 class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
@@ -167,7 +166,4 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         if self.weigh is False or len(tally.classes) < 2 or has_few_rows:
             return None
         settings: dict[str, Any] = {"pairs": bool(self.pairs), "correct": bool(self.correct), "seed": int(self.seed)}
-        n_sampled = table.n_held if self.sample is None else self.sample
-        if n_sampled is None:
-            return learn(tally, table, **settings)
-        return learn_sample(tally, sample_rows(table, tally, n_sampled), self.threads, **settings)
+        return learn_table(tally, table, self.sample, self.threads, **settings)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from banbury import errors
 from banbury.estimators.classifier import NaiveBayesClassifier
 from banbury.estimators.drop_in import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 from banbury.estimators.evidence import EvidenceClassifier
 from banbury.estimators.multi_label import MultiLabelClassifier
+from banbury.files.export import written_model
 from banbury.files.export.onnx import ML_OPSET, OPSET, Graph, Tensor, are_whole, input_columns, posteriors
 from banbury.labels import LabelModel
 
@@ -40,15 +43,16 @@ def register_converters() -> None:
 def _set_types(operator: Any) -> None:
     from skl2onnx.common import data_types
 
-    model = operator.raw_operator.model_
+    model = written_model(operator.raw_operator)
     labels = isinstance(model, LabelModel)
+    n_columns = len(operator.raw_operator.classes_)
     label = data_types.Int64TensorType if labels or are_whole(model.names) else data_types.StringTensorType
-    operator.outputs[0].type = label([None, len(model.names)] if labels else [None])
-    operator.outputs[1].type = data_types.FloatTensorType([None, len(model.names)])
+    operator.outputs[0].type = label([None, n_columns] if labels else [None])
+    operator.outputs[1].type = data_types.FloatTensorType([None, n_columns])
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    model = operator.raw_operator.model_
+    model = written_model(operator.raw_operator)
     tables = model.evidence_table()
     graph = Graph(scope.get_unique_operator_name("banbury"))
     columns = input_columns(tables)
@@ -59,7 +63,12 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         name: x.cast("DOUBLE") if kind == "double" else x for (name, kind, _), x in zip(columns, inputs, strict=True)
     }
     label, shares = posteriors(graph, tables, by_name, model.names)
-    graph.answer(label.cast("INT64") if tables.answers == "labels" else label, operator.outputs[0].full_name)
+    if tables.answers == "labels":  # a column for each label, those without rows too
+        names = operator.raw_operator.classes_.tolist()
+        columns_of_labels = np.eye(len(names))[[names.index(name) for name in model.labels]]
+        shares @= columns_of_labels
+        label = (label.cast("DOUBLE") @ columns_of_labels).cast("INT64")
+    graph.answer(label, operator.outputs[0].full_name)
     graph.answer(shares.cast("FLOAT"), operator.outputs[1].full_name)
     container.nodes.extend(graph.nodes)
     container.initializers.extend(graph.initializers)

@@ -37,11 +37,15 @@ WORDS = {"false": False, "true": True, "0": False, "1": True}
 
 @dataclass(frozen=True, repr=False)
 class Bernoulli(KeyedFamily):
-    """Yes or no: a boolean column, or one of 0 and 1.
+    """A yes/no column: booleans, or numbers 0 and 1.
 
-    ``alpha`` and ``beta`` are the Beta prior's pseudo-counts of yes and of no (beta: as alpha); ``m`` and ``p`` say the same
-    as an m-estimate with p the share of yes. ``threshold`` makes any numeric column one of yes (above it) and no;
-    ``yes`` names the value of a column of words that means yes (any other value means no).
+    Args:
+        alpha: The pseudo-count of yes in the Beta prior.
+        beta: The pseudo-count of no; ``alpha`` unless given.
+        m: The strength of an m-estimate, an alternative to ``alpha`` and ``beta``.
+        p: The prior share of yes in an m-estimate.
+        threshold: Treats numbers above it as yes and all others as no.
+        yes: The value of a string column that means yes; all others mean no.
 
     >>> import banbury as bb
     >>> tally = bb.count({"rain": [True, False, False], "late": ["yes", "no", "no"]}, target="late")

@@ -38,12 +38,16 @@ FARTHEST = 2**62  # whole numbers beyond are looked up by name
 
 @dataclass(frozen=True, repr=False)
 class Categorical(KeyedFamily):
-    """One of several values.
+    """A column with one of several values.
 
-    ``alpha`` is the Dirichlet prior: a number for every value, or a mapping from value to number. ``m`` and ``p`` say the
-    same as an m-estimate: m pseudo-rows spread by p (equally, or a mapping from value to share). ``values`` declares the
-    values the column can take, seen or not; ``codes`` that they are numbers from 0 up, at least so many, of which all below the
-    highest seen count as values. ``missing="category"`` makes a missing value one of them.
+    Args:
+        alpha: The pseudo-count of the Dirichlet prior: a number for every value, or a mapping from value to number.
+        m: The strength of an m-estimate, an alternative to ``alpha``.
+        p: The prior shares of an m-estimate as a mapping from value to share; equal unless given.
+        values: The values that the column can have, seen or not.
+        codes: Declares that values are numbers from 0 up, and that there are at least this many. All numbers below the
+            highest one seen count as values.
+        missing: "category" makes a missing value one of the values.
 
     >>> import banbury as bb
     >>> tally = bb.count({"sky": ["sun", "sun", "rain"], "play": ["yes", "yes", "no"]}, target="play",

@@ -60,17 +60,18 @@ NODES: dict[str, Any] = {family.name: family for family in (Bernoulli, Categoric
 
 @dataclass(frozen=True, repr=False)
 class ColumnTree(Family):
-    """Columns of values, each of which depends on the class and on one other column at most: tree-augmented naive Bayes.
+    """Columns that each depend on the class and on at most one other column: tree-augmented naive Bayes.
 
-    The tree is that of Chow and Liu: of all trees the one whose edges have the greatest I(A; B | class). Edges are drawn where
-    that is beyond chance at the ``level``, as ``bb.diagnose`` tests it, so that columns that are independent given the class
-    leave naive Bayes; ``level=None`` draws the whole tree, however weak its edges. Edges lead away from ``root``, or else from
-    the first column. Every two columns are counted together, so that the tree is drawn anew from whatever rows a tally has.
+    The tree is the Chow–Liu tree, which maximises the sum of I(A; B | class) over its edges. Only edges that are
+    significant at the ``level`` are kept, as in ``bb.diagnose``, so that columns that are independent given the class
+    stay as in naive Bayes; ``level=None`` keeps all edges. Edges lead away from ``root``, or from the first column.
+    Every pair of columns is counted, so the tree can be computed again for any rows.
 
-    Numbers are cut where the classes change: ``bins="mdl"``, by minimum description length (Fayyad and Irani, 1993), and into
-    ten bins of about equal shares where no cut pays. They are counted in up to 256 fine bins, which the first rows settle. A
-    number of ``bins`` cuts all of them into so many of about equal shares. ``columns`` may say otherwise of a column, as
-    ``features`` does in ``bb.count``; what has no table, such as a text, stands beside the tree.
+    Numbers are counted in up to 256 fine bins, settled by the first rows, and then cut into fewer: ``bins="mdl"`` cuts
+    where the class frequencies change, by the minimum description length principle (Fayyad and Irani, 1993), and into
+    ten bins of about equal size if no cut is worth it. A number cuts all columns into that many bins of about equal
+    size. ``columns`` can override this by column, like ``features`` in ``bb.count``. Columns that cannot be in a table,
+    such as texts, stay outside the tree.
 
     >>> import banbury as bb
     >>> rooms = {"warm": [True, True, False, False] * 40, "celsius": [25.0, 24.0, 15.0, 16.0] * 40,
@@ -612,16 +613,17 @@ class EstimatedTree:
         """What each column says given the columns above it: parents come before their children."""
         places = np.array([column[:1] for column in self.places(rows)], dtype=np.int32)[:, 0]
         order = [node.variable for node in reversed(self.forest.nodes) if places[node.variable] != MISSING]
-        shown = np.full((len(places), len(order) + 1), MISSING, dtype=np.int32)  # nothing, then one column more a row
-        for at, k in enumerate(order, 1):
-            shown[k, at:] = places[k]
-        scores = self.log_likelihood(list(shown))
+        # Rows that show nothing, then one column more each.
+        prefixes = np.full((len(places), len(order) + 1), MISSING, dtype=np.int32)
+        for n_shown, k in enumerate(order, 1):
+            prefixes[k, n_shown:] = places[k]
+        scores = self.log_likelihood(list(prefixes))
         ruled_out = np.isneginf(scores[:-1])  # already, so that nothing is added
         steps = np.where(ruled_out, 0.0, scores[1:] - np.where(ruled_out, 0.0, scores[:-1]))
         terms = []
-        for k, says in zip(order, steps, strict=True):
+        for k, step in zip(order, steps, strict=True):
             value = next(iter(rows.head(self.variables[k].name, 1)), None)
-            terms.append(Term(self.variables[k].name, value, says, bool(places[k] != UNSEEN)))
+            terms.append(Term(self.variables[k].name, value, step, bool(places[k] != UNSEEN)))
         return terms
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:

@@ -40,10 +40,11 @@ class ExponentialParameters(RateParameters):
 
 @dataclass(frozen=True, repr=False)
 class Exponential(RateFamily):
-    """Numbers from 0 up: waiting times, distances, amounts; the density falls by the same share from unit to unit.
+    """Non-negative numbers with an exponential distribution per class: waiting times, distances, amounts.
 
-    The prior of the rate is Gamma: ``prior_rows`` pseudo-rows that add up to ``prior_total``, by default one pseudo-row at the
-    column's mean over all classes. ``predictive`` is the Lomax distribution, whose tail is heavier.
+    The prior of the rate is a Gamma distribution: ``prior_rows`` pseudo-rows with the sum ``prior_total``. By default,
+    one pseudo-row with the mean of the column over all classes. "predictive" is the Lomax distribution, which has a
+    heavier tail.
 
     >>> import banbury as bb
     >>> waits = {"minutes": [1.0, 2.0, 30.0, 50.0], "line": ["metro", "metro", "bus", "bus"]}

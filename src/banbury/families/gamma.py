@@ -24,13 +24,14 @@ WIDEST = 1e-3  # no shape is smaller
 
 @dataclass(frozen=True, repr=False)
 class Gamma(LogMomentFamily):
-    """Numbers above 0, of a mean and a shape per class: the deviation is the mean over the root of the shape.
+    """Positive numbers with a Gamma distribution per class, given by its mean and shape. The standard deviation is the
+    mean divided by the root of the shape.
 
-    Shape 1 is the exponential distribution. "mle" is maximum likelihood; its shape is from 0.001 to 1e8. The conjugate prior is
-    worth ``prior_rows`` rows, one by default, that are as all rows of the column on average. "map" is the mode of shape and rate
-    under it; "mean" has the shape at its mode, and the mean of the rate given that; "predictive" integrates the rate out,
-    which makes the tail heavier; "gibbs" draws the logarithm of the shape from a normal distribution about its mode, and the
-    rate given that.
+    Shape 1 is the exponential distribution. "mle" is maximum likelihood, with a shape between 0.001 and 1e8. The
+    conjugate prior is worth ``prior_rows`` rows (one by default) that are like the average row of the column. "map" is
+    the mode of shape and rate under this prior; "mean" uses the mode of the shape and the mean of the rate given that
+    shape; "predictive" integrates the rate out, which makes the tail heavier; "gibbs" draws the logarithm of the shape
+    from a normal distribution around its mode, and then the rate.
 
     >>> import banbury as bb
     >>> incomes = {"income": [21.0, 24.0, 60.0, 95.0], "job": ["clerk", "clerk", "owner", "owner"]}

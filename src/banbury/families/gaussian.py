@@ -49,9 +49,9 @@ NARROW_BLOCK = 1e-12  # a covariance is not settled if its smallest eigenvalue i
 
 @dataclass(frozen=True)
 class NormalInverseGamma:
-    """The conjugate prior of a Gaussian: ``kappa`` pseudo-rows for the mean, ``nu`` for the variance.
+    """The conjugate prior of a Gaussian: ``kappa`` pseudo-rows for the mean and ``nu`` for the variance.
 
-    ``mean`` and ``variance`` are where it is centred; left out, they are the column's own over all classes.
+    ``mean`` and ``variance`` are its centre; those of the column over all classes unless given.
     """
 
     kappa: float = 1e-3
@@ -79,16 +79,21 @@ class NormalInverseGamma:
 
 @dataclass(frozen=True, repr=False)
 class Gaussian(Family):
-    """A normal distribution per class.
+    """Numbers with a normal distribution per class.
 
-    Without a prior, mle, map and mean are the mean and the 1/n variance, which is at least 1e-9 of the column's variance
-    over all classes. ``predictive`` (Student t) and ``gibbs`` always have a prior, by default a weak one at the column's
-    mean and variance. ``smoothing`` adds this share of the widest column's variance to all variances, in place of that
-    floor, as scikit-learn's GaussianNB does. ``variance="shared"`` ties the variance across classes, which makes the boundary
-    linear. ``covariance``, for a block of columns or a column of lists of numbers, models them together: "full" (one per class:
-    quadratic discriminant analysis), "tied" (one for all: linear) or "shrunk" (tied, its correlations the smaller the fewer rows
-    there are: oracle-approximating shrinkage; "mle" does not shrink). A class without a value in the column takes the column's
-    mean and variance.
+    Args:
+        prior: The conjugate prior. Without one, "mle", "map" and "mean" use the mean and the 1/n variance, with a
+            minimum of 1e-9 times the variance of the column over all classes. "predictive" (Student's t) and "gibbs"
+            always have a prior, by default a weak one at the column's mean and variance.
+        variance: "shared" uses the same variance for all classes, which makes the decision boundary linear.
+        smoothing: Adds this share of the largest variance of all columns to every variance, as in scikit-learn's
+            GaussianNB, instead of the minimum.
+        covariance: For a block of columns or a column of lists of numbers: "full" (a covariance matrix per class:
+            quadratic discriminant analysis), "tied" (the same for all classes: linear discriminant analysis) or
+            "shrunk" (tied, with correlations that are shrunk more the fewer rows there are, by oracle-approximating
+            shrinkage; "mle" does not shrink).
+
+    A class without any value in the column gets the mean and variance of the column.
 
     >>> import banbury as bb
     >>> tally = bb.count({"length": [1.0, 3.0, 6.0, 8.0], "kind": ["a", "a", "b", "b"]}, target="kind")
@@ -329,17 +334,9 @@ def pool_classes(sums: Moments) -> tuple[Real, Real]:
     return mean, np.where(variance > 0, variance, 1.0)
 
 
-_last_scales: tuple[tuple[Feature, ...], tuple[Real, Real]] = (), (np.zeros(0), np.zeros(0))
-
-
 def _scales(features: tuple[Feature, ...]) -> tuple[Real, Real]:
-    """Origins and units; those that were asked for last are kept, since an estimate asks several times."""
-    global _last_scales
-    last, scales = _last_scales
-    if last is not features:
-        scales = np.array([f.origin for f in features]), np.array([f.unit for f in features])
-        _last_scales = features, scales
-    return scales
+    """Origins and units."""
+    return np.array([f.origin for f in features]), np.array([f.unit for f in features])
 
 
 def _normal(features: tuple[Feature, ...], mean: Real, variance: Real) -> GaussianParameters:

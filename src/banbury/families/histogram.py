@@ -131,17 +131,21 @@ class GridFamily(BinnedFamily):
 
 @dataclass(frozen=True, repr=False)
 class Histogram(GridFamily):
-    """The share of rows in each bin, divided by its width.
+    """Numbers whose density is a histogram: the share of rows in each bin, divided by its width.
 
-    Counting uses fine bins; ``bins`` says how they are joined for estimation: ``"auto"`` (about the Freedman–Diaconis
-    width), the most bins there may be (two at least: 0 is an edge), or ``"mdl"``, cut where the classes differ (Fayyad and
-    Irani, 1993). ``start`` and ``width`` set the bins themselves; they are doubled only if there would be more than 4,096. The
-    Dirichlet prior ``alpha`` covers the bins from the lowest to the highest occupied in any class and one more on each side;
-    that outer bin's share is spread over it and all beyond, the density halving from bin to bin, so that the density has no
-    edge and integrates to one. Of ``"mdl"`` the first and the last bin are the outer ones.
+    Args:
+        bins: How the fine bins in which numbers are counted are merged for estimation: "auto" (about the
+            Freedman–Diaconis width), the maximum number of bins (at least two, because 0 is an edge), or "mdl" (cut
+            where the class frequencies change; Fayyad and Irani, 1993).
+        start: The left end of a bin, if bins are set by hand.
+        width: The width of the bins, if they are set by hand. It is only doubled if there would be more than 4,096
+            bins.
+        alpha: The pseudo-count of the Dirichlet prior. It covers the bins from the lowest to the highest that is
+            occupied in any class, and one more on each side. The probability of these outer bins extends to infinity,
+            with a density that halves from bin to bin. With "mdl", the outer bins are the first and the last.
 
     A block of columns has a cell for every combination of their bins, which are wider the more columns there are;
-    ``tally.empty_cells`` says which share has no row. ``start`` and ``width`` may then be a number for each column.
+    ``tally.empty_cells`` is the share without rows. ``start`` and ``width`` can then be given for each column.
 
     >>> import banbury as bb
     >>> ages = {"age": [3.0, 4.0, 12.0, 13.0], "school": ["none", "none", "high", "high"]}

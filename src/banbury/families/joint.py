@@ -40,11 +40,11 @@ TOGETHER = 16  # columns whose tables are filled together: so many stay in the p
 
 @dataclass(frozen=True, repr=False)
 class Joint(KeyedFamily):
-    """Several columns of values together: P(a, b, … | class) from a table with a cell for every combination.
+    """Several categorical columns modelled jointly: P(a, b, … | class) from a table with a cell for every combination.
 
-    Nothing is assumed independent, so cells are many and rows per cell few: ``tally.empty_cells`` says which share has none.
-    ``alpha`` is the pseudo-count of every cell; under "mle" an empty cell has probability 0. A row that lacks one of the
-    values is not counted, and scored by what it has.
+    No independence is assumed, so there are many cells with few rows each; ``tally.empty_cells`` is the share without
+    rows. ``alpha`` is the pseudo-count of every cell; under "mle" an empty cell has probability 0. A row that lacks one
+    of the values is not counted, and is scored by the values it has.
 
     >>> import banbury as bb
     >>> table = {"a": ["x", "x", "y", "y"], "b": [0, 1, 0, 1], "kind": ["p", "q", "q", "p"]}

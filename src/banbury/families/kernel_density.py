@@ -131,15 +131,16 @@ def noise(kernel: str, size: Any, rng: np.random.Generator) -> Real:
 
 @dataclass(frozen=True, repr=False)
 class KernelDensity(GridFamily):
-    """A kernel on every row of the class.
+    """Numbers whose density is a sum of normal kernels, one on every row of the class.
 
-    ``bandwidth`` is a number in the column's own unit, or a rule for each class: ``"scott"``, ``"silverman"`` (both set the
-    kernel's standard deviation, as SciPy's do) or ``"leave-one-out"``, which maximises the likelihood of each row under the
-    kernels of the others. Rows are kept as fine bins, so the bandwidth is at least one bin, and a row counts as its bin's
-    centre. ``gibbs`` draws the bins' weights (the Bayesian bootstrap); mle, map, mean and predictive are one.
+    ``bandwidth`` is a number in the units of the column, or a rule for each class: "scott", "silverman" (both set the
+    standard deviation of the kernel, as in SciPy) or "leave-one-out", which maximises the likelihood of each row under
+    the kernels of the others. Rows are kept as fine bins, so the bandwidth is at least one bin, and a row is placed at
+    the centre of its bin. "gibbs" draws the weights of the bins (the Bayesian bootstrap); "mle", "map", "mean" and
+    "predictive" are the same.
 
-    A block of columns has on every row a product of kernels, one per column, each with its own bandwidth; ``bandwidth``,
-    ``start`` and ``width`` may then be a number for each column.
+    A block of columns has a product of kernels on every row, each column with its own bandwidth. ``bandwidth``,
+    ``start`` and ``width`` can then be given for each column.
 
     >>> import banbury as bb
     >>> waits = {"wait": [1.0, 1.2, 4.8, 5.0, 2.9, 3.1], "kind": ["a", "a", "a", "a", "b", "b"]}

@@ -74,10 +74,10 @@ class LogNormalParameters(PositiveParameters):
 
 @dataclass(frozen=True, repr=False)
 class LogNormal(LogMomentFamily):
-    """Numbers above 0 whose logarithms have a normal distribution per class.
+    """Positive numbers whose logarithms have a normal distribution per class.
 
-    ``prior`` and every ``how`` are those of ``bb.Gaussian``, about the natural logarithms of the numbers. A tally of gamma
-    columns is one of log-normal columns, too.
+    ``prior`` and every ``how`` are those of ``bb.Gaussian``, applied to natural logarithms. A tally of gamma columns
+    can also be used for log-normal columns.
 
     >>> import banbury as bb
     >>> incomes = {"income": [21.0, 24.0, 60.0, 95.0], "job": ["clerk", "clerk", "owner", "owner"]}

@@ -251,18 +251,18 @@ def one_by_one(family: Family, features: tuple[Feature, ...], sums: Any, choice:
     n_rows = len(held_out.labels)
     n_classes = held_out.n_classes
     numbers, weights = kernel_weights(np.arange(n_rows, dtype=np.int32), held_out.weights)
-    alone = RowsToCount(held_out.rows, range(n_rows), numbers, weights, held_out.threads)
+    row_by_row = RowsToCount(held_out.rows, range(n_rows), numbers, weights, held_out.threads)
     total = np.zeros((n_rows, n_classes))
     for f, feature in enumerate(features):
         x = np.asarray(held_out.rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
-        _, row_sums = feature.counter.count([feature], alone)
-        there = np.flatnonzero(~np.isnan(x) & (held_out.weight > 0))
-        for some in np.array_split(there, max(1, len(there) * n_classes // CELLS)):
-            of_rows = row_sums.take(some).as_features(held_out.labels[some], n_classes)
+        _, row_sums = feature.counter.count([feature], row_by_row)
+        scored_rows = np.flatnonzero(~np.isnan(x) & (held_out.weight > 0))
+        for block_of_rows in np.array_split(scored_rows, max(1, len(scored_rows) * n_classes // CELLS)):
+            block_sums = row_sums.take(block_of_rows).as_features(held_out.labels[block_of_rows], n_classes)
             parameters: Any = family.estimate(
-                (feature,) * len(some), sums.select([f] * len(some)) - of_rows, choice, UNUSED
+                (feature,) * len(block_of_rows), sums.select([f] * len(block_of_rows)) - block_sums, choice, UNUSED
             )
-            total[some] += parameters.log_probability(x[some])
+            total[block_of_rows] += parameters.log_probability(x[block_of_rows])
     return total
 
 

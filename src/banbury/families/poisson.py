@@ -61,10 +61,10 @@ class PoissonParameters(RateParameters):
 
 @dataclass(frozen=True, repr=False)
 class Poisson(RateFamily):
-    """Whole numbers from 0 up: how many times something happened.
+    """Counts (whole numbers from 0) with a Poisson distribution per class.
 
-    The prior is Gamma: ``prior_count`` events in ``prior_rows`` pseudo-rows, by default one pseudo-row at the column's
-    mean over all classes. ``predictive`` is the negative binomial.
+    The prior of the rate is a Gamma distribution: ``prior_count`` events in ``prior_rows`` pseudo-rows. By default, one
+    pseudo-row with the mean of the column over all classes. "predictive" is the negative binomial distribution.
 
     >>> import banbury as bb
     >>> calls = {"calls": [2, 4, 9, 11], "day": ["sun", "sun", "mon", "mon"]}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
-from banbury.arrays import Int, Real
+from banbury.arrays import Int, Real, over_classes
 from banbury.families import dirichlet
 from banbury.families.bins import BinCounter
 from banbury.families.cells import (
@@ -120,14 +120,16 @@ LEADING_BITS = LeadingBitsCounter()
 
 @dataclass(frozen=True, repr=False)
 class QuantileTree(BinnedFamily):
-    """Numbers of any shape: each stretch of values says what its rows say, shrunk towards the wider stretch it is part of.
+    """Numbers of any shape: each interval has the class frequencies of its rows, shrunk towards the wider interval
+    around it.
 
-    Counting keeps the leading bits of numbers, 2,048 different ones at most, whatever their magnitudes. Estimation joins them to
-    at most 128 leaves of equally many rows, halves all rows into a tree over the leaves, and goes down it from the shares of the
-    classes: the share of a class in a node is (n + m · its share in the wider node) / (N + m). ``m`` is chosen from ½ to 1,024
-    so that rows, each left out, are likeliest; cuts that tell the classes apart come first where they gain more than they cost.
-    Whatever the class, rows lie evenly within stretches of some leaves; beyond the outer ones there are half as many in each
-    stretch twice as wide.
+    Counting keeps the leading bits of each number, so that a column has at most 2,048 different values, whatever their
+    magnitude. Estimation merges them into at most 128 leaves with equally many rows, builds a binary tree over the
+    leaves, and estimates it from the root, which has the class frequencies of all rows: the share of a class in a node
+    is (n + m · its share in the parent) / (N + m). ``m`` is chosen from ½ to 1,024 to maximise the leave-one-out
+    likelihood. Cuts that separate the classes are placed first if they gain more than they cost. Within a leaf, rows
+    are spread uniformly over some intervals, the same in every class; beyond the outermost leaves, each interval is
+    twice as wide as the one before and has half as many rows.
 
     >>> import banbury as bb
     >>> ages = {"age": [3.0, 4.0, 12.0, 13.0], "school": ["none", "none", "high", "high"]}
@@ -360,7 +362,7 @@ def _join_bins(columns: Sequence[Real], threads: int) -> list[tuple[Int, Real]]:
     """Of each column the leaf of every bin, from rows per bin and class, and rows per leaf and class."""
     every = np.concatenate(columns)
     sizes = np.array([len(rows) for rows in columns], dtype=np.int64)
-    return _core.Trees.leaves(every, every.sum(axis=1), sizes, MOST_LEAVES, threads)
+    return _core.Trees.leaves(every, over_classes(np.add, every), sizes, MOST_LEAVES, threads)
 
 
 def _stretches(cuts: Real, low: Real, high: Real) -> Iterator[tuple[Real, Real, Int, Real, Real]]:

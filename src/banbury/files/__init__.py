@@ -26,12 +26,14 @@ FORMAT = 1
 def save(
     thing: Model | Tally | BeliefNetwork | LabelModel, path: str | os.PathLike[str], *, min_count: float = 0
 ) -> None:
-    """Writes a tally, a model as its tally and settings, or a belief network as its sums or given tables.
+    """Saves a tally, a model or a belief network to a file.
 
-    So what is loaded can count on, forget, and be estimated anew. Of a fitted estimator its model is written.
-    The file is complete or not there: it is written beside its place and then moved. ``min_count``, for sharing: words that
-    occur fewer times in all, of every column of text, are left out of the file; a model that is loaded from it has the
-    vocabulary that ``bb.Text(min_count=...)`` gives. ``docs/reference/format.md`` describes the file.
+    A model is saved as its tally and settings, so after loading it can learn more rows, forget rows and be estimated
+    again. For a fitted estimator, its model is saved. The file is written next to its final place and then renamed, so
+    it is never incomplete. ``docs/reference/format.md`` describes the format.
+
+    ``min_count`` is for sharing: words that occur fewer times in total are left out of the file, and the loaded model
+    has the vocabulary of ``bb.Text(min_count=...)``.
 
     >>> import banbury as bb, tempfile, pathlib
     >>> tally = bb.count(["good good lunch", "bad lunch"], target=["yes", "no"])
@@ -49,13 +51,13 @@ def save(
 
 
 def to_bytes(model: Model | Tally | LabelModel) -> bytes:
-    """What ``save`` would write, to be sent elsewhere."""
+    """Returns what ``save`` would write."""
     target = Path("what is sent")
     return b"".join(arrays.contents(target, *_take_apart(model, target, 0)))
 
 
 def from_bytes(content: bytes, name: str) -> Model | Tally | BeliefNetwork | LabelModel:
-    """What ``to_bytes`` was given; ``name`` says in messages where it came from."""
+    """Restores what ``to_bytes`` returned. ``name`` is the name of the source in error messages."""
     with uncollected():
         return _put_together(name, *arrays.parse(name, content, True))
 
@@ -90,10 +92,10 @@ def _about_and_arrays(model: Any, min_count: float) -> tuple[dict[str, Any], Arr
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally | BeliefNetwork | LabelModel:
-    """What ``save`` wrote: a Tally, a Model estimated anew from the tally and settings in the file, or a BeliefNetwork.
+    """Loads what ``save`` wrote: a Tally, a Model or a BeliefNetwork.
 
-    A file that was cut off, damaged or made to do harm is a BadFile. ``verify=False`` takes the arrays as they are, without a
-    look at their checksums, which saves some 15 ms per 100 MB; wrong numbers may then go unseen.
+    A truncated, damaged or malicious file raises BadFile. ``verify=False`` skips the checksums of arrays, which saves
+    about 15 ms per 100 MB, but wrong numbers may then go unnoticed.
 
     >>> import banbury as bb, tempfile, pathlib
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))

@@ -45,7 +45,7 @@ NO_FILE_OF_OURS = "it is not a Banbury file, or its beginning is damaged"
 
 
 def checksum(content: Any) -> str:
-    """The checksum of bytes or of an array, 16 hexadecimal digits."""
+    """Returns the checksum of bytes or of an array (16 hexadecimal digits)."""
     raw = np.frombuffer(content, dtype=np.uint8) if memoryview(content).nbytes else np.zeros(0, dtype=np.uint8)
     return f"{_core.checksum(raw, n_threads(None)):016x}"
 
@@ -54,7 +54,7 @@ def checksum(content: Any) -> str:
 
 
 def write(target: Path, about: Mapping[str, Any], arrays: Arrays) -> None:
-    """Writes the file, complete or not at all."""
+    """Writes the file completely or not at all."""
     content = contents(target, about, arrays)
     with replacing(target) as file:
         for part in content:
@@ -62,7 +62,7 @@ def write(target: Path, about: Mapping[str, Any], arrays: Arrays) -> None:
 
 
 def contents(target: Path, about: Mapping[str, Any], arrays: Arrays) -> list[Any]:
-    """What is in the file, one after the other: its header, and the arrays."""
+    """Yields the contents of the file: its header, and then the arrays."""
     ordered = {name: arrays[name] for name in sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))}
     parts = [array.tobytes() if array.size == 0 else array.data for array in ordered.values()]
     return [_header(target, about, ordered), *parts]
@@ -70,7 +70,9 @@ def contents(target: Path, about: Mapping[str, Any], arrays: Arrays) -> list[Any
 
 @contextmanager
 def replacing(target: Path) -> Iterator[BinaryIO]:
-    """A file beside its place, moved there once it is whole; if anything goes wrong, what stood there stays."""
+    """Opens a temporary file that replaces the target when it is complete. If anything fails, the target does not
+    change.
+    """
     beside: Path | None = None
     try:
         place = Path(os.path.realpath(target))  # a link stays, and what it leads to is replaced
@@ -179,7 +181,7 @@ def cannot_save(path: Path, why: Exception) -> errors.BadFile:
 
 
 class Place(NamedTuple):
-    """Where an array is, and what."""
+    """The position, type and shape of an array in a file."""
 
     start: int
     end: int
@@ -188,12 +190,12 @@ class Place(NamedTuple):
 
 
 def read(path: str | os.PathLike[str], verify: bool) -> tuple[dict[str, Any], Arrays]:
-    """The JSON text and the arrays, which are views of the mapped file."""
+    """Returns the JSON text and the arrays, which are views of the memory-mapped file."""
     return parse(path, _map_file(path), verify)
 
 
 def parse(path: Any, content: mmap.mmap | bytes, verify: bool) -> tuple[dict[str, Any], Arrays]:
-    """The same of what is in a file, which ``path`` names in messages."""
+    """Returns the same for the contents of a file. ``path`` is its name in error messages."""
     length = int.from_bytes(content[:8], "little")
     if not 2 <= length <= min(LONGEST_HEADER, len(content) - 8) or length % 8:
         raise errors.bad_file(path, NO_FILE_OF_OURS)

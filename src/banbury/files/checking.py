@@ -15,13 +15,13 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def check(fits: object, why: str) -> None:
-    """Raises unless what a file holds fits together."""
+    """Raises an error unless the contents of a file are consistent."""
     if not fits:
         raise ValueError(why)
 
 
 def under(prefix: str, arrays: Arrays) -> Arrays:
-    """The arrays whose names begin so, without that beginning."""
+    """Returns the arrays whose names have this prefix, without the prefix."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
@@ -32,7 +32,7 @@ def texts(what: str, names: Any) -> tuple[str, ...]:
 
 
 def reading_of(about: Mapping[str, Any]) -> dict[str, Any]:
-    """How files were read; raises for settings that cannot be."""
+    """Returns how files were read. Raises an error for invalid settings."""
     settings: dict[str, Any] = about.get("reading", {})
     are_settings = isinstance(settings, dict) and settings.keys() <= {*SETTINGS}
     check(are_settings, "the settings for reading files contain an unknown name")
@@ -48,7 +48,7 @@ def reading_of(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def integers_of(name: str, arrays: Arrays, digits: Any, shape: tuple[int, ...], signed: bool = False) -> Integers:
-    """Whole numbers, in as few limbs and digits as will do; none below 0 unless signed."""
+    """Returns whole numbers in as few limbs and digits as possible; none is negative unless ``signed``."""
     limbs = arrays[name]
     shaped = limbs.dtype == np.int64 and limbs.shape[:-1] == shape and limbs.shape[-1:] != (0,)
     check(shaped, f"{name} is not {shape} whole numbers")

@@ -10,7 +10,7 @@ choose them by thresholds, *Confident learning: estimating uncertainty in datase
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -26,13 +26,12 @@ from banbury.model.explain.page import percent, printable, quote_class
 from banbury.model.naive_bayes import Model
 from banbury.notebooks import Tabular, columns_of
 from banbury.quality.calibration import calibrate
-from banbury.quality.cross_validation import is_estimator, recipe_from, settings_of
+from banbury.quality.cross_validation import recipe_from, settle_settings
 from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
-from banbury.quality.recipes import Plain, Recipe
+from banbury.quality.recipes import LogScores, Plain, Recipe, SplitModels
 from banbury.quality.validation import default_folds
-from banbury.rows.folds import Round
 from banbury.rows.labelled import MemoryRows, load_rows
-from banbury.rows.scoring import FoldModels, PendingWarnings
+from banbury.rows.scoring import PendingWarnings
 from banbury.tally.schema import Features, Missing, Schema
 from banbury.tally.table import content_hashes
 from banbury.tally.tally import Label
@@ -90,9 +89,7 @@ def suspicious(
     """
     settings: dict[str, Any] = {"how": "mean", "alpha": alpha, "class_prior": None, "features": features}
     settings |= {"schema": schema, "missing": missing, "weigh": weigh, "calibrate": None}
-    if is_estimator(data):
-        data, target, estimator_settings = settings_of(data, target, y)
-        settings |= {name: value for name, value in estimator_settings.items() if name in settings}
+    data, target, settings = settle_settings(data, target, y, settings)
     if settings["weigh"] is not False:
         settings["alpha"] = 1.0  # which weighed evidence does not use
     counting = {name: settings[name] for name in ("schema", "features")}
@@ -139,7 +136,11 @@ class Answers:
     model_of_all: Model | None = None
     kept: tuple[str, ...] = ()  # what stays that of all rows when one is left out
     folds: NDArray[np.int32] | None = None  # of all rows
-    models: Mapping[int, Model] = field(default_factory=dict)
+    models: SplitModels | None = None
+
+    def fold_of(self, row: SuspiciousRow) -> int:
+        """The fold that was left out to score a row; 0 where only the row was."""
+        return 0 if self.folds is None else int(self.folds[row.row])
 
     def explain(self, rows: MemoryRows, row: SuspiciousRow) -> Explanation:
         """Explains why the row is in one class or the other. The effect of a calibration has a line of its own."""
@@ -149,8 +150,8 @@ class Answers:
             model = self.model_of_all.without(batch, row.given, weight)
             held_out = True
         else:
-            assert self.folds is not None
-            model = self.models[int(self.folds[row.row])]
+            assert self.models is not None
+            model = self.models[self.fold_of(row)]
             held_out = False
         explanation = model.between(row.given, row.suggested).explain(batch)
         sides = [row.probability, row.self_confidence]
@@ -170,36 +171,12 @@ def _leave_out_folds(rows: MemoryRows, recipe: Recipe, n_folds: int | None) -> A
     """What models of the other folds say of each row."""
     folds = _deal_folds(rows, default_folds(rows.n_labelled, [recipe], n_folds))
     (splits,) = replace(rows, fold=folds, groups=None).deal(None, 0)
-    answers = _FoldAnswers(rows, splits, recipe)
-    recipe.leave_out(rows, splits, "log_posterior", answers, PendingWarnings())
+    left_out = LogScores.of(rows, splits, recipe, PendingWarnings())
+    scores = left_out.scores
+    scores = np.where(scores > -np.inf, np.maximum(scores, np.log(LEAST)), scores)
     told_by = f"{_of_folds(rows, folds)}, by {recipe.describe_under(rows.schema)}"
-    tested = np.flatnonzero(splits.tested_by >= 0)
-    return Answers(tested, answers.scores[tested], told_by, None, (), folds, answers)
-
-
-class _FoldAnswers(dict[int, Model]):
-    """Log posteriors of all rows, and the model of each fold, made again where the recipe did not keep it; a sink."""
-
-    def __init__(self, rows: MemoryRows, splits: Round, recipe: Recipe) -> None:
-        super().__init__()
-        self._rows = rows
-        self._splits = splits
-        self._recipe = recipe
-        self.scores = np.empty((rows.n_rows, len(rows.classes)))
-
-    def put(self, rows: Int | slice, splits: NDArray[np.int32], scores: Real) -> None:
-        self.scores[rows] = np.where(scores > -np.inf, np.maximum(scores, np.log(LEAST)), scores)
-
-    def keep(self, split: int, model: Model) -> None:
-        self[split] = model
-
-    def __missing__(self, split: int) -> Model:
-        if isinstance(self._recipe, Plain):
-            groups = self._rows.count_round(self._splits)
-            self[split] = FoldModels(self._rows, self._splits, groups, self._recipe, PendingWarnings())[split]
-        else:
-            self[split] = self._recipe.learn(self._rows.training_rows(self._splits, split))
-        return self[split]
+    models = SplitModels(rows, splits, recipe, left_out.models)
+    return Answers(left_out.rows, scores, told_by, folds=folds, models=models)
 
 
 def _of_folds(rows: MemoryRows, folds: NDArray[np.int32]) -> str:
@@ -418,7 +395,9 @@ class Suspicious(Listed):
     @cached_property
     def explanations(self) -> tuple[Explanation, ...]:
         """Why each row is suspicious: the evidence between its label and the suggested one, without the row itself."""
-        return tuple(self.explain(k) for k in range(len(self.rows)))
+        by_fold = sorted(range(len(self.rows)), key=lambda k: self._answers.fold_of(self.rows[k]))
+        explanations = {k: self.explain(k) for k in by_fold}
+        return tuple(explanations[k] for k in range(len(self.rows)))
 
     def explain(self, k: int) -> Explanation:
         """Explains why the row in place ``k``, counting from 0, is suspicious."""
@@ -473,7 +452,7 @@ class Suspicious(Listed):
             )
         return lines
 
-    HEAD: ClassVar = ("row", "label", "", "rather", "", "because of")
+    HEAD: ClassVar = ("row", "label", "", "suggested", "", "because of")
 
     @property
     def head(self) -> str:

@@ -92,7 +92,7 @@ def of_features(tally: Tally, names: Sequence[str]) -> Tally:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelModel:
-    """A yes or no for every label: P(label | row), each by itself, from one tally of sets of labels.
+    """A model for several labels per row: P(label | row) for each label independently, from one tally.
 
     >>> import banbury as bb
     >>> texts = ["wheat and corn", "crude oil", "corn oil", "a quiet day"]
@@ -121,9 +121,9 @@ class LabelModel:
         telling: int | None = None,
         threads: int | None = None,
     ) -> LabelModel:
-        """The model of a tally of sets of labels; its thresholds are one half.
+        """Estimates the model of a tally of label sets, with thresholds of one half.
 
-        ``telling``: of each label the n words that tell most of it, in texts whose length is one; all words, if not given.
+        With ``telling``, each label uses only its n most informative words, in texts whose length is normalised.
         """
         if telling is not None and (isinstance(telling, bool) or not isinstance(telling, int) or telling < 1):
             raise errors.bad_setting("telling", telling, "a number of words, at least 1, or None for all")
@@ -138,7 +138,7 @@ class LabelModel:
         return replace(self, thresholds=thresholds.of(self.labels))
 
     def calibrated(self, calibration: LabelCalibration | None) -> LabelModel:
-        """The same with probabilities that this calibration makes honest; None takes one away. Answers stay what they are.
+        """Returns the same model with this calibration, or uncalibrated if it is None. Predictions do not change.
 
         >>> import banbury as bb
         >>> texts = ["wheat and corn", "crude oil", "corn oil", "a quiet day"] * 5
@@ -152,11 +152,13 @@ class LabelModel:
 
     @property
     def calibration(self) -> LabelCalibration | None:
-        """What makes its probabilities honest; None where they are as counted."""
+        """The calibration; None if probabilities are uncalibrated."""
         return self.thresholds.calibration if self.thresholds.calibration.changes else None
 
     def weighed(self, weighing: LabelWeighing | None) -> LabelModel:
-        """The same with its words weighed, or plain again. What was learned of values that no row has is left out."""
+        """Returns the same model with weighed evidence, or plain if it is None. Corrections for values that no row has
+        are dropped.
+        """
         return replace(self, weighing=None if weighing is None else weighing.without_forgotten(self.tally))
 
     @cached_property
@@ -165,7 +167,7 @@ class LabelModel:
 
     @property
     def names(self) -> tuple[Label, ...]:
-        """What it tells apart."""
+        """The labels."""
         return self.labels
 
     @property
@@ -178,7 +180,7 @@ class LabelModel:
 
     @cached_property
     def n_rows(self) -> Real:
-        """How many rows have each label."""
+        """The number of rows with each label."""
         place = {label: c for c, label in enumerate(self.tally.classes)}
         return np.asarray(self.tally.rows.value[[place[label] for label in self.labels]])
 
@@ -209,7 +211,7 @@ class LabelModel:
 
     @property
     def texts(self) -> tuple[Feature, ...]:
-        """The columns whose words are scored for all labels at once, where nothing is weighed."""
+        """The text columns that are scored for all labels at once, without weighing."""
         return tuple(f for f in self.schema.features if label_words(f.family, self.choice) is not None)
 
     @cached_property
@@ -224,26 +226,26 @@ class LabelModel:
 
     @cached_property
     def log_prior_odds(self) -> Real:
-        """log P(label) / P(not the label); where all rows have it, as if half a row more had not."""
+        """log P(label) / P(not the label). If all rows have it, half a row without it is added."""
         rest = float(self.tally.n_rows) - self.n_rows
         return np.where(rest > 0, np.log(self.n_rows / np.where(rest > 0, rest, 1.0)), np.log(2.0 * self.n_rows + 1.0))
 
     # Answers
 
     def as_answering(self) -> Model:
-        """All rows as one class: what reads rows as this model does."""
+        """The model of all rows as one class, which reads the rows to be answered."""
         return self._every
 
     def prepare(self) -> None:
-        """Makes what it makes when it is first asked."""
+        """Computes in advance what the first prediction would compute."""
         _ = self._every, self._weighed, self._words if self.weighing is None else (), self._rest, self.log_prior_odds
 
     def read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        """Rows as they were counted, from any data."""
+        """Reads data as the model's training data were read."""
         return self._every._read(rows, reading)
 
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
-        """Batch by batch some rows and P(label | row) of each, (rows, labels)."""
+        """Yields batches of rows together with their P(label | row) (rows × labels)."""
         source = rows if isinstance(rows, Source) else self.read(rows, reading)
         for batch in batches(source, "scoring", Beside(self.threads)):
             most = max(1, CELLS // len(self.labels))
@@ -252,7 +254,7 @@ class LabelModel:
                 yield part, self.thresholds.honest(self.scores(part))
 
     def scores(self, batch: Batch) -> Real:
-        """log P(label | row) / P(not the label | row) as counted, (rows, labels)."""
+        """Returns uncalibrated log P(label | row) / P(not the label | row) (rows × labels)."""
         batch, _ = self._every._fitting(self._without_labels(batch), set())
         return self._odds(batch)
 
@@ -328,13 +330,15 @@ class LabelModel:
         return np.asarray(odds)
 
     def log_odds(self, rows: Any, **reading: Any) -> Real:
-        """log P(label | row) / P(not the label | row) before calibration, rows × labels, in the order of ``labels``."""
+        """Returns uncalibrated log P(label | row) / P(not the label | row) (rows × labels), in the order of ``labels``."""
         plain = self.calibrated(None)
         return self._join(plain.scores(batch) for batch, _ in plain.stream(rows, **reading))
 
     @or_in_partitions
     def posterior(self, rows: Any, **reading: Any) -> Real:
-        """P(label | row), rows × labels, in the order of ``labels``: each label by itself, so that rows do not sum to one."""
+        """Returns P(label | row) (rows × labels) in the order of ``labels``, for each label independently, so that rows
+        do not sum to one.
+        """
         return self._join(posterior for _, posterior in self.stream(rows, **reading))
 
     def _join(self, parts: Iterable[Real]) -> Real:
@@ -345,9 +349,10 @@ class LabelModel:
     def predict(
         self, rows: Any, *, top: int | None = None, at_least_one: bool = False, **reading: Any
     ) -> list[tuple[Label, ...]]:
-        """The labels of each row, the most probable first: those above their thresholds, or the ``top`` most probable.
+        """Returns the labels of each row, the most probable first: those above their thresholds, or the ``top`` most
+        probable.
 
-        ``at_least_one``: the most probable one, where none is above its threshold.
+        With ``at_least_one``, the most probable label is returned if none is above its threshold.
         """
         if top is not None:
             errors.check_whole("top", top, 1)
@@ -355,7 +360,7 @@ class LabelModel:
         return list(chain.from_iterable(parts))
 
     def flags(self, posterior: Real, at_least_one: bool = False) -> NDArray[np.bool_]:
-        """Which labels are above their thresholds, (rows, labels)."""
+        """Returns which labels are above their thresholds (rows × labels)."""
         flags = posterior >= self.thresholds.probabilities
         if at_least_one and len(flags):
             none = np.flatnonzero(~flags.any(axis=1))
@@ -365,7 +370,7 @@ class LabelModel:
     def choose_labels(
         self, posterior: Real, top: int | None = None, at_least_one: bool = False
     ) -> list[tuple[Label, ...]]:
-        """The labels of rows from their posteriors."""
+        """Returns the labels of rows from their posteriors."""
         if top is not None:
             n = min(top, len(self.labels))
             best = np.argpartition(-posterior, n - 1, axis=1)[:, :n]
@@ -379,7 +384,7 @@ class LabelModel:
         return result
 
     def records(self, posterior: Real, top: int | None = None, at_least_one: bool = False) -> list[dict[str, Any]]:
-        """The answers to rows of these posteriors: their labels, and how probable each is."""
+        """Returns one answer per row of posteriors: its labels and their probabilities."""
         place = {label: k for k, label in enumerate(self.labels)}
         return [
             {"labels": list(labels), "probabilities": [row[place[label]] for label in labels]}
@@ -389,7 +394,7 @@ class LabelModel:
     # Looking
 
     def of_label(self, label: Label) -> Model:
-        """The yes or no model of one label: a ``Model`` of two classes, True and False."""
+        """Returns the yes/no model of one label, a ``Model`` with the classes True and False."""
         plain = replace(model_under(yes_no(self.tally, label), self.choice, None), threads=self.threads)
         if len(plain.classes) < 2 or (self._weighed is None and self.telling is None):
             return plain
@@ -417,8 +422,9 @@ class LabelModel:
         return replace(plain, parameters=tuple(parameters))
 
     def evidence_table(self, *, min_rows: int = 0) -> EvidenceTable:
-        """The same tables as those of a ``Model``, of which nats are log-odds of each label: see
-        ``docs/reference/evidence-table.md``."""
+        """Returns the same tables as ``Model.evidence_table``, with log-odds of each label. See
+        ``docs/reference/evidence-table.md``.
+        """
         models = [
             None if sure else self.of_label(label) for label, sure in zip(self.labels, self._on_every_row, strict=True)
         ]
@@ -431,7 +437,7 @@ class LabelModel:
         return evidence_table(models, self._prior, self.labels, calibration, self._every, min_rows, of_labels=True)
 
     def explain(self, row: Any, label: Label) -> Explanation:
-        """The weight of evidence for or against a label, in decibans.
+        """Explains why a row gets a label or does not: the weight of evidence, in decibans.
 
         >>> import banbury as bb
         >>> texts = ["wheat and corn", "crude oil", "corn oil", "a quiet day"]
@@ -466,7 +472,7 @@ class LabelModel:
         return replace(explanation, remarks=("every row has this label, so the prior decides",))
 
     def informative(self, label: Label, n: int = 10) -> Informative:
-        """The ``n`` values that best tell rows with a label from those without."""
+        """Returns the ``n`` values that best tell rows with a label from rows without."""
         label = find_label(label, self.labels)
         model = self.of_label(label)
         lacking = len(model.classes) > 1

@@ -26,7 +26,7 @@ SMALLEST = 1e-15  # a probability, lest a loss be without end
 
 
 class PerLabel(NamedTuple):
-    """Of each label: precision, recall, F1, and how many rows have it."""
+    """The precision, recall, F1 and number of rows of each label."""
 
     precision: Real
     recall: Real
@@ -36,9 +36,9 @@ class PerLabel(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelEvaluation:
-    """Labels of rows beside those that were given to them, and their probabilities, (rows, labels) each.
+    """The true labels of rows, the predicted ones, and their probabilities (rows × labels each).
 
-    A label without rows, or never given, has a precision, recall or F1 of 0 where it would be 0 / 0.
+    Precision, recall and F1 are 0 for a label without rows or without predictions.
     """
 
     labels: tuple[Label, ...]
@@ -65,19 +65,19 @@ class LabelEvaluation:
 
     @cached_property
     def micro_f1(self) -> float:
-        """F1 of all pairs of row and label together."""
+        """The F1 of all pairs of row and label together."""
         right, answered, there = (float(counts.sum()) for counts in self._counts)
         return 2.0 * right / (answered + there) if answered + there else 0.0
 
     @cached_property
     def macro_f1(self) -> float:
-        """The mean of F1 over labels that some of these rows have."""
+        """The mean F1 over labels that occur in these rows."""
         there = self.per_label.rows > 0
         return float(self.per_label.f1[there].mean()) if there.any() else 0.0
 
     @cached_property
     def subset_accuracy(self) -> float:
-        """The share of rows all of whose labels are right, and no other."""
+        """The share of rows for which all labels are right."""
         return self._mean((self.truth == self.given).all(axis=1))
 
     @cached_property
@@ -96,7 +96,7 @@ class LabelEvaluation:
 
     @cached_property
     def log_odds(self) -> Real:
-        """log P(label) / P(not the label), (rows, labels), as far as the probabilities tell: for ``bb.calibrate``."""
+        """log P(label) / P(not the label) (rows × labels), computed from the probabilities, for ``bb.calibrate``."""
         p = np.clip(self.posterior, 1e-300, 1.0 - 2.0**-53)
         return np.asarray(np.log(p) - np.log1p(-p))
 
@@ -111,11 +111,11 @@ class LabelEvaluation:
 
     @property
     def predictions(self) -> list[tuple[Label, ...]]:
-        """The labels given to each row."""
+        """The predicted labels of each row."""
         return [tuple(self.labels[k] for k in np.flatnonzero(row)) for row in self.given]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it but the rows, as JSON can hold it."""
+        """Returns everything except the rows for JSON."""
         rows = zip(self.labels, *(column.tolist() for column in self.per_label), strict=True)
         names = ("label", *PerLabel._fields)
         return {

@@ -11,7 +11,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.families.kernel_density import try_bandwidths
 from banbury.model.naive_bayes import Model, estimate
-from banbury.plots.display import COLOURS, FAINT, Display, legend_beside, name, pyplot
+from banbury.plots.display import COLOURS, FAINT, Display, ink, legend_beside, name, pyplot
 from banbury.plots.features import check_axis, check_model, grid, log_likelihood, number_of, parts_of
 
 CURVES = (("far under", COLOURS[4], "-"), ("best", COLOURS[0], "-"), ("far over", COLOURS[1], "--"))
@@ -19,10 +19,11 @@ CURVES = (("far under", COLOURS[4], "-"), ("best", COLOURS[0], "-"), ("far over"
 
 @dataclass(eq=False, repr=False)
 class BandwidthDisplay(Display):
-    """Left, how likely each row is under the kernels of the others, over bandwidths; right, three of the densities.
+    """The leave-one-out log-likelihood over bandwidths of a kernel density (left), and three of the densities (right).
 
-    ``bandwidths`` are those tried, in the column's own unit; ``log_likelihood`` is the mean over rows, in nats; ``best`` is the
-    bandwidth of the highest. ``shown`` are the three bandwidths drawn, ``density`` their densities at ``values``.
+    ``bandwidths`` are the ones tried, in the units of the column; ``log_likelihood`` is the mean over rows, in nats;
+    ``best`` is the bandwidth with the highest. ``shown`` are the three bandwidths drawn, and ``density`` their
+    densities at ``values``.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_iris
@@ -43,14 +44,15 @@ class BandwidthDisplay(Display):
 
     @property
     def best(self) -> float:
-        """The bandwidth under which the rows left out are likeliest."""
+        """The bandwidth with the highest leave-one-out log-likelihood."""
         return float(self.bandwidths[self.log_likelihood.argmax()])
 
     @classmethod
     def from_model(cls, model: Model, feature: str, label: Any = None, *, times: float = 8.0, ax: Any = None) -> Self:
-        """Draws a kernel density of one class, its best bandwidth, and one ``times`` narrower and wider.
+        """Draws a kernel density of one class with its best bandwidth, and with one ``times`` narrower and one
+        ``times`` wider.
 
-        ``label`` may be left out where there is one class. Bandwidths are at least as wide as a bin of the tally.
+        ``label`` can be omitted if there is one class. Bandwidths are at least as wide as a bin of the tally.
         """
         check_model(model)
         parts = parts_of(model, feature)
@@ -89,7 +91,7 @@ class BandwidthDisplay(Display):
         except (TypeError, ValueError):
             raise errors.bad_setting("ax", ax, "a pair of axes: this picture has two parts") from None
         self.ax_, self.figure_ = np.array([left, right], dtype=object), left.figure
-        left.plot(self.bandwidths, self.log_likelihood, color="black", marker=".", markersize=4, linewidth=1.0)
+        left.plot(self.bandwidths, self.log_likelihood, color=ink(), marker=".", markersize=4, linewidth=1.0)
         for (what, colour, style), h, density in zip(CURVES, self.shown, self.density.T, strict=True):
             left.axvline(h, color=colour, linestyle=style, linewidth=1.4)
             right.plot(self.values, density, color=colour, linestyle=style, label=f"{what}: {h:.3g}")

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.model.naive_bayes import Model
-from banbury.plots.display import Display, colour, legend_beside, library, mark, name, names
+from banbury.plots.display import Display, colour, ink, legend_beside, library, mark, name, names
 from banbury.plots.features import ClassedRows, check_model, column_of, number_of, pair_of, span, table, two_columns
 
 
 @dataclass(eq=False, repr=False)
 class DecisionBoundaryDisplay(Display):
-    """Posteriors over two numeric features; the others are missing, or held at the values of ``fixed``.
+    """Posteriors over two numeric features. The others are missing, or fixed at the values in ``fixed``.
 
-    ``xx0`` and ``xx1`` are the grid, ``posterior`` what the model says there, (len(xx1), len(xx0), classes), and
+    ``xx0`` and ``xx1`` are the grid, ``posterior`` the posteriors on it (len(xx1) × len(xx0) × classes), and
     ``difference`` the two classes whose posteriors are subtracted, or None.
 
     >>> import banbury as bb
@@ -56,10 +56,10 @@ class DecisionBoundaryDisplay(Display):
         ax: Any = None,
         **reading: Any,
     ) -> Self:
-        """Draws the regions of two features, and the rows of ``data`` as points (2,000 of them at most).
+        """Draws the decision regions of two features, and the rows of ``data`` as points (at most 2,000).
 
-        The two may be columns of blocks. ``difference``: two classes; what is drawn is then the posterior of the first minus that
-        of the second. ``fixed``: values of other columns, which are missing otherwise.
+        The features can be columns of blocks. With ``difference``, a pair of classes, the posterior of the first minus
+        that of the second is drawn. ``fixed`` has the values of other columns, which are missing otherwise.
         """
         check_model(model, classes=2)
         pair = two_columns(model, features)
@@ -84,7 +84,7 @@ class DecisionBoundaryDisplay(Display):
 
     @property
     def response(self) -> Real:
-        """What is drawn: the number of the winning class, or the difference of two posteriors."""
+        """What is drawn: the number of the predicted class, or the difference of two posteriors."""
         if self.difference is None:
             return np.asarray(self.posterior.argmax(axis=2))
         a, b = (self.classes.index(label) for label in self.difference)
@@ -94,23 +94,23 @@ class DecisionBoundaryDisplay(Display):
         ax = self._begin(ax, 6.8 if self.difference is None else 7.4, 4.4)
         # Lighter than the points of a class, so that these stand out from its region.
         class_colours = np.array([library().colors.to_rgb(colour(c)) for c in range(len(self.classes))])
-        what = "Most probable class"
+        subject = "Most probable class"
         region_colours = 1.0 - 0.5 * (1.0 - class_colours)
         if self.difference is None:  # each class's region in its colour, the paler the less sure; the borders in black
             winner = self.posterior.argmax(axis=2)
-            sure = (self.posterior.max(axis=2) - 1 / len(self.classes)) / (1 - 1 / len(self.classes))
-            self._image(ax, 1.0 - (0.25 + 0.7 * sure)[:, :, None] * (1.0 - region_colours[winner]))
+            confidence = (self.posterior.max(axis=2) - 1 / len(self.classes)) / (1 - 1 / len(self.classes))
+            self._image(ax, 1.0 - (0.25 + 0.7 * confidence)[:, :, None] * (1.0 - region_colours[winner]))
             for c in range(len(self.classes)):
                 self._border(ax, self.posterior[:, :, c] - np.delete(self.posterior, c, axis=2).max(axis=2))
         else:
             self._ahead(ax, region_colours)
-            what = f"How far {name(self.difference[0])} is ahead of {name(self.difference[1])}"
+            subject = f"How far {name(self.difference[0])} is ahead of {name(self.difference[1])}"
         self._rows(ax)
         ax.set(xlim=self.xx0[[0, -1]], ylim=self.xx1[[0, -1]])
         ax.set(xlabel=name(self.features[0], 40), ylabel=name(self.features[1], 40))
         held_at = ", ".join(f"{name(feature)} = {name(value)}" for feature, value in self.fixed.items())
-        more = "" if self.n_features == 2 + len(self.fixed) else "other features missing"
-        ax.set_title("; ".join(filter(None, [what, held_at, more])))
+        missing_note = "" if self.n_features == 2 + len(self.fixed) else "other features missing"
+        ax.set_title("; ".join(filter(None, [subject, held_at, missing_note])))
 
     def _image(self, ax: Any, colours: Any, **style: Any) -> Any:
         extent = (self.xx0[0], self.xx0[-1], self.xx1[0], self.xx1[-1])
@@ -118,7 +118,7 @@ class DecisionBoundaryDisplay(Display):
 
     def _border(self, ax: Any, lead: Real) -> None:
         if lead.min() < 0 < lead.max():
-            ax.contour(self.xx0, self.xx1, lead, levels=[0.0], colors="black", linewidths=1.0)
+            ax.contour(self.xx0, self.xx1, lead, levels=[0.0], colors=[ink()], linewidths=1.0)
 
     def _ahead(self, ax: Any, region_colours: Real) -> None:
         assert self.difference is not None

@@ -32,13 +32,12 @@ MOST_COMPONENTS = 7  # that are drawn, those of the largest share: as many as th
 
 @dataclass(eq=False, repr=False)
 class DensityDisplay(Display):
-    """Contours of the density of two numeric columns, the others being anything; and the rows as points.
+    """Contours of the density of two numeric columns, with the rows as points. Other columns are summed out.
 
-    ``xx0`` and ``xx1`` are the grid, ``log_density`` what the density says there, (len(xx1), len(xx0)), and ``levels`` the
-    contours, which have these shares of the rows inside. ``components`` has, by its number, what each component of a mixture
-    adds to the density, as logarithms; a broken line holds half of it. ``hidden`` is the share of rows on peaks that are too
-    narrow for the grid: the title tells of them. ``inside`` are the shares, one for
-    each level. ``stepped``: there is a histogram in it, and they are shaded.
+    ``xx0`` and ``xx1`` are the grid, ``log_density`` the log density on it (len(xx1) × len(xx0)), and ``levels`` the
+    contours; ``inside`` has the share of the density inside each. ``components`` has the log density of each component
+    of a mixture, whose broken line contains half of it. ``hidden`` is the share of rows on peaks too narrow for the
+    grid, which the title mentions. If ``stepped``, the density contains a histogram and is shaded.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_iris
@@ -63,7 +62,7 @@ class DensityDisplay(Display):
     def from_density(
         cls, density: AsDensity, features: Sequence[str], data: Any, *, steps: int = 200, ax: Any = None
     ) -> Self:
-        """Draws two columns of a fitted density or mixture over the rows of ``data`` (2,000 of them at most)."""
+        """Draws two columns of a fitted density or mixture, and the rows of ``data`` (at most 2,000)."""
         if not hasattr(density, "anomaly_scores"):
             raise errors.bad_setting("the density", type(density).__name__, "a fitted bb.Density or bb.Mixture")
         errors.check_whole("steps", steps, 2, 2_000)
@@ -133,7 +132,9 @@ class DensityDisplay(Display):
 
 
 def level_inside(density: Real, share: float) -> float | None:
-    """The density above which this share of it lies, as far as the grid reaches; None where all of that is at one point."""
+    """Returns the density level above which this share of the density on the grid lies; None if all of it is at one
+    point.
+    """
     ordered = np.sort(density[np.isfinite(density)], axis=None)[::-1]
     total = np.cumsum(ordered)
     if not len(total) or not total[-1] > 0:

@@ -39,22 +39,27 @@ STYLE: dict[str, Any] = {
 }
 
 
+def ink() -> Any:
+    """The colour of text in the style that is used: dark on light, and light on dark."""
+    return library().rcParams["text.color"]
+
+
 class Display:
-    """A picture: ``plot`` draws it, and ``save`` writes it to a file."""
+    """A picture. ``plot`` draws it, and ``save`` writes it to a file."""
 
     ax_: Any = None
     figure_: Any = None
 
     @classmethod
     def from_estimator(cls, estimator: Any, *rows: Any, **settings: Any) -> Self:
-        """The picture of a fitted estimator: that of its model, with what ``from_model`` takes beside it."""
+        """Draws the model of a fitted estimator. All other arguments are those of ``from_model``."""
         drawn: Any = getattr(cls, "from_model", None)
         if drawn is None:
             raise errors.bad_setting("from_estimator", cls.__name__, "used with a picture of a model")
         return drawn(model_of(estimator), *rows, **settings)  # type: ignore[no-any-return]
 
     def plot(self, ax: Any = None) -> Self:
-        """Draws it, on ``ax`` if given."""
+        """Draws the picture, on ``ax`` if given."""
         with library().rc_context(STYLE):
             self._draw(ax)
             self._wrap()
@@ -64,7 +69,7 @@ class Display:
         raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str], dpi: int = 100) -> Self:
-        """Writes the picture to a file, whose name ends in .png or .svg."""
+        """Saves the picture to a file whose name ends with .png or .svg."""
         path = Path(path)
         if path.suffix.lower() not in FORMATS:
             raise errors.unknown_choice("the ending of a picture's file", path.suffix, FORMATS)
@@ -100,12 +105,12 @@ def _fill_lines(text: str, width: float) -> str:
 
 
 def check_type(what: str, subject: Any, kind: type, expected: str) -> None:
-    """Raises unless a thing is of this type."""
+    """Raises an error unless an object has this type."""
     errors.require(isinstance(subject, kind), what, type(subject).__name__, expected)
 
 
 def library() -> Any:
-    """matplotlib, or an error that says how to get it."""
+    """Imports matplotlib, or raises an error that says how to install it."""
     try:
         import matplotlib
         import matplotlib.pyplot
@@ -121,7 +126,7 @@ def pyplot() -> Any:
 
 
 def logarithmic(ax: Any, marked: tuple[float, ...], shown: str) -> None:
-    """Numbers across, some of each power of ten marked; and levels."""
+    """Sets a logarithmic axis with some ticks for each power of ten."""
     ticker = library().ticker
     ax.xaxis.set_major_locator(ticker.LogLocator(subs=marked))
     ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda number, _: format(number, shown)))
@@ -130,10 +135,9 @@ def logarithmic(ax: Any, marked: tuple[float, ...], shown: str) -> None:
 
 
 def legend_beside(ax: Any, handles: Sequence[Any] | None = None, title: str | None = None) -> None:
-    """A legend of these handles, or of all that there are, to the right of the axes, where it hides nothing.
+    """Adds a legend to the right of the axes, where it hides nothing.
 
-    It has a place of its own since matplotlib's choice, "best", depends on how busy the machine is: a search that takes more than
-    a second ends in a warning.
+    Matplotlib's "best" location depends on how busy the machine is, because it gives up after a second with a warning.
     """
     handles = ax.get_legend_handles_labels()[0] if handles is None else handles
     n_columns = -(-len(handles) // MOST_IN_COLUMN)
@@ -141,7 +145,7 @@ def legend_beside(ax: Any, handles: Sequence[Any] | None = None, title: str | No
 
 
 def levels_behind(ax: Any) -> None:
-    """Pale levels across, behind what is drawn."""
+    """Draws pale grid lines behind everything else."""
     ax.grid(axis="y", color="#E5E5E5", linewidth=0.8)
     ax.set_axisbelow(True)
 
@@ -160,7 +164,7 @@ def mark(c: int) -> str:
 
 
 def name(label: Any, longest: int = LONGEST_NAME) -> str:
-    """A class, feature or value as a short text, none of whose signs matplotlib takes for its own."""
+    """Returns a class, feature or value as a short text without characters that matplotlib interprets."""
     text = f"{label:,.6g}" if isinstance(label, (float, np.floating)) else "missing" if label is None else str(label)
     text = "".join(sign if sign.isprintable() else " " for sign in text)
     text = text if len(text) <= longest else text[: longest - 1] + "…"
@@ -168,7 +172,7 @@ def name(label: Any, longest: int = LONGEST_NAME) -> str:
 
 
 def names(labels: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]:
-    """Short names that tell the things apart: where an ending tells more than a beginning, the ending is kept."""
+    """Returns short names that are distinct. If endings differ rather than beginnings, the endings are kept."""
     short = [name(label, longest) for label in labels]
     if len(set(short)) == len(short):
         return short
@@ -179,7 +183,7 @@ def names(labels: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]:
 
 
 def format_decibans(weight: float) -> str:
-    """A weight of evidence in decibans, with its sign."""
+    """Formats a weight of evidence in decibans with its sign."""
     if not np.isfinite(weight):
         return "∞" if np.isnan(weight) else "+∞" if weight > 0 else "−∞"
     return f"{weight:+.1f}".replace("-", "−") if abs(weight) >= 0.05 else "0.0"

@@ -12,15 +12,26 @@ from banbury.arrays import Real
 from banbury.model.explain import Evidence, Explanation
 from banbury.model.explain.page import percent
 from banbury.model.naive_bayes import Model
-from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, check_type, format_decibans, legend_beside, name
+from banbury.plots.display import (
+    AGAINST,
+    FAINT,
+    FOR,
+    SUM,
+    Display,
+    check_type,
+    format_decibans,
+    ink,
+    legend_beside,
+    name,
+)
 from banbury.plots.features import check_model
 
 
 class EvidenceDisplay(Display):
-    """The prior, the evidence of every feature or word, and their sum, in decibans; ``explanation`` has the numbers.
+    """The prior, the evidence of every feature or word, and their sum, in decibans. ``explanation`` has the numbers.
 
-    ``labels`` and ``weights`` are the bars from the top: the prior, the strongest evidence, what the rest says together, the sum.
-    Of a calibrated model all of it is calibrated.
+    ``labels`` and ``weights`` are the bars from the top: the prior, the strongest evidence, the rest, the sum. If the
+    model is calibrated, all of it is calibrated.
 
     >>> import banbury as bb
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -53,7 +64,7 @@ class EvidenceDisplay(Display):
 
     @classmethod
     def from_model(cls, model: Model, row: Any, against: Any = None, *, n: int = 15, ax: Any = None) -> Self:
-        """Draws what ``model.explain(row, against)`` says."""
+        """Draws ``model.explain(row, against)``."""
         check_model(model, classes=2)
         return cls(model.explain(row, against), n=n).plot(ax)
 
@@ -76,10 +87,11 @@ class EvidenceDisplay(Display):
 
 
 class ComparedEvidenceDisplay(Display):
-    """Two explanations of one row, such as plain and weighed, bar beside bar; ``explanations`` has the numbers, by name.
+    """Two explanations of one row side by side, such as plain and weighed. ``explanations`` has the numbers by name.
 
-    ``labels`` are the prior, what tells most in either, what the rest says together, and the sum; ``weights`` the decibans of
-    each, (labels, 2), for the first one's winner. What one of the two does not have, such as a pair of columns, has no bar there.
+    ``labels`` are the prior, the strongest evidence in either, the rest and the sum; ``weights`` has the decibans of
+    each (labels × 2) in favour of the winner of the first. Evidence that one of them does not have, such as a pair of
+    columns, has no bar there.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -123,7 +135,9 @@ class ComparedEvidenceDisplay(Display):
 
     @classmethod
     def from_explanations(cls, explanations: Mapping[str, Explanation], *, n: int = 15, ax: Any = None) -> Self:
-        """Draws two explanations of the same two classes: the ``n`` strongest features or words, and all others together."""
+        """Draws two explanations of the same two classes: the ``n`` strongest features or words, and all others
+        together.
+        """
         return cls(explanations, n=n).plot(ax)
 
     def _draw(self, ax: Any) -> None:
@@ -175,7 +189,7 @@ def _bars(ax: Any, places: Real, lengths: Real, weights: Real, height: float, co
 
 
 def _frame(ax: Any, places: Real, labels: Sequence[str], lengths: Real) -> None:
-    ax.axvline(0.0, color="black", linewidth=0.8)
+    ax.axvline(0.0, color=ink(), linewidth=0.8)
     ax.axhline(places[-1] - 0.68, color=FAINT, linewidth=0.8)
     ax.set_yticks(places, labels)
     low = min(lengths.min(), 0.0)

@@ -25,7 +25,8 @@ LONGEST_NAME = 18
 
 
 class LabelsDisplay(Display):
-    """F1 of every label over its rows. ``f1``, ``rows`` and ``labels`` have the numbers, labels without rows left out.
+    """The F1 of every label against its number of rows. ``f1``, ``rows`` and ``labels`` have the numbers, without
+    labels that have no rows.
 
     >>> import banbury as bb
     >>> texts = ["wheat and corn", "crude oil", "corn oil", "a quiet day"] * 5
@@ -48,12 +49,12 @@ class LabelsDisplay(Display):
 
     @classmethod
     def from_evaluation(cls, evaluation: LabelEvaluation, *, ax: Any = None) -> Self:
-        """Draws what ``bb.evaluate`` or ``bb.cross_validate`` found of rows with sets of labels."""
+        """Draws a result of ``bb.evaluate`` or ``bb.cross_validate`` for several labels per row."""
         return cls(evaluation).plot(ax)
 
     @classmethod
     def from_model(cls, model: LabelModel, data: Any, target: Any = None, *, ax: Any = None, **reading: Any) -> Self:
-        """Draws the labels that a model gives to rows that it has not learned from."""
+        """Draws the predictions of a model for rows that it has not learned from."""
         model = getattr(model, "model_", model)
         check_type("the model", model, LabelModel, "a LabelModel (of a bb.MultiLabelClassifier: its model_)")
         evaluation: Any = evaluate(model, data, target, **reading)

@@ -40,15 +40,13 @@ class RowsPerBin(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class LikelihoodDisplay(Display):
-    """P(value | class) of one feature: densities of a numeric column, over a histogram if rows are given; else bars.
+    """P(value | class) of one feature: densities for a numeric column, over a histogram if rows are given; otherwise
+    bars.
 
-    ``note`` explains why the curves of trees lie closer together than the histograms, where they do.
-
-    ``values`` are those drawn, ``likelihood`` what the model says of them, values × classes, times P(class) where ``prior``
-    is true. ``histogram`` has the rows' own densities, or is None.
-
-    Of a block of numbers one column is drawn. A joint table has bars for its combinations of values, a block of occurrences for
-    its most telling columns.
+    ``values`` are those drawn, and ``likelihood`` their likelihoods (values × classes), multiplied by P(class) if
+    ``prior`` is true. ``histogram`` has the densities of the rows, or is None. For a block of numbers, one column is
+    drawn; for a joint table, its combinations of values; for a matrix of occurrences, its most informative columns.
+    ``note`` explains why the curves of trees are closer together than the histograms, if they are.
 
     >>> import banbury as bb
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -87,12 +85,18 @@ class LikelihoodDisplay(Display):
         ax: Any = None,
         **reading: Any,
     ) -> Self:
-        """Draws a feature as the model sees it.
+        """Draws the likelihood of a feature.
 
-        ``data`` and ``target``, as ``bb.count`` takes them, put a histogram under the densities, of so many ``bins`` or with
-        these edges. ``classes``: only some of them. ``prior``: times P(class), and the rows' shares likewise. ``n``: of a
-        category with more values the most frequent. ``columns``: of a block of numbers the one that is drawn, whatever the others
-        are.
+        Args:
+            model: A model with the feature.
+            feature: The name of the feature, or the columns of a block.
+            data: Rows for a histogram behind the densities, in any form that ``bb.count`` reads.
+            target: The classes of these rows.
+            bins: The number of bins of the histogram, or their edges.
+            classes: The classes to draw; all unless given.
+            prior: Whether to multiply by P(class), and the histogram by the class frequencies.
+            n: How many of the most frequent values of a category to draw.
+            columns: The column of a block of numbers to draw.
         """
         check_model(model)
         errors.check_whole("n", n, 1, 10**6)

@@ -30,11 +30,11 @@ NEAR = 0.62  # of the way: there edges of one parent are apart
 
 
 class NetworkDisplay(Display):
-    """The graph of a network, parents to the left of their children; an edge is bent around the nodes between its ends.
+    """The graph of a belief network, with parents to the left of their children. Edges are bent around nodes.
 
-    ``positions`` has the left ends of the nodes' boxes, ``curves`` the points of the cubic Béziers of each edge, in inches. The
-    number at an edge, and its width, is I(parent; child | the child's other parents), in bits. Of a network with a target, on
-    which every other node depends, the target is named and those edges are left out: what remains is the tree of TAN.
+    ``positions`` has the left ends of the nodes' boxes, and ``curves`` the points of the cubic Béziers of each edge, in
+    inches. The number and the width of an edge show I(parent; child | the child's other parents), in bits. If every
+    other node depends on a target, the target is named and its edges are left out, which leaves the tree of TAN.
 
     >>> import banbury as bb
     >>> network = bb.BeliefNetwork.tan(bb.datasets.play_tennis(), target="play", level=None)
@@ -66,7 +66,7 @@ class NetworkDisplay(Display):
 
     @classmethod
     def from_network(cls, network: BeliefNetwork, *, ax: Any = None) -> Self:
-        """Draws a network that was counted, learned or given."""
+        """Draws a network."""
         return cls(network).plot(ax)
 
     def _draw(self, ax: Any) -> None:

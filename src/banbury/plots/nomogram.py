@@ -15,7 +15,7 @@ from banbury.families.family import Feature, first_value
 from banbury.model.explain import DECIBANS, Explanation, Term, make_explanation
 from banbury.model.explain.page import percent, printable
 from banbury.model.naive_bayes import Model
-from banbury.plots.display import AGAINST, FAINT, FOR, Display, format_decibans, library, name
+from banbury.plots.display import AGAINST, FAINT, FOR, Display, format_decibans, ink, library, name
 from banbury.plots.features import ClassedRows, check_axis, check_model, number_of
 from banbury.plots.scales import LANE, Scale, plain_scale
 from banbury.reading import Batch
@@ -28,13 +28,13 @@ SMALL = 7.5  # points of a letter
 
 
 class NomogramDisplay(Display):
-    """For how many decibans each value of each feature speaks for ``label`` against ``against``; and what the sum means.
+    """The evidence of each value of each feature for ``label`` against ``against``, in decibans, and the probability of
+    the sum.
 
-    The numbers are those of ``model.explain``: ``prior``, plus the decibans of a row's values from ``scales``, is ten times log10
-    of the odds, and ``probability`` turns the sum into what ``model.posterior`` says, with what a calibration does beyond making
-    evidence lighter. Of a text the words that tell most have a place each, as if each stood alone; ``points`` has what all of a
-    row's words say together. A missing value adds nothing. Of a numeric feature the curve's height is the value.
-    ``points(row)`` reads the decibans of a row off.
+    The numbers are those of ``model.explain``: ``prior`` plus the decibans of a row's values in ``scales`` is ten times
+    log10 of the odds, and ``probability`` converts the sum to the posterior, including a calibration. For a text, the
+    most informative words have a place each, as if each occurred alone; ``points(row)`` returns the decibans of a row,
+    including all its words. A missing value adds nothing. For a numeric feature, the height of the curve is the value.
 
     >>> import banbury as bb
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -81,11 +81,11 @@ class NomogramDisplay(Display):
         ax: Any = None,
         **reading: Any,
     ) -> Self:
-        """Draws what speaks for a class against another, which may be left out where there are two.
+        """Draws the evidence for a class against another, which can be omitted if there are two.
 
-        ``row`` marks the values of one row and their sum. Numbers are drawn from the lowest to the highest of ``data`` (with its
-        ``target``, as ``bb.count`` takes them), or else as far as the model's own values reach. ``n``: the features that
-        tell most. The picture ends ``limit`` decibans from 0.
+        ``row`` marks the values of one row and their sum. Numbers are drawn over the range of ``data`` (with its
+        ``target``, as in ``bb.count``), or over the range that the model knows. ``n`` is the number of most informative
+        features, and ``limit`` the largest distance from 0 to draw, in decibans.
         """
         if not isinstance(limit, (int, float)) or isinstance(limit, bool) or not 1 <= limit <= 1e6:
             raise errors.bad_setting("limit", limit, "a number of decibans from 1 to 1,000,000")
@@ -98,7 +98,7 @@ class NomogramDisplay(Display):
     def of(
         cls, model: Model, label: Any, against: Any = None, *, data: Any = None, target: Any = None, **reading: Any
     ) -> Self:
-        """The numbers of the sheet, without a picture."""
+        """Computes the numbers without drawing them."""
         check_model(model, classes=2)
         c = number_of(model, label)
         if against is None and len(model.classes) > 2:
@@ -150,11 +150,11 @@ class NomogramDisplay(Display):
         return calibration.scale if calibration is not None and is_one_factor else 1.0
 
     def points(self, row: Any) -> dict[str, float]:
-        """For how many decibans each feature of a row speaks; 0 where its value is missing."""
+        """Returns the decibans of each feature of a row; 0 if its value is missing."""
         return {feature: self._explain_terms([term]).evidence[0].decibans for feature, term in self._terms(row).items()}
 
     def decibans(self, row: Any) -> float:
-        """The sum of the prior and of a row's points."""
+        """Returns the sum of the prior and of a row's points."""
         return self._explain_terms(list(self._terms(row).values())).decibans
 
     def _terms(self, row: Any) -> dict[str, Term]:
@@ -169,7 +169,7 @@ class NomogramDisplay(Display):
         return self.model._fitting(self.model._one_row(row), {"absent", "extra"})[0]
 
     def probability(self, decibans: Any) -> Any:
-        """What a sum of decibans means: P(label | row), or among more than two classes P(label | row, and one of the two)."""
+        """Converts a sum of decibans to P(label | row); with more than two classes, P(label | row, one of the two)."""
         odds = np.asarray(decibans, dtype=np.float64) / DECIBANS
         if self.model.calibration is None or len(self.model.classes) > 2:
             return np.exp(-np.logaddexp(0.0, -odds))
@@ -277,8 +277,8 @@ class Sheet:
     def line(self, decibans: Real, names: Sequence[str], rows: Real, middle: float, levels: int = 1) -> None:
         """A tick for each value; names above and below, the ends and the most frequent first, where there is room."""
         places = np.clip(decibans, self.low, self.high)
-        self.ax.plot([places.min(), places.max()], [middle, middle], color="black", linewidth=0.8)
-        self.ax.plot(places, np.full(len(places), middle), "|", color="black", markersize=6)
+        self.ax.plot([places.min(), places.max()], [middle, middle], color=ink(), linewidth=0.8)
+        self.ax.plot(places, np.full(len(places), middle), "|", color=ink(), markersize=6)
         ends = {int(places.argmin()), int(places.argmax())}
         heights = [side * (0.12 + 0.34 * level) for level in range(levels) for side in (1, -1)]
         taken: dict[float, list[tuple[float, float]]] = {height: [] for height in heights}
@@ -324,7 +324,7 @@ class Sheet:
 
     def sums(self, probability: Callable[[Any], Any], middle: float) -> None:
         """The scale of sums: decibans above the line, the probability they mean below."""
-        self.ax.plot(self._of_sum([-FARTHEST_SUM, FARTHEST_SUM]), [middle, middle], color="black", linewidth=1.2)
+        self.ax.plot(self._of_sum([-FARTHEST_SUM, FARTHEST_SUM]), [middle, middle], color=ink(), linewidth=1.2)
         for total in np.arange(-FARTHEST_SUM, FARTHEST_SUM + 1.0, 10.0):
             text = f"{total:+.0f}".replace("-", "−") if total else "0"
             self._tick(float(self._of_sum(total)), middle, 1, text)
@@ -341,7 +341,7 @@ class Sheet:
                 last = place + half if fits else last
 
     def _tick(self, place: float, middle: float, side: int, text: str) -> None:
-        self.ax.plot([place, place], [middle, middle + 0.12 * side], color="black", linewidth=0.8)
+        self.ax.plot([place, place], [middle, middle + 0.12 * side], color=ink(), linewidth=0.8)
         above = "bottom" if side > 0 else "top"
         self.ax.text(place, middle + 0.16 * side, text, ha="center", va=above, fontsize=SMALL)
 

@@ -38,7 +38,7 @@ CLIMBS = ("log-likelihood", "log-likelihood + log prior")
 
 
 class ConfusionMatrixDisplay(Display):
-    """Rows of each true class (down) that were given each class (across); the shade is the share of the true class.
+    """The confusion matrix: true classes are rows, predicted classes columns. The shade is the share of the true class.
 
     >>> import banbury as bb
     >>> result = bb.cross_validate(bb.datasets.wine(), target="cultivar")
@@ -61,14 +61,14 @@ class ConfusionMatrixDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, data: Any, y: Any = None, **settings: Any) -> Self:
-        """What a fitted estimator, or a model, answers for rows whose classes are known."""
+        """Draws the predictions of a fitted estimator or a model for labelled rows."""
         return cls.from_cross_validation(evaluate(estimator, data, y), **settings)
 
     @classmethod
     def from_cross_validation(
         cls, result: Evaluation, *, values: Literal["counts", "shares"] = "counts", ax: Any = None
     ) -> Self:
-        """Draws the answers of ``bb.cross_validate``."""
+        """Draws the predictions of ``bb.cross_validate``."""
         check_type("the result", result, Evaluation, "a CrossValidation, from bb.cross_validate")
         return cls(result.confusion, result.classes).plot(ax, values=values)
 
@@ -82,7 +82,7 @@ class ConfusionMatrixDisplay(Display):
         values: Literal["counts", "shares"] = "counts",
         ax: Any = None,
     ) -> Self:
-        """Draws answers beside the true classes, one of each per row; ``classes``: in this order."""
+        """Draws predictions against true classes, one of each per row. ``classes`` sets the order."""
         true, predicted = (np.asarray(labels).ravel().tolist() for labels in (truth, predictions))
         if len(true) != len(predicted):
             raise errors.length_mismatch("predictions", len(predicted), len(true))
@@ -99,18 +99,18 @@ class ConfusionMatrixDisplay(Display):
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """The share of each true class that was given each class; 0 in classes without rows."""
+        """The share of each true class that was predicted as each class; 0 for classes without rows."""
         totals = self.confusion_matrix.sum(axis=1, keepdims=True)
         return self.confusion_matrix / np.where(totals > 0, totals, 1)
 
     @property
     def accuracy(self) -> float:
-        """The share of right answers."""
+        """The share of correct predictions."""
         total = float(self.confusion_matrix.sum())
         return float(np.trace(self.confusion_matrix)) / total if total else 0.0
 
     def plot(self, ax: Any = None, *, values: Literal["counts", "shares"] = "counts") -> Self:
-        """Draws it, on ``ax`` if given, with numbers of rows or shares of the true class, in %, in its cells."""
+        """Draws the matrix, on ``ax`` if given, with numbers of rows, or percentages of the true class, in its cells."""
         if values not in ("counts", "shares"):
             raise errors.unknown_choice("values", values, ["counts", "shares"])
         self.values = values
@@ -148,9 +148,10 @@ class ConfusionMatrixDisplay(Display):
 
 
 class CalibrationDisplay(Display):
-    """Reliability diagrams: accuracy over confidence, bin by bin, beside the diagonal on which probabilities are honest.
+    """Calibration curves: accuracy against confidence in bins, with the diagonal of perfect calibration.
 
-    ``curves`` has them by name, as ``banbury.quality.calibration.reliability`` makes them. A mark's area grows with its rows.
+    ``curves`` has the curves by name, from ``banbury.quality.calibration.reliability``. The area of a mark grows with
+    its number of rows.
 
     >>> import banbury as bb
     >>> result = bb.cross_validate(bb.datasets.wine(), target="cultivar")
@@ -189,9 +190,8 @@ class CalibrationDisplay(Display):
         ax: Any = None,
         **reading: Any,
     ) -> Self:
-        """Draws posteriors of rows that were not learned from, by a model.
-
-        Of a calibrated model they are drawn before and after calibration.
+        """Draws the posteriors of a model for rows that it has not learned from; for a calibrated model, before and
+        after calibration.
         """
         check_model(model, classes=2)
         rows = ClassedRows(model, data, target, reading)
@@ -228,7 +228,7 @@ class CalibrationDisplay(Display):
 
 
 class LearningCurveDisplay(Display):
-    """Mean accuracies with their standard errors over the numbers of rows learned from; ``curve`` has the numbers.
+    """Mean accuracies with their standard errors against the number of training rows. ``curve`` has the numbers.
 
     >>> import banbury as bb
     >>> curve = bb.learning_curve(bb.datasets.wine(), target="cultivar", repeats=3)
@@ -243,27 +243,35 @@ class LearningCurveDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, data: Any, y: Any = None, *, ax: Any = None, **settings: Any) -> Self:
-        """How good an estimator is after so many of these rows; the settings are those of ``bb.learning_curve``."""
+        """Computes and draws the learning curve of an estimator. The settings are those of ``bb.learning_curve``."""
         return cls.from_learning_curve(learning_curve(estimator, data, y, **settings), ax=ax)
 
     @classmethod
     def from_learning_curve(cls, curve: LearningCurve, *, ax: Any = None) -> Self:
-        """Draws what ``bb.learning_curve`` found, and the other learner's curve if there is one."""
+        """Draws a result of ``bb.learning_curve``, including the curve of another learner."""
         return cls(curve).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 7.4, 4.0)
         ax.set_prop_cycle(color=COLOURS)
-        self.curve.plot(ax)
+        curve = self.curve
+        for learner in curve.learners:
+            error = learner.standard_error
+            ax.errorbar(curve.sizes, learner.mean_accuracy, error, marker="o", capsize=3, label=learner.name)
+        ax.axhline(curve.majority, color="grey", linestyle="--", linewidth=1, label="majority")
+        ax.axhline(curve.random_guess, color="grey", linestyle=":", linewidth=1, label="random guess")
+        ax.set_xscale("log")
+        ax.set(xlabel="training rows", ylabel=f"accuracy on {curve.n_test:,} held-out rows")
+        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))  # where no curve is
         logarithmic(ax, (1.0, 2.0, 5.0), ",.0f")
-        beside = "" if self.curve.beside is None else f" beside {self.curve.beside.name}"
-        repeats = len(self.curve.accuracy)
+        names = " beside ".join(learner.name for learner in curve.learners)
+        repeats = len(curve.accuracy)
         bars = f": mean and standard error of {repeats} repeats" if repeats > 1 else ""
-        ax.set_title(f"Learning curve of {self.curve.name}{beside}{bars}")
+        ax.set_title(f"Learning curve of {names}{bars}")
 
 
 class ConvergenceDisplay(Display):
-    """What each iteration of EM has gained since the first: log-likelihood, and what EM maximises, with the log prior.
+    """The gain of each iteration of EM: in log-likelihood, and in the objective, which includes the log prior.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_iris
@@ -279,7 +287,7 @@ class ConvergenceDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draws what a fitted ``bb.SemiSupervisedClassifier`` or ``bb.Mixture`` went through."""
+        """Draws the iterations of a fitted ``bb.SemiSupervisedClassifier`` or ``bb.Mixture``."""
         expected = "a fitted bb.SemiSupervisedClassifier or bb.Mixture"
         errors.require(hasattr(estimator, "objectives_"), "the estimator", type(estimator).__name__, expected)
         return cls(estimator.log_likelihoods_, estimator.objectives_).plot(ax)
@@ -299,7 +307,7 @@ class ConvergenceDisplay(Display):
 
 
 class PosteriorDisplay(Display):
-    """The posteriors of hypotheses after each row, one upon the other up to 1; ``trace`` has the numbers.
+    """The posteriors of hypotheses after each row, stacked up to 1. ``trace`` has the numbers.
 
     >>> import banbury as bb
     >>> days = bb.datasets.enjoy_sport()
@@ -318,14 +326,14 @@ class PosteriorDisplay(Display):
 
     @classmethod
     def from_trace(cls, trace: Trace, *, ax: Any = None) -> Self:
-        """Draws what ``space.trace`` found."""
+        """Draws a result of ``space.trace``."""
         return cls(trace).plot(ax)
 
     @classmethod
     def from_hypotheses(
         cls, space: Hypotheses, rows: Any = None, target: Any = None, *, ax: Any = None, **evidence: Any
     ) -> Self:
-        """Draws how rows change the posterior; the arguments are those of ``space.trace``."""
+        """Draws how rows change the posterior. The arguments are those of ``space.trace``."""
         check_type("the space", space, Hypotheses, "Hypotheses")
         return cls(space.trace(rows, target, **evidence)).plot(ax)
 

@@ -15,7 +15,7 @@ from banbury.families.cells import HALF_ROW, Cells, NamedCells, NumberCells, pri
 from banbury.families.family import Feature
 from banbury.model.explain import DECIBANS
 from banbury.model.naive_bayes import Model
-from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, names, pyplot
+from banbury.plots.display import AGAINST, FAINT, FOR, Display, ink, library, name, names, pyplot
 from banbury.plots.features import (
     check_model,
     grid,
@@ -44,11 +44,11 @@ DRAWS = 40  # of the rows of each cell
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """The evidence of one column, or of a pair, for a class, in decibans: an entry for each stretch of numbers, value or word.
+    """The evidence of one column, or of a pair, for a class, in decibans: one entry per interval, value or word.
 
-    ``ends`` are those of the stretches, one more than they are. ``error`` is half of a 95 % interval: what the evidence might be
-    if other rows had been counted. Of a pair ``decibans`` and ``rows`` are tables, and ``names`` are those down and across.
-    ``missing`` is the evidence of a missing number.
+    ``ends`` are the ends of the intervals, one more than there are intervals. ``error`` is half of a 95 % interval: how
+    the evidence would vary with other samples of rows. For a pair, ``decibans`` and ``rows`` are tables, and ``names``
+    has the values down and across. ``missing`` is the evidence of a missing number.
     """
 
     feature: str
@@ -63,7 +63,7 @@ class Shape:
 
     @property
     def importance(self) -> float:
-        """The mean absolute evidence of the rows; of words that of those shown."""
+        """The mean absolute evidence over the rows; for words, over those shown."""
         total = float(self.rows.sum())
         return float((np.abs(self.decibans) * self.rows).sum() / total) if total > 0 else 0.0
 
@@ -112,7 +112,7 @@ def _number(value: float) -> str:
 
 
 def shapes_of(model: Model, label: Any = None, against: Any = None) -> tuple[Shape, ...]:
-    """The evidence of every column and pair that can be drawn, that with the largest mean first."""
+    """Returns the evidence of every column and pair that can be drawn, the most important first."""
     c, d = _sides(model, label, against)
     apart = _evidence(model, c, d)
     classes = (
@@ -124,7 +124,7 @@ def shapes_of(model: Model, label: Any = None, against: Any = None) -> tuple[Sha
 
 
 def shapes_by_class(model: Model, n_classes: int) -> list[tuple[Any, tuple[Shape, ...]]]:
-    """Each class with the evidence that speaks for it; of two classes the last, of many the ``n_classes`` most frequent."""
+    """Returns the evidence for each class; for two classes only the last, for many the ``n_classes`` most frequent."""
     if len(model.classes) < 2:
         return []
     often = np.sort(np.argsort(-model.tally.rows.value, kind="stable")[:n_classes]).tolist()
@@ -352,10 +352,10 @@ def _short(stretch: str | None) -> str:
 class ShapesDisplay(Display):
     """What a model has learned, column by column: the evidence of every value for ``label``, in decibans.
 
-    Numbers are steps, with the band in which the evidence lies with 95 % if rows are drawn anew, above a strip that shows where
-    the rows are. Categories and words are bars, pairs are heat maps. The largest mean absolute evidence is first.
-    The evidence is that against ``against``, or against all other classes together. ``bb.plots.shapes(model)`` draws them;
-    ``shapes`` has the numbers, those of ``model.explain``: a row's evidence, column by column, is read off the pictures.
+    Numbers are drawn as steps with a 95 % band, above a strip that shows where the rows are. Categories and words are
+    bars, and pairs are heat maps. Columns are sorted by mean absolute evidence, which is relative to ``against``, or to
+    all other classes together. ``bb.plots.shapes(model)`` draws them. ``shapes`` has the numbers, which equal those of
+    ``model.explain``, so the evidence of a row can be read off column by column.
 
     >>> import banbury as bb
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -370,7 +370,7 @@ class ShapesDisplay(Display):
 
     @classmethod
     def from_model(cls, model: Model, label: Any = None, against: Any = None, *, n: int = 12) -> Self:
-        """Draws the ``n`` columns and pairs that tell most; the last class, if no ``label`` is given."""
+        """Draws the ``n`` most important columns and pairs, for the last class unless ``label`` is given."""
         errors.check_whole("n", n, 1)
         c, d = _sides(model, label, against)
         other = None if d is None else model.classes[d]
@@ -408,7 +408,7 @@ def _steps(ax: Any, shape: Shape) -> None:
     room = 0.09 * (top - bottom)
     density = strip_density(shape, places)
     for left, right, share in zip(places[:-1], places[1:], density.tolist(), strict=True):
-        ax.fill_between([left, right], bottom - room, bottom, color="black", alpha=0.75 * share, linewidth=0)
+        ax.fill_between([left, right], bottom - room, bottom, color=ink(), alpha=0.75 * share, linewidth=0)
     if shape.missing is not None:
         ax.plot([1.04], [np.clip(shape.missing, bottom, top)], "D", color=AGAINST, markersize=4, clip_on=False)
         ax.annotate("missing", (1.0, 1.0), xycoords="axes fraction", ha="right", va="bottom", fontsize=7, color=AGAINST)

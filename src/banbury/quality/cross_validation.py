@@ -116,12 +116,8 @@ def cross_validate(
         for name, value in settings.items():
             same = value is DEFAULTS[name] or (isinstance(value, type(DEFAULTS[name])) and value == DEFAULTS[name])
             errors.require(same, name, "given", "omitted when an estimator is given, because the estimator has its own")
-        data, target, estimator_settings = settings_of(data, target, y)
-        rest |= {name: estimator_settings[name] for name in rest.keys() & estimator_settings}
-        return _judge(data, target, {**settings, **estimator_settings}, rest, reading)
-    errors.require(
-        y is None, "y", "given", "omitted unless an estimator comes first, as in bb.cross_validate(clf, X, y)"
-    )
+    data, target, settings = settle_settings(data, target, y, settings)
+    rest |= {name: settings[name] for name in rest.keys() & settings}
     return _judge(data, target, settings, rest, reading)
 
 
@@ -135,12 +131,16 @@ def is_estimator(candidate: Any) -> bool:
     return True
 
 
-def settings_of(estimator: Any, data: Any, target: Any) -> tuple[Any, Any, dict[str, Any]]:
-    """Returns the rows, the target and the settings with which an estimator counts and estimates."""
-    data, settings = estimator.validation(data, target)
-    if "threshold" in settings and not are_sets(target):
-        target = LabelSets.of_cells([[label] for label in np.asarray(target).tolist()], None)
-    return data, target, settings
+def settle_settings(data: Any, target: Any, y: Any, settings: Mapping[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """The rows, the target, and how they are learned from; where an estimator comes first, as it counts and estimates."""
+    if not is_estimator(data):
+        requirement = "omitted unless an estimator comes first, as in bb.cross_validate(clf, X, y)"
+        errors.require(y is None, "y", "given", requirement)
+        return data, target, dict(settings)
+    rows, estimator_settings = data.validation(target, y)
+    if "threshold" in estimator_settings and not are_sets(y):
+        y = LabelSets.of_cells([[label] for label in np.asarray(y).tolist()], None)
+    return rows, y, {**settings, **estimator_settings}
 
 
 def _judge(

@@ -19,7 +19,7 @@ from banbury.families.joint import columns_of_table
 from banbury.families.keys import look_up
 from banbury.model.naive_bayes import ClassPrior, check_seed
 from banbury.notebooks import Tabular, columns_of
-from banbury.quality.cross_validation import is_estimator, recipe_from, settings_of
+from banbury.quality.cross_validation import recipe_from, settle_settings
 from banbury.quality.recipes import Plain, Recipe
 from banbury.quality.results import Evaluation, Mean
 from banbury.reading import Batch
@@ -100,9 +100,7 @@ def learning_curve(
     check_seed(seed)
     settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "features": features}
     settings |= {"schema": schema, "missing": missing, "weigh": weigh, "calibrate": None}
-    if is_estimator(data):
-        data, target, estimator_settings = settings_of(data, target, y)
-        settings |= {name: value for name, value in estimator_settings.items() if name in settings}
+    data, target, settings = settle_settings(data, target, y, settings)
     counting = {name: settings[name] for name in ("schema", "features")}
     counting |= {"weights": weights, "missing": settings["missing"] or "skip", "threads": threads}
     rows = load_rows(data, target, takes_sets=False, **counting, **reading)
@@ -474,7 +472,8 @@ class LearningCurve(Tabular, CurveScores):
         return 1.0 / self.n_classes
 
     @property
-    def _learners(self) -> list[CurveScores]:
+    def learners(self) -> list[CurveScores]:
+        """This one, and the other if there is one."""
         return [self] if self.beside is None else [self, self.beside]
 
     def to_dict(self) -> dict[str, Any]:
@@ -495,7 +494,7 @@ class LearningCurve(Tabular, CurveScores):
     def _frame_columns(self) -> dict[str, list[Any]]:
         """A row for each learner and size."""
         records = []
-        for learner in self._learners:
+        for learner in self.learners:
             error = learner.standard_error
             for k, size in enumerate(self.sizes.tolist()):
                 scores = {"accuracy": float(learner.mean_accuracy[k]), "log_loss": float(learner.mean_log_loss[k])}
@@ -504,11 +503,11 @@ class LearningCurve(Tabular, CurveScores):
         return columns_of(records)
 
     def __str__(self) -> str:
-        named = " beside ".join(learner.name for learner in self._learners)
+        named = " beside ".join(learner.name for learner in self.learners)
         n = errors.many(len(self.accuracy), "repeat")
         head = f"Learning curve of {named}: {n}, {self.n_test:,} of {self.n_rows:,} rows held out, {self.n_classes:,} classes"
         columns = [["rows", *(f"{size:,}" for size in self.sizes.tolist())]]
-        for learner in self._learners:
+        for learner in self.learners:
             error = learner.standard_error
             means = enumerate(learner.mean_accuracy.tolist())
             accuracies = (Mean(mean, None if error is None else error[k]) for k, mean in means)
@@ -523,28 +522,3 @@ class LearningCurve(Tabular, CurveScores):
         return "\n".join([head, *(f"  {line}" for line in [*lines, guess, *self.notes])])
 
     __repr__ = __str__
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draws the mean accuracies with their standard errors against the sizes on a logarithmic scale, and returns
-        the axes.
-
-        It needs matplotlib. ``ax`` are the axes to draw on; new ones unless given.
-        """
-        if ax is None:
-            try:
-                from matplotlib import pyplot
-            except ImportError:
-                text = "drawing a learning curve needs matplotlib, which is not installed. Install it with: pip "
-                text += "install 'banbury[plots]'. Without it, use the numbers in to_dict()."
-                raise errors.MissingLibrary(text, library="matplotlib") from None
-            ax = pyplot.subplots(layout="constrained")[1]
-        for learner in self._learners:
-            ax.errorbar(
-                self.sizes, learner.mean_accuracy, learner.standard_error, marker="o", capsize=3, label=learner.name
-            )
-        ax.axhline(self.majority, color="grey", linestyle="--", linewidth=1, label="majority")
-        ax.axhline(self.random_guess, color="grey", linestyle=":", linewidth=1, label="random guess")
-        ax.set_xscale("log")
-        ax.set(xlabel="training rows", ylabel=f"accuracy on {self.n_test:,} held-out rows")
-        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))  # where no curve is
-        return ax

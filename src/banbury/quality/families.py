@@ -27,9 +27,10 @@ ENOUGH = 50_000  # rows tested by which a family is chosen; of more, the folds a
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FamilyChoice:
-    """The family chosen for each column of numbers, and the held-out log loss of every candidate.
+    """The chosen family of each numeric column, and the held-out log loss of every candidate.
 
-    It is that of the classes, told by the class prior and this column alone, over the rows that have a value of it.
+    The log loss is that of predicting the class from the class prior and this column alone, over rows that have a
+    value.
     """
 
     schema: Schema
@@ -63,7 +64,9 @@ class _Candidate:
 
 
 def choose(rows: MemoryRows, splits: Round, recipe: Plain) -> FamilyChoice:
-    """Counts the columns of numbers once for each candidate, and tells the classes of each fold by what the others say."""
+    """Counts the numeric columns once for each candidate, and scores the rows of each fold with models of the other
+    folds.
+    """
     families = [family() for family in FAMILIES.values()]
     numeric = [f for f in rows.schema.features if f.family in families and _is_numeric(f, rows.batches[0])]
     if not numeric:

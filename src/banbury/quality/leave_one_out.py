@@ -23,10 +23,10 @@ SETTLED = 750.0  # nats between two classes: the smallest double is e^-745, so t
 
 
 class WithoutEach(NamedTuple):
-    """What is said of labelled rows, each without itself.
+    """The scores of labelled rows, each from a model without that row.
 
-    ``scores`` are log P(class, row), (rows, classes), but for a constant of each row. Where every class is impossible they are
-    the log prior; ``impossible`` is how many such rows there are. ``kept`` is what stays that of all rows.
+    ``scores`` are log P(class, row) (rows × classes), up to a constant for each row. If every class is impossible they
+    are the log prior; ``impossible`` is the number of such rows. ``kept`` lists what is still learned from all rows.
     """
 
     tested: Int
@@ -36,13 +36,13 @@ class WithoutEach(NamedTuple):
 
 
 def can_leave_one_out(rows: MemoryRows, choice: Choice) -> bool:
-    """Whether every family has a formula for what it says of a row that is left out."""
+    """Whether every family has a closed formula for leaving one row out."""
     kinds = {(f.family, bool(f.columns)): f for f in rows.schema.features}
     return all(f.family.can_leave_one_out((f,), choice, rows.weights is not None) for f in kinds.values())
 
 
 def leave_each_out(rows: MemoryRows, model: Model) -> WithoutEach:
-    """Every labelled row scored by what all others add up to: the model of all rows without it."""
+    """Scores every labelled row with the model of all other rows."""
     if np.count_nonzero(rows.counts) < 2:
         raise errors.bad_setting("folds", "loo", "used with at least two rows; there is one")
     total = model.tally

@@ -19,7 +19,7 @@ from banbury.quality.calibration import METHODS, Calibration, Method, calibrate
 from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
 from banbury.rows.folds import Round, SingleRows
 from banbury.rows.labelled import LabelledRows, MemoryRows
-from banbury.rows.scoring import PendingWarnings, Sink, fitting_prior, leave_out, normalise, score_rows
+from banbury.rows.scoring import FoldModels, PendingWarnings, Sink, fitting_prior, leave_out, normalise, score_rows
 from banbury.tally.schema import Missing, Schema
 from banbury.tally.tally import Label, Tally
 from banbury.weighing import FEWEST_ROWS, Weighing, learn
@@ -30,36 +30,36 @@ R = TypeVar("R", bound=LabelledRows)
 
 
 class ModelSink(Sink, Protocol):
-    """Where scores go, and the model of each split."""
+    """Receives scores, and the model of each split."""
 
     def keep(self, split: int, model: Model) -> None: ...
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How rows become a model. Where a recipe has no faster way, rows are left out by learning from all the others."""
+    """How rows become a model. By default, rows are left out by learning from all others."""
 
     name: ClassVar[str]
     weighs: ClassVar[bool] = False  # whether it weighs evidence, which takes longer than counting
 
     def under(self, rows: R) -> R:
-        """The rows as this recipe counts them."""
+        """Returns the rows under the schema with which this recipe counts."""
         return rows
 
     def rows_from(self, rows: Any, n: int | None = None) -> Any:
-        """Rows as this recipe needs them: in memory, a sample of ``n`` where they are not."""
+        """Returns the rows that this recipe needs: in memory, or a sample of ``n`` if they are not."""
         return self.under(rows).sample(n)
 
     def describe_under(self, schema: Schema) -> str:
-        """What a reader calls it, of rows under a schema."""
+        """Returns the name of the recipe for users, given a schema."""
         return self.name
 
     def learn(self, rows: MemoryRows) -> Any:
-        """The model of the rows."""
+        """Learns a model from the rows."""
         raise NotImplementedError
 
     def leave_out(self, rows: Any, splits: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
-        """Puts what is said of the rows of each split, by a model that has not seen them, into a sink."""
+        """Scores the rows of each split with a model that has not seen them, and puts the scores into a sink."""
         rows = replace(rows, schema=rows.tally.schema)  # all rows settle how finely numbers are kept
         n_splits = len(splits.splits)
         for number, split in enumerate(each_step(splits.splits, lambda k: f"fold {k + 1} of {n_splits}")):
@@ -72,7 +72,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Plain(Recipe):
-    """Naive Bayes as the rows are counted; ``text`` has settings of ``bb.Text`` for all columns of text."""
+    """Plain naive Bayes. ``text`` has settings of ``bb.Text`` for all text columns."""
 
     how: How = "mean"
     alpha: float = 1.0
@@ -87,7 +87,7 @@ class Plain(Recipe):
 
     @property
     def choice(self) -> Choice:
-        """How parameters are estimated; raises where a setting is not one."""
+        """Returns how parameters are estimated. Raises an error if a setting is invalid."""
         return choice_of(self.how, self.alpha, self.seed)
 
     def under(self, rows: R) -> R:
@@ -98,21 +98,21 @@ class Plain(Recipe):
         return rows
 
     def estimate(self, tally: Tally, classes: Sequence[Label]) -> Model:
-        """The model of a tally, whose classes are some of these."""
+        """Estimates the model of a tally whose classes are among these."""
         if self.text:
             tally = replace(tally, schema=with_text(tally.schema, self.text))
         prior = fitting_prior(self.class_prior, classes, tally.classes)
         return estimate(tally, how=self.how, alpha=self.alpha, class_prior=prior, seed=self.seed)
 
     def reads_whole_tables(self, counted: Tally) -> bool:
-        """Whether it needs whole tables of words where a part of the rows is left out: it reads those of all rows."""
+        """Whether leaving out some rows needs the whole tables of words rather than their changes."""
         return False
 
     def learn(self, rows: LabelledRows) -> Model:
         return self.estimate(rows.tally, rows.classes)
 
     def leave_out(self, rows: Any, splits: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
-        """One count for all splits; the formula for single rows, where every family has one."""
+        """Counts once for all splits, and uses the closed formula for single rows if every family has one."""
         if not isinstance(splits, SingleRows):
             leave_out(rows, splits, [self], want, [sink], pending)
         elif can_leave_one_out(rows, self.choice):
@@ -128,15 +128,15 @@ class Plain(Recipe):
             leave_out(rows, splits.split_up(), [self], want, [sink], pending)
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings, as JSON can hold them."""
+        """Returns the settings for JSON."""
         return {"alpha": self.alpha, "how": self.how, **({"text": dict(self.text)} if self.text else {})}
 
 
 @dataclass(frozen=True)
 class Weighed(Recipe):
-    """Weighed evidence, from ``fewest`` rows on; below that naive Bayes under the same schema.
+    """Weighed evidence if there are at least ``fewest`` rows; otherwise plain naive Bayes under the same schema.
 
-    Numbers are quantile trees, and what is missing is a value unless ``missing`` says otherwise.
+    Numbers are quantile trees, and missing values are values of their own unless ``missing`` says otherwise.
     """
 
     pairs: bool = True
@@ -151,7 +151,7 @@ class Weighed(Recipe):
 
     @classmethod
     def of(cls, weigh: Any, **more: Any) -> Weighed:
-        """The recipe of ``weigh=``: True, or settings of ``bb.weigh`` by name."""
+        """Returns the recipe for ``weigh=``: True, or settings of ``bb.weigh`` by name."""
         if weigh is not True and not isinstance(weigh, Mapping):
             raise errors.bad_setting("weigh", weigh, "True, False, or settings of bb.weigh such as {'pairs': False}")
         settings = {} if weigh is True else dict(weigh)
@@ -174,13 +174,13 @@ class Weighed(Recipe):
         return model.weighed(learn(tally, rows.as_table(tally.schema), sample=sample, **how))
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings, as JSON can hold them."""
+        """Returns the settings for JSON."""
         return {"weigh": {name: getattr(self, name) for name in self.settings} or True}
 
 
 @dataclass(frozen=True)
 class Calibrated(Recipe):
-    """Another recipe whose posteriors are calibrated by what it says of rows that were left out."""
+    """Another recipe whose posteriors are calibrated with its scores of held-out rows."""
 
     recipe: Plain
     method: Method
@@ -214,7 +214,9 @@ class Calibrated(Recipe):
         return self.recipe.learn(rows).calibrated(scores.calibrate(self.method))
 
     def leave_out(self, rows: Any, splits: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
-        """Calibrates what is said of each split by what is said of the others; of more than ten, some share a calibration."""
+        """Calibrates the scores of each split with those of the others; if there are more than ten, some share a
+        calibration.
+        """
         scores = LogScores.of(rows, splits, self.recipe, pending)
         for split, calibration in self.calibrations(scores).items():
             here = np.flatnonzero(scores.split == split)
@@ -222,21 +224,22 @@ class Calibrated(Recipe):
             sink.put(scores.rows[here], scores.split[here], calibrated(scores.scores[here]))
 
     def calibrations(self, scores: LogScores) -> dict[int, Calibration]:
-        """The calibration of each split, learned from others."""
+        """Returns the calibration of each split, learned from the others."""
         part = scores.split % CALIBRATION_FOLDS
         by_part = {k: scores.calibrate(self.method, np.flatnonzero(part != k)) for k in np.unique(part).tolist()}
         return {split: by_part[split % CALIBRATION_FOLDS] for split in np.unique(scores.split).tolist()}
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings, as JSON can hold them."""
+        """Returns the settings for JSON."""
         return self.recipe.to_dict()
 
 
 class LogScores:
-    """log P(class | row) of rows that were left out, a row for each that was tested; a sink."""
+    """Collects log P(class | row) of held-out rows. A sink."""
 
     def __init__(self, rows: MemoryRows, splits: Round) -> None:
         self.truth, self.weights = rows.labels, rows.weights
+        self.models: dict[int, Model] = {}
         self.rows: Int = np.flatnonzero(splits.tested_by >= 0)
         self.split = splits.tested_by[self.rows]
         self._every: Real = np.empty((rows.n_rows, len(rows.classes)))
@@ -255,18 +258,42 @@ class LogScores:
         self._every[rows] = scores
 
     def keep(self, split: int, model: Model) -> None:
-        pass
+        self.models[split] = model
 
     def calibrate(self, method: Method, some: Int | None = None) -> Calibration:
-        """A calibration by all of them, or some."""
+        """Learns a calibration from all or some of the scores."""
         at = self.rows if some is None else self.rows[some]
         weights = None if self.weights is None else self.weights[at]
         return calibrate(method, self._every[at], self.truth[at], weights)
 
 
+@dataclass
+class SplitModels:
+    """The model of each split: one that was kept, or made again. A model of text is large: of those made again the last stays."""
+
+    rows: MemoryRows
+    splits: Round
+    recipe: Recipe
+    kept: Mapping[int, Model]
+    _last: tuple[int, Model] | None = None
+
+    def __getitem__(self, split: int) -> Model:
+        if split in self.kept:
+            return self.kept[split]
+        if self._last is None or self._last[0] != split:
+            self._last = split, self._make_again(split)
+        return self._last[1]
+
+    def _make_again(self, split: int) -> Model:
+        if not isinstance(self.recipe, Plain):
+            return self.recipe.learn(self.rows.training_rows(self.splits, split))  # type: ignore[no-any-return]
+        groups = self.rows.count_round(self.splits)
+        return FoldModels(self.rows, self.splits, groups, self.recipe, PendingWarnings())[split]  # type: ignore[no-any-return]
+
+
 @singledispatch
 def recipe_of(model: Any) -> Recipe:
-    """The recipe that made a model, as far as the model tells."""
+    """Returns the recipe that made a model."""
     choice = model.choice
     weighing = model.weighing
     prior = model.class_prior
@@ -280,7 +307,7 @@ def recipe_of(model: Any) -> Recipe:
 
 
 def with_text(schema: Schema, settings: Mapping[str, Any] | None) -> Schema:
-    """The schema with these settings for all columns of text."""
+    """Returns the schema with these settings for all text columns."""
     if not settings:
         return schema
     changed = tuple(

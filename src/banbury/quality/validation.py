@@ -51,13 +51,13 @@ def validate(
     *,
     seed: int = 0,
     keep: Keep = "posteriors",
-    models: list[Model] | None = None,
+    models: dict[int, Model] | None = None,
 ) -> list[Validation]:
     """How good each recipe is on rows that its models have not seen, all over the same folds.
 
     Recipes that count the same share one count and one encoding of texts. ``keep``: the posteriors of all rows, or only the sums
     that measures are made of; of rows that are read in passes always the sums. Models that were learned from the rows of each
-    split are added to ``models``, if given.
+    split are added to ``models``, if given, by the number of the split.
     """
     if isinstance(folds, str) and folds == "loo":
         _check_single_rows(rows, recipes)
@@ -142,17 +142,19 @@ def _sample_note(rows: LabelledRows) -> tuple[str, ...]:
 # Where scores go ------------------------------------------------------------------------------------------------------
 
 
-def _sink(rows: LabelledRows, splits: Sequence[Round], n_splits: int, keep: Keep, models: list[Model] | None) -> Any:
+def _sink(
+    rows: LabelledRows, splits: Sequence[Round], n_splits: int, keep: Keep, models: dict[int, Model] | None
+) -> Any:
     if rows.has_sets:
         return _LabelPosteriors(rows, len(splits), None)
     in_memory = keep == "posteriors" and isinstance(rows, MemoryRows)
-    return _Posteriors(rows, len(splits), models) if in_memory else _Sums(rows, n_splits, models)
+    return _Posteriors(rows, len(splits), models) if in_memory else _Sums(rows, n_splits)
 
 
 class _Posteriors:
     """The posteriors of all rows, round by round; a sink."""
 
-    def __init__(self, rows: LabelledRows, n_rounds: int, models: list[Model] | None) -> None:
+    def __init__(self, rows: LabelledRows, n_rounds: int, models: dict[int, Model] | None) -> None:
         self.rows = rows
         self.n_rounds = n_rounds
         self.models = models
@@ -166,7 +168,7 @@ class _Posteriors:
 
     def keep(self, split: int, model: Model) -> None:
         if self.models is not None:
-            self.models.append(model)
+            self.models[split] = model
 
     def result(self, what: str) -> Validation:
         """In the order of rows; the splits of several rounds one after the other."""
@@ -192,7 +194,7 @@ class _Posteriors:
 class _LabelPosteriors(_Posteriors):
     """P(label | row) of all rows, and the thresholds of each split; a sink."""
 
-    def __init__(self, rows: LabelledRows, n_rounds: int, models: list[Model] | None) -> None:
+    def __init__(self, rows: LabelledRows, n_rounds: int, models: dict[int, Model] | None) -> None:
         super().__init__(rows, n_rounds, models)
         self.thresholds: list[Real] = []
 
@@ -215,10 +217,9 @@ class _LabelPosteriors(_Posteriors):
 class _Sums:
     """The sums that measures are made of, over all rounds; a sink."""
 
-    def __init__(self, rows: LabelledRows, n_splits: int, models: list[Model] | None) -> None:
+    def __init__(self, rows: LabelledRows, n_splits: int) -> None:
         self.rows = rows
         self.n_splits = n_splits
-        self.models = models
         self.start = self.next = 0
         self.outcomes: Outcomes | None = None
         self._lock = Lock()
@@ -239,8 +240,7 @@ class _Sums:
             self.outcomes = outcomes if self.outcomes is None else self.outcomes + outcomes
 
     def keep(self, split: int, model: Model) -> None:
-        if self.models is not None:
-            self.models.append(model)
+        pass
 
     def result(self, what: str) -> SummedValidation:
         if self.outcomes is None or not self.outcomes.weight > 0:

@@ -27,7 +27,7 @@ BETTER = 0.02  # of the log loss must be gained to speak of it
 
 @dataclass(frozen=True)
 class Alternative:
-    """A way to learn from the rows: how one asks for it, and how good it was on rows it had not seen."""
+    """Another way to learn from the rows: how to request it, and its score on held-out rows."""
 
     name: str
     option: str  # of `banbury fit`
@@ -43,7 +43,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Alternatives:
-    """What was tried over the same folds of the same rows, the first as it is now, the others by log loss, the best first."""
+    """Recipes that were tried over the same folds: first the current one, then the others by log loss, best first."""
 
     n_rows: int
     folds: int
@@ -52,7 +52,7 @@ class Alternatives:
 
     @property
     def better(self) -> tuple[Alternative, ...]:
-        """Those that lose clearly less than what there is now, and are not less often right beyond chance."""
+        """The recipes with a clearly lower log loss than the current one, whose accuracy is not significantly lower."""
         error = self.now.standard_error or 0.0
         return tuple(
             alternative
@@ -69,10 +69,10 @@ class Alternatives:
 def alternatives(
     rows: MemoryRows, now: Recipe, validation: Validation, *, but: Collection[str] = (), seed: int = 0
 ) -> Alternatives | None:
-    """What else could be made of labelled rows than the recipe makes; None where they are too few to be dealt to folds.
+    """Tries other recipes on labelled rows; returns None if there are too few rows for folds.
 
-    ``validation`` of the recipe has the folds; where weighing would take long there are fewer. ``but`` are options that are not
-    to be tried.
+    The folds are those of ``validation``, or fewer if weighing would take long. ``but`` lists options that are not
+    tried.
     """
     some = np.flatnonzero(rows.labels >= 0)
     n_rows = len(some)

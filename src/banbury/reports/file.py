@@ -21,14 +21,14 @@ from banbury.tally.tally import Tally
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report:
-    """A page as HTML, where it was written, and the findings that it shows."""
+    """An HTML page, the path it was written to, and the findings that it shows."""
 
     html: str
     path: Path | None
     findings: Any  # Findings; of a model of labels LabelFindings
 
     def to_dict(self) -> dict[str, Any]:
-        """Where the page is and its figures, as JSON can hold them."""
+        """Returns the path of the page and its figures for JSON."""
         findings = self.findings
         place = {"path": None if self.path is None else str(self.path), "bytes": len(self.html.encode())}
         if isinstance(findings, labels.LabelFindings):
@@ -76,28 +76,26 @@ def report(
     threads: int | None = None,
     **reading: Any,
 ) -> Report:
-    """One HTML file about a model: what it is, how good it is on rows it has not seen, what it goes by, and where it errs.
+    """Writes one HTML file about a model: what it contains, how good it is on rows it has not seen, its evidence and
+    its mistakes.
 
-    ``data``, ``target``, ``weights`` and ``reading`` are those of ``bb.count``: labelled rows, such as those that the model was
-    counted from. If ``target`` is not given, it is the column that the model was counted with. A tally is taken as
-    ``bb.estimate`` makes a model of it.
+    ``data``, ``target``, ``weights`` and ``reading`` are those of ``bb.count``: labelled rows, such as the training
+    data. ``target`` is the model's own target column unless given. A tally is first estimated with the defaults of
+    ``bb.estimate``.
 
-    If these are the rows that the model has counted, the figures are those of a cross-validation under the model's schema and
-    settings, so no row is judged by a model that has seen it; ``folds`` says how many folds (those over which ``bb.tune`` or
-    ``banbury fit`` compared the model; else ten, or three from 2,000 rows on if the evidence is weighed). Other rows are judged
-    by the model itself. The ``mistakes`` that gave the true class the least probability are shown with their evidence.
-    ``telling`` values are named for each class. Above 200,000 rows, the learning curve and the pairs are those of a sample of
-    that size, by ``seed``, and the page says so.
+    If the model was counted from these rows, its recipe is cross-validated, so that no row is scored by a model that
+    has seen it. ``folds`` is the number of folds (unless given, the folds over which ``bb.tune`` or ``banbury fit``
+    compared the model; otherwise ten, or three from 2,000 rows on for weighed evidence). Other rows are scored by the
+    model itself. The page says which. It shows the ``mistakes`` with the least probable true class, with their
+    evidence, and ``telling`` values for each class. Above 200,000 rows, the learning curve and the pairs of columns are
+    computed from a sample of that size, drawn with ``seed``.
 
-    ``alternatives``: what else could be made of the rows is tried on 10,000 of them at most, and the page says what to do next.
-    The ``title`` names the target and the data, if not given.
+    With ``alternatives``, other recipes are tried on at most 10,000 of the rows, and the page suggests what to do next.
+    ``title`` names the target and the data unless given. For several labels per row, the page has the figures and the
+    evidence of each label.
 
-    Of a model of several labels per row the page has the figures of each label, what tells it, and the ``mistakes`` that are rows
-    without a label that they have. Where the rows are those that the model has counted, they are judged by folds as above;
-    others are judged by the model as it is.
-
-    The file at ``path`` is replaced when the new one is whole. It needs no network and no script. Without a path, the page is in
-    the result's ``html``.
+    The file at ``path`` is replaced when the new one is complete. It needs no network and no script. Without a path,
+    the page is in ``html`` of the result.
 
     >>> import banbury as bb, pathlib, tempfile
     >>> weather = bb.datasets.play_tennis()

@@ -19,11 +19,10 @@ from banbury.model.naive_bayes import Model, add_unknown_classes
 from banbury.quality import CrossValidation, Evaluation, LearningCurve
 from banbury.quality.calibration import Calibration, Reliability, reliability
 from banbury.quality.curves import learn_sizes, spread
-from banbury.quality.recipes import Calibrated, LogScores, Plain, Recipe, Weighed, recipe_of
+from banbury.quality.recipes import Calibrated, LogScores, Plain, Recipe, SplitModels, Weighed, recipe_of
 from banbury.quality.validation import default_folds, validate
 from banbury.reading import Source
 from banbury.reports.alternatives import Alternatives, alternatives
-from banbury.rows.folds import Round
 from banbury.rows.labelled import MemoryRows, load_rows, renumber
 from banbury.rows.scoring import PendingWarnings, score_rows
 from banbury.tally.tally import Label
@@ -37,10 +36,11 @@ BEST = 3  # alternatives that are recommended
 
 @dataclass(frozen=True, eq=False)
 class Mistake:
-    """A row that was given another class than its own, by the model of its fold, which has not seen it.
+    """A row that was predicted wrongly by the model of its fold, which has not seen it.
 
-    ``row`` is its number in the data, and ``name`` its file, where it has one. ``explanation`` weighs the answer against the true
-    class; against the runner-up where the other folds have no row of the true class, and None where they have one class only.
+    ``row`` is its number in the data and ``name`` its file, if it has one. ``explanation`` compares the prediction with
+    the true class; with the runner-up if the other folds have no row of the true class; it is None if they have only
+    one class.
     """
 
     row: int
@@ -61,7 +61,7 @@ class Mistake:
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """A model, and what was found with the rows that it was tried on."""
+    """A model and everything that a report says about it."""
 
     model: Model
     n_rows: int  # with a label
@@ -81,7 +81,7 @@ class Findings:
 
     @property
     def title(self) -> str:
-        """The target and the data, as far as they have names."""
+        """The names of the target and the data, as far as they have names."""
         target = self.model.schema.target
         source = None if self.source is None else Path(self.source).name
         if target is not None:
@@ -94,7 +94,9 @@ class Findings:
 
     @property
     def more_rows(self) -> tuple[int, int, float, float] | None:
-        """Two numbers of rows, the second about twice the first, what learning the second gained in accuracy, and its error."""
+        """Two numbers of rows, the second about twice the first, the accuracy gained between them, and its standard
+        error.
+        """
         curve = self.learning_curve
         if curve is None or len(curve.sizes) < 2:
             return None
@@ -106,7 +108,7 @@ class Findings:
 
     @property
     def next_steps(self) -> tuple[str, ...]:
-        """What was measured to help, a sentence each, the most helpful first."""
+        """Suggestions that were measured to help, one sentence each, the most helpful first."""
         steps = []
         if self.alternatives is not None:
             now = self.alternatives.now
@@ -123,17 +125,17 @@ class Findings:
 
     @property
     def n_folds(self) -> int:
-        """How many folds there were; 0 where the model itself was evaluated."""
+        """The number of folds; 0 if the model itself was evaluated."""
         return len(self.validation.fold_accuracies) if isinstance(self.validation, CrossValidation) else 0
 
     @property
     def n_mistakes(self) -> int:
-        """How many rows were given another class than their own."""
+        """The number of rows that were predicted wrongly."""
         return int(np.count_nonzero(self.validation.best != self.validation.truth))
 
     @cached_property
     def reliabilities(self) -> dict[str, Reliability]:
-        """How honest posteriors are; of a calibrated model after calibration and before."""
+        """The calibration curves; for a calibrated model, after and before calibration."""
         validations = {"out of fold" if self.own_rows else "these rows": self.validation}
         if self.before_calibration is not None:
             validations = {"calibrated": self.validation, "before calibration": self.before_calibration}
@@ -154,7 +156,7 @@ def measure(
     reading: dict[str, Any],
     tries: bool = True,
 ) -> Findings:
-    """Everything that a report tells."""
+    """Measures everything that a report shows."""
     _check_classes("the model", model.classes)
     target = model.schema.target if target is None else target
     counting = {"weights": weights, "threads": threads, **reading}
@@ -218,18 +220,26 @@ def _judge_by_folds(model: Model, rows: MemoryRows, folds: int | None, seed: int
     recipe = replace(recipe, seed=seed) if isinstance(recipe, Weighed) else recipe
     (splits,) = rows.deal(n_folds, seed)
     rows_of_folds = replace(rows, fold=splits.tested_by)
-    models = list[Model]()
+    models = dict[int, Model]()
     before = None
+    plain: Recipe = recipe
     calibrations = dict[int, Calibration]()
     (validation,) = validate(rows_of_folds, None, [recipe], seed=seed, models=models)
     if isinstance(recipe, Calibrated):
-        (before,) = validate(rows_of_folds, None, [recipe.recipe], seed=seed)
-        scores = LogScores.of(rows_of_folds, splits, recipe.recipe, PendingWarnings())
-        calibrations = recipe.calibrations(scores)
+        plain = recipe.recipe
+        (before,) = validate(rows_of_folds, None, [plain], seed=seed)
+        calibrations = recipe.calibrations(LogScores.of(rows_of_folds, splits, plain, PendingWarnings()))
     assert isinstance(validation, CrossValidation)
     folds_of = validation.folds
-    by_fold = _LastFoldModel(rows_of_folds, splits, recipe, models, calibrations)
-    return JudgedRows(recipe, validation, before, lambda place: by_fold[int(folds_of[place])])  # type: ignore[arg-type]
+    by_fold = SplitModels(rows_of_folds, splits, plain, models)
+
+    def model_of(place: int) -> Model:
+        fold = int(folds_of[place])
+        calibration = calibrations.get(fold)
+        fits = calibration is not None and by_fold[fold].classes == rows.classes
+        return by_fold[fold].calibrated(calibration) if fits else by_fold[fold]
+
+    return JudgedRows(recipe, validation, before, model_of)  # type: ignore[arg-type]
 
 
 def _judge_as_it_is(model: Model, rows: MemoryRows) -> JudgedRows:
@@ -298,35 +308,6 @@ def _fold(judged: JudgedRows, place: int) -> int:
     """The fold of an answer; 0 where the model itself gave it."""
     validation = judged.validation
     return int(validation.folds[place]) if isinstance(validation, CrossValidation) else 0
-
-
-@dataclass
-class _LastFoldModel:
-    """The model of each fold, of all rows but its own. A model of text is large: the last is kept, and no other.
-
-    ``models`` are those that were learned from the rows of each fold, if any; ``calibrations`` are those of folds.
-    """
-
-    rows: MemoryRows
-    splits: Round
-    recipe: Recipe
-    models: list[Model]
-    calibrations: dict[int, Calibration]
-    _last: tuple[int, Model] | None = None
-
-    def __getitem__(self, fold: int) -> Model:
-        model = self._model_of_fold(fold)
-        calibration = self.calibrations.get(fold)
-        return model if calibration is None or model.classes != self.rows.classes else model.calibrated(calibration)
-
-    def _model_of_fold(self, fold: int) -> Model:
-        if self.models:
-            return self.models[fold]
-        if self._last is None or self._last[0] != fold:
-            plain: Any = self.recipe.recipe if isinstance(self.recipe, Calibrated) else self.recipe
-            training_rows = np.flatnonzero((self.splits.groups >= 0) & (self.splits.groups != fold))
-            self._last = fold, plain.estimate(self.rows.count_only(training_rows, self.rows.schema), self.rows.classes)
-        return self._last[1]
 
 
 def _worst(rows: MemoryRows, judged: JudgedRows, most: int) -> list[int]:

@@ -61,12 +61,12 @@ details > summary { color: var(--one); }
   font-variant-numeric: tabular-nums; border: 1px solid var(--card); border-width: 1px 0 0 1px; }
 .box.matrix th { border: 0; text-align: center; }
 .box.matrix tbody th, .box.matrix th.corner { position: sticky; left: 0; background: var(--card); text-align: right;
-  min-width: 0; max-width: 11rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-weight: 500; }
+  min-width: 5.2rem; max-width: 11rem; overflow-wrap: anywhere; white-space: normal; font-weight: 500; }
 .box.matrix th.corner { font-size: .78rem; font-weight: 400; }
 .matrix th.up > div { writing-mode: vertical-rl; transform: rotate(180deg); margin: 0 auto; max-height: 11rem;
   overflow: hidden; text-overflow: ellipsis; }
 .box.many td { font-size: .78rem; padding: .2rem .12rem; min-width: 1.95rem; }
-.box.many tbody th { font-size: .78rem; padding: .2rem .5rem; }
+.box.many tbody th { font-size: .78rem; padding: .2rem .5rem; min-width: 6rem; line-height: 1.2; }
 .box.many thead th { font-size: .8rem; padding: .38rem .12rem; }
 
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); gap: .9rem; margin: .9rem 0; }

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.arrays import Int, Real
+from banbury.arrays import Int, Real, over_classes
 from banbury.families.bags.text import warn_of_no_words
 from banbury.model.naive_bayes import ClassPrior, Model, score_each
 from banbury.progress import Steps
@@ -23,7 +23,6 @@ from banbury.rows.labelled import LabelledRows, MemoryRows
 from banbury.tally.tally import Label, Tally
 from banbury.threads import each_done
 
-FEW = 32
 TOGETHER = 1 << 20  # rows whose columns are made ready at a time, for all models
 
 
@@ -265,21 +264,11 @@ def among_names(names: Sequence[Label], model: Scores, scores: Real, want: str) 
 
 def normalise(log_joint: Real) -> Real:
     """P(class | row) of log joint probabilities; equal shares in a row in which every class is impossible."""
-    top = _over_classes(np.maximum, log_joint)
+    top = over_classes(np.maximum, log_joint)
     impossible = np.isneginf(top)
     if impossible.any():
         log_joint = np.where(impossible[:, None], 0.0, log_joint)
         top = np.where(impossible, 0.0, top)
-    shares = np.exp(log_joint - top[:, None])
-    shares /= _over_classes(np.add, shares)[:, None]
+    shares: Real = np.exp(log_joint - top[:, None])
+    shares /= over_classes(np.add, shares)[:, None]
     return shares
-
-
-def _over_classes(join: Any, numbers: Real) -> Real:
-    """A ufunc over the classes of each row; of few classes one after the other, which NumPy does faster."""
-    if numbers.shape[1] > FEW:
-        return np.asarray(join.reduce(numbers, axis=1))
-    result = numbers[:, 0].copy()
-    for c in range(1, numbers.shape[1]):
-        join(result, numbers[:, c], out=result)
-    return result

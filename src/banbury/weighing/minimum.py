@@ -40,19 +40,21 @@ def _minimise_by_newton(loss: Loss, at: Real, bounded: NDArray[np.bool_], curvat
             break
         step = -slope / np.diag(curvature)
         step[~at_bound] = -np.linalg.solve(curvature[np.ix_(~at_bound, ~at_bound)], slope[~at_bound])
-        tried = _search_line(loss, at, value, slope, step, bounded)
-        if tried is None:
+        trial_point = _search_line(loss, at, value, slope, step, bounded)
+        if trial_point is None:
             break
-        there, lower, steeper = tried
-        moved = there - at
-        bent = steeper - slope
-        push = curvature @ moved
-        if moved @ bent > 0.0 and moved @ push > 0.0:
-            curvature += np.outer(bent, bent) / (moved @ bent) - np.outer(push, push) / (moved @ push)
-        gained = value - lower
-        at = there
-        value = lower
-        slope = steeper
+        trial, trial_value, trial_slope = trial_point
+        moved = trial - at
+        slope_change = trial_slope - slope
+        curved_step = curvature @ moved
+        if moved @ slope_change > 0.0 and moved @ curved_step > 0.0:
+            curvature += np.outer(slope_change, slope_change) / (moved @ slope_change) - np.outer(
+                curved_step, curved_step
+            ) / (moved @ curved_step)
+        gained = value - trial_value
+        at = trial
+        value = trial_value
+        slope = trial_slope
         if gained < LEAST_GAIN * max(abs(value), 1.0):
             break
     return at

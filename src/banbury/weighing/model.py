@@ -19,7 +19,7 @@ from banbury.families.evidence import Comparison, TellingValues
 from banbury.families.family import ColumnReader, Feature, Parameters
 from banbury.model.naive_bayes import Model, check_seed, estimate
 from banbury.progress import Steps
-from banbury.rows.sampling import RowSample, sample_rows
+from banbury.rows.sampling import sample_rows
 from banbury.sums import Keys
 from banbury.tally.table import Table, open_table
 from banbury.tally.tally import Tally
@@ -44,7 +44,7 @@ class CorrectedWords(NamedTuple):
 
 @dataclass(frozen=True)
 class Weighing:
-    """What was learned of rows, with the digest of the tally that they were counted into."""
+    """Weights and corrections of evidence, with the digest of the tally they were learned from."""
 
     weights: Weights
     classes: tuple[Any, ...]
@@ -330,15 +330,23 @@ def weigh(
     partitions: int | None = None,
     **reading: Any,
 ) -> Model:
-    """The model with its evidence weighed: what each column is worth, which pairs say more than both, what cells get wrong.
+    """Weighs the evidence of a model: learns a weight for each column, pairs of columns that add information, and
+    corrections.
 
-    ``data``, ``target`` and ``weights`` are the rows that were counted; the target is the model's, if not given. Weights are
-    learned on what every row is told by all others; ``pairs`` and ``correct`` may be left out. ``groups`` keeps rows that belong
-    together in one fold where something is chosen. The answer stays a sum, and ``explain`` shows it.
+    The log-odds remain a sum, which ``explain`` shows. Weights are learned from the leave-one-out evidence of every
+    row.
 
-    ``sample``: weights are learned from so many rows that differ, at most, at least one of every class, chosen by what they
-    hold, so that neither order nor place matters; all rows if not given, and 100,000 of rows in partitions: on Dask, on
-    Spark, or wherever ``engine`` (see ``bb.count``) works on them. ``model.weighing`` says how many rows these were.
+    Args:
+        model: A model whose tally counted the rows.
+        data: These rows.
+        target: Their target; the model's target column unless given.
+        pairs: Whether to look for pairs of columns.
+        correct: Whether to learn corrections.
+        weights: The weights with which the rows were counted.
+        groups: The group of each row. Rows of a group stay in the same fold where settings are chosen.
+        sample: The maximum number of distinct rows to learn from, with at least one of every class. They are selected
+            by their content, so the order of rows does not matter. All rows unless given; 100,000 if they are on an
+            engine. ``model.weighing`` has the number of rows used.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -353,17 +361,17 @@ def weigh(
     target = model.schema.target if target is None and np.ndim(weights) < 2 else target
     reading |= {"engine": engine, "partitions": partitions}
     table = open_table(data, target, schema=model.schema, weights=weights, groups=groups, threads=threads, **reading)
-    n_sampled = table.n_held if sample is None else sample
+    return model.weighed(learn_table(model.tally, table, sample, threads, **how))
+
+
+def learn_table(tally: Tally, table: Any, n_sampled: int | None, threads: int | None, **how: Any) -> Weighing:
+    """Weights of so many rows of a table, which a tally counted; of all rows if not given, but for rows in partitions."""
+    n_sampled = table.n_held if n_sampled is None else n_sampled
     if n_sampled is None:
-        return model.weighed(learn(model.tally, table, **how))
-    rows = sample_rows(table, model.tally, n_sampled)
-    return model.weighed(learn_sample(model.tally, rows, threads, **how))
-
-
-def learn_sample(tally: Tally, sample: RowSample, threads: int | None, **how: Any) -> Weighing:
-    """Weights of a sample of the rows that a tally counted."""
-    table = sample.table(tally.schema, n_threads(threads))
-    return learn(tally, table, sample=None if sample.is_whole else sample.n_sampled, **how)
+        return learn(tally, table, **how)
+    sample = sample_rows(table, tally, n_sampled)
+    n_learned = None if sample.is_whole else sample.n_sampled
+    return learn(tally, sample.table(tally.schema, n_threads(threads)), sample=n_learned, **how)
 
 
 def learn(

@@ -43,14 +43,19 @@ UNREAD = _core.Tokeniser("word", True, False, 1, 1, [], False, False)  # counts 
 
 @dataclass(frozen=True, repr=False)
 class Occurrences(WordFamily):
-    """A block of columns that say how often each word, product or event occurs in a row: a text that was counted elsewhere.
+    """A matrix that says how often each word, product or event occurs in a row: texts that were counted elsewhere.
 
-    ``model``: "multinomial" (the columns share all occurrences of a class), "complement" (how little a column belongs to all
-    other classes) or "bernoulli" (what does not occur is evidence too). ``threshold``: what is above it counts 1, all else 0;
-    None takes numbers as they are, whole or not, as tf-idf gives them; under "bernoulli" they are then from 0 to 1. ``alpha`` is
-    the pseudo-count of every column, or a list with one for each; 1e-10 is the least, but zeros stay under "bernoulli" with "mle"
-    or "map". ``norm`` divides the weights of complement in each class by the sum of their absolute values. A missing number
-    counts nothing, or is an error if ``missing`` says so; a column that no row has keeps its pseudo-count.
+    Args:
+        model: "multinomial" (the columns share all occurrences of a class), "complement" (how little a column belongs
+            to all other classes) or "bernoulli" (absence is evidence too).
+        threshold: Values above it count as 1 and all others as 0. None uses numbers as they are, whole or not, such as
+            TF-IDF weights; under "bernoulli" they must then be between 0 and 1.
+        alpha: The pseudo-count of every column, or a list with one per column. The minimum is 1e-10, except that
+            "bernoulli" keeps zeros under "mle" and "map".
+        norm: Divides the weights of "complement" in each class by the sum of their absolute values.
+        missing: Whether a missing number counts as 0 or raises an error.
+
+    A column that no row has keeps its pseudo-count.
 
     >>> import banbury as bb
     >>> counts = {"free": [2, 1, 0], "noon": [0, 0, 3], "kind": ["spam", "spam", "ham"]}

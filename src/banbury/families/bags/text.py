@@ -13,7 +13,7 @@ from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.families.bags import event_models
 from banbury.families.bags.event_models import WeighedWords, WordScores
-from banbury.families.bags.leave_one_text_out import CountedTexts
+from banbury.families.bags.leave_one_text_out import leave_each_text_out
 from banbury.families.bags.occurrences import UNREAD
 from banbury.families.bags.text_parameters import TextParameters, missing_texts
 from banbury.families.bags.text_settings import TextSettings
@@ -36,34 +36,43 @@ TEXT_CANDIDATES: tuple[dict[str, Any], ...] = (  # two counts suffice for them
 
 @dataclass(frozen=True, repr=False)
 class Text(TextSettings):
-    """A column of texts, each a bag of words: how often every word occurs, whatever their order.
+    """A text column as a bag of words: how often each word occurs, regardless of order.
 
-    What is counted. ``tokens``: "word" (two or more letters, digits or underscores, of any script; as scikit-learn's
-    CountVectorizer), "word1" (one or more), "mail" (which keeps host names, addresses and IP numbers whole), or a regular
-    expression, whose one group, if it has one, is the word; that runs through Python's ``re`` and is the slow path.
-    ``lowercase``; ``unit`` "words" or "characters"; ``ngrams`` (shortest, longest), 1 to 5 units that stand side by side, or n
-    for (1, n); ``stop_words``, taken out before n-grams are made. ``only``, a list of words, or a text file with a word on each
-    line: no other is counted, as if texts did not have it, so that memory is bounded. ``damping="log"`` counts log(1 + n) for a
-    word that a text has n times; ``length`` then divides the counts of each text by their Euclidean length.
+    These settings decide what is counted:
 
-    How it is estimated, without counting again. ``model``: "multinomial", "presence" (each word once per text), "bernoulli"
-    (absent words are evidence too), "complement" (how little a word belongs to all other classes; Rennie et al. 2003) or
-    "log_odds" (log P(word | class) − log P(word | all other classes), times (K − 1) / K of K classes that have texts).
-    Presence and Bernoulli have no use for damping. The Dirichlet or Beta prior is ``alpha``, over the words of the vocabulary.
+    - ``tokens``: "word" (two or more letters, digits or underscores of any script, as in scikit-learn's
+      CountVectorizer), "word1" (one or more), "mail" (keeps host names, addresses and IP numbers whole), or a regular
+      expression whose single group, if it has one, is the word. Regular expressions use Python's ``re`` and are slow.
+    - ``lowercase``: whether to convert to lower case.
+    - ``unit``: "words" or "characters".
+    - ``ngrams``: (shortest, longest), from 1 to 5 adjacent units, or n for (1, n).
+    - ``stop_words``: words to remove before n-grams are built.
+    - ``only``: a list of words, or a text file with one word per line. No other words are counted, which limits memory.
+    - ``damping``: "log" counts log(1 + n) for a word that occurs n times in a text.
+    - ``length``: whether to divide the damped counts of each text by their Euclidean length.
 
-    The vocabulary is every word that some text has, or ``vocabulary``: a list, or a text file with a word on each line, all of
-    which count whether seen or not. Of these the ``drop_most_frequent`` words of most occurrences are dropped, and those of
-    fewer than ``min_count`` occurrences, of documents below ``min_share`` or above ``max_share`` of the texts; of the rest
-    the ``max_words`` best are kept by ``choose_by`` "count" or "mutual_information" of presence and class; equals by name.
-    Words outside the vocabulary are skipped.
+    These settings decide how the model is estimated, and changing them needs no recount:
 
-    ``idf`` multiplies counts, when learning and when scoring, by log(N / df) for a word that df of N texts have: one that every
-    text has then weighs nothing. Lengths are taken before that, so that one pass over the texts suffices (Rennie et al. take
-    them after). ``norm`` divides the weights of complement by the sum of their absolute values in each class: they then rank
-    classes and are no probabilities, so that class_prior="uniform" belongs with it.
+    - ``model``: "multinomial", "presence" (each word counts once per text), "bernoulli" (absent words are evidence
+      too), "complement" (how little a word belongs to all other classes; Rennie et al. 2003) or "log_odds" (log P(word
+      | class) − log P(word | all other classes), times (K − 1) / K for K classes that have texts). Damping does not
+      apply to "presence" and "bernoulli".
+    - ``alpha``: the pseudo-count of the Dirichlet or Beta prior over the vocabulary.
+    - ``vocabulary``: a list, or a text file with one word per line. All of them count, seen or not. By default every
+      word that occurs in a text.
+    - ``drop_most_frequent``: how many of the words with the most occurrences to drop.
+    - ``min_count``: drops words with fewer occurrences.
+    - ``min_share`` and ``max_share``: drop words that occur in fewer or more than this share of the texts.
+    - ``max_words``: keeps only this many of the remaining words, chosen by ``choose_by``: "count", or
+      "mutual_information" between presence and class. Ties are broken by name.
+    - ``idf``: multiplies counts by log(N / df) for a word that occurs in df of N texts, both when learning and when
+      scoring. Text lengths are computed before that, so that one pass is enough (Rennie et al. compute them after).
+    - ``norm``: divides the weights of "complement" in each class by the sum of their absolute values. The scores then
+      rank classes but are not probabilities, so use class_prior="uniform".
 
-    Under "mle" and "map" 1e-10 is the least pseudo-count; Bernoulli alone keeps zeros. "predictive" is
-    Pólya's urn for multinomial and presence, and the mean for others and where counts are damped or weighted by idf.
+    Words outside the vocabulary are ignored. Under "mle" and "map" the minimum pseudo-count is 1e-10, but "bernoulli"
+    keeps zeros. "predictive" is Pólya's urn for "multinomial" and "presence", and the mean for the others and for
+    damped or weighted counts.
 
     >>> import banbury as bb
     >>> texts = ["cheap pills, cheap watches", "lunch at noon?", "pills and watches", "noon is fine for lunch"]
@@ -146,27 +155,13 @@ class Text(TextSettings):
         core: Any = table.core if isinstance(table, Learned) else table
         return core.bags(self.tokeniser, texts, threads)  # type: ignore[no-any-return]
 
-    # What is tuned, and given to others
-
-    # Leave-one-out
-
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
-        of_all = self.min_share > 0 or self.max_share < 1 or bool(self.idf)  # depends on how many texts are left
-        if choice.how == "gibbs" or self.norm or (weighted and of_all):
-            return False
-        if self.model == "bernoulli":
-            return self.pseudo_count(choice) > 0 and not weighted
-        return self.weighs or not (choice.how == "predictive" and self.counts_tokens)
+        urn = choice.how == "predictive" and self.counts_tokens
+        plain = self.model in ("multinomial", "presence") and not self.idf and not self.pruning.any
+        return plain and choice.how != "gibbs" and not urn
 
     def leave_one_out(self, features: tuple[Feature, ...], sums: Words, choice: Choice, held_out: HeldOutRows) -> Real:
-        model = "multinomial" if self.model == "presence" else self.model
-        log_likelihoods: Real = getattr(CountedTexts(self, features[0], sums, held_out), model)(
-            self.pseudo_count(choice)
-        )
-        return log_likelihoods
-
-    def leave_one_out_notes(self) -> list[str]:
-        return ["the ranks of words"] * self.pruning.ranks
+        return leave_each_text_out(self, features[0], sums, held_out, self.pseudo_count(choice))
 
 
 def tokens(texts: str | Iterable[str], **settings: Any) -> list[Any]:
@@ -236,7 +231,7 @@ class LookedUpTexts:
             offsets, ids, times = _only(kept.ids, table.n_ids, offsets, ids, times)
         numbered = feature._replace(family=replace(family, vocabulary=vocabulary, **UNPRUNED))
         missing = missing_texts(texts, rows.n_rows)
-        values = _count_values(family, offsets, times)
+        values = family.count_values(offsets, times)
         return cls(numbered, offsets, ids, times, missing, values, n_words)
 
     @property
@@ -262,13 +257,3 @@ def _only(kept: NDArray[np.uint32], n_ids: int, offsets: Int, ids: Any, times: A
     is_kept = new_ids[ids] >= 0
     ends = np.concatenate([[0], np.cumsum(is_kept)])
     return ends[offsets], new_ids[ids][is_kept], times[is_kept]
-
-
-def _count_values(family: Any, offsets: Int, times: NDArray[np.int32]) -> Real:
-    """What a word counts that a text has so many times, as the tokeniser would have it."""
-    values = np.log1p(times) if family.damping == "log" else times.astype(np.float64)
-    if family.length and len(values):
-        owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        lengths = np.sqrt(np.bincount(owners, values**2, len(offsets) - 1))
-        values = values / lengths[owners]
-    return np.asarray(values)

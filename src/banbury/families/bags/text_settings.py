@@ -207,6 +207,15 @@ class TextSettings(WordFamily):
         length = float(np.sqrt(np.square(damp(every)).sum())) if self.length and len(every) else 1.0
         return np.asarray(damp(times) / length)
 
+    def count_values(self, offsets: Int, times: NDArray[np.int32]) -> Real:
+        """What each word of each text counts that the text has so many times, as the tokeniser would have it."""
+        values = np.log1p(times) if self.damping == "log" else times.astype(np.float64)
+        if self.length and len(values):
+            owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+            lengths = np.sqrt(np.bincount(owners, values**2, len(offsets) - 1))
+            values = values / lengths[owners]
+        return np.asarray(values)
+
     @property
     def reading(self) -> dict[str, Any]:
         """How a text is read, for those who do it elsewhere."""

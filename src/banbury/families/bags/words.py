@@ -188,13 +188,13 @@ def add_texts(
 def check_parts_of_words(feature: Feature, table: _core.Words, ids: Ids | None, every: int, classes: Any) -> None:
     """Raises if class ``every`` has some word, of these or of all, less often than another class."""
     starts, pair_classes, *counts = table.pairs(ids)
-    words = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    of_every = pair_classes == every
+    word_of_pair = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    is_total = pair_classes == every
     for numbers in counts:  # occurrences, and texts
         total = np.zeros(len(starts) - 1)
-        total[words[of_every]] = numbers[of_every]
-        for at in np.flatnonzero(numbers > total[words])[:1].tolist():
-            raise errors.impossible_sums(classes[int(pair_classes[at])], feature.name)
+        total[word_of_pair[is_total]] = numbers[is_total]
+        for first_wrong in np.flatnonzero(numbers > total[word_of_pair])[:1].tolist():
+            raise errors.impossible_sums(classes[int(pair_classes[first_wrong])], feature.name)
 
 
 def not_there(absent: _core.NotThere, feature: Feature, classes: Sequence[Any]) -> Exception:

@@ -18,12 +18,13 @@ WRITERS: dict[str, Callable[..., bytes]] = {".sql": sql.write, ".onnx": onnx.wri
 def export(
     model: Any, path: str | os.PathLike[str], *, dialect: str | None = None, min_rows: int = 0, **settings: Any
 ) -> None:
-    """Writes a model for use elsewhere: ``.sql`` for a database, ``.onnx`` for onnxruntime, ``.html`` for a browser.
+    """Exports a model: ``.sql`` for a database, ``.onnx`` for onnxruntime, ``.html`` for a browser.
 
-    ``model`` is a model, a fitted estimator or a Pipeline, of which the last step is written. ``min_rows`` leaves out values and
-    words that fewer rows have. Of SQL, ``dialect`` is "duckdb", "postgres", "sqlite" or "spark", ``table`` the table of the rows,
-    ``key`` its column that tells rows apart, ``name`` what the names of tables and views begin with, and ``reasons`` adds a view
-    of the three strongest pieces of evidence of each answer. See ``docs/how-to/export.md``.
+    ``model`` is a model, a fitted estimator, or a Pipeline, of which the last step is exported. ``min_rows`` leaves out
+    values and words that fewer rows have. For SQL, ``dialect`` is "duckdb", "postgres", "sqlite" or "spark", ``table``
+    is the table of rows to score, ``key`` its column that identifies rows, ``name`` the prefix of the tables and views
+    that are created, and ``reasons`` adds a view with the three strongest pieces of evidence for each row. See
+    ``docs/how-to/export.md``.
 
     >>> import banbury as bb, tempfile, pathlib
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -47,12 +48,17 @@ def export(
     try:
         target.write_bytes(content)
     except OSError as problem:
-        raise errors.bad_file(target, problem.strerror or str(problem)) from None
+        raise errors.unwritable_file(target, problem.strerror or str(problem)) from None
 
 
 def written_model(model: Any) -> Any:
-    """The model of an estimator, of the last step of a Pipeline, or itself."""
-    model = model_of(model.steps[-1][1] if hasattr(model, "steps") else model)
+    """Returns the model of an estimator or of the last step of a Pipeline; a model unchanged."""
+    model = model.steps[-1][1] if hasattr(model, "steps") else model
+    if getattr(model, "at_least_one", False):
+        raise errors.bad_setting(
+            "at_least_one", True, "False for an export, which compares each label with its threshold"
+        )
+    model = model_of(model)
     if not hasattr(model, "evidence_table"):
         expected = "a Model, a LabelModel or a fitted classifier; make a model from a tally with bb.estimate(tally)"
         raise errors.bad_setting("the exported object", type(model).__name__, expected)

@@ -22,7 +22,7 @@ COUNTS = {"count": "Identity", "log": "Log", "root": "Sqrt", "presence": "Sign"}
 
 
 def write(model: Any, min_rows: int) -> bytes:
-    """The ONNX file of a model."""
+    """Returns the ONNX file of a model."""
     onnx = _onnx()
     tables = model.evidence_table(min_rows=min_rows)
     graph = Graph("banbury")
@@ -57,7 +57,7 @@ def _onnx() -> Any:
 
 
 def are_whole(names: Sequence[Any]) -> bool:
-    """Whether classes are whole numbers, as which they are answered then; others are strings."""
+    """Whether classes are whole numbers, which are returned as numbers; other classes are returned as strings."""
     return all(isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in names)
 
 

@@ -48,7 +48,7 @@ style-src 'sha256-{style_hash}'; base-uri 'none'; form-action 'none'">
 
 
 def write(model: Any, min_rows: int) -> bytes:
-    """The page of a model."""
+    """Returns the page of a model."""
     tables = model.evidence_table(min_rows=min_rows)
     modules = [_as_block((BROWSER / name).read_text("utf-8")) for name in ("service.js", "evidence.js", "ask.js")]
     script = "\n".join([*modules, (HERE / "score.js").read_text("utf-8"), "begin().catch(say);\n"])

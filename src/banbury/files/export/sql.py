@@ -171,7 +171,7 @@ def write(
     name: str = "banbury",
     reasons: bool = False,
 ) -> bytes:
-    """A script that makes the tables and the views."""
+    """Returns a script that creates the tables and the views."""
     if dialect not in DIALECTS:
         raise errors.unknown_choice("dialect", dialect, DIALECTS)
     if dialect == "spark" and key is None:

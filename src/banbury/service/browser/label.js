@@ -222,7 +222,7 @@ async function aside() {
   fill("progress", `${labelled.toLocaleString("en")} labelled, ${unlabelled.toLocaleString("en")} to go.${good}`);
   fill("grown", told.grown.length >= FEWEST_POINTS ? growth(told.grown) : null);
   doubts = labelled > 3 && !about.labels ? (await get("/suspicious?n=5&recent=true").catch(() => ({ rows: [] }))).rows.filter((each) => each.margin < 0) : [];
-  fill("suspicious", doubts.length ? table(["row", "label", "rather", "probability", ""], doubts.map((each, k) => [
+  fill("suspicious", doubts.length ? table(["row", "label", "suggested", "probability", ""], doubts.map((each, k) => [
     `${each.id}: ${shown(content(each.row), 80)}`, named(each.given), named(each.suggested), percent(each.probability),
     node("span", {}, node("button", { class: "small", onclick: () => correct(each) }, k ? "" : node("kbd", {}, "c"), " correct"), " ",
       node("button", { class: "small", onclick: () => again(each.id) }, "look"))]), ["value", "value", "value", "number", ""])
