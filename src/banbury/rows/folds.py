@@ -24,7 +24,7 @@ DEALS = 1024  # random orders of the folds, of which one is chosen at random aga
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to test, and what is learned from: groups of rows that are counted apart, or these rows themselves."""
+    """The rows to test, and the training rows: either groups of rows that are counted separately, or row numbers."""
 
     test: Int
     learned: NDArray[np.bool_] | None  # by group
@@ -33,28 +33,28 @@ class Split:
 
 @dataclass(frozen=True)
 class Round:
-    """Splits whose tests do not overlap. ``groups`` says for each row which of the parts it belongs to that are counted apart."""
+    """Splits whose test rows do not overlap. ``groups`` has the group of each row; groups are counted separately."""
 
     groups: NDArray[np.int32]
     n_groups: int
     splits: tuple[Split, ...]
 
     def with_others(self) -> Round:
-        """The same, with one more group that all splits learn from."""
+        """Returns the same round with one more group that all splits learn from."""
         learned = ((split, split.learned) for split in self.splits if split.learned is not None)
         splits = tuple(replace(split, learned=np.append(learned_groups, True)) for split, learned_groups in learned)
         return Round(self.groups, self.n_groups + 1, splits)
 
     @property
     def tested_by(self) -> NDArray[np.int32]:
-        """The split that tests each row, −1 where none does; the first groups are the tests of the splits."""
+        """The split that tests each row, or −1. The first groups are the test rows of the splits."""
         every = self.n_groups == len(self.splits)
         return self.groups if every else np.where(self.groups < len(self.splits), self.groups, -1)
 
 
 @dataclass(frozen=True)
 class SingleRows(Round):
-    """Every row tested alone, by all the others; splits are made only where there is no formula for leaving one row out."""
+    """Tests every row with a model of all others. Splits are created only if there is no closed formula."""
 
     @classmethod
     def of(cls, labels: NDArray[np.int32]) -> SingleRows:
@@ -68,7 +68,7 @@ class SingleRows(Round):
         return self.groups
 
     def split_up(self) -> Round:
-        """The same, split by split; raises where there are too many rows for it."""
+        """Returns one split per row. Raises an error if there are too many rows."""
         if not 2 <= self.n_groups <= MOST_FOLDS:
             text = f"folds='loo' has no closed formula for these settings, and with {self.n_groups:,} rows it is "
             raise errors.BadSetting(
@@ -79,7 +79,7 @@ class SingleRows(Round):
 
 @dataclass(frozen=True)
 class Dealing:
-    """How rows are dealt to folds by what they hold, wherever they stand: by a column, or by all that is counted."""
+    """Assigns rows to folds by their content, regardless of order: by one column, or by all columns that are counted."""
 
     n_folds: int
     seed: int
@@ -87,7 +87,7 @@ class Dealing:
 
     @classmethod
     def of(cls, folds: Any, seed: int, id: Any) -> Dealing:
-        """Raises unless it is a number of folds, and a column."""
+        """Checks the number of folds and the column."""
         if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= MOST_FOLDS:
             allowed = f"a whole number from 2 to {MOST_FOLDS:,} when rows are assigned to folds by id= or by content"
             raise errors.bad_setting("folds", folds, allowed)
@@ -99,21 +99,21 @@ class Dealing:
 
     @classmethod
     def of_settings(cls, folds: Any, seed: int, id: Any, deal: Any) -> Dealing | None:
-        """The dealing by what rows hold, where that is asked for."""
+        """Returns how rows are assigned by content, or None if they are assigned by position."""
         return None if id is None and deal == "stratified" else cls.of(folds, seed, id)
 
     def folds(self, batch: Batch, schema: Schema) -> NDArray[np.int32]:
-        """The fold of each row; rows that are alike have the same."""
+        """Returns the fold of each row; identical rows get the same fold."""
         return self.of_hashes(row_hashes(batch, schema, self.id))
 
     def of_hashes(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """The fold of each row, by what it holds."""
+        """Returns the fold of each row from a hash of its content."""
         turned = mix(hashes * MIX + np.uint64(self.seed))
         return ((turned >> np.uint64(11)) % np.uint64(self.n_folds)).astype(np.int32)
 
 
 def rows_together(groups: Any, id: Any, deal: Any) -> Any:
-    """What says which rows belong together: the groups that a splitter gets, or the column by which rows are dealt."""
+    """Returns what keeps rows together: the groups for a splitter, or the column by which rows are assigned."""
     if deal not in get_args(Deal):
         raise errors.unknown_choice("deal", deal, get_args(Deal))
     by_content = id is not None or deal != "stratified"
@@ -131,10 +131,10 @@ def rounds(
     fold: NDArray[Any] | None = None,
     hashes: NDArray[np.uint64] | None = None,
 ) -> list[Round]:
-    """The splits that ``folds`` asks for: a number of them, a fold for each row, "loo", or a scikit-learn splitter.
+    """Returns the splits for ``folds``: a number, a fold for each row, "loo", or a scikit-learn splitter.
 
-    ``others``: there are rows that are not here, a group of their own, which all splits learn from. Rows that were dealt already
-    keep their ``fold``; where ``hashes`` say what they hold, they are dealt by that.
+    With ``others``, there are rows elsewhere, which form a group that all splits learn from. Rows that already have a
+    ``fold`` keep it. With ``hashes``, rows are assigned by content.
     """
     if isinstance(folds, str) and folds == "loo":
         refuse_groups(groups)
@@ -162,7 +162,7 @@ def _read_folds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -
 
 
 def round_of_folds(fold: NDArray[Any], labels: NDArray[np.int32]) -> Round:
-    """The round of folds that rows were dealt to by what they hold; a row of fold −1, or without a label, is in none."""
+    """Returns the round for rows that were assigned by content. A row with fold −1 or without a label is in none."""
     numbers = np.where(labels >= 0, fold, -1)
     used = np.unique(numbers[numbers >= 0])
     if len(used) < 2:
@@ -173,7 +173,9 @@ def round_of_folds(fold: NDArray[Any], labels: NDArray[np.int32]) -> Round:
 
 
 def rank_folds(hashes: NDArray[np.uint64], labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.int32]:
-    """A fold for every labelled row: rows are dealt out in turn, in an order that what they hold and the seed settle."""
+    """Returns a fold for every labelled row. The rows of each class are assigned in turn, in an order that depends on
+    their content and the seed.
+    """
     rows = np.flatnonzero(labels >= 0)
     if len(rows) < 2:
         raise errors.empty_data(None, f"{errors.many(len(rows), 'row')} with a label and a weight, but folds need two")
@@ -185,7 +187,7 @@ def rank_folds(hashes: NDArray[np.uint64], labels: NDArray[np.int32], folds: int
 
 
 def n_folds(splits: Sequence[Round]) -> str:
-    """How many folds, and how many times, in words."""
+    """Returns the number of folds, and of repeats, in words."""
     numbers = [len(one.splits) for one in splits]
     return (
         f"{len(numbers)} × {numbers[0]}"
@@ -195,7 +197,7 @@ def n_folds(splits: Sequence[Round]) -> str:
 
 
 def refuse_groups(groups: Any) -> None:
-    """Only a splitter knows what to do with groups."""
+    """Raises an error if groups are given without a splitter that uses them."""
     if groups is not None:
         allowed = "used with a splitter that keeps groups together, such as folds=GroupKFold()"
         raise errors.bad_setting("groups", "given", allowed)
@@ -365,7 +367,7 @@ def _round(pending: list[tuple[Int, Int]], labels: NDArray[np.int32]) -> Round:
 
 
 def training_rows(split: Split, splits: Round) -> Int:
-    """The rows that a split learns from."""
+    """Returns the rows that a split learns from."""
     inside = splits.groups >= 0
     chosen = split.rows
     if chosen is None:

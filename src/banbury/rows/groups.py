@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """A tally whose class ``class * n_groups + group`` has the rows of one class and group."""
+    """A tally in which class ``class * n_groups + group`` has the rows of one class and one group."""
 
     counted: Tally
     classes: tuple[Label, ...]
@@ -33,17 +33,17 @@ class Groups:
 
     @cached_property
     def numbers(self) -> NDArray[np.int64]:
-        """Of each class of the tally its class and its group, (classes, 2)."""
+        """The class and the group of each class of the tally (classes × 2)."""
         class_numbers = np.array(self.counted.classes, dtype=np.int64).reshape(-1)
         return np.stack([class_numbers // self.n_groups, class_numbers % self.n_groups], axis=1)
 
     @cached_property
     def total(self) -> Tally:
-        """All groups together."""
+        """The tally of all groups."""
         return self.only(np.ones(self.n_groups, dtype=np.bool_))
 
     def only(self, chosen: NDArray[np.bool_]) -> Tally:
-        """The rows of some groups."""
+        """Returns the tally of some groups."""
         return self._of_target(self._sum_groups(self.counted, chosen))
 
     def _of_target(self, tally: Tally) -> Tally:
@@ -72,17 +72,17 @@ class Groups:
 
     @property
     def word_tables(self) -> dict[str, _core.Words]:
-        """The table of words of each column of text."""
+        """The table of words of each text column."""
         columns = ((self.counted.schema.groups[g].features[0], column) for g, column in self._columns.items())
         return {feature.name: column.table for feature, column in columns if not feature.columns}
 
     def estimation_tally(
         self, chosen: NDArray[np.bool_], tested: int | None = None, keep: bool = False, every: bool = False
     ) -> Tally:
-        """The tally of some groups, for estimating: its words are read from the table of all.
+        """Returns the tally of some groups for estimation, whose words are read from the table of all groups.
 
-        ``tested`` is the group whose words alone will be asked for, unless ``every`` word may be; ``keep`` keeps what was read,
-        for several models.
+        ``tested`` is the group that will be scored, so only its words are needed, unless ``every`` word is. ``keep``
+        caches what was read, for several models.
         """
         left_out = np.flatnonzero(~chosen)
         if len(left_out) * 2 > self.n_groups:

@@ -40,11 +40,11 @@ PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds the
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """The rows of a table under one schema; for each the number of its class, −1 where it has none, and its weight.
+    """The rows of a table under one schema, with the class number (−1 for none) and the weight of each.
 
-    Where rows have ``sets`` of labels, the class of every row that has a target is ``EVERY``, and its labels are further classes.
-    ``table`` says how the rows are counted where the first batch settles the schema; ``fold`` is the fold of each row where
-    rows are dealt by what they hold.
+    With ``sets`` of labels, every row with a target has the class ``EVERY``, and its labels are further classes.
+    ``table`` says how rows are counted if the first batch settles the schema. ``fold`` is the fold of each row, if rows
+    are assigned by content.
     """
 
     schema: Schema
@@ -67,18 +67,18 @@ class LabelledRows:
 
     @property
     def has_sets(self) -> bool:
-        """Whether rows have sets of labels, rather than a class each."""
+        """Whether rows have sets of labels instead of one class each."""
         return self.sets is not None
 
     @cached_property
     def counts(self) -> NDArray[np.bool_]:
-        """Which rows have a class and weigh something."""
+        """Which rows have a class and a positive weight."""
         labelled = self.labels >= 0
         return labelled if self.weights is None else labelled & (self.weights > 0)
 
     @cached_property
     def names(self) -> tuple[Label, ...]:
-        """What models tell apart: the classes, or the labels."""
+        """The classes or labels that models distinguish."""
         return self.classes if self.sets is None else tuple(name for name in self.classes if name != EVERY)
 
     @property
@@ -87,44 +87,44 @@ class LabelledRows:
 
     @property
     def sizes(self) -> Sequence[int]:
-        """How many rows each batch has."""
+        """The number of rows in each batch."""
         raise NotImplementedError
 
     @cached_property
     def starts(self) -> Int:
-        """The number of each batch's first row, and of all rows."""
+        """The number of the first row of each batch, and the total number of rows."""
         return np.cumsum([0, *self.sizes], dtype=np.int64)
 
     def each(self, doing: str) -> Iterator[Batch]:
-        """The batches of one pass."""
+        """Yields the batches in one pass."""
         raise NotImplementedError
 
     def deal(self, folds: Any, seed: int) -> list[Round]:
-        """The splits that ``folds`` asks for, round by round; rows that were dealt by what they hold keep their folds.
+        """Returns the splits for ``folds``, round by round. Rows that were assigned by content keep their folds.
 
-        So many folds of rows with sets of labels are dealt by what rows hold, since no label divides all rows.
+        Rows with sets of labels are assigned by content, because no label partitions the rows.
         """
         by_content = self.sets is not None and isinstance(folds, (int, np.integer))
         hashes = self.hashes if by_content and self.fold is None else None
         return rounds(folds, self.labels, seed, self.groups, self.tally_of_rest is not None, self.fold, hashes)
 
     def round_of(self, fold: NDArray[Any]) -> Round:
-        """The round in which each row is tested with the others of its fold."""
+        """Returns the round in which each row is tested with its fold."""
         (splits,) = rounds(None, self.labels, 0, None, self.tally_of_rest is not None, fold)
         return splits
 
     @cached_property
     def hashes(self) -> NDArray[np.uint64]:
-        """Of each row what it holds, as a number: rows that are alike have the same."""
+        """Returns a hash of the content of each row; identical rows have the same."""
         return np.concatenate([row_hashes(batch, self.schema) for batch in self.each("reading")])
 
     def count(self, groups: NDArray[np.int32], n_groups: int) -> Groups:
-        """The rows of each group counted apart, in one pass; group −1 is not counted."""
+        """Counts the rows of each group separately, in one pass. Group −1 is not counted."""
         counted = self._count(groups, n_groups, self.schema)
         return Groups(counted, self.classes, n_groups, self.threads, self.schema.labels)
 
     def count_round(self, splits: Round) -> Groups:
-        """The groups of a round, counted apart; those of the last round are remembered."""
+        """Counts the groups of a round separately, and caches those of the last round."""
         if self._counted.get("splits") is not splits:
             self._counted.clear()
             self._counted.update(splits=splits, groups=self.count(splits.groups, splits.n_groups))
@@ -132,7 +132,7 @@ class LabelledRows:
 
     @property
     def tally(self) -> Tally:
-        """All rows that count."""
+        """The tally of all rows that count."""
         groups = self._counted.get("groups")
         if groups is None:
             groups = self.count(np.where(self.labels >= 0, 0, -1).astype(np.int32), 1)
@@ -189,7 +189,7 @@ class LabelledRows:
         return count_batch
 
     def count_only(self, rows: Int, schema: Schema) -> Tally:
-        """The tally of some rows."""
+        """Returns the tally of some rows."""
         chosen = np.full(self.n_rows, -1, dtype=np.int32)
         chosen[rows] = 0
         counted = replace(self, tally_of_rest=None)._count(chosen, 1, schema)
@@ -197,13 +197,13 @@ class LabelledRows:
 
     @cached_property
     def any_idle(self) -> bool:
-        """Whether some rows weigh nothing: they are scored, and not counted."""
+        """Whether some rows have weight zero: they are scored but not counted."""
         return self.weights is not None and not bool(self.weights.all())
 
     def under(self, counting: Mapping[str, Any]) -> Self:
-        """The same rows and folds as another recipe counts them; nothing is read again.
+        """Returns the same rows and folds as another recipe counts them, without reading them again.
 
-        ``counting`` has settings of ``bb.count``, such as ``missing``, that take the place of those that were given.
+        ``counting`` has settings of ``bb.count``, such as ``missing``, that replace the original ones.
         """
         if self.table is None or not counting:
             return self
@@ -211,7 +211,7 @@ class LabelledRows:
         return replace(self, schema=self._settle(table), table=table)
 
     def with_schema(self, schema: Schema) -> Self:
-        """The same rows and folds under a schema."""
+        """Returns the same rows and folds under another schema."""
         return replace(self, schema=schema)
 
     def _settle(self, table: Table) -> Schema:
@@ -247,13 +247,13 @@ class MemoryRows(LabelledRows):
             fractional |= shown
 
     def row_name(self, row: int) -> str | None:
-        """The file that a row came from, where each came from one."""
+        """Returns the file that a row was read from, if each row has its own."""
         number = int(np.searchsorted(self.starts, row, side="right")) - 1
         names = self.batches[number].row_names
         return None if names is None else names[row - int(self.starts[number])]
 
     def take(self, rows: Int) -> Iterator[Batch]:
-        """Rows by their numbers, which ascend: the part that each batch has, in order."""
+        """Yields the part of each batch with these rows, whose numbers are in ascending order."""
         ends = np.searchsorted(rows, self.starts)
         for batch, start, a, b in zip(self.batches, self.starts, ends, ends[1:], strict=False):
             if b - a == batch.n_rows:
@@ -263,7 +263,7 @@ class MemoryRows(LabelledRows):
                 yield batch.take(rows[first : min(first + PIECE, b)] - start)
 
     def only(self, rows: Int) -> MemoryRows:
-        """Some rows, in the order of their numbers."""
+        """Returns some rows, in the order of their numbers."""
         batches = []
         first = 0
         for batch in self.take(rows):
@@ -279,17 +279,17 @@ class MemoryRows(LabelledRows):
         return replace(self, batches=tuple(batches), sets=sets, **chosen)
 
     def training_rows(self, splits: Round, number: int) -> MemoryRows:
-        """The rows that a split learns from."""
+        """Returns the rows that a split learns from."""
         return self.only(training_rows(splits.splits[number], splits))
 
     def as_table(self, schema: Schema) -> Table:
-        """The rows as a table under a schema."""
+        """Returns the rows as a table under a schema."""
         codes = Codes(self.labels, 0, list(self.classes))
         labels = Labels(None, None, codes, None, self.weights, None, self.threads, groups=self.groups)
         return Table(Held(self.batches, self.name), labels, schema)
 
     def with_word_ids(self, tables: Mapping[str, _core.Words]) -> MemoryRows:
-        """The same rows, with the words of these columns of text looked up in tables."""
+        """Returns the same rows with the words of these text columns looked up in tables."""
         if not tables:
             return self
         batches = []
@@ -305,12 +305,12 @@ class MemoryRows(LabelledRows):
         return replace(self, batches=tuple(batches))
 
     def sample(self, n: int | None = None) -> MemoryRows:
-        """All rows: they are in memory already."""
+        """Returns all rows, because they are already in memory."""
         errors.require(n is None, "sample", n, "omitted when rows are in memory")
         return self
 
     def among(self, tally: Tally) -> MemoryRows:
-        """The same rows as a sample of those that a tally counted: models count all the others as well."""
+        """Returns the same rows as a sample of those that a tally counted, so that models also count all others."""
         labels = renumber([(self.classes, self.labels)], tally.classes)
         rows = replace(self, classes=tally.classes, labels=labels, skipped=0)
         return replace(
@@ -320,7 +320,7 @@ class MemoryRows(LabelledRows):
 
 @dataclass(frozen=True, eq=False)
 class StreamedRows(LabelledRows):
-    """Rows that are read again for each pass; a batch at a time is in memory."""
+    """Rows that are read again in each pass, with one batch at a time in memory."""
 
     batch_sizes: tuple[int, ...] = ()
 
@@ -329,7 +329,7 @@ class StreamedRows(LabelledRows):
         return self.batch_sizes
 
     def each(self, doing: str) -> Iterator[Batch]:
-        """The batches of one pass; raises if there are other rows than before."""
+        """Yields the batches in one pass. Raises an error if the rows are not the same as before."""
         assert self.table is not None
         sizes = iter(self.batch_sizes)
         rows = f"the rows{errors.where(self.name)}"
@@ -350,9 +350,9 @@ class StreamedRows(LabelledRows):
         return schemas[0]
 
     def sample(self, n: int | None = None) -> MemoryRows:
-        """At most ``n`` rows that differ, chosen by what they hold, with every class; models count all the other rows as well.
+        """Returns at most ``n`` distinct rows, selected by content, with every class. Models also count all other rows.
 
-        If there are no more rows than that, all of them in their order, so that they are dealt to the same folds.
+        If there are no more than ``n`` rows, it returns all of them in their order, so that they get the same folds.
         """
         assert self.table is not None
         n = MOST_ROWS if n is None else n
@@ -363,14 +363,14 @@ class StreamedRows(LabelledRows):
 
 
 def rows_of_sample(sample: RowSample, tally: Tally, threads: int, dealing: Dealing | None = None) -> MemoryRows:
-    """A sample of the rows that a tally counted, in memory, with the tally of all other rows."""
+    """Returns a sample of the rows that a tally counted, in memory, together with the tally of all other rows."""
     sample.check_subtractable()
     rows = read_into_memory(sample.table(tally.schema, threads), dealing)
     return rows if sample.is_whole else rows.among(tally)
 
 
 class Encoded:
-    """A column of texts whose words were looked up: offsets, ids, how often each occurs, and which texts are missing."""
+    """A text column whose words were looked up: offsets, word ids, how often each occurs, and which texts are missing."""
 
     categorical = False
     text = True
@@ -397,7 +397,7 @@ class Encoded:
 
 
 def load_rows(data: Any, target: Any, **settings: Any) -> MemoryRows:
-    """Reads a labelled table into memory; the settings are those of ``Table.of``."""
+    """Reads a labelled table into memory. The settings are those of ``Table.of``."""
     table = open_table_with_labels(data, target, **settings)
     if table.has_sets:
         refuse_for_sets(settings.get("features"), groups=settings.get("groups"))
@@ -406,18 +406,18 @@ def load_rows(data: Any, target: Any, **settings: Any) -> MemoryRows:
 
 @singledispatch
 def open_rows(table: Any, folds: Any, seed: int, id: Any = None, deal: Any = "stratified") -> Any:
-    """The labelled rows of a table, to be dealt to folds: by the column ``id``, or by what they hold where ``deal`` says so."""
+    """Opens the labelled rows of a table, which are assigned to folds by the column ``id``, by content, or by position."""
     return read_into_memory(table, Dealing.of_settings(folds, seed, id, deal))
 
 
 def read_into_memory(table: Table, dealing: Dealing | None = None) -> MemoryRows:
-    """The rows of a table in memory; the first batch settles what is counted, as in ``bb.count``."""
+    """Reads the rows of a table into memory. The first batch settles the schema, as in ``bb.count``."""
     fields, parts = _read_labels(table, dealing, keeps=True)
     return MemoryRows(**fields, batches=tuple(part.batch for part in parts))
 
 
 def stream_rows(data: Any, target: Any, dealing: Dealing | None = None, **settings: Any) -> StreamedRows:
-    """The same rows, read again for each pass; the class, weight and group of each are known after the first."""
+    """Opens rows that are read again in each pass. The class, weight and group of each row are read once and kept."""
     table = open_table_with_labels(data, target, **settings).again()
     fields, parts = _read_labels(table, dealing, keeps=False)
     return StreamedRows(**fields, batch_sizes=tuple(len(part.numbers) for part in parts))
@@ -426,7 +426,7 @@ def stream_rows(data: Any, target: Any, dealing: Dealing | None = None, **settin
 def open_table_with_labels(
     data: Any, target: Any, *, features: Any = "auto", weights: Any = None, takes_sets: bool = True, **settings: Any
 ) -> Any:
-    """The table of rows that have a class or labels each; families that are still to be chosen are inferred."""
+    """Opens a table of rows with a class or labels. Families that are still to be chosen are inferred first."""
     errors.require(np.asarray(weights).ndim <= 1, "weights", "a matrix", "one number per row")
     families = "auto" if chooses(features) else features
     table = open_table(data, target, features=families, weights=weights, **settings)
@@ -436,18 +436,18 @@ def open_table_with_labels(
 
 
 def chooses(features: Any) -> bool:
-    """Whether families are to be chosen by what they say of rows that are held out."""
+    """Whether families are to be chosen on held-out rows."""
     return isinstance(features, str) and features == "choose"
 
 
 def refuse_for_sets(features: Any, **settings: Any) -> None:
-    """Raises where something is given that rows with sets of labels do not have: families to choose, or other settings."""
+    """Raises an error for settings that do not apply to sets of labels."""
     for name, value in {**settings, "features": features if chooses(features) else None}.items():
         errors.require(value is None, name, value, "omitted for multi-label data")
 
 
 def several(alpha: Any) -> bool:
-    """Whether a setting is to be chosen: from those given, or "auto"."""
+    """Whether a setting is to be chosen: several values, or "auto"."""
     return isinstance(alpha, Iterable) and not (isinstance(alpha, np.ndarray) and alpha.ndim == 0)
 
 
@@ -500,12 +500,14 @@ def _read_labels(table: Table, dealing: Dealing | None, keeps: bool) -> tuple[di
 
 
 def occurring_names(names: Sequence[Label], codes: NDArray[np.int32]) -> set[Label]:
-    """The names that occur; −1 is none."""
+    """Returns the names that occur; number −1 is none."""
     return {names[c] for c in np.flatnonzero(np.bincount(codes + 1, minlength=len(names) + 1)[1:]).tolist()}
 
 
 def renumber(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names: Sequence[Label]) -> NDArray[np.int32]:
-    """Numbers of batches, each with its own names, over all names; −1 for those that are not among them."""
+    """Converts the numbers of batches, each with its own names, to numbers among all names; −1 for names that are not
+    among them.
+    """
     if all(list(part_names) == list(names) for part_names, _ in parts):
         return parts[0][1] if len(parts) == 1 else np.concatenate([codes for _, codes in parts])
     place = {name: c for c, name in enumerate(names)}

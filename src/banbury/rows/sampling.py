@@ -31,10 +31,10 @@ LARGEST = float(2**64)  # above all hashes
 
 @dataclass(frozen=True, eq=False)
 class RowSample:
-    """Rows that differ, in the order of their hashes, with how many are alike; and of how many they were chosen.
+    """Distinct rows in the order of their hashes, how many copies each has, and how many rows they were sampled from.
 
-    They are the ``n`` of the lowest hashes, and the first of every class beside them, so that samples of parts of the rows make
-    the sample of all. ``chosen`` are those that are used.
+    They are the ``n`` rows with the lowest hashes, and the first of every class, so that samples of parts combine to
+    the sample of the whole. ``chosen`` are those that are used.
     """
 
     n: int  # rows that differ, at most, unless there are more classes
@@ -48,7 +48,9 @@ class RowSample:
 
     @classmethod
     def of(cls, table: Table, schema: Schema, n: int, below: float = LARGEST, also: Sequence[str] = ()) -> RowSample:
-        """The sample of a table's rows, of lower hashes than ``below``; with columns that are not counted ``also``."""
+        """Samples the rows of a table whose hashes are lower than ``below``, including the columns in ``also`` that are
+        not counted.
+        """
         errors.check_whole("sample", n, 2)
         sample = cls(n, 0, np.zeros(0, np.uint64), np.zeros(0, np.int64), None, np.zeros(0, object), None, None)
         inputs = {name for feature in schema.features for name in feature.inputs}.union(also)
@@ -124,38 +126,42 @@ class RowSample:
 
     @cached_property
     def chosen(self) -> Int:
-        """The first row of every class, and as many of the lowest hashes as there is room for."""
+        """The first row of every class, and as many rows with the lowest hashes as fit."""
         is_first = np.zeros(len(self.hashes), dtype=np.bool_)
         is_first[list(_first_rows(self.labels).values())] = True
         later_rows = np.flatnonzero(~is_first)[: max(self.n - int(is_first.sum()), 0)]
         return np.sort(np.concatenate([np.flatnonzero(is_first), later_rows]))
 
     def is_complete(self, below: float) -> bool:
-        """Whether no row of a higher hash than this could be one of the lowest."""
+        """Whether no row with a higher hash than this could be in the sample."""
         return below >= LARGEST or int(np.count_nonzero(self.hashes.astype(np.float64) <= below)) >= self.n
 
     @property
     def n_sampled(self) -> int:
-        """The rows of the sample, with all that are alike."""
+        """The number of sampled rows, including copies."""
         return int(self.times[self.chosen].sum())
 
     @property
     def has_too_many_alike(self) -> bool:
-        """Whether rows that are alike stand in it as one, lest there be more than wanted."""
+        """Whether copies are merged into one row because there would be more rows than requested."""
         return self.n_sampled > max(self.n, len(self.chosen))
 
     def check_subtractable(self) -> None:
-        """Raises where rows stand for several that are alike and have weights, whose sums are not theirs to the last bit."""
+        """Raises an error if merged copies have fractional weights, because their sums would not be exact to the last
+        bit.
+        """
         allowed = f"{self.n_sampled:,} at least, because so many rows are identical and have weights"
         errors.require(not self.has_too_many_alike or self.weights is None, "sample", self.n, allowed)
 
     @property
     def is_whole(self) -> bool:
-        """Whether it holds every row."""
+        """Whether the sample contains every row."""
         return self.n_sampled == self.n_rows
 
     def table(self, schema: Schema, threads: int) -> Table:
-        """Its rows under a schema; of more than there may be, those that are alike as one that weighs as much."""
+        """Returns the sampled rows under a schema. If there are too many, copies are merged into one row with their
+        total weight.
+        """
         if self.batch is None:
             raise errors.empty_data(None, "no row has a class and a weight")
         alike = self.has_too_many_alike
@@ -177,7 +183,7 @@ class RowSample:
 
 @singledispatch
 def sample_rows(table: Any, tally: Tally, n: int, also: Sequence[str] = ()) -> RowSample:
-    """A sample of the rows of a table, which a tally counted."""
+    """Samples the rows of a table that a tally counted."""
     return RowSample.of(table, tally.schema, n, also=also)
 
 
@@ -214,7 +220,7 @@ def _first_rows(labels: NDArray[Any]) -> dict[Any, int]:
 
 
 def group_names(table: Table, batch: Batch) -> NDArray[Any] | None:
-    """The name of the group of each row; None where rows have none."""
+    """Returns the name of the group of each row; None if rows have no groups."""
     labels = table.labels.of_rows(batch)
     if labels.group_name is not None:
         codes = batch.codes(labels.group_name)
@@ -229,7 +235,7 @@ def group_names(table: Table, batch: Batch) -> NDArray[Any] | None:
 
 
 def hash_names(names: Sequence[str]) -> NDArray[np.uint64]:
-    """A hash of each name, of groups or of classes."""
+    """Returns a hash of each name of a group or class."""
     hash_of_name = {name: _hash_name(name) for name in set(names)}
     return np.array([hash_of_name[name] for name in names], dtype=np.uint64)
 

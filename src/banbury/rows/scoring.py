@@ -27,7 +27,7 @@ TOGETHER = 1 << 20  # rows whose columns are made ready at a time, for all model
 
 
 class Scores(Protocol):
-    """A model, as far as it scores rows under its schema: the classes or labels it knows, and what it says of others."""
+    """A model seen as what scores rows under its schema: the classes or labels it knows, and its score for others."""
 
     @property
     def names(self) -> tuple[Label, ...]: ...
@@ -37,21 +37,21 @@ class Scores(Protocol):
 
 
 class Estimates(Protocol):
-    """What makes a model of a tally, whose classes are some of those given."""
+    """Estimates a model from a tally whose classes are among those given."""
 
     def estimate(self, tally: Tally, classes: Sequence[Label]) -> Any: ...
     def reads_whole_tables(self, counted: Tally) -> bool: ...
 
 
 class Sink(Protocol):
-    """Where scores go: of rows by their numbers, with the split that tests each, −1 where none does."""
+    """Receives the scores of rows, by row number, and the split that tests each (−1 for none)."""
 
     def put(self, rows: Int | slice, splits: NDArray[np.int32], scores: Real) -> None: ...
 
 
 @dataclass
 class PendingWarnings:
-    """What is to be told once, however many folds there are."""
+    """Warnings to give once, however many folds there are."""
 
     impossible: int = 0  # rows that are impossible in every class
     # Columns none of whose words is left, and how many there were.
@@ -84,7 +84,9 @@ def leave_out(
     sinks: Sequence[Sink],
     pending: PendingWarnings,
 ) -> None:
-    """Scores every row by a model of what its split learns from: one count for all recipes, one scoring for each."""
+    """Scores every row with a model of the rows that its split learns from. It counts once for all recipes and scores
+    once for each.
+    """
     with Steps() as steps:
         steps.begin("counting", 1.0 / (1.0 + len(recipes)), reads=True)
         groups = rows.count_round(splits)
@@ -167,7 +169,7 @@ def _score_by_split(
 
 @dataclass(frozen=True, eq=False)
 class FoldModels:
-    """The models of a recipe for the splits of a round, each made when it is asked for."""
+    """The models of a recipe for the splits of a round, each estimated when it is needed."""
 
     rows: LabelledRows
     splits: Round
@@ -187,7 +189,9 @@ class FoldModels:
 def score_batch(
     rows: LabelledRows, models: Sequence[Model], batch: Batch, which: NDArray[np.int32], want: str, out: Real
 ) -> int:
-    """Puts what is said of a batch's rows, each by the model of its number; how many are impossible in every class."""
+    """Scores the rows of a batch, each with the model of its number, and returns how many are impossible in every
+    class.
+    """
     impossible = 0
     if all(model.classes == rows.classes and not model.tally.has_words for model in models):
         for first in range(0, batch.n_rows, TOGETHER):
@@ -205,7 +209,7 @@ def score_batch(
 
 
 def fitting_prior(prior: ClassPrior, classes: Sequence[Label], known_classes: Sequence[Label]) -> ClassPrior:
-    """The class prior, with given probabilities of all classes shared among those that are known."""
+    """Returns the class prior; given probabilities are shared among the classes that are known."""
     if len(known_classes) == len(classes) or prior is None or isinstance(prior, (str, int, float)):
         return prior
     try:
@@ -224,7 +228,9 @@ def fitting_prior(prior: ClassPrior, classes: Sequence[Label], known_classes: Se
 def tally_of_split(
     rows: LabelledRows, split: Split, groups: Groups, number: int, keep: bool = False, reads_whole_tables: bool = False
 ) -> Tally:
-    """The tally of what a split learns from; ``keep``: several models will be made of it; ``whole``: of whole tables of words."""
+    """Returns the tally that a split learns from. ``keep`` caches it for several models; ``whole`` reads whole tables
+    of words.
+    """
     if split.learned is not None and reads_whole_tables:
         return groups.only(split.learned)
     if split.learned is not None:
@@ -234,14 +240,16 @@ def tally_of_split(
 
 
 def score_rows(rows: MemoryRows, test: Int, model: Scores, want: str) -> tuple[Real, int]:
-    """Scores of some rows, in the order of all classes or labels; and how many are impossible in every class."""
+    """Returns the scores of some rows in the order of all classes or labels, and how many are impossible in every
+    class.
+    """
     return score_batches(rows.names, rows.take(test), len(test), model, want)
 
 
 def score_batches(
     names: Sequence[Label], batches: Iterable[Batch], n_rows: int, model: Scores, want: str
 ) -> tuple[Real, int]:
-    """The same of batches; where the model is calibrated, so are the scores."""
+    """Returns the same for batches. If the model is calibrated, so are the scores."""
     out = np.empty((n_rows, len(names)))
     start = 0
     impossible = 0
@@ -254,7 +262,7 @@ def score_batches(
 
 
 def among_names(names: Sequence[Label], model: Scores, scores: Real, want: str) -> Real:
-    """Scores in the order of all classes or labels, with what a model says of those that it has not met."""
+    """Returns scores in the order of all classes or labels, including the score for those that a model does not know."""
     if model.names == names:
         return scores
     out = np.full((len(scores), len(names)), model.score_unmet(want))
@@ -263,7 +271,7 @@ def among_names(names: Sequence[Label], model: Scores, scores: Real, want: str) 
 
 
 def normalise(log_joint: Real) -> Real:
-    """P(class | row) of log joint probabilities; equal shares in a row in which every class is impossible."""
+    """Returns P(class | row) from log joint probabilities; equal probabilities if every class is impossible."""
     top = over_classes(np.maximum, log_joint)
     impossible = np.isneginf(top)
     if impossible.any():

@@ -28,7 +28,7 @@ CHOICE = Choice()
 
 @dataclass(frozen=True)
 class WeighedColumns:
-    """Columns that have cells, columns of words, and others, which are scored."""
+    """Columns that have cells, text columns, and others, which are scored by their families."""
 
     cells: tuple[Cells, ...]
     texts: tuple[Lexicon, ...]
@@ -50,7 +50,9 @@ class WeighedColumns:
         return cls(tuple(cells), tuple(texts), tuple(scored))
 
     def leave_each_out(self, tally: Tally, rows: Batch, labels: NDArray[np.int32], weights: Real, threads: int) -> Real:
-        """Scores each row by all others, for columns without cells or words, (rows, columns, classes); the best class has 0."""
+        """Scores each row with all others, for columns without cells or words (rows × columns × classes). The best
+        class has 0.
+        """
         says = np.zeros((len(labels), len(self.scored), len(tally.classes)))
         row_weights = None if (weights >= 1.0).all() else np.minimum(weights, 1.0)
         sums = partial(sums_of_rows, tally.schema, rows, row_weights, threads)
@@ -101,7 +103,7 @@ def _lexicon(feature: Feature, tally: Tally) -> Lexicon:
 
 
 def cells_of(tally: Tally, threads: int) -> dict[str, Cells]:
-    """The cells of each column that has some."""
+    """Returns the cells of each column that has some."""
     cells_by_name: dict[str, Cells] = {}
     for family, features, sums in tally.groups:
         if family.has_cells:
@@ -111,12 +113,12 @@ def cells_of(tally: Tally, threads: int) -> dict[str, Cells]:
 
 
 def count_missing(tally: Tally, sums: Any) -> Real:
-    """The rows of each column and class without a value."""
+    """Counts the rows of each column and class without a value."""
     return np.asarray(np.maximum(tally.rows.value - sums.present.value, 0.0))
 
 
 def count_cells(tally: Tally, columns: Sequence[Cells]) -> list[Real]:
-    """The rows in each cell of each column, (cells, classes), by the sums of a tally."""
+    """Returns the number of rows in each cell of each column (cells × classes), from the sums of a tally."""
     of: dict[str, tuple[Feature, Keys, Real, Real]] = {}
     for family, features, sums in tally.groups:
         if family.has_cells:

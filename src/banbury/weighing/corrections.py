@@ -33,9 +33,9 @@ NEVER = -100.0  # log-odds of what fills up a lane
 
 
 class CorrectionLearner(ABC):
-    """Rows that are learned from, and their corrections so far, which begin at none.
+    """Learns corrections from rows by dual coordinate ascent, starting from zero.
 
-    ``offsets`` are the scores that rows start from; ``table`` has the corrections as passes change them.
+    ``offsets`` are the scores that rows start from. ``table`` has the corrections and changes in each pass.
     """
 
     def __init__(self, offsets: Real, weights: Real, table: Any, seed: int) -> None:
@@ -46,7 +46,7 @@ class CorrectionLearner(ABC):
         self.strength = 0.0
 
     def improve(self, strength: float, passes: int) -> None:
-        """Passes with this C, begun from the corrections of the one before, until one changes next to nothing."""
+        """Runs passes with this C, starting from the current corrections, until a pass changes almost nothing."""
         if self.strength:
             self.table *= strength / self.strength
         self.strength = strength
@@ -55,17 +55,18 @@ class CorrectionLearner(ABC):
 
     @abstractmethod
     def visit(self, orders: Orders) -> None:
-        """Passes over the rows."""
+        """Runs passes over the rows."""
 
     @abstractmethod
     def corrections(self) -> Any:
-        """Those of all terms, (terms, classes or labels)."""
+        """Returns the corrections of all terms (terms × classes or labels)."""
 
 
 class CellLearner(CorrectionLearner):
-    """Rows of cells, of one class each.
+    """Learns corrections of cells from rows with one class each.
 
-    ``alike`` is how much any two rows have in common, where terms are more than rows: passes go by rows then, and touch no cell.
+    ``alike`` is what any two rows have in common. It is used if there are more terms than rows: passes then work on
+    rows and do not touch cells.
     """
 
     def __init__(self, terms: _core.Terms, rows: WeighedRows, offsets: Real, alike: Real | None, seed: int) -> None:
@@ -87,7 +88,7 @@ class CellLearner(CorrectionLearner):
 
     @property
     def surprise(self) -> Real:
-        """C (y − μ) of each row."""
+        """Returns C (y − μ) of each row."""
         return np.asarray((self.strength * self.weights)[:, None] * (self.truth - self.mu))
 
     def corrections(self) -> Real:
@@ -96,9 +97,9 @@ class CellLearner(CorrectionLearner):
 
 @dataclass(frozen=True)
 class WordValues:
-    """The words of texts: what each counts in its text, and how much its correction may vary, (words + 1, classes).
+    """The value of each word in its text, and how much its correction can vary (words + 1 × classes).
 
-    The last correction is what all texts have in common.
+    The last correction is common to all texts.
     """
 
     bags: Bags
@@ -107,7 +108,7 @@ class WordValues:
 
     @classmethod
     def of(cls, bags: Bags, values: Real, says: Reals32, telling: float) -> WordValues:
-        """Words that say more may vary more, by a share ``telling`` of how much they vary."""
+        """Lets the corrections of words with strong evidence vary more, by a share ``telling``."""
         squares = says**2
         share = bags.squares(values)
         mean = float((share @ squares).mean()) / max(float(share.sum()), 1e-300)
@@ -118,7 +119,9 @@ class WordValues:
 
 
 class WordLearner(CorrectionLearner):
-    """Texts of one class each, whose words are corrected. ``truth`` is 1 of the classes that a text has, (texts, classes)."""
+    """Learns corrections of words from texts with one class each. ``truth`` is 1 for the class of a text (texts ×
+    classes).
+    """
 
     def __init__(
         self, words: WordValues, truth: NDArray[Any], offsets: Real, weights: Real, seed: int, threads: int
@@ -137,7 +140,7 @@ class WordLearner(CorrectionLearner):
         self.visit_texts(own, _core.Passes(self.strength * self.weights, offsets, orders, ENOUGH))
 
     def lay_out(self, table: Any, rest: float) -> Any:
-        """A table of classes, (n, classes), as passes take it."""
+        """Arranges a table of classes (n × classes) for passes."""
         return table
 
     def visit_texts(self, own: Reals32, passes: _core.Passes) -> None:
@@ -148,7 +151,7 @@ class WordLearner(CorrectionLearner):
 
 
 class LabelLearner(WordLearner):
-    """Texts with sets of labels, of which 8 or 16 are visited at once, as a lane."""
+    """Learns corrections of words from texts with several labels, 8 or 16 labels at a time."""
 
     def __init__(
         self, words: WordValues, truth: NDArray[Any], offsets: Real, weights: Real, seed: int, threads: int
@@ -157,7 +160,7 @@ class LabelLearner(WordLearner):
         super().__init__(words, truth, offsets, weights, seed, threads)
 
     def lay_out(self, table: Any, rest: float) -> Any:
-        """As (lanes, n, labels of a lane); ``rest`` fills up the last lane."""
+        """Arranges a table as lanes of labels (lanes × n × labels of a lane). ``rest`` fills the last lane."""
         n, k = table.shape
         width = 8 if k <= 8 else 16
         wide = np.full((n, -(-k // width) * width), rest, dtype=table.dtype)
@@ -180,19 +183,19 @@ Loss = Callable[[Any, Any, Real], float]  # of scores, from what is true of rows
 
 
 class Fold(Protocol):
-    """Rows to learn from, and rows held out: what is true of these, and what they weigh."""
+    """The training rows and the held-out rows of a fold, with the truth and the weights of the latter."""
 
     @property
     def truth(self) -> Any: ...
     @property
     def held_out(self) -> Real: ...
     def correct(self, setting: Any) -> Scores:
-        """The scores of rows held out, under a setting."""
+        """Returns the scores of held-out rows under a setting."""
 
 
 @dataclass(frozen=True)
 class TriedStrength:
-    """The scores of rows held out with corrections of one C, and their loss."""
+    """The scores and the loss of held-out rows for one C."""
 
     strength: float
     loss: float
@@ -201,14 +204,14 @@ class TriedStrength:
 
 @dataclass(frozen=True)
 class StrengthSearch:
-    """The C that are tried in turn, by the loss of rows held out, until so many in a row lose no less than one before."""
+    """Tries values of C in turn until the held-out loss has not improved for several steps."""
 
     strengths: Sequence[float]
     loss: Loss
     patience: int = 2
 
     def follow(self, scores: Scores, truth: Any, weights: Real) -> list[TriedStrength]:
-        """A step for each C that is tried."""
+        """Yields a step for each C that is tried."""
         steps = list[TriedStrength]()
         best = np.inf
         worse = 0
@@ -223,7 +226,7 @@ class StrengthSearch:
         return steps
 
     def together(self, folds: Sequence[Fold], paths: Sequence[list[TriedStrength]]) -> list[TriedStrength]:
-        """The steps that every fold has taken, as one each, with the scores of fold after fold."""
+        """Merges the steps that every fold has taken, with the scores of all folds."""
         truth = np.concatenate([fold.truth for fold in folds])
         weights = np.concatenate([fold.held_out for fold in folds])
         joined = list[TriedStrength]()
@@ -234,7 +237,7 @@ class StrengthSearch:
 
 
 def least_loss(steps: Sequence[TriedStrength]) -> TriedStrength:
-    """The first of the steps that lose least."""
+    """Returns the first of the steps with the lowest loss."""
     return min(steps, key=lambda step: step.loss)
 
 
@@ -246,10 +249,11 @@ def choose(
     threads: int,
     settle: bool = False,
 ) -> tuple[S, list[TriedStrength]]:
-    """The setting whose scores lose least on rows held out, under the best C of each; and every C that all folds tried with it.
+    """Chooses the setting with the lowest held-out loss, each with its best C; also returns every C that all folds
+    tried with it.
 
-    All settings are tried on the first fold, and the ``n_kept`` that lose least there on all folds; with ``settle`` the first
-    fold decides on C, too.
+    All settings are tried on the first fold, and the ``n_kept`` best on all folds. With ``settle``, the first fold also
+    decides C.
     """
     first, *other_folds = folds
     n_left = n_kept * len(other_folds)
