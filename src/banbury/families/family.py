@@ -113,20 +113,6 @@ class Feature(NamedTuple):
         return self.family.counting_key(), *self.counter.scale(self)
 
 
-def alike(
-    names: Sequence[str], like: Feature, origins: Sequence[float] | None = None, units: Sequence[float] | None = None
-) -> list[Feature]:
-    """Features that are like one but for their names, and where these are given their origins and units.
-
-    Of a great many columns, this is done in half the time that making them one by one takes.
-    """
-    n, (_, family, origin, unit, *rest) = len(names), like
-    origins = [origin] * n if origins is None else origins
-    units = [unit] * n if units is None else units
-    same = ([part] * n for part in rest)
-    return list(map(Feature._make, zip(names, [family] * n, origins, units, *same, strict=True)))
-
-
 class NumberColumn(NamedTuple):
     """A column of numbers whose family is to be chosen: what is known of the rows that have a value."""
 

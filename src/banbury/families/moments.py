@@ -24,7 +24,6 @@ from banbury.families.family import (
     Reads,
     RowsToCount,
     Stored,
-    alike,
     is_power,
 )
 from banbury.reading import Batch
@@ -109,9 +108,6 @@ class MomentCounter(Counter):
     def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         names = names_of(features, batch)
         origins, units = (scale.tolist() for scale in scales_of_moments(first_rows(batch, names)))
-        first = next(iter(features), None)
-        if first is not None and all(f.family is first.family and f.why is first.why for f in features):
-            return alike(names, Feature("", first.family, kind="float", why=first.why), origins, units)
         scaled = zip(features, origins, units, strict=True)
         return [Feature(f.name, f.family, origin, unit, "float", f.why) for f, origin, unit in scaled]
 

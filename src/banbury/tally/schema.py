@@ -18,12 +18,12 @@ from banbury.families import FAMILIES, Bernoulli, Categorical, Family, Gaussian,
 from banbury.families.bags.occurrences import Occurrences
 from banbury.families.bags.words import runs_python
 from banbury.families.column_tree import ColumnTree, joining_family
-from banbury.families.family import FEWEST_ROWS, MOST_CATEGORIES, Counter, Feature, Kind, Reads, alike
+from banbury.families.family import FEWEST_ROWS, MOST_CATEGORIES, Counter, Feature, Kind, Reads
 from banbury.families.gaussian import NormalInverseGamma
 from banbury.families.keys import kind_of
 from banbury.families.moments import SAMPLE, first_rows
 from banbury.reading import Batch, Sparse, read
-from banbury.reading.batches import Matrix, all_whole, as_name
+from banbury.reading.batches import all_whole, as_name
 from banbury.reading.columns import EXACT, Numbers
 from banbury.tally.label_sets import LabelTarget
 from banbury.uncollected import uncollected
@@ -286,7 +286,8 @@ def _features_from_dict(f: Mapping[str, Any]) -> Iterable[Feature]:
     common = f["kind"], f["why"], columns, scales, kinds, f.get("holds_lists", False)
     if not isinstance(f["name"], list):
         return (Feature(f["name"], feature_family, f["origin"], f["unit"], *common),)
-    return alike(f["name"], Feature("", feature_family, 0.0, 1.0, *common), f["origin"], f["unit"])
+    places = zip(f["name"], f["origin"], f["unit"], strict=True)
+    return [Feature(name, feature_family, origin, unit, *common) for name, origin, unit in places]
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -446,9 +447,7 @@ def infer(
     as_trees = trees == "all" or (trees == "many" and batch.n_rows >= FEWEST_ROWS)
     chosen: list[Feature] = []
     left_out: dict[str, str] = {}
-    if not named and not steady and not n_values and (of_all := _choose_at_a_glance(batch, kinds, missing, as_trees)):
-        chosen = alike(columns, of_all)
-    for name in columns if not chosen else ():
+    for name in columns:
         if name in taken:
             continue
         chosen_family = declared.get(name)
@@ -626,15 +625,6 @@ def _choose(
     if name in n_values:
         return CATEGORICAL[missing], f"{WHOLE}, {n_values[name]} different"
     return QUANTILE_TREE if as_trees else GAUSSIAN, "integers" if kind == "integer" else "floats"
-
-
-def _choose_at_a_glance(batch: Batch, kinds: Mapping[str, str], missing: Missing, as_trees: bool) -> Feature | None:
-    """What every column is, where all are numbers that nothing else is known of: of a million none is looked at by itself."""
-    kind = set(kinds.values())
-    if not isinstance(batch, Matrix) or not (kind == {"float"} or (kind == {"integer"} and not batch.named)):
-        return None
-    numbers_family, why = _choose(batch, batch.names[0], kind.pop(), missing, set(), {}, as_trees)
-    return None if numbers_family is None else Feature("", numbers_family, why=why)
 
 
 def _choose_words(batch: Batch, name: str, missing: Missing) -> tuple[Family | None, str]:
