@@ -18,8 +18,6 @@ def kernel_part(part):
     name, *fields = part
     if name == "normal":
         fields.append(None)
-    if name == "linear":
-        fields = [fields[:-2], *fields[-2:]]
     if name == "words" and len(fields) == 8:
         fields.append(None)
     return CLASSES[name](*fields)

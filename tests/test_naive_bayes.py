@@ -234,6 +234,12 @@ def test_an_extra_column_is_ignored_with_one_warning(model: bb.Model) -> None:
     assert np.array_equal(found, model.posterior(WEATHER))
 
 
+def test_the_column_of_true_classes_is_no_extra_column() -> None:
+    rows = {name: column for name, column in WEATHER.items() if name != "play"}
+    model = bb.estimate(bb.count(rows, target=WEATHER["play"]))  # which does not know what the target is called
+    assert bb.evaluate(model, WEATHER, "play").accuracy == bb.evaluate(model, rows, WEATHER["play"]).accuracy
+
+
 def test_many_batches_warn_once(model: bb.Model) -> None:
     batch = {name: column for name, column in WEATHER.items() if name != "wind"} | {"moon": [0] * 14}
     with pytest.warns(bb.BanburyWarning) as caught:

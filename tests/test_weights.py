@@ -129,7 +129,7 @@ def as_arrow(offset_type):
         encoded = [(text or "").encode() for text in texts]
         offsets = np.cumsum([0, *map(len, encoded)]).astype(offset_type)
         valid = np.packbits([False] * 3 + [text is not None for text in texts], bitorder="little")
-        return offsets, np.frombuffer(b"".join(encoded), np.uint8), valid, 3
+        return _core.ArrowTexts(offsets, np.frombuffer(b"".join(encoded), np.uint8), valid, 3)
 
     return lay
 
@@ -137,7 +137,8 @@ def as_arrow(offset_type):
 def as_tokens(texts):
     tokens = [tokens_of(text) or [] for text in texts]
     offsets = np.cumsum([0, *map(len, tokens)])
-    return [token for text in tokens for token in text], offsets, np.array([text is None for text in texts], bool)
+    missing = np.array([text is None for text in texts], bool)
+    return _core.TokenLists([token for text in tokens for token in text], offsets, missing)
 
 
 LAYOUTS = {"list": as_list, "arrow": as_arrow(np.int32), "large arrow": as_arrow(np.int64), "tokens": as_tokens}
@@ -220,9 +221,9 @@ def test_texts_whose_words_were_looked_up_before_score_alike(seed, n_classes, mo
     case = Case(rng, n_classes, mode, texts, never=never)
     offsets, ids = case.words.encode(case.part[2], texts, 1)
     missing = np.array([text is None for text in texts], bool)
-    encoded = ("words", (offsets, ids, missing), *case.part[2:])
+    encoded = ("words", _core.EncodedTexts(offsets, ids, None, missing), *case.part[2:])
     starts, words, times = case.words.bags(case.part[2], texts, 1)
-    bags = ("words", (starts, (words, times), missing), *case.part[2:])
+    bags = ("words", _core.EncodedTexts(starts, words, times, missing), *case.part[2:])
     for want in WANTS:
         found, expected = (score(len(texts), case.prior, [part], want, 1) for part in (encoded, case.part))
         assert np.array_equal(found[0], expected[0])
@@ -386,14 +387,15 @@ def test_parts_that_do_not_fit():
     refuses("instead of base", polya=np.ones(2))
     refuses("positive", base=None, polya=np.array([1.0, 0.0]))
     refuses("negative", base=None, polya=np.ones(2))
-    refuses("offsets must ascend", texts=(np.array([0, 2]), np.zeros(1, np.int32), None))
-    refuses("offsets must ascend", texts=(np.array([-1, 1]), np.zeros(1, np.int32), None))
-    refuses("one text fewer", texts=(np.array([0, 1]), np.zeros(1, np.int32), np.zeros(2, bool)))
-    for times in (np.zeros(1, np.int32), np.ones(2, np.int32)):
-        refuses("times must be", texts=(np.array([0, 1]), (np.zeros(1, np.int32), times), None))
+    one = np.zeros(1, np.int32)
+    refuses("offsets must ascend", texts=_core.EncodedTexts(np.array([0, 2]), one, None, None))
+    refuses("offsets must ascend", texts=_core.EncodedTexts(np.array([-1, 1]), one, None, None))
+    refuses("one text fewer", texts=_core.EncodedTexts(np.array([0, 1]), one, None, np.zeros(2, bool)))
+    for times in (one, np.ones(2, np.int32)):
+        refuses("times must be", texts=_core.EncodedTexts(np.array([0, 1]), one, times, None))
     refuses("Tokeniser", tokeniser=None)
     refuses("Words", words=weights)
     refuses("Weights", weights=words)
-    looked_up = np.array([0, 1]), np.zeros(1, np.int32), None
+    looked_up = _core.EncodedTexts(np.array([0, 1]), one, None, None)
     with pytest.raises(ValueError, match="scored, and nothing else"):
         words.count(tokeniser(), looked_up, np.zeros(1, np.int32), None, 1)

@@ -44,6 +44,17 @@ fn little_endian(bytes: &[u8]) -> u64 {
     }
 }
 
+/// Open addressing: the slot at which to stop, from the one on where a hash belongs. There are a power of two of them.
+#[inline(always)]
+pub fn probe<S: Copy>(slots: &[S], hash: u64, stops: impl Fn(S) -> bool) -> usize {
+    let mask = slots.len() - 1;
+    let mut at = hash as usize & mask;
+    while !stops(slots[at]) {
+        at = (at + 1) & mask;
+    }
+    at
+}
+
 /// The numbers of keys in the order in which they first come, by their hashes: a table with open addressing. The keys stay with the
 /// caller, who compares them.
 #[derive(Debug)]
@@ -74,17 +85,13 @@ impl Numbering {
     /// The number of the key with this hash: that of an equal one, or the next new one.
     #[inline(always)]
     pub fn number(&mut self, hash: u64, is_equal: impl Fn(usize) -> bool) -> usize {
-        let (mask, tag) = (self.slots.len() - 1, (hash >> 32) as u32);
-        let mut at = hash as usize & mask;
-        loop {
-            let (found, code) = self.slots[at];
-            if code == 0 {
-                return self.insert(at, hash);
-            }
-            if found == tag && is_equal(code as usize - 1) {
-                return code as usize - 1;
-            }
-            at = (at + 1) & mask;
+        let tag = (hash >> 32) as u32;
+        let at = probe(&self.slots, hash, |(other, code)| {
+            code == 0 || other == tag && is_equal(code as usize - 1)
+        });
+        match self.slots[at].1 {
+            0 => self.insert(at, hash),
+            code => code as usize - 1,
         }
     }
 
@@ -102,10 +109,7 @@ impl Numbering {
         let size = 4 * self.slots.len();
         self.slots = vec![(0, 0); size];
         for (code, &hash) in self.hashes.iter().enumerate() {
-            let mut at = hash as usize & (size - 1);
-            while self.slots[at].1 != 0 {
-                at = (at + 1) & (size - 1);
-            }
+            let at = probe(&self.slots, hash, |(_, code)| code == 0);
             self.slots[at] = ((hash >> 32) as u32, code as u32 + 1);
         }
     }

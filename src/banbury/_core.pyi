@@ -509,10 +509,9 @@ class KernelPart:
     ) -> None: ...
 
 class LinearPart:
-    """One feature: the cells of a row of a matrix (cells, columns, threshold, whether NaN is skipped) times ``weights`` (columns,
-    C), and ``constant``."""
+    """One feature: the cells of a row of a matrix times ``weights`` (columns, C), and ``constant``."""
 
-    def __init__(self, matrix: Sequence[Any], weights: Real, constant: Real) -> None: ...
+    def __init__(self, matrix: Matrix, weights: Real, constant: Real) -> None: ...
 
 class EllipsePart:
     """One feature of several columns: constant - q / 2, or with ``power`` constant - power * log1p(q), q being the squared
@@ -598,16 +597,51 @@ def score(n_rows: int, log_prior: Real, parts: Sequence[Part], want: str, thread
 
 # Text ----------------------------------------------------------------------------------------------------------------
 
-Texts = (
-    list[Any]  # of str; None and float NaN are missing texts, lone surrogates are allowed
-    | tuple[
-        Column, NDArray[np.uint8], NDArray[np.uint8] | None, int
-    ]  # offsets, data, valid, valid_offset: as encode_strings
-    | tuple[list[str], Int, NDArray[np.bool_] | None]  # tokens of all texts, n + 1 offsets, which texts are missing
-    | tuple[
-        Int, Codes, NDArray[np.bool_] | None
-    ]  # n + 1 offsets, ids of all tokens as ``encode`` gives them; scored only
-)
+class ArrowTexts:
+    """As ``encode_strings`` takes them."""
+
+    offsets: Column
+    data: NDArray[np.uint8]
+    valid: NDArray[np.uint8] | None
+    valid_offset: int
+    def __init__(
+        self, offsets: Column, data: NDArray[np.uint8], valid: NDArray[np.uint8] | None, valid_offset: int
+    ) -> None: ...
+
+class TokenLists:
+    """The tokens of all texts, those of text i from ``offsets[i]`` to ``offsets[i + 1]``, and which texts are missing."""
+
+    tokens: list[str]
+    offsets: Int
+    missing: NDArray[np.bool_] | None
+    def __init__(self, tokens: list[str], offsets: Int, missing: NDArray[np.bool_] | None) -> None: ...
+
+class EncodedTexts:
+    """The ids of all tokens as ``encode`` gives them, or as ``bags`` does with ``times``; they are scored, and not counted."""
+
+    offsets: Int
+    ids: Codes
+    times: Codes | None
+    missing: NDArray[np.bool_] | None
+    def __init__(self, offsets: Int, ids: Codes, times: Codes | None, missing: NDArray[np.bool_] | None) -> None: ...
+
+class Matrix:
+    """How often each row has each of ``n_columns`` columns: all cells, or, with ``places`` (offsets and columns), some.
+
+    What is above a ``threshold`` counts 1, all else 0. NaN counts nothing if it is to ``skip``, and else is refused.
+    """
+
+    values: Column
+    places: tuple[Int, Codes] | None
+    n_columns: int
+    threshold: float | None
+    skip: bool
+    def __init__(
+        self, values: Column, places: tuple[Int, Codes] | None, n_columns: int, threshold: float | None, skip: bool
+    ) -> None: ...
+
+# In a list None and float NaN are missing texts, and lone surrogates are allowed.
+Texts = list[Any] | ArrowTexts | TokenLists | EncodedTexts | Matrix
 Ids = NDArray[np.uint32]
 
 def score_row(log_prior: Real, parts: Sequence[Part]) -> tuple[int, Real, Real, Real]:
@@ -764,18 +798,14 @@ class Words:
         """All of it as arrays, which are equal if all numbers are: words in the order of their bytes, none without texts.
 
         bytes uint8, and ends (words,) int64 of each word in it; starts (words + 1,) int64 of each word's n cells; classes (n,)
-        uint32. If all numbers are whole: occurrences and documents (n,), uint32
-        as long as all occurrences together fit, else int64; texts (C,) int64. If not: parts (n, 2, 3) int64, the occurrences and
-        documents in units of 10**-36, three limbs of 64 bits each, least first; texts.parts (C, 3) int64, the same of texts.
+        uint32. If all numbers are whole, and all occurrences together below 2**32: occurrences and documents (n,) uint32; texts
+        (C,) int64. If not: parts (n, 2, 3) int64, the occurrences and documents in units of 10**-36, three limbs of 64 bits each,
+        least first; texts.parts (C, 3) int64, the same of texts.
         """
 
     @staticmethod
     def from_state(n_classes: int, n_columns: int, state: Mapping[str, NDArray[Any]], threads: int = 1) -> Words:
-        """What ``state`` gave; ValueError for anything that does not fit together.
-
-        Files of the first format have weights (n, 2, 3) and texts.weights (C, 3), float64, beside whole numbers: three doubles
-        each, whose sum is rounded to 10**-18.
-        """
+        """What ``state`` gave; ValueError for anything that does not fit together."""
 
 class Groups:
     """The cells of words whose classes are groups of texts, by group, of which one at a time is left out."""

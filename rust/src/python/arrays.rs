@@ -316,10 +316,26 @@ pub(super) fn size(number: i64, name: &str) -> PyResult<usize> {
     usize::try_from(number).map_err(|_| malformed(format!("{name} must not be negative")))
 }
 
-pub(super) fn at_least_one(threads: i64) -> PyResult<usize> {
-    match usize::try_from(threads) {
-        Ok(threads) if threads > 0 => Ok(threads),
-        _ => Err(malformed("threads must be 1 or more")),
+/// How many threads a kernel may use.
+#[derive(Clone, Copy)]
+pub(super) struct Threads(pub(super) usize);
+
+impl FromPyObject<'_, '_> for Threads {
+    type Error = PyErr;
+
+    fn extract(any: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        match usize::try_from(any.extract::<i64>()?) {
+            Ok(threads) if threads > 0 => Ok(Threads(threads)),
+            _ => Err(malformed("threads must be 1 or more")),
+        }
+    }
+}
+
+impl Deref for Threads {
+    type Target = usize;
+
+    fn deref(&self) -> &usize {
+        &self.0
     }
 }
 

@@ -1,6 +1,6 @@
 //! Bags of words: what they count, score and correct.
 
-use super::arrays::{Array, Changed, at_least_one, shaped};
+use super::arrays::{Array, Changed, Threads, shaped};
 use super::weighing::Passes;
 use crate::classes::Sets;
 use crate::weighing::{labels, texts};
@@ -80,12 +80,12 @@ impl Bags {
         py: Python<'py>,
         often: bool,
         scale: Singles<'py>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let times: Option<Reals> = often.then(|| self.times.extract(py)).transpose()?;
-        let (held, threads) = (self.held(py)?, at_least_one(threads)?);
+        let held = self.held(py)?;
         let (bags, times, scale) = (held.bags()?, times.as_deref(), &*scale);
-        Ok(py.detach(|| bags.values(times, scale, threads))?.into_pyarray(py))
+        Ok(py.detach(|| bags.values(times, scale, *threads))?.into_pyarray(py))
     }
 
     fn scores<'py>(
@@ -93,11 +93,11 @@ impl Bags {
         py: Python<'py>,
         values: Reals<'py>,
         table: Table<'py>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (held, threads) = (self.held(py)?, at_least_one(threads)?);
+        let held = self.held(py)?;
         let (texts, n_classes, table) = (held.texts(&values)?, table.width(), &*table);
-        let found = py.detach(|| texts.scores(table, n_classes, threads))?;
+        let found = py.detach(|| texts.scores(table, n_classes, *threads))?;
         shaped(py, found, &[texts.len(), n_classes])
     }
 
@@ -108,12 +108,12 @@ impl Bags {
         labels: (Offsets<'py>, Labels<'py>),
         others: Table<'py>,
         own: Table<'py>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (held, threads) = (self.held(py)?, at_least_one(threads)?);
+        let held = self.held(py)?;
         let (texts, n_classes, tables) = (held.texts(&values)?, others.width(), [&*others, &*own]);
         let labels = Sets::new(&labels.0, &labels.1, n_classes)?;
-        let found = py.detach(|| texts.left_out(labels, tables, n_classes, threads))?;
+        let found = py.detach(|| texts.left_out(labels, tables, n_classes, *threads))?;
         shaped(py, found, &[texts.len(), n_classes])
     }
 
@@ -142,13 +142,12 @@ impl Bags {
         passes: &Passes,
         mut mu: Changed<'py, f32>,
         mut table: Changed<'py, f32>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<()> {
         let (held, classes, own) = (self.held(py)?, own.width(), &*own);
         let (texts, mu, table) = (held.texts(&values)?, mu.slice(), table.slice());
         let mut texts = texts::CorrectedTexts { texts, common, own, table, classes };
-        let threads = at_least_one(threads)?;
-        passes.run(py, |task, order| labels::ascend(&mut texts, task, order, mu, threads))
+        passes.run(py, |task, order| labels::ascend(&mut texts, task, order, mu, *threads))
     }
 
     /// By the pairs of words and labels that occur: starts, labels, what they say, and what each word says of all.
@@ -158,12 +157,12 @@ impl Bags {
         values: Reals<'py>,
         index: (Offsets<'py>, Ranks<'py>, Reals<'py>, Reals<'py>),
         slopes: Reals<'py>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (held, threads, slopes) = (self.held(py)?, at_least_one(threads)?, &*slopes);
+        let (held, slopes) = (self.held(py)?, &*slopes);
         let texts = held.texts(&values)?;
         let index = labels::Index::new(&index.0, &index.1, &index.2, &index.3, slopes.len())?;
-        let found = py.detach(|| index.scores(&texts, slopes, threads))?;
+        let found = py.detach(|| index.scores(&texts, slopes, *threads))?;
         shaped(py, found, &[texts.len(), slopes.len()])
     }
 
@@ -175,12 +174,11 @@ impl Bags {
         ids: Labels<'py>,
         times: Reals<'py>,
         ranks: Ranks<'py>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Ranked<'py>> {
         let (offsets, ids, times, ranks) = (&*offsets, &*ids, &*times, &*ranks);
-        let threads = at_least_one(threads)?;
         let (starts, words, often, hashes) =
-            py.detach(|| texts::ranked(offsets, ids, times, ranks, threads))?;
+            py.detach(|| texts::ranked(offsets, ids, times, ranks, *threads))?;
         Ok((
             starts.into_pyarray(py),
             words.into_pyarray(py),

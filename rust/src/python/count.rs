@@ -1,8 +1,8 @@
 //! Counts of rows by class, and what is asked of columns before they are counted.
 
 use super::arrays::{
-    Codes, HeldBlock, HeldColumns, HeldRows, Int1, Longs, RealTable, Reals, RowWeights,
-    at_least_one, size,
+    Codes, HeldBlock, HeldColumns, HeldRows, Int1, Longs, RealTable, Reals, RowWeights, Threads,
+    size,
 };
 use super::integers::Integers;
 use crate::classes::{self, counted};
@@ -20,12 +20,11 @@ pub(super) fn count_classes(
     classes: Codes<'_>,
     n_classes: i64,
     weights: Option<RowWeights<'_>>,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<Integers> {
-    let threads = at_least_one(threads)?;
-    let held = HeldRows::new(classes, n_classes, weights, threads)?;
+    let held = HeldRows::new(classes, n_classes, weights, *threads)?;
     let found = held.with(py, |rows| {
-        counted(&classes::count_classes(rows, threads), vec![rows.n_classes], rows.digits())
+        counted(&classes::count_classes(rows, *threads), vec![rows.n_classes], rows.digits())
     })?;
     Ok(Integers(found))
 }
@@ -40,9 +39,9 @@ pub(super) fn one_less<'py>(
     curves: (RealTable<'py>, RealTable<'py>, RealTable<'py>, RealTable<'py>, Reals<'py>),
     weights: Option<Reals<'py>>,
     enough: (f64, f64),
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (columns, threads) = (columns.columns()?, at_least_one(threads)?);
+    let columns = columns.columns()?;
     let scale = Scale::new(&origin, &unit, columns.features())?;
     let (mean, precision, n, spread, floor) = &curves;
     let n_classes = mean.len() / columns.features().max(1);
@@ -50,7 +49,7 @@ pub(super) fn one_less<'py>(
     let enough = Enough { share: enough.0, floors: enough.1 };
     let (classes, weights) = (&*classes, weights.as_deref());
     let found = py.detach(|| {
-        left_out(&columns, &scale, classes, n_classes, &curves, weights, enough, threads)
+        left_out(&columns, &scale, classes, n_classes, &curves, weights, enough, *threads)
     })?;
     Ok(found.into_pyarray(py).into_any())
 }
@@ -62,11 +61,11 @@ pub(super) fn has_twins<'py>(
     offsets: Longs<'py>,
     columns: Codes<'py>,
     n_columns: i64,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<bool> {
-    let (n, threads) = (size(n_columns, "n_columns")?, at_least_one(threads)?);
+    let n = size(n_columns, "n_columns")?;
     let (offsets, columns) = (&*offsets, &*columns);
-    Ok(py.detach(|| crate::words::has_twins(offsets, columns, n, threads))?)
+    Ok(py.detach(|| crate::words::has_twins(offsets, columns, n, *threads))?)
 }
 
 /// What kernels make of numbers in units of their own.
@@ -81,13 +80,12 @@ macro_rules! measured {
             classes: Codes<'_>,
             n_classes: i64,
             weights: Option<RowWeights<'_>>,
-            threads: i64,
+            threads: Threads,
         ) -> PyResult<(Integers, Integers)> {
             let columns = columns.columns()?;
             let scale = Scale::new(&origin, &unit, columns.features())?;
-            let threads = at_least_one(threads)?;
-            let held = HeldRows::new(classes, n_classes, weights, threads)?;
-            let found = held.with(py, |rows| $kernel(&columns, &scale, rows, threads))?;
+            let held = HeldRows::new(classes, n_classes, weights, *threads)?;
+            let found = held.with(py, |rows| $kernel(&columns, &scale, rows, *threads))?;
             Ok((Integers(found.rows), Integers(found.sums)))
         }
     )*};
@@ -99,11 +97,10 @@ pub(super) fn by_class<'py>(
     py: Python<'py>,
     classes: Codes<'py>,
     n_classes: i64,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<(Int1<'py>, Int1<'py>)> {
-    let threads = at_least_one(threads)?;
-    let held = HeldRows::new(classes, n_classes, None, threads)?;
-    let (order, starts) = held.with(py, |rows| Ok(classes::by_class(rows, threads)))?;
+    let held = HeldRows::new(classes, n_classes, None, *threads)?;
+    let (order, starts) = held.with(py, |rows| Ok(classes::by_class(rows, *threads)))?;
     Ok((order.into_pyarray(py), starts.into_pyarray(py)))
 }
 
@@ -113,12 +110,11 @@ pub(super) fn deal<'py>(
     classes: Codes<'py>,
     n_classes: i64,
     cards: Codes<'py>,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<Bound<'py, PyArray1<i32>>> {
-    let threads = at_least_one(threads)?;
-    let held = HeldRows::new(classes, n_classes, None, threads)?;
+    let held = HeldRows::new(classes, n_classes, None, *threads)?;
     let cards = &*cards;
-    Ok(held.with(py, |rows| classes::deal(rows, cards, threads))?.into_pyarray(py))
+    Ok(held.with(py, |rows| classes::deal(rows, cards, *threads))?.into_pyarray(py))
 }
 
 /// The numbers of integers above `low`, -1 where they are not below `low + size`.
@@ -128,11 +124,11 @@ pub(super) fn shifted<'py>(
     column: HeldBlock<'py>,
     low: i64,
     n_values: i64,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<Bound<'py, PyArray1<i32>>> {
-    let (column, threads) = (column.block()?, at_least_one(threads)?);
+    let column = column.block()?;
     let n_values = size(n_values, "n_values")?;
-    let found = py.detach(|| codes::shifted(&column, low, n_values, threads))?;
+    let found = py.detach(|| codes::shifted(&column, low, n_values, *threads))?;
     Ok(found.into_pyarray(py))
 }
 
@@ -145,14 +141,13 @@ pub(super) fn count_codes(
     classes: Codes<'_>,
     n_classes: i64,
     weights: Option<RowWeights<'_>>,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<(Integers, bool)> {
     let columns = columns.columns()?;
-    let threads = at_least_one(threads)?;
-    let held = HeldRows::new(classes, n_classes, weights, threads)?;
+    let held = HeldRows::new(classes, n_classes, weights, *threads)?;
     let ranges = Ranges::new(&low, &size, columns.features(), held.n_classes)?;
     let (found, outside) =
-        held.with(py, |rows| codes::count_codes(&columns, &ranges, rows, threads))?;
+        held.with(py, |rows| codes::count_codes(&columns, &ranges, rows, *threads))?;
     Ok((Integers(found), outside))
 }
 
@@ -164,13 +159,12 @@ pub(super) fn count_flags(
     classes: Codes<'_>,
     n_classes: i64,
     weights: Option<RowWeights<'_>>,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<Integers> {
     let columns = columns.columns()?;
     let thresholds = Thresholds::new(&threshold, columns.features())?;
-    let threads = at_least_one(threads)?;
-    let held = HeldRows::new(classes, n_classes, weights, threads)?;
-    let found = held.with(py, |rows| flags::count_flags(&columns, &thresholds, rows, threads))?;
+    let held = HeldRows::new(classes, n_classes, weights, *threads)?;
+    let found = held.with(py, |rows| flags::count_flags(&columns, &thresholds, rows, *threads))?;
     Ok(Integers(found))
 }
 
@@ -180,10 +174,10 @@ pub(super) fn bins_of<'py>(
     column: HeldBlock<'py>,
     start: f64,
     width: f64,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<Int1<'py>> {
-    let (column, threads) = (column.block()?, at_least_one(threads)?);
-    let found = py.detach(|| bins::bins(&column, start, width, threads))?;
+    let column = column.block()?;
+    let found = py.detach(|| bins::bins(&column, start, width, *threads))?;
     Ok(found.into_pyarray(py))
 }
 
@@ -191,15 +185,19 @@ pub(super) fn bins_of<'py>(
 pub(super) fn span<'py>(
     py: Python<'py>,
     columns: HeldColumns<'py>,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<(Int1<'py>, Int1<'py>)> {
-    let (columns, threads) = (columns.columns()?, at_least_one(threads)?);
-    let (low, high) = py.detach(|| codes::span(&columns, threads))?;
+    let columns = columns.columns()?;
+    let (low, high) = py.detach(|| codes::span(&columns, *threads))?;
     Ok((low.into_pyarray(py), high.into_pyarray(py)))
 }
 
 #[pyfunction]
-pub(super) fn not_counts(py: Python<'_>, columns: HeldColumns<'_>, threads: i64) -> PyResult<()> {
-    let (columns, threads) = (columns.columns()?, at_least_one(threads)?);
-    Ok(py.detach(|| bins::not_counts(&columns, threads))?)
+pub(super) fn not_counts(
+    py: Python<'_>,
+    columns: HeldColumns<'_>,
+    threads: Threads,
+) -> PyResult<()> {
+    let columns = columns.columns()?;
+    Ok(py.detach(|| bins::not_counts(&columns, *threads))?)
 }

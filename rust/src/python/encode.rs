@@ -1,6 +1,6 @@
 //! Encodings: values of columns as numbers.
 
-use super::arrays::{Array, Bytes, Codes, Int1, Longs, at_least_one, size};
+use super::arrays::{Array, Bytes, Codes, Int1, Longs, Threads, size};
 use crate::encode::{self, Encoded, Strings};
 use crate::fields::{self, Column, Kind};
 use crate::numbering::{Key, Numbering};
@@ -15,9 +15,9 @@ fn encoded(py: Python<'_>, found: Encoded) -> Encoding<'_> {
 }
 
 #[pyfunction]
-pub(super) fn checksum(py: Python<'_>, bytes: Bytes<'_>, threads: i64) -> PyResult<u64> {
-    let (bytes, threads) = (&*bytes, at_least_one(threads)?);
-    Ok(py.detach(|| crate::checksum::checksum(bytes, threads)))
+pub(super) fn checksum(py: Python<'_>, bytes: Bytes<'_>, threads: Threads) -> PyResult<u64> {
+    let bytes = &*bytes;
+    Ok(py.detach(|| crate::checksum::checksum(bytes, *threads)))
 }
 
 #[pyfunction]
@@ -30,11 +30,11 @@ pub(super) fn any_leading_zero(py: Python<'_>, data: Bytes<'_>) -> PyResult<bool
 pub(super) fn encode_records<'py>(
     py: Python<'py>,
     records: Array<'py, u8, 2>,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<Encoding<'py>> {
-    let (n, width, threads) = (records.shape()[0], records.width(), at_least_one(threads)?);
+    let (n, width) = (records.shape()[0], records.width());
     let bytes = &*records;
-    let found = py.detach(|| encode::encode_records(bytes, n, width, threads))?;
+    let found = py.detach(|| encode::encode_records(bytes, n, width, *threads))?;
     Ok(encoded(py, found))
 }
 
@@ -43,11 +43,11 @@ pub(super) fn decode_records<'py>(
     py: Python<'py>,
     records: Array<'py, u8, 2>,
     codes: Codes<'py>,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<Bound<'py, PyArray1<u8>>> {
-    let (width, threads) = (records.width(), at_least_one(threads)?);
+    let width = records.width();
     let (bytes, codes) = (&*records, &*codes);
-    let found = py.detach(|| encode::decode_records(bytes, width, codes, threads))?;
+    let found = py.detach(|| encode::decode_records(bytes, width, codes, *threads))?;
     Ok(found.into_pyarray(py))
 }
 
@@ -73,18 +73,18 @@ pub(super) fn encode_strings<'py>(
     valid: Option<Bytes<'py>>,
     valid_offset: i64,
     strip: bool,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<Encoding<'py>> {
-    let (first, threads) = (size(valid_offset, "valid_offset")?, at_least_one(threads)?);
+    let first = size(valid_offset, "valid_offset")?;
     let (data, valid) = (&*data, valid.as_deref().map(|valid| (valid, first)));
     let found = match &offsets {
         Offsets::Narrow(offsets) => {
             let strings = Strings::new(offsets, data, valid)?;
-            py.detach(|| encode::encode_strings(&strings, strip, threads))
+            py.detach(|| encode::encode_strings(&strings, strip, *threads))
         }
         Offsets::Wide(offsets) => {
             let strings = Strings::new(offsets, data, valid)?;
-            py.detach(|| encode::encode_strings(&strings, strip, threads))
+            py.detach(|| encode::encode_strings(&strings, strip, *threads))
         }
     }?;
     Ok(encoded(py, found))

@@ -7,11 +7,13 @@
 
 mod arrays;
 mod bags;
+mod classes;
 mod count;
 mod encode;
 mod integers;
 mod score;
 mod text;
+mod texts;
 mod trees;
 mod weighing;
 mod weights;
@@ -88,6 +90,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::text::Tokeniser;
+    #[pymodule_export]
+    use super::texts::{ArrowTexts, EncodedTexts, Matrix, TokenLists};
     #[pymodule_export]
     use super::trees::{Trees, cuts_of};
     #[pymodule_export]

@@ -1,13 +1,15 @@
 //! Scores: the parts of a model with their arrays, held while rows are scored.
 
 use super::arrays::{
-    Array, Changed, Codes, HeldBlock, HeldColumns, Ids, Longs, RealTable, Reals, at_least_one,
-    malformed, named, shaped, size,
+    Array, Changed, Codes, HeldBlock, HeldColumns, Ids, Longs, RealTable, Reals, Threads,
+    malformed, shaped, size,
 };
+use super::classes::classes;
 use super::text::Tokeniser;
+use super::texts::{HeldMatrix, HeldTexts};
 use super::weighing::Terms;
 use super::weights::{Rough, SharedWeights, counting_of};
-use super::words::{HeldMatrix, HeldTexts, SharedWords};
+use super::words::SharedWords;
 use crate::columns::Columns;
 use crate::error::demand;
 use crate::flags::Thresholds;
@@ -20,90 +22,50 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use std::slice::from_ref;
 
-/// Frozen classes of Python's whose fields are what a kernel reads; the same fields, held while rows are scored; and either of
-/// them, whichever kernel it is of.
-macro_rules! parts {
-    ($($Class:ident as $Part:ident { $($field:ident: $Type:ty),* })*) => {
-        $(
-            #[pyclass(frozen, module = "banbury._core")]
-            pub(super) struct $Class {
-                $($field: Py<PyAny>,)*
-            }
-
-            #[pymethods]
-            impl $Class {
-                #[new]
-                fn new($($field: Py<PyAny>,)*) -> Self {
-                    $Class { $($field,)* }
-                }
-            }
-
-            struct $Part<'py> {
-                $($field: $Type,)*
-            }
-        )*
-
-        enum HeldPart<'py> {
-            $($Part($Part<'py>),)*
-        }
-
-        impl<'py> HeldPart<'py> {
-            fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
-                let py = any.py();
-                $(
-                    if let Ok(part) = any.cast::<$Class>() {
-                        let part = part.get();
-                        return Ok(HeldPart::$Part($Part {
-                            $($field: named(part.$field.bind(py), stringify!($field))?,)*
-                        }));
-                    }
-                )*
-                Err(malformed(format!("a part must be of a class of parts, got {}", any.get_type())))
-            }
-        }
-    };
-}
-parts! {
-    NormalPart as Normal {
+classes! {
+    (frozen, module = "banbury._core")
+    /// A part of a model.
+    HeldPart, "a part must be of a class of parts":
+    NormalPart as HeldNormal(Normal) {
         columns: HeldColumns<'py>, origin: Reals<'py>, unit: Reals<'py>, mean: RealTable<'py>,
         precision: RealTable<'py>, constant: RealTable<'py>, power: Option<RealTable<'py>>
     }
-    TablePart as Table {
+    TablePart as HeldTable(Table) {
         columns: HeldColumns<'py>, low: Longs<'py>, lookups: Vec<Ids<'py>>, outside: Longs<'py>,
         table: RealTable<'py>
     }
-    StepsPart as Steps {
+    StepsPart as HeldSteps(Steps) {
         columns: HeldColumns<'py>, cuts: Vec<Reals<'py>>, table: RealTable<'py>
     }
-    FlagsPart as Flags {
+    FlagsPart as HeldFlags(Flags) {
         columns: HeldColumns<'py>, threshold: Reals<'py>, no: RealTable<'py>, yes: RealTable<'py>
     }
-    HistogramPart as Histogram {
+    HistogramPart as HeldHistogram(Histogram) {
         column: HeldBlock<'py>, start: f64, width: f64, first: i64, table: RealTable<'py>
     }
-    KernelPart as Kernel {
+    KernelPart as HeldKernel(Kernel) {
         column: HeldBlock<'py>, origin: f64, unit: f64, kernel: String, centres: Reals<'py>,
         weights: RealTable<'py>, bandwidth: Reals<'py>, constant: Reals<'py>, floor: [f64; 2]
     }
-    LinearPart as Linear {
+    LinearPart as HeldLinear(Linear) {
         matrix: HeldMatrix<'py>, weights: RealTable<'py>, constant: Reals<'py>
     }
-    EllipsePart as Ellipse {
+    EllipsePart as HeldEllipse(Ellipse) {
         columns: HeldColumns<'py>, origin: Reals<'py>, unit: Reals<'py>, mean: RealTable<'py>,
         whiten: Array<'py, f64, 3>, constant: Reals<'py>, power: Option<Reals<'py>>
     }
-    ProductPart as Product {
+    ProductPart as HeldProduct(Product) {
         columns: HeldColumns<'py>, origin: Reals<'py>, unit: Reals<'py>, kernel: String,
         centres: RealTable<'py>, weights: RealTable<'py>, bandwidth: RealTable<'py>,
         floor: RealTable<'py>
     }
-    WordsPart as Words {
+    WordsPart as HeldWords(Words) {
         texts: HeldTexts<'py>, tokeniser: Bound<'py, Tokeniser>, words: SharedWords,
         weights: SharedWeights, base: Option<Reals<'py>>, constant: Reals<'py>,
         counting: Bound<'py, PyAny>, polya: Option<Reals<'py>>,
         rough: Option<Bound<'py, Rough>>
     }
-    CellsPart as Cells {
+    CellsPart as HeldCells(Cells) {
         columns: HeldColumns<'py>, terms: Bound<'py, Terms>, table: RealTable<'py>
     }
 }
@@ -243,8 +205,7 @@ struct HeldScoring<'py> {
 
 impl<'py> HeldScoring<'py> {
     fn new(log_prior: Reals<'py>, parts: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let parts = parts.try_iter()?.map(|part| HeldPart::new(&part?));
-        Ok(HeldScoring { log_prior, parts: parts.collect::<PyResult<_>>()? })
+        Ok(HeldScoring { log_prior, parts: parts.extract()? })
     }
 
     fn task(&self, n: usize) -> PyResult<Scoring<'_>> {
@@ -261,12 +222,12 @@ pub(super) fn kernels_left_out<'py>(
     weights: Reals<'py>,
     bandwidth: Reals<'py>,
     some: Longs<'py>,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let (shape, threads) = (kernel_named(kernel)?, at_least_one(threads)?);
+    let shape = kernel_named(kernel)?;
     let (centres, weights, bandwidth, some) = (&*centres, &*weights, &*bandwidth, &*some);
     let found =
-        py.detach(|| product::left_out(shape, centres, weights, bandwidth, some, threads))?;
+        py.detach(|| product::left_out(shape, centres, weights, bandwidth, some, *threads))?;
     Ok(found.into_pyarray(py))
 }
 
@@ -277,19 +238,19 @@ pub(super) fn score<'py>(
     log_prior: Reals<'py>,
     parts: &Bound<'py, PyAny>,
     want: &str,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<(Bound<'py, PyAny>, usize)> {
-    let (n, threads) = (size(n_rows, "n_rows")?, at_least_one(threads)?);
+    let n = size(n_rows, "n_rows")?;
     let held = HeldScoring::new(log_prior, parts)?;
     let task = held.task(n)?;
-    let (c, reals) = (task.n_classes(), |want| py.detach(|| task.reals(want, threads)));
+    let (c, reals) = (task.n_classes(), |want| py.detach(|| task.reals(want, *threads)));
     let (found, lost) = match want {
         "class" => {
-            let (found, lost) = py.detach(|| task.classes(threads))?;
+            let (found, lost) = py.detach(|| task.classes(*threads))?;
             return Ok((found.into_pyarray(py).into_any(), lost));
         }
         "parts" => {
-            let (found, lost) = py.detach(|| task.parts(threads))?;
+            let (found, lost) = py.detach(|| task.parts(*threads))?;
             return Ok((shaped(py, found, &[n, task.features(), c])?, lost));
         }
         other => reals(wanted(other)?)?,
@@ -297,13 +258,17 @@ pub(super) fn score<'py>(
     Ok((shaped(py, found, &[n, c])?, lost))
 }
 
+/// A class, its posterior and the log of it for every class, and log-likelihoods.
+type RowScores<'py> =
+    (i32, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyAny>);
+
 /// All that can be said of one row.
 #[pyfunction]
 pub(super) fn score_row<'py>(
     py: Python<'py>,
     log_prior: Reals<'py>,
     parts: &Bound<'py, PyAny>,
-) -> PyResult<(i32, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyAny>)> {
+) -> PyResult<RowScores<'py>> {
     let held = HeldScoring::new(log_prior, parts)?;
     let task = held.task(1)?;
     let row = py.detach(|| task.row())?;
@@ -328,13 +293,13 @@ pub(super) fn score_each<'py>(
     which: Codes<'py>,
     models: Vec<(Reals<'py>, Bound<'py, PyAny>)>,
     want: &str,
-    threads: i64,
+    threads: Threads,
     mut out: Changed<'py, f64>,
 ) -> PyResult<usize> {
-    let (want, threads) = (wanted(want)?, at_least_one(threads)?);
+    let want = wanted(want)?;
     let held = models.into_iter().map(|(log_prior, parts)| HeldScoring::new(log_prior, &parts));
     let held: Vec<HeldScoring> = held.collect::<PyResult<_>>()?;
     let tasks: PyResult<Vec<Scoring>> = held.iter().map(|held| held.task(which.len())).collect();
     let (each, out) = (Each::new(tasks?, &which)?, out.slice());
-    Ok(py.detach(|| each.reals(want, threads, out))?)
+    Ok(py.detach(|| each.reals(want, *threads, out))?)
 }

@@ -1,6 +1,6 @@
 //! Trees over cells.
 
-use super::arrays::{Longs, RealTable, Reals, at_least_one, malformed, shaped};
+use super::arrays::{Longs, RealTable, Reals, Threads, malformed, shaped};
 use crate::threads;
 use crate::trees::{self, Cells, Forest};
 use numpy::{IntoPyArray, PyArray1};
@@ -60,13 +60,13 @@ impl Trees {
         totals: Reals<'py>,
         sizes: Longs<'py>,
         most: usize,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Vec<Joined<'py>>> {
-        let (k, threads) = (bins.width(), at_least_one(threads)?);
+        let k = bins.width();
         let bins = parts(&bins, &sizes, k)?;
         let totals = parts(&totals, &sizes, 1)?;
         let found = py.detach(|| {
-            threads::try_map(threads, bins.len(), |column| {
+            threads::try_map(*threads, bins.len(), |column| {
                 let leaf = trees::quantiles(totals[column], most);
                 let cells = trees::grouped(Cells::new(bins[column], k)?, &leaf);
                 Ok::<_, crate::error::Error>((leaf, cells))
@@ -87,9 +87,9 @@ impl Trees {
         totals: Reals<'py>,
         sizes: Longs<'py>,
         priors: RealTable<'py>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Vec<(Levels<'py>, Option<Levels<'py>>)>> {
-        let (k, threads) = (cells.width(), at_least_one(threads)?);
+        let k = cells.width();
         let priors: Vec<&[f64]> = priors.chunks_exact(k.max(1)).collect();
         let cells = parts(&cells, &sizes, k)?;
         let totals = parts(&totals, &sizes, 1)?;
@@ -97,7 +97,7 @@ impl Trees {
             return Err(malformed("each column must have a prior"));
         }
         let found = py.detach(|| {
-            threads::try_map(threads, cells.len(), |column| {
+            threads::try_map(*threads, cells.len(), |column| {
                 trees::grown(Cells::new(cells[column], k)?, totals[column], priors[column])
             })
         })?;
@@ -119,11 +119,11 @@ impl Trees {
         strengths: RealTable<'py>,
         prior: Reals<'py>,
         left_out: bool,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (forest, threads) = (self.forest(&cells)?, at_least_one(threads)?);
+        let forest = self.forest(&cells)?;
         let (strengths, prior) = (&*strengths, &*prior);
-        let found = py.detach(|| forest.shares(strengths, prior, left_out, threads))?;
+        let found = py.detach(|| forest.shares(strengths, prior, left_out, *threads))?;
         shaped_shares(py, found, prior.len(), left_out)
     }
 
@@ -148,10 +148,10 @@ impl Trees {
         cells: RealTable<'py>,
         told_apart: Vec<bool>,
         prior: Reals<'py>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Strengths<'py>> {
-        let (forest, prior, threads) = (self.forest(&cells)?, &*prior, at_least_one(threads)?);
-        let found = py.detach(|| forest.strengths(&told_apart, prior, threads))?;
+        let (forest, prior) = (self.forest(&cells)?, &*prior);
+        let found = py.detach(|| forest.strengths(&told_apart, prior, *threads))?;
         let (strengths, gains): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         Ok((strengths, gains.into_pyarray(py)))
     }

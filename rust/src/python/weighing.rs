@@ -2,7 +2,7 @@
 
 use super::arrays::{
     Array, Changed, Codes as Labels, HeldColumns, HeldRows, Ids as Order, Longs as Offsets,
-    RealTable as Table, Reals, RowWeights, at_least_one, malformed, named, shaped,
+    RealTable as Table, Reals, RowWeights, Threads, malformed, named, shaped,
 };
 use super::integers::Integers;
 use crate::error::Error;
@@ -29,12 +29,12 @@ pub(super) fn count_leading<'py>(
     classes: Labels<'py>,
     n_classes: i64,
     weights: Option<RowWeights<'py>>,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<Vec<Counted<'py>>> {
-    let (columns, shifts, threads) = (columns.columns()?, &*shifts, at_least_one(threads)?);
+    let (columns, shifts) = (columns.columns()?, &*shifts);
     let held = HeldRows::new(classes, n_classes, weights, 1)?;
     let found =
-        held.with(py, |rows| leading::count_leading(&columns, shifts, most, rows, threads))?;
+        held.with(py, |rows| leading::count_leading(&columns, shifts, most, rows, *threads))?;
     let each = found
         .into_iter()
         .map(|counted| (counted.keys.into_pyarray(py), Integers(counted.cells), counted.shift));
@@ -46,11 +46,11 @@ pub(super) fn steps_of<'py>(
     py: Python<'py>,
     columns: HeldColumns<'py>,
     cuts: Vec<Reals<'py>>,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (columns, threads) = (columns.columns()?, at_least_one(threads)?);
+    let columns = columns.columns()?;
     let cuts: Vec<&[f64]> = cuts.iter().map(|cuts| &**cuts).collect();
-    let found = py.detach(|| leading::steps(&columns, &cuts, threads))?;
+    let found = py.detach(|| leading::steps(&columns, &cuts, *threads))?;
     shaped(py, found, &[columns.rows().unwrap_or(0), columns.features()])
 }
 
@@ -63,11 +63,11 @@ pub(super) fn count_cells<'py>(
     labels: Labels<'py>,
     weights: Reals<'py>,
     n_classes: usize,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (cells, threads) = (Cells::new(&codes, codes.width())?, at_least_one(threads)?);
+    let cells = Cells::new(&codes, codes.width())?;
     let (sizes, labels, weights) = (&*sizes, &*labels, &*weights);
-    let found = py.detach(|| cells.counted(sizes, labels, weights, n_classes, threads))?;
+    let found = py.detach(|| cells.counted(sizes, labels, weights, n_classes, *threads))?;
     let n = found.len() / n_classes.max(1);
     shaped(py, found, &[n, n_classes])
 }
@@ -148,11 +148,11 @@ impl Terms {
         weights: Reals<'py>,
         intercepts: Reals<'py>,
         own: Option<Labels<'py>>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (lookups, threads, own) = (self.of(&codes)?, at_least_one(threads)?, own.as_deref());
+        let (lookups, own) = (self.of(&codes)?, own.as_deref());
         let evidence = Evidence { table: &table, weights: &weights, intercepts: &intercepts, own };
-        let found = py.detach(|| weighing::scores(&lookups, &evidence, threads))?;
+        let found = py.detach(|| weighing::scores(&lookups, &evidence, *threads))?;
         shaped(py, found, &[lookups.rows(), intercepts.len()])
     }
 
@@ -164,13 +164,13 @@ impl Terms {
         n_classes: usize,
         own: Labels<'py>,
         given: usize,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (lookups, threads, terms) = (self.of(&codes)?, at_least_one(threads)?, self.0.len());
+        let (lookups, terms) = (self.of(&codes)?, self.0.len());
         let (weights, intercepts) = (&vec![1.0; terms], &vec![0.0; n_classes]);
         let evidence = Evidence { table: &table, weights, intercepts, own: Some(&own) };
         let found =
-            py.detach(|| weighing::evidence_of_rows(&lookups, &evidence, given, threads))?;
+            py.detach(|| weighing::evidence_of_rows(&lookups, &evidence, given, *threads))?;
         shaped(py, found, &[lookups.rows(), n_classes.saturating_sub(1), terms + given])
     }
 
@@ -190,10 +190,10 @@ impl Terms {
         &self,
         py: Python<'py>,
         codes: Codes<'py>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (lookups, threads) = (self.of(&codes)?, at_least_one(threads)?);
-        let found = py.detach(|| alike::alike(&lookups, threads))?;
+        let lookups = self.of(&codes)?;
+        let found = py.detach(|| alike::alike(&lookups, *threads))?;
         shaped(py, found, &[lookups.rows(), lookups.rows()])
     }
 
@@ -228,16 +228,15 @@ pub(super) fn weighed_slope<'py>(
     intercepts: Reals<'py>,
     labels: Labels<'py>,
     row_weights: Reals<'py>,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<(f64, Real1<'py>)> {
-    let threads = at_least_one(threads)?;
     let told = weighing::EvidenceMatrix {
         evidence: &evidence,
         labels: &labels,
         row_weights: &row_weights,
     };
     let (weights, intercepts) = (&*weights, &*intercepts);
-    let (loss, slopes) = py.detach(|| weighing::slope(&told, weights, intercepts, threads))?;
+    let (loss, slopes) = py.detach(|| weighing::slope(&told, weights, intercepts, *threads))?;
     Ok((loss, slopes.into_pyarray(py)))
 }
 
@@ -342,11 +341,11 @@ pub(super) fn pair_gains<'py>(
     pairs: Vec<[usize; 2]>,
     strengths: Reals<'py>,
     posteriors: Table<'py>,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (columns, threads) = (paired(&rows, &nodes)?, at_least_one(threads)?);
+    let columns = paired(&rows, &nodes)?;
     let (strengths, posteriors) = (&*strengths, &*posteriors);
-    let found = py.detach(|| columns.gains(&pairs, strengths, posteriors, threads))?;
+    let found = py.detach(|| columns.gains(&pairs, strengths, posteriors, *threads))?;
     let flat = found.iter().flat_map(|gain| [gain.nats, gain.m, gain.slope, gain.curvature]);
     shaped(py, flat.collect::<Vec<f64>>(), &[found.len(), 4])
 }
@@ -359,11 +358,11 @@ pub(super) fn pair_tables<'py>(
     nodes: Vec<HeldNodes<'py>>,
     pairs: Vec<[usize; 2]>,
     strengths: Reals<'py>,
-    threads: i64,
+    threads: Threads,
 ) -> PyResult<Vec<(Real1<'py>, Real1<'py>)>> {
-    let (columns, threads) = (paired(&rows, &nodes)?, at_least_one(threads)?);
+    let columns = paired(&rows, &nodes)?;
     let strengths = &*strengths;
-    let found = py.detach(|| columns.deltas(&pairs, strengths, threads))?;
+    let found = py.detach(|| columns.deltas(&pairs, strengths, *threads))?;
     let each = found.into_iter();
     Ok(each.map(|delta| (delta.table.into_pyarray(py), delta.left_out.into_pyarray(py))).collect())
 }

@@ -1,6 +1,6 @@
 //! Rows of weights, and the part of a score that reads them.
 
-use super::arrays::{Codes, Ids, Longs, Reals, Shared, at_least_one, malformed, shaped, size};
+use super::arrays::{Codes, Ids, Longs, Reals, Shared, Threads, malformed, shaped, size};
 use super::words::{Groups, Words};
 use crate::score::rough;
 use crate::score::words::Counting;
@@ -28,7 +28,7 @@ impl Weights {
         Ok(Weights(Shared::new(weights.with_room(size(n_words, "n_words")?))))
     }
 
-    #[pyo3(signature = (ids, common, scale, starts, classes, values, threads=1))]
+    #[pyo3(signature = (ids, common, scale, starts, classes, values, threads = Threads(1)))]
     #[allow(clippy::too_many_arguments)]
     fn set(
         &self,
@@ -39,9 +39,8 @@ impl Weights {
         starts: Longs<'_>,
         classes: Codes<'_>,
         values: Reals<'_>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<()> {
-        let threads = at_least_one(threads)?;
         let given = Given {
             ids: &ids,
             common: &common,
@@ -50,7 +49,7 @@ impl Weights {
             classes: &classes,
             values: &values,
         };
-        Ok(py.detach(|| self.0.change(|weights| weights.set(&given, threads)))?)
+        Ok(py.detach(|| self.0.change(|weights| weights.set(&given, *threads)))?)
     }
 
     #[pyo3(signature = (words, ids, once, others, values, threads, without=None))]
@@ -63,10 +62,10 @@ impl Weights {
         once: bool,
         others: bool,
         values: Reals<'py>,
-        threads: i64,
+        threads: Threads,
         without: Option<(Bound<'py, Groups>, i64)>,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let (threads, words) = (at_least_one(threads)?, words.get(py));
+        let words = words.get(py);
         let without = without.as_ref();
         let without = without
             .map(|(groups, group)| Ok::<_, PyErr>((groups.get().get(), size(*group, "group")?)));
@@ -78,7 +77,7 @@ impl Weights {
             others,
             values: &values,
         };
-        let left = py.detach(|| self.0.change(|weights| weights.set_counted(&counted, threads)))?;
+        let left = py.detach(|| self.0.change(|weights| counted.set(weights, *threads)))?;
         Ok(left.into_pyarray(py))
     }
 
@@ -94,7 +93,7 @@ impl Weights {
         let words = words.get(py);
         let (ids, values) = (&*ids, &*values);
         let counted = Counted { words: &words, without: None, ids, once, others, values };
-        let left = py.detach(|| self.0.change(|weights| weights.follow(&counted)))?;
+        let left = py.detach(|| self.0.change(|weights| counted.update(weights)))?;
         Ok(left.into_pyarray(py))
     }
 
@@ -127,12 +126,12 @@ impl Weights {
         words: &Words,
         base: Reals<'_>,
         n_columns: i64,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Option<Rough>> {
-        let (base, threads) = (&*base, at_least_one(threads)?);
+        let base = &*base;
         let n_columns = size(n_columns, "n_columns")?;
         let (weights, words) = (self.0.get(py), words.get(py));
-        let made = py.detach(|| rough::Rough::new(&words, &weights, base, n_columns, threads))?;
+        let made = py.detach(|| rough::Rough::new(&words, &weights, base, n_columns, *threads))?;
         Ok(made.map(Rough))
     }
 

@@ -1,22 +1,19 @@
 //! Sums of text: a store that grows, copied when one of several owners changes it.
 
 use super::arrays::{
-    Codes, Held, HeldBlock, HeldRows, Ids, Int1, LabelSets, Longs, RowWeights, at_least_one,
-    malformed, shaped, size,
+    Codes, Held, HeldRows, Ids, Int1, LabelSets, Longs, RowWeights, Threads, malformed, shaped,
+    size,
 };
 use super::integers::Integers;
 use super::text::{Tokeniser, string_of};
+use super::texts::{HeldTexts, Strings};
 use crate::classes::Sets;
-use crate::encode::Strings;
 use crate::error::Error;
-use crate::words::{
-    self, Batch, Encoded, Found, Given, Layout, Matrix, Numbers, Stored, StoredNumbers, Texts,
-    Version,
-};
+use crate::words::{self, Batch, Found, Numbers, Stored, StoredNumbers, Version};
 use numpy::{Element, IntoPyArray, PyArray1, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyMapping};
 use std::sync::Arc;
 
 pyo3::create_exception!(
@@ -25,240 +22,6 @@ pyo3::create_exception!(
     PyValueError,
     "``args`` is (word or None, class number, what is left, below zero)."
 );
-
-/// A str as bytes. Its own UTF-8 is borrowed; lone surrogates, which have none, are encoded by Python.
-pub(super) enum HeldText<'py> {
-    Missing,
-    Str(Bound<'py, PyString>),
-    Bytes(Bound<'py, PyBytes>),
-}
-
-impl<'py> HeldText<'py> {
-    fn new(string: Bound<'py, PyString>) -> PyResult<Self> {
-        if string.to_str().is_ok() {
-            return Ok(HeldText::Str(string));
-        }
-        let bytes = string.call_method1("encode", ("utf-8", "surrogatepass"))?;
-        Ok(HeldText::Bytes(bytes.cast_into()?))
-    }
-
-    fn bytes(&self) -> PyResult<Option<&[u8]>> {
-        Ok(match self {
-            HeldText::Missing => None,
-            HeldText::Str(string) => Some(string.to_str()?.as_bytes()),
-            HeldText::Bytes(bytes) => Some(bytes.as_bytes()),
-        })
-    }
-}
-
-/// The strings of a list. None and NaN may be missing ones, if so said.
-pub(super) struct HeldList<'py>(Vec<HeldText<'py>>);
-
-impl<'py> HeldList<'py> {
-    pub(super) fn new(list: &Bound<'py, PyAny>, what: &str, missing: bool) -> PyResult<Self> {
-        let list = list
-            .cast::<PyList>()
-            .map_err(|_| PyTypeError::new_err(format!("{what} must be a list of str")))?;
-        let is_missing = |value: &Bound<'py, PyAny>| {
-            let number = value.cast::<PyFloat>();
-            missing && (value.is_none() || number.is_ok_and(|number| number.value().is_nan()))
-        };
-        let mut held = Vec::with_capacity(list.len());
-        for (row, value) in list.iter().enumerate() {
-            held.push(match value.cast_into::<PyString>() {
-                Ok(string) => HeldText::new(string)?,
-                Err(error) => {
-                    let value = error.into_inner();
-                    if !is_missing(&value) {
-                        let name = value.get_type().name()?;
-                        return Err(PyTypeError::new_err(format!(
-                            "{what} must be str, got {name} in row {row}"
-                        )));
-                    }
-                    HeldText::Missing
-                }
-            });
-        }
-        Ok(HeldList(held))
-    }
-
-    fn texts(&self) -> PyResult<Vec<Option<&[u8]>>> {
-        self.0.iter().map(HeldText::bytes).collect()
-    }
-
-    pub(super) fn bytes(&self) -> PyResult<Vec<&[u8]>> {
-        let texts = self.0.iter();
-        texts.map(|text| Ok(text.bytes()?.unwrap_or(&[]))).collect()
-    }
-}
-
-/// Offsets, as Arrow has them.
-pub(super) enum HeldOffsets<'py> {
-    Narrow(Held<'py, i32>),
-    Wide(Held<'py, i64>),
-}
-
-/// Texts, held while they are read.
-pub(super) enum HeldTexts<'py> {
-    List(HeldList<'py>),
-    Arrow {
-        offsets: HeldOffsets<'py>,
-        data: Held<'py, u8>,
-        valid: Option<Held<'py, u8>>,
-        first: usize,
-    },
-    Given {
-        tokens: HeldList<'py>,
-        offsets: Held<'py, i64>,
-        missing: Option<Held<'py, bool>>,
-    },
-    Encoded {
-        offsets: Held<'py, i64>,
-        ids: Held<'py, i32>,
-        times: Option<Held<'py, i32>>,
-        missing: Option<Held<'py, bool>>,
-    },
-    Counted(HeldMatrix<'py>),
-}
-
-/// A matrix of occurrences: an array, or offsets, columns and values.
-pub(super) struct HeldMatrix<'py> {
-    sparse: Option<(Held<'py, i64>, Held<'py, i32>)>,
-    values: HeldBlock<'py>,
-    n_columns: usize,
-    threshold: Option<f64>,
-    skip: bool,
-}
-
-impl<'py> HeldMatrix<'py> {
-    /// Values or (offsets, columns, values), n_columns, threshold, skip.
-    fn new(items: &[Bound<'py, PyAny>]) -> PyResult<Self> {
-        let [cells, n_columns, threshold, skip] = items else {
-            return Err(malformed("a matrix is (cells, n_columns, threshold, skip)"));
-        };
-        let (sparse, values) = match cells.cast::<PyTuple>() {
-            Ok(parts) => {
-                let parts: [Bound<'py, PyAny>; 3] = parts.extract()?;
-                let offsets = Held::new(&parts[0], "offsets", 1)?;
-                let columns = Held::new(&parts[1], "columns", 1)?;
-                (Some((offsets, columns)), HeldBlock::new(&parts[2])?)
-            }
-            Err(_) => (None, HeldBlock::new(cells)?),
-        };
-        Ok(HeldMatrix {
-            sparse,
-            values,
-            n_columns: size(n_columns.extract()?, "n_columns")?,
-            threshold: threshold.extract()?,
-            skip: skip.extract()?,
-        })
-    }
-
-    pub(super) fn matrix(&self) -> PyResult<Matrix<'_>> {
-        let values = self.values.block()?;
-        let layout = match &self.sparse {
-            None => Layout::Dense(values),
-            Some((offsets, columns)) => {
-                Layout::Sparse { offsets: offsets.slice(), columns: columns.slice(), values }
-            }
-        };
-        Ok(Matrix::new(layout, self.n_columns, self.threshold, self.skip)?)
-    }
-}
-
-impl<'py> FromPyObject<'_, 'py> for HeldMatrix<'py> {
-    type Error = PyErr;
-
-    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        HeldMatrix::new(&any.extract::<Vec<_>>()?)
-    }
-}
-
-impl<'py> FromPyObject<'_, 'py> for HeldTexts<'py> {
-    type Error = PyErr;
-
-    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        HeldTexts::new(&any)
-    }
-}
-
-impl<'py> HeldTexts<'py> {
-    pub(super) fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let Ok(tuple) = any.cast::<PyTuple>() else {
-            return Ok(HeldTexts::List(HeldList::new(any, "texts", true)?));
-        };
-        let items: Vec<_> = tuple.iter().collect();
-        match items.as_slice() {
-            [name, matrix @ ..] if name.extract::<&str>().is_ok_and(|name| name == "matrix") => {
-                Ok(HeldTexts::Counted(HeldMatrix::new(matrix)?))
-            }
-            [offsets, data, valid, first] => Ok(HeldTexts::Arrow {
-                offsets: match Held::new(offsets, "offsets", 1) {
-                    Ok(offsets) => HeldOffsets::Narrow(offsets),
-                    Err(_) => HeldOffsets::Wide(Held::new(offsets, "offsets", 1)?),
-                },
-                data: Held::new(data, "data", 1)?,
-                valid: optional(valid, "valid")?,
-                first: size(first.extract()?, "valid_offset")?,
-            }),
-            [offsets, ids, missing] if !offsets.is_instance_of::<PyList>() => {
-                let (ids, times) = match ids.cast::<PyTuple>() {
-                    Ok(both) => (both.get_item(0)?, Some(both.get_item(1)?)),
-                    Err(_) => (ids.clone(), None),
-                };
-                Ok(HeldTexts::Encoded {
-                    offsets: Held::new(offsets, "offsets", 1)?,
-                    ids: Held::new(&ids, "ids", 1)?,
-                    times: times.map(|times| Held::new(&times, "times", 1)).transpose()?,
-                    missing: optional(missing, "missing")?,
-                })
-            }
-            [tokens, offsets, missing] => Ok(HeldTexts::Given {
-                tokens: HeldList::new(tokens, "tokens", false)?,
-                offsets: Held::new(offsets, "offsets", 1)?,
-                missing: optional(missing, "missing")?,
-            }),
-            _ => Err(malformed(
-                "texts must be a list, or (offsets, data, valid, valid_offset), or (tokens, offsets, missing), or (offsets, ids, missing)",
-            )),
-        }
-    }
-
-    pub(super) fn texts(&self) -> PyResult<Texts<'_>> {
-        Ok(match self {
-            HeldTexts::List(list) => Texts::Borrowed(list.texts()?),
-            HeldTexts::Arrow { offsets, data, valid, first } => {
-                let valid = valid.as_ref().map(|valid| (valid.slice(), *first));
-                let data = data.slice();
-                match offsets {
-                    HeldOffsets::Narrow(offsets) => {
-                        Texts::Narrow(Strings::new(offsets.slice(), data, valid)?)
-                    }
-                    HeldOffsets::Wide(offsets) => {
-                        Texts::Wide(Strings::new(offsets.slice(), data, valid)?)
-                    }
-                }
-            }
-            HeldTexts::Given { tokens, offsets, missing } => {
-                let missing = missing.as_ref().map(Held::slice);
-                Texts::Given(Given::new(tokens.bytes()?, offsets.slice(), missing)?)
-            }
-            HeldTexts::Encoded { offsets, ids, times, missing } => {
-                let missing = missing.as_ref().map(Held::slice);
-                let times = times.as_ref().map(Held::slice);
-                Texts::Encoded(Encoded::new(ids.slice(), times, offsets.slice(), missing)?)
-            }
-            HeldTexts::Counted(matrix) => Texts::Counted(matrix.matrix()?),
-        })
-    }
-}
-
-fn optional<'py, T: Element + Copy>(
-    any: &Bound<'py, PyAny>,
-    name: &str,
-) -> PyResult<Option<Held<'py, T>>> {
-    (!any.is_none()).then(|| Held::new(any, name, 1)).transpose()
-}
 
 /// Numbers of words, all of them below `n`.
 fn ids(ids: &[u32], n: usize) -> PyResult<&[u32]> {
@@ -305,19 +68,18 @@ impl Groups {
 #[pymethods]
 impl Groups {
     #[new]
-    #[pyo3(signature = (words, classes, groups, n_groups, threads = 1))]
+    #[pyo3(signature = (words, classes, groups, n_groups, threads = Threads(1)))]
     fn new(
         py: Python<'_>,
         words: &Words,
         classes: Longs<'_>,
         groups: Longs<'_>,
         n_groups: i64,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Self> {
         let (classes, groups) = (&*classes, &*groups);
         let (words, n_groups) = (words.get(py), size(n_groups, "n_groups")?);
-        let threads = at_least_one(threads)?;
-        let made = py.detach(|| words::Groups::new(&words, classes, groups, n_groups, threads))?;
+        let made = py.detach(|| words::Groups::new(&words, classes, groups, n_groups, *threads))?;
         Ok(Groups(made))
     }
 
@@ -375,10 +137,10 @@ impl Words {
         texts: &HeldTexts<'py>,
         rows: HeldRows<'py>,
         more: Option<LabelSets<'py>>,
-        threads: i64,
+        threads: Threads,
         adds: bool,
     ) -> PyResult<Words> {
-        let (texts, threads) = (texts.texts()?, at_least_one(threads)?);
+        let texts = texts.texts()?;
         let tokeniser = &**tokeniser.inner();
         let sets = |(offsets, codes)| Sets::new(offsets, codes, rows.n_classes);
         let more = more.as_ref().map(|more| sets((&more.0, &more.1))).transpose()?;
@@ -389,7 +151,7 @@ impl Words {
         };
         let changed = rows.with(py, |&rows| {
             let batch = Batch { tokeniser, texts: &texts, rows, more };
-            self.0.change(adds, |words, keep| change(words, batch, threads, keep))
+            self.0.change(adds, |words, keep| change(words, batch, *threads, keep))
         })?;
         Ok(Words(changed))
     }
@@ -441,7 +203,7 @@ impl Words {
         texts: HeldTexts<'py>,
         classes: Codes<'py>,
         weights: Option<RowWeights<'py>>,
-        threads: i64,
+        threads: Threads,
         more: Option<LabelSets<'py>>,
     ) -> PyResult<Words> {
         let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights, 1)?;
@@ -456,7 +218,7 @@ impl Words {
         texts: HeldTexts<'py>,
         classes: Codes<'py>,
         weights: Option<RowWeights<'py>>,
-        threads: i64,
+        threads: Threads,
         more: Option<LabelSets<'py>>,
     ) -> PyResult<Words> {
         let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights, 1)?;
@@ -514,21 +276,21 @@ impl Words {
         Ok(Words::of(py.detach(|| words.only(ids))))
     }
 
-    #[pyo3(signature = (ids, index=None, threads=1))]
+    #[pyo3(signature = (ids, index=None, threads = Threads(1)))]
     fn pairs<'py>(
         &self,
         py: Python<'py>,
         ids: Option<Ids<'py>>,
         index: Option<Longs<'py>>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Pairs<'py>> {
-        let (words, threads) = (self.get(py), at_least_one(threads)?);
+        let words = self.get(py);
         let chosen = ids.as_deref().map(|ids| self::ids(ids, words.n_ids())).transpose()?;
         let index = index.as_deref();
         let every = 0..words.n_ids() as u32;
         let found = py.detach(|| match (chosen, index) {
-            (Some(ids), None) => Ok(words.pairs(ids.len(), |i| ids[i], threads)),
-            (None, None) => Ok(words.pairs(words.n_ids(), |i| i as u32, threads)),
+            (Some(ids), None) => Ok(words.pairs(ids.len(), |i| ids[i], *threads)),
+            (None, None) => Ok(words.pairs(words.n_ids(), |i| i as u32, *threads)),
             (Some(ids), Some(index)) => words.pairs_in(ids.iter().copied(), index),
             (None, Some(index)) => words.pairs_in(every, index),
         })?;
@@ -569,10 +331,9 @@ impl Words {
         PyList::new(py, names)
     }
 
-    fn find<'py>(&self, py: Python<'py>, words: &Bound<'py, PyAny>) -> PyResult<Int1<'py>> {
-        let held = HeldList::new(words, "words", false)?;
-        let (names, words) = (held.bytes()?, self.get(py));
-        let number = |name: &&[u8]| words.find_name(name).map_or(-1, i64::from);
+    fn find<'py>(&self, py: Python<'py>, words: Strings<'py>) -> PyResult<Int1<'py>> {
+        let (names, own) = (words.bytes()?, self.get(py));
+        let number = |name: &&[u8]| own.find_name(name).map_or(-1, i64::from);
         let found: Vec<i64> = py.detach(|| names.iter().map(number).collect());
         Ok(found.into_pyarray(py))
     }
@@ -592,9 +353,8 @@ impl Words {
         ids.collect::<Vec<_>>().into_pyarray(py)
     }
 
-    fn with_words(&self, py: Python<'_>, words: &Bound<'_, PyAny>) -> PyResult<Words> {
-        let held = HeldList::new(words, "words", false)?;
-        let names = held.bytes()?;
+    fn with_words(&self, py: Python<'_>, words: Strings<'_>) -> PyResult<Words> {
+        let names = words.bytes()?;
         self.made(py, |words| {
             let mut more = words.clone();
             more.add_names(names.into_iter())?;
@@ -607,11 +367,11 @@ impl Words {
         py: Python<'py>,
         tokeniser: &Tokeniser,
         texts: HeldTexts<'py>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<(Int1<'py>, Bound<'py, PyArray1<i32>>)> {
-        let (texts, threads) = (texts.texts()?, at_least_one(threads)?);
+        let texts = texts.texts()?;
         let (tokeniser, words) = (tokeniser.inner(), self.get(py));
-        let (offsets, codes) = py.detach(|| words.encode(tokeniser, &texts, threads))?;
+        let (offsets, codes) = py.detach(|| words.encode(tokeniser, &texts, *threads))?;
         Ok((offsets.into_pyarray(py), codes.into_pyarray(py)))
     }
 
@@ -620,11 +380,11 @@ impl Words {
         py: Python<'py>,
         tokeniser: &Tokeniser,
         texts: HeldTexts<'py>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Bags<'py>> {
-        let (texts, threads) = (texts.texts()?, at_least_one(threads)?);
+        let texts = texts.texts()?;
         let (tokeniser, words) = (tokeniser.inner(), self.get(py));
-        let bags = py.detach(|| words.bags(tokeniser, &texts, threads))?;
+        let bags = py.detach(|| words.bags(tokeniser, &texts, *threads))?;
         Ok((bags.offsets.into_pyarray(py), bags.ids.into_pyarray(py), bags.times.into_pyarray(py)))
     }
 
@@ -652,26 +412,21 @@ impl Words {
                 dict.set_item("occurrences", occurrences.into_pyarray(py))?;
                 dict.set_item("documents", documents.into_pyarray(py))?;
             }
-            Numbers::Wide(occurrences, documents) => {
-                dict.set_item("occurrences", occurrences.into_pyarray(py))?;
-                dict.set_item("documents", documents.into_pyarray(py))?;
-            }
             Numbers::Parts(limbs) => dict.set_item("parts", shaped(py, limbs, &[n, 2, 3])?)?,
         }
         Ok(dict)
     }
 
     #[staticmethod]
-    #[pyo3(signature = (n_classes, n_columns, state, threads=1))]
+    #[pyo3(signature = (n_classes, n_columns, state, threads = Threads(1)))]
     fn from_state(
         py: Python<'_>,
         n_classes: i64,
         n_columns: i64,
         state: &Bound<'_, PyMapping>,
-        threads: i64,
+        threads: Threads,
     ) -> PyResult<Words> {
         let (n_classes, n_columns) = (size(n_classes, "n_classes")?, size(n_columns, "n_columns")?);
-        let threads = at_least_one(threads)?;
         check_names(state)?;
         let counts = HeldNumbers::new(state)?;
         let texts = counts.texts(state)?;
@@ -686,7 +441,7 @@ impl Words {
             texts: texts.slice(),
         };
         let words =
-            py.detach(|| words::Words::from_state(n_classes, n_columns, &state, threads))?;
+            py.detach(|| words::Words::from_state(n_classes, n_columns, &state, *threads))?;
         Ok(Words::of(words))
     }
 }
@@ -728,7 +483,6 @@ fn must<'py, T: Element + Copy>(
 
 enum HeldNumbers<'py> {
     Narrow(Held<'py, u32>, Held<'py, u32>),
-    Wide(Held<'py, i64>, Held<'py, i64>),
     Parts(Held<'py, i64>),
 }
 
@@ -745,18 +499,12 @@ impl<'py> HeldNumbers<'py> {
                 _ => Err(malformed("parts must be (.., 2, 3)")),
             };
         }
-        Ok(match must(state, "occurrences", 1) {
-            Ok(occurrences) => HeldNumbers::Narrow(occurrences, must(state, "documents", 1)?),
-            Err(_) => {
-                HeldNumbers::Wide(must(state, "occurrences", 1)?, must(state, "documents", 1)?)
-            }
-        })
+        Ok(HeldNumbers::Narrow(must(state, "occurrences", 1)?, must(state, "documents", 1)?))
     }
 
     fn stored(&self) -> StoredNumbers<'_> {
         match self {
             HeldNumbers::Narrow(a, b) => StoredNumbers::Narrow(a.slice(), b.slice()),
-            HeldNumbers::Wide(a, b) => StoredNumbers::Wide(a.slice(), b.slice()),
             HeldNumbers::Parts(limbs) => StoredNumbers::Parts(limbs.slice()),
         }
     }

@@ -1,5 +1,6 @@
 //! How often each word occurs in one text.
 
+use crate::numbering::{SEED, probe};
 use crate::text::Tokens;
 use crate::words::UNKNOWN;
 
@@ -58,15 +59,10 @@ impl Occurrences {
     /// Where an id stands or is to stand.
     #[inline(always)]
     fn slot(&self, id: u32, size: usize) -> usize {
-        let mut at = (u64::from(id).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize;
-        loop {
-            at &= size - 1;
-            match self.table[at] {
-                0 => return at,
-                place if self.found[place as usize - 1].0 == id => return at,
-                _ => at += 1,
-            }
-        }
+        let hash = u64::from(id).wrapping_mul(SEED) >> 32;
+        probe(&self.table[..size], hash, |place| {
+            place == 0 || self.found[place as usize - 1].0 == id
+        })
     }
 }
 

@@ -1,9 +1,10 @@
 //! Numbers of words to cells: the texts of each class are added up in a row of all words that stays in the cache.
 
+use super::accumulators::{Accumulator, NarrowCell, PartsCell, WeightedCell, weigh, weight};
 use super::count::{Batch, Chunk};
-use super::store::{Count, Counts, Lane, Unit, merge, times};
+use super::store::{Count, Counts, Lane, Unit, merge};
 use crate::classes::Weights;
-use crate::integers::{Int, PARTS, parts};
+use crate::integers::Int;
 use crate::text::Tokeniser;
 use crate::threads;
 use std::ops::Range;
@@ -24,13 +25,34 @@ pub struct Found {
 impl Found {
     /// Cells in order, and the sum of their texts.
     pub fn new(class: u32, ids: Vec<u32>, counts: Lane, texts: Count) -> Found {
-        let mut totals = Counts::default();
-        match &counts {
-            Lane::Narrow(counts) => totals = whole_totals(counts.iter().map(|n| n.map(u64::from))),
-            Lane::Wide(counts) => totals = whole_totals(counts.iter().copied()),
-            Lane::Parts(counts) => counts.iter().for_each(|more| merge(&mut totals, more)),
-        }
+        let totals = match &counts {
+            Lane::Narrow(counts) => {
+                let sum = |i: usize| counts.iter().map(|counts| u64::from(counts[i])).sum();
+                [0, 1].map(|i| Int([sum(i), 0, 0]))
+            }
+            Lane::Parts(counts) => counts.iter().fold(Counts::default(), |mut totals, more| {
+                merge(&mut totals, more);
+                totals
+            }),
+        };
         Found { class, ids, counts, texts, totals }
+    }
+
+    /// The same of whole numbers.
+    pub fn whole(class: u32, ids: Vec<u32>, counts: &[[u64; 2]], texts: u64) -> Found {
+        let most = counts.as_flattened().iter().copied().max().unwrap_or(0);
+        let whole = |n: u64| Int([n, 0, 0]);
+        match Unit::One.that_holds(most) {
+            Unit::One => {
+                let counts = counts.iter().map(|counts| counts.map(|n| n as u32)).collect();
+                Found::new(class, ids, Lane::Narrow(counts), whole(texts))
+            }
+            Unit::Part => {
+                let parts = |counts: &[u64; 2]| Unit::One.all_to(Unit::Part, counts.map(whole));
+                let counts = Lane::Parts(counts.iter().map(parts).collect());
+                Found::new(class, ids, counts, Unit::One.to(Unit::Part, whole(texts)))
+            }
+        }
     }
 
     pub fn unit(&self) -> Unit {
@@ -55,11 +77,6 @@ impl Found {
     }
 }
 
-fn whole_totals(counts: impl Iterator<Item = [u64; 2]>) -> Counts {
-    let sum = counts.fold([0, 0], |sum, more| [sum[0] + more[0], sum[1] + more[1]]);
-    sum.map(|n| Int([n, 0, 0]))
-}
-
 /// How much a word counts that occurs so many times, and the length of a text in which words occur so many times each.
 #[derive(Clone, Copy, Debug)]
 pub struct Damping {
@@ -76,15 +93,6 @@ impl Damping {
     pub fn damp(self, times: u32) -> f64 {
         let times = f64::from(times);
         if self.log { times.ln_1p() } else { times }
-    }
-
-    /// The same in parts of a token, in a text of this length.
-    fn parts(self, times: u32, length: f64) -> u128 {
-        match self.log || self.length {
-            // No token counts more often than it occurs.
-            true => parts(self.damp(times) / length).unwrap_or(0),
-            false => u128::from(times) * u128::from(PARTS),
-        }
     }
 
     /// Squares are added from the smallest up, so that the order of the words has no effect. `times` is sorted.
@@ -124,13 +132,19 @@ pub fn add_up(
         }
     }
     texts.sort_by_key(|text| text.class);
+    let whole_total = texts.iter().try_fold(0_u64, |sum, text| {
+        sum.checked_add(batch.times(text.row).checked_mul(text.ids.len() as u64)?)
+    });
     let jobs = jobs(&texts, tokens);
     let jobs =
         Jobs { batch, texts: jobs.into_iter().map(|job| &texts[job]).collect(), n_ids, threads };
-    match (batch.unit(), batch.rows.weights) {
-        (Unit::Part, _) => jobs.run(parts_job),
-        (Unit::One, Weights::Ones) => jobs.run(ones_job),
-        (Unit::One, _) => jobs.run(whole_job),
+    match batch.rows.weights {
+        _ if batch.tokeniser.is_damped() => jobs.run(job::<PartsCell>),
+        Weights::Ones => jobs.run(ones_job),
+        Weights::Whole(_) if whole_total.is_some_and(|n| Unit::One.that_holds(n) == Unit::One) => {
+            jobs.run(job::<NarrowCell>)
+        }
+        _ => jobs.run(job::<WeightedCell>),
     }
 }
 
@@ -180,7 +194,7 @@ struct Row<E> {
     met: Vec<u64>,
 }
 
-impl<E> Row<E> {
+impl<E: Default> Row<E> {
     /// The cell of a word, which is met.
     #[inline(always)]
     fn meet(&mut self, slot: u32) -> &mut E {
@@ -199,6 +213,11 @@ impl<E> Row<E> {
             }
         }
         met
+    }
+
+    /// The cells of these slots, which are zeros then.
+    fn take(&mut self, used: &[u32]) -> impl Iterator<Item = E> {
+        used.iter().map(|&slot| std::mem::take(&mut self.cells[slot as usize]))
     }
 }
 
@@ -266,24 +285,12 @@ impl Slots<'_> {
         })
     }
 
-    /// The cells of these slots, which are zeros then.
-    fn take<E: Copy + Default, T>(used: &[u32], row: &mut Row<E>, cell: impl Fn(E) -> T) -> Vec<T> {
-        let take = |&slot: &u32| cell(std::mem::take(&mut row.cells[slot as usize]));
-        used.iter().map(take).collect()
-    }
-
     fn ids(&self, slots: Vec<u32>) -> Vec<u32> {
         match &self.words {
             None => slots,
             Some(words) => slots.iter().map(|&slot| words[slot as usize]).collect(),
         }
     }
-}
-
-/// What texts of whole weights add up to.
-fn whole(batch: &Batch, texts: &[Text], ids: Vec<u32>, counts: Lane) -> Found {
-    let n = texts.iter().map(|text| batch.times(text.row)).sum();
-    Found::new(texts[0].class, ids, counts, Int([n, 0, 0]))
 }
 
 /// Texts that weigh one. A cell has, from the highest bits down, occurrences (32), documents (16), and the last text that has the word
@@ -300,53 +307,30 @@ fn ones_job(batch: &Batch, texts: &[Text], slots: Slots, row: &mut Row<u64>) -> 
     }
     let used = row.take_met();
     let counts = |cell: u64| [(cell >> 32) as u32, (cell >> 16) as u32 & 0xffff];
-    let counts = Slots::take(&used, row, counts);
-    whole(batch, texts, slots.ids(used), Lane::Narrow(counts))
+    let counts = Lane::Narrow(row.take(&used).map(counts).collect());
+    found(batch, texts, slots.ids(used), counts)
 }
 
-/// A cell where texts have whole weights.
-#[derive(Clone, Copy, Debug, Default)]
-struct Whole {
-    counts: [u64; 2],
-    /// The last text that has the word; texts are numbered from 1.
+/// What a word has, the last text that has it, and how often that does; texts are numbered from 1.
+#[derive(Clone, Copy, Default)]
+struct Cell<A> {
+    sums: A,
     last: u32,
-}
-
-fn whole_job(batch: &Batch, texts: &[Text], slots: Slots, row: &mut Row<Whole>) -> Found {
-    let weights = texts.iter().map(|text| batch.times(text.row));
-    for ((text, weight), number) in slots.texts.iter().zip(weights).zip(1_u32..) {
-        for &slot in *text {
-            let cell = row.meet(slot);
-            cell.counts[0] += weight;
-            if cell.last != number {
-                cell.counts[1] += weight;
-                cell.last = number;
-            }
-        }
-    }
-    let used = row.take_met();
-    let counts = Slots::take(&used, row, |cell| cell.counts);
-    whole(batch, texts, slots.ids(used), Lane::Wide(counts))
-}
-
-/// A cell where numbers are parts.
-#[derive(Clone, Copy, Debug, Default)]
-struct Parts {
-    occurrences: Count,
-    /// In parts of a row.
-    documents: u128,
-    last: u32,
-    /// How often the last text has the word.
     times: u32,
 }
 
 /// Of how many numbers of times what they count is kept while a text is added.
 const KEPT: usize = 8;
 
-fn parts_job(batch: &Batch, texts: &[Text], slots: Slots, row: &mut Row<Parts>) -> Found {
+/// Texts of any weights.
+fn job<A: Accumulator>(
+    batch: &Batch,
+    texts: &[Text],
+    slots: Slots,
+    row: &mut Row<Cell<A>>,
+) -> Found {
     let damping = Damping::of(batch.tokeniser);
     let (mut distinct, mut often) = (vec![], vec![]);
-    let mut all = 0;
     for ((ids, text), number) in slots.texts.iter().zip(texts).zip(1_u32..) {
         distinct.clear();
         for &slot in *ids {
@@ -359,23 +343,29 @@ fn parts_job(batch: &Batch, texts: &[Text], slots: Slots, row: &mut Row<Parts>) 
         }
         often.clear();
         often.extend(distinct.iter().map(|&slot| row.cells[slot as usize].times));
-        let (weight, length) = (batch.rows.weight_in_parts(text.row), damping.length(&mut often));
+        let weight = weight(&batch.rows, text.row, A::WEIGHTS);
+        let length = damping.length(&mut often);
         let mut kept = [None; KEPT];
         for &slot in &distinct {
             let cell = &mut row.cells[slot as usize];
-            let more = || times(weight, damping.parts(cell.times, length));
-            let more = match kept.get_mut(cell.times as usize) {
-                Some(kept) => *kept.get_or_insert_with(more),
-                None => more(),
+            let one_text = || {
+                let mut sums = A::default();
+                sums.add(damping.damp(cell.times) / length, weight);
+                sums
             };
-            cell.occurrences.merge(&more);
-            cell.documents += weight;
+            let more = match kept.get_mut(cell.times as usize) {
+                Some(kept) => *kept.get_or_insert_with(one_text),
+                None => one_text(),
+            };
+            cell.sums.merge(&more);
         }
-        all += weight;
     }
     let used = row.take_met();
-    let one = u128::from(PARTS);
-    let counts = |cell: Parts| [cell.occurrences, times(cell.documents, one)];
-    let counts = Lane::Parts(Slots::take(&used, row, counts));
-    Found::new(texts[0].class, slots.ids(used), counts, times(all, one))
+    let counts = A::lane(row.take(&used).map(|cell| cell.sums));
+    found(batch, texts, slots.ids(used), counts)
+}
+
+fn found(batch: &Batch, texts: &[Text], ids: Vec<u32>, counts: Lane) -> Found {
+    let all = weigh(&batch.rows, texts.iter().map(|text| text.row), counts.unit());
+    Found::new(texts[0].class, ids, counts, all)
 }

@@ -2,7 +2,7 @@
 
 use super::add_up::Found;
 use super::index::{UNKNOWN, Vocabulary};
-use super::store::{Cell, Cells, Count, Counts, Form, Lane, Unit, merge};
+use super::store::{Cell, Cells, Count, Counts, Lane, Unit, merge};
 use super::{TOO_LARGE, TOO_MANY, Words};
 use crate::error::{Error, Number, demand, fit};
 use crate::integers::{Int, PARTS, parts};
@@ -150,7 +150,8 @@ impl Words {
         self.check_alike(other)?;
         let occurrences = self.total() + other.total();
         fit(occurrences < TOO_LARGE && self.n_texts() + other.n_texts() < TOO_LARGE, TOO_MANY)?;
-        let (was, is, unit) = (self.unit(), other.unit(), self.unit().max(other.unit()));
+        let (was, is) = (self.unit(), other.unit());
+        let unit = was.max(is).that_holds(occurrences);
         let mut vocabulary = match self.n_ids() {
             0 => other.vocabulary.emptied(),
             _ => self.vocabulary.clone(),
@@ -164,9 +165,8 @@ impl Words {
                 None => new.push(id),
             }
         }
-        let form = Form::of(unit, occurrences);
         let room = self.cells.len + other.cells.len;
-        let mut cells = Cells::with_room(vocabulary.len(), room, form);
+        let mut cells = Cells::with_room(vocabulary.len(), room, unit);
         for (id, &their) in theirs.iter().enumerate() {
             let mine = self.cells.of(id).map(|cell| cell.to(was, unit));
             match their {
@@ -223,7 +223,9 @@ impl Words {
             cells.sort_unstable_by_key(|&(id, _)| id);
             let counts = cells.iter().map(|&(_, counts)| counts);
             let lane = match other.unit() {
-                Unit::One => Lane::Wide(counts.map(|counts| counts.map(|n| n.0[0])).collect()),
+                Unit::One => {
+                    Lane::Narrow(counts.map(|counts| counts.map(|n| n.0[0] as u32)).collect())
+                }
                 Unit::Part => Lane::Parts(counts.collect()),
             };
             let ids = cells.iter().map(|&(id, _)| id).collect();
@@ -311,7 +313,7 @@ impl Words {
         of: impl Fn(usize) -> I,
     ) -> (Vocabulary, Cells) {
         let mut vocabulary = self.vocabulary.emptied();
-        let mut cells = Cells::with_room(self.n_words(), room, self.cells.form);
+        let mut cells = Cells::with_room(self.n_words(), room, self.unit());
         for id in 0..self.n_ids() {
             let mut these = of(id).peekable();
             if these.peek().is_some() {
@@ -342,7 +344,7 @@ impl Words {
         fit(fits(total) && fits(texts), TOO_MANY)?;
         let whole = by.is_multiple_of(u128::from(PARTS));
         let (was, mut exact) = (self.unit(), true);
-        let unit = if whole { was } else { Unit::Part };
+        let unit = if whole { was.that_holds(most(total)[0]) } else { Unit::Part };
         let mut scaled = |count: Count, rows: bool| {
             let (mut product, mut all) = was.to(unit, count).times(by);
             if rows && !whole {
@@ -354,8 +356,7 @@ impl Words {
             product
         };
         let texts = self.texts.iter().map(|&n| scaled(n, true)).collect();
-        let form = Form::of(unit, most(total)[0] + 1).max(self.cells.form);
-        let mut cells = Cells::with_room(self.cells.words(), self.cells.len, form);
+        let mut cells = Cells::with_room(self.cells.words(), self.cells.len, unit);
         for id in 0..self.cells.words() {
             let these = self.cells.of(id).map(|Cell { class, counts }| Cell {
                 class,
@@ -407,7 +408,7 @@ impl Words {
             merge(&mut placed.totals[new as usize], &self.totals[class]);
         }
         placed.vocabulary = self.vocabulary.clone();
-        placed.cells = Cells::with_room(self.cells.words(), self.cells.len, self.cells.form);
+        placed.cells = Cells::with_room(self.cells.words(), self.cells.len, self.unit());
         let ascends = index.is_sorted();
         let mut moved = vec![];
         for id in 0..self.cells.words() as u32 {
@@ -446,7 +447,7 @@ impl Words {
             cells.sort_by_key(|cell| cell.class);
             cells.into_iter()
         });
-        taken.cells.widen(Form::of(self.unit(), occurrences as u64));
+        taken.make_finer(self.unit().that_holds(occurrences as u64));
         Ok(taken)
     }
 }

@@ -1,9 +1,10 @@
 //! Counts of words straight to rows of weights: a number that was counted stands for its value in a table.
 
-use super::store::Form;
-use super::weights::Rows;
+use super::store::Unit;
+use super::weights::{PIECE, Rows, Weights, demand_all_weights};
 use super::{Groups, Words};
 use crate::error::{Error, demand};
+use crate::threads;
 use std::ops::Range;
 
 /// What words were counted, and what that makes of them.
@@ -23,25 +24,45 @@ pub struct Counted<'a> {
 
 /// Some of the words, and their classes and counts.
 #[derive(Debug)]
-pub struct Piece<'a> {
+struct Piece<'a> {
     others: bool,
     values: &'a [f64],
     ids: Vec<u32>,
     ends: Vec<usize>,
     cells: Vec<[u32; 2]>,
     /// The words of which a count has no value.
-    pub left: Vec<u32>,
+    left: Vec<u32>,
 }
 
 impl Counted<'_> {
-    pub fn check(&self) -> Result<(), Error> {
+    /// Gives rows to words that have none. Gives those that have no values here: they still have none.
+    pub fn set(&self, weights: &mut Weights, threads: usize) -> Result<Vec<u32>, Error> {
+        self.check()?;
+        demand_all_weights(self.values)?;
+        let (n, threads) = (self.ids.len(), threads::worth(threads, self.ids.len()));
+        let pieces = threads::map(threads, n.div_ceil(PIECE), |i| {
+            self.piece(i * PIECE..n.min((i + 1) * PIECE))
+        });
+        weights.set_first(&pieces, threads)?;
+        Ok(pieces.into_iter().flat_map(|piece| piece.left).collect())
+    }
+
+    /// The same of words that may have a row: it is brought up to date, and taken away where no text has the word any more.
+    pub fn update(&self, weights: &mut Weights) -> Result<Vec<u32>, Error> {
+        self.check()?;
+        let piece = self.piece(0..self.ids.len());
+        weights.follow(&piece)?;
+        Ok(piece.left)
+    }
+
+    fn check(&self) -> Result<(), Error> {
         let known = |&id: &u32| (id as usize) < self.words.n_ids();
         demand(self.ids.iter().all(known), "ids must be those of words")?;
         self.without.map_or(Ok(()), |(groups, group)| groups.check(self.words, group))
     }
 
     /// The words at these places.
-    pub fn piece(&self, at: Range<usize>) -> Piece<'_> {
+    fn piece(&self, at: Range<usize>) -> Piece<'_> {
         let ids = &self.ids[at];
         let n_cells: usize = ids.iter().map(|&id| self.words.cells.n_cells(id as usize)).sum();
         let mut piece = Piece {
@@ -52,7 +73,7 @@ impl Counted<'_> {
             cells: Vec::with_capacity(n_cells),
             left: vec![],
         };
-        if self.words.cells.form != Form::Narrow {
+        if self.words.unit() == Unit::Part {
             piece.left = ids.to_vec();
             return piece;
         }

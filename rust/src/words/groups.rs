@@ -180,7 +180,7 @@ fn of_words(
     groups: &[i64],
     n_groups: usize,
 ) -> Result<Vec<Group>, Error> {
-    let empty = || Group { ids: vec![], cells: Cells::with_room(0, 0, words.cells.form) };
+    let empty = || Group { ids: vec![], cells: Cells::with_room(0, 0, words.unit()) };
     let mut found: Vec<Group> = (0..n_groups).map(|_| empty()).collect();
     // A word's cells by group, and the groups that have some.
     let (mut own, mut filled) = (vec![vec![]; n_groups], vec![]);

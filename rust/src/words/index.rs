@@ -7,7 +7,7 @@
 //! - Its *place* is `mix(first ^ SEED, second ^ STEP ^ length)`: the low bits are its slot.
 
 use crate::error::{Error, demand};
-use crate::numbering::{SEED, STEP, mix};
+use crate::numbering::{SEED, STEP, mix, probe};
 use crate::text::{Span, Tokens};
 use crate::threads;
 use std::convert::Infallible;
@@ -65,9 +65,10 @@ impl Key {
     }
 
     fn hash(word: &[u8]) -> u64 {
-        let start = SEED ^ word.len() as u64;
-        let halves = word.chunks(16).map(halves);
-        halves.fold(start, |state, (a, b)| mix(a ^ STEP, b ^ state))
+        let (blocks, rest) = word.as_chunks();
+        let step = |state: u64, (a, b): (u64, u64)| mix(a ^ STEP, b ^ state);
+        let state = blocks.iter().map(split).fold(SEED ^ word.len() as u64, step);
+        if rest.is_empty() { state } else { step(state, halves(rest)) }
     }
 
     /// The same for a token in a text that goes on after it.
@@ -282,25 +283,15 @@ impl Block {
 /// Where a word is in a table, or the empty slot where it should be. `same` says whether a word that has the same key is the same.
 #[inline(always)]
 fn slot(slots: &[Slot], key: Key, place: u64, same: impl Fn(u32) -> bool) -> usize {
-    let mask = slots.len() - 1;
-    let mut at = place as usize & mask;
-    loop {
-        let slot = slots[at];
+    probe(slots, place, |slot| {
         let found = || key_of(slot) == key && (key.is_word() || same(id_of(slot)));
-        if id_of(slot) == UNKNOWN || found() {
-            return at;
-        }
-        at = (at + 1) & mask;
-    }
+        id_of(slot) == UNKNOWN || found()
+    })
 }
 
 /// Puts a word into a table that has room for it and does not have it.
 fn put(slots: &mut [Slot], own: Slot) {
-    let mask = slots.len() - 1;
-    let mut at = key_of(own).place() as usize & mask;
-    while id_of(slots[at]) != UNKNOWN {
-        at = (at + 1) & mask;
-    }
+    let at = probe(slots, key_of(own).place(), |slot| id_of(slot) == UNKNOWN);
     slots[at] = own;
 }
 
@@ -333,14 +324,18 @@ impl Table<'_> {
         id_of(self.slots[at])
     }
 
+    /// Loads the slots where these keys should be. Nothing waits for them, so that all that the cache does not have is under way
+    /// together.
+    #[inline(always)]
+    pub(super) fn load(&self, keys: impl Iterator<Item = Key>) {
+        let slot = |key: Key| self.slots[key.place() as usize & (self.slots.len() - 1)];
+        std::hint::black_box(keys.fold(0, |all, key| all ^ slot(key)[2]));
+    }
+
     /// Gives the word of this key that has the number `old` another one.
     #[inline(always)]
     pub(super) fn renumber(&mut self, key: Key, old: u32, id: u32) {
-        let mask = self.slots.len() - 1;
-        let mut at = key.place() as usize & mask;
-        while id_of(self.slots[at]) != old {
-            at = (at + 1) & mask;
-        }
+        let at = probe(self.slots, key.place(), |slot| id_of(slot) == old);
         self.slots[at] = slot_of(key, id);
     }
 }

@@ -1,7 +1,7 @@
 //! Cells that were found into the store.
 
 use super::add_up::Found;
-use super::store::{Form, Part, merge};
+use super::store::{Part, Unit, merge};
 use super::{Words, rounded_up};
 use crate::error::Error;
 use crate::threads;
@@ -17,12 +17,12 @@ const PART: usize = 1 << 17;
 impl Words {
     /// Adds cells.
     pub(super) fn add_found(&mut self, found: &mut [Found], threads: usize) -> Result<(), Error> {
-        let unit = found.iter().map(Found::unit).max().unwrap_or_default();
-        self.make_finer(unit);
+        let unit = found.iter().map(Found::unit).fold(self.unit(), Unit::max);
+        let most = |found: &Found| rounded_up(found.unit(), std::iter::once(found.totals[0]));
+        let more: u64 = found.iter().map(most).sum();
+        self.make_finer(unit.that_holds(self.total() + more));
         found.iter_mut().for_each(|found| found.make_finer(self.unit()));
         let found = &*found;
-        let more = rounded_up(self.unit(), found.iter().map(|found| found.totals[0]));
-        self.cells.widen(Form::of(self.unit(), self.total() + more));
         self.cells.grow(self.vocabulary.len());
         if self.make_room(found, threads)? {
             let mut parts = self.cells.parts(PART);

@@ -4,6 +4,7 @@
 //! exact: whole, or, once a weight is fractional or a token is damped, a whole number of parts. So what is taken away again leaves
 //! nothing behind.
 
+mod accumulators;
 mod add_up;
 mod algebra;
 mod count;
@@ -35,7 +36,7 @@ use crate::integers::Integers;
 use crate::text::{Tokeniser, Tokens};
 use crate::threads;
 use index::{Names, Vocabulary};
-use store::{Cells, Form};
+use store::Cells;
 
 /// The sums of one column of text.
 #[derive(Clone, Debug)]
@@ -135,7 +136,7 @@ impl Words {
 
     /// What numbers count. It says how they are held, and nothing about what they are.
     pub fn unit(&self) -> Unit {
-        self.cells.form.unit()
+        self.cells.unit
     }
 
     /// Per class: texts.
@@ -409,7 +410,7 @@ impl Words {
     fn make_finer(&mut self, unit: Unit) {
         let old = self.unit();
         if unit > old {
-            self.cells.widen(Form::Parts);
+            self.cells.make_parts();
             for count in self.texts.iter_mut().chain(self.totals.as_flattened_mut()) {
                 *count = old.to(unit, *count);
             }

@@ -124,6 +124,7 @@ impl Share {
             if self.before.len() == chunk {
                 self.before.push(self.new.len() as u32);
             }
+            table.load(tokens[from..].iter().map(Token::key));
             for (at, token) in tokens.iter_mut().enumerate().skip(from) {
                 if table.is_full() {
                     self.next = (chunk, at);
@@ -151,8 +152,10 @@ impl Share {
 
     fn renumber(&self, table: &mut Table, numbers: &[u32]) {
         let numbers = &numbers[self.base as usize..];
-        for ((&(_, key), &id), own) in self.new.iter().zip(numbers).zip(MARK..) {
-            table.renumber(Token { key, at: 0 }.key(), own, id);
+        let keys = || self.new.iter().map(|&(_, key)| Token { key, at: 0 }.key());
+        table.load(keys());
+        for ((key, &id), own) in keys().zip(numbers).zip(MARK..) {
+            table.renumber(key, own, id);
         }
     }
 }

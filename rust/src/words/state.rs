@@ -3,7 +3,7 @@
 //! A large file is read as fast as its arrays can be: each is looked at once, in order, words and cells at the same time.
 
 use super::index::{Index, Names, Vocabulary};
-use super::store::{Cell, Cells, Count, Counts, Form, Unit, merge};
+use super::store::{Cell, Cells, Count, Counts, Unit, merge};
 use super::{TOO_LARGE, TOO_MANY, Words, rounded_up};
 use crate::error::{Error, demand};
 use crate::integers::Int;
@@ -23,11 +23,10 @@ pub struct State {
     pub texts: Vec<i64>,
 }
 
-/// Occurrences and documents: whole if all are, texts too; and in 32 bits if all occurrences together fit.
+/// Occurrences and documents: whole if all are, texts too, and 32 bits hold all occurrences together; else parts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Numbers {
     Narrow(Vec<u32>, Vec<u32>),
-    Wide(Vec<i64>, Vec<i64>),
     /// Numbers of 10^-36: six limbs per cell, three of each number, the least first.
     Parts(Vec<i64>),
 }
@@ -40,10 +39,6 @@ impl Numbers {
             Numbers::Narrow(occurrences, documents) => {
                 occurrences.push(first as u32);
                 documents.push(second as u32);
-            }
-            Numbers::Wide(occurrences, documents) => {
-                occurrences.push(first as i64);
-                documents.push(second as i64);
             }
             Numbers::Parts(limbs) => limbs.extend(counts.iter().flat_map(limbs_of)),
         }
@@ -68,7 +63,6 @@ pub struct Stored<'a> {
 #[derive(Clone, Copy, Debug)]
 pub enum StoredNumbers<'a> {
     Narrow(&'a [u32], &'a [u32]),
-    Wide(&'a [i64], &'a [i64]),
     Parts(&'a [i64]),
 }
 
@@ -77,14 +71,13 @@ impl StoredNumbers<'_> {
     fn fit(self, n: usize) -> bool {
         match self {
             StoredNumbers::Narrow(a, b) => [a.len(), b.len()] == [n; 2],
-            StoredNumbers::Wide(a, b) => [a.len(), b.len()] == [n; 2],
             StoredNumbers::Parts(limbs) => limbs.len() == 6 * n,
         }
     }
 
     fn unit(self) -> Unit {
         match self {
-            StoredNumbers::Narrow(..) | StoredNumbers::Wide(..) => Unit::One,
+            StoredNumbers::Narrow(..) => Unit::One,
             StoredNumbers::Parts(_) => Unit::Part,
         }
     }
@@ -100,10 +93,10 @@ impl Words {
     pub fn state(&self) -> State {
         let all = self.vocabulary.names();
         let order = self.ordered(all);
-        let (form, unit) = (self.stored_form(), self.unit());
-        let stored = |count: Count| match (unit, form.unit()) {
-            (Unit::Part, Unit::One) => Int([unit.whole(&count).0, 0, 0]),
-            _ => count,
+        let unit = self.stored_unit();
+        let stored = |count: Count| match unit {
+            Unit::One => Int([self.unit().whole(&count).0, 0, 0]),
+            Unit::Part => count,
         };
         let texts = self.texts.iter().map(|&count| stored(count));
         let mut state = State {
@@ -111,14 +104,13 @@ impl Words {
             ends: vec![],
             starts: vec![0],
             classes: vec![],
-            counts: match form {
-                Form::Narrow => Numbers::Narrow(vec![], vec![]),
-                Form::Wide => Numbers::Wide(vec![], vec![]),
-                Form::Parts => Numbers::Parts(vec![]),
+            counts: match unit {
+                Unit::One => Numbers::Narrow(vec![], vec![]),
+                Unit::Part => Numbers::Parts(vec![]),
             },
-            texts: match form {
-                Form::Parts => texts.flat_map(|count| limbs_of(&count)).collect(),
-                _ => texts.map(|count| count.0[0] as i64).collect(),
+            texts: match unit {
+                Unit::One => texts.map(|count| count.0[0] as i64).collect(),
+                Unit::Part => texts.flat_map(|count| limbs_of(&count)).collect(),
             },
         };
         let mut names = Names::default();
@@ -138,8 +130,8 @@ impl Words {
         state
     }
 
-    /// The form in which these numbers go into a file, whatever theirs is.
-    fn stored_form(&self) -> Form {
+    /// The unit in which these numbers go into a file, whatever theirs is.
+    fn stored_unit(&self) -> Unit {
         let unit = self.unit();
         let is_whole = |count: &Count| unit.whole(count).1;
         let whole = self.texts.iter().all(is_whole)
@@ -147,7 +139,7 @@ impl Words {
                 let mut cells = self.cells.of(id);
                 cells.all(|cell| cell.counts.iter().all(is_whole))
             });
-        Form::of(if whole { Unit::One } else { unit }, self.total())
+        if whole { Unit::One.that_holds(self.total()) } else { unit }
     }
 
     /// The store that has this state; refuses what no store has.
@@ -172,10 +164,9 @@ impl Words {
                 Half::Cells((cells, totals)) => (words.cells, words.totals) = (cells, totals),
             }
         }
-        let whole = || words.stored_form() != Form::Parts;
         demand(
-            !matches!(state.counts, StoredNumbers::Parts(_)) || !whole(),
-            "numbers must be parts only if they are not all whole",
+            words.unit() == Unit::One || words.stored_unit() == Unit::Part,
+            "numbers must be parts only if they are not all whole, or too many for 32 bits",
         )?;
         Ok(words)
     }
@@ -258,14 +249,10 @@ impl Stored<'_> {
             StoredNumbers::Narrow(occurrences, documents) => {
                 let counts = |at: usize| [occurrences[at], documents[at]].map(u64::from);
                 let found = self.whole_cells(texts, occurrences, documents);
-                let slowly = || self.cells_of(texts, Form::Narrow, |at| counts(at).map(whole));
+                let slowly = || self.cells_of(texts, Unit::One, |at| counts(at).map(whole));
                 found.map_or_else(slowly, Ok)
             }
-            // What is negative becomes too large.
-            StoredNumbers::Wide(occurrences, documents) => self.cells_of(texts, Form::Wide, |at| {
-                [occurrences[at], documents[at]].map(|number| whole(number as u64))
-            }),
-            StoredNumbers::Parts(limbs) => self.cells_of(texts, Form::Parts, |at| {
+            StoredNumbers::Parts(limbs) => self.cells_of(texts, Unit::Part, |at| {
                 let mut both = counts(&limbs[6 * at..6 * at + 6]);
                 [(); 2].map(|()| both.next().unwrap_or_default())
             }),
@@ -314,10 +301,10 @@ impl Stored<'_> {
     fn cells_of(
         &self,
         texts: &[Count],
-        form: Form,
+        unit: Unit,
         counts: impl Fn(usize) -> Counts,
     ) -> Result<(Cells, Vec<Counts>), Error> {
-        let mut cells = Cells::with_room(self.ends.len(), self.classes.len(), form);
+        let mut cells = Cells::with_room(self.ends.len(), self.classes.len(), unit);
         let mut totals = vec![Counts::default(); texts.len()];
         let mut all = 0_u64;
         for range in self.starts.windows(2) {
@@ -335,11 +322,10 @@ impl Stored<'_> {
             }
             cells.end_word(end - start);
         }
-        let unit = form.unit();
         let all = rounded_up(unit, totals.iter().map(|totals| totals[0]));
         demand(
-            form == Form::of(unit, all),
-            "counts must be 32 bits wide as long as all occurrences fit, and 64 then",
+            unit == unit.that_holds(all),
+            "occurrences must be parts if 32 bits do not hold all of them together",
         )?;
         Ok((cells, totals))
     }
@@ -405,7 +391,7 @@ mod tests {
     fn made(counts: [u64; 6], texts: [u64; 2]) -> Words {
         let mut words = Words::new(2, 0).unwrap();
         words.add_names([&b"a"[..], b"b"].into_iter()).unwrap();
-        let mut cells = Cells::with_room(2, 3, Form::Narrow);
+        let mut cells = Cells::with_room(2, 3, Unit::One);
         let cell = |at: usize, class| Cell {
             class,
             counts: [counts[2 * at], counts[2 * at + 1]].map(|n| Int([n, 0, 0])),

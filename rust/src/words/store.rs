@@ -9,7 +9,8 @@ pub type Count = Int<3>;
 /// Occurrences and documents, in this order wherever there are two of something.
 pub type Counts = [Count; 2];
 
-/// What numbers count: ones, or, once some are not whole, parts of 10^-36. That is a part of a row times a part of a token.
+/// What numbers count: ones of 32 bits, or, once some are not whole or all together are 2^32 or more, parts of 10^-36 in three
+/// limbs. That is a part of a row times a part of a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
     #[default]
@@ -48,6 +49,11 @@ impl Unit {
         }
     }
 
+    /// The unit that holds numbers of this one that add up to so many ones.
+    pub fn that_holds(self, total: u64) -> Unit {
+        if total > u64::from(u32::MAX) { Unit::Part } else { self }
+    }
+
     pub fn all_to(self, unit: Unit, counts: Counts) -> Counts {
         counts.map(|count| self.to(unit, count))
     }
@@ -71,40 +77,10 @@ impl Unit {
     }
 }
 
-/// How cells are held.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Form {
-    /// Whole numbers of 32 bits.
-    #[default]
-    Narrow,
-    /// Whole numbers of 64 bits.
-    Wide,
-    Parts,
-}
-
-impl Form {
-    /// The form that holds numbers of a unit that add up to so many.
-    pub fn of(unit: Unit, total: u64) -> Form {
-        match unit {
-            Unit::Part => Form::Parts,
-            Unit::One if total > u64::from(u32::MAX) => Form::Wide,
-            Unit::One => Form::Narrow,
-        }
-    }
-
-    pub fn unit(self) -> Unit {
-        match self {
-            Form::Parts => Unit::Part,
-            _ => Unit::One,
-        }
-    }
-}
-
-/// The numbers of cells, side by side.
+/// The numbers of cells, side by side: ones, or parts.
 #[derive(Clone, Debug)]
 pub enum Lane {
     Narrow(Vec<[u32; 2]>),
-    Wide(Vec<[u64; 2]>),
     Parts(Vec<Counts>),
 }
 
@@ -112,14 +88,13 @@ impl Lane {
     pub fn unit(&self) -> Unit {
         match self {
             Lane::Parts(_) => Unit::Part,
-            _ => Unit::One,
+            Lane::Narrow(_) => Unit::One,
         }
     }
 
     pub fn get(&self, i: usize) -> Counts {
         match self {
             Lane::Narrow(counts) => counts[i].map(|n| Int([u64::from(n), 0, 0])),
-            Lane::Wide(counts) => counts[i].map(|n| Int([n, 0, 0])),
             Lane::Parts(counts) => counts[i],
         }
     }
@@ -139,15 +114,11 @@ impl Span {
     }
 }
 
-/// A class, and the lower halves of its two numbers; of parts the lowest limb of occurrences.
+/// A class, and its two numbers; of parts the halves of the lowest limb of occurrences.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pair {
     class: u32,
-    lower: [u32; 2],
-}
-
-fn joined(lower: [u32; 2], upper: [u32; 2]) -> [u64; 2] {
-    [0, 1].map(|i| u64::from(upper[i]) << 32 | u64::from(lower[i]))
+    numbers: [u32; 2],
 }
 
 /// A word's numbers in one class.
@@ -188,18 +159,16 @@ pub fn merge(counts: &mut Counts, more: &Counts) {
     counts[1].merge(&more[1]);
 }
 
-/// The cells of all words: 12 bytes each, 20 once numbers of more than 32 bits may occur, and 52 of parts.
+/// The cells of all words: 12 bytes each, and 52 of parts.
 ///
 /// A word whose cells no longer fit moves to the end; when too much of the space is left behind, all move together again.
 #[derive(Clone, Debug, Default)]
 pub struct Cells {
     spans: Vec<Span>,
     pairs: Vec<Pair>,
-    /// The upper halves of wide numbers.
-    upper: Vec<[u32; 2]>,
     /// The other limbs of parts: two of occurrences, three of documents.
     limbs: Vec<[u64; 5]>,
-    pub form: Form,
+    pub unit: Unit,
     /// Places that no span has.
     lost: usize,
     /// The room that every word has, those to come too; 0: what each needs. Words that have it lie in the order of their numbers.
@@ -214,28 +183,15 @@ pub struct Cells {
 struct Places<'a> {
     start: usize,
     pairs: &'a mut [Pair],
-    upper: &'a mut [[u32; 2]],
     limbs: &'a mut [[u64; 5]],
 }
 
 impl<'a> Places<'a> {
     #[inline(always)]
     fn set(&mut self, at: usize, counts: &Counts) {
-        let [Int([low, ..]), documents] = counts;
         match self.limbs.get_mut(at) {
-            None => self.set_whole(at, [*low, documents.0[0]]),
-            Some(limbs) => {
-                let (pair, other) = split(counts);
-                (self.pairs[at].lower, *limbs) = (pair, other);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn set_whole(&mut self, at: usize, counts: [u64; 2]) {
-        self.pairs[at].lower = counts.map(|n| n as u32);
-        if let Some(upper) = self.upper.get_mut(at) {
-            *upper = counts.map(|n| (n >> 32) as u32);
+            None => self.pairs[at].numbers = counts.map(|n| n.0[0] as u32),
+            Some(limbs) => (self.pairs[at].numbers, *limbs) = split(counts),
         }
     }
 
@@ -247,28 +203,23 @@ impl<'a> Places<'a> {
             self.pairs[end].class = class;
             span.len += 1;
             return match lane {
-                Lane::Narrow(counts) => self.set_whole(end, counts[i].map(u64::from)),
-                Lane::Wide(counts) => self.set_whole(end, counts[i]),
+                Lane::Narrow(counts) => self.pairs[end].numbers = counts[i],
                 Lane::Parts(counts) => self.set(end, &counts[i]),
             };
         }
         let at = self.cell(span, class);
         match lane {
-            Lane::Narrow(counts) => self.add_whole(at, counts[i].map(u64::from)),
-            Lane::Wide(counts) => self.add_whole(at, counts[i]),
+            Lane::Narrow(counts) => {
+                for (number, more) in self.pairs[at].numbers.iter_mut().zip(counts[i]) {
+                    *number += more;
+                }
+            }
             Lane::Parts(counts) => {
-                let mut sum = parts_of(self.pairs[at].lower, &self.limbs[at]);
+                let mut sum = parts_of(self.pairs[at].numbers, &self.limbs[at]);
                 merge(&mut sum, &counts[i]);
                 self.set(at, &sum);
             }
         }
-    }
-
-    #[inline(always)]
-    fn add_whole(&mut self, at: usize, more: [u64; 2]) {
-        let upper = self.upper.get(at).copied().unwrap_or_default();
-        let old = joined(self.pairs[at].lower, upper);
-        self.set_whole(at, [old[0] + more[0], old[1] + more[1]]);
     }
 
     /// Where a word's cell in a class is; if it has none yet, an empty one.
@@ -303,9 +254,6 @@ impl<'a> Places<'a> {
     #[inline(always)]
     fn shift(&mut self, from: Range<usize>, to: usize) {
         self.pairs.copy_within(from.clone(), to);
-        if !self.upper.is_empty() {
-            self.upper.copy_within(from.clone(), to);
-        }
         if !self.limbs.is_empty() {
             self.limbs.copy_within(from, to);
         }
@@ -314,11 +262,10 @@ impl<'a> Places<'a> {
     /// The first `places` of them, and the rest.
     fn split(self, places: usize) -> (Places<'a>, Places<'a>) {
         let pairs = self.pairs.split_at_mut(places);
-        let upper = self.upper.split_at_mut(places.min(self.upper.len()));
         let limbs = self.limbs.split_at_mut(places.min(self.limbs.len()));
-        let first = Places { start: self.start, pairs: pairs.0, upper: upper.0, limbs: limbs.0 };
+        let first = Places { start: self.start, pairs: pairs.0, limbs: limbs.0 };
         let start = self.start + places;
-        (first, Places { start, pairs: pairs.1, upper: upper.1, limbs: limbs.1 })
+        (first, Places { start, pairs: pairs.1, limbs: limbs.1 })
     }
 }
 
@@ -359,14 +306,12 @@ impl Cells {
     /// Places for so many cells are not worth moving others for.
     const FEW: usize = 64;
 
-    pub fn with_room(words: usize, cells: usize, form: Form) -> Self {
-        let room = |has: Form| if form == has { cells } else { 0 };
+    pub fn with_room(words: usize, cells: usize, unit: Unit) -> Self {
         Cells {
             spans: Vec::with_capacity(words),
             pairs: Vec::with_capacity(cells),
-            upper: Vec::with_capacity(room(Form::Wide)),
-            limbs: Vec::with_capacity(room(Form::Parts)),
-            form,
+            limbs: Vec::with_capacity(if unit == Unit::Part { cells } else { 0 }),
+            unit,
             ..Cells::default()
         }
     }
@@ -407,33 +352,27 @@ impl Cells {
         self.wide = room;
     }
 
-    /// Holds cells in this form, unless theirs holds more already.
-    pub fn widen(&mut self, form: Form) {
-        if form <= self.form {
+    /// Counts in parts, if it does not yet.
+    pub fn make_parts(&mut self) {
+        if self.unit == Unit::Part {
             return;
         }
-        if form == Form::Wide {
-            self.upper = vec![[0; 2]; self.pairs.len()];
-        } else {
-            let (unit, mut all) = (self.form.unit(), Vec::with_capacity(self.pairs.len()));
-            for at in 0..self.pairs.len() {
-                let (lower, limbs) = split(&unit.all_to(Unit::Part, self.counts(at)));
-                self.pairs[at].lower = lower;
-                all.push(limbs);
-            }
-            (self.upper, self.limbs) = (vec![], all);
+        let mut all = Vec::with_capacity(self.pairs.len());
+        for at in 0..self.pairs.len() {
+            let (numbers, limbs) = split(&Unit::One.all_to(Unit::Part, self.counts(at)));
+            self.pairs[at].numbers = numbers;
+            all.push(limbs);
         }
-        self.form = form;
+        (self.limbs, self.unit) = (all, Unit::Part);
     }
 
     #[inline(always)]
     fn counts(&self, at: usize) -> Counts {
-        let lower = self.pairs[at].lower;
-        if let Some(limbs) = self.limbs.get(at) {
-            return parts_of(lower, limbs);
+        let numbers = self.pairs[at].numbers;
+        match self.limbs.get(at) {
+            Some(limbs) => parts_of(numbers, limbs),
+            None => numbers.map(|n| Int([u64::from(n), 0, 0])),
         }
-        let upper = self.upper.get(at).copied().unwrap_or_default();
-        joined(lower, upper).map(|n| Int([n, 0, 0]))
     }
 
     pub fn n_cells(&self, id: usize) -> usize {
@@ -453,18 +392,18 @@ impl Cells {
     /// A word's classes and numbers, where those are of 32 bits.
     #[inline(always)]
     pub fn narrow(&self, id: usize) -> impl Iterator<Item = (u32, [u32; 2])> + '_ {
-        self.pairs[self.spans[id].range()].iter().map(|pair| (pair.class, pair.lower))
+        self.pairs[self.spans[id].range()].iter().map(|pair| (pair.class, pair.numbers))
     }
 
     /// Calls `f` with each of a word's cells: its place among them, its class, and its numbers as doubles. Gives how many there are.
     #[inline(always)]
     pub fn write(&self, id: usize, mut f: impl FnMut(usize, u32, [f64; 2])) -> usize {
-        let (range, unit) = (self.spans[id].range(), self.form.unit());
+        let range = self.spans[id].range();
         for (i, at) in range.clone().enumerate() {
             let pair = self.pairs[at];
-            let values = match self.form {
-                Form::Narrow => pair.lower.map(f64::from),
-                _ => self.counts(at).map(|count| unit.value(&count)),
+            let values = match self.unit {
+                Unit::One => pair.numbers.map(f64::from),
+                Unit::Part => self.counts(at).map(|count| Unit::Part.value(&count)),
             };
             f(i, pair.class, values);
         }
@@ -495,12 +434,7 @@ impl Cells {
     }
 
     fn places(&mut self) -> (&mut [Span], Places<'_>) {
-        let places = Places {
-            start: 0,
-            pairs: &mut self.pairs,
-            upper: &mut self.upper,
-            limbs: &mut self.limbs,
-        };
+        let places = Places { start: 0, pairs: &mut self.pairs, limbs: &mut self.limbs };
         (&mut self.spans, places)
     }
 
@@ -565,19 +499,15 @@ impl Cells {
         if len > self.pairs.capacity() {
             let more = places + self.pairs.len() / 8 + Cells::FEW;
             self.pairs.reserve_exact(more);
-            let room = |has: Form| if self.form == has { more } else { 0 };
-            self.upper.reserve_exact(room(Form::Wide));
-            self.limbs.reserve_exact(room(Form::Parts));
+            self.limbs.reserve_exact(if self.unit == Unit::Part { more } else { 0 });
         }
         self.resize(len);
     }
 
     fn resize(&mut self, len: usize) {
         self.pairs.resize(len, Pair::default());
-        match self.form {
-            Form::Narrow => {}
-            Form::Wide => self.upper.resize(len, [0; 2]),
-            Form::Parts => self.limbs.resize(len, [0; 5]),
+        if self.unit == Unit::Part {
+            self.limbs.resize(len, [0; 5]);
         }
     }
 
@@ -587,7 +517,7 @@ impl Cells {
         let places = self.spans.iter().enumerate().map(room).sum();
         if self.len == 0 {
             // There is nothing to move.
-            (self.pairs, self.upper, self.limbs) = (vec![], vec![], vec![]);
+            (self.pairs, self.limbs) = (vec![], vec![]);
             threads::lengthen(threads, &mut self.pairs, places, Pair::default());
             self.resize(places);
             let mut start = 0;
@@ -598,14 +528,12 @@ impl Cells {
             (self.lost, self.wide) = (0, 0);
             return;
         }
-        let mut made = Cells::with_room(self.spans.len(), places, self.form);
+        let mut made = Cells::with_room(self.spans.len(), places, self.unit);
         for (id, span) in self.spans.iter().enumerate() {
             let (start, room) = (made.pairs.len(), span.len + more(id));
             made.pairs.extend_from_slice(&self.pairs[span.range()]);
-            match self.form {
-                Form::Narrow => {}
-                Form::Wide => made.upper.extend_from_slice(&self.upper[span.range()]),
-                Form::Parts => made.limbs.extend_from_slice(&self.limbs[span.range()]),
+            if self.unit == Unit::Part {
+                made.limbs.extend_from_slice(&self.limbs[span.range()]);
             }
             made.resize(start + room as usize);
             made.spans.push(Span { start, len: span.len, room });
@@ -661,7 +589,7 @@ impl Cells {
             live: spans.iter().filter(|span| span.len > 0).count(),
             len: cells.len(),
             spans,
-            pairs: cells.map(|(class, lower)| Pair { class, lower }).collect(),
+            pairs: cells.map(|(class, numbers)| Pair { class, numbers }).collect(),
             ..Cells::default()
         }
     }
@@ -669,18 +597,13 @@ impl Cells {
     /// Adds a cell of the word that [`Cells::end_word`] then ends.
     #[inline(always)]
     pub fn push_cell(&mut self, cell: &Cell) {
-        let (class, counts) = (cell.class, cell.counts.map(|n| n.0[0]));
-        let mut lower = counts.map(|n| n as u32);
-        match self.form {
-            Form::Narrow => {}
-            Form::Wide => self.upper.push(counts.map(|n| (n >> 32) as u32)),
-            Form::Parts => {
-                let limbs;
-                (lower, limbs) = split(&cell.counts);
-                self.limbs.push(limbs);
-            }
+        let mut numbers = cell.counts.map(|n| n.0[0] as u32);
+        if self.unit == Unit::Part {
+            let limbs;
+            (numbers, limbs) = split(&cell.counts);
+            self.limbs.push(limbs);
         }
-        self.pairs.push(Pair { class, lower });
+        self.pairs.push(Pair { class: cell.class, numbers });
     }
 
     /// Makes the last so many cells those of a word at the end.
@@ -714,8 +637,8 @@ mod tests {
                 done(id, class, [0, 0]);
             } else {
                 let counts = [u64::from(state % 7) + 1, 1];
-                let lane = match cells.form.unit() {
-                    Unit::One => Lane::Wide(vec![counts]),
+                let lane = match cells.unit {
+                    Unit::One => Lane::Narrow(vec![counts.map(|n| n as u32)]),
                     Unit::Part => Lane::Parts(vec![Unit::One.all_to(Unit::Part, whole(counts))]),
                 };
                 cells.add(id, class, &lane, 0);
@@ -726,8 +649,8 @@ mod tests {
 
     #[test]
     fn cells_move_and_keep_what_they_hold() {
-        for form in [Form::Narrow, Form::Wide, Form::Parts] {
-            let mut cells = Cells::with_room(0, 0, form);
+        for unit in [Unit::One, Unit::Part] {
+            let mut cells = Cells::with_room(0, 0, unit);
             let mut expected: BTreeMap<(usize, u32), [u64; 2]> = BTreeMap::new();
             shuffled(&mut cells, |id, class, counts| {
                 let cell = expected.entry((id, class)).or_default();
@@ -743,8 +666,7 @@ mod tests {
             let check = |cells: &Cells| {
                 let found = (0..50).flat_map(|id| cells.of(id).map(move |cell| (id, cell)));
                 for ((id, cell), (key, &counts)) in found.zip(&expected) {
-                    let unit = cells.form.unit();
-                    let counts = Unit::One.all_to(unit, whole(counts));
+                    let counts = Unit::One.all_to(cells.unit, whole(counts));
                     assert_eq!(((id, cell.class), cell.counts), (*key, counts));
                     assert_eq!(cells.get(id, cell.class), Some(cell));
                 }
@@ -768,9 +690,7 @@ mod tests {
             assert!(cells.parts(10).len() > 20);
             cells.settle();
             check(&cells);
-            cells.widen(Form::Wide);
-            check(&cells);
-            cells.widen(Form::Parts);
+            cells.make_parts();
             check(&cells);
         }
     }
@@ -780,10 +700,11 @@ mod tests {
         let mut cells = Cells::default();
         cells.grow(2);
         cells.add(1, 5, &Lane::Narrow(vec![[u32::MAX, 1]]), 0);
-        cells.widen(Form::Wide);
-        cells.add(1, 5, &Lane::Wide(vec![[1, 1]]), 0);
-        cells.add(1, 2, &Lane::Wide(vec![[1 << 40, 1 << 33]]), 0);
-        cells.widen(Form::Parts);
+        cells.make_parts();
+        for (class, counts) in [(5, [1, 1]), (2, [1 << 40, 1 << 33])] {
+            let lane = Lane::Parts(vec![Unit::One.all_to(Unit::Part, whole(counts))]);
+            cells.add(1, class, &lane, 0);
+        }
         let parts = [2, 4].map(|share| times(UNIT / share, 1));
         cells.add(1, 2, &Lane::Parts(vec![parts]), 0);
         let found: Vec<Cell> = cells.of(1).collect();

@@ -4,7 +4,6 @@
 //! each row with all that belongs to it in one place, so that the rows of rare words cost one load or two.
 
 use super::UNKNOWN;
-use super::counted::Counted;
 use crate::error::{Error, demand};
 use crate::scale::FARTHEST;
 use crate::threads;
@@ -23,7 +22,7 @@ const MOST: u32 = 1 << 31;
 const LITTER: usize = 1 << 12;
 
 /// Rows that a thread writes at a time.
-const PIECE: usize = 1 << 12;
+pub const PIECE: usize = 1 << 12;
 
 /// Eight numbers in one cache line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -190,7 +189,7 @@ impl Weights {
     pub fn new(default: &[f64]) -> Result<Self, Error> {
         demand(!default.is_empty(), "default must have at least one class")?;
         demand(default.len() < MOST as usize, "there must be fewer than 2**31 classes")?;
-        demand(are_weights(default), NOT_A_WEIGHT)?;
+        demand_all_weights(default)?;
         Ok(Weights {
             default: default.to_vec(),
             places: vec![],
@@ -286,40 +285,28 @@ impl Weights {
         }
     }
 
-    /// The same, to words without a row, by what they were counted. Gives those that `counted` has no values of: they still have none.
-    pub fn set_counted(&mut self, counted: &Counted, threads: usize) -> Result<Vec<u32>, Error> {
-        counted.check()?;
-        demand(are_weights(counted.values), NOT_A_WEIGHT)?;
-        let threads = threads::worth(threads, counted.ids.len());
-        let (pieces, needs): (Vec<_>, Vec<_>) =
-            threads::map(threads, counted.ids.len().div_ceil(PIECE), |i| {
-                let piece = counted.piece(i * PIECE..counted.ids.len().min((i + 1) * PIECE));
-                let need = self.need(&piece);
-                (piece, need)
-            })
-            .into_iter()
-            .unzip();
+    /// Gives words without a row these, which lie one after the other.
+    pub fn set_first<R: Rows>(&mut self, pieces: &[R], threads: usize) -> Result<(), Error> {
+        let needs = threads::map(threads, pieces.len(), |i| self.need(&pieces[i]));
         demand(needs.iter().all(|need| need.new), "words must have no rows yet")?;
         self.make_room(&needs)?;
-        self.set_new(&pieces, &needs, threads);
-        Ok(pieces.into_iter().flat_map(|piece| piece.left).collect())
+        self.set_new(pieces, &needs, threads);
+        Ok(())
     }
 
-    /// The same to words that may have a row: it is brought up to date, and taken away where no text has the word any more.
-    pub fn follow(&mut self, counted: &Counted) -> Result<Vec<u32>, Error> {
-        counted.check()?;
-        let piece = counted.piece(0..counted.ids.len());
-        demand(have_weights(&piece), NOT_A_WEIGHT)?;
-        self.make_room(&[self.need(&piece)])?;
-        for (i, &id) in piece.ids().iter().enumerate() {
-            if piece.len(i) == 0 {
+    /// Gives words these rows, whatever they had before, and takes them away where there are no pairs.
+    pub fn follow(&mut self, rows: &impl Rows) -> Result<(), Error> {
+        demand(have_weights(rows), NOT_A_WEIGHT)?;
+        self.make_room(&[self.need(rows)])?;
+        for (i, &id) in rows.ids().iter().enumerate() {
+            if rows.len(i) == 0 {
                 self.free(id);
             } else {
-                self.set_one(&piece, i);
+                self.set_one(rows, i);
             }
         }
         self.tidy();
-        Ok(piece.left)
+        Ok(())
     }
 
     /// Puts words outside the vocabulary.
@@ -527,6 +514,10 @@ fn is_whole(pairs: usize, n_classes: usize, lines: usize) -> bool {
     lines == 1 || pairs * SHARE >= n_classes
 }
 
+pub fn demand_all_weights(numbers: &[f64]) -> Result<(), Error> {
+    demand(are_weights(numbers), NOT_A_WEIGHT)
+}
+
 const NOT_A_WEIGHT: &str = "weights must be -inf or between -2**400 and 2**400";
 
 /// All of them are looked at, many at a time.
@@ -544,7 +535,7 @@ fn have_weights(rows: &impl Rows) -> bool {
 /// Whether numbers can be summed as weights without becoming NaN.
 pub(crate) fn demand_weights(numbers: &[f64], n_classes: usize) -> Result<(), Error> {
     demand(numbers.len() == n_classes, "weights of classes must have one number per class")?;
-    demand(are_weights(numbers), NOT_A_WEIGHT)
+    demand_all_weights(numbers)
 }
 
 impl Given<'_> {

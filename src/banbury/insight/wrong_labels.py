@@ -115,9 +115,7 @@ def find_suspicious(
     if isinstance(recipe, Plain) and rows.groups is None and can_leave_one_out(rows, recipe.choice):
         model = recipe.learn(rows)
         left_out = leave_each_out(rows, model)
-        answers = Answers(
-            left_out.tested, left_out.scores, "leaving out one row at a time", model, tuple(left_out.kept)
-        )
+        answers = Answers(left_out.tested, left_out.scores, "leaving out one row at a time", model, left_out.notes)
     else:
         answers = _leave_out_folds(rows, recipe, n_folds)
     return _rank_rows(rows, answers, int(n), by)
@@ -134,7 +132,7 @@ class Answers:
     scores: Real
     told_by: str
     model_of_all: Model | None = None
-    kept: tuple[str, ...] = ()  # what stays that of all rows when one is left out
+    notes: tuple[str, ...] = ()
     folds: NDArray[np.int32] | None = None  # of all rows
     models: SplitModels | None = None
 
@@ -428,8 +426,7 @@ class Suspicious(Listed):
             notes.append(
                 f"{many(self.alone, 'row')} not judged, because no other row has the same label, or none has a different one"
             )
-        if self._answers.kept:
-            notes.append(f"learned from all rows, including the row being scored: {', '.join(self._answers.kept)}")
+        notes += self._answers.notes
         return notes
 
     def lines(self, first: int = 0) -> list[list[str]]:

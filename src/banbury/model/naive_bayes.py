@@ -329,7 +329,7 @@ class Model(Displayed):
         warned = set[str]()
 
         def score(batch: Batch) -> tuple[NDArray[Any], int]:
-            return self._kernel(*self._fitting(batch, warned), want)
+            return self._kernel(*self._fitting(batch, warned, source.target), want)
 
         beside = Beside(self.threads, score)
         for batch in batches(source, "scoring", beside):
@@ -752,8 +752,11 @@ class Model(Displayed):
         with LimitThreads(self.threads):
             return [part for group in parameters for part in group.parts(batch)]
 
-    def _fitting(self, batch: Batch, warned: set[str]) -> tuple[Batch, Sequence[Parameters]]:
-        """The batch under the schema's names, and the parameters of the features it has; ``warned`` keeps what was said."""
+    def _fitting(self, batch: Batch, warned: set[str], target: str | None = None) -> tuple[Batch, Sequence[Parameters]]:
+        """Returns the batch under the schema's names, and the parameters of the features it has.
+
+        ``warned`` has the warnings that were given, and ``target`` the column of the true classes, which needs none.
+        """
         schema = self.schema
         if not (batch.named and schema.named):
             if schema.target in batch.names and set(batch.names).issuperset(schema.columns):
@@ -777,7 +780,7 @@ class Model(Displayed):
         if absent and len(absent) == len(schema.features):
             lacking = next(name for name in schema.features[0].inputs if name not in present)
             raise errors.unknown_column(lacking, batch.names, batch.source)
-        extra = present.difference(schema.columns, [schema.target], batch.aside)
+        extra = present.difference(schema.columns, [schema.target, target], batch.aside)
         tell_other_columns([*gaps, *absent], sorted(extra), warned)
         if not absent:
             return batch, self.parameters

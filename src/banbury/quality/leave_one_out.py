@@ -34,6 +34,11 @@ class WithoutEach(NamedTuple):
     impossible: int
     kept: list[str]
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know about rows left out: what is still learned from all rows."""
+        return (f"also learned from the row left out: {', '.join(self.kept)}",) if self.kept else ()
+
 
 def can_leave_one_out(rows: MemoryRows, choice: Choice) -> bool:
     """Whether every family has a closed formula for leaving one row out."""

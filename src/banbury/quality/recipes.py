@@ -117,12 +117,7 @@ class Plain(Recipe):
             leave_out(rows, splits, [self], want, [sink], pending)
         elif can_leave_one_out(rows, self.choice):
             left_out = leave_each_out(rows, self.learn(rows))
-            notes = (
-                (f"learned from all rows, including the row being scored: {', '.join(left_out.kept)}",)
-                if left_out.kept
-                else ()
-            )
-            pending.add(PendingWarnings(left_out.impossible, notes=notes))
+            pending.add(PendingWarnings(left_out.impossible, notes=left_out.notes))
             sink.put(left_out.tested, splits.groups[left_out.tested], normalise(left_out.scores))
         else:
             leave_out(rows, splits.split_up(), [self], want, [sink], pending)

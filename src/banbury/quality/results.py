@@ -483,6 +483,8 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
     source = model._read(data, reading)
     target = next((name for name in (as_name(target), model.target, source.target) if name is not None), None)
     errors.require(target is not None, "target", target, "the column with the true classes, or one class per row")
+    if isinstance(target, str):
+        source = replace(source, target=target)
     return _evaluate_source(model, source, target)
 
 

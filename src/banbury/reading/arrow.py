@@ -243,7 +243,7 @@ class Strings(Column):
             array.validate(full=True)
         except arrow().ArrowInvalid:
             return texts(array)
-        return _buffers(array)
+        return _core.ArrowTexts(*_buffers(array))
 
     def text_bytes(self) -> int:
         return int(self.held.nbytes)

@@ -22,8 +22,7 @@ from banbury.threads import n_threads
 Kind = Literal["boolean", "integer", "float", "string", "date", "list", "empty", "other"]
 Wanted = Literal["boolean", "integer", "float", "string"]
 Scalar = bool | int | float | str
-# Texts as the kernels take them: a list, or offsets, bytes, validity bitmap and its offset as Arrow keeps them.
-Texts = list[str | None] | tuple[NDArray[Any], NDArray[np.uint8], NDArray[np.uint8] | None, int]
+Texts = list[str | None] | _core.ArrowTexts  # as the kernels take them
 
 KINDS_OF_DTYPES: dict[str, Kind] = {"b": "boolean", "i": "integer", "u": "integer", "f": "float"}
 NUMERIC = ("boolean", "integer", "float", "empty")

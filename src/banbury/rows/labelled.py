@@ -387,7 +387,7 @@ class Encoded:
         return len(self.missing)
 
     def texts(self) -> Any:
-        return self.offsets, (self.ids, self.times), self.missing
+        return _core.EncodedTexts(self.offsets, self.ids, self.times, self.missing)
 
     def take(self, rows: Int) -> Encoded:
         sizes = (self.offsets[1:] - self.offsets[:-1])[rows]

@@ -1,14 +1,16 @@
 //! The rows of each class, added up by themselves.
 
-use super::cells::{Adding, HalfCell, LightCell, NarrowCell, PartsCell, WideCell};
 use super::seen::Seen;
 use super::task::{JOB, Task};
 use crate::classes::{self, Weights};
 use crate::error::Error;
 use crate::simd::wide;
 use crate::threads;
+use crate::words::accumulators::{
+    Accumulator, LightCell, NarrowCell, PartsCell, WeightedCell, weigh, weight,
+};
 use crate::words::add_up::Found;
-use crate::words::store::Unit;
+use crate::words::store::{Lane, Unit};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -17,20 +19,17 @@ impl Task<'_, '_> {
         let (order, starts) = classes::by_class(&self.rows, self.threads);
         let jobs = self.jobs(&order, &starts);
         let most = seen.sum.max((JOB + self.matrix.n_columns) as f64);
-        let narrow = most < 4e9;
+        let heaviest = self.counted().map(|row| self.about(row)).fold(0.0, f64::max);
+        let narrow = most * heaviest < 4e9;
         match (self.unit(seen)?, self.rows.weights) {
-            (Unit::One, Weights::Ones) if narrow => self.run::<NarrowCell>(&jobs, &order),
-            (Unit::One, _) => self.run::<WideCell>(&jobs, &order),
-            (Unit::Part, Weights::Parts(_)) if seen.whole => {
-                self.run::<HalfCell<true>>(&jobs, &order)
-            }
-            (Unit::Part, Weights::Parts(_)) => self.run::<PartsCell>(&jobs, &order),
+            (Unit::One, _) if narrow => self.run::<NarrowCell>(&jobs, &order),
             (Unit::Part, Weights::Ones) if narrow => self.run::<LightCell>(&jobs, &order),
-            (Unit::Part, _) => self.run::<HalfCell<false>>(&jobs, &order),
+            _ if seen.whole => self.run::<WeightedCell>(&jobs, &order),
+            _ => self.run::<PartsCell>(&jobs, &order),
         }
     }
 
-    fn run<C: Adding>(
+    fn run<C: Accumulator>(
         &self,
         jobs: &[(usize, Range<usize>)],
         order: &[i64],
@@ -72,10 +71,15 @@ impl Task<'_, '_> {
         jobs
     }
 
-    fn job<C: Adding>(&self, class: usize, rows: &[i64], sums: &mut [C]) -> Result<Found, Error> {
+    fn job<C: Accumulator>(
+        &self,
+        class: usize,
+        rows: &[i64],
+        sums: &mut [C],
+    ) -> Result<Found, Error> {
         let (all, mut room) = (&mut *sums, vec![]);
         wide!(for &row in rows {
-            let weight = self.weight(row as usize, C::WEIGHTS);
+            let weight = weight(&self.rows, row as usize, C::WEIGHTS);
             let cells = self.matrix.row(row as usize, &mut room);
             match cells.columns {
                 Some(_) => add(all, cells.sparse(), weight),
@@ -84,15 +88,15 @@ impl Task<'_, '_> {
         });
         let ids = used(sums);
         let cells = ids.iter().map(|&id| std::mem::take(&mut sums[id as usize]));
-        let (counts, texts) = (C::lane(cells), self.weigh(rows, C::UNIT));
-        Ok(Found::new(class as u32, ids, counts, texts))
+        let counts = C::lane(cells);
+        Ok(self.found_in(class, rows, ids, counts))
     }
 
     /// The same where most columns are not met.
-    fn few<C: Adding>(&self, class: usize, rows: &[i64]) -> Result<Found, Error> {
+    fn few<C: Accumulator>(&self, class: usize, rows: &[i64]) -> Result<Found, Error> {
         let (mut cells, mut room): (Vec<(u32, C)>, _) = (vec![], vec![]);
         for &row in rows {
-            let weight = self.weight(row as usize, C::WEIGHTS);
+            let weight = weight(&self.rows, row as usize, C::WEIGHTS);
             self.matrix.each_of(row as usize, &mut room, |column, x| {
                 let mut cell = C::default();
                 cell.add(x, weight);
@@ -110,13 +114,18 @@ impl Task<'_, '_> {
         });
         let ids = cells.iter().map(|(id, _)| *id).collect();
         let counts = C::lane(cells.into_iter().map(|(_, cell)| cell));
-        let texts = self.weigh(rows, C::UNIT);
-        Ok(Found::new(class as u32, ids, counts, texts))
+        Ok(self.found_in(class, rows, ids, counts))
+    }
+
+    fn found_in(&self, class: usize, rows: &[i64], ids: Vec<u32>, counts: Lane) -> Found {
+        let rows = rows.iter().map(|&row| row as usize);
+        let texts = weigh(&self.rows, rows, counts.unit());
+        Found::new(class as u32, ids, counts, texts)
     }
 }
 
 /// The numbers of the cells that are used. Which are cannot be guessed: no branches.
-fn used<C: Adding>(cells: &[C]) -> Vec<u32> {
+fn used<C: Accumulator>(cells: &[C]) -> Vec<u32> {
     let (mut ids, mut n) = (vec![0; cells.len() + 1], 0);
     for (cell, id) in cells.iter().zip(0..) {
         ids[n] = id;
@@ -128,7 +137,7 @@ fn used<C: Adding>(cells: &[C]) -> Vec<u32> {
 
 /// Adds the cells of a row to the sums of their columns.
 #[inline(always)]
-fn add<C: Adding>(sums: &mut [C], cells: impl Iterator<Item = (u32, f64)>, weight: u128) {
+fn add<C: Accumulator>(sums: &mut [C], cells: impl Iterator<Item = (u32, f64)>, weight: u128) {
     for (column, x) in cells {
         sums[column as usize].add(x, weight);
     }

@@ -96,7 +96,6 @@ impl Words {
             let places = order.iter().map(|&(_, at)| at);
             match &mut found.counts {
                 Lane::Narrow(counts) => *counts = places.map(|at| counts[at]).collect(),
-                Lane::Wide(counts) => *counts = places.map(|at| counts[at]).collect(),
                 Lane::Parts(counts) => *counts = places.map(|at| counts[at]).collect(),
             }
             found.ids = order.iter().map(|&(id, _)| id).collect();

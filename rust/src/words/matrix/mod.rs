@@ -4,7 +4,6 @@
 //! classes and columns is small, all rows as they come.
 
 mod by_class;
-mod cells;
 mod counting;
 mod seen;
 mod table;

@@ -5,11 +5,10 @@ use super::task::{EXACT, JOB, Task};
 use crate::classes::{self, Weights};
 use crate::columns::{Block, each};
 use crate::error::Error;
-use crate::integers::Int;
 use crate::simd::wide;
 use crate::threads;
 use crate::words::add_up::Found;
-use crate::words::store::{Lane, Unit};
+use crate::words::store::Unit;
 use std::ops::Range;
 
 /// Rows that are copied together where their cells are not side by side.
@@ -92,8 +91,7 @@ impl Task<'_, '_> {
                 (column, [occurrences as u64, documents as u64])
             };
             let (ids, counts): (Vec<u32>, Vec<_>) = cells.map(cell).unzip();
-            let texts = Int::from(texts[class] as u128);
-            Found::new(class as u32, ids, Lane::Wide(counts), texts)
+            Found::whole(class as u32, ids, &counts, texts[class] as u64)
         };
         let classes = 0..self.rows.n_classes;
         classes.filter(|&class| texts[class] > 0).map(one).collect()

@@ -6,7 +6,7 @@ use crate::classes::{Rows, Weights};
 use crate::error::{Error, fit};
 use crate::integers::PARTS;
 use crate::words::add_up::Found;
-use crate::words::store::{Count, Unit, times};
+use crate::words::store::Unit;
 use crate::words::{TOO_LARGE, TOO_MANY};
 
 /// Numbers of at least this many cells are added up by a thread at a time.
@@ -25,21 +25,6 @@ pub struct Task<'a, 'm> {
 }
 
 impl Task<'_, '_> {
-    /// What a row weighs: in rows, or in parts of a row.
-    pub fn weight(&self, row: usize, unit: Unit) -> u128 {
-        match unit {
-            Unit::One => self.rows.weight(row),
-            Unit::Part => self.rows.weight_in_parts(row),
-        }
-    }
-
-    /// What some rows weigh together, in the unit itself.
-    pub fn weigh(&self, rows: &[i64], unit: Unit) -> Count {
-        let weights = rows.iter().map(|&row| self.weight(row as usize, unit));
-        let one = if unit == Unit::One { 1 } else { PARTS };
-        times(weights.sum(), u128::from(one))
-    }
-
     /// What a row weighs, as a double.
     pub fn about(&self, row: usize) -> f64 {
         match self.rows.weights {
@@ -49,7 +34,7 @@ impl Task<'_, '_> {
         }
     }
 
-    fn counted(&self) -> impl Iterator<Item = usize> {
+    pub fn counted(&self) -> impl Iterator<Item = usize> {
         (0..self.rows.len()).filter(|&row| self.rows.classes[row] >= 0)
     }
 

@@ -104,10 +104,11 @@ class Occurrences(WordFamily):
         n_columns = len(feature.inputs)
         return _core.Words(n_classes, n_columns).with_columns(n_columns)
 
-    def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
+    def kernel_input(self, rows: ColumnReader, feature: Feature) -> _core.Matrix:
         cells = rows.occurrences(feature.inputs)
-        skip = self.missing == "skip"
-        return "matrix", cells, len(feature.inputs), self.threshold, skip
+        sparse = isinstance(cells, tuple)
+        values, places = (cells[2], cells[:2]) if sparse else (cells, None)
+        return _core.Matrix(values, places, len(feature.inputs), self.threshold, self.missing == "skip")
 
     def check_countable(self, rows: ColumnReader, feature: Feature) -> None:
         self.check(rows, feature, counting=True)
@@ -261,20 +262,21 @@ class OccurrencesParameters(BagParameters):
 
     def _part(self, rows: ColumnReader) -> _core.Part:
         kernel_input = self.family.kernel_input(rows, self.features[0])
-        if self.stale and isinstance(kernel_input[1], tuple):
-            columns = np.unique(kernel_input[1][1])
+        places = kernel_input.places
+        if self.stale and places is not None:
+            columns = np.unique(places[1])
             self._make_rows(self.vocabulary.ids[columns] if len(columns) < self.n_words // 4 else None)
         if self._small and self._finite:
-            return _core.LinearPart(kernel_input[1:], self.weights, self.scores.constant)
+            return _core.LinearPart(kernel_input, self.weights, self.scores.constant)
         scores = self.scores
         rows_of_words = UNREAD, self.table, scores.weights, scores.base, scores.constant
-        return _core.WordsPart(kernel_input, *rows_of_words, False, None, self._rough_of(kernel_input[1]))
+        return _core.WordsPart(kernel_input, *rows_of_words, False, None, self._rough_of(places))
 
-    def _rough_of(self, cells: Any) -> _core.Rough | None:
+    def _rough_of(self, places: Any) -> _core.Rough | None:
         """What the columns weigh in single precision, once so many cells are asked about that it pays to make it."""
-        if self.stale or not isinstance(cells, tuple) or self.n_words * len(self.scores.base) > MOST_ROUGH:
+        if self.stale or places is None or self.n_words * len(self.scores.base) > MOST_ROUGH:
             return None
-        return self._rough if len(cells[1]) >= MANY_CELLS * self.n_words or "_rough" in self.__dict__ else None
+        return self._rough if len(places[1]) >= MANY_CELLS * self.n_words or "_rough" in self.__dict__ else None
 
     @cached_property
     def _rough(self) -> _core.Rough | None:

@@ -149,9 +149,8 @@ class Text(TextSettings):
 
     def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
         texts = self.texts(rows, feature.name)
-        if isinstance(texts, tuple) and isinstance(texts[1], tuple):  # their words were looked up before
-            offsets, (ids, times), _ = texts
-            return offsets, ids, times
+        if isinstance(texts, _core.EncodedTexts) and texts.times is not None:  # their words were looked up before
+            return texts.offsets, texts.ids, texts.times  # type: ignore[return-value]
         table: Any = sums.table if self.vocabulary is None else self.words_in_use(feature, sums).table
         core: Any = table.core if isinstance(table, Learned) else table
         return core.bags(self.tokeniser, texts, threads)  # type: ignore[no-any-return]
@@ -245,10 +244,9 @@ class LookedUpTexts:
         size = np.diff(self.offsets)[rows]
         offsets = np.concatenate([[0], np.cumsum(size)])
         at = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], size)
-        cells = offsets, self.ids[at], self.values[at]
         numbers = np.where(self.missing[rows], np.int32(-1), classes)
         table = _core.Words(n_classes, max(self.n_words, 1)).with_columns(self.n_words)
-        matrix: Any = ("matrix", cells, self.n_words, None, True)
+        matrix = _core.Matrix(self.values[at], (offsets, self.ids[at]), self.n_words, None, True)
         return Words(table.count(UNREAD, matrix, numbers, weights, threads))
 
 

@@ -308,12 +308,11 @@ def missing_texts(texts: Any, n_texts: int) -> NDArray[np.bool_]:
     """Which texts there are not, of texts as the kernels take them."""
     if isinstance(texts, list):
         return np.array([type(text) is not str and not isinstance(text, str) for text in texts], dtype=np.bool_)
-    if len(texts) == 3:
-        return np.zeros(n_texts, dtype=np.bool_) if texts[2] is None else np.asarray(texts[2])
-    _, _, valid, valid_offset = texts
-    if valid is None:
+    if not isinstance(texts, _core.ArrowTexts):
+        return np.zeros(n_texts, dtype=np.bool_) if texts.missing is None else np.asarray(texts.missing)
+    if texts.valid is None:
         return np.zeros(n_texts, dtype=np.bool_)
-    bits = np.unpackbits(np.asarray(valid), bitorder="little")[valid_offset : valid_offset + n_texts]
+    bits = np.unpackbits(texts.valid, bitorder="little")[texts.valid_offset :][:n_texts]
     return np.asarray(bits == 0)
 
 
@@ -321,9 +320,9 @@ def _length(texts: Any) -> float:
     """How many bytes texts have that the kernels take, about; without end where their words were looked up before."""
     if isinstance(texts, list):
         return sum(len(text) for text in texts if isinstance(text, str))
-    if len(texts) == 4:
-        return len(texts[1])
-    return 8 * len(texts[0]) if isinstance(texts[0], list) else np.inf
+    if isinstance(texts, _core.ArrowTexts):
+        return len(texts.data)
+    return 8 * len(texts.tokens) if isinstance(texts, _core.TokenLists) else np.inf
 
 
 def _urn(rows: Real, times: Int, polya: Real) -> Real:

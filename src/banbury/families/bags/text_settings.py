@@ -21,8 +21,6 @@ from banbury.families.bags.vocabulary import Pruning, Vocabulary, every_word, wo
 from banbury.families.bags.words import WordFamily
 from banbury.families.family import Choice, ColumnReader, Feature, check_positive, check_settings
 
-Given = tuple[list[str], Int, NDArray[np.bool_] | None]
-
 PATTERNS = ("word", "word1", "mail")
 LONGEST_NGRAM = 5
 
@@ -126,10 +124,10 @@ class TextSettings(WordFamily):
 
     def texts(self, rows: ColumnReader, name: str) -> Any:
         column = rows.texts(name)
-        looked_up = isinstance(column, tuple) and len(column) == 3
+        looked_up = isinstance(column, _core.EncodedTexts)
         return column if self.split is None or looked_up else self.find_words(strings(column))
 
-    def find_words(self, texts: Iterable[Any]) -> Given:
+    def find_words(self, texts: Iterable[Any]) -> _core.TokenLists:
         """The words that the regular expression finds in each text: all of them, where each text's begin, which are missing."""
         assert self.split is not None
         words: list[str] = []
@@ -141,14 +139,14 @@ class TextSettings(WordFamily):
                 words += filter(None, self.split.findall(text.lower() if self.lowercase else text))
             ends.append(len(words))
             missing.append(absent)
-        return words, np.array(ends, dtype=np.int64), np.array(missing) if any(missing) else None
+        return _core.TokenLists(words, np.array(ends, dtype=np.int64), np.array(missing) if any(missing) else None)
 
     def one(self, text: str) -> tuple[Any, list[str]]:
         """One text as the kernels take it, and its tokens in order."""
         if self.split is None:
             return [text], self.tokeniser.tokens(text)
         kernel_texts = self.find_words([text])
-        return kernel_texts, self.tokeniser.tokens(kernel_texts[0])
+        return kernel_texts, self.tokeniser.tokens(kernel_texts.tokens)
 
     def places(self, text: str) -> list[tuple[int, int]]:
         """Where each of these tokens stands: text[start:end]; an n-gram reaches from its first word to its last."""
@@ -309,11 +307,9 @@ def strings(column: Any) -> Iterable[Any]:
     """The texts of a column one by one; None where missing."""
     if isinstance(column, list):
         return column
-    offsets, data, valid, valid_offset = column
-    ends = np.asarray(offsets).tolist()
-    content = np.asarray(data).tobytes()
-    texts: list[str | None] = [content[a:b].decode("utf-8", "replace") for a, b in pairwise(ends)]
-    if valid is not None:
-        bits = np.unpackbits(np.asarray(valid), bitorder="little")[valid_offset : valid_offset + len(texts)]
+    content = column.data.tobytes()
+    texts: list[str | None] = [content[a:b].decode("utf-8", "replace") for a, b in pairwise(column.offsets.tolist())]
+    if column.valid is not None:
+        bits = np.unpackbits(column.valid, bitorder="little")[column.valid_offset :][: len(texts)]
         texts = [text if bit else None for text, bit in zip(texts, bits.tolist(), strict=True)]
     return texts

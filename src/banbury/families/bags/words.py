@@ -127,7 +127,7 @@ class RowsOfWords:
         family = word_family(self.feature)
         rows = self.rows
         kernel_input = family.kernel_input(rows.batch, self.feature)
-        if self.several is None or not (isinstance(kernel_input, tuple) and isinstance(kernel_input[0], str)):
+        if self.several is None or not isinstance(kernel_input, _core.Matrix):
             return kernel_input, self.classes, rows.weights, rows.threads, self.several
         offsets, codes = self.several
         n = len(self.classes)

@@ -1,32 +1,34 @@
-//! What a column has in a class: whole, narrow or wide, or parts.
+//! What texts or rows of one class add up to, word by word, before it is added to the store.
 
+use super::store::{Count, Lane, Unit, times};
+use crate::classes::Rows;
 use crate::integers::{PARTS, WHOLE, light_parts, parts};
-use crate::words::store::{Count, Lane, Unit, times};
 
-/// What a column has in one class so far. A cell that counts nothing adds nothing.
-pub trait Adding: Copy + Default + Send {
-    const UNIT: Unit;
+/// What a word has in one class so far: occurrences and documents. One that counts nothing adds nothing.
+pub trait Accumulator: Copy + Default + Send {
     /// Weights are rows, or parts of a row.
-    const WEIGHTS: Unit = Self::UNIT;
+    const WEIGHTS: Unit;
 
+    /// Adds a row of this weight that has the word `x` times.
     fn add(&mut self, x: f64, weight: u128);
     fn merge(&mut self, other: &Self);
     fn is_used(&self) -> bool;
     fn lane(cells: impl Iterator<Item = Self>) -> Lane;
 }
 
-/// Occurrences in the upper half, documents in the lower.
+/// Whole numbers that add up to less than 2^32: occurrences in the upper half, documents in the lower.
 #[derive(Clone, Copy, Default)]
 pub struct NarrowCell(u64);
 
-impl Adding for NarrowCell {
-    const UNIT: Unit = Unit::One;
+impl Accumulator for NarrowCell {
+    const WEIGHTS: Unit = Unit::One;
 
     #[inline(always)]
-    fn add(&mut self, x: f64, _: u128) {
+    fn add(&mut self, x: f64, weight: u128) {
+        let weight = weight as u64;
         // The last bits of such a sum are those of a small whole number.
-        let bits = (x + WHOLE).to_bits();
-        self.0 += (bits << 32) + u64::from(x != 0.0);
+        let bits = (x * weight as f64 + WHOLE).to_bits();
+        self.0 += (bits << 32) + if x != 0.0 { weight } else { 0 };
     }
 
     fn merge(&mut self, other: &Self) {
@@ -43,53 +45,22 @@ impl Adding for NarrowCell {
     }
 }
 
+/// Whole numbers of times in rows of fractional weights.
 #[derive(Clone, Copy, Default)]
-pub struct WideCell([u64; 2]);
-
-impl Adding for WideCell {
-    const UNIT: Unit = Unit::One;
-
-    #[inline(always)]
-    fn add(&mut self, x: f64, weight: u128) {
-        self.0[0] += x as u64 * weight as u64;
-        self.0[1] += u64::from(x != 0.0) * weight as u64;
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.0[0] += other.0[0];
-        self.0[1] += other.0[1];
-    }
-
-    fn is_used(&self) -> bool {
-        self.0[1] != 0
-    }
-
-    fn lane(cells: impl Iterator<Item = Self>) -> Lane {
-        Lane::Wide(cells.map(|WideCell(cell)| cell).collect())
-    }
-}
-
-/// Numbers of 10^-18: either all values are whole, or all weights.
-#[derive(Clone, Copy, Default)]
-pub struct HalfCell<const WHOLE_VALUES: bool> {
+pub struct WeightedCell {
+    /// In parts of a row, as what follows.
     occurrences: u128,
-    /// What the rows weigh.
     documents: u128,
 }
 
-impl<const WHOLE_VALUES: bool> Adding for HalfCell<WHOLE_VALUES> {
-    const UNIT: Unit = Unit::Part;
-    const WEIGHTS: Unit = if WHOLE_VALUES { Unit::Part } else { Unit::One };
+impl Accumulator for WeightedCell {
+    const WEIGHTS: Unit = Unit::Part;
 
     #[inline(always)]
     fn add(&mut self, x: f64, weight: u128) {
         if x != 0.0 {
-            let x = match WHOLE_VALUES {
-                true => u128::from(x as u64),
-                false => parts(x).unwrap_or(0),
-            };
-            self.occurrences += x * weight;
-            self.documents += if x != 0 { weight } else { 0 };
+            self.occurrences += u128::from(x as u64) * weight;
+            self.documents += weight;
         }
     }
 
@@ -103,14 +74,13 @@ impl<const WHOLE_VALUES: bool> Adding for HalfCell<WHOLE_VALUES> {
     }
 
     fn lane(cells: impl Iterator<Item = Self>) -> Lane {
-        let one = u128::from(PARTS);
-        let row = if WHOLE_VALUES { one } else { one * one };
-        let both = |cell: Self| [times(cell.occurrences, one), times(cell.documents, row)];
+        let token = u128::from(PARTS);
+        let both = |cell: Self| [cell.occurrences, cell.documents].map(|n| times(n, token));
         Lane::Parts(cells.map(both).collect())
     }
 }
 
-/// The same of rows that weigh one, few and light enough for 96 bits of occurrences and 32 of documents.
+/// Fractional numbers of times in rows that weigh one, few and light enough for 96 bits of occurrences and 32 of documents.
 #[derive(Clone, Copy, Default)]
 pub struct LightCell {
     low: u64,
@@ -127,8 +97,7 @@ impl LightCell {
     }
 }
 
-impl Adding for LightCell {
-    const UNIT: Unit = Unit::Part;
+impl Accumulator for LightCell {
     const WEIGHTS: Unit = Unit::One;
 
     #[inline(always)]
@@ -162,20 +131,21 @@ impl Adding for LightCell {
     }
 }
 
-/// Neither all values are whole, nor all weights.
+/// Any numbers.
 #[derive(Clone, Copy, Default)]
 pub struct PartsCell {
     occurrences: Count,
+    /// In parts of a row.
     documents: u128,
 }
 
-impl Adding for PartsCell {
-    const UNIT: Unit = Unit::Part;
+impl Accumulator for PartsCell {
+    const WEIGHTS: Unit = Unit::Part;
 
     #[inline(always)]
     fn add(&mut self, x: f64, weight: u128) {
         if x != 0.0 {
-            let x = parts(x).unwrap_or(0);
+            let x = light_parts(x).map_or_else(|| parts(x).unwrap_or(0), u128::from);
             self.occurrences.merge(&times(x, weight));
             self.documents += if x != 0 { weight } else { 0 };
         }
@@ -194,4 +164,19 @@ impl Adding for PartsCell {
         let both = |cell: Self| [cell.occurrences, times(cell.documents, u128::from(PARTS))];
         Lane::Parts(cells.map(both).collect())
     }
+}
+
+/// What a row weighs: in rows, or in parts of a row.
+#[inline(always)]
+pub fn weight(rows: &Rows, row: usize, unit: Unit) -> u128 {
+    match unit {
+        Unit::One => rows.weight(row),
+        Unit::Part => rows.weight_in_parts(row),
+    }
+}
+
+/// What some rows weigh together, in the unit itself.
+pub fn weigh(rows: &Rows, some: impl Iterator<Item = usize>, unit: Unit) -> Count {
+    let one = if unit == Unit::One { 1 } else { PARTS };
+    times(some.map(|row| weight(rows, row, unit)).sum(), u128::from(one))
 }

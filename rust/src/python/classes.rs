@@ -1,0 +1,58 @@
+//! Frozen classes of Python's whose fields are what a kernel reads.
+
+/// The classes; for each the same fields, held while a kernel reads them; and any of these, whichever class it is of.
+macro_rules! classes {
+    (
+        $options:tt $(#[$about:meta])* $Any:ident, $wrong:literal:
+        $($Class:ident as $Held:ident($Variant:ident) { $($field:ident: $Type:ty),* })*
+    ) => {
+        $(
+            #[pyclass $options]
+            pub(super) struct $Class {
+                $($field: Py<PyAny>,)*
+            }
+
+            #[pymethods]
+            impl $Class {
+                #[new]
+                fn new($($field: Py<PyAny>,)*) -> Self {
+                    $Class { $($field,)* }
+                }
+            }
+
+            pub(super) struct $Held<'py> {
+                $($field: $Type,)*
+            }
+
+            impl<'py> FromPyObject<'_, 'py> for $Held<'py> {
+                type Error = PyErr;
+
+                fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+                    let class = any.cast::<$Class>()?.get();
+                    Ok($Held {
+                        $($field: super::arrays::named(class.$field.bind(any.py()), stringify!($field))?,)*
+                    })
+                }
+            }
+        )*
+
+        $(#[$about])*
+        pub(super) enum $Any<'py> {
+            $($Variant($Held<'py>),)*
+        }
+
+        impl<'py> FromPyObject<'_, 'py> for $Any<'py> {
+            type Error = PyErr;
+
+            fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+                $(
+                    if any.is_instance_of::<$Class>() {
+                        return any.extract().map($Any::$Variant);
+                    }
+                )*
+                Err(super::arrays::malformed(format!("{}, got {}", $wrong, any.get_type())))
+            }
+        }
+    };
+}
+pub(super) use classes;

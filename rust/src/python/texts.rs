@@ -1,0 +1,161 @@
+//! Texts at the border, held while kernels read them.
+
+use super::arrays::{Array, Bytes, Codes, HeldBlock, Longs};
+use super::classes::classes;
+use super::encode::Offsets;
+use crate::encode;
+use crate::words::{self, Encoded, Given, Layout, Texts};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyFloat, PyList, PyString};
+
+/// A str as bytes. Its own UTF-8 is borrowed; lone surrogates, which have none, are encoded by Python.
+enum HeldText<'py> {
+    Missing,
+    Str(Bound<'py, PyString>),
+    Bytes(Bound<'py, PyBytes>),
+}
+
+impl<'py> HeldText<'py> {
+    fn new(string: Bound<'py, PyString>) -> PyResult<Self> {
+        if string.to_str().is_ok() {
+            return Ok(HeldText::Str(string));
+        }
+        let bytes = string.call_method1("encode", ("utf-8", "surrogatepass"))?;
+        Ok(HeldText::Bytes(bytes.cast_into()?))
+    }
+
+    fn bytes(&self) -> PyResult<Option<&[u8]>> {
+        Ok(match self {
+            HeldText::Missing => None,
+            HeldText::Str(string) => Some(string.to_str()?.as_bytes()),
+            HeldText::Bytes(bytes) => Some(bytes.as_bytes()),
+        })
+    }
+}
+
+/// The strings of a list. None and NaN may be missing ones, if so said.
+pub(super) struct HeldList<'py, const MISSING: bool>(Vec<HeldText<'py>>);
+
+pub(super) type Strings<'py> = HeldList<'py, false>;
+
+impl<'py, const MISSING: bool> FromPyObject<'_, 'py> for HeldList<'py, MISSING> {
+    type Error = PyErr;
+
+    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let list = any.cast::<PyList>();
+        let list = list.map_err(|_| PyTypeError::new_err("the argument must be a list of str"))?;
+        let is_missing = |value: &Bound<'py, PyAny>| {
+            let number = value.cast::<PyFloat>();
+            MISSING && (value.is_none() || number.is_ok_and(|number| number.value().is_nan()))
+        };
+        let mut held = Vec::with_capacity(list.len());
+        for (row, value) in list.iter().enumerate() {
+            held.push(match value.cast_into::<PyString>() {
+                Ok(string) => HeldText::new(string)?,
+                Err(error) => {
+                    let value = error.into_inner();
+                    if !is_missing(&value) {
+                        let name = value.get_type().name()?;
+                        return Err(PyTypeError::new_err(format!(
+                            "the argument must be a list of str, got {name} in row {row}"
+                        )));
+                    }
+                    HeldText::Missing
+                }
+            });
+        }
+        Ok(HeldList(held))
+    }
+}
+
+impl<const MISSING: bool> HeldList<'_, MISSING> {
+    fn texts(&self) -> PyResult<Vec<Option<&[u8]>>> {
+        self.0.iter().map(HeldText::bytes).collect()
+    }
+
+    pub(super) fn bytes(&self) -> PyResult<Vec<&[u8]>> {
+        let texts = self.0.iter();
+        texts.map(|text| Ok(text.bytes()?.unwrap_or(&[]))).collect()
+    }
+}
+
+type Flags<'py> = Array<'py, bool, 1>;
+
+classes! {
+    (frozen, get_all, module = "banbury._core")
+    /// Texts that are no list of str.
+    HeldArrays, "texts must be a list of str or of a class of texts":
+    ArrowTexts as HeldArrow(Arrow) {
+        offsets: Offsets<'py>, data: Bytes<'py>, valid: Option<Bytes<'py>>, valid_offset: usize
+    }
+    TokenLists as HeldTokens(Tokens) {
+        tokens: Strings<'py>, offsets: Longs<'py>, missing: Option<Flags<'py>>
+    }
+    EncodedTexts as HeldCodes(Codes) {
+        offsets: Longs<'py>, ids: Codes<'py>, times: Option<Codes<'py>>, missing: Option<Flags<'py>>
+    }
+    Matrix as HeldMatrix(Matrix) {
+        values: HeldBlock<'py>, places: Option<(Longs<'py>, Codes<'py>)>, n_columns: usize,
+        threshold: Option<f64>, skip: bool
+    }
+}
+
+impl HeldMatrix<'_> {
+    pub(super) fn matrix(&self) -> PyResult<words::Matrix<'_>> {
+        let values = self.values.block()?;
+        let layout = match &self.places {
+            None => Layout::Dense(values),
+            Some((offsets, columns)) => Layout::Sparse { offsets, columns, values },
+        };
+        Ok(words::Matrix::new(layout, self.n_columns, self.threshold, self.skip)?)
+    }
+}
+
+/// Texts, held while they are read.
+pub(super) enum HeldTexts<'py> {
+    List(HeldList<'py, true>),
+    Arrays(HeldArrays<'py>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for HeldTexts<'py> {
+    type Error = PyErr;
+
+    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match any.is_instance_of::<PyList>() {
+            true => any.extract().map(HeldTexts::List),
+            false => any.extract().map(HeldTexts::Arrays),
+        }
+    }
+}
+
+impl HeldTexts<'_> {
+    pub(super) fn texts(&self) -> PyResult<Texts<'_>> {
+        let arrays = match self {
+            HeldTexts::List(list) => return Ok(Texts::Borrowed(list.texts()?)),
+            HeldTexts::Arrays(arrays) => arrays,
+        };
+        Ok(match arrays {
+            HeldArrays::Arrow(texts) => {
+                let valid = texts.valid.as_deref().map(|valid| (valid, texts.valid_offset));
+                match &texts.offsets {
+                    Offsets::Narrow(offsets) => {
+                        Texts::Narrow(encode::Strings::new(offsets, &texts.data, valid)?)
+                    }
+                    Offsets::Wide(offsets) => {
+                        Texts::Wide(encode::Strings::new(offsets, &texts.data, valid)?)
+                    }
+                }
+            }
+            HeldArrays::Tokens(texts) => {
+                let missing = texts.missing.as_deref();
+                Texts::Given(Given::new(texts.tokens.bytes()?, &texts.offsets, missing)?)
+            }
+            HeldArrays::Codes(texts) => {
+                let (times, missing) = (texts.times.as_deref(), texts.missing.as_deref());
+                Texts::Encoded(Encoded::new(&texts.ids, times, &texts.offsets, missing)?)
+            }
+            HeldArrays::Matrix(matrix) => Texts::Counted(matrix.matrix()?),
+        })
+    }
+}
