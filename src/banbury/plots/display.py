@@ -14,12 +14,12 @@ from banbury import errors
 from banbury.model.naive_bayes import model_of
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart, the darkest first; yellow is too light for a line.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#888888")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A4FBF", "#888888")
 LINES = ("-", "--", ":", "-.")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 FOR = COLOURS[0]
 AGAINST = COLOURS[1]
-SUM = "#444444"
+SUM = "#767676"
 FAINT = "#BBBBBB"
 FORMATS = (".png", ".svg")
 LONGEST_NAME = 24

@@ -13,7 +13,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.errors import many
 from banbury.model.networks import BeliefNetwork
-from banbury.plots.display import COLOURS, FAINT, Display, check_type, library, name
+from banbury.plots.display import COLOURS, FAINT, SUM, Display, check_type, library, name
 from banbury.plots.layers import Edge, GraphLayout, Layers, along
 
 MOST_NODES = 150
@@ -99,7 +99,7 @@ class NetworkDisplay(Display):
         style: Any = {"color": FAINT if strength < 0.02 else COLOURS[7], "linewidth": 0.8 + 2.0 * strength, "zorder": 1}
         ax.add_patch(FancyArrowPatch(path=path, arrowstyle="-|>", mutation_scale=10, **style))
         if bits is not None:
-            style = {"fontsize": SMALL, "ha": "center", "va": "center", "color": "#444444", "zorder": 2}
+            style = {"fontsize": SMALL, "ha": "center", "va": "center", "color": SUM, "zorder": 2}
             white = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
             ax.text(*self._numbers[edge], f"{bits:.2f}", bbox=white, **style)
 
