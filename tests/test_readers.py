@@ -615,7 +615,7 @@ def texts_of(batch, name="text"):
     found = batch.texts(name)
     if isinstance(found, list):
         return [None if text is None or text != text else text for text in found]
-    offsets, data, valid, shift = found
+    offsets, data, valid, shift = found.offsets, found.data, found.valid, found.valid_offset
     assert offsets.dtype in (np.int32, np.int64) and data.dtype == np.uint8
     present = [valid is None or bool(valid[(shift + i) // 8] >> (shift + i) % 8 & 1) for i in range(len(offsets) - 1)]
     cells = [data[start:stop].tobytes().decode() for start, stop in itertools.pairwise(offsets.tolist())]
@@ -661,8 +661,9 @@ def test_a_list_of_texts_is_not_copied():
 def test_the_buffers_of_arrow_texts_are_not_copied():
     array = pa.array(["before", "a text", None, "b"]).slice(1)
     [batch] = read(array)
-    offsets, data, valid, shift = batch.texts("text")
-    assert data.ctypes.data == array.buffers()[2].address and shift == 1
+    texts = batch.texts("text")
+    offsets, data, valid = texts.offsets, texts.data, texts.valid
+    assert data.ctypes.data == array.buffers()[2].address and texts.valid_offset == 1
     assert offsets.ctypes.data == array.buffers()[1].address + 4 and valid.ctypes.data == array.buffers()[0].address
 
 
@@ -766,7 +767,7 @@ def test_texts_are_not_read_as_codes_from_parquet(tmp_path):
     for names in (None, ["k", "body"]):
         name = "message" if names is None else "body"
         [batch] = read(path, kinds={name: "text"}, columns=names)
-        assert isinstance(batch.texts(name), tuple)
+        assert isinstance(batch.texts(name), _core.ArrowTexts)
 
 
 def test_blanks_around_texts_of_a_file_do_not_count(tmp_path):
