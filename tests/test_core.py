@@ -575,7 +575,12 @@ def test_count_codes(dtype, kind, layout):
 
 
 @pytest.mark.parametrize(
-    ("kind", "size"), [(kind, 50) for kind in WEIGHTS] + [("none", 1_500_000), ("whole", 750_000), ("real", 300_000)]
+    ("kind", "size"), [(kind, 50) for kind in WEIGHTS]
+    + [
+        pytest.param("none", 1_500_000, marks=pytest.mark.slow),
+        pytest.param("whole", 750_000, marks=pytest.mark.slow),
+        ("real", 300_000),
+    ],
 )
 def test_count_codes_in_parallel(kind, size):
     rng = np.random.default_rng(9)

@@ -537,6 +537,7 @@ def test_models_of_a_sample_count_the_rows_that_are_not_in_it(pool: Any) -> None
     assert learned == everything - here.only(np.arange(3) == 1)
 
 
+@pytest.mark.slow
 def test_tuning_and_a_classifier_of_a_sample(pool: Any, frame: pandas.DataFrame) -> None:
     table = frame.iloc[:200]
     for settings in (

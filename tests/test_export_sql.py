@@ -297,6 +297,7 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
         bb.export(texts, tmp_path / "texts.sql", dialect="sqlite")
 
 
+@pytest.mark.slow
 def test_entries_that_are_left_out_say_nothing(tmp_path: Path) -> None:
     model, rows = model_of_rare_values()
     bb.export(model, tmp_path / "score.sql", dialect="duckdb", table="the rows", key="row key", min_rows=5)

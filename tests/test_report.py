@@ -428,6 +428,7 @@ def test_alternatives_that_do_not_help_are_not_advised() -> None:
         assert "None of the alternatives tried is clearly better" in check(made).text
 
 
+@pytest.mark.slow
 def test_alternatives_of_what_is_weighed_or_calibrated_already() -> None:
     board = checkerboard(300)
     weighed = bb.weigh(bb.count(board, "y", missing="category"), board, "y")
@@ -441,6 +442,7 @@ def test_alternatives_of_what_is_weighed_or_calibrated_already() -> None:
         assert "--calibrate temperature" not in options and ("--weigh" in options) == (model is not weighed)
 
 
+@pytest.mark.slow
 def test_alternatives_of_texts_are_no_trees() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 120)

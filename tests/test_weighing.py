@@ -295,6 +295,7 @@ def test_evidence_row_by_row_is_that_of_tables() -> None:
     assert term == by_table.shape[2] - 1
 
 
+@pytest.mark.slow
 def test_no_table_grows_with_the_square_of_many_classes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a target that looks like a measurement every third row has a class of its own."""
     rng = np.random.default_rng(3)
