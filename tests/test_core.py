@@ -575,7 +575,8 @@ def test_count_codes(dtype, kind, layout):
 
 
 @pytest.mark.parametrize(
-    ("kind", "size"), [(kind, 50) for kind in WEIGHTS]
+    ("kind", "size"),
+    [(kind, 50) for kind in WEIGHTS]
     + [
         pytest.param("none", 1_500_000, marks=pytest.mark.slow),
         pytest.param("whole", 750_000, marks=pytest.mark.slow),
