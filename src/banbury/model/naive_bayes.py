@@ -368,31 +368,12 @@ class Model(Displayed):
                 value=self.classes,
             )
         if held_out:
-            batch = self._one_row(row)
-            row_label = self._own_label(batch, label)
-            remarks = [is_left_out(row_label, self.target)]
-            remarks += ["the weights of evidence were learned with it and do not change"] * (self.weighing is not None)
-            explanation = self.without(batch, row_label).explain(batch, against)
-            return replace(explanation, held_out=True, stale=self._stale, remarks=tuple(remarks))
+            return self._explain_left_out(self._one_row(row), against, label)
         batch, parameters = self._fitting(self._one_row(row), set())
         best, posterior, log_posterior, likelihoods = self._score_row(batch, parameters)
-        scores = log_posterior[None]
-        honest = log_posterior if self.calibration is None else self.calibration.apply(scores)[0]
-        winner = best if self._wanted == "class" else int(honest.argmax())
-        other = winner if against is None else class_number(against, self.classes)
-        if other == winner:  # where calibrated posteriors are equal, and there may be many zeros, the model's own tell
-            ranked = np.lexsort((-log_posterior, -honest)).tolist()
-            other = next(c for c in ranked if c != winner)
-        terms = []
-        start = 0
-        for group in parameters:
-            stop = start + len(group.features)
-            terms += group.terms(batch, likelihoods[start:stop])
-            start = stop
+        winner, other = self._compared_classes(best, log_posterior, against)
+        terms = self._terms(batch, parameters, likelihoods)
         texts, unknown = texts_and_unknown_words(parameters, batch)
-        if [term.feature for term in terms] != [feature.name for feature in self.schema.features]:
-            place = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
-            terms.sort(key=lambda term: place.get(term.feature, len(place)))
         scale = 1.0 if self.calibration is None else self.calibration.scale
         answer = posterior, winner, other
         explanation = replace(
@@ -401,7 +382,38 @@ class Model(Displayed):
         )
         if self.calibration is None:
             return explanation
-        return with_calibration(explanation, self.calibration, scores, winner, other)
+        return with_calibration(explanation, self.calibration, log_posterior[None], winner, other)
+
+    def _explain_left_out(self, batch: Batch, against: Any, label: Any) -> Explanation:
+        """Explains a row of the training data by the model of all other rows."""
+        row_label = self._own_label(batch, label)
+        remarks = [is_left_out(row_label, self.target)]
+        remarks += ["the weights of evidence were learned with it and do not change"] * (self.weighing is not None)
+        explanation = self.without(batch, row_label).explain(batch, against)
+        return replace(explanation, held_out=True, stale=self._stale, remarks=tuple(remarks))
+
+    def _compared_classes(self, best: int, log_posterior: Real, against: Any) -> tuple[int, int]:
+        """The numbers of the predicted class of a row and of the class it is compared with."""
+        honest = log_posterior if self.calibration is None else self.calibration.apply(log_posterior[None])[0]
+        winner = best if self._wanted == "class" else int(honest.argmax())
+        other = winner if against is None else class_number(against, self.classes)
+        if other == winner:  # where calibrated posteriors are equal, and there may be many zeros, the model's own tell
+            ranked = np.lexsort((-log_posterior, -honest)).tolist()
+            other = next(c for c in ranked if c != winner)
+        return winner, other
+
+    def _terms(self, batch: Batch, parameters: Sequence[Parameters], likelihoods: Real) -> list[Any]:
+        """The evidence of each feature of a row, in the order of the schema."""
+        terms = []
+        start = 0
+        for group in parameters:
+            stop = start + len(group.features)
+            terms += group.terms(batch, likelihoods[start:stop])
+            start = stop
+        if [term.feature for term in terms] != [feature.name for feature in self.schema.features]:
+            place = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
+            terms.sort(key=lambda term: place.get(term.feature, len(place)))
+        return terms
 
     def between(self, one: Label, other: Label) -> Model:
         """Returns the same model restricted to two classes, whose odds do not change. The new model is not calibrated."""
