@@ -371,7 +371,7 @@ class Model(Displayed):
             return self._explain_left_out(self._one_row(row), against, label)
         batch, parameters = self._fitting(self._one_row(row), set())
         best, posterior, log_posterior, likelihoods = self._score_row(batch, parameters)
-        winner, other = self._compared_classes(best, log_posterior, against)
+        winner, other = self._classes_to_compare(best, log_posterior, against)
         terms = self._terms(batch, parameters, likelihoods)
         texts, unknown = texts_and_unknown_words(parameters, batch)
         scale = 1.0 if self.calibration is None else self.calibration.scale
@@ -392,7 +392,7 @@ class Model(Displayed):
         explanation = self.without(batch, row_label).explain(batch, against)
         return replace(explanation, held_out=True, stale=self._stale, remarks=tuple(remarks))
 
-    def _compared_classes(self, best: int, log_posterior: Real, against: Any) -> tuple[int, int]:
+    def _classes_to_compare(self, best: int, log_posterior: Real, against: Any) -> tuple[int, int]:
         """The numbers of the predicted class of a row and of the class it is compared with."""
         honest = log_posterior if self.calibration is None else self.calibration.apply(log_posterior[None])[0]
         winner = best if self._wanted == "class" else int(honest.argmax())
