@@ -428,6 +428,20 @@ def test_alternatives_that_do_not_help_are_not_advised() -> None:
         assert "None of the alternatives tried is clearly better" in check(made).text
 
 
+def test_a_weighed_model_with_pairs_is_judged_by_its_calibration() -> None:
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 300)
+    first = np.where(rng.random(300) < 0.8, y, 1 - y)
+    rows = {"first": first.astype(str), "again": first.astype(str), "y": y.astype(str)}  # a column twice
+    tally = bb.count(rows, "y")
+    plain = bb.report(bb.estimate(tally), rows)
+    weighed = bb.report(bb.weigh(tally, rows), rows)
+    error = weighed.findings.validation.calibration_error
+    assert plain.findings.diagnosis.pairs and weighed.findings.diagnosis.pairs
+    assert f"its confidence differs from its accuracy by {100 * error:.1f} points" in weighed.html
+    assert plain.findings.diagnosis.advice in plain.html and plain.findings.diagnosis.advice not in weighed.html
+
+
 @pytest.mark.slow
 def test_alternatives_of_what_is_weighed_or_calibrated_already() -> None:
     board = checkerboard(300)
