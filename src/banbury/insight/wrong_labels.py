@@ -70,9 +70,10 @@ def suspicious(
 ) -> Suspicious:
     """Finds the ``n`` rows whose labels look most wrong, with the label that the other rows suggest and the reason.
 
-    Every row is scored exactly by the model of all other rows, and posteriors are calibrated on these scores. ``wrong``
-    estimates how many labels are wrong, and ``pairs`` which. An estimator of Banbury can be passed first, as in
-    ``bb.suspicious(clf, X, y)``; its parameters then replace the settings.
+    Every row is scored by the model of all other rows, and posteriors are calibrated on these scores. Models without a
+    closed formula for leaving one row out, such as complement naive Bayes on texts, leave out ten folds in turn
+    instead. ``wrong`` estimates how many labels are wrong, and ``pairs`` which. An estimator of Banbury can be passed
+    first, as in ``bb.suspicious(clf, X, y)``; its parameters then replace the settings.
 
     With ``groups`` (a column, or one group per row), a row is scored by the model of the rows of other groups, over ten
     folds. With ``weigh``, the evidence is weighed as ``bb.EvidenceClassifier`` does, over ten folds, or three from

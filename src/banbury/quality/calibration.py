@@ -163,8 +163,8 @@ class Calibration(ABC):
 class Temperature(Calibration):
     """P(class | row) ∝ exp(log posterior / temperature). The most probable class never changes, and ties stay ties.
 
-    If it makes the training rows more likely, posteriors below 2.2e-16 times the highest (a double beside 1) are raised
-    to that value: for long texts naive Bayes answers e^-300 where it is wrong one time in four.
+    If it makes the training rows more likely, posteriors below 2.2e-16 times the highest, the precision of a double,
+    are raised to that value: for long texts naive Bayes answers e^-300 where it is wrong one time in four.
     """
 
     temperature: float

@@ -97,7 +97,7 @@ class CellLearner(CorrectionLearner):
 
 @dataclass(frozen=True)
 class WordValues:
-    """The value of each word in its text, and how much its correction can vary (words + 1 × classes).
+    """The value of each word in its text, and how much its correction can vary ((words + 1) × classes).
 
     The last correction is common to all texts.
     """
