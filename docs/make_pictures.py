@@ -81,7 +81,7 @@ def evidence() -> Display:
 
 
 def newsgroups(train: bool = True) -> tuple[list[str], list[str]]:
-    with datasets.unpacked("20news-bydate") as folder:
+    with datasets.unpack_folder("20news-bydate") as folder:
         return datasets.texts(folder / f"20news-bydate-{'train' if train else 'test'}")
 
 
@@ -166,7 +166,7 @@ def confusion() -> Display:
 
 
 def learning() -> Display:
-    with datasets.unpacked("sms-spam") as folder:
+    with datasets.unpack_folder("sms-spam") as folder:
         lines = (folder / "SMSSpamCollection").read_text(encoding="utf-8").splitlines()
     kinds, messages = zip(*(line.split("\t", 1) for line in lines), strict=True)
     curve = bb.learning_curve(list(messages), list(kinds), beside="logistic_regression")

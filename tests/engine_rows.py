@@ -67,7 +67,7 @@ def told_while_counting(monkeypatch: pytest.MonkeyPatch, count: Callable[[], Any
             said.append((self.title, self.unit, self.n_rows or 0, self.share or 0.0))
             return True
 
-    for name, value in (("display", Kept), ("FIRST", 0.05), ("EVERY", 0.05)):
+    for name, value in (("display", Kept), ("SECONDS_BEFORE_FIRST", 0.05), ("SECONDS_BETWEEN_UPDATES", 0.05)):
         monkeypatch.setattr(progress, name, value)
     monkeypatch.setenv("BANBURY_PROGRESS", "1")
     count()

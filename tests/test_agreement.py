@@ -261,8 +261,8 @@ def test_weighed_models_of_these_rows_have_all_that_is_weighed() -> None:
     """Pairs, trends and corrections of cells, corrections of words, and columns that are scored by their family."""
     weights = weighed_model(TABLE).weighing.weights
     assert weights.pairs and weights.trends and weights.strengths
-    both = weighed_model(BOTH, 3, BLOCKS).weighing
-    assert both.texts and both.scored and np.abs(both.weights.texts[0].corrections).max() > 0
+    both = weighed_model(BOTH, 3, BLOCKS).weighing.weights
+    assert both.texts and both.scored and np.abs(both.texts[0].corrections).max() > 0
 
 
 def test_every_public_model_is_asked() -> None:

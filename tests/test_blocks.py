@@ -24,7 +24,7 @@ from banbury.families.column_tree import pairs_of
 from banbury.families.joint import table_of
 from banbury.insight.dependence import telling_words
 from banbury.insight.dependence.densities import bits_of_normals
-from banbury.insight.dependence.testing import block_groups, block_test
+from banbury.insight.dependence.testing import group_block, measure_block
 from banbury.reading import encode, read
 from banbury.tally.tally import count_rows
 
@@ -313,8 +313,8 @@ def test_a_block_of_one_column_has_that_columns_density(family):
     alone = bb.estimate(bb.count({"a": FLOWERS["a"]}, SPECIES, features=family))
     block = bb.estimate(bb.count({"a": FLOWERS["a"]}, SPECIES, features={("a",): family}))
     if getattr(family, "bandwidth", None) == "leave-one-out":  # which is searched in larger steps
-        (bump,) = block.parameters[0].bumps
-        assert bump.bandwidth[:, 0] == pytest.approx(alone.parameters[0].bumps[0].bandwidth[:, 0], rel=0.1)
+        (bump,) = block.parameters[0].kernels
+        assert bump.bandwidth[:, 0] == pytest.approx(alone.parameters[0].kernels[0].bandwidth[:, 0], rel=0.1)
         return
     rows = {"a": [*FLOWERS["a"], 0.0, 12.7, 1e6, -1e300, None]}
     assert block.log_joint(rows) == pytest.approx(alone.log_joint(rows), rel=1e-9)
@@ -412,7 +412,7 @@ def test_the_bandwidth_left_out_is_the_best_of_many():
     x, y = rng.normal(size=300), rng.exponential(size=300)
     features = {("x", "y"): bb.KernelDensity(bandwidth="leave-one-out")}
     tally = bb.count({"x": x, "y": y}, ["all"] * 300, features=features)
-    (chosen,) = bb.estimate(tally).parameters[0].bumps[0].bandwidth
+    (chosen,) = bb.estimate(tally).parameters[0].kernels[0].bandwidth
     keys, rows = by_shape.counts(tally).feature(0)
     centres, weights = np.array(keys) + 0.5, rows.value[:, 0]
     every = np.arange(len(keys))
@@ -564,7 +564,7 @@ def test_a_block_of_noise_tells_something_as_often_as_the_test_says(covariance):
     for _ in range(100):
         noise = rng.normal(size=(30, 3)) @ rng.normal(size=(3, 3))
         tally = bb.count(noise, np.arange(30) % 2, features={names: bb.Gaussian(covariance=covariance)})
-        told = block_test(by_shape.products(tally)[0], covariance == "tied", 1.0)
+        told = measure_block(by_shape.products(tally)[0], covariance == "tied", 1.0)
         alarms += told.p < 0.05
     assert alarms <= 12  # 5 are expected
 
@@ -632,9 +632,9 @@ def test_columns_of_occurrences_tell_and_pair_as_flags_do(sparsely):
 
 def test_a_block_of_bins_is_cut_column_by_column():
     keys = [(i, j) for i in range(10) for j in range(10)]
-    groups = block_groups(keys, np.ones((100, 2)), 25)
+    groups = group_block(keys, np.ones((100, 2)), 25)
     assert len(set(groups)) == 25 and set(np.bincount(groups)) == {4}
-    assert block_groups([], np.zeros((0, 2)), 25).tolist() == []
+    assert group_block([], np.zeros((0, 2)), 25).tolist() == []
 
 
 def test_a_gaussian_block_is_telling_column_by_column_as_its_columns_are():

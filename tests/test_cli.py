@@ -881,7 +881,7 @@ def test_a_row_is_left_out_where_the_input_is_what_was_counted(here, capsys, mon
     assert left_out in "\n".join(lines_of(capsys, "explain", model, "fewer.csv", "--held-out", "yes", "--table"))
     assert "was not counted with class" in refused(capsys, "explain", model, "other.csv", "--held-out", "yes")[1]
     assert "Did you mean" in refused(capsys, "explain", model, "other.csv", "--held-out", "ye")[1]
-    monkeypatch.setattr("banbury.cli.predict.MOST_COUNTED", 0)
+    monkeypatch.setattr("banbury.cli.predict.MOST_MEGABYTES_COUNTED", 0)
     assert said(capsys, "explain", model, "weather.csv")["counted"] is None
 
 
@@ -1611,8 +1611,8 @@ def test_progress_is_a_bar_on_stderr_that_goes_away(monkeypatch):
         def isatty(self):
             return True
 
-    monkeypatch.setattr(progress, "FIRST", 0.01)
-    monkeypatch.setattr(progress, "EVERY", 0.01)
+    monkeypatch.setattr(progress, "SECONDS_BEFORE_FIRST", 0.01)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_UPDATES", 0.01)
     monkeypatch.setattr(progress, "display", Bar)
     monkeypatch.delenv("BANBURY_PROGRESS")
     monkeypatch.setenv("TERM", "xterm")

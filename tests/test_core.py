@@ -1172,7 +1172,7 @@ def test_only_classes_of_parts_are_parts(parts):
 def test_errors_name_the_argument(call, name):
     with pytest.raises(ValueError) as caught:
         call()
-    assert caught.value.__notes__ == [f"while processing '{name}'"]
+    assert caught.value.__notes__[0] == f"while processing '{name}'"
 
 
 @pytest.mark.parametrize(
@@ -1212,10 +1212,6 @@ def test_by_class(n, threads):
     order, starts = _core.by_class(classes, 5, threads)
     for c in range(5):
         np.testing.assert_array_equal(order[starts[c] : starts[c + 1]], np.flatnonzero(classes == c))
-    cards = rng.integers(0, 9, len(order)).astype(np.int32)
-    expected = np.full(n, -1)
-    expected[order] = cards
-    np.testing.assert_array_equal(_core.deal(classes, 5, cards, threads), expected)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

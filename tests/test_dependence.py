@@ -431,7 +431,7 @@ def test_the_answer_does_not_depend_on_batches_threads_or_form(tmp_path: Path) -
 def test_large_tables_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pd.DataFrame(dependent_table(600)).assign(text=["a few words here", "and a few there"] * 300)
     wanted = diagnose(frame, "y")
-    monkeypatch.setattr("banbury.insight.dependence.pairs.CHUNK", 70)
+    monkeypatch.setattr("banbury.insight.dependence.pairs.ROWS_TOGETHER", 70)
     found = diagnose(frame, "y")
     assert found == wanted and any(pair.first.startswith("text:") for pair in found.pairs)
 
@@ -859,3 +859,9 @@ def test_a_missing_value_tells_as_much_as_it_tells_the_weighed_model(tmp_path: A
     model = bb.EvidenceClassifier().fit({name: rows[name] for name in ("cabin", "age")}, rows["survived"]).model_
     report = bb.report(model, {**rows, "class": rows["survived"]}, target="class", alternatives=False)
     assert not report.findings.diagnosis.uninformative
+
+
+def test_a_long_list_of_columns_says_how_many_are_left_out() -> None:
+    rows = {f"c{number:02}": ["x", "y"] * 10 for number in range(43)}
+    found = bb.mutual_information(bb.count(rows, target=["a", "b"] * 10))
+    assert str(found).splitlines()[-1] == "  … and 3 more features"

@@ -23,9 +23,8 @@ import naive
 from banbury import _core
 from banbury.errors import BadSetting, BadValue
 from banbury.families import FAMILIES, family
-from banbury.families import kernel_density as kernels
 from banbury.families.family import HOWS, Feature, in_words
-from banbury.families.kernel_density import DEVIATION, try_bandwidths
+from banbury.families.kernel_density import SHAPES, try_bandwidths
 
 
 def count(x: Any, y: Any, given: Any) -> bb.Tally:
@@ -495,7 +494,7 @@ def test_a_value_is_scored_in_the_bin_it_was_counted_in(width: float) -> None:
 def test_the_most_bins_there_may_be_can_be_said() -> None:
     x = np.random.default_rng(0).normal(size=1000)
     for bins in (2, 7, 50):
-        width = bb.estimate(one_class(x, bb.Histogram(bins=bins))).parameters[0].widths[0]  # type: ignore[attr-defined]
+        width = bb.estimate(one_class(x, bb.Histogram(bins=bins))).parameters[0].axes[0].width  # type: ignore[attr-defined]
         assert bins / 2 - 1 <= (np.floor(x.max() / width) - np.floor(x.min() / width)) + 1 <= bins
 
 
@@ -526,7 +525,7 @@ def test_automatic_bins_have_about_the_width_of_freedman_and_diaconis() -> None:
     x = np.random.default_rng(0).normal(size=10_000)
     wanted = 2 * stats.iqr(x) / len(x) ** (1 / 3)
     model = bb.estimate(one_class(x, "histogram"))
-    width = model.parameters[0].widths[0]  # type: ignore[attr-defined]
+    width = model.parameters[0].axes[0].width  # type: ignore[attr-defined]
     assert wanted / 1.5 <= width <= wanted * 1.5
 
 
@@ -692,25 +691,25 @@ def test_whole_weights_are_scipys_repeated_points() -> None:
     np.testing.assert_allclose(density(tally, [0.0, 1.0]), wanted, rtol=1e-10)
 
 
-@pytest.mark.parametrize("kernel", list(DEVIATION))
+@pytest.mark.parametrize("kernel", list(SHAPES))
 def test_kernels_integrate_to_one_and_have_their_deviation(kernel: str) -> None:
     edges = [-8.0, -1.0, -0.5, 0.0, 0.5, 1.0, 8.0]
     parts = list(pairwise(edges))
 
     def height(u: float) -> float:
-        return float(kernels.height(kernel, np.array([u]))[0])
+        return float(SHAPES[kernel].height(np.array([u]))[0])
 
     assert sum(integrate.quad(height, a, b)[0] for a, b in parts) == pytest.approx(1.0, abs=1e-9)
     variance = sum(integrate.quad(lambda u: u * u * height(u), a, b)[0] for a, b in parts)
-    assert variance == pytest.approx(DEVIATION[kernel] ** 2, abs=1e-9)
+    assert variance == pytest.approx(SHAPES[kernel].deviation ** 2, abs=1e-9)
 
 
-@pytest.mark.parametrize("kernel", list(DEVIATION))
+@pytest.mark.parametrize("kernel", list(SHAPES))
 def test_the_density_is_the_mean_of_the_kernels(kernel: str) -> None:
     points, h = POINTS[:30], 0.9
     tally = one_class(points, bb.KernelDensity(kernel, h, start=0, width=GRID))  # type: ignore[arg-type]
     x = np.linspace(-5, 5, 200) + 0.0123
-    wanted = kernels.height(kernel, (x[:, None] - points) / h).mean(axis=1) / h
+    wanted = SHAPES[kernel].height((x[:, None] - points) / h).mean(axis=1) / h
     if kernel != "normal":
         wanted = (1 - 1e-6) * wanted + 1e-6 * stats.norm(points.mean(), points.std(ddof=1)).pdf(x)
     np.testing.assert_allclose(density(tally, x), wanted, rtol=1e-10)
@@ -760,7 +759,7 @@ def test_leave_one_out_maximises_the_likelihood_of_each_row_under_the_others() -
         return float(np.log((heights.sum(axis=1) - np.diag(heights)) / (len(points) - 1)).sum())
 
     given = bb.KernelDensity(bandwidth="leave-one-out", start=0, width=GRID)
-    found = bb.estimate(one_class(points, given)).parameters[0].bumps[0].bandwidth[0] * GRID  # type: ignore[attr-defined]
+    found = bb.estimate(one_class(points, given)).parameters[0].kernels[0].bandwidth[0] * GRID  # type: ignore[attr-defined]
     best = max(left_out(h) for h in np.geomspace(0.2, 5, 400))
     assert left_out(found) >= best - 0.005
 
@@ -785,7 +784,7 @@ def test_leave_one_out_tries_finer_bandwidths_about_the_best() -> None:
 LONELY = np.r_[np.random.default_rng(4).normal(size=80), 40.0, 41.0, -300.0, 1e5]  # far from all others
 
 
-@pytest.mark.parametrize("kernel", list(DEVIATION))
+@pytest.mark.parametrize("kernel", list(SHAPES))
 @pytest.mark.parametrize("x", [POINTS, POINTS.round(), LONELY], ids=["fine", "coarse", "lonely"])
 def test_the_likelihood_left_out_is_that_of_pairs_of_bins(kernel: str, x: Any) -> None:
     given = bb.KernelDensity(kernel, "leave-one-out", start=0, width=2.0**-8)  # type: ignore[arg-type]
@@ -801,7 +800,7 @@ def test_joining_bins_changes_the_likelihood_of_a_wide_bandwidth_by_little() -> 
     found = {}
     for given in (fine, coarse):
         model = bb.estimate(one_class(POINTS, given))
-        found[given] = model.parameters[0].bumps[0].bandwidth[0] * given.width  # type: ignore[attr-defined]
+        found[given] = model.parameters[0].kernels[0].bandwidth[0] * given.width  # type: ignore[attr-defined]
     assert found[fine] == pytest.approx(found[coarse], rel=0.1)
 
 
@@ -825,7 +824,7 @@ def test_many_rows_have_the_densities_that_the_bumps_add_up_to(bandwidth: float)
     rng = np.random.default_rng(5)
     tally = one_class(bins_and_rows(rng, 2000), bb.KernelDensity(bandwidth=bandwidth, start=0, width=2.0**-6))
     model = bb.estimate(tally)
-    bump = model.parameters[0].bumps[0]  # type: ignore[attr-defined]
+    bump = model.parameters[0].kernels[0]  # type: ignore[attr-defined]
     x = np.concatenate([np.linspace(-12, 14, 3000), rng.standard_cauchy(500) * 20])
     found = model.log_likelihood({"x": x}, "x")[:, 0]
     logs = np.log(bump.weights[:, 0]) + stats.norm.logpdf(x[:, None], bump.centres[:, 0] * 2.0**-6, bandwidth)
@@ -861,7 +860,7 @@ def test_bandwidth_does_not_explode_when_weights_are_small(kernel: str, factor: 
     tally = one_class([0.0, 1.0, 2.0, 3.0], bb.KernelDensity(kernel))  # type: ignore[arg-type]
 
     def bandwidth(tally: bb.Tally) -> float:
-        return float(bb.estimate(tally).parameters[0].bumps[0].bandwidth[0, 0])  # type: ignore[attr-defined]
+        return float(bb.estimate(tally).parameters[0].kernels[0].bandwidth[0, 0])  # type: ignore[attr-defined]
 
     assert bandwidth(tally) <= bandwidth(tally * factor) <= 10 * bandwidth(tally)
 
@@ -880,7 +879,7 @@ SAMPLED: dict[str, tuple[Any, Any]] = {
     "histogram": ("histogram", RNG.gamma(2, 3, 200)),
     "histogram, mdl": (bb.Histogram(bins="mdl"), RNG.gamma(np.where(np.arange(200) % 4 == 0, 2, 9), 3, 200)),
     "histogram, width": (bb.Histogram(start=0, width=0.5), RNG.gamma(2, 3, 200)),
-    **{kernel: (bb.KernelDensity(kernel), RNG.gamma(2, 3, 200)) for kernel in DEVIATION},  # type: ignore[arg-type]
+    **{kernel: (bb.KernelDensity(kernel), RNG.gamma(2, 3, 200)) for kernel in SHAPES},  # type: ignore[arg-type]
 }
 
 

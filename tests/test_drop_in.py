@@ -933,7 +933,7 @@ def test_what_is_learned_is_no_attribute_before(name: str) -> None:
 
 
 def test_a_wide_bernoulli_model_grows_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("banbury.families.bags.occurrences.MOST_WEIGHTS", 1)
+    monkeypatch.setattr("banbury.families.bags.parameters.MOST_WEIGHTS", 1)
     rng = np.random.default_rng(5)
     X, y = sp.csr_matrix(rng.random((60, 40)) < 0.2, dtype=np.float64), rng.integers(0, 3, 60)
     y[:3] = range(3)
@@ -944,7 +944,7 @@ def test_a_wide_bernoulli_model_grows_row_by_row(monkeypatch: pytest.MonkeyPatch
     clf.predict(X[:1])
     clf.forget(X[:4], y[:4], sample_weight=[0.5, 2, 1, 0.25])
     whole, other = bb.BernoulliNB().fit(X, y), theirs.BernoulliNB().fit(X, y)
-    for rows in (X[:1], X, X.toarray()):
+    for rows in (X.toarray(), X[:1], X):
         np.testing.assert_array_equal(clf.predict_joint_log_proba(rows), whole.predict_joint_log_proba(rows))
         np.testing.assert_allclose(clf.predict_log_proba(rows), other.predict_log_proba(rows), rtol=1e-9)
     np.testing.assert_allclose(clf.feature_log_prob_, other.feature_log_prob_, rtol=1e-12)

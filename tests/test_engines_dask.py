@@ -267,10 +267,10 @@ def _wait(done: Any) -> None:
 
 
 def test_what_cannot_be_done_is_said(client: Any, frame: pandas.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_dask, "WITHIN", "1s")
+    monkeypatch.setattr(on_dask, "CONNECT_TIMEOUT", "1s")
     with pytest.raises(errors.EngineError, match=r"no Dask scheduler responds at 127.0.0.1:1 "):
         bb.count(frame, "label", engine="dask://127.0.0.1:1")
-    monkeypatch.setattr(on_dask, "_there", lambda: None)
+    monkeypatch.setattr(on_dask, "_current_client", lambda: None)
     with pytest.raises(errors.EngineError, match=r"there is no Dask client\. Start one with .*engine=client"):
         bb.count(frame, "label", engine="dask")
     monkeypatch.undo()

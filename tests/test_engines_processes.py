@@ -158,8 +158,8 @@ def test_many_files_are_counted_in_groups(pool: Any, frame: pandas.DataFrame, tm
     frame.iloc[:300].to_parquet(tmp_path / "0008.parquet")
     here = pandas.concat(map(pandas.read_parquet, sorted(tmp_path.glob("*.parquet"))))
     whole = bb.count(here, "label", weights="weight")
-    assert {len(group.files) for group in counting.in_groups(range(40), 2).values()} == {5}
-    assert [len(counting.in_groups(range(n), 2)) for n in (1, 7, 16, 1000)] == [1, 7, 8, 125]
+    assert {len(group.files) for group in counting.group_files(range(40), 2).values()} == {5}
+    assert [len(counting.group_files(range(n), 2)) for n in (1, 7, 16, 1000)] == [1, 7, 8, 125]
     found = bb.count(pattern, "label", weights="weight", engine=pool)
     assert found == whole and len(found.parts) == 40
     settings = {"weights": "weight", "sample": 200}
@@ -533,7 +533,7 @@ def test_models_of_a_sample_count_the_rows_that_are_not_in_it(pool: Any) -> None
     everything = bb.count(table, "label")
     here = replace(held, tally_of_rest=None).count(held.fold, 3)
     (splits,) = held.deal(None, 0)
-    learned = held.count_round(splits).only(splits.splits[1].learned)
+    learned = held.count_round(splits).only(splits.splits[1].is_learned)
     assert learned == everything - here.only(np.arange(3) == 1)
 
 

@@ -105,11 +105,11 @@ def test_files_and_tables_with_a_session_and_tallies_of_many_cells(
     words = [" ".join(f"word{500 * number + n}" for n in range(500)) for number in range(60)]
     table = pandas.DataFrame({"text": words, "label": ["a", "b", "c"] * 20})
     whole = bb.count(table, "label")
-    assert len(to_bytes(whole)) > 2 * parcels.CELL
+    assert len(to_bytes(whole)) > 2 * parcels.CELL_BYTES
     pattern = written(tmp_path, parts(table, 17), "parquet")
     sums = brought_here(monkeypatch, on_spark.Spark)
     found = bb.count(pattern, "label", engine=session)
-    assert len(counting.in_groups(range(17), 2)) > FAN_IN >= len(sums)  # the driver holds eight tallies, not more
+    assert len(counting.group_files(range(17), 2)) > FAN_IN >= len(sums)  # the driver holds eight tallies, not more
     assert found == whole and {Path(part).name for part in found.parts} == {f"{n:04}.parquet" for n in range(17)}
     assert bb.count(table, "label", engine="spark", partitions=3) == whole
     out = tmp_path / "tally.banbury"

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 import banbury as bb
 from banbury.errors import BadSetting, BanburyError, NegativeCount, UnknownClass, UnknownColumn
-from banbury.families.bags.text_parameters import OTHERS
 from banbury.families.evidence import stretch
-from banbury.families.kernel_density import DEVIATION
+from banbury.families.kernel_density import SHAPES
 from banbury.model.explain import Explanation, Informative, LikelihoodRatio
 from banbury.quality.calibration import Isotonic, Temperature
 
@@ -255,7 +254,7 @@ def test_a_regular_expressions_words_have_positions() -> None:
 
 def test_absent_words_speak_and_stand_nowhere() -> None:
     told = mail_model(model="bernoulli").explain("free lunch")
-    assert positions(told)[OTHERS] == ()
+    assert positions(told)[bb.Text.absent] == ()
     assert positions(told)["free"] == ((0, 4),)
 
 
@@ -310,9 +309,9 @@ def test_what_stands_at_a_position_is_the_word(text: str, settings: dict[str, An
     assert isinstance(family, bb.Text)
     told = model.explain({"text": text})
     for e in told.evidence:
-        assert len(e.positions) == (0 if e.value == OTHERS else e.times)
+        assert len(e.positions) == (0 if e.value == bb.Text.absent else e.times)
         for start, end in e.positions:
-            assert e.value in family.one(text[start:end])[1]
+            assert e.value in family.split_text(text[start:end])[1]
 
 
 # Rows that were counted ----------------------------------------------------------------------------------------------
@@ -743,7 +742,7 @@ NUMBERS: dict[str, Any] = {
     "histogram": bb.Histogram(),
     "histogram, mdl": bb.Histogram(bins="mdl"),
     "histogram, bins": bb.Histogram(start=-1, width=3),
-} | {kernel: bb.KernelDensity(kernel) for kernel in DEVIATION}  # type: ignore[arg-type]
+} | {kernel: bb.KernelDensity(kernel) for kernel in SHAPES}  # type: ignore[arg-type]
 
 
 def number_model(family: Any, how: Any) -> bb.Model:

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import banbury as bb
 import saved_models
 from evidence_reader import posterior
-from test_evidence_table import KINDS, model_of_rare_values, rows_like
+from test_evidence_table import EXTREME, KINDS, extreme, model_of_rare_values, rows_like
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed: pip install banbury[onnx]")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install banbury[onnx]")
@@ -28,10 +28,7 @@ def fed(model: Any, rows: dict[str, list[Any]]) -> dict[str, Any]:
     for column in tables.columns.to_pylist():
         name = column["name"]
         if column["kind"] == "text":
-            settings = {each: column[each] for each in ("tokens", "lowercase", "unit", "stop_words", "only")}
-            found = [
-                bb.tokens(text or "", **settings, ngrams=(column["shortest"], column["longest"])) for text in rows[name]
-            ]
+            found = [bb.tokens(text or "", **column["reading"]) for text in rows[name]]
             width = max(1, *map(len, found))
             inputs[name] = np.array([[*words, *[""] * (width - len(words))] for words in found], dtype=object)
         elif column["kind"] == "counts":
@@ -75,6 +72,11 @@ def test_probabilities_are_those_of_the_model(kind: str, tmp_path: Path) -> None
             return  # a block in which nothing is missing
         columns = [name for name in rows if not isinstance(rows[name][0], str) or name == "word"]
         compare(model, {**rows, **{name: [None, *rows[name][1:]] for name in columns if len(rows) > 1}}, tmp_path)
+
+
+@pytest.mark.parametrize("kind", EXTREME)
+def test_numbers_that_are_extreme(kind: str, tmp_path: Path) -> None:
+    compare(*extreme(kind), tmp_path)
 
 
 def test_a_number_next_to_a_cut_stays_in_its_stretch(tmp_path: Path) -> None:
@@ -137,8 +139,41 @@ def test_flags_that_no_row_has_keep_their_column() -> None:
     assert not label[:, 1].any()
 
 
+def test_one_label_per_row_is_refused(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(1).normal(size=(60, 1))
+    classifier = bb.MultiLabelClassifier().fit(numbers, np.where(numbers[:, 0] > 0, "up", "down"))
+    with pytest.raises(bb.BanburyError, match="one label per row"):
+        bb.export(classifier, tmp_path / "model.onnx")
+
+
 def test_at_least_one_label_is_refused(tmp_path: Path) -> None:
     numbers = np.random.default_rng(1).normal(size=(60, 1))
     classifier = bb.MultiLabelClassifier(at_least_one=True).fit(numbers, (numbers > [[0.0, 1.0]]).astype(np.int64))
     with pytest.raises(bb.BanburyError, match="at_least_one"):
         bb.export(classifier, tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize("name", ["label", "probabilities", "banbury/0/x", ""])
+def test_columns_with_names_of_the_graph_are_refused(name: str, tmp_path: Path) -> None:
+    model = bb.estimate(bb.count({name: [1.0, 2.0] * 5}, ["x", "y"] * 5))
+    with pytest.raises(bb.BanburyError, match="rename the column"):
+        bb.export(model, tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.5])
+def test_blocks_of_occurrences_above_a_threshold(threshold: float, tmp_path: Path) -> None:
+    counts = np.random.default_rng(1).poisson(1.0, (40, 5)).astype(np.float64)
+    model = bb.BernoulliNB(binarize=threshold).fit(counts, [0, 1, 1, 0] * 10).model_
+    rows = counts[:9] - [[0.5], [0.0], [2.0]] * 3
+    compare(model, dict(zip(model.schema.columns, rows.T.tolist(), strict=True)), tmp_path)
+
+
+def test_infinite_numbers_are_missing(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(1).normal(size=60)
+    rows = {"x": numbers.tolist(), "y": numbers.tolist()}
+    model = bb.estimate(bb.count(rows, ["a", "b", "c"] * 20, features={"x": "gaussian", "y": "histogram"}))
+    bb.export(model, tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
+    odd = np.array([[np.inf], [-np.inf], [np.nan]])
+    shares = session.run(None, {"x": odd, "y": odd})[1]
+    assert np.abs(shares - model.posterior({"x": [None], "y": [None]})).max() <= 1e-6

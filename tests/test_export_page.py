@@ -146,8 +146,8 @@ def test_words_are_found_as_the_core_finds_them(browser: Any, tmp_path: Path, se
     script = (tmp_path / "ask.html").read_text("utf-8").partition('<script type="module">')[2].partition("</script>")[0]
     tab = browser.new_page()
     # The function alone, with the settings of the column, in a page of its own.
-    column = page.columns_of(model.evidence_table())[0]
-    start, end = script.index("const COUNTED"), script.index("// What a row's values say")
+    column = {name: page.columns_of(model.evidence_table())[0][name] for name in ("pattern", "reading")}
+    start, end = script.index("const AMOUNTS"), script.index("// The keys of a column's entries")
     finds = "texts.map((t) => tokens(t, column).map((e) => e.word))"
     source = f"(texts) => {{ {script[start:end]} const column = {json.dumps(column)}; return {finds}; }}"
     found = tab.evaluate(source, texts)
@@ -170,3 +170,16 @@ def test_a_hundred_thousand_words_fit(browser: Any, tmp_path: Path) -> None:
         assert (tmp_path / "ask.html").stat().st_size <= 5_000_000
         found = ask_table(tab, ["text"], [[text] for text in texts[:20]], 2)
     assert np.abs(found - model.posterior({"text": texts[:20]})).max() <= 1e-9
+
+
+def test_blank_cells_are_missing_and_words_are_no_numbers(browser: Any, tmp_path: Path) -> None:
+    rows = {"age": [float(k % 7) for k in range(40)], "size": [float(k % 5) for k in range(40)]}
+    model = bb.estimate(bb.count(rows, ["x", "y"] * 20, features={"age": "gaussian", "size": "histogram"}))
+    with opened(browser, model, tmp_path) as tab:
+        answers = ask_table(tab, ["age", "size"], [[" ", ""], ["3", " 2 "]], 2)
+        expected = model.posterior({"age": [None, 3.0], "size": [None, 2.0]})
+        assert np.abs(answers - expected).max() <= 1e-9
+        for word in ("many", "Infinity"):
+            content = f"age,size\n{word},1\n".encode()
+            tab.set_input_files("#file", {"name": "rows.csv", "mimeType": "text/csv", "buffer": content})
+            tab.locator("#problem", has_text=f"{word} is not a number").wait_for()

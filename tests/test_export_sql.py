@@ -24,7 +24,7 @@ from sklearn.preprocessing import FunctionTransformer
 import banbury as bb
 import saved_models
 from evidence_reader import posterior
-from test_evidence_table import KINDS, model_of_rare_values
+from test_evidence_table import EXTREME, KINDS, extreme, model_of_rare_values
 
 Ask = Callable[[str, Any, str], list[tuple[Any, ...]]]  # a script, the rows and a query
 WARD = {"ward": ["a", "a", "b", "b"], "kind": ["x", "x", "y", "y"]}
@@ -177,6 +177,12 @@ def database(request: pytest.FixtureRequest) -> tuple[str, Ask]:
     return request.param, plain.get(request.param) or ask_postgres(request.getfixturevalue("postgres"))
 
 
+@pytest.mark.parametrize("kind", EXTREME)
+def test_numbers_that_are_extreme(kind: str, database: tuple[str, Ask], tmp_path: Path) -> None:
+    model, rows = extreme(kind)
+    compare(model, frame(rows), *database, tmp_path)
+
+
 @pytest.mark.slow
 def test_adult_weighed_with_pairs(adult_train: Any, adult_test: Any, database: tuple[str, Ask], tmp_path: Path) -> None:
     model = bb.EvidenceClassifier().fit(adult_train.drop(columns="income"), adult_train["income"])
@@ -317,3 +323,78 @@ def test_the_last_step_of_a_pipeline_is_written(tmp_path: Path) -> None:
     pipeline.fit(numbers, [0, 1] * 5)
     bb.export(pipeline, tmp_path / "score.sql", dialect="duckdb")
     assert "banbury_answer" in (tmp_path / "score.sql").read_text()
+
+
+def refused(model: Any, path: Path, match: str, **settings: Any) -> None:
+    with pytest.raises(bb.BanburyError, match=match):
+        bb.export(model, path, **settings)
+    assert not path.exists()
+
+
+def test_names_that_a_database_cannot_distinguish_are_refused(tmp_path: Path) -> None:
+    script = tmp_path / "score.sql"
+    classes = ["x", "y"] * 5
+    case = bb.estimate(bb.count({"Age": [1.0, 2.0] * 5, "age": ["a", "b"] * 5}, classes))
+    for dialect in ("duckdb", "sqlite", "spark"):
+        refused(case, script, "columns", dialect=dialect, key="id")
+    bb.export(case, tmp_path / "case.sql", dialect="postgres")
+    long = bb.estimate(bb.count({"a" * 63 + "1": ["a", "b"] * 5, "a" * 63 + "2": ["a", "b"] * 5}, classes))
+    refused(long, script, "columns", dialect="postgres")
+    bb.export(long, tmp_path / "long.sql", dialect="duckdb")
+    for name in ("", "a\0"):
+        refused(bb.estimate(bb.count({name: ["a", "b"] * 5}, classes)), script, "columns", dialect="duckdb")
+    model = bb.estimate(bb.count(WARD, target="kind"))
+    for key in ("class", "POSTERIOR", "is_answer", ""):
+        refused(model, script, "key", dialect="duckdb", key=key)
+    for settings in ({"table": "Banbury_Prior"}, {"table": "banbury_answer"}, {"name": "\0"}, {"table": 3}):
+        refused(model, script, "table", dialect="duckdb", **settings)
+    refused(model, script, "table", dialect="postgres", name="n" * 63)
+
+
+def test_texts_that_a_database_cannot_hold(tmp_path: Path) -> None:
+    zero = bb.estimate(bb.count({"v": ["a", "b\0"] * 5}, ["x", "\0y"] * 5))
+    refused(zero, tmp_path / "score.sql", "classes", dialect="postgres")
+    compare(zero, pd.DataFrame({"v": ["a", "b\0", None]}), "duckdb", ask_duckdb, tmp_path)
+
+
+def test_infinite_numbers_are_missing(database: tuple[str, Ask], tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    rows = {"x": rng.normal(size=60).tolist(), "y": rng.normal(size=60).tolist()}
+    model = bb.estimate(bb.count(rows, ["a", "b", "c"] * 20, features={"x": "gaussian", "y": "histogram"}))
+    bb.export(model, tmp_path / "score.sql", dialect=database[0], table="the rows", key="id")
+    odd = [np.inf, -np.inf, *([np.nan] if database[0] != "sqlite" else [])]
+    asked = pd.DataFrame({"id": range(len(odd)), "x": odd, "y": odd})
+    script = (tmp_path / "score.sql").read_text("utf-8")
+    answers = database[1](script, asked, "SELECT posterior FROM banbury_posterior ORDER BY id, class")
+    expected = model.posterior({"x": [None] * len(odd), "y": [None] * len(odd)})
+    assert np.abs(np.ravel(answers) - expected.ravel()).max() <= 1e-9
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.5])
+def test_blocks_of_occurrences(threshold: float, database: tuple[str, Ask], tmp_path: Path) -> None:
+    counts = np.random.default_rng(1).poisson(1.0, (40, 5)).astype(np.float64)
+    classifier = bb.BernoulliNB(binarize=threshold).fit(counts, [0, 1, 1, 0] * 10)
+    rows = pd.DataFrame(counts[:9] - [[0.5], [0.0], [2.0]] * 3, columns=list(classifier.model_.schema.columns))
+    compare(classifier, rows, *database, tmp_path)
+
+
+def test_a_block_of_many_columns_in_sqlite(tmp_path: Path) -> None:
+    counts = np.random.default_rng(1).poisson(1.0, (20, 900)).astype(np.float64)
+    classifier = bb.MultinomialNB().fit(counts, [0, 1] * 10)
+    rows = pd.DataFrame(counts[:3], columns=list(classifier.model_.schema.columns))
+    compare(classifier, rows, "sqlite", ask_sqlite, tmp_path)
+
+
+@pytest.mark.slow
+def test_many_classes_and_columns(database: tuple[str, Ask], tmp_path: Path) -> None:
+    classes = [f"class {k}" for k in range(600)]
+    rows = {f"v{j}": [f"{(k + j) % 3}" for k in range(600)] for j in range(42)}
+    model = bb.estimate(bb.count(rows, classes))
+    compare(model, pd.DataFrame(rows)[:4], *database, tmp_path)
+
+
+@pytest.mark.slow
+def test_hundreds_of_columns(database: tuple[str, Ask], tmp_path: Path) -> None:
+    rows = {f"v{j}": [f"{(k * (j + 1)) % 3}" for k in range(12)] for j in range(500)}
+    model = bb.estimate(bb.count(rows, ["a", "b", "c"] * 4, features="categorical"))
+    compare(model, pd.DataFrame(rows)[:3], *database, tmp_path)

@@ -220,7 +220,7 @@ def test_a_pipe_is_refused_and_not_waited_for(path: Path) -> None:
     os.mkfifo(path)
     code = f"import banbury as bb\ntry: bb.load({str(path)!r})\nexcept bb.errors.BadFile as refused: print(refused)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=True)
-    assert "it is no file" in done.stdout
+    assert "it is not a regular file" in done.stdout
 
 
 def test_a_name_that_is_no_name_is_refused(path: Path) -> None:

@@ -170,10 +170,10 @@ def test_a_pattern_with_a_slash_is_held_against_the_path():
 def test_a_file_that_no_pattern_fits_is_named():
     ling_spam()
     with pytest.warns(
-        errors.BanburyWarning, match=r"4 files in ling fit no pattern in class_from= .*: ling/part1/3-1msg1.txt"
+        errors.BanburyWarning, match=r"4 files in ling match no pattern in class_from= .*: ling/part1/3-1msg1.txt"
     ):
         assert bb.count("ling", class_from="spmsg*=spam").n_rows == 4
-    with pytest.raises(errors.EmptyData, match="fit no pattern"):
+    with pytest.raises(errors.EmptyData, match="match no pattern"):
         bb.count("ling", class_from="x*=spam")
 
 

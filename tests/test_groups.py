@@ -160,12 +160,13 @@ def test_rows_of_weights_follow_texts_that_come_and_go(texts, data):
             assert np.array_equal(one, other)
 
 
-def test_rows_of_weights_from_counts_are_made_once():
+def test_rows_of_weights_from_counts_replace_former_rows():
     words, weights = counted([["yes", "no"]], [0], n_classes=1), Weights(1, np.zeros(1))
     ids, values = np.arange(2, dtype=np.uint32), np.zeros(9)
-    assert weights.set_counted(words, ids[:1], False, False, values, 1).tolist() == []
-    with pytest.raises(ValueError, match="no rows yet"):
-        weights.set_counted(words, ids, False, False, values, 1)
+    assert weights.set_counted(words, ids[:1], False, False, values + 1.0, 1).tolist() == []
+    assert weights.rows(ids)[1].tolist() == [[1.0], [0.0]]
+    assert weights.set_counted(words, ids, False, False, values + 2.0, 1).tolist() == []
+    assert weights.rows(ids)[1].tolist() == [[2.0], [2.0]]
     with pytest.raises(ValueError, match="those of words"):
         weights.set_counted(words, ids + 1, False, False, values, 1)
 

@@ -107,7 +107,7 @@ def test_columns_are_the_same_however_few_are_parsed_at_a_time(tmp_path_factory,
     found = []
     for together in (1000, data.draw(st.integers(3, 4))):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(delimited, "TOGETHER", together)
+            patch.setattr(delimited, "COLUMNS_TOGETHER", together)
             try:
                 batches = list(read(path))
                 columns = [(b.kind(name), list(b.column(name).cells())) for b in batches for name in b.names]
@@ -118,7 +118,7 @@ def test_columns_are_the_same_however_few_are_parsed_at_a_time(tmp_path_factory,
 
 
 def test_a_wide_file_widens_columns_and_names_ragged_lines(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited, "TOGETHER", 3)
+    monkeypatch.setattr(delimited, "COLUMNS_TOGETHER", 3)
     names = [f"c{j}" for j in range(10)]
     path = tmp_path / "t.csv"
     path.write_text(",".join(names) + "\n" + ",".join("1" * 10) + "\n" + ",".join("2" * 9) + "\n")
@@ -351,8 +351,8 @@ def test_ctrl_c_ends_a_slow_pattern(doing):
         model = bb.estimate(bb.count(["one two", "three"], target=["p", "q"], features=family))
         texts = ["one two " + "a" * 16 + "!", "three"] * 20
         def later(*given):  # of each fold the texts are slow, once all are counted
-            texts_of = bb.Text.texts
-            bb.Text.texts = lambda self, *rest: self.split.findall("a" * 60 + "!") and texts_of(self, *rest)
+            texts_of = bb.Text.kernel_input
+            bb.Text.kernel_input = lambda self, *rest: self.split.findall("a" * 60 + "!") and texts_of(self, *rest)
             print("there", flush=True)
             return each_done(*given)
         each_done = scoring.each_done

@@ -428,7 +428,7 @@ def test_blocks_make_no_difference(monkeypatch):
         space.bayes_optimal(table if i == 0 else None, predictions=None if i == 0 else said)
         for i, space in enumerate(whole)
     ]
-    monkeypatch.setattr(space_module, "CELLS", 1)
+    monkeypatch.setattr(space_module, "CELLS_PER_BLOCK", 1)
     parts = labels_space.update(table, truth), outcomes.update(predictions=said, target=truth)
     for one, other in zip(whole, parts, strict=True):
         assert other.log_likelihood == pytest.approx(one.log_likelihood, rel=1e-12)
@@ -590,7 +590,7 @@ def test_a_prediction_that_is_no_number_or_no_probability_is_refused(likelihood,
 
 
 def test_a_wrong_prediction_is_named_in_whatever_block_and_by_whomever_it_stands(monkeypatch):
-    monkeypatch.setattr(space_module, "CELLS", 1)
+    monkeypatch.setattr(space_module, "CELLS_PER_BLOCK", 1)
     said = np.array([["+", "-", "+"]] * 20 + [["+", "-", "x"]], dtype=object)
     with pytest.raises(UnknownLabel, match="hypothesis 'h3' predicts 'x' for row 20"):
         three(likelihood="label_noise", noise=0.1).update(predictions=said, target=["+"] * 21)

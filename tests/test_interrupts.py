@@ -147,7 +147,7 @@ def labelled() -> Any:
 def learner() -> ServedLearner:
     tally = bb.count(FIRST, target=Y_FIRST)
     made = ServedLearner(tally, settings_of(bb.estimate(tally)))
-    made.answering()[0].posterior(MORE)
+    made.current_model()[0].posterior(MORE)
     return made
 
 
@@ -159,7 +159,7 @@ def service_rows(learner: ServedLearner, change: Callable[[Any], None]) -> None:
 
 def look_at_learner(learner: ServedLearner) -> Any:
     tally = learner.tally()
-    return tally.digest(), tally.n_rows, learner.answering()[0].posterior(MORE).tolist()
+    return tally.digest(), tally.n_rows, learner.current_model()[0].posterior(MORE).tolist()
 
 
 def taught() -> ServedLearner:

@@ -26,7 +26,7 @@ import naive
 from banbury.families import FAMILIES, Family
 from banbury.families.family import HOWS
 from banbury.files import to_bytes
-from banbury.sums import Moments, python_integers
+from banbury.sums import Moments, to_python_integers
 from pools import (
     AMOUNTS,
     ANYWHERE,
@@ -515,7 +515,7 @@ def test_soft_labels_are_rows_of_every_class_with_those_weights(case: Case, data
 def test_a_tally_moves_to_another_schema(case: Case, data: st.DataObject) -> None:
     table = data.draw(tables(case, far=False, width=1))
     here = table.schema(case)
-    there = data.draw(tables(case, far=False, width=1)).schema(case).with_widest_bins(here)
+    there = data.draw(tables(case, far=False, width=1)).schema(case)._with_widest_bins(here)
     if case.block and by_shape.shape(case.family) == "bins":
         (a,), (b,) = here.features, there.features
         widest = tuple((start, max(own, other)) for (start, own), (_, other) in zip(a.scales, b.scales, strict=True))
@@ -553,7 +553,7 @@ def test_a_tree_that_says_what_its_columns_are_takes_all_of_them() -> None:
 
 def exact(sums: Any) -> list[Fraction]:
     """Whole numbers of rows, or of parts of them, as exact numbers of rows."""
-    return [Fraction(number, 10**36) for number in python_integers(sums, 36).ravel()]
+    return [Fraction(number, 10**36) for number in to_python_integers(sums, 36).ravel()]
 
 
 def assert_counts(tally: bb.Tally, slow: naive.Tally) -> None:
@@ -1070,7 +1070,7 @@ SHELF = {
 def log_shares(bag: Any) -> np.ndarray:
     """What one token of each word adds to the score of each class, before it is weighed by idf: words × classes."""
     table, scores = bag.table, bag.scores
-    ids = table.in_order() if bag.kept is None else bag.kept
+    ids = table.in_order() if bag.word_ids is None else bag.word_ids
     there, rows, _ = scores.weights.rows(ids)
     return (rows + scores.base if scores.polya is None else np.log(rows / scores.polya))[there]
 
@@ -1125,7 +1125,7 @@ def test_densities_and_probabilities_sum_to_one(case: Case, how: str) -> None:
         if case.block:
             keys = [key for (key,) in keys]
         if case.family.name == "column_tree":
-            (variable,) = model.parameters[0].trees[0].variables
+            (variable,) = model.parameters[0].variables
             keys = variable.values if variable.cuts is None else (min(variable.cuts) - 1, *variable.cuts)
         if case.family.name == "bernoulli":
             keys = (

@@ -21,7 +21,7 @@ from banbury.families import Text
 from banbury.families.family import HOWS
 from banbury.quality import CrossValidation
 from banbury.rows.folds import MOST_FOLDS
-from banbury.weighing.columns import CHOICE, FARTHEST, WeighedColumns
+from banbury.weighing.columns import CHOICE, MOST_NATS_BEHIND, WeighedColumns
 from pools import choices
 from test_laws import CASES, Case, law, parametrized, quietly
 from test_selection import EVERY, Data, Splits, mixed_frame, refitted, some_cases, tables, tables_of
@@ -243,7 +243,7 @@ def test_evidence_of_a_small_table_is_weighed_as_other_rows_give_it(case: Case) 
                 row = {name: column[i] if name == feature.name else None for name, column in table.items()}
                 expected = (model.log_joint({name: [value] for name, value in row.items()}) - model.log_prior)[0]
                 there = [tally.classes.index(label) for label in model.classes]
-                gaps = np.maximum(expected - expected.max(), -FARTHEST)
+                gaps = np.maximum(expected - expected.max(), -MOST_NATS_BEHIND)
                 own = says[i, k, there]
                 np.testing.assert_allclose(own - own.max(), gaps, rtol=1e-9, atol=1e-9)  # of numbers up to 1e12
 
@@ -549,7 +549,7 @@ def test_bags_are_counters_of_ids(family: Text, threads: int) -> None:
     tally = bb.count({"said": SAID}, LABELS, features={"said": family})
     table: _core.Words = by_shape.words(tally)[0].table
     (batch,) = bb.reading.read({"said": texts})
-    given_texts = family.texts(batch, "said")
+    given_texts = family.kernel_input(batch, tally.schema["said"])
     offsets, ids, times = table.bags(family.tokeniser, given_texts, threads)
     starts, every = table.encode(family.tokeniser, given_texts, threads)
     assert offsets[0] == 0 and len(offsets) == len(texts) + 1

@@ -907,11 +907,11 @@ def test_leaving_each_draw_out_finds_a_bandwidth_close_to_the_best(figure):
     def score(bandwidth: float) -> float:
         return float(model(bandwidth).log_likelihood({"x": held_out}, "x").mean())
 
-    found = model("leave-one-out").parameters[0].bumps[0].bandwidth[0, 0] * tally.schema["x"].unit
+    found = model("leave-one-out").parameters[0].kernels[0].bandwidth[0, 0] * tally.schema["x"].unit
     best = np.exp(minimize_scalar(lambda log: -score(np.exp(log)), bounds=np.log([0.02, 2.0])).x)
     assert score(best) - 0.005 < score(found) <= score(best) + 1e-6
     assert score(found / 10) < score(found) - 0.1 and score(10 * found) < score(found) - 0.1
-    assert score(found) > score(model("scott").parameters[0].bumps[0].bandwidth[0, 0] * tally.schema["x"].unit)
+    assert score(found) > score(model("scott").parameters[0].kernels[0].bandwidth[0, 0] * tally.schema["x"].unit)
     figure(
         25,
         "1,000 draws from two bumps: log density of 10,000 others, by leave-one-out and the best bandwidth; 1/10 and 10 times it",

@@ -16,7 +16,7 @@ import banbury as bb
 from banbury import _core, plots
 from banbury.errors import BadSetting
 from banbury.families import Family
-from banbury.families.family import Choice, Counter, Feature, Parameters, line_by_line
+from banbury.families.family import Choice, Counter, Feature, Features, Parameters, line_by_line
 from banbury.families.keys import KeyCounter, count_codes
 from banbury.families.moments import MOMENTS
 from banbury.sums import Counts
@@ -35,15 +35,15 @@ class Laplace(Family):
 
     def estimate(self, features: Any, sums: Any, choice: Any, rng: Any) -> LaplaceParameters:
         n = np.maximum(sums.n.value, 1.0)
-        units = np.array([[f.unit] for f in features])
-        origins = np.array([[f.origin] for f in features])
+        units = features.units[:, None]
+        origins = features.origins[:, None]
         scale = np.maximum(np.sqrt(sums.spread / n / 2.0), 1e-3)
         return LaplaceParameters(features, origins + units * sums.mean, units * scale)
 
 
 @dataclass(frozen=True)
 class LaplaceParameters(Parameters):
-    features: tuple[Any, ...]
+    features: Features
     mean: np.ndarray
     scale: np.ndarray
 
@@ -57,7 +57,7 @@ class LaplaceParameters(Parameters):
 
     def select(self, index: Sequence[int]) -> LaplaceParameters:
         at = list(index)
-        return LaplaceParameters(tuple(self.features[f] for f in at), self.mean[at], self.scale[at])
+        return LaplaceParameters(self.features.take(at), self.mean[at], self.scale[at])
 
     def sample(self, classes: Any, rng: Any) -> list[np.ndarray]:
         return [rng.laplace(mean[classes], scale[classes]) for mean, scale in zip(self.mean, self.scale, strict=True)]
@@ -68,7 +68,7 @@ class NameCounter(KeyCounter):
 
     def count(self, features: Any, rows: Any) -> Any:
         columns = [rows.batch.codes(feature.name) for feature in features]
-        return features, Counts.join(count_codes(features, columns, rows), len(rows.labels))
+        return features, Counts.join(count_codes(features.names, columns, rows), len(rows.labels))
 
 
 NAMES = NameCounter()
@@ -94,7 +94,7 @@ class Names(Family):
 
 @dataclass(frozen=True)
 class NamesParameters(Parameters):
-    features: tuple[Any, ...]
+    features: Features
     tables: tuple[dict[Any, np.ndarray], ...]
 
     def parts(self, rows: Any) -> list[_core.Part]:
@@ -108,7 +108,7 @@ class NamesParameters(Parameters):
         return parts
 
     def select(self, index: Sequence[int]) -> NamesParameters:
-        return NamesParameters(tuple(self.features[f] for f in index), tuple(self.tables[f] for f in index))
+        return NamesParameters(self.features.take(index), tuple(self.tables[f] for f in index))
 
     def sample(self, classes: Any, rng: Any) -> list[np.ndarray]:
         drawn = []
@@ -128,26 +128,26 @@ class Shift(Family):
     def counter(self, feature: Feature) -> Counter:
         return MOMENTS
 
-    def estimate(self, features: tuple[Feature, ...], sums: Any, choice: Choice, rng: Any) -> ShiftParameters:
+    def estimate(self, features: Features, sums: Any, choice: Choice, rng: Any) -> ShiftParameters:
         mean = (sums.n.value * sums.mean) / (sums.n.value + 1.0)
         return ShiftParameters(features, mean)
 
 
 @dataclass(frozen=True)
 class ShiftParameters(Parameters):
-    features: tuple[Feature, ...]
+    features: Features
     mean: Any
 
     def parts(self, rows: Any) -> list[_core.Part]:
-        origin, unit = (np.array([getattr(f, name) for f in self.features]) for name in ("origin", "unit"))
+        origin, unit = self.features.origins, self.features.units
         constant = np.broadcast_to(-0.5 * np.log(2.0 * np.pi) - np.log(unit)[:, None], self.mean.shape)
-        columns = rows.numbers([f.name for f in self.features])
+        columns = rows.numbers(self.features.names)
         return [
             _core.NormalPart(columns, origin, unit, self.mean, np.full(self.mean.shape, 0.5), constant.copy(), None)
         ]
 
     def select(self, index: Sequence[int]) -> ShiftParameters:
-        return ShiftParameters(tuple(self.features[f] for f in index), self.mean[list(index)])
+        return ShiftParameters(self.features.take(index), self.mean[list(index)])
 
     def sample(self, classes: Any, rng: np.random.Generator) -> list[Any]:
         each = zip(self.features, self.mean, strict=True)

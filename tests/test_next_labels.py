@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 import banbury as bb
 import naive
 from banbury import errors
-from banbury.insight.next_labels import _greedy
+from banbury.insight.next_labels import _choose_greedily
 from test_wrong_labels import mail, table
 
 
@@ -30,7 +30,9 @@ def test_rows_are_chosen_as_the_twin_does() -> None:
         points = rng.random((12, 3)).round(1) + 0.05
         points /= np.sqrt((points**2).sum(axis=1, keepdims=True))
         alike, covered = points @ points.T, rng.random(12).round(1)
-        assert _greedy(alike, covered, 6).tolist() == naive.stands_for_others(alike.tolist(), covered.tolist(), 6)
+        assert _choose_greedily(alike, covered, 6).tolist() == naive.stands_for_others(
+            alike.tolist(), covered.tolist(), 6
+        )
 
 
 def test_of_rows_that_are_alike_one_is_asked_about() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import banbury as bb
 from banbury.cli import main
-from banbury.cli.label import _opened
+from banbury.cli.label import _open_state
 from banbury.cli.parsers import parse
 from banbury.service import page as files
 from banbury.service.access import Tokens
@@ -65,14 +65,14 @@ def begun(tmp_path: Path) -> ServedState:
     words = ["label", str(pool(tmp_path)), "--classes", "spam,ham", "--state", str(tmp_path / "state")]
     args = parse(words)
     assert args is not None
-    return _opened(args)
+    return _open_state(args)
 
 
 def test_a_start_that_was_broken_off_is_taken_up_again(tmp_path: Path) -> None:
     with begun(tmp_path) as state:
         digest = state.digest()
         assert state.log.n_rows() == (0, 40)
-        state.log._writing.execute("DELETE FROM about WHERE name = 'names'")
+        state.log._write_connection.execute("DELETE FROM about WHERE name = 'names'")
         state.change(Delete("0000007"))
     with begun(tmp_path) as again:
         assert (again.log.n_rows(), again.names, again.digest()[0]) == ((0, 40), ["spam", "ham"], digest[0])
@@ -292,7 +292,7 @@ def test_several_labels_are_chosen_one_by_one(browser: Any, tmp_path: Path) -> N
             tab.keyboard.press("3")
             tab.keyboard.press("Enter")
             counted(tab, state, 1)
-            names = sorted(state.learner.answering()[0].labels)  # type: ignore[union-attr]
+            names = sorted(state.learner.current_model()[0].labels)  # type: ignore[union-attr]
             assert state.row("1")["label"] == [names[0], names[2]]
             has(tab, "#suspicious", "Not available when rows can have several labels")
             tab.goto(tab.url.replace("#label", "#look"))

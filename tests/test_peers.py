@@ -398,9 +398,9 @@ def test_10_an_update_learns_the_new_messages_only(messages, monkeypatch):
     texts, labels = messages
     clf = NaiveBayesClassifier().fit(texts[:-1], labels[:-1])
     seen = []
-    right, at_once = Text.texts, Tally.add_texts
-    monkeypatch.setattr(Text, "texts", lambda *given: seen.append(right(*given)) or seen[-1])
-    monkeypatch.setattr(Tally, "add_texts", lambda *given: seen.append(given[1]) or at_once(*given))
+    right, at_once = Text.kernel_input, Tally._add_texts
+    monkeypatch.setattr(Text, "kernel_input", lambda *given: seen.append(right(*given)) or seen[-1])
+    monkeypatch.setattr(Tally, "_add_texts", lambda *given: seen.append(given[1]) or at_once(*given))
     clf.partial_fit(texts[-1:], labels[-1:])
     assert seen == [texts[-1:]]
     assert clf.tally_ == bb.count(texts, target=labels)

@@ -22,8 +22,8 @@ def _hasty(monkeypatch):
     """Lines come sooner than they would, so that the tests need not wait for them."""
     monkeypatch.delenv("BANBURY_PROGRESS", raising=False)
     monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setattr(progress, "FIRST", 0.05)
-    monkeypatch.setattr(progress, "EVERY", 0.02)
+    monkeypatch.setattr(progress, "SECONDS_BEFORE_FIRST", 0.05)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_UPDATES", 0.02)
 
 
 def batch(n_rows=2000, share=None):
@@ -62,7 +62,7 @@ def test_long_work_is_told_of_and_the_line_is_cleared():
 
 
 def test_short_work_is_not_told_of(monkeypatch):
-    monkeypatch.setattr(progress, "FIRST", 1.0)
+    monkeypatch.setattr(progress, "SECONDS_BEFORE_FIRST", 1.0)
     stderr = Terminal()
     worked([batch()] * 3, stderr, seconds=0.01)
     time.sleep(0.05)
@@ -155,7 +155,7 @@ def test_steps_of_steps_share_one_line_that_never_moves_back(recorded):
         for _ in watch([batch(share=0.5), batch(share=1.0)], "counting", "mail/"):
             time.sleep(0.1)
         steps.begin("", 1.0)
-        for k in progress.each_step(range(2), lambda k: f"fold {k + 1} of 2", [1, 3]):
+        for k in progress.each_step(range(2), lambda k: f"fold {k + 1} of 2"):
             for _ in watch([batch(share=1.0)] * 3, "scoring", "mail/"):  # rows in memory that are read again
                 time.sleep(0.05 + 0.1 * k)
     (line,) = recorded
@@ -165,7 +165,7 @@ def test_steps_of_steps_share_one_line_that_never_moves_back(recorded):
     assert shares == sorted(shares)
     by_title = {title: share for title, share, _ in line.shown}
     assert by_title["reading"] == 0.05 and by_title["fold 1 of 2"] == pytest.approx(0.1)
-    assert by_title["fold 2 of 2"] == pytest.approx(0.1 + 0.9 / 4)
+    assert by_title["fold 2 of 2"] == pytest.approx(0.1 + 0.9 / 2)
 
 
 def test_the_end_is_estimated_from_work_that_was_timed(monkeypatch):
@@ -206,8 +206,8 @@ def test_fit_shows_one_line_with_its_folds(recorded, monkeypatch, tmp_path):
     from banbury import cli
 
     monkeypatch.setattr(cli, "Bar", Recorded)
-    monkeypatch.setattr(progress, "FIRST", 0.0)
-    monkeypatch.setattr(progress, "EVERY", 0.001)
+    monkeypatch.setattr(progress, "SECONDS_BEFORE_FIRST", 0.0)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_UPDATES", 0.001)
     rows = [f"{k % 7},{k % 11},{'ab'[k % 3 == 0]}" for k in range(600)]
     path = tmp_path / "rows.csv"
     path.write_text("\n".join(["x,y,label", *rows]))

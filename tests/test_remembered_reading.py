@@ -256,7 +256,7 @@ def tallied(**reading: Any) -> bb.Tally:
 def test_it_is_no_part_of_what_was_counted():
     plain, other = tallied(), tallied(delimiter="/", quote="'")
     assert plain == other and plain.schema == other.schema and plain.digest() == other.digest()
-    assert hash(plain.schema) == hash(other.schema) and plain.schema.differs(other.schema) is None
+    assert hash(plain.schema) == hash(other.schema) and plain.schema._differs(other.schema) is None
     assert plain.schema.reading == {} and "reading" not in plain.schema.to_dict()
     assert other.schema.reading == {"delimiter": "/", "quote": "'"}
 
@@ -267,7 +267,7 @@ def test_the_first_of_tallies_says_how_to_read_on():
     assert (other + third).schema.reading == {"delimiter": "/"} == (other * 2).schema.reading
     assert (plain + other).schema.reading == {}
     model = bb.estimate(other, features={"length": bb.Gaussian()})
-    assert model.schema.reading == other.schema.with_families({"length": bb.Gaussian()}).reading == {"delimiter": "/"}
+    assert model.schema.reading == other.schema._with_families({"length": bb.Gaussian()}).reading == {"delimiter": "/"}
 
 
 def test_validated_weighed_and_inferred_schemas_remember():

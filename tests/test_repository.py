@@ -175,7 +175,7 @@ def test_the_stub_names_what_the_core_has() -> None:
 def test_families_are_named_only_where_one_is_chosen() -> None:
     closed = house.concrete(house.modules())
     assert closed.keys() > {family.__name__ for family in FAMILIES.values()}
-    assert {"GaussianParameters", "HistogramBlockParameters", "TextParameters"} < closed.keys()
+    assert {"GaussianParameters", "HistogramBlockParameters", "BagParameters"} < closed.keys()
     assert not closed.keys() & {"Family", "Parameters", "NumericParameters", "KeyedParameters"}
 
 
@@ -184,8 +184,8 @@ def test_families_are_named_only_where_one_is_chosen() -> None:
     [
         ("from banbury.families import Poisson", "names Poisson"),
         (
-            "if TYPE_CHECKING:\n    from banbury.families.bags.text_parameters import TextParameters as T",
-            "names TextParameters",
+            "if TYPE_CHECKING:\n    from banbury.families.bags.parameters import BagParameters as T",
+            "names BagParameters",
         ),
         ("import banbury as bb\nisinstance(x, bb.Histogram)", "names Histogram"),
         ("from banbury.families import gaussian\ngaussian.Gaussian()", "names Gaussian"),

@@ -270,8 +270,8 @@ def test_too_many_at_a_time_are_told_to_come_back(tmp_path: Path) -> None:
 def test_a_full_disk_is_507_and_answers_go_on(tmp_path: Path) -> None:
     state = ServedState.of(serving.texts_model(), tmp_path / "state")
     with serving_at(state) as client:
-        pages = state.log._writing.execute("PRAGMA page_count").fetchone()[0]
-        state.log._writing.execute(f"PRAGMA max_page_count = {pages}")
+        pages = state.log._write_connection.execute("PRAGMA page_count").fetchone()[0]
+        state.log._write_connection.execute(f"PRAGMA max_page_count = {pages}")
         answer = client.put("/rows/1", json={"row": "long " * 9_000, "label": "ham"})
         assert (answer.status_code, answer.json()["error"]) == (507, "DiskFull")
         assert client.post("/predict", json={"row": "cheap"}).status_code == 200

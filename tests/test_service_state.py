@@ -90,7 +90,7 @@ def checked(state: ServedState, oracle: Oracle, base: bb.Tally) -> None:
     assert state.verify()["equal"]
     given = state.learner.rows.batch([row for row, _ in rows.values()] or [serving.KINDS["texts"][1](random.Random(0))])
     if rows and tally.classes and any(label for _, label in rows.values()):
-        said, _ = state.learner.answering()
+        said, _ = state.learner.current_model()
         fresh = state.learner.settings.model(tally)
         np.testing.assert_allclose(said.posterior(given), fresh.posterior(given), rtol=1e-12, atol=1e-300)
 
@@ -171,7 +171,7 @@ def test_all_rows_forgotten_leave_nothing_and_learning_goes_on(tmp_path: Path) -
     empty = model.tally - model.tally
     with ServedState.of(empty, tmp_path / "state") as state:
         with pytest.raises(errors.EmptyData, match="has not learned any rows yet"):
-            state.learner.answering()
+            state.learner.current_model()
         for id, row, label in (("1", "a b", "x"), ("2", "c", "y")):
             state.change(Put(id, row, label, new_class=True))
         assert state.digest()[0] == model.tally.digest()
@@ -181,7 +181,7 @@ def test_all_rows_forgotten_leave_nothing_and_learning_goes_on(tmp_path: Path) -
     with ServedState.of(None, tmp_path / "state") as state:
         assert state.digest()[0] == empty.digest()
         state.change(Put("3", "a b", "x", new_class=True))
-        assert state.learner.answering()[0].classes == ("x",)  # type: ignore[union-attr]
+        assert state.learner.current_model()[0].classes == ("x",)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -364,7 +364,7 @@ def test_what_was_derived_from_sums_that_were_taken_back_is_forgotten(
     with ServedState.of(model_of(kind), tmp_path / "state") as state:
         learner = state.learner
         digest = state.digest()
-        posterior = learner.answering()[0].posterior(["cheap lunch"])
+        posterior = learner.current_model()[0].posterior(["cheap lunch"])
         learn = learner.add
         seen: list[Any] = []
 
@@ -372,7 +372,7 @@ def test_what_was_derived_from_sums_that_were_taken_back_is_forgotten(
             if learner.change == 0:
                 return learn(part)
             seen.append(state.digest())
-            learner.answering()
+            learner.current_model()
             raise errors.BadValue("the second row cannot be learned")
 
         label: Any = ["grain"] if kind == "labels" else "ham"
@@ -382,17 +382,17 @@ def test_what_was_derived_from_sums_that_were_taken_back_is_forgotten(
                 state.change(Together((Put("1", "cheap lunch", label), Put("2", "cheap", label))))
         assert seen[0][1] == 1
         assert state.digest() == digest
-        np.testing.assert_allclose(learner.answering()[0].posterior(["cheap lunch"]), posterior, rtol=1e-12)
+        np.testing.assert_allclose(learner.current_model()[0].posterior(["cheap lunch"]), posterior, rtol=1e-12)
         state.change(Put("3", "noon", label))
         assert state.digest() == (learner.tally().digest(), 1)
         fresh = learner.settings.model(learner.tally()).posterior(["cheap lunch"])
-        np.testing.assert_allclose(learner.answering()[0].posterior(["cheap lunch"]), fresh, rtol=1e-12)
+        np.testing.assert_allclose(learner.current_model()[0].posterior(["cheap lunch"]), fresh, rtol=1e-12)
 
 
 def test_a_change_that_nobody_waits_for_any_more_is_not_made(tmp_path: Path) -> None:
     with ServedState.of(serving.texts_model(), tmp_path / "state") as state:
         begin = threading.Event()
-        busy = threading.Thread(target=state._in_turn, args=(begin.wait,))
+        busy = threading.Thread(target=state._run_between_commits, args=(begin.wait,))
         busy.start()
         while state.waiting:
             time.sleep(0.001)
@@ -489,7 +489,7 @@ def test_snapshots_beside_the_changes(tmp_path: Path, monkeypatch: pytest.Monkey
     state = ServedState.of(serving.texts_model(), folder)
 
     def at_rest(work: Any, *given: Any) -> Any:
-        return state._in_turn(lambda: (state._wait_beside(), work(*given))[1])
+        return state._run_between_commits(lambda: (state._wait_for_snapshot(), work(*given))[1])
 
     for n in range(120):
         id, word = str(rng.randint(0, 9)), f"secret{n}x"
@@ -618,15 +618,15 @@ def test_a_full_disk_changes_nothing_and_answers_go_on(snapshotted: bool, tmp_pa
         state.change(Put("1", "cheap", "spam"))
         if snapshotted:
             state.snapshot()
-        digest, writing = state.digest(), state.log._writing
-        said = state.learner.answering()[0].posterior(["cheap lunch"])
+        digest, writing = state.digest(), state.log._write_connection
+        said = state.learner.current_model()[0].posterior(["cheap lunch"])
         pages = writing.execute("PRAGMA page_count").fetchone()[0]
         writing.execute(f"PRAGMA max_page_count = {pages}")
         for _ in range(3):
             with pytest.raises(DiskFull, match="full"):
                 state.change(Put("2", "long " * 5_000, "ham"))
         assert state.digest() == digest
-        np.testing.assert_array_equal(said, state.learner.answering()[0].posterior(["cheap lunch"]))
+        np.testing.assert_array_equal(said, state.learner.current_model()[0].posterior(["cheap lunch"]))
         writing.execute("PRAGMA max_page_count = 1000000")
         state.change(Put("2", "long " * 5_000, "ham"))
         assert state.verify()["equal"]
@@ -663,12 +663,12 @@ def test_settings_are_kept(tmp_path: Path) -> None:
     clf = bb.NaiveBayesClassifier(alpha=0.3, calibrate="temperature", class_prior=[0.4, 0.6]).fit(texts, labels)
     with ServedState.of(clf.model_, tmp_path / "state") as state:
         state.change(Put("1", "free lunch", "spam"))
-        said = state.learner.answering()[0].posterior(["cheap lunch"])
+        said = state.learner.current_model()[0].posterior(["cheap lunch"])
     with ServedState.of(None, tmp_path / "state") as state:
-        np.testing.assert_array_equal(said, state.learner.answering()[0].posterior(["cheap lunch"]))
+        np.testing.assert_array_equal(said, state.learner.current_model()[0].posterior(["cheap lunch"]))
         assert state.learner.settings.choice.alpha == 0.3
         assert state.learner.settings.calibration is not None
-        assert state.learner.answering()[0].class_prior == [0.4, 0.6]
+        assert state.learner.current_model()[0].class_prior == [0.4, 0.6]
 
 
 # Rows that the model counted, and weights ----------------------------------------------------------------------------
@@ -725,12 +725,12 @@ def test_weights_are_learned_again_beside_the_answers(kind: str, tmp_path: Path)
         assert state.learner.weighed_at == state.change_number
         if kind == "texts":
             again = bb.weigh(tally, [*texts, *[more] * 5], [*target, *[label] * 5])
-            said = state.learner.answering()[0]
+            said = state.learner.current_model()[0]
             np.testing.assert_allclose(said.posterior(texts), again.posterior(texts), rtol=1e-9)
         batch = state.learner.rows.batch([more])
-        answer = state.learner.answering()[0].posterior(batch)
+        answer = state.learner.current_model()[0].posterior(batch)
     with ServedState.of(None, tmp_path / "state") as state:
-        np.testing.assert_allclose(state.learner.answering()[0].posterior(batch), answer, rtol=1e-12)
+        np.testing.assert_allclose(state.learner.current_model()[0].posterior(batch), answer, rtol=1e-12)
         assert state.learner.weighed_at == 85
 
 

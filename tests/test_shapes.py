@@ -152,10 +152,10 @@ def test_the_pictures_of_a_report_are_small() -> None:
 def test_a_staircase_is_the_path_of_its_stretches() -> None:
     chart = charts.Chart("evidence", charts.linear("", 0.0, 1.0, str), charts.linear("", 0.0, 1.0, str))
     chart.staircase([0.0, 0.25, 0.5, 1.0], [0.0, 1.0, 1.0], "one")
-    width = charts.WIDTH - charts.LEFT - charts.RIGHT
-    bottom, top = charts.HEIGHT - charts.BOTTOM, charts.TOP
-    quarter = charts.LEFT + width / 4
-    path = f'd="M{charts.LEFT} {bottom}H{quarter:g}V{top}H{charts.LEFT + width}"'
+    width = charts.CHART_WIDTH - charts.LEFT_MARGIN - charts.RIGHT_MARGIN
+    bottom, top = charts.CHART_HEIGHT - charts.BOTTOM_MARGIN, charts.TOP_MARGIN
+    quarter = charts.LEFT_MARGIN + width / 4
+    path = f'd="M{charts.LEFT_MARGIN} {bottom}H{quarter:g}V{top}H{charts.LEFT_MARGIN + width}"'
     assert path in str(chart)
     chart.hovers([0.0, 0.01, 0.25, 1.0], lambda first, last: f"{first} to {last}")
     assert "<title>0 to 2</title>" in str(chart) and "<title>2 to 3</title>" in str(chart)  # the narrow one is joined
@@ -176,3 +176,11 @@ def test_lines_are_seen_on_a_dark_background() -> None:
                 colours = [line.get_color() for line in ax.lines]
                 colours += [colour for drawn in ax.collections for colour in drawn.get_facecolor()[:, :3].tolist()]
                 assert not [colour for colour in colours if tuple(colour) == (0.0, 0.0, 0.0) or colour == "black"]
+
+
+def test_words_are_shown_for_both_classes_whichever_they_are() -> None:
+    texts = ["apple", "apple tart", "bread", "bread roll", "cheese", "cheese board"]
+    model = bb.estimate(bb.count(texts * 3, ["a", "a", "b", "b", "c", "c"] * 3))
+    for against in ("a", "b"):
+        (words,) = shapes_of(model, "c", against)
+        assert {"cheese", {"a": "apple", "b": "bread"}[against]} <= set(words.names[0])

@@ -67,7 +67,7 @@ def test_what_comes_once_is_kept_in_memory_or_in_a_file(data, monkeypatch):
     labels = list("ababab")
     whole = bb.count(data, labels)
     for size in (1 << 26, 10):
-        monkeypatch.setattr("banbury.tally.table.IN_MEMORY", size)
+        monkeypatch.setattr("banbury.tally.table.BYTES_IN_MEMORY", size)
         source = Spooled(open_source(data, None, {}))
         assert bb.count(source, labels) == bb.count(source, labels) == whole
 

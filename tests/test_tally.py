@@ -454,9 +454,8 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 def test_words_of_a_batch_that_lasts_are_counted_while_the_next_is_made(
-    elsewhere: list[bool], monkeypatch: pytest.MonkeyPatch
+    elsewhere: list[bool],
 ) -> None:
-    monkeypatch.setattr("banbury.tally.tally.MANY_BYTES", 1 << 15)
     tables = [pa.table(spoken(seed)) for seed in range(4)]
     features = {"said": bb.Text()}
     alone = bb.count(pa.concat_tables(tables), "who", features=features, threads=1)
@@ -466,14 +465,10 @@ def test_words_of_a_batch_that_lasts_are_counted_while_the_next_is_made(
     assert elsewhere == [False, True, True, True]
 
 
-@pytest.mark.parametrize("most", [0, 200, 1 << 24])
 @pytest.mark.parametrize("labels", [["a", "b", None], [1, 2, 2], ["1", "2", "1"]], ids=str)
 @pytest.mark.parametrize("encoded", [False, True])
-def test_small_batches_of_texts_are_counted_together(
-    monkeypatch: pytest.MonkeyPatch, most: int, labels: list[Any], encoded: bool
-) -> None:
+def test_small_batches_of_texts_are_counted_as_one_is(labels: list[Any], encoded: bool) -> None:
     """Whatever is missing from them, and whatever their target's type."""
-    monkeypatch.setattr("banbury.tally.tally.MANY_BYTES", most)
     texts = [["one two", None, "two"], [None, None, None], ["three", "one é", ""], ["four", "x", "two two"]]
     types = pa.schema({"said": pa.string(), "who": pa.array(labels).type})
     tables = [pa.table({"said": said, "who": labels}, types) for said in texts]

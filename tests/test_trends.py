@@ -24,9 +24,9 @@ CUTS = st.sampled_from([0.0, -0.5, 0.1, 1.0, 3.0, 40.0, -999.0, 1e12, 1e-300, 5e
 
 
 def cells_between(cuts: Any) -> NumberCells:
-    tree, one = flat(len(cuts) + 1), (1.0, 1.0)
+    tree = flat(len(cuts) + 1)
     feature: Any = None
-    return NumberCells(feature, tree, one, tree, one, np.sort(np.array(cuts, dtype=np.float64)))
+    return NumberCells(feature, tree, tree, np.sort(np.array(cuts, dtype=np.float64)))
 
 
 @given(st.lists(st.lists(st.tuples(ROWS, ROWS, ROWS), min_size=3, max_size=9), min_size=1, max_size=4), st.data())
@@ -50,18 +50,18 @@ def test_trends_are_those_of_the_slow_twin(columns: Any, data: st.DataObject) ->
 
 @given(st.lists(CUTS, min_size=0, max_size=12, unique=True))
 def test_places_are_ordered_and_near(cuts: list[float]) -> None:
-    places = cells_between(cuts).places
+    places = cells_between(cuts).positions
     assert len(places) == len(cuts) + 1 and np.isfinite(places).all() and np.abs(places).max() <= 4.0
     assert (np.diff(places) >= 0).all()
 
 
 def test_places_do_not_depend_on_units() -> None:
     cuts = np.random.default_rng(0).normal(size=100)
-    wanted = cells_between(cuts).places
+    wanted = cells_between(cuts).positions
     assert 1.5 < wanted.max() <= 4.0 and (np.diff(wanted) > 0).all()
     for factor, shift in ((1e-200, 0.0), (1e200, 0.0), (3.0, 1e3)):
-        np.testing.assert_allclose(cells_between(cuts * factor + shift).places, wanted, rtol=1e-9, atol=1e-9)
-    far = cells_between([*cuts, 1e12]).places  # one number far away moves none of the others
+        np.testing.assert_allclose(cells_between(cuts * factor + shift).positions, wanted, rtol=1e-9, atol=1e-9)
+    far = cells_between([*cuts, 1e12]).positions  # one number far away moves none of the others
     np.testing.assert_allclose(far[:-2], wanted[:-1], rtol=0, atol=0.1)
 
 
@@ -73,7 +73,7 @@ def along(n: int, seed: int) -> tuple[Any, Any]:
 
 
 def without_trends(monkeypatch: Any) -> None:
-    monkeypatch.setattr(NumberCells, "places", np.zeros(0))
+    monkeypatch.setattr(NumberCells, "positions", np.zeros(0))
 
 
 def test_few_rows_tell_a_trend(monkeypatch: Any) -> None:

@@ -447,6 +447,13 @@ def test_weighed_evidence_that_is_best_has_no_edge() -> None:
     assert set(found.edges) == {"alpha"} and len(found.settings) == 4
 
 
+def test_the_best_setting_has_no_edge_if_its_neighbours_give_the_same_model() -> None:
+    rows = [0.0, 1.0, 2.0, 3.0, 10.0, 11.0, 12.0, 13.0]
+    options: Any = {"features": "gaussian", "folds": 2, "how": ["mle", "mean"]}  # "mle" ignores α: it is tried once
+    found = bb.tune({"x": rows}, ["a"] * 4 + ["b"] * 4, alpha=[0.1, 1.0, 10.0], **options)
+    assert found.best["how"] == "mle" and len(found.settings) == 4 and found.edges == {}
+
+
 def test_a_setting_without_effect_has_no_edge() -> None:
     rng = np.random.default_rng(0)
     assert bb.tune({"x": rng.normal(size=60)}, ["a", "b"] * 30, alpha=[1.0, 2.0, 3.0], features="gaussian").edges == {}
@@ -514,6 +521,16 @@ def test_candidates_are_what_a_column_allows(x: np.ndarray, candidates: set[str]
     assert found.chosen is not None and set(found.chosen.scores["x"]) == candidates
 
 
+def test_the_current_family_wins_a_tie() -> None:
+    """A column that no labelled row has a value in says nothing under any family."""
+    rng = np.random.default_rng(0)
+    y = [None] * 120 + rng.choice(["a", "b"], 200).tolist()
+    columns = {"tied": np.concatenate([rng.normal(size=120), np.full(200, np.nan)]), "x": rng.normal(size=320)}
+    found = bb.tune(columns, y, features="choose", alpha=1.0, folds=3)
+    assert found.chosen is not None and set(found.chosen.scores["tied"].values()) == {0.0}
+    assert found.chosen.names["tied"] == str(bb.count(columns, y).schema["tied"].family) == "quantile_tree"
+
+
 def test_columns_of_zero_and_one_are_not_taken_for_densities() -> None:
     """Of noise, bins by description length make one bin, which says nothing; of what tells the classes, yes and no."""
     rng = np.random.default_rng(3)
@@ -530,7 +547,7 @@ def test_columns_of_zero_and_one_are_not_taken_for_densities() -> None:
 def test_of_many_rows_some_folds_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
     columns, y = drawn(300)
     folds = np.arange(300) % 3
-    monkeypatch.setattr(choosing, "ENOUGH", 150)
+    monkeypatch.setattr(choosing, "ENOUGH_TESTED", 150)
     scores = choices(columns["normal"], y, folds)
     first_two = twin(columns["normal"], y, bb.Gaussian(), np.where(folds < 2, folds, 3), tested=(0, 1))
     assert scores["gaussian"] == pytest.approx(first_two, abs=1e-9)

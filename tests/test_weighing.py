@@ -20,7 +20,7 @@ import banbury as bb
 import naive_files
 import naive_trees
 from banbury import errors
-from banbury.families.cells import trees_of
+from banbury.families.cells import Forest, trees_of
 from banbury.families.quantile_tree import Leaves
 from banbury.weighing.columns import WeighedColumns
 from banbury.weighing.corrections import StrengthSearch, choose, least_loss
@@ -70,14 +70,15 @@ def test_trees_are_those_of_the_slow_twin(seed: int) -> None:
     rng = np.random.default_rng(seed)
     cells = rng.poisson(3.0, (rng.integers(2, 30), 3)).astype(float)
     prior = (cells.sum(axis=0) + 0.5) / (cells.sum() + 1.5)
-    (tree, strengths), _ = trees_of([cells], 1)[0]
+    tree, _ = trees_of([cells], 1)[0]
+    strengths = tree.strengths
     slow = [dict(enumerate(row)) for row in cells.tolist()]
     levels, expected = naive_trees.tree(slow, dict(enumerate(prior.tolist())), None, lambda _: [])
-    if not tree.told_apart:
+    if not tree.cut_by_class:
         assert strengths == expected
         assert [sorted({(nodes.tolist().index(k), len(nodes) - nodes.tolist()[::-1].index(k)) for k in nodes.tolist()})
                 for nodes in tree.levels] == [sorted(nodes) for nodes in levels]  # fmt: skip
-    plain, left_out = tree.shares(cells, strengths, prior)[-1], tree.shares_left_out(cells, strengths, prior)[-1]
+    plain, left_out = tree.shares(cells, prior)[-1], tree.shares_left_out(cells, prior)[-1]
     levels = [sorted({(int(np.argmax(nodes == k)), len(nodes) - int(np.argmax(nodes[::-1] == k))) for k in nodes})
               for nodes in tree.levels]  # fmt: skip
     for leaf in range(len(cells)):
@@ -87,19 +88,20 @@ def test_trees_are_those_of_the_slow_twin(seed: int) -> None:
             less = naive_trees.share(slow, levels, strengths, leaf, dict(enumerate(prior.tolist())), own)
             np.testing.assert_allclose(left_out[leaf, own], list(less.values()), rtol=1e-12)
             if cells[leaf, own] >= 1:
-                row = tree.of_rows(cells, strengths, prior, np.array([leaf]), np.array([own]), np.ones(1))
+                row = tree.of_rows(cells, prior, np.array([leaf]), np.array([own]), np.ones(1))
                 np.testing.assert_allclose(row[0], list(less.values()), rtol=1e-12)
 
 
 def test_a_row_that_is_left_out_was_never_counted() -> None:
     cells = np.random.default_rng(1).poisson(2.0, (9, 2)).astype(float)
-    prior, (_, (tree, _)) = np.array([0.4, 0.6]), trees_of([cells], 1)[0]
-    left_out = tree.shares_left_out(cells, (2.0, 2.0), prior)[-1]
+    prior, (_, tree) = np.array([0.4, 0.6]), trees_of([cells], 1)[0]
+    tree = replace(tree, strengths=(2.0, 2.0))
+    left_out = tree.shares_left_out(cells, prior)[-1]
     for leaf, own in product(range(9), range(2)):
         if cells[leaf, own]:
             without = cells.copy()
             without[leaf, own] -= 1
-            assert np.array_equal(left_out[leaf, own], tree.shares(without, (2.0, 2.0), prior)[-1][leaf])
+            assert np.array_equal(left_out[leaf, own], tree.shares(without, prior)[-1][leaf])
 
 
 def test_leaves_of_columns_together_are_those_of_each() -> None:
@@ -112,10 +114,10 @@ def test_leaves_of_columns_together_are_those_of_each() -> None:
         for k, own in zip(leaf, rows, strict=True):
             expected[k] += own
         assert np.array_equal(leaves.cells, expected)
-        ((tree, strengths), (plain, plain_strengths)) = trees_of([leaves.cells], 1)[0]
-        assert (strengths, plain_strengths) == (leaves.strengths, leaves.plain_strengths)
+        tree, plain = trees_of([leaves.cells], 1)[0]
+        assert (tree.strengths, plain.strengths) == (leaves.tree.strengths, leaves.plain.strengths)
         for one, other in ((tree, leaves.tree), (plain, leaves.plain)):
-            assert all(map(np.array_equal, one.levels, other.levels)) and one.told_apart == other.told_apart
+            assert all(map(np.array_equal, one.levels, other.levels)) and one.cut_by_class == other.cut_by_class
     assert found[-1].cells.tolist() == [[0.0, 0.0]]
 
 
@@ -129,10 +131,10 @@ def test_columns_told_together_are_those_told_one_by_one(threads: int) -> None:
         first = int(evidence.layout.starts[j])
         assert np.array_equal(evidence.counts[first : first + cells.n_cells], counts[:-1])
         for fast, slow in ((evidence.plain, cells.tree.shares), (evidence.left_out, cells.tree.shares_left_out)):
-            shares = slow(counts[:-1], cells.strengths, evidence.prior)[-1]
+            shares = slow(counts[:-1], evidence.prior)[-1]
             own = fast[start : start + cells.n_cells + 1]
             assert np.array_equal(own[:-1], np.log(np.maximum(shares, 1e-300) / evidence.prior)) and not own[-1].any()
-        gain = cells.tree.choose_strengths(counts[:-1], evidence.prior)[1]
+        (gain,) = Forest([cells.tree]).gains(counts[:-1], evidence.prior, 1)
         assert evidence.gains()[j] == gain
         start += cells.n_cells + 1
     assert start == len(evidence.plain) == len(evidence.left_out)
@@ -167,8 +169,8 @@ def slow_pair(
             return prior
         depth = nodes.levels[level]
         if own is None:
-            return cells.plain.shares(counts[side], cells.plain_strengths, prior)[depth][node]
-        return cells.plain.shares_left_out(counts[side], cells.plain_strengths, prior)[depth][node, own]
+            return cells.plain.shares(counts[side], prior)[depth][node]
+        return cells.plain.shares_left_out(counts[side], prior)[depth][node, own]
 
     def apart(level: int, u: int, v: int) -> Any:
         p = shares(0, level, u) * shares(1, level, v) / prior
@@ -237,7 +239,7 @@ def test_corrections_fold_to_the_sum_of_their_levels() -> None:
 class FoldOfLosses:
     """Two rows held out, whose scores are the loss of a C, or of none that was thought of."""
 
-    truth, held_out = np.zeros(2), np.ones(2)
+    truth, held_out_weights = np.zeros(2), np.ones(2)
 
     def __init__(self, losses: dict[str, dict[float, float]]) -> None:
         self.losses, self.asked = losses, list[tuple[str, float]]()
@@ -257,7 +259,7 @@ def search(patience: int = 2) -> StrengthSearch:
 @pytest.mark.parametrize(("patience", "n"), [(1, 2), (2, 4), (3, 4)])
 def test_strengths_are_tried_until_they_lose_more(patience: int, n: int) -> None:
     fold = FoldOfLosses({"a": {0.0: 3.0, 1.0: 4.0, 3.0: 2.0, 10.0: 5.0}})
-    tried = search(patience).follow(fold.correct("a"), fold.truth, fold.held_out)
+    tried = search(patience).follow(fold.correct("a"), fold.truth, fold.held_out_weights)
     assert [step.strength for step in tried] == [0.0, 1.0, 3.0, 10.0][:n]
     assert least_loss(tried).strength == (0.0 if n == 2 else 3.0)
 
@@ -289,7 +291,7 @@ def test_settings_are_raced_on_the_first_fold(n_kept: int, settle: bool, expecte
 def test_evidence_row_by_row_is_that_of_tables() -> None:
     evidence = evidence_of()
     codes, labels = evidence.rows.codes, evidence.rows.labels
-    by_table = evidence.layout.terms.evidence(codes, evidence.table(without_own_row=True), 2, labels, 0, 1)
+    by_table = evidence.layout.terms.evidence(codes, evidence.table(leave_out=True), 2, labels, 0, 1)
     for term, says in enumerate(evidence.each_row_left_out()):
         np.testing.assert_array_equal(by_table[:, 0, term], (says[:, 0] - says[:, 1]).astype(np.float32))
     assert term == by_table.shape[2] - 1
@@ -319,7 +321,7 @@ def test_no_table_grows_with_the_square_of_many_classes(monkeypatch: pytest.Monk
     monkeypatch.delattr(EvidenceTables, "left_out")
     clf = bb.EvidenceClassifier().fit(rows, labels)
     assert max(sizes) <= MOST_PAIR_NUMBERS
-    looked_at, every = clf.weighing_.count_pairs()
+    looked_at, every = clf.weighing_._count_pairs()
     assert 0 < looked_at < every == 10
     probabilities = clf.predict_proba(rows)
     assert probabilities.shape == (n, k) and np.allclose(probabilities.sum(axis=1), 1.0)
@@ -645,7 +647,7 @@ def test_corrections_by_rows_are_those_by_cells(n_classes: int, monkeypatch: Any
     frame[:, 3] = frame[:, 0] * (labels - 1)
     weights = np.where(np.arange(130) % 5 == 0, 2.0, 1.0)
     by_rows = bb.EvidenceClassifier(pairs=False).fit(frame, labels, sample_weight=weights)
-    monkeypatch.setattr("banbury.weighing.learning.MOST_ALIKE", 0)
+    monkeypatch.setattr("banbury.weighing.learning.MOST_ROWS_COMPARED", 0)
     by_cells = bb.EvidenceClassifier(pairs=False).fit(frame, labels, sample_weight=weights)
     one, other = (clf.weighing_.weights for clf in (by_rows, by_cells))
     assert one.strength == other.strength and len(one.losses) > 2

@@ -40,11 +40,11 @@ def test_how_many_pairs_were_looked_at_is_said(most: int, cells: int, monkeypatc
         monkeypatch.setattr(module, "MOST_PAIRS", most)
     weighing = bb.EvidenceClassifier(correct=False).fit(X, LABELS).weighing_
     assert weighing is not None
-    assert weighing.count_pairs() == (looked_at[0], 21)
+    assert weighing._count_pairs() == (looked_at[0], 21)
     said = f"(looked at {looked_at[0]} of 21 pairs)"
     assert (said in str(weighing)) == (looked_at[0] < 21) and (looked_at[0] < 21) == (most == 9 or cells == 60)
     none = bb.EvidenceClassifier(pairs=False, correct=False).fit(X, LABELS).weighing_
-    assert none is not None and str(none) == "7 columns" and none.count_pairs() == (0, 21)
+    assert none is not None and str(none) == "7 columns" and none._count_pairs() == (0, 21)
 
 
 def test_what_was_asked_for_is_kept_in_a_file(tmp_path: Path) -> None:

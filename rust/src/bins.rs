@@ -2,18 +2,20 @@
 
 use crate::columns::{Block, Columns, pair};
 use crate::error::{Error, Fault, demand};
+use crate::integers::WHOLE;
 use crate::simd::wide;
 use crate::threads;
 use ndarray::ArrayView1;
 
+/// Rows per piece. 2^14 and 2^18 were equally fast: 3 million rows took 8 ms.
 const PIECE: usize = 1 << 14;
-const LARGEST: f64 = 9.007199254740992e15; // 2^53: beyond, neighbours share a double
-const WHOLE: f64 = 4_503_599_627_370_496.0; // 2^52
+/// 2^53: above, neighbouring whole numbers are the same double.
+const LARGEST: f64 = 9.007199254740992e15;
 
 /// The bin of a missing value.
 pub const MISSING: i64 = i64::MIN;
 
-/// `floor((x - start) / width)` per row.
+/// The bin of each row: `floor((x - start) / width)`, [`MISSING`] for NaN.
 pub fn bins(column: &Block, start: f64, width: f64, threads: usize) -> Result<Vec<i64>, Error> {
     let (n, k) = column.shape();
     demand(k == 1, "bins takes one column")?;
@@ -37,14 +39,14 @@ pub fn bins(column: &Block, start: f64, width: f64, threads: usize) -> Result<Ve
     Ok(codes)
 }
 
-/// The bins of a piece, if all are below 2^51 or missing; it answers whether they are.
+/// Writes the bins of a piece if all are below 2^51 or missing. Returns whether they are.
 fn few(out: &mut [i64], column: ArrayView1<f64>, start: f64, width: f64) -> bool {
     wide!({
         let mut few = true;
         pair(out, column, |code, x| {
             let floor = ((x - start) / width).floor();
             few &= (floor.abs() <= WHOLE / 2.0) | x.is_nan();
-            // The lowest bits of the sum are the whole number itself.
+            // The lowest bits of the sum are the whole number.
             let whole =
                 (floor + 1.5 * WHOLE).to_bits().wrapping_sub((1.5 * WHOLE).to_bits()) as i64;
             *code = if x.is_nan() { MISSING } else { whole };
@@ -71,8 +73,7 @@ fn bin(x: f64, start: f64, width: f64) -> Result<i64, Fault> {
 pub fn not_counts(columns: &Columns, threads: usize) -> Result<(), Error> {
     let n = columns.rows().unwrap_or(0);
     let threads = threads::worth(threads, n.saturating_mul(columns.features()));
-    threads::try_map(threads, n.div_ceil(PIECE), |i| {
-        let rows = i * PIECE..n.min((i + 1) * PIECE);
+    threads::try_ranges(threads, n, PIECE, |rows| {
         let mut room = vec![];
         for (first, block, within) in columns.pieces(0..columns.features()) {
             let values = block.reals(rows.clone(), within, &mut room);

@@ -1,4 +1,4 @@
-//! A fast checksum, for files. What it is never changes, because it goes into them:
+//! A fast checksum for files. It never changes, because files contain it:
 //!
 //! - Bytes are cut into *pieces* of 2^20 bytes; the last may be shorter.
 //! - The sum of a piece: its bytes, filled up with zeros to a multiple of 64, are little-endian 64-bit words, which eight lanes take in
@@ -6,10 +6,11 @@
 //!   with its own upper half. From the piece's length in bytes on, `sum = step(sum, lane)` for each of the lanes.
 //! - The checksum is the sum of a piece again, of the sums of all pieces as little-endian bytes.
 //!
-//! Every step can be undone, so that no change of a single word, and hence no flipped bit, leaves the sum what it was.
+//! Every step is invertible, so that changing a single word, and hence flipping a bit, always changes the sum.
 
 use crate::threads;
 
+// All three are part of the format.
 const PIECE: usize = 1 << 20;
 const LANES: usize = 8;
 const FACTOR: u64 = 0x9fb2_1c65_1e98_df25;
@@ -45,9 +46,7 @@ fn sum(piece: &[u8]) -> u64 {
 /// The checksum of these bytes.
 pub fn checksum(bytes: &[u8], threads: usize) -> u64 {
     let threads = threads::worth(threads, bytes.len() / 8);
-    let pieces = bytes.len().div_ceil(PIECE);
-    let sums =
-        threads::map(threads, pieces, |i| sum(&bytes[i * PIECE..bytes.len().min((i + 1) * PIECE)]));
+    let sums = threads::ranges(threads, bytes.len(), PIECE, |range| sum(&bytes[range]));
     let sums: Vec<u8> = sums.into_iter().flat_map(u64::to_le_bytes).collect();
     sum(&sums)
 }

@@ -3,7 +3,6 @@
 use crate::error::{Error, demand};
 use crate::integers::{DIGITS, Int, Integers, PARTS};
 use crate::threads;
-use std::convert::Infallible;
 use std::ops::Range;
 
 /// What a row weighs.
@@ -12,11 +11,11 @@ pub enum Weights<'a> {
     Ones,
     /// Whole numbers: a row counts that many times.
     Whole(&'a [i64]),
-    /// Numbers of parts of a row, 10^-18 each; the lower limb, then the upper one.
+    /// Parts of a row, 10^-18 each: the lower limb, then the upper one.
     Parts(&'a [[u64; 2]]),
 }
 
-/// The class (or -1) and weight of each row, checked.
+/// The class and weight of each row, checked. Rows of class -1 are not counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
     pub classes: &'a [i32],
@@ -24,7 +23,7 @@ pub struct Rows<'a> {
     pub weights: Weights<'a>,
 }
 
-/// Sets of classes, one for each row; row i has `codes[offsets[i]..offsets[i + 1]]`.
+/// A set of classes for each row: row i has `codes[offsets[i]..offsets[i + 1]]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Sets<'a> {
     offsets: &'a [i64],
@@ -56,11 +55,11 @@ impl<'a> Sets<'a> {
 /// All rows together weigh less than this, so that sums of them fit 64 bits.
 const HEAVIEST: u128 = 1 << 63;
 
-/// Rows are summed in pieces of this size, combined in order.
+/// Rows per piece, at least. To order 3 million rows by 1,000 classes took 28 ms with 2^16 rows and 30 with 2^20.
 const PIECE: usize = 1 << 16;
 
 impl<'a> Rows<'a> {
-    /// Checks that every class is -1 .. `n_classes` - 1 and every weight of a counted row positive (and whole, if said so).
+    /// Checks that classes are -1 .. `n_classes` - 1, and that the weights of counted rows are positive.
     #[cfg(test)]
     pub fn new(classes: &'a [i32], n_classes: usize, weights: Weights<'a>) -> Result<Self, Error> {
         Rows::on(1, classes, n_classes, weights)
@@ -75,9 +74,9 @@ impl<'a> Rows<'a> {
     ) -> Result<Self, Error> {
         demand(n_classes <= i32::MAX as usize, "there are more classes than an int32 can number")?;
         let threads = threads::worth(threads, classes.len());
-        let ends = threads::map(threads, classes.len().div_ceil(PIECE), |i| {
-            let piece = &classes[i * PIECE..classes.len().min((i + 1) * PIECE)];
-            piece.iter().fold((-1, -1), |(low, high): (i32, i32), &c| (low.min(c), high.max(c)))
+        let ends = threads::ranges(threads, classes.len(), PIECE, |range| {
+            let piece = classes[range].iter();
+            piece.fold((-1, -1), |(low, high): (i32, i32), &c| (low.min(c), high.max(c)))
         });
         let (low, high) =
             ends.iter().fold((-1, -1), |(low, high), end| (end.0.min(low), end.1.max(high)));
@@ -117,7 +116,7 @@ impl<'a> Rows<'a> {
         demand(total < heaviest, "weights must add up to less than 2**63")
     }
 
-    /// What a row of weight 1 counts.
+    /// The weight of a row of weight 1, in the units of [`Rows::weight`].
     pub fn unit(&self) -> u128 {
         match self.weights {
             Weights::Parts(_) => u128::from(PARTS),
@@ -125,7 +124,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// What a row counts: in rows, or in parts of a row where weights are.
+    /// The weight of a row: in rows, or in parts of a row if weights are parts.
     #[inline(always)]
     pub fn weight(&self, row: usize) -> u128 {
         match self.weights {
@@ -137,7 +136,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The same, always in parts of a row.
+    /// The weight of a row, always in parts of a row.
     #[inline(always)]
     pub fn weight_in_parts(&self, row: usize) -> u128 {
         match self.weights {
@@ -150,7 +149,7 @@ impl<'a> Rows<'a> {
         matches!(self.weights, Weights::Ones)
     }
 
-    /// The digits of what rows count.
+    /// The decimal digits of the units of [`Rows::weight`].
     pub fn digits(&self) -> u32 {
         match self.weights {
             Weights::Parts(_) => DIGITS,
@@ -163,21 +162,17 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Counts the rows of each class, in the units of their weights.
+/// Sums the weights of the rows of each class, in the units of [`Rows::weight`].
 pub fn count_classes(rows: &Rows, threads: usize) -> Vec<i128> {
-    let piece = piece_rows(rows);
-    let threads = threads::worth(threads, rows.len());
-    let counts = threads::map(threads, rows.len().div_ceil(piece), |i| {
-        count_piece(rows, i * piece..rows.len().min((i + 1) * piece))
-    });
+    let counts = count_pieces(rows, threads);
     let mut total = vec![0; rows.n_classes];
-    for piece in counts {
+    for (_, piece) in counts {
         total.iter_mut().zip(&piece).for_each(|(a, b)| *a += b);
     }
     total
 }
 
-/// Numbers of rows, or of parts of rows, as an array.
+/// Converts weights of rows, in units of 10^-digits, to an array of this shape.
 pub fn counted(counts: &[i128], shape: Vec<usize>, digits: u32) -> Result<Integers, Error> {
     if digits == 0 {
         let whole = counts.iter().map(|&n| n as i64).collect();
@@ -187,73 +182,43 @@ pub fn counted(counts: &[i128], shape: Vec<usize>, digits: u32) -> Result<Intege
     Integers::of(shape, digits, &ints)
 }
 
-/// Rows per piece: many enough that a piece's counts are few beside them.
-fn piece_rows(rows: &Rows) -> usize {
-    PIECE.max(8 * rows.n_classes)
+/// Divides the rows into ranges, and sums the weights of each class in every range.
+fn count_pieces(rows: &Rows, threads: usize) -> Vec<(Range<usize>, Vec<i128>)> {
+    // A piece has many more rows than counts.
+    let size = PIECE.max(8 * rows.n_classes);
+    let threads = threads::worth(threads, rows.len());
+    threads::ranges(threads, rows.len(), size, |range| (range.clone(), count_piece(rows, range)))
 }
 
-/// The rows of each class, class after class and within each in order; and where each class begins, then their number. Weights
-/// say nothing here.
+/// The row numbers of each class, class after class and ascending within a class; and where each class begins, and the number of
+/// rows. Weights are ignored.
 pub fn by_class(rows: &Rows, threads: usize) -> (Vec<i64>, Vec<i64>) {
-    let rows = Rows { weights: Weights::Ones, ..*rows };
-    let (piece, threads) = (piece_rows(&rows), threads::worth(threads, rows.len()));
-    let range = |i: usize| i * piece..rows.len().min((i + 1) * piece);
-    let counts =
-        threads::map(threads, rows.len().div_ceil(piece), |i| count_piece(&rows, range(i)));
+    let pieces = count_pieces(&Rows { weights: Weights::Ones, ..*rows }, threads);
     let mut starts = vec![0_i64];
     for class in 0..rows.n_classes {
-        let count: i128 = counts.iter().map(|counts| counts[class]).sum();
+        let count: i128 = pieces.iter().map(|(_, counts)| counts[class]).sum();
         starts.push(starts[class] + count as i64);
     }
     let mut order = vec![0; starts[rows.n_classes] as usize];
-    let mut places: Vec<Vec<_>> = counts.iter().map(|_| vec![]).collect();
+    let mut places: Vec<Vec<_>> = pieces.iter().map(|_| vec![]).collect();
     let mut rest = order.as_mut_slice();
     for class in 0..rows.n_classes {
-        for (counts, places) in counts.iter().zip(&mut places) {
+        for ((_, counts), places) in pieces.iter().zip(&mut places) {
             let (mine, others) = rest.split_at_mut(counts[class] as usize);
             places.push(mine.iter_mut());
             rest = others;
         }
     }
-    let Ok(_) = threads::try_pieces(threads, &mut places, 1, |i, places| {
-        for row in range(i) {
+    threads::each(threads::worth(threads, rows.len()), &mut places, |i, places| {
+        for row in pieces[i].0.clone() {
             if let Ok(class) = usize::try_from(rows.classes[row])
-                && let Some(place) = places[0][class].next()
+                && let Some(place) = places[class].next()
             {
                 *place = row as i64;
             }
         }
-        Ok::<_, Infallible>(())
     });
     (order, starts)
-}
-
-/// Gives each row the next card of its class's stack, -1 where it has no class; `cards` has the stacks one after the other.
-pub fn deal(rows: &Rows, cards: &[i32], threads: usize) -> Result<Vec<i32>, Error> {
-    let rows = Rows { weights: Weights::Ones, ..*rows };
-    let (piece, threads) = (piece_rows(&rows), threads::worth(threads, rows.len()));
-    let range = |i: usize| i * piece..rows.len().min((i + 1) * piece);
-    let mut counts =
-        threads::map(threads, rows.len().div_ceil(piece), |i| count_piece(&rows, range(i)));
-    let mut next = 0;
-    for class in 0..rows.n_classes {
-        for counts in &mut counts {
-            next += std::mem::replace(&mut counts[class], next);
-        }
-    }
-    demand(next == cards.len() as i128, "there must be a card for each row of a class")?;
-    let mut dealt = vec![-1; rows.len()];
-    threads::try_pieces(threads, &mut dealt, piece, |i, dealt| {
-        let mut next: Vec<usize> = counts[i].iter().map(|&at| at as usize).collect();
-        for (dealt, &class) in dealt.iter_mut().zip(&rows.classes[range(i)]) {
-            if let Ok(class) = usize::try_from(class) {
-                *dealt = cards[next[class]];
-                next[class] += 1;
-            }
-        }
-        Ok(())
-    })?;
-    Ok(dealt)
 }
 
 fn count_piece(rows: &Rows, range: Range<usize>) -> Vec<i128> {
@@ -270,7 +235,7 @@ fn count_piece(rows: &Rows, range: Range<usize>) -> Vec<i128> {
     found
 }
 
-/// A histogram in two alternating tables, so that equal neighbours do not wait for each other.
+/// Counts classes in two tables in turn, so that equal neighbours do not wait for each other.
 fn count_ones(classes: &[i32], counts: &mut [i128]) {
     let n = counts.len() + 1;
     let mut tables = vec![0_i64; 2 * n];

@@ -7,7 +7,6 @@ use crate::integers::Integers;
 use crate::simd::wide;
 use crate::threads;
 use ndarray::{ArrayView2, s};
-use std::convert::Infallible;
 use std::iter::repeat;
 use std::ops::{AddAssign, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -65,8 +64,8 @@ impl Ranges {
     }
 }
 
-/// Counts the rows of each class that have each value, `[value][class]`; values outside their range are passed over. Answers too
-/// whether there was one, other than the lowest `i64`.
+/// Counts the rows of each class that have each value, `[value][class]`, without values outside their range. Also returns whether there
+/// was such a value, other than the lowest `i64`.
 pub fn count_codes(
     columns: &Columns,
     ranges: &Ranges,
@@ -136,19 +135,17 @@ impl CodesToCount<'_, '_> {
                 }
             })
         } else {
-            let group = features.div_ceil(4 * threads).max(1);
-            threads::map(threads, features.div_ceil(group), |i| {
-                let mut counts = self.nothing(i * group..features.min((i + 1) * group));
+            let group = features.div_ceil(4 * threads);
+            threads::ranges(threads, features, group, |features| {
+                let mut counts = self.nothing(features);
                 self.add_rows(0..n, weight, &mut counts);
                 counts
             })
         };
         let mut total = vec![T::default(); cells];
-        let Ok(_) =
-            threads::try_pieces(threads, &mut total, MERGED * rows.n_classes, |i, total| {
-                tables.iter().for_each(|counts| self.merge(counts, i * MERGED, total));
-                Ok::<_, Infallible>(())
-            });
+        threads::pieces(threads, &mut total, MERGED * rows.n_classes, |i, total| {
+            tables.iter().for_each(|counts| self.merge(counts, i * MERGED, total));
+        });
         (total, tables.iter().any(|counts| counts.outside))
     }
 
@@ -166,7 +163,7 @@ impl CodesToCount<'_, '_> {
         Counts { features, cells, outside: false }
     }
 
-    /// Adds counts to a part of all, `[value][class]`, that begins with this value.
+    /// Adds counts to `total`, the part of the table `[value][class]` that begins with value `first`.
     fn merge<N: Cell + Into<T>, T: Cell>(self, counts: &Counts<N>, first: usize, total: &mut [T]) {
         let (values, n) = (self.values(&counts.features), self.rows.n_classes);
         let from = first.max(values.start);
@@ -228,7 +225,7 @@ impl Places {
     }
 }
 
-/// Adds a block of rows; answers whether a value that is there is outside its range.
+/// Adds a block of rows; returns whether a value that is not missing is outside its range.
 #[inline(always)]
 fn add_block<T: Copy + Into<i64>, N: Cell>(
     view: ArrayView2<T>,
@@ -271,7 +268,7 @@ fn add_block<T: Copy + Into<i64>, N: Cell>(
     odd && view.indexed_iter().any(there)
 }
 
-/// Where a row's values are counted, no place for those outside their range; whether there are such.
+/// Writes the places where a row's values are counted, or `u64::MAX` for values outside their range; returns whether there are such.
 #[inline(always)]
 fn place_row<T: Copy + Into<i64>>(
     values: &[T],
@@ -293,13 +290,13 @@ fn place_row<T: Copy + Into<i64>>(
     })
 }
 
-/// Values as numbers from `low` up; -1 for those that are not among the `size` there are.
+/// Subtracts `low` from values; -1 for those below it, and for those `size` or more above it.
 pub fn shifted(column: &Block, low: i64, size: usize, threads: usize) -> Result<Vec<i32>, Error> {
     let (n, width) = column.shape();
     demand(width == 1 && column.is_whole(), "a column of integers is expected")?;
     demand(size <= i32::MAX as usize, "there are more values than an int32 can number")?;
     let mut out = vec![0; n];
-    threads::try_pieces(threads::worth(threads, n), &mut out, PIECE, |i, out| {
+    threads::pieces(threads::worth(threads, n), &mut out, PIECE, |i, out| {
         let mut room = vec![];
         let wholes = column.wholes(i * PIECE..i * PIECE + out.len(), 0..1, &[low], &mut room);
         either!(Wholes::{I64, I32}, wholes, view => {
@@ -308,18 +305,16 @@ pub fn shifted(column: &Block, low: i64, size: usize, threads: usize) -> Result<
                 *out = if k < size as u64 { k as i32 } else { -1 };
             }));
         });
-        Ok::<_, Error>(())
-    })?;
+    });
     Ok(out)
 }
 
-/// Lowest and highest value per feature, the lowest `i64` passed over; (0, -1) where there is none.
+/// Lowest and highest value of each feature, without the lowest `i64`; (0, -1) if there is none.
 pub fn span(columns: &Columns, threads: usize) -> Result<(Vec<i64>, Vec<i64>), Error> {
     columns.demand_whole()?;
     let (n, features) = (columns.rows().unwrap_or(0), columns.features());
     let threads = threads::worth(threads, n.saturating_mul(features));
-    let found = threads::try_map(threads, n.div_ceil(PIECE), |i| {
-        let rows = i * PIECE..n.min((i + 1) * PIECE);
+    let found = threads::try_ranges(threads, n, PIECE, |rows| {
         let (mut low, mut high) = (vec![i64::MAX; features], vec![i64::MIN; features]);
         let mut room = vec![];
         for (first, block, within) in columns.pieces(0..features) {

@@ -1,4 +1,4 @@
-//! Features as they came: blocks of columns of any number type and any strides, read in place.
+//! Features in the arrays that the caller has: blocks of columns of any number type and any strides, read in place.
 
 use crate::error::{Error, Fault, Number};
 use crate::simd::wide;
@@ -12,10 +12,10 @@ use std::ops::Range;
 pub trait Value: Copy + Send + Sync + 'static {
     /// The nearest double.
     fn real(self) -> f64;
-    /// The least double that is not below it: it exceeds a double exactly where the value does.
+    /// The smallest double that is not below the value: it exceeds any double exactly if the value does.
     fn raised(self) -> f64;
     fn number(self) -> Number;
-    /// As an `i64`; `beyond` where none can hold it.
+    /// The value as an `i64`; `beyond` if it does not fit.
     fn whole(self, beyond: i64) -> i64;
 }
 
@@ -65,20 +65,21 @@ macro_rules! wholes {
 reals!(f64 f32);
 wholes!(i64 i32 i16 i8 u64 u32 u16 u8);
 
-/// How far a whole number is above the lowest of a range, or something huge when it is below. Right for ranges that end at
+/// The distance of a whole number above `low`, the start of a range; a huge number if it is below. Correct for ranges that end at
 /// `i64::MAX` or before.
 #[inline(always)]
 pub fn above(x: impl Into<i64>, low: i64) -> u64 {
     x.into().wrapping_sub(low) as u64
 }
 
-/// A number that no range of values from `low` on has: it stands for values that no `i64` can hold. Ranges are shorter than 2^62.
+/// A number outside every range of values from `low` on, which stands for values that do not fit an `i64`. Ranges are shorter
+/// than 2^62.
 #[inline(always)]
 fn outside(low: i64) -> i64 {
     if low > 0 { -1 } else { i64::MAX }
 }
 
-/// Columns that lie in one array, rows × columns.
+/// An array of columns, rows × columns.
 #[derive(Clone, Debug)]
 pub enum Block<'a> {
     F64(ArrayView2<'a, f64>),
@@ -113,15 +114,15 @@ macro_rules! each {
 
 pub(crate) use each;
 
-/// Whole numbers as kernels read them: codes are int32, and int64 are read in place too; all other types are copied as int64.
+/// Whole numbers as kernels read them: int32, the type of codes, and int64 in place; all other types are converted to int64.
 #[derive(Debug)]
 pub enum Wholes<'a, D: Dimension> {
     I64(ArrayView<'a, i64, D>),
     I32(ArrayView<'a, i32, D>),
 }
 
-/// Numbers that are compared with thresholds: bytes in place, four times as fast as doubles, and int64, six times as fast as
-/// a copy that no rounding makes wrong; all other types as doubles.
+/// Numbers that are compared with thresholds: bytes in place, four times as fast as doubles, and int64 in place, six times as
+/// fast as doubles rounded by [`Value::raised`]; all other types are converted to doubles.
 #[derive(Debug)]
 pub enum Levels<'a, D: Dimension> {
     F64(ArrayView<'a, f64, D>),
@@ -139,7 +140,7 @@ macro_rules! either {
 }
 pub(crate) use either;
 
-/// A copy of numbers that are not read in place, in the order in which they lie.
+/// Converts numbers into `room`, in the order in which they are in memory.
 fn copied<'b, T: Copy, U>(
     view: ArrayView2<T>,
     room: &'b mut Vec<U>,
@@ -158,7 +159,7 @@ fn copied<'b, T: Copy, U>(
     shaped((n, k).set_f(!by_row), room)
 }
 
-/// A matrix of as many numbers as its shape has.
+/// A matrix of this shape; `numbers` must have the right length.
 fn shaped<U>(shape: Shape<Ix2>, numbers: &[U]) -> ArrayView2<'_, U> {
     let nothing = |_| ArrayView2::from(&[] as &[[U; 0]]);
     ArrayView2::from_shape(shape, numbers).unwrap_or_else(nothing)
@@ -178,7 +179,7 @@ impl Block<'_> {
         each!(self, view => view[[row, column]].number())
     }
 
-    /// Some rows and columns as doubles: where they lie, or copied to `room`.
+    /// Some rows and columns as doubles: in place, or converted into `room`.
     pub fn reals<'b>(
         &'b self,
         rows: Range<usize>,
@@ -191,7 +192,7 @@ impl Block<'_> {
         }
     }
 
-    /// The same as numbers that exceed a threshold exactly where the values do.
+    /// Some rows and columns as numbers that exceed a threshold exactly where the values do.
     pub fn levels<'b>(
         &'b self,
         rows: Range<usize>,
@@ -208,7 +209,8 @@ impl Block<'_> {
         }
     }
 
-    /// The same as whole numbers; `low` is the lowest that is asked about, of every column.
+    /// Some rows and columns as whole numbers. `low` is the start of each column's range: values that do not fit an `i64` become
+    /// a number outside that range.
     pub fn wholes<'b>(
         &'b self,
         rows: Range<usize>,
@@ -247,7 +249,7 @@ impl Number {
     }
 }
 
-/// `f(out, x)` for each value of a column; `out` must be as long.
+/// Calls `f(out, x)` for each value of a column and the element of `out` beside it; `out` must be as long.
 #[inline(always)]
 pub fn pair<T: Copy, U>(out: &mut [U], column: ArrayView1<T>, mut f: impl FnMut(&mut U, T)) {
     match column.to_slice() {
@@ -256,7 +258,7 @@ pub fn pair<T: Copy, U>(out: &mut [U], column: ArrayView1<T>, mut f: impl FnMut(
     }
 }
 
-/// `f(x, other)` for each value of a column and what goes with it.
+/// Calls `f(x, other)` for each value of a column and the element of `others` beside it.
 #[inline(always)]
 pub fn along<T: Copy, I: Iterator>(
     column: ArrayView1<T>,
@@ -269,10 +271,11 @@ pub fn along<T: Copy, I: Iterator>(
     }
 }
 
-/// So many rows a list may have.
+/// The largest number of rows in a list, and the rows of a block that is scored. To score 400,000 rows of 8 normal features took
+/// 19 ms with 128 rows and 30 ms with 32; 200,000 rows of 20 codes, 13 and 18 ms.
 pub const MOST_LISTED: usize = 128;
 
-/// Where a column's values in some rows are copied to.
+/// Memory for the converted values of a column in some rows.
 pub type Room<T> = Option<[T; MOST_LISTED]>;
 
 /// Some rows: neighbours, or a short list.
@@ -299,7 +302,7 @@ impl Chosen<'_> {
         }
     }
 
-    /// Copies a column's values in these rows.
+    /// Converts a column's values in these rows.
     #[inline(always)]
     fn copy<'v, T: Copy, U: Copy + Default>(
         &self,
@@ -321,7 +324,7 @@ impl Chosen<'_> {
         room
     }
 
-    /// A column's values in these rows as doubles: where they lie, or copied to `room`.
+    /// A column's values in these rows as doubles: in place, or converted into `room`.
     pub fn reals<'v>(
         &self,
         block: &'v Block,
@@ -334,7 +337,7 @@ impl Chosen<'_> {
         }
     }
 
-    /// The same side by side in memory.
+    /// A column's values in these rows as doubles that are contiguous in memory.
     pub fn side_by_side<'v>(
         &self,
         block: &'v Block,
@@ -349,7 +352,7 @@ impl Chosen<'_> {
         each!(block, view => self.copy(view.column(column), room, Value::real))
     }
 
-    /// The same as numbers that exceed a threshold exactly where the values do.
+    /// A column's values in these rows as numbers that exceed a threshold exactly where the values do.
     pub fn levels<'v>(
         &self,
         block: &'v Block,
@@ -373,7 +376,7 @@ impl Chosen<'_> {
         }
     }
 
-    /// The same as whole numbers; `low` is the lowest that is asked about.
+    /// A column's values in these rows as whole numbers, as [`Block::wholes`] gives them.
     pub fn wholes<'v>(
         &self,
         block: &'v Block,
@@ -429,7 +432,7 @@ impl<'a> Columns<'a> {
         self.starts[self.blocks.len()]
     }
 
-    /// Rows, if there is an array to tell.
+    /// The number of rows, if there is a block.
     pub fn rows(&self) -> Option<usize> {
         self.blocks.first().map(|block| block.shape().0)
     }
@@ -462,7 +465,7 @@ impl<'a> Columns<'a> {
         })
     }
 
-    /// The same, column by column: (feature, block, column of the block).
+    /// The columns that hold these features: (feature, block, column of the block).
     pub fn each_of(
         &self,
         features: Range<usize>,
@@ -473,7 +476,7 @@ impl<'a> Columns<'a> {
         })
     }
 
-    /// What is wrong with a value.
+    /// The error for a value that is refused.
     #[cold]
     pub fn refused(&self, fault: Fault, row: usize, feature: usize) -> Error {
         Error::BadValue { fault, feature, row, value: self.value(row, feature) }

@@ -4,10 +4,10 @@
 //! does not depend on the cut.
 
 use crate::error::{Error, demand};
-use crate::numbering::{Key, Numbering};
+use crate::hash_table::{Key, Numbering};
 use crate::threads;
 
-/// The code of each row (-1: missing), and per code its first row and its number of rows.
+/// The code of each row (-1 if missing), and the first row and the number of rows of each code.
 #[derive(Debug, Default, PartialEq)]
 pub struct Encoded {
     pub codes: Vec<i32>,
@@ -43,7 +43,7 @@ impl<K: Key> Dictionary<K> {
         }
     }
 
-    /// The code of a key, met `count` times, first at `row`.
+    /// The code of a key that occurs `count` times, first at `row`.
     #[inline(always)]
     pub fn code(&mut self, key: K, row: usize, count: i64) -> i32 {
         if self.full {
@@ -70,7 +70,7 @@ impl<K: Key> Dictionary<K> {
     }
 }
 
-/// Numbers `key(0) .. key(n - 1)`; no key, no number.
+/// Numbers the keys of n rows; a row without a key gets -1.
 pub fn encode<K: Key>(
     n: usize,
     threads: usize,
@@ -89,18 +89,17 @@ pub fn encode<K: Key>(
         part.checked()
     })?;
     let (whole, renumber) = merge(parts)?;
-    threads::try_pieces(threads, &mut codes, size, |i, codes| {
+    threads::pieces(threads, &mut codes, size, |i, codes| {
         if i > 0 {
             for code in codes.iter_mut().filter(|code| **code >= 0) {
                 *code = renumber[i][*code as usize];
             }
         }
-        Ok::<_, Error>(())
-    })?;
+    });
     Ok(Encoded { codes, first: whole.first, counts: whole.counts })
 }
 
-/// All parts in one, and each part's codes in the whole's terms. The first part's codes stay as they are.
+/// Merges the dictionaries of all parts; also returns the merged code for each code of each part. Codes of the first part stay.
 fn merge<K: Key>(parts: Vec<Dictionary<K>>) -> Result<(Dictionary<K>, Vec<Vec<i32>>), Error> {
     let mut parts = parts.into_iter();
     let mut whole = parts.next().unwrap_or_else(Dictionary::new);
@@ -166,10 +165,10 @@ pub fn decode_records(
     Ok(out)
 }
 
-/// Codes whose records are put in order at a time.
+/// Codes that a thread decodes at a time. 2 million take 8 to 14 ms with 2,048, 32,768 and 524,288, in no order.
 const DECODED: usize = 1 << 15;
 
-/// Records of a width that is known; none if there is a code without one.
+/// Copies the records of codes, whose width the compiler knows; none if a code has no record.
 #[inline(always)]
 fn decode<'a, const WIDTH: usize>(
     records: &[u8],
@@ -197,32 +196,62 @@ fn encode_words<const WIDTH: usize>(records: &[u8], threads: usize) -> Result<En
     })
 }
 
+/// Where Arrow's strings, or its large strings, begin and end in their data.
+#[derive(Clone, Copy, Debug)]
+pub enum Offsets<'a> {
+    Narrow(&'a [i32]),
+    Wide(&'a [i64]),
+}
+
+impl Offsets<'_> {
+    fn len(self) -> usize {
+        match self {
+            Offsets::Narrow(offsets) => offsets.len(),
+            Offsets::Wide(offsets) => offsets.len(),
+        }
+    }
+
+    fn is_sorted(self) -> bool {
+        match self {
+            Offsets::Narrow(offsets) => offsets.is_sorted(),
+            Offsets::Wide(offsets) => offsets.is_sorted(),
+        }
+    }
+
+    #[inline(always)]
+    fn get(self, i: usize) -> Option<usize> {
+        match self {
+            Offsets::Narrow(offsets) => usize::try_from(*offsets.get(i)?).ok(),
+            Offsets::Wide(offsets) => usize::try_from(*offsets.get(i)?).ok(),
+        }
+    }
+}
+
 /// Strings that lie one after the other, as Arrow has them.
 #[derive(Clone, Copy, Debug)]
-pub struct Strings<'a, O> {
-    offsets: &'a [O],
+pub struct Strings<'a> {
+    offsets: Offsets<'a>,
     data: &'a [u8],
     valid: Option<(&'a [u8], usize)>,
 }
 
-impl<'a, O: Copy + TryInto<usize> + PartialOrd + Sync> Strings<'a, O> {
+impl<'a> Strings<'a> {
     /// Checks that the offsets ascend within the data and that the bitmap (bytes, first bit) is long enough.
     pub fn new(
-        offsets: &'a [O],
+        offsets: Offsets<'a>,
         data: &'a [u8],
         valid: Option<(&'a [u8], usize)>,
     ) -> Result<Self, Error> {
-        demand(!offsets.is_empty(), "offsets must have one entry more than there are strings")?;
-        let end = |offset: O| offset.try_into().ok();
-        let inside = |offset: &O| end(*offset).is_some_and(|offset: usize| offset <= data.len());
+        let n = offsets.len().checked_sub(1);
+        let n =
+            n.ok_or(Error::malformed("offsets must have one entry more than there are strings"))?;
+        let inside = |i: usize| offsets.get(i).is_some_and(|offset| offset <= data.len());
         demand(
-            offsets.first().is_some_and(inside)
-                && offsets.last().is_some_and(inside)
-                && offsets.is_sorted(),
+            inside(0) && inside(n) && offsets.is_sorted(),
             "offsets must ascend from 0 or more to the length of the data or less",
         )?;
         if let Some((bitmap, first)) = valid {
-            let bits = first.checked_add(offsets.len() - 1);
+            let bits = first.checked_add(n);
             demand(
                 bits.is_some_and(|bits| bits.div_ceil(8) <= bitmap.len()),
                 "the validity bitmap is shorter than the strings",
@@ -236,6 +265,7 @@ impl<'a, O: Copy + TryInto<usize> + PartialOrd + Sync> Strings<'a, O> {
     }
 
     /// The string of a row; none if it is missing.
+    #[inline(always)]
     pub fn get(&self, row: usize) -> Option<&'a [u8]> {
         if let Some((bitmap, first)) = self.valid {
             let bit = first + row;
@@ -243,18 +273,12 @@ impl<'a, O: Copy + TryInto<usize> + PartialOrd + Sync> Strings<'a, O> {
                 return None;
             }
         }
-        let from = self.offsets[row].try_into().ok()?;
-        let to = self.offsets[row + 1].try_into().ok()?;
-        self.data.get(from..to)
+        self.data.get(self.offsets.get(row)?..self.offsets.get(row + 1)?)
     }
 }
 
-/// Numbers strings, white space at their ends apart if `strip`.
-pub fn encode_strings<O: Copy + TryInto<usize> + PartialOrd + Sync>(
-    strings: &Strings<O>,
-    strip: bool,
-    threads: usize,
-) -> Result<Encoded, Error> {
+/// Numbers strings, without the white space at their ends if `strip`.
+pub fn encode_strings(strings: &Strings, strip: bool, threads: usize) -> Result<Encoded, Error> {
     let n = strings.len();
     if strip {
         encode(n, threads, |row| strings.get(row).map(strip_space))

@@ -1,16 +1,16 @@
-//! What can be wrong with an input. Every kernel answers with this; none panics.
+//! The errors of all kernels, none of which panics.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// A value as it stood in its column, so that a message can show it unrounded.
+/// A value of a column, not rounded, for messages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     Real(f64),
     Whole(i128),
 }
 
-/// Why a single value is refused.
+/// Why a value is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     Infinite,
@@ -38,13 +38,14 @@ impl Fault {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Error {
-    /// One value of one row cannot be used.
+    /// A value of a row is refused.
     BadValue { fault: Fault, feature: usize, row: usize, value: Number },
-    /// More is to be taken away of a word (or of the texts of a class) than is there: `left`, below zero, would be left.
+    /// More would be subtracted from a word (or from the texts of a class) than was added: `left`, which is negative, would
+    /// remain.
     NotThere { word: Option<Vec<u8>>, class: usize, left: Number },
-    /// The arrays do not fit together; the sentence says how.
+    /// The arguments are wrong or do not fit together; the sentence says how.
     Malformed(Cow<'static, str>),
-    /// A sum would be larger than can be counted; the sentence says which.
+    /// A sum would be too large; the sentence says which.
     TooMany(&'static str),
 }
 

@@ -1,11 +1,12 @@
-//! The exponential function without a branch or a call, so that loops over it use wide instructions.
+//! The exponential function without branches or calls, so that loops over it are vectorized.
 
-/// Added to a number below 2^51, it rounds it to a whole number, which the lowest bits then hold.
-const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
-const WHOLE: f64 = 4_503_599_627_370_496.0; // 2^52
+use crate::integers::WHOLE;
+
+/// Adding this to a number below 2^51 rounds the number to a whole one, which the lowest bits then hold.
+pub(crate) const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
 const LOG2_E: f64 = std::f64::consts::LOG2_E;
 /// ln 2 in two parts, of which the first has so few bits that its product with a whole number below 2^11 is exact.
-const LN_2: (f64, f64) = (6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10);
+pub(crate) const LN_2: (f64, f64) = (6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10);
 /// Below this the exponential is 0.
 const LEAST: f64 = -745.2;
 

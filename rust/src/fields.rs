@@ -1,11 +1,10 @@
-//! Lines of delimited text as columns, where all is plain: fields without quotation marks, as many as there are columns, each what
-//! its column holds. Whatever else there may be is left to a parser that knows it.
+//! Parses plain lines of delimited text into columns: without quotation marks, with as many fields as columns, and with fields of
+//! their column's kind. All other text is left to a complete parser.
 
 use crate::encode::{Dictionary, strip_space};
-use crate::numbering::{Key, SEED, STEP, mix};
 use std::str;
 
-/// What a column holds.
+/// The kind of a column's fields.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     Real,
@@ -13,8 +12,9 @@ pub enum Kind {
     Word,
 }
 
-/// A column's fields: numbers, a missing one NaN; or the number of each word, and where each new one first is in the text. Words
-/// that mean missing are numbered first, then those known, then new ones as they come.
+/// A parsed column: numbers, NaN where missing; or the number of each word, and the place of each new word's first occurrence in
+/// the text. Words that mean a missing value are numbered first, then known words, then new ones in the order of their
+/// occurrence.
 #[derive(Debug, PartialEq)]
 pub enum Column {
     Real(Vec<f64>),
@@ -22,8 +22,9 @@ pub enum Column {
     Word(Vec<i32>, Vec<[i64; 2]>),
 }
 
-/// The columns of lines that `delimiter` divides; none if they are not plain. A field that is one of `missing`, or is with a blank
-/// before or after it, is a missing number. `known` has the words that a column is known to hold, each on a line; they are plain.
+/// Parses lines whose fields are divided by `delimiter`; None if they are not plain. A field that is one of `missing`, perhaps
+/// with a blank before or after it, is a missing number. `known` has the known words of each column, each on a line; they are
+/// plain.
 pub fn parse<'a>(
     data: &'a [u8],
     delimiter: u8,
@@ -72,12 +73,12 @@ pub fn parse<'a>(
         .collect()
 }
 
-/// Lines, each with its end.
+/// The lines of a text whose lines all end in a newline.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"))
 }
 
-/// What ends a field: the delimiter, and the first byte of a line's end.
+/// The bytes that end a field: the delimiter, and the first byte of a line end.
 #[derive(Clone, Copy)]
 struct Marks {
     delimiter: u8,
@@ -85,7 +86,7 @@ struct Marks {
 }
 
 impl Marks {
-    /// The high bit of every byte that ends a field.
+    /// Sets the high bit of every byte that ends a field.
     #[inline(always)]
     fn among(self, eight: u64) -> u64 {
         marks(eight, self.delimiter) | marks(eight, self.line)
@@ -95,7 +96,7 @@ impl Marks {
 const ONES: u64 = u64::MAX / 255;
 const LOW: u64 = ONES * 127;
 
-/// The high bit of every byte that is this one.
+/// Sets the high bit of every byte that is equal to `byte`.
 #[inline(always)]
 fn marks(eight: u64, byte: u8) -> u64 {
     let differ = eight ^ (ONES * u64::from(byte));
@@ -121,7 +122,7 @@ fn end_of(data: &[u8], mut at: usize, marks: Marks) -> usize {
 enum Fields<'a> {
     Real(Vec<f64>),
     Whole(Vec<i64>),
-    Word(Vec<i32>, Dictionary<Word<'a>>),
+    Word(Vec<i32>, Dictionary<&'a [u8]>),
 }
 
 impl<'a> Fields<'a> {
@@ -133,16 +134,16 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Numbers words before any is met.
+    /// Numbers missing and known words before any field is read.
     fn know(&mut self, missing: &[&'a [u8]], known: &'a [u8]) {
         if let Fields::Word(_, part) = self {
             for word in missing.iter().copied().chain(lines(known)) {
-                part.code(Word(word), 0, 0);
+                part.code(word, 0, 0);
             }
         }
     }
 
-    /// Takes the field that begins at `at`; where it ends.
+    /// Reads the field that begins at `at`, and returns where it ends; None if it is not of the column's kind.
     #[inline(always)]
     fn take(
         &mut self,
@@ -151,12 +152,6 @@ impl<'a> Fields<'a> {
         marks: Marks,
         missing: &[&[u8]],
     ) -> Option<usize> {
-        if let Fields::Real(numbers) = self
-            && let Some((number, end)) = short(data, at, marks)
-        {
-            numbers.push(number);
-            return Some(end);
-        }
         let end = end_of(data, at, marks);
         let field = data.get(at..end)?;
         match self {
@@ -172,13 +167,13 @@ impl<'a> Fields<'a> {
                     true => stripped(field)?,
                     false => (field, 0),
                 };
-                codes.push(part.code(Word(word), at + start, 1));
+                codes.push(part.code(word, at + start, 1));
             }
         }
         Some(end)
     }
 
-    /// The column, of which so many words were known; none where one is odd.
+    /// The parsed column. `n_known` words were numbered before; None if a new word has an odd byte.
     fn finished(self, n_known: usize, is_odd: impl Fn(&u8) -> bool) -> Option<Column> {
         Some(match self {
             Fields::Real(numbers) => Column::Real(numbers),
@@ -186,16 +181,16 @@ impl<'a> Fields<'a> {
             Fields::Word(codes, part) => {
                 let part = part.checked().ok()?;
                 let new = part.first.iter().zip(&part.keys).skip(n_known);
-                if new.clone().any(|(_, word)| word.0.iter().any(&is_odd)) {
+                if new.clone().any(|(_, word)| word.iter().any(&is_odd)) {
                     return None;
                 }
-                Column::Word(codes, new.map(|(&at, word)| [at, at + word.0.len() as i64]).collect())
+                Column::Word(codes, new.map(|(&at, word)| [at, at + word.len() as i64]).collect())
             }
         })
     }
 }
 
-/// A word without the blanks around it, and how many are before it; none where a line may end among them.
+/// A word without the blanks around it, and how many bytes are before it; None if the blanks may contain the end of a line.
 #[cold]
 fn stripped(field: &[u8]) -> Option<(&[u8], usize)> {
     let word = strip_space(field);
@@ -203,48 +198,7 @@ fn stripped(field: &[u8]) -> Option<(&[u8], usize)> {
     (!field.contains(&b'\r') && !field.contains(&b'\n')).then_some((word, start))
 }
 
-/// A word; a short one is hashed and compared by its ends, which overlap.
-#[derive(Clone, Copy)]
-struct Word<'a>(&'a [u8]);
-
-impl Word<'_> {
-    /// The first and the last bytes, which are all there are; none of a word that is longer, or very short.
-    #[inline(always)]
-    fn ends(self) -> Option<(u64, u64)> {
-        let four = |four: &[u8; 4]| u64::from(u32::from_le_bytes(*four));
-        match self.0.len() {
-            8..=16 => Some((
-                u64::from_le_bytes(*self.0.first_chunk()?),
-                u64::from_le_bytes(*self.0.last_chunk()?),
-            )),
-            4..8 => Some((four(self.0.first_chunk()?), four(self.0.last_chunk()?))),
-            _ => None,
-        }
-    }
-}
-
-impl Eq for Word<'_> {}
-impl PartialEq for Word<'_> {
-    #[inline(always)]
-    fn eq(&self, other: &Self) -> bool {
-        match (self.0.len() == other.0.len(), self.ends()) {
-            (true, Some(ends)) => other.ends() == Some(ends),
-            (alike, _) => alike && self.0 == other.0,
-        }
-    }
-}
-
-impl Key for Word<'_> {
-    #[inline(always)]
-    fn hash(self) -> u64 {
-        match self.ends() {
-            Some((first, last)) => mix(first ^ SEED, last ^ STEP ^ self.0.len() as u64),
-            None => self.0.hash(),
-        }
-    }
-}
-
-/// The sign and the digits of a number; none where it begins as a code such as 007 does, or as no number does.
+/// The sign and the digits of a number; None if it begins like a code such as 007, or not like a number.
 #[inline(always)]
 fn digits_of(field: &[u8]) -> Option<(bool, &[u8])> {
     let mut field = field;
@@ -262,45 +216,14 @@ fn digits_of(field: &[u8]) -> Option<(bool, &[u8])> {
     }
 }
 
-/// Digits that 64 bits hold whatever they are; a point takes the place of one.
+/// Any number of this many digits fits 64 bits; a point takes the place of a digit.
 const MOST_DIGITS: usize = 19;
-/// Powers of ten that doubles hold.
+/// Powers of ten, exact as doubles.
 const POWERS: [f64; 16] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
-/// The double of a number of up to eight digits and a point, without a sign, and where it ends; none if it is anything else.
-#[inline(always)]
-fn short(data: &[u8], at: usize, marks: Marks) -> Option<(f64, usize)> {
-    let eight = u64::from_le_bytes(*data.get(at..)?.first_chunk()?);
-    let ends = marks.among(eight);
-    let length = ends.trailing_zeros() / 8;
-    let point = (self::marks(eight, b'.') & ends.wrapping_sub(1)).trailing_zeros() / 8;
-    if length == 0 || length > 7 || point == 0 || point + 1 == length {
-        return None;
-    }
-    let aligned = eight << (8 * (8 - length));
-    // Digits before the point move up by one into its place.
-    let (digits, n_after) = if point < length {
-        let place = 8 * (8 - length + point);
-        let before = aligned & !(u64::MAX << place);
-        (before << 8 | aligned & (u64::MAX << 8 << place), length - point - 1)
-    } else {
-        (aligned, 0)
-    };
-    let filled = 8 * (8 - length + u32::from(point < length));
-    let digits = digits ^ ((ONES * u64::from(b'0')) & (u64::MAX << filled));
-    let beyond = (((digits & LOW) + ONES * (128 - 10)) | digits) & !LOW;
-    let code = length > 1 && eight & 255 == u64::from(b'0') && point != 1;
-    if beyond != 0 || code {
-        return None;
-    }
-    let pairs = digits * 10 + (digits >> 8);
-    let fours = (pairs & 0x00ff_00ff_00ff_00ff) * 100 + ((pairs >> 16) & 0x00ff_00ff_00ff_00ff);
-    let number = (fours & 0xffff) * 10_000 + ((fours >> 32) & 0xffff);
-    Some((number as f64 / POWERS[n_after as usize], at + length as usize))
-}
-
-/// The double nearest to a decimal number. Of two that doubles hold exactly, the quotient is rounded once.
+/// Parses a decimal number to the nearest double. The digits and the power of ten are exact doubles, so their quotient is rounded
+/// once.
 #[inline(always)]
 fn real(field: &[u8]) -> Option<f64> {
     let (negative, digits) = digits_of(field)?;
@@ -360,7 +283,6 @@ mod tests {
     use super::*;
 
     const ALL: [Kind; 3] = [Kind::Real, Kind::Whole, Kind::Word];
-    const MARKS: Marks = Marks { delimiter: b',', line: b'\n' };
 
     fn parsed(text: &str) -> Option<Vec<Column>> {
         parse(text.as_bytes(), b',', Some(b'"'), &ALL, &[b"", b"NA"], &[b"", b"", b"b\n"])
@@ -412,23 +334,6 @@ mod tests {
         }
         assert_eq!(parse(b"1", b',', None, &[Kind::Real], &[b"-9"], &[b""]), None);
         assert_eq!(parse(b"1", b',', Some(b'1'), &[Kind::Real], &[], &[b""]), None);
-    }
-
-    #[test]
-    fn short_numbers_are_what_they_say() {
-        for text in
-            ["0", "7", "10", "0.5", "51.1743", "60.3", "1234567", "123.456", "0.00001", "9.99999"]
-        {
-            let line = format!("{text},abcdefgh");
-            let expected = Some((text.parse().unwrap(), text.len()));
-            assert_eq!(short(line.as_bytes(), 0, MARKS), expected, "{text}");
-        }
-        for text in [
-            "", ".5", "5.", "00", "01", "00.5", "1.2.3", "1a", " 1", "1 ", "-1", "1e3", "12345678",
-            "1:2", "1/2",
-        ] {
-            assert_eq!(short(format!("{text},abcdefgh").as_bytes(), 0, MARKS), None, "{text}");
-        }
     }
 
     #[test]

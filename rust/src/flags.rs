@@ -9,22 +9,26 @@ use crate::threads;
 use ndarray::{ArrayView1, ArrayView2, s};
 use std::ops::{AddAssign, Range};
 
+/// Rows whose answers and members are compared as bytes at a time: a multiple of the 32 lanes, and at most 255 rows per lane, so
+/// that counts fit a byte. 200,000 rows of 20 columns and 16 classes took 4.0 ms, and 4.9 ms with blocks of 4,096.
 const BLOCK: usize = 512;
+/// Rows per piece, at least; and pieces, at most, since each has counts of its own.
 const PIECE: usize = 1 << 14;
 const MOST_PIECES: usize = 64;
-/// Up to so many classes, asking each whether a row is its own beats looking the class up.
-const FEW: usize = 16;
+/// Up to this many classes, comparing each row with every class is faster than looking up its class: on 200,000 rows of 20
+/// columns of doubles it took 8 instead of 19 ms with 32 classes, 16 instead of 21 with 64, and 32 instead of 22 with 128.
+const FEW: usize = 64;
 
 /// A number that is compared with a threshold.
 pub trait Level: Copy + Send + Sync {
-    /// A threshold in this type's own terms.
+    /// A threshold as a number of this type.
     type Limit: Copy + Default;
-    /// A small count as wide as the type, so that comparing and counting use the same lanes.
+    /// A counter as wide as the type, so that comparing and counting use the same vector lanes.
     type Tally: Copy + Default + AddAssign + From<bool> + Into<u64>;
-    /// How many ones a `Tally` can hold; at least 2^16 except for bytes.
+    /// The largest count of a `Tally`: at least 2^16, except for bytes.
     const FULL: usize;
 
-    /// The limit with `exceeds(limit) == (self > threshold)`; none if no value of the type is above.
+    /// The limit for which `exceeds(limit) == (self > threshold)`; None if no value of the type exceeds the threshold.
     fn limit(threshold: f64) -> Option<Self::Limit>;
     fn exceeds(self, limit: Self::Limit) -> bool;
     fn is_missing(self) -> bool;
@@ -93,7 +97,7 @@ whole_levels! {
     u8, u8, 255;
 }
 
-/// Where yes begins, per feature; NaN demands 0 or 1.
+/// The threshold above which a value is yes, per feature; NaN allows only the values 0 and 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Thresholds<'a>(&'a [f64]);
 
@@ -111,17 +115,17 @@ impl<'a> Thresholds<'a> {
     }
 }
 
-/// What a threshold means for a column of one type.
+/// A threshold for a column of one type.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule<T: Level> {
     pub limit: T::Limit,
-    /// Whether any value of the type is above; if not, ignore the limit.
+    /// Whether any value of the type exceeds the threshold; if not, the limit has no meaning.
     pub possible: bool,
-    /// Whether only 0 and 1 will do.
+    /// Whether only 0 and 1 are allowed.
     pub strict: bool,
 }
 
-/// The same for columns side by side, field by field.
+/// The rules of neighbouring columns, field by field.
 struct Rules<T: Level> {
     limits: Vec<T::Limit>,
     possible: Vec<bool>,
@@ -139,7 +143,8 @@ impl<T: Level> Rules<T> {
     }
 }
 
-/// Counts the rows of each class that are above each threshold, and those that are not, `[feature][no, yes][class]`; NaN is neither.
+/// Counts the rows of each class that do not exceed each threshold, and those that do, `[feature][no, yes][class]`; NaN is
+/// neither.
 pub fn count_flags(
     columns: &Columns,
     thresholds: &Thresholds,
@@ -150,9 +155,9 @@ pub fn count_flags(
     let (n, n_classes, features) = (rows.len(), rows.n_classes, columns.features());
     let threads = threads::worth(threads, n.saturating_mul(features));
     let piece = n.div_ceil(MOST_PIECES).max(32 * n_classes).next_multiple_of(PIECE).max(PIECE);
-    let found = threads::try_map(threads, n.div_ceil(piece), |i| {
+    let found = threads::try_ranges(threads, n, piece, |range| {
         let mut counts = Counts::new(features, n_classes);
-        counts.count(columns, thresholds, rows, i * piece..n.min((i + 1) * piece))?;
+        counts.count(columns, thresholds, rows, range)?;
         Ok(counts)
     })?;
     let class_rows = count_classes(rows, threads);
@@ -221,7 +226,7 @@ impl Counts {
         Ok(())
     }
 
-    /// Rows that lie together: each adds its flags to its class's small counts, side by side.
+    /// Counts a matrix whose rows are contiguous: each row adds its flags to its class's counters, side by side.
     fn by_row<T: Level>(
         &mut self,
         view: ArrayView2<T>,
@@ -253,7 +258,7 @@ impl Counts {
         Ok(())
     }
 
-    /// Notes what is missing in a row, or which column is not a flag.
+    /// Counts the missing values of a row. The error is the first column that is not a flag but must be one.
     fn odd_row<T: Level>(
         &mut self,
         row: &[T],
@@ -271,7 +276,7 @@ impl Counts {
         Ok(())
     }
 
-    /// Moves a class's small counts to the large ones.
+    /// Moves a class's counters to the large counts.
     fn empty<T: Level>(
         &mut self,
         tally: &mut [T::Tally],
@@ -287,7 +292,8 @@ impl Counts {
         }
     }
 
-    /// Columns of few classes: answers and members of a class as bytes, whose overlap is counted side by side.
+    /// Counts columns for few classes: answers, and which rows are members of a class, are bytes whose overlap is counted side by
+    /// side.
     fn by_members<T: Level>(
         &mut self,
         view: ArrayView2<T>,
@@ -324,7 +330,7 @@ impl Counts {
         Ok(())
     }
 
-    /// Any layout, any weights: a little table of (class, answer) per column.
+    /// Counts any layout and any weights: a small table of (class, answer) per column.
     fn by_column<T: Level>(
         &mut self,
         view: ArrayView2<T>,
@@ -360,7 +366,7 @@ const YES: usize = 1;
 const MISSING: usize = 2;
 const BAD: usize = 3;
 
-/// No (0), yes, missing or bad.
+/// The answer of a value: no (0), [`YES`], [`MISSING`] or [`BAD`].
 #[inline(always)]
 fn answer<T: Level>(x: T, rule: Rule<T>) -> usize {
     let yes = (x.exceeds(rule.limit) & rule.possible) as usize;
@@ -398,7 +404,7 @@ fn first_bad<T: Level>(column: ArrayView1<T>, rule: Rule<T>, classes: &[i32]) ->
     column.iter().zip(classes).position(bad)
 }
 
-/// Counts a row's yes; answers whether something in it is missing or not a flag.
+/// Counts the yes answers of a row. Returns whether a value is missing, or not a flag where it must be one.
 #[inline(always)]
 fn add_row<T: Level>(row: &[T], rules: &Rules<T>, strict: bool, tally: &mut [T::Tally]) -> bool {
     wide!({
@@ -416,7 +422,8 @@ fn add_row<T: Level>(row: &[T], rules: &Rules<T>, strict: bool, tally: &mut [T::
     })
 }
 
-/// Writes a column's yes and what is missing, as 0 or 1; answers whether something is missing or not a flag.
+/// Writes 1 where a column says yes and where it is missing, else 0. Returns whether a value is missing, or not a flag where it
+/// must be one.
 #[inline(always)]
 fn answers<T: Level>(
     column: ArrayView1<T>,
@@ -425,7 +432,7 @@ fn answers<T: Level>(
     missing: &mut [u8],
 ) -> bool {
     wide!({
-        // A byte, and not a bool, lest the loop over bytes go one by one, which takes 15 times as long.
+        // A byte and not a bool: with a bool the loop over bytes is not vectorized, and takes 15 times as long.
         let mut odd = 0_u8;
         pair(yes, column, |yes, x| {
             *yes = u8::from(x.exceeds(limit) & possible);
@@ -438,7 +445,7 @@ fn answers<T: Level>(
     })
 }
 
-/// How many places have a one in both.
+/// Counts the positions that have a 1 in both.
 #[inline(always)]
 fn overlap(a: &[u8; BLOCK], b: &[u8; BLOCK]) -> i64 {
     wide!({

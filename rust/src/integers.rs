@@ -1,20 +1,20 @@
-//! Whole numbers of any size, and arrays of them: sums that add and subtract to the last bit.
+//! Whole numbers of any size, and arrays of them: sums that are exact, so that what was added can be subtracted without a trace.
 //!
-//! A number is a run of 64-bit limbs in two's complement, least first. An array counts in units of 10^-digits, so that
-//! weights such as 0.1 are whole numbers too; equal arrays have equal limbs, whatever they were made of.
+//! A number is a sequence of 64-bit limbs in two's complement, the lowest limb first. An array counts in units of 10^-digits, so
+//! that weights such as 0.1 are whole numbers too. Equal arrays have equal limbs, however they were computed.
 
 use crate::error::{Error, demand};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// 10^18: the parts of a row that weights are counted in.
+/// A row has 10^18 parts, the unit of fractional weights. Fixed by the file format.
 pub const PARTS: u64 = 1_000_000_000_000_000_000;
-/// The digits of such a part.
+/// The decimal digits of a part of a row.
 pub const DIGITS: u32 = 18;
-/// No number has more limbs: more than 2^63 rows of squares of 2^400 units need.
+/// No number has more limbs: these hold 2^63 times the square of 2^457, the largest z in units of 2^-57, in parts of a row.
 const MOST: usize = 24;
 
-/// Rows, and their weights, stay below this: 2^63.
+/// Weights, and sums of weights, are below 2^63.
 const HEAVIEST: f64 = 9_223_372_036_854_775_808.0;
 
 /// A number of `64 * L` bits.
@@ -50,12 +50,12 @@ impl<const L: usize> Ord for Int<L> {
 }
 
 impl<const L: usize> Int<L> {
-    /// Adds (or, if `negative`, takes) `number * 2^shift`.
+    /// Adds (or, if `negative`, subtracts) `number * 2^shift`.
     pub fn add(&mut self, number: u128, shift: u32, negative: bool) {
         self.add_wide([number as u64, (number >> 64) as u64, 0, 0], shift, negative);
     }
 
-    /// The same of a number of four limbs.
+    /// Adds (or, if `negative`, subtracts) a number of four limbs times `2^shift`.
     pub fn add_wide(&mut self, number: [u64; 4], shift: u32, negative: bool) {
         let (from, bits) = ((shift / 64) as usize, shift % 64);
         let mut carried = 0;
@@ -97,7 +97,8 @@ impl<const L: usize> Int<L> {
         divide(&mut self.0, divisor)
     }
 
-    /// A number that is not negative times a number of parts, rounded down; and whether nothing was lost by that. It must fit.
+    /// Multiplies a number that is not negative by a number of parts, and rounds down. Also returns whether the product is exact.
+    /// It must fit.
     pub fn times(&self, parts: u128) -> (Self, bool) {
         let mut room = [0; MOST];
         multiply(&[parts as u64, (parts >> 64) as u64], &self.0, &mut room);
@@ -112,7 +113,7 @@ impl<const L: usize> Int<L> {
     }
 }
 
-/// A sum of 256 bits, for loops over rows: in halves that processors add at once.
+/// A sum of 256 bits for loops over rows, in two halves of 128 bits, which processors add quickly.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum {
     low: u128,
@@ -127,13 +128,13 @@ impl Sum {
         (self.low, self.high) = (low, self.high + (number >> 127) + i128::from(carry));
     }
 
-    /// Adds (or, if `negative`, takes) a product of less than 2^191.
+    /// Adds (or, if `negative`, subtracts) a product of less than 2^191.
     #[inline(always)]
     pub fn add_product(&mut self, a: u128, b: u64, negative: bool) {
         let (first, second) = (u128::from(a as u64) * u128::from(b), (a >> 64) * u128::from(b));
         let (low, carry) = first.overflowing_add(second << 64);
         let high = (second >> 64) as i128 + i128::from(carry);
-        // To take a number is to add what is not in it, and one. There is no branch that could be guessed wrong.
+        // Subtracting a number is adding its complement and 1. Without a branch, no prediction can fail.
         let not = if negative { -1_i128 } else { 0 };
         let (low, one) = (low ^ not as u128).overflowing_add(u128::from(negative));
         let (sum, carry) = self.low.overflowing_add(low);
@@ -174,7 +175,7 @@ const TENS: [u64; DIGITS as usize + 1] = {
     }
     tens
 };
-/// The same as doubles.
+/// Powers of ten as doubles.
 const POWERS: [f64; DIGITS as usize + 1] = {
     let (mut powers, mut i) = ([1.0; DIGITS as usize + 1], 0);
     while i < powers.len() {
@@ -187,10 +188,11 @@ const POWERS: [f64; DIGITS as usize + 1] = {
 pub const WHOLE: f64 = 4_503_599_627_370_496.0; // 2^52
 const SMALL: f64 = 1.0 / 18_446_744_073_709_551_616.0; // 2^-64
 
-/// A weight to fifteen digits, as the number of parts of a row that it is and as the double nearest to it.
+/// Rounds a weight to fifteen decimal digits. Returns it in parts of a row, and as the nearest double.
 #[inline(always)]
 fn fifteen_digits(weight: f64) -> (u128, f64) {
-    // As many decimals as leave fifteen digits. The exponent says it, but for one: log 2 is a little more than 77 / 256.
+    // The decimals that leave fifteen digits. The exponent gives their number or one more: log10 2 is a little more than 77 /
+    // 256.
     let exponent = (weight.to_bits() >> 52) as i32 - 1023;
     let most = (14 - ((exponent * 77) >> 8)).clamp(0, DIGITS as i32) as usize;
     let decimals = most - usize::from(most > 0 && weight * TENS[most] as f64 >= 1e15);
@@ -199,8 +201,8 @@ fn fifteen_digits(weight: f64) -> (u128, f64) {
     (parts, written as f64 / TENS[decimals] as f64)
 }
 
-/// A weight in parts of a row: as the decimal number that it is written as, if fifteen digits are enough for it; any other is
-/// rounded. None where a sum of such weights could not be held.
+/// Converts a weight to parts of a row: exactly as the decimal number that it is written as, if that has at most fifteen digits;
+/// rounded otherwise. None if it is negative, NaN or 2^63 and more.
 #[inline]
 pub fn parts(weight: f64) -> Option<u128> {
     if !(0.0..HEAVIEST).contains(&weight) {
@@ -210,7 +212,7 @@ pub fn parts(weight: f64) -> Option<u128> {
     if nearest == weight {
         return Some(written);
     }
-    // A double is m * 2^e. What is less than 2^-11 of a part cannot be seen in it.
+    // A double is m * 2^e; with e below -127, it is less than half a part.
     let bits = weight.to_bits();
     let (mantissa, exponent) = (bits & ((1 << 52) - 1) | 1 << 52, (bits >> 52) as i32 - 1075);
     let exact = u128::from(mantissa) * u128::from(PARTS);
@@ -221,7 +223,8 @@ pub fn parts(weight: f64) -> Option<u128> {
     }
 }
 
-/// What [`parts`] gives for numbers from 2^-64 to 16, with few conversions: these take most of its time. None for others.
+/// [`parts`] for weights from 2^-64 to 16, with fewer conversions between integers and doubles, which take most of its time. None
+/// for other weights.
 #[inline(always)]
 pub fn light_parts(weight: f64) -> Option<u64> {
     if !(SMALL..16.0).contains(&weight) {
@@ -231,7 +234,7 @@ pub fn light_parts(weight: f64) -> Option<u64> {
     let power = (bits >> 52) as i32 - 1023;
     let most = (14 - ((power * 77) >> 8)).clamp(0, DIGITS as i32) as usize;
     let decimals = most - usize::from(weight * POWERS[most] >= 1e15);
-    // Added to 2^52, numbers are rounded, and stand in the last bits.
+    // Adding 2^52 rounds a number, and its last bits are then the whole number.
     let above = weight * POWERS[decimals] + 0.5;
     let nearest = (above + WHOLE) - WHOLE;
     let written = nearest - if nearest > above { 1.0 } else { 0.0 };
@@ -243,8 +246,8 @@ pub fn light_parts(weight: f64) -> Option<u64> {
     Some(if written / POWERS[decimals] == weight { decimal } else { rounded })
 }
 
-/// The shares that classes have of a row, in parts: together exactly what the row weighs, which is their sum to fifteen digits.
-/// What rounding leaves goes to the largest share. A class that has all of it has what the row weighs.
+/// Converts the shares of classes in a row to parts. They add up exactly to the weight of the row, which is their sum rounded to
+/// fifteen digits: the largest share absorbs the rounding. A class with the only share has the whole weight.
 pub fn shares(weights: &[f64]) -> Option<Vec<u128>> {
     let mut shares: Vec<u128> = weights.iter().map(|&w| parts(w)).collect::<Option<_>>()?;
     if shares.iter().filter(|&&share| share > 0).count() < 2 {
@@ -264,12 +267,12 @@ pub fn is_negative(a: &[u64]) -> bool {
     a.last().is_some_and(|&limb| limb >> 63 == 1)
 }
 
-/// What stands above the last limb of a number.
+/// The limb that continues a number above its last one.
 fn sign(a: &[u64]) -> u64 {
     if is_negative(a) { u64::MAX } else { 0 }
 }
 
-/// Adds or takes, as `step` does; `above` stands above the last limb of what is added.
+/// Adds or subtracts b, as `step` does. `above` continues b above its last limb.
 #[inline(always)]
 fn carried(a: &mut [u64], b: &[u64], above: u64, step: impl Fn(u64, u64) -> (u64, bool)) {
     let mut carry = false;
@@ -290,7 +293,7 @@ fn subtract(a: &mut [u64], b: &[u64], above: u64) {
     carried(a, b, above, u64::overflowing_sub);
 }
 
-/// Adds the product of two numbers that are not negative to zeros, which have room for it.
+/// Writes the product of two numbers that are not negative over zeros, which must be long enough.
 #[inline(always)]
 fn multiply(a: &[u64], b: &[u64], found: &mut [u64]) {
     for (i, &a) in a.iter().enumerate() {
@@ -316,7 +319,7 @@ fn divide(a: &mut [u64], divisor: u64) -> u64 {
     rest as u64
 }
 
-/// The limbs that hold a number and its sign.
+/// How many limbs a number and its sign need.
 fn needed(a: &[u64]) -> usize {
     let above = sign(a);
     let mut n = a.len();
@@ -326,7 +329,7 @@ fn needed(a: &[u64]) -> usize {
     n
 }
 
-/// A number without its sign, with room to grow.
+/// The absolute value of a number, with room for products, and its sign.
 #[derive(Clone, Copy)]
 struct Magnitude {
     limbs: [u64; 2 * MOST],
@@ -362,14 +365,15 @@ impl Magnitude {
         Magnitude { limbs, len: self.len + other.len, negative }.trimmed()
     }
 
-    /// Divides; what is left.
+    /// Divides, and returns the remainder.
     fn divide(&mut self, divisor: u64) -> u64 {
         let rest = divide(&mut self.limbs[..self.len], divisor);
         *self = self.trimmed();
         rest
     }
 
-    /// A double of 64 significant bits at most, and the power of two that it is to be multiplied by. `rest`: something was cut off.
+    /// Rounds to 64 significant bits. Returns them as a double, and the power of two to multiply it by. `rest`: a remainder was
+    /// cut off before.
     fn rounded(&self, rest: bool) -> (f64, i32) {
         let Some(&top) = self.used().last() else {
             return (0.0, 0);
@@ -378,7 +382,8 @@ impl Magnitude {
         let next = below.last().copied().unwrap_or(0);
         let bits = (u128::from(top) << 64 | u128::from(next)) << zeros;
         let cut = bits as u64 != 0 || below.iter().rev().skip(1).any(|&limb| limb != 0);
-        // A bit that is cut off decides a tie; it stands far below what a double holds.
+        // If anything was cut off, the lowest bit is set, so that ties are rounded correctly. It is far below a double's
+        // precision.
         let bits = (bits >> 64) as u64 | u64::from(cut || rest);
         (bits as f64, 64 * (self.len as i32 - 1) - zeros as i32)
     }
@@ -429,7 +434,7 @@ pub fn value(a: &[u64], digits: u32, exponent: i32) -> f64 {
 /// 2^247 / 10^36, rounded down: a number of 128 bits.
 const RECIPROCAL: u128 = 226_156_424_291_633_194_186_662_080_095_093_570_025;
 
-/// A number that is not negative times 10^-36, rounded once: what [`value`] gives, in a tenth of the time.
+/// [`value`] of a number that is not negative, in units of 10^-36, in a tenth of the time.
 pub fn value36(a: &[u64; 3]) -> f64 {
     let zeros = match a {
         [0, 0, 0] => return 0.0,
@@ -446,7 +451,7 @@ pub fn value36(a: &[u64; 3]) -> f64 {
     };
     let [_, _, low, high] = product(top, RECIPROCAL);
     let quotient = joined(high, low);
-    // What was cut off adds less than six to this.
+    // The bits that were cut off add less than six to this.
     let shift = quotient.leading_zeros();
     let (first, rest) = (quotient << shift >> 75, quotient << shift & ((1 << 75) - 1));
     if ((1 << 74) - 6..=1 << 74).contains(&rest) {
@@ -462,9 +467,9 @@ pub fn value36(a: &[u64; 3]) -> f64 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Integers {
     pub shape: Vec<usize>,
-    /// Limbs per number: as few as will do.
+    /// Limbs per number: as few as possible.
     limbs: usize,
-    /// A multiple of [`DIGITS`], as small as will do.
+    /// A multiple of [`DIGITS`], as small as possible.
     digits: u32,
     words: Vec<u64>,
 }
@@ -506,7 +511,7 @@ impl Integers {
         Integers::new(shape, digits, L, numbers.iter().flat_map(|n| n.0).collect())
     }
 
-    /// The same with these numbers, in units of 10^-digits, added to some cells.
+    /// Returns the array with numbers, in units of 10^-digits, added to some cells.
     pub fn with<const L: usize>(
         &self,
         more: &HashMap<usize, Int<L>>,
@@ -550,7 +555,7 @@ impl Integers {
         &self.words[i * self.limbs..(i + 1) * self.limbs]
     }
 
-    /// The same in as few limbs and digits as will do: equal arrays are equal in memory.
+    /// Reduces limbs and digits to as few as possible, so that equal arrays are equal in memory.
     fn settled(mut self) -> Result<Self, Error> {
         let whole = |cell: &[u64]| Magnitude::of(cell).divide(PARTS) == 0;
         while self.digits > 0 && self.cells().all(whole) {
@@ -581,7 +586,7 @@ impl Integers {
         Integers { limbs, words, ..self }
     }
 
-    /// The same in finer units.
+    /// Converts to finer units.
     fn finer(&self, digits: u32) -> Self {
         let mut finer = self.clone();
         while finer.digits < digits {
@@ -627,7 +632,7 @@ impl Integers {
         sum.settled()
     }
 
-    /// The same without its numbers.
+    /// An array without numbers, of the same shape, limbs and digits.
     fn like(&self) -> Self {
         Integers { shape: self.shape.clone(), words: vec![], ..*self }
     }
@@ -640,7 +645,7 @@ impl Integers {
         self.combined(other, true)
     }
 
-    /// Times a number of parts, rounded down to parts; and whether nothing was lost by that.
+    /// Multiplies by a number of parts, and rounds down to parts. Also returns whether the product is exact.
     pub fn times(&self, factor: u128) -> Result<(Self, bool), Error> {
         let whole = factor.is_multiple_of(u128::from(PARTS));
         let parts = if whole { factor / u128::from(PARTS) } else { factor };
@@ -663,7 +668,7 @@ impl Integers {
         Ok((product.settled()?, exact))
     }
 
-    /// The cells at these places along an axis.
+    /// Selects cells along an axis.
     pub fn take(&self, index: &[usize], axis: usize) -> Result<Self, Error> {
         let (outer, n, inner) = self.around(axis)?;
         demand(index.iter().all(|&i| i < n), "there is no such place to take from")?;
@@ -679,7 +684,7 @@ impl Integers {
         found.settled()
     }
 
-    /// The cells at new places along an axis of so many; those that meet are added up.
+    /// Moves cell i along an axis of the new length `size` to `index[i]`, and adds up cells that move to the same place.
     pub fn merge(&self, index: &[usize], size: usize, axis: usize) -> Result<Self, Error> {
         let (outer, n, inner) = self.around(axis)?;
         demand(
@@ -712,7 +717,7 @@ impl Integers {
         found.settled()
     }
 
-    /// The same of numbers of one limb, unless a sum needs more.
+    /// [`Integers::merge`] for numbers of one limb; None if a sum needs more.
     fn merge_short(
         &self,
         index: &[usize],
@@ -732,7 +737,7 @@ impl Integers {
         Some(words)
     }
 
-    /// What stands before an axis, along it, and behind it, in limbs.
+    /// The sizes before an axis, along it, and after it; the last in limbs.
     fn around(&self, axis: usize) -> Result<(usize, usize, usize), Error> {
         demand(axis < self.shape.len(), "there is no such axis")?;
         let outer = self.shape[..axis].iter().product();
@@ -740,7 +745,7 @@ impl Integers {
         Ok((outer, self.shape[axis], inner * self.limbs))
     }
 
-    /// The same numbers in another shape, or along other axes: cell i is cell `index[i]`.
+    /// Reshapes the array. With an index, cell i of the result is cell `index[i]`.
     pub fn arranged(&self, shape: Vec<usize>, index: Option<&[usize]>) -> Result<Self, Error> {
         let mut found = self.clone();
         if let Some(index) = index {
@@ -754,7 +759,7 @@ impl Integers {
         if index.is_some() { found.settled() } else { Ok(found) }
     }
 
-    /// One below the other, along the first axis.
+    /// Concatenates arrays along the first axis.
     pub fn joined(parts: &[&Integers]) -> Result<Self, Error> {
         let digits = parts.iter().map(|part| part.digits).max().unwrap_or(0);
         let finer: Vec<Integers> = parts.iter().map(|part| part.finer(digits)).collect();
@@ -790,7 +795,7 @@ impl Integers {
     }
 }
 
-/// The cells of a shape.
+/// The number of cells of a shape; None if it is 2^48 or more.
 pub fn cells(shape: &[usize]) -> Option<usize> {
     let count = |n: usize, &size: &usize| n.checked_mul(size);
     shape.iter().try_fold(1, count).filter(|&n| n < 1 << 48)
@@ -801,9 +806,10 @@ fn pairs(columns: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..columns).flat_map(|i| (0..=i).map(move |j| (i, j)))
 }
 
-/// Of each of the pairs of columns the exact sum of products of deviations from the mean, `(n Σab - Σa Σb) / n`, rounded once or twice.
+/// The sum of products of deviations from the mean for each pair of columns: `(n Σab - Σa Σb) / n`, exact and then rounded once
+/// or twice.
 ///
-/// `sums` is `[cell][the columns, then the pairs]`; what is squared counts in units of 2^-114.
+/// `sums` is `[cell][the columns, then the pairs]`; the sums of pairs are in units of 2^-114.
 pub fn deviations(n: &Integers, sums: &Integers, columns: usize) -> Result<Vec<f64>, Error> {
     let width = columns + columns * (columns + 1) / 2;
     demand(sums.len() == n.len() * width, "sums must go with the numbers of rows")?;

@@ -1,9 +1,9 @@
 //! The loops over rows: arrays in, arrays out, no state.
 //!
 //! One file per kernel; none of them knows Python, a model or a prior. `python` is the border, and its files alone do.
-//! Whatever the number of threads, the answers are the same bits: rows are cut into pieces that depend on the shapes alone.
+//! Results have the same bits whatever the number of threads: rows are divided into pieces that depend on the shapes alone.
 
-// With Python, whatever nobody uses is an error; without it only the tests use the kernels.
+// With Python, unused code is an error; without it, only the tests use the kernels.
 #![cfg_attr(not(feature = "python"), allow(dead_code, unused_imports))]
 
 mod bins;
@@ -16,11 +16,11 @@ mod error;
 mod exponential;
 mod fields;
 mod flags;
+mod hash_table;
 mod integers;
 mod leading;
 mod logarithm;
 mod moments;
-mod numbering;
 mod one_less;
 mod products;
 mod scale;

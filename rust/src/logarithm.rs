@@ -1,10 +1,7 @@
-//! The logarithm without a branch or a call, so that loops over it use wide instructions.
+//! The logarithm without branches or calls, so that loops over it are vectorized.
 
+use crate::exponential::{LN_2, ROUND};
 use std::f64::consts::SQRT_2;
-
-/// ln 2 in two parts, of which the first has so few bits that its product with a whole number below 2^11 is exact.
-const LN_2: (f64, f64) = (6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10);
-const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
 
 /// ln x, for x from 2^-1022 on; within a few units in the last place, or of 1e-16 near 1.
 #[inline(always)]

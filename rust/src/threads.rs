@@ -1,20 +1,21 @@
-//! Threads without surprises: small work stays where it is, pools are made once.
+//! Threads without surprises: small tasks stay on the calling thread, and pools are created once.
 
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Work on fewer values than this is done before another thread has woken up.
+/// Tasks with fewer values than this run on the calling thread.
 const SMALL: usize = 1 << 15;
 
-/// More threads than this only cost memory.
+/// The largest number of threads: a limit to what a caller can ask for, not a tuned value.
 const MOST: usize = 256;
 
 type Pools = Mutex<HashMap<(u32, usize), Arc<ThreadPool>>>;
 
-/// The pool of that many threads. Its key holds the process, for a fork inherits the map but not the threads.
+/// The pool with this many threads. Pools are kept by process too, because a forked process inherits the map but not the threads.
 fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
     static POOLS: OnceLock<Pools> = OnceLock::new();
     let mut pools = POOLS.get_or_init(Default::default).lock().ok()?;
@@ -27,16 +28,17 @@ fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
     Some(made)
 }
 
-/// How many threads that many values deserve: one if there are few of them.
+/// How many threads to use for a number of values: one if there are few.
 pub fn worth(threads: usize, values: usize) -> usize {
     if values < SMALL { 1 } else { threads.clamp(1, MOST) }
 }
 
-/// Work by the number of a task, and on a piece. Behind a reference, so that no work needs a copy of the pools' code.
+/// A function of the number of a task, and one of a piece. As references, so that the code for pools is not compiled for each of
+/// them.
 type Work<'a, R> = &'a (dyn Fn(usize) -> R + Sync);
 type PieceWork<'a, T, R> = &'a (dyn Fn(usize, &mut [T]) -> R + Sync);
 
-/// Calls `f` with every number of a task on a pool's threads; what it gave, in order.
+/// Calls `f` with the number of every task on a pool's threads. Returns its results in order.
 fn shared<R: Send>(pool: &ThreadPool, tasks: usize, f: Work<R>) -> Vec<R> {
     let found: Vec<Mutex<Option<R>>> = (0..tasks).map(|_| Mutex::new(None)).collect();
     run(pool, tasks, &|i| *held(&found[i]) = Some(f(i)));
@@ -51,7 +53,7 @@ fn held<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `(0..tasks).map(&f).collect()`, shared among that many threads; the first error in order is the answer.
+/// `(0..tasks).map(&f).collect()` on several threads. If tasks fail, returns the error of the first one in order.
 pub fn try_map<T: Send, E: Send>(
     threads: usize,
     tasks: usize,
@@ -64,13 +66,36 @@ pub fn try_map<T: Send, E: Send>(
     }
 }
 
-/// [`try_map`] for work that cannot fail.
+/// [`try_map`] for functions that cannot fail.
 pub fn map<T: Send>(threads: usize, tasks: usize, f: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let Ok(found) = try_map(threads, tasks, |i| Ok::<_, Infallible>(f(i)));
     found
 }
 
-/// Calls `f(piece number, piece)` for each `size` long piece of `out`; the first error in order is the answer.
+/// Divides `0..n` into ranges of length `size`, and calls `f` with each on several threads. Errors are those of [`try_map`].
+pub fn try_ranges<T: Send, E: Send>(
+    threads: usize,
+    n: usize,
+    size: usize,
+    f: impl Fn(Range<usize>) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
+    let size = size.max(1);
+    try_map(threads, n.div_ceil(size), |i| f(i * size..n.min((i + 1) * size)))
+}
+
+/// [`try_ranges`] for functions that cannot fail.
+pub fn ranges<T: Send>(
+    threads: usize,
+    n: usize,
+    size: usize,
+    f: impl Fn(Range<usize>) -> T + Sync,
+) -> Vec<T> {
+    let Ok(found) = try_ranges(threads, n, size, |range| Ok::<_, Infallible>(f(range)));
+    found
+}
+
+/// Divides `out` into pieces of length `size`, and calls `f(number, piece)` with each on several threads. Errors are those of
+/// [`try_map`].
 pub fn try_pieces<T: Send, R: Send, E: Send>(
     threads: usize,
     out: &mut [T],
@@ -88,19 +113,29 @@ pub fn try_pieces<T: Send, R: Send, E: Send>(
     }
 }
 
-/// Calls `f` with the number of each and itself; what it gave, in order.
+/// [`try_pieces`] for functions that cannot fail.
+pub fn pieces<T: Send, R: Send>(
+    threads: usize,
+    out: &mut [T],
+    size: usize,
+    f: impl Fn(usize, &mut [T]) -> R + Sync,
+) -> Vec<R> {
+    let Ok(found) = try_pieces(threads, out, size, |i, piece| Ok::<_, Infallible>(f(i, piece)));
+    found
+}
+
+/// Calls `f` with each element and its number on several threads. Returns its results in order.
 pub fn each<T: Send, R: Send>(
     threads: usize,
     all: &mut [T],
     f: impl Fn(usize, &mut T) -> R + Sync,
 ) -> Vec<R> {
-    let Ok(found) = try_pieces(threads, all, 1, |i, one| {
-        Ok::<_, Infallible>(one.iter_mut().map(|one| f(i, one)).collect::<Vec<R>>())
-    });
+    let found =
+        pieces(threads, all, 1, |i, one| one.iter_mut().map(|one| f(i, one)).collect::<Vec<R>>());
     found.into_iter().flatten().collect()
 }
 
-/// Makes a list longer by so many of one value; pages that are new are made by all threads.
+/// Appends `more` copies of a value. All threads write, because touching new pages of memory takes most of the time.
 pub fn lengthen<T: Clone + Send + Sync>(threads: usize, all: &mut Vec<T>, more: usize, value: T) {
     match (threads > 1 && more >= SMALL).then(|| pool(threads)).flatten() {
         None => all.resize(all.len() + more, value),

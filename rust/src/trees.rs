@@ -1,21 +1,24 @@
-//! Cells within wider cells: trees over them, the strengths of their priors, and the shares of classes in every node.
+//! Trees over the cells of a column: wide nodes contain finer ones. Here are the trees, the shares of the classes in every node,
+//! and the strengths of the priors by which these shares are smoothed.
 //!
-//! A tree has levels, from the widest to the finest; each has the node of every cell, and the nodes of the last are the cells.
+//! A tree is a list of levels, from the widest to the finest. A level has the number of every cell's node; on the last level
+//! every cell is a node of its own.
 
 use crate::error::{Error, demand};
 use crate::logarithm::ln;
 use crate::simd::wide;
 use crate::threads;
 
-/// Levels of halves; what is left then is split into its cells.
+/// Levels on which nodes are halved; the next level has the cells. Part of the model: it decides what is learned.
 const DEPTH: usize = 9;
-/// m: ½ to 1,024.
+/// The strengths of a prior, in rows, among which the best one is chosen. Part of the model.
 const STRENGTHS: [f64; 12] =
     [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
-/// Of a first level whose cuts tell the classes apart.
+/// Strengths for a first level whose cuts were chosen by the classes.
 const FIRST_STRENGTHS: [f64; 4] = [0.5, 2.0, 8.0, 32.0];
+/// Smaller shares are raised to this, so that their logarithm is finite.
 const SMALLEST: f64 = 1e-300;
-/// Bits per row within which two cuts are equally good.
+/// Two cuts that differ by fewer bits per row than this are equally good: far more than rounding.
 const EQUAL: f64 = 1e-12;
 
 /// Rows per cell and class, `[cell][class]`.
@@ -39,7 +42,7 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// The node of each cell on every level, halved by count; below a first level, if there is one.
+/// Builds the levels of a tree by halving nodes by count, below a first level if there is one. `rows` is the count of each cell.
 pub fn halved(rows: &[f64], first: Option<&[i64]>) -> Result<Vec<Vec<i64>>, Error> {
     let n = rows.len();
     demand(first.is_none_or(|first| first.len() == n), "the first level must have every cell")?;
@@ -58,7 +61,7 @@ pub fn halved(rows: &[f64], first: Option<&[i64]>) -> Result<Vec<Vec<i64>>, Erro
     for _ in 0..DEPTH {
         let mut finer = vec![0];
         for pair in edges.windows(2) {
-            finer.extend(half(&below, pair[0], pair[1]));
+            finer.extend(halve(&below, pair[0], pair[1]));
             finer.push(pair[1]);
         }
         if finer.len() == edges.len() {
@@ -73,8 +76,9 @@ pub fn halved(rows: &[f64], first: Option<&[i64]>) -> Result<Vec<Vec<i64>>, Erro
     Ok(levels)
 }
 
-/// The cell that half the rows between two are nearest to being before; none if there are fewer than two.
-fn half(below: &[f64], low: usize, high: usize) -> Option<usize> {
+/// The cell at which cells `low..high` are cut into halves of nearly equal counts; None if there are fewer than two cells.
+/// `below` is the number of rows before each cell.
+fn halve(below: &[f64], low: usize, high: usize) -> Option<usize> {
     if high - low < 2 {
         return None;
     }
@@ -85,23 +89,24 @@ fn half(below: &[f64], low: usize, high: usize) -> Option<usize> {
     Some(if away(left) <= away(right) { left } else { right })
 }
 
-/// The node of each cell between these edges.
+/// The node of each cell, where nodes begin and end at these edges.
 fn nodes(edges: &[usize]) -> Vec<i64> {
     let each = edges.windows(2).zip(0..);
     each.flat_map(|(pair, node)| std::iter::repeat_n(node, pair[1] - pair[0])).collect()
 }
 
-/// A level with the rows of its nodes, `[node][class]`.
+/// A level: the parent of each node, and the rows of nodes, `[node][class]`.
 struct Level {
     parents: Vec<usize>,
     rows: Vec<f64>,
 }
 
-fn summed(levels: &[&[i64]], cells: Cells) -> Result<Vec<Level>, Error> {
+/// Sums the rows of cells in the nodes of every level. An error unless the levels are a tree.
+fn sum_levels(levels: &[&[i64]], cells: Cells) -> Result<Vec<Level>, Error> {
     let (n, k) = (cells.len(), cells.n_classes);
     let one = vec![0; n];
     let mut above: &[i64] = &one;
-    let mut found = vec![];
+    let mut sums = vec![];
     for &level in levels {
         demand(level.len() == n, "a level must have every cell")?;
         demand(level.iter().all(|node| (0..n as i64).contains(node)), "a level has wrong nodes")?;
@@ -110,17 +115,19 @@ fn summed(levels: &[&[i64]], cells: Cells) -> Result<Vec<Level>, Error> {
         for (cell, (&node, &wide)) in level.iter().zip(above).enumerate() {
             let node = node as usize;
             parents[node] = wide as usize;
-            let own = &cells.rows[cell * k..(cell + 1) * k];
-            rows[node * k..(node + 1) * k].iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
+            let cell_rows = &cells.rows[cell * k..(cell + 1) * k];
+            let node_rows = &mut rows[node * k..(node + 1) * k];
+            node_rows.iter_mut().zip(cell_rows).for_each(|(sum, x)| *sum += x);
         }
-        found.push(Level { parents, rows });
+        sums.push(Level { parents, rows });
         above = level;
     }
-    demand(found.last().is_some_and(|last| last.parents.len() == n), "each cell must be a node")?;
-    Ok(found)
+    demand(sums.last().is_some_and(|last| last.parents.len() == n), "each cell must be a node")?;
+    Ok(sums)
 }
 
-/// P(class | node) of each level, `[node][class]`; or without one row of each class in turn, `[node][own class][class]`.
+/// P(class | node) on each level, `[node][class]`; if `left_out`, without one row of each class in turn, `[node][row's
+/// class][class]`.
 pub fn shares(
     levels: &[&[i64]],
     cells: Cells,
@@ -133,20 +140,20 @@ pub fn shares(
     let turns = if left_out { k } else { 1 };
     let mut shares: Vec<Vec<f64>> = vec![];
     let whole = prior.repeat(turns);
-    for (depth, level) in summed(levels, cells)?.iter().enumerate() {
+    for (depth, level) in sum_levels(levels, cells)?.iter().enumerate() {
         let m = strengths[depth.min(1)];
         let above = shares.last().unwrap_or(&whole);
         let mut share = Vec::with_capacity(level.rows.len() * turns);
         for (rows, &parent) in level.rows.chunks_exact(k).zip(&level.parents) {
             let above = above[parent * turns * k..(parent + 1) * turns * k].chunks_exact(k);
-            for (own, base) in above.enumerate() {
-                let less = |class: usize| {
-                    let own = if left_out && class == own { 1.0 } else { 0.0 };
-                    (rows[class] - own).max(0.0)
+            for (row_class, base) in above.enumerate() {
+                let remaining = |class: usize| {
+                    let removed = if left_out && class == row_class { 1.0 } else { 0.0 };
+                    (rows[class] - removed).max(0.0)
                 };
-                let total = (0..k).map(less).sum::<f64>() + m;
+                let total = (0..k).map(remaining).sum::<f64>() + m;
                 share.extend(base.iter().enumerate().map(|(class, &base)| {
-                    if total > 0.0 { (less(class) + m * base) / total } else { base }
+                    if total > 0.0 { (remaining(class) + m * base) / total } else { base }
                 }));
             }
         }
@@ -155,11 +162,25 @@ pub fn shares(
     Ok(shares)
 }
 
-/// Trees of columns, and the rows of their cells: `[level][cell]` of one column after that of another, and `[cell][class]`.
+/// Cuts an array of all columns into the parts of each, which have these lengths.
+pub fn split<T>(flat: &[T], lengths: impl Iterator<Item = usize>) -> Result<Vec<&[T]>, Error> {
+    let (mut rest, mut parts) = (flat, vec![]);
+    for length in lengths {
+        let part = rest.split_at_checked(length);
+        let (part, later) =
+            part.ok_or(Error::malformed("columns have more cells than there are"))?;
+        parts.push(part);
+        rest = later;
+    }
+    demand(rest.is_empty(), "there are more cells than columns have")?;
+    Ok(parts)
+}
+
+/// The trees of several columns: the levels of each, and the rows of its cells.
 #[derive(Debug)]
 pub struct Forest<'a> {
     trees: Vec<(Vec<&'a [i64]>, Cells<'a>)>,
-    classes: usize,
+    n_classes: usize,
 }
 
 impl<'a> Forest<'a> {
@@ -169,25 +190,21 @@ impl<'a> Forest<'a> {
         sizes: &[i64],
         cells: Cells<'a>,
     ) -> Result<Self, Error> {
-        let (mut levels, mut rows, classes) = (levels, cells.rows, cells.n_classes);
-        let mut trees = vec![];
+        let n_classes = cells.n_classes;
         demand(depths.len() == sizes.len(), "each tree must have levels and cells")?;
-        for (&depth, &size) in depths.iter().zip(sizes) {
-            let (depth, size) = (depth.max(0) as usize, size.max(0) as usize);
-            let fits = levels.len() >= depth * size && rows.len() >= size * classes;
-            demand(fits, "trees have more cells than there are")?;
-            let (own, others) = levels.split_at(depth * size);
-            let (mine, rest) = rows.split_at(size * classes);
-            let each = (0..depth).map(|level| &own[level * size..(level + 1) * size]);
-            trees.push((each.collect(), Cells { rows: mine, n_classes: classes }));
-            (levels, rows) = (others, rest);
-        }
-        demand(levels.is_empty() && rows.is_empty(), "there are more cells than trees have")?;
-        Ok(Forest { trees, classes })
+        let shapes = depths.iter().zip(sizes);
+        let shapes = shapes.map(|(&depth, &size)| (depth.max(0) as usize, size.max(0) as usize));
+        let levels = split(levels, shapes.clone().map(|(depth, size)| depth * size))?;
+        let rows = split(cells.rows, shapes.clone().map(|(_, size)| size * n_classes))?;
+        let trees = shapes.zip(levels).zip(rows).map(|(((depth, size), levels), rows)| {
+            let levels = (0..depth).map(|level| &levels[level * size..(level + 1) * size]);
+            (levels.collect(), Cells { rows, n_classes })
+        });
+        Ok(Forest { trees: trees.collect(), n_classes })
     }
 
-    /// P(class | cell), `[cell][class]`, or without one row of each class in turn, `[cell][own class][class]`; after the cells
-    /// of each tree the prior, for values that are in none. Each tree has two strengths.
+    /// P(class | cell), as [`shares`] returns it, of all trees; after the cells of each tree the prior, for values that are in no
+    /// cell. Each tree has two strengths.
     pub fn shares(
         &self,
         strengths: &[f64],
@@ -197,18 +214,18 @@ impl<'a> Forest<'a> {
     ) -> Result<Vec<f64>, Error> {
         let (strengths, _) = strengths.as_chunks::<2>();
         demand(strengths.len() == self.trees.len(), "each tree must have strengths")?;
-        let unknown = prior.repeat(if left_out { self.classes } else { 1 });
-        let found = threads::try_map(self.worth(threads), self.trees.len(), |t| {
+        let unknown = prior.repeat(if left_out { self.n_classes } else { 1 });
+        let cell_shares = threads::try_map(self.worth(threads), self.trees.len(), |t| {
             let (levels, cells) = &self.trees[t];
-            let mut every = shares(levels, *cells, strengths[t], prior, left_out)?;
-            let mut last = every.pop().unwrap_or_default();
+            let mut by_level = shares(levels, *cells, strengths[t], prior, left_out)?;
+            let mut last = by_level.pop().unwrap_or_default();
             last.extend(&unknown);
             Ok::<_, Error>(last)
         })?;
-        Ok(found.concat())
+        Ok(cell_shares.concat())
     }
 
-    /// P(class | node) of each level of the one tree, likewise.
+    /// [`shares`] of a forest with a single tree.
     pub fn shares_by_level(
         &self,
         strengths: [f64; 2],
@@ -220,7 +237,7 @@ impl<'a> Forest<'a> {
         shares(levels, *cells, strengths, prior, left_out)
     }
 
-    /// The strengths that are best for the rows of each tree, and how much likelier they are under these than by the prior alone.
+    /// [`strengths`] of each tree. `told_apart`: whether its first level was cut by the classes.
     pub fn strengths(
         &self,
         told_apart: &[bool],
@@ -239,36 +256,36 @@ impl<'a> Forest<'a> {
     }
 }
 
-/// A tree with the strengths of its first level and of the others.
+/// The levels of a tree, and the strengths of its first level and of all later ones.
 pub type Grown = (Vec<Vec<i64>>, [f64; 2]);
 
-/// The tree of a column of numbers by halves alone; and the one that cuts which tell the classes apart come first in, where
-/// these gain more than it costs to name them. `totals` are the rows of each leaf.
-pub fn grown(cells: Cells, totals: &[f64], prior: &[f64]) -> Result<(Grown, Option<Grown>), Error> {
-    let chosen = |levels: &[Vec<i64>], told_apart: bool| {
+/// Grows two trees over the leaves of a column of numbers: one by halving alone, and one that is first cut where the classes
+/// differ, if those cuts gain more likelihood than it costs to describe them. `totals` is the number of rows of each leaf.
+pub fn grow(cells: Cells, totals: &[f64], prior: &[f64]) -> Result<(Grown, Option<Grown>), Error> {
+    let best_strengths = |levels: &[Vec<i64>], told_apart: bool| {
         let levels: Vec<&[i64]> = levels.iter().map(Vec::as_slice).collect();
         strengths(&levels, cells, prior, told_apart)
     };
     let plain = halved(totals, None)?;
-    let (own, gain) = chosen(&plain, false)?;
+    let (plain_strengths, gain) = best_strengths(&plain, false)?;
     let cuts = cuts(cells);
-    let mut told = None;
+    let mut supervised = None;
     let cost = cuts.len() as f64 * (cells.len().saturating_sub(1).max(2) as f64).ln();
     if !cuts.is_empty() && highest_gain(cells, prior).is_none_or(|most| most - gain > cost) {
         let first: Vec<i64> =
             (0..cells.len()).map(|cell| cuts.partition_point(|&cut| cut <= cell) as i64).collect();
         let levels = halved(totals, Some(&first))?;
-        let (own, more) = chosen(&levels, true)?;
-        told = (more - gain > cost).then_some((levels, own));
+        let (strengths, supervised_gain) = best_strengths(&levels, true)?;
+        supervised = (supervised_gain - gain > cost).then_some((levels, strengths));
     }
-    Ok(((plain, own), told))
+    Ok(((plain, plain_strengths), supervised))
 }
 
-/// How much likelier than by the prior alone rows, each left out, can be under any tree over these cells: where that is not
-/// enough, no other tree has to be tried, which is most of the time of growing. None where a cell has less than a row.
+/// An upper bound of the gain that [`strengths`] can return for any tree over these cells: if it is not enough, the second tree
+/// need not be grown. None if a cell has a fraction of a row.
 ///
-/// Of N rows of K classes in a cell, the shares of the classes without a row add up to (N - K + m) / (N - 1 + m) at most; so
-/// their likelihood is that of the shares themselves, times this, at most. It grows with m.
+/// For N rows of K classes in a cell, the shares of the classes, each without a row of its own, add up to at most (N - K + m) /
+/// (N - 1 + m). So their likelihood is at most that of the shares with all rows, times this factor, which grows with m.
 fn highest_gain(cells: Cells, prior: &[f64]) -> Option<f64> {
     let most = STRENGTHS[STRENGTHS.len() - 1];
     let mut gain = 0.0;
@@ -287,10 +304,11 @@ fn highest_gain(cells: Cells, prior: &[f64]) -> Option<f64> {
             gain += total * ((1.0 - there) / (total - 1.0 + most)).ln_1p();
         }
     }
-    Some(gain + 1e-9 * gain.abs() + 1e-6) // it is rounded
+    Some(gain + 1e-9 * gain.abs() + 1e-6) // more than rounding takes away
 }
 
-/// The leaf of each bin of numbers, in order: bins as they are where they are few, or joined to leaves of equally many rows.
+/// The leaf of each bin of numbers, in order: each bin is a leaf if there are at most `most`; otherwise neighbouring bins are
+/// joined to leaves with nearly equal numbers of rows. `totals` is the number of rows of each bin.
 pub fn quantiles(totals: &[f64], most: usize) -> Vec<i64> {
     let n = totals.len();
     if n <= most {
@@ -310,21 +328,23 @@ pub fn quantiles(totals: &[f64], most: usize) -> Vec<i64> {
     begins
 }
 
-/// Rows of nodes, `[node][class]`, from those of cells, each of which is in one.
-pub fn grouped(cells: Cells, nodes: &[i64]) -> Vec<f64> {
+/// Sums the rows of cells by node, `[node][class]`. `nodes` has the node of each cell.
+pub fn sum_by_node(cells: Cells, nodes: &[i64]) -> Vec<f64> {
     let (k, size) = (cells.n_classes, nodes.iter().max().map_or(0, |&node| node as usize + 1));
     let mut sums = vec![0.0; size * k];
-    for (own, &node) in cells.rows.chunks_exact(k).zip(nodes) {
+    for (cell_rows, &node) in cells.rows.chunks_exact(k).zip(nodes) {
         let sums = &mut sums[node as usize * k..(node as usize + 1) * k];
-        sums.iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
+        sums.iter_mut().zip(cell_rows).for_each(|(sum, x)| *sum += x);
     }
     sums
 }
 
+/// A number for each of the [`STRENGTHS`].
 type Lanes = [f64; STRENGTHS.len()];
 
-/// The strengths, of the first level and of the others, under which rows, each left out, are likeliest; and how much likelier
-/// than by the prior alone.
+/// The strengths of the first level and of all later ones that make the rows, each left out of its own nodes, most likely; and
+/// their log likelihood minus that under the prior alone. `told_apart`: whether the first level was cut by the classes, and has a
+/// strength of its own.
 pub fn strengths(
     levels: &[&[i64]],
     cells: Cells,
@@ -333,7 +353,7 @@ pub fn strengths(
 ) -> Result<([f64; 2], f64), Error> {
     let k = cells.n_classes;
     demand(prior.len() == k, "prior must have every class")?;
-    let levels = summed(levels, cells)?;
+    let levels = sum_levels(levels, cells)?;
     let alone: f64 = (0..cells.rows.len()).map(|at| cells.rows[at] * prior[at % k].ln()).sum();
     let firsts: &[f64] = if told_apart { &FIRST_STRENGTHS } else { &[0.0] };
     let mut best = ([1.0; 2], f64::NEG_INFINITY);
@@ -356,17 +376,17 @@ pub fn strengths(
     Ok((best.0, best.1 - alone))
 }
 
-/// The shares of a level's nodes without a row of each class, under all strengths at once.
+/// The share of each class in a level's nodes without one row of that class, under all strengths at once.
 fn below(level: &Level, sizes: &[f64], m: &Lanes, above: &[Lanes], k: usize) -> Vec<Lanes> {
     wide!({
         let mut shares = Vec::with_capacity(level.rows.len());
         for ((rows, &parent), &size) in level.rows.chunks_exact(k).zip(&level.parents).zip(sizes) {
             for (&rows, base) in rows.iter().zip(&above[parent * k..(parent + 1) * k]) {
-                let less = (rows - 1.0).max(0.0);
-                let total = size - (rows - less);
+                let remaining = (rows - 1.0).max(0.0);
+                let total = size - (rows - remaining);
                 let mut share = *base;
                 for (share, m) in share.iter_mut().zip(m) {
-                    *share = (less + m * *share) / (total + m);
+                    *share = (remaining + m * *share) / (total + m);
                 }
                 shares.push(share);
             }
@@ -390,7 +410,7 @@ fn likelihoods(rows: &[f64], shares: &[Lanes]) -> Lanes {
     })
 }
 
-/// The cells before which a cut is made so that they tell the classes apart: by entropy, until a cut costs more than it saves.
+/// The cells before which cutting separates the classes best: by entropy, until a cut costs more bits than it saves.
 ///
 /// U. Fayyad and K. Irani, *Multi-interval discretization of continuous-valued attributes for classification learning* (1993).
 pub fn cuts(cells: Cells) -> Vec<usize> {
@@ -406,11 +426,11 @@ pub fn cuts(cells: Cells) -> Vec<usize> {
     cuts
 }
 
-/// Before which cell the cut is that leaves the least entropy, of equals the lowest; none if its description costs more.
+/// The cell before which a cut leaves the least entropy, the lowest of equally good ones; None if describing the cut costs more.
 fn cut(rows: &[f64], k: usize) -> Option<usize> {
     let n = rows.len() / k;
-    let left = running(rows.chunks_exact(k), k);
-    let right = running(rows.chunks_exact(k).rev(), k);
+    let left = cumulate(rows.chunks_exact(k), k);
+    let right = cumulate(rows.chunks_exact(k).rev(), k);
     let whole = left.get(left.len().checked_sub(k)?..)?;
     let there = whole.iter().filter(|&&rows| rows != 0.0).count();
     if n < 2 || there < 2 {
@@ -435,8 +455,8 @@ fn cut(rows: &[f64], k: usize) -> Option<usize> {
     (saved > cost).then_some(at + 1)
 }
 
-/// Sums of rows so far.
-fn running<'a>(cells: impl Iterator<Item = &'a [f64]>, k: usize) -> Vec<f64> {
+/// Cumulative sums of rows, `[cell][class]`.
+fn cumulate<'a>(cells: impl Iterator<Item = &'a [f64]>, k: usize) -> Vec<f64> {
     let mut sums: Vec<f64> = vec![];
     for cell in cells {
         let before = sums.len().checked_sub(k);
@@ -450,15 +470,15 @@ fn running<'a>(cells: impl Iterator<Item = &'a [f64]>, k: usize) -> Vec<f64> {
     sums
 }
 
-/// How many bits tell the classes of these rows: their number times their entropy.
+/// The bits that describe the classes of the rows of each cell: their number times their entropy.
 fn bits(rows: &[f64], k: usize) -> Vec<f64> {
     wide!({
         let times_log = |x: f64| x * ln(if x > 0.0 { x } else { 1.0 });
         let parts: Vec<f64> = rows.iter().map(|&x| times_log(x)).collect();
         let each = rows.chunks_exact(k).zip(parts.chunks_exact(k));
         each.map(|(rows, parts)| {
-            let own = times_log(rows.iter().sum()) - parts.iter().sum::<f64>();
-            own * std::f64::consts::LOG2_E
+            let nats = times_log(rows.iter().sum()) - parts.iter().sum::<f64>();
+            nats * std::f64::consts::LOG2_E
         })
         .collect()
     })

@@ -1,11 +1,12 @@
-//! Whether fields of a text file are codes that look like numbers: 00130, 0x1F.
+//! Finds fields of a text file that are codes although they look like numbers: 00130, 0x1F.
 
 use crate::simd::wide;
 
-/// Bytes that are looked at together: so few that a yes comes soon.
+/// Bytes that are searched before the loop may stop.
 const PIECE: usize = 1 << 13;
 
-/// Whether some field may begin with a zero, after a sign or none, and go on with a digit or an x. It may err for yes.
+/// Whether a field may begin with a zero, or a sign and a zero, that is followed by a digit or an x. There may be false
+/// positives.
 pub fn any_leading_zero(data: &[u8]) -> bool {
     let ahead = |at: usize, back: usize| at.checked_sub(back).map_or(b',', |at| data[at]);
     let first = |at: usize| begins(ahead(at, 2), ahead(at, 1), data[at], data[at + 1]);
@@ -34,7 +35,7 @@ fn any_in(piece: &[u8]) -> bool {
     found
 }
 
-/// Whether a byte is the zero of such a code, given the two bytes before it and the next.
+/// Whether the byte `own` is the first zero of such a code: `two` and `one` are the bytes before it, `next` is the one after it.
 #[inline(always)]
 fn begins(two: u8, one: u8, own: u8, next: u8) -> bool {
     let sign = (one == b'+') | (one == b'-');
@@ -42,11 +43,11 @@ fn begins(two: u8, one: u8, own: u8, next: u8) -> bool {
     (own == b'0') & (digit(next) | (next | 32 == b'x')) & alone
 }
 
-/// Whether a byte may stand within a number, a word, a date or a time.
+/// Whether a byte may occur within a number, a word, a date or a time.
 #[inline(always)]
 fn within(byte: u8) -> bool {
     let letter = (byte | 32).wrapping_sub(b'a') < 26;
-    // From + to : all but the comma: signs, the point, the slash, digits, the colon.
+    // The bytes from + to : except the comma are signs, the point, the slash, digits and the colon.
     letter | (byte == b'_') | ((byte.wrapping_sub(b'+') < 16) & (byte != b','))
 }
 

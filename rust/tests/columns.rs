@@ -8,7 +8,7 @@ use ndarray::{Array2, array};
 
 mod classes {
     use super::*;
-    use crate::classes::{by_class, count_classes, counted, deal};
+    use crate::classes::{by_class, count_classes, counted};
     use crate::integers::{DIGITS, PARTS};
 
     #[test]
@@ -30,21 +30,14 @@ mod classes {
         let classes = [2, 0, -1, 2, 0];
         let rows = Rows::new(&classes, 4, Weights::Ones).unwrap();
         assert_eq!(by_class(&rows, 1), (vec![1, 4, 0, 3], vec![0, 2, 2, 4, 4]));
-        assert_eq!(deal(&rows, &[7, 8, 5, 6], 1), Ok(vec![5, 7, -1, 6, 8]));
-        assert!(deal(&rows, &[7, 8, 5], 1).is_err());
     }
 
     #[test]
-    fn many_threads_deal_and_gather_as_one() {
+    fn many_threads_gather_as_one() {
         let classes: Vec<i32> = (0..300_000).map(|i| i * 7 % 11 % 5 - 1).collect();
         let rows = Rows::on(3, &classes, 4, Weights::Ones).unwrap();
         let (order, starts) = by_class(&rows, 1);
-        assert_eq!(by_class(&rows, 3), (order.clone(), starts));
-        let cards: Vec<i32> = order.iter().map(|&row| row as i32).collect();
-        let dealt = deal(&rows, &cards, 3).unwrap();
-        for (row, (&card, &class)) in (0..).zip(dealt.iter().zip(&classes)) {
-            assert_eq!(card, if class < 0 { -1 } else { row });
-        }
+        assert_eq!(by_class(&rows, 3), (order, starts));
         assert!(Rows::on(3, &classes, 3, Weights::Ones).is_err());
     }
 
@@ -287,9 +280,9 @@ mod flags {
 mod moments {
     use super::*;
     use crate::integers::{Int, Integers};
-    use crate::moments::{Measured, count_moments, near_grid};
+    use crate::moments::{ClassSums, count_moments, near_grid};
 
-    fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> Result<Measured, Error> {
+    fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> Result<ClassSums, Error> {
         let classes = vec![0; x.nrows()];
         let columns = Columns::new(vec![Block::F64(x.view())])?;
         let (origin, unit) = (vec![0.0; x.ncols()], vec![1.0; x.ncols()]);
@@ -379,11 +372,11 @@ mod moments {
 
 mod products {
     use super::*;
-    use crate::moments::Measured;
+    use crate::moments::ClassSums;
     use crate::products::count_products;
     use ndarray::s;
 
-    fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> Measured {
+    fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> ClassSums {
         let classes: Vec<i32> = (0..x.nrows() as i32).map(|i| i % 3 - 1).collect();
         let columns = Columns::new(vec![Block::F64(x.view())]).unwrap();
         let (origin, unit) = (vec![0.25; x.ncols()], vec![2.0; x.ncols()]);

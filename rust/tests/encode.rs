@@ -63,9 +63,9 @@ fn strings_missing_and_stripped() {
     let data = b"a bb a\x0b\t";
     let offsets = [0_i32, 1, 2, 5, 8];
     let valid = [0b1101_0000_u8];
-    let strings = Strings::new(&offsets, data, Some((&valid, 4))).unwrap();
+    let strings = Strings::new(Offsets::Narrow(&offsets), data, Some((&valid, 4))).unwrap();
     assert_eq!(encode_strings(&strings, false, 1).unwrap().codes, [0, -1, 1, 2]);
-    let strings = Strings::new(&offsets, data, None).unwrap();
+    let strings = Strings::new(Offsets::Narrow(&offsets), data, None).unwrap();
     let found = encode_strings(&strings, true, 1).unwrap();
     assert_eq!(found.codes, [0, 1, 2, 0]);
     assert_eq!(found.first, [0, 1, 2]);
@@ -74,7 +74,7 @@ fn strings_missing_and_stripped() {
 #[test]
 fn wrong_offsets_are_refused() {
     for offsets in [vec![], vec![0_i64, 9], vec![2, 1], vec![-1, 1]] {
-        assert!(Strings::new(&offsets, b"abc", None).is_err());
+        assert!(Strings::new(Offsets::Wide(&offsets), b"abc", None).is_err());
     }
-    assert!(Strings::new(&[0_i64, 1, 1], b"abc", Some((&[255], 7))).is_err());
+    assert!(Strings::new(Offsets::Wide(&[0, 1, 1]), b"abc", Some((&[255], 7))).is_err());
 }

@@ -159,9 +159,6 @@ def one_less(
 def by_class(classes: Codes, n_classes: int, threads: int) -> tuple[Int, Int]:
     """The rows of each class, class after class and within each in order; where each class begins, and their number."""
 
-def deal(classes: Codes, n_classes: int, cards: Codes, threads: int) -> Codes:
-    """Each row's card: the next of its class's stack, -1 where it has no class; ``cards`` are the stacks, class after class."""
-
 def shifted(column: Column, low: int, n_values: int, threads: int) -> Codes:
     """Integers less ``low``; -1 where that is not one of 0 .. n_values - 1."""
 
@@ -330,11 +327,11 @@ def correct_alike(alike: Real, labels: Codes, passes: Passes, mu: Real) -> None:
     """``Terms.correct`` by what rows have in common, (n, n); it improves μ."""
 
 def tempered(
-    scores: NDArray[np.float32], labels: Codes, row_weights: Real, ridge: float, most: float
+    scores: NDArray[np.float32], labels: Codes, row_weights: Real, ridge: float, most: float, threads: int
 ) -> tuple[float, float]:
-    """The least -Σ log P(label) of scores (n, C) times one number, and the number, at most ``most``.
+    """Returns the least -Σ log P(label) of scores (n, C) times a factor, and that factor, which is at most ``most``.
 
-    ``ridge`` times the square of its distance to 1 is part of what is least.
+    ``ridge`` times the square of the factor's distance to 1 is added to the loss.
     """
 
 class Bags:
@@ -383,12 +380,13 @@ class Bags:
         self,
         values: NDArray[np.float32],
         common: float,
-        own: NDArray[np.float32],
+        text_variances: NDArray[np.float32],
         passes: Passes,
         mu: NDArray[np.float32],
         table: NDArray[np.float32],
     ) -> None:
-        """``Terms.correct`` over texts. What all texts have in common counts ``common`` in each; ``own`` is Σ variance · value²
+        """``Terms.correct`` over texts. What all texts have in common counts ``common`` in each; ``text_variances`` is
+        Σ variance · value²
         of each text, (n, C).
 
         ``table`` is (W + 1, 2 C), corrections and variances of words; the last row is of no word, but of all texts.
@@ -398,7 +396,7 @@ class Bags:
         self,
         values: NDArray[np.float32],
         common: float,
-        own: NDArray[np.float32],
+        text_variances: NDArray[np.float32],
         passes: Passes,
         mu: NDArray[np.float32],
         table: NDArray[np.float32],
@@ -406,7 +404,7 @@ class Bags:
     ) -> None:
         """The same of labels, each a yes or no of its own, in lanes of 8 or 16, which threads work on side by side.
 
-        Offsets and ``own`` are (lanes · n, labels), ``mu`` is (lanes, n, labels), ``table`` (lanes, W + 1, 2, labels).
+        Offsets and ``text_variances`` are (lanes · n, labels), ``mu`` is (lanes, n, labels), ``table`` (lanes, W + 1, 2, labels).
         """
 
     def label_scores(
@@ -645,7 +643,7 @@ Texts = list[Any] | ArrowTexts | TokenLists | EncodedTexts | Matrix
 Ids = NDArray[np.uint32]
 
 def score_row(log_prior: Real, parts: Sequence[Part]) -> tuple[int, Real, Real, Real]:
-    """Of the one row that the parts are of, its class, posterior and log posterior, each as ``score`` has it, and 'parts'."""
+    """Returns the class, posterior, log posterior and 'parts' of a single row, each as ``score`` has it."""
 
 def score_each(which: Codes, models: Sequence[tuple[Real, Sequence[Part]]], want: str, threads: int, out: Real) -> int:
     """Scores each row by the model (log prior, parts) of its number, into ``out``, (n, C); 0 where the number is -1.
@@ -856,10 +854,10 @@ class Weights:
         threads: int,
         without: tuple[Groups, int] | None = None,
     ) -> Ids:
-        """Rows of words that have none: values[n] in a class that has a word n times, or whose ``others`` have it n times.
+        """Rows of words, whatever they had before: values[n] in a class that has a word n times, or whose ``others`` do.
 
         ``once``: in n texts. ``without`` leaves a group of the texts out. Gives the words that have a count beyond ``values``,
-        or one that is not whole: they still have no row.
+        or one that is not whole: they keep the row they have.
         """
 
     def follow(self, words: Words, ids: Ids, once: bool, others: bool, values: Real) -> Ids:

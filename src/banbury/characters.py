@@ -13,9 +13,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-CODES = 0x110000
-WORD = 1 << 21
-SPACE = 1 << 22
+CODES = 0x110000  # code points of Unicode
+WORD = 1 << 21  # the bit of characters that make words
+SPACE = 1 << 22  # the bit of white space
 DOTTED_I = 0x130
 CAPITAL_SIGMA = 0x3A3
 FINAL_SIGMA = 0x3C2
@@ -57,27 +57,35 @@ def sigma_context() -> NDArray[np.uint8]:
 
 
 def _ends_a_word(before: str, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Whether a capital sigma becomes ς after this and each of these characters."""
-    trial = np.full((len(codes), 4), ord(" "), dtype=np.uint32)
-    trial[:, 0] = ord(before)
-    # U+0130 stands back for its like, whose lower case is one character; surrogates, slow to decode, for a space.
-    trial[:, 1] = np.where(codes == DOTTED_I, ord("I"), np.where(codes // 0x800 == 0xD800 // 0x800, ord(" "), codes))
-    trial[:, 2] = CAPITAL_SIGMA
-    lower: NDArray[np.bool_] = _codes(_text(trial.ravel()).lower()).reshape(-1, 4)[:, 2] == FINAL_SIGMA
-    return lower
+    """Whether a capital sigma becomes ς between the character ``before`` together with one of these code points, and a
+    space: an array with an entry for each code.
+    """
+    test_strings = np.full((len(codes), 4), ord(" "), dtype=np.uint32)
+    test_strings[:, 0] = ord(before)
+    # I replaces U+0130, whose lower case is two characters; spaces replace surrogates, which are slow to decode.
+    test_strings[:, 1] = np.where(
+        codes == DOTTED_I, ord("I"), np.where(codes // 0x800 == 0xD800 // 0x800, ord(" "), codes)
+    )
+    test_strings[:, 2] = CAPITAL_SIGMA
+    is_final: NDArray[np.bool_] = _codes(_text(test_strings.ravel()).lower()).reshape(-1, 4)[:, 2] == FINAL_SIGMA
+    return is_final
 
 
 def _text(codes: NDArray[np.integer]) -> str:
+    """The text of these code points."""
     return codes.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
 def _codes(text: str) -> NDArray[np.uint32]:
+    """The code points of a text."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint32, copy=False)
 
 
 def _runs(runs: Iterable[str]) -> NDArray[np.bool_]:
-    """Which characters the runs have, each of which has all characters from its first to its last."""
-    within = np.zeros(CODES, dtype=np.bool_)
+    """For each code point whether it is in a run. ``runs``: texts of consecutive characters, from the first to the last
+    of the run.
+    """
+    is_in_run = np.zeros(CODES, dtype=np.bool_)
     for run in runs:
-        within[ord(run[0]) : ord(run[-1]) + 1] = True
-    return within
+        is_in_run[ord(run[0]) : ord(run[-1]) + 1] = True
+    return is_in_run

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from banbury import errors
 
-# Every Python from 3.11 has them, and they do nothing but define things when they are imported.
+# The modules of ``docstrings``: every Python from 3.11 on has them, and importing them has no side effects.
 MODULES = "asyncio collections decimal email http logging mailbox multiprocessing tarfile unittest urllib xml".split()
 
 _PLAY_TENNIS = """
@@ -96,20 +96,22 @@ def docstrings() -> dict[str, list[Any]]:
     >>> docs["kind"][i], docs["parameters"][i], docs["private"][i], docs["module"][i]
     ('function', 1, False, 'tarfile')
     """
-    rows = list(_with_docstrings(MODULES))
+    rows = list(_find_documented(MODULES))
     owners = [row.name.partition(".")[0] for row in rows]
-    if bare := [module for module in MODULES if module not in owners]:
-        why = "this Python strips docstrings, as it does with -OO or PYTHONOPTIMIZE=2. Run it without that option."
-        raise errors.EmptyData(f"found no docstrings in {errors.listed(bare)}: {why}", modules=bare)
+    if without_docstrings := [module for module in MODULES if module not in owners]:
+        reason = "this Python strips docstrings, as it does with -OO or PYTHONOPTIMIZE=2. Run it without that option."
+        raise errors.EmptyData(
+            f"found no docstrings in {errors.listed(without_docstrings)}: {reason}", modules=without_docstrings
+        )
     columns = dict(zip(_Described._fields, map(list, zip(*rows, strict=True)), strict=True))
-    # Some part of a private name begins with an underscore; ``__init__`` and the like are no secret.
-    parts = [[part for part in row.name.split(".") if part.startswith("_")] for row in rows]
-    private = [any(not part.endswith("__") for part in name_parts) for name_parts in parts]
+    # Some part of a private name begins with an underscore; ``__init__`` and the like are public.
+    underscored_parts = [[part for part in row.name.split(".") if part.startswith("_")] for row in rows]
+    private = [any(not part.endswith("__") for part in name_parts) for name_parts in underscored_parts]
     return columns | {"lines": [len(row.text.splitlines()) for row in rows], "private": private, "module": owners}
 
 
 class _Described(NamedTuple):
-    """What has a docstring, under the name of the place where it was found."""
+    """An object with a docstring: its qualified name, the docstring, its kind and its number of parameters."""
 
     name: str
     text: str
@@ -117,19 +119,21 @@ class _Described(NamedTuple):
     parameters: int | None
 
 
-def _with_docstrings(names: list[str]) -> Iterator[_Described]:
-    """What has a docstring in these modules and all modules in them, each text once, in the order of the sources."""
-    seen: set[str] = set()
+def _find_documented(names: list[str]) -> Iterator[_Described]:
+    """The objects with docstrings in the modules ``names`` and their submodules, each docstring once, in the order of
+    the sources.
+    """
+    earlier_docstrings: set[str] = set()
     for name in names:
-        for module in _with_submodules(name):
-            for candidate in _within(module, module.__name__, module.__name__):
-                if candidate.text and candidate.text not in seen:
-                    seen.add(candidate.text)
+        for module in _modules_in(name):
+            for candidate in _members_of(module, module.__name__, module.__name__):
+                if candidate.text and candidate.text not in earlier_docstrings:
+                    earlier_docstrings.add(candidate.text)
                     yield candidate
 
 
-def _with_submodules(name: str) -> Iterator[ModuleType]:
-    """The module, and those inside it in the order of their names; but programs, and what needs another system."""
+def _modules_in(name: str) -> Iterator[ModuleType]:
+    """The module ``name`` and its submodules sorted by name, without programs and modules for other operating systems."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -137,13 +141,15 @@ def _with_submodules(name: str) -> Iterator[ModuleType]:
     except ImportError:  # asyncio.windows_events, for instance
         return
     yield module
-    for inner in sorted(info.name for info in pkgutil.iter_modules(getattr(module, "__path__", []))):
-        if inner not in ("__main__", "test", "tests"):
-            yield from _with_submodules(f"{name}.{inner}")
+    for submodule in sorted(info.name for info in pkgutil.iter_modules(getattr(module, "__path__", []))):
+        if submodule not in ("__main__", "test", "tests"):
+            yield from _modules_in(f"{name}.{submodule}")
 
 
-def _within(holder: ModuleType | type, place: str, home: str) -> Iterator[_Described]:
-    """The functions and classes that are defined in a module, or the methods and classes in a class."""
+def _members_of(holder: ModuleType | type, qualified_name: str, home: str) -> Iterator[_Described]:
+    """The functions and classes defined in a module, or the methods and classes in a class. ``holder``: the module or
+    class; ``qualified_name``: its qualified name; ``home``: the name of the module.
+    """
     for name, candidate in list(vars(holder).items()):
         if isinstance(candidate, (staticmethod, classmethod)):
             candidate = candidate.__func__
@@ -151,30 +157,34 @@ def _within(holder: ModuleType | type, place: str, home: str) -> Iterator[_Descr
         if kind is not None:
             try:
                 n_parameters = len(inspect.signature(candidate).parameters)
-            except (NameError, TypeError, ValueError):  # properties, and what is written in C and does not say
+            except (NameError, TypeError, ValueError):  # properties, and C functions without a signature
                 n_parameters = None
-            yield _Described(f"{place}.{name}", _docstring(candidate), kind, n_parameters)
+            yield _Described(f"{qualified_name}.{name}", _docstring(candidate), kind, n_parameters)
         if kind == "class":
-            yield from _within(candidate, f"{place}.{name}", home)
+            yield from _members_of(candidate, f"{qualified_name}.{name}", home)
 
 
 def _kind(candidate: Any, holder: ModuleType | type, home: str) -> str | None:
-    """What a thing is that is defined here; None of what is borrowed from elsewhere, and of mere values."""
-    inside = isinstance(holder, type)
+    """The kind of an object defined here: function, method, class or property; None for imported objects and plain
+    values. ``holder``: the module or class that has it; ``home``: the name of the module.
+    """
+    in_class = isinstance(holder, type)
     if isinstance(candidate, type):
-        within = not isinstance(holder, type) or candidate.__qualname__.startswith(f"{holder.__qualname__}.")
-        return "class" if candidate.__module__ == home and within else None
+        is_defined_here = not isinstance(holder, type) or candidate.__qualname__.startswith(f"{holder.__qualname__}.")
+        return "class" if candidate.__module__ == home and is_defined_here else None
     if isinstance(candidate, (MethodDescriptorType, ClassMethodDescriptorType)):
         return "method" if candidate.__objclass__ is holder else None
     if isinstance(candidate, (FunctionType, BuiltinFunctionType)):
-        return ("method" if inside else "function") if candidate.__module__ == home else None
-    return "property" if inside and isinstance(candidate, property) else None
+        return ("method" if in_class else "function") if candidate.__module__ == home else None
+    return "property" if in_class and isinstance(candidate, property) else None
 
 
 def _docstring(candidate: Any) -> str:
+    """The docstring of an object without indentation; empty if it has none."""
     return inspect.cleandoc(candidate.__doc__) if isinstance(candidate.__doc__, str) else ""
 
 
 def _columns(text: str) -> dict[str, list[str]]:
+    """The columns of a table that is written as text, with a header line and cells separated by spaces."""
     header, *rows = (line.split() for line in text.strip().splitlines())
     return {name: list(values) for name, values in zip(header, zip(*rows, strict=True), strict=True)}

@@ -18,8 +18,9 @@ from rich.text import Text  # noqa: TID253
 
 from banbury import datasets, errors
 
-WIDTH = 80  # columns of a paragraph
+PARAGRAPH_WIDTH = 80  # most characters of a line
 
+# The title of each step, the statements that it runs, and a comment.
 STEPS = [
     (
         "Count",
@@ -118,8 +119,8 @@ def main(folder: str | os.PathLike[str] = "banbury-demo") -> None:
     """
     start = time.monotonic()
     n_rows = len(datasets.docstrings()["text"])
-    place = _make_folder(folder)
-    files = {"MODEL": place / "docstrings.banbury", "REPORT": place / "report.html"}
+    directory = _make_folder(folder)
+    files = {"MODEL": directory / "docstrings.banbury", "REPORT": directory / "report.html"}
     page = _Page()
     page.say(
         f"Which module is a docstring from? Banbury learns the answer from {n_rows:,} docstrings of twelve modules of "
@@ -141,42 +142,46 @@ def main(folder: str | os.PathLike[str] = "banbury-demo") -> None:
 
 
 def _make_folder(folder: str | os.PathLike[str]) -> Path:
-    """Make the folder if need be, and check that files can be written to it."""
-    place = Path(folder)
+    """Creates the folder if necessary and returns it. Raises BadFile if files cannot be written to it."""
+    path = Path(folder)
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=place):
-            return place
-    except OSError as problem:
-        text = f"cannot write into the folder {place}: {problem.strerror or problem}. Choose a writable folder."
-        raise errors.BadFile(text, path=str(place)) from None
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            return path
+    except OSError as error:
+        raise errors.BadFile(
+            f"cannot write into the folder {path}: {error.strerror or error}. Choose a writable folder.", path=str(path)
+        ) from None
 
 
 class _Page:
-    """Prints in colour on a terminal, and the same words without colour elsewhere."""
+    """Prints the tour, in colour on a terminal."""
 
     def __init__(self) -> None:
+        """Prepares stdout. ``variables``: those that the statements of the tour have set."""
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # for terminals that cannot print "±"
         self.console = Console(highlight=False, soft_wrap=True)
-        self.width = min(self.console.width, WIDTH) if self.console.is_terminal else WIDTH
+        self.width = min(self.console.width, PARAGRAPH_WIDTH) if self.console.is_terminal else PARAGRAPH_WIDTH
         self.n_titles = 0
         self.variables: dict[str, Any] = {}
 
     def title(self, text: str) -> None:
+        """Prints a numbered heading."""
         self.n_titles += 1
         line = f"{self.n_titles}  {text} "
         self.show(f"\n{line:─<{self.width}}", "bold")
 
     def say(self, text: str) -> None:
-        """Print a paragraph."""
+        """Prints a paragraph, broken into lines."""
         self.show("\n".join(fill(line, self.width) for line in text.split("\n")))
 
     def show(self, value: object, style: str = "") -> None:
+        """Prints a value in a style of Rich, such as "bold"."""
         self.console.print(Text(str(value), style))
 
     def run(self, source: str) -> None:
-        """Show each statement after Python's prompt, run it, and show the value of an expression."""
+        """Prints each statement of ``source`` after Python's prompt, runs it, and prints the value of an expression."""
         lines = dedent(source).strip().splitlines()
         for statement in ast.parse("\n".join(lines)).body:
             code = "\n... ".join(lines[statement.lineno - 1 : statement.end_lineno])

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeAlias
 from banbury import errors
 from banbury.families.family import Choice
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
-from banbury.model.naive_bayes import UNUSED, Calibrates, ClassPrior, Model, class_log_prior, model_under
+from banbury.model.naive_bayes import UNUSED_GENERATOR, Calibrates, ClassPrior, Model, class_log_prior, model_under
 from banbury.tally.label_sets import EVERY
 from banbury.tally.schema import Schema
 from banbury.tally.tally import Label, Tally
@@ -24,7 +24,7 @@ class ModelSettings:
     choice: Choice = PLAIN
     class_prior: ClassPrior = None
     calibration: Calibrates | None = None
-    weighing: Any = None  # what evidence is worth
+    weighing: Any = None  # the weights of evidence
     threads: int | None = None
 
     @property
@@ -33,7 +33,9 @@ class ModelSettings:
         return self.weighing is None and self.choice.how != "gibbs"
 
     def prior(self, tally: Tally) -> ClassPrior:
-        """Returns the class prior of a tally's classes."""
+        """Returns the class prior for models of a tally. Here it is the same for all tallies; subclasses may choose by
+        the tally.
+        """
         return self.class_prior
 
     def model(self, tally: Tally) -> Model:
@@ -43,33 +45,40 @@ class ModelSettings:
             model = replace(model, threads=self.threads)
         if self.weighing is not None and set(tally.classes).issubset(self.weighing.classes):
             model = model.weighed(self.weighing)
-        fits = self.calibration is not None and self.calibration.n_classes == len(tally.classes)
-        return model.calibrated(self.calibration) if fits else model
+        calibration_fits = self.calibration is not None and self.calibration.n_classes == len(tally.classes)
+        return model.calibrated(self.calibration) if calibration_fits else model
 
     def follow(self, model: Model, tally: Tally) -> Model:
-        """Updates the model to a tally with the same classes. The old model must not be used any more."""
-        groups = zip(model.parameters, tally.groups, strict=True)
+        """Updates the model to a tally with the same classes, in place where possible. The old model must not be used
+        any more.
+        """
+        # The generator is unused, because the settings of a model that draws from one never follow.
+        parameters_and_groups = zip(model.parameters, tally.groups, strict=True)
         parameters = tuple(
-            group if group.follow(sums) else family.estimate(features, sums, model.choice, UNUSED)
-            for group, (family, features, sums) in groups
+            group_parameters
+            if group_parameters.follow(sums)
+            else family.estimate(features, sums, model.choice, UNUSED_GENERATOR)
+            for group_parameters, (family, features, sums) in parameters_and_groups
         )
-        prior = self.prior(tally)
-        log_prior = class_log_prior(prior, tally)
-        return replace(model, tally=tally, class_prior=prior, log_prior=log_prior, parameters=parameters)
+        class_prior = self.prior(tally)
+        log_prior = class_log_prior(class_prior, tally)
+        return replace(model, tally=tally, class_prior=class_prior, log_prior=log_prior, parameters=parameters)
 
     def derives_like(self, other: Self) -> bool:
         """Whether models under both settings differ at most in their class prior."""
-        same = self.calibration is other.calibration and self.weighing is other.weighing
-        return same and self.choice == other.choice
+        shares_evidence = self.calibration is other.calibration and self.weighing is other.weighing
+        return shares_evidence and self.choice == other.choice
 
     def without_forgotten(self, tally: Tally) -> Self:
         """Returns the settings without corrections for words and values that no row has any more."""
-        return self if self.weighing is None else replace(self, weighing=self.weighing.without_forgotten(tally))
+        return self if self.weighing is None else replace(self, weighing=self.weighing._without_forgotten(tally))
 
 
 @dataclass(frozen=True, eq=False)
 class LabelSettings:
-    """How a ``LabelModel`` is estimated from a tally of label sets. It is never updated in place."""
+    """How a ``LabelModel`` is estimated from a tally of label sets. It is never updated in place. ``telling`` is how
+    many words of each label count, the most informative ones; None for all.
+    """
 
     choice: Choice
     thresholds: Thresholds
@@ -78,16 +87,18 @@ class LabelSettings:
     threads: int | None = None
 
     follows = False
-    class_prior = calibration = None
+    class_prior = None
+    calibration = None
 
     def model(self, tally: Tally) -> LabelModel:
+        """Estimates the model of a tally, with the weights of evidence and the thresholds of these settings."""
         choice = self.choice
         model = LabelModel.of(tally, how=choice.how, alpha=choice.alpha, telling=self.telling, threads=self.threads)
         return model.weighed(self.weighing).with_thresholds(self.thresholds)
 
     def without_forgotten(self, tally: Tally) -> LabelSettings:
         """Returns the settings without corrections for labels, words and values that no row has any more."""
-        weighing = None if self.weighing is None else self.weighing.without_forgotten(tally)
+        weighing = None if self.weighing is None else self.weighing._without_forgotten(tally)
         thresholds = self.thresholds.of([label for label in tally.classes if label != EVERY])
         return replace(self, weighing=weighing, thresholds=thresholds)
 
@@ -96,7 +107,9 @@ Settings: TypeAlias = ModelSettings | LabelSettings
 
 
 def settings_of(model: Model | LabelModel | Tally, threads: int | None = None) -> Settings:
-    """Returns the settings with which this model was estimated from its tally; for a tally, the defaults."""
+    """Returns the settings with which a model was estimated from its tally. For a tally they are the defaults for its
+    kind.
+    """
     choice = PLAIN if isinstance(model, Tally) else replace(model.choice, waits=False)
     if isinstance(model, Model):
         return ModelSettings(choice, model.class_prior, model.calibration, model.weighing, threads)
@@ -111,50 +124,62 @@ class Learner:
     """A growing tally and the model that follows it. ``learn`` and ``forget`` return a new learner and leave this one
     unchanged.
 
-    ``tally`` and ``model`` are frozen and can be handed out. ``current`` is a model of the same rows that costs only
-    what changed since the last call; its parameters change in place with the next row, so only the owner of the learner
-    may use it. A copied or unpickled learner has a current model of its own.
+    ``tally`` and ``model`` never change, so that anyone may keep them. ``current`` is a model of the same rows that costs
+    only what changed since the last call. Its parameters change in place when the next row is learned, so only the owner
+    of the learner may use it. Copied and unpickled learners do not share it.
     """
 
     __slots__ = ("_declared", "_live", "_model", "_sums", "_tally", "notes", "settings")
 
     def __init__(self, tally: Tally, settings: Any, declared: tuple[Label, ...] = ()) -> None:
-        """Classes that are declared stay, with rows or without."""
-        self._sums = tally.with_classes(declared).read_texts() if declared else tally.read_texts()
+        """Starts with a tally. ``settings`` derive its model (``ModelSettings`` or ``LabelSettings``); ``declared`` has
+        the classes to keep even if they have no rows.
+        """
+        sums = tally._with_classes(declared)._read_texts() if declared else tally._read_texts()
+        self._set(sums, settings, declared, [])
+
+    def _set(self, sums: Tally, settings: Any, declared: tuple[Label, ...], live: list[tuple[Any, Tally, Any]]) -> None:
+        """Sets all attributes."""
+        self._sums = sums
         self._declared = declared
         self.settings = settings
         self._tally: Tally | None = None
         self._model: Any = None
-        # The current model with its settings and tally; empty while it is brought up to date. Learners that were made from one
-        # another share it.
-        self._live: list[tuple[Any, Tally, Any]] = []
-        self.notes: dict[str, Any] = {}  # what the owner has read off the current model
+        # The current model as (settings, tally, model); empty while it is updated. Learners made from one another share it.
+        self._live = live
+        self.notes: dict[str, Any] = {}  # what the owner of the learner computed from the current model
 
     @property
     def schema(self) -> Schema:
+        """The schema of the tally."""
         return self._sums.schema
 
     @property
     def classes(self) -> tuple[Label, ...]:
+        """The classes of the tally, and those that were declared."""
         return self._sums.classes
 
-    # Changing
+    # Learning and forgetting
 
-    def learn(self, part: Tally, settings: Any = None) -> Learner:
-        """Returns a learner with more rows, and with other settings if given."""
-        return self._with(self._sums + part, settings or self.settings)
+    def learn(self, new_rows: Tally, settings: Any = None) -> Learner:
+        """Returns a learner with the rows of another tally added, and with other ``settings`` if given."""
+        return self._with(self._sums + new_rows, settings or self.settings)
 
     def learn_texts(self, texts: list[str], labels: list[str], threads: int) -> Learner | None:
-        """Returns a learner with more texts of known classes, without building a batch; None if that is not possible."""
-        tally = self._sums.add_texts(texts, labels, threads)
+        """Returns a learner with more texts of known classes, without building a batch; None if that is not possible.
+        ``labels`` are the class names of the texts.
+        """
+        tally = self._sums._add_texts(texts, labels, threads)
         return None if tally is None else self._with(tally, self.settings)
 
-    def forget(self, part: Tally, settings: Any = None) -> Learner:
-        """Returns a learner without some rows. Raises an error if they were never learned, or if no row would be left."""
-        left = self._sums.minus(part, self._declared)
-        if not left.rows.value.any():
+    def forget(self, forgotten_rows: Tally, settings: Any = None) -> Learner:
+        """Returns a learner without the rows of another tally. Raises an error if they were never learned, or if no row
+        would be left.
+        """
+        remaining_tally = self._sums._minus(forgotten_rows, self._declared)
+        if not remaining_tally.rows.value.any():
             raise errors.empty_data(None, "forgetting these rows would leave no rows")
-        return self._with(left, settings or self.settings)
+        return self._with(remaining_tally, settings or self.settings)
 
     def under(self, settings: Any) -> Learner:
         """Returns a learner of the same rows under these settings."""
@@ -166,25 +191,21 @@ class Learner:
 
     def declare(self, classes: Sequence[Label]) -> Learner:
         """Returns a learner that keeps classes with these names even if they have no rows."""
-        learner = self._with(self._sums.with_classes(tuple(classes)), self.settings)
+        learner = self._with(self._sums._with_classes(tuple(classes)), self.settings)
         learner._declared = tuple(classes)
         return learner
 
     def _with(self, sums: Tally, settings: Any) -> Learner:
+        """Returns a learner with this tally and these settings, which shares the current model with this one."""
         learner = object.__new__(Learner)
-        learner._sums = sums
-        learner._declared = self._declared
-        learner.settings = settings
-        learner._tally = learner._model = None
-        learner._live = self._live
-        learner.notes = {}
+        learner._set(sums, settings, self._declared, self._live)
         return learner
 
-    # Asking
+    # The tally and the model
 
     def freeze(self) -> Tally:
         """Returns the tally without words that no text contains any more."""
-        return self._sums.drop_absent_words()
+        return self._sums._drop_absent_words()
 
     @property
     def tally(self) -> Tally:
@@ -196,7 +217,7 @@ class Learner:
     @property
     def model(self) -> Any:
         """The model of the current tally."""
-        if self.settings.follows and not self._sums.has_words:
+        if self.settings.follows and not self._sums._has_words:
             return self.current
         if self._model is None:
             self._model = self.settings.model(self.tally)
@@ -204,14 +225,15 @@ class Learner:
 
     @property
     def current(self) -> Any:
-        """The same model, updated in place if possible."""
+        """A model of the current tally, updated in place if possible. Its parameters change when the next row is
+        learned.
+        """
         if not self.settings.follows:
             return self.model
-        settings, tally, model = (
-            self._live.pop() if self._live else (None, None, None)
-        )  # if interrupted, it is derived anew
-        alike = settings is self.settings or (settings is not None and settings.derives_like(self.settings))
-        if tally is None or not alike or tally.classes != self.classes:
+        # The model is taken out while it is updated: after an interruption it is estimated anew.
+        settings, tally, model = self._live.pop() if self._live else (None, None, None)
+        estimates_alike = settings is self.settings or (settings is not None and settings.derives_like(self.settings))
+        if tally is None or not estimates_alike or tally.classes != self.classes:
             model = self.settings.model(self._sums)
         elif tally is not self._sums or settings is not self.settings:
             model = self.settings.follow(model, self._sums)
@@ -225,7 +247,9 @@ class Learner:
         return weighing is not None and weighing.is_stale(self.tally)
 
     def __getstate__(self) -> Any:
+        """What is pickled: everything but the current model."""
         return self.tally, self.settings, self._declared
 
     def __setstate__(self, state: Any) -> None:
+        """Starts from a pickled tally, settings and declared classes."""
         self.__init__(*state)  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""The loader of MLflow's pyfunc flavour: a model file of ours, without pickle.
+"""The loader for MLflow's pyfunc flavour, which reads a Banbury file without pickle.
 
 ``mlflow.pyfunc.save_model(path, loader_module="banbury.mlflow", data_path="mail.banbury")`` packs a file that ``bb.save`` wrote;
 ``mlflow.pyfunc.load_model`` and ``mlflow models serve`` then answer with it.
@@ -20,15 +20,16 @@ __all__ = ["PyfuncModel"]
 
 
 class PyfuncModel:
-    """A model that MLflow asks: rows in, a table of answers out."""
+    """A model that MLflow can call: rows in, a frame of predictions out."""
 
     def __init__(self, model: Model | LabelModel) -> None:
+        """``model``: the model that predicts."""
         self.model = model
 
     def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:
-        """A frame with the class and its probability, or with the labels and theirs; ``params={"posteriors": True}``: all.
-
-        Rows are a frame or a mapping of columns, by the names they were counted under; or texts, for a model of one text.
+        """A frame with the class of each row and its probability, or with its labels and theirs.
+        ``params={"posteriors": True}`` adds all probabilities. Rows are a frame or a mapping of columns by their names,
+        or texts for a model of a single text column.
         """
         import pandas as pd
 
@@ -37,20 +38,20 @@ class PyfuncModel:
         for name in settings:
             raise errors.unknown_choice("a parameter", name, ["posteriors"])
         posterior = self.model.posterior(self._rows(model_input))
-        frame = pd.DataFrame(self.model.records(posterior))
+        frame = pd.DataFrame(self.model._records(posterior))
         if posteriors:
             frame = frame.assign(**{f"P({name})": posterior[:, k] for k, name in enumerate(self.model.names)})
         return frame
 
     def _rows(self, rows: Any) -> Any:
-        """Rows as the model reads them: a frame of one column is texts, where those are all that it takes."""
+        """The rows in a form that the model reads; a frame with one column becomes texts if the model takes only these."""
         columns = getattr(rows, "columns", None)
         schema = self.model.schema
-        alone = len(schema.columns) == 1 and "text" in schema.kinds.values()
-        if alone and columns is not None and len(columns) == 1:
+        is_single_text = len(schema.columns) == 1 and "text" in schema.kinds.values()
+        if is_single_text and columns is not None and len(columns) == 1:
             texts = list(rows.iloc[:, 0])
             return {schema.columns[0]: texts} if schema.named else list(map(str, texts))
-        if isinstance(rows, (str, bytes, os.PathLike)) or (is_texts(rows) and not alone):
+        if isinstance(rows, (str, bytes, os.PathLike)) or (is_texts(rows) and not is_single_text):
             requirement = (
                 "a frame or a mapping of columns, or texts for a model of one text column; file names are not read"
             )
@@ -59,7 +60,7 @@ class PyfuncModel:
 
 
 def _load_pyfunc(path: str) -> PyfuncModel:
-    """What MLflow calls with the path of the file that was packed."""
+    """The model in the packed file at ``path``; MLflow calls this."""
     model = load(path)
     if not isinstance(model, (Model, LabelModel)):
         raise errors.bad_setting(

@@ -1,20 +1,22 @@
 """Notebooks: how objects are displayed there, in one small style, and as data frames.
 
-No script, and nothing from other hosts. Colours are translucent and letters take the page's own colour, so that light and
-dark pages both suit. Blue speaks for the winner and orange against it, which no common colour blindness confuses.
+No scripts, and nothing from other hosts. Colours are translucent and text has the page's own colour, so that it suits light and
+dark pages. Blue is for the winner and orange against it; people with common kinds of colour blindness can tell them apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-FOR = "59, 130, 246"
+from banbury.errors import many
+
+FOR = "59, 130, 246"  # red, green and blue of evidence for the winner, and of evidence against it
 AGAINST = "234, 120, 20"
-BAR = 0.75  # how dense the colour of a bar is
-SHOWN = 20  # rows of a table on a page; frames have all
+BAR_OPACITY = 0.75  # from 0 to 1
+MOST_TABLE_ROWS = 20  # of a table on a page; frames have all
 
 STYLE = f"""<style>
 .banbury {{ font: 14px/1.5 system-ui, sans-serif; color: inherit; max-width: 62em; text-align: left; }}
@@ -38,8 +40,8 @@ STYLE = f"""<style>
 .banbury .track {{ display: flex; height: .95em; }}
 .banbury .half {{ flex: 1; display: flex; }}
 .banbury .left {{ justify-content: flex-end; border-right: 1px solid rgba(128, 128, 128, .6); }}
-.banbury .left i {{ background: rgba({AGAINST}, {BAR}); border-radius: 3px 0 0 3px; }}
-.banbury .right i {{ background: rgba({FOR}, {BAR}); border-radius: 0 3px 3px 0; }}
+.banbury .left i {{ background: rgba({AGAINST}, {BAR_OPACITY}); border-radius: 3px 0 0 3px; }}
+.banbury .right i {{ background: rgba({FOR}, {BAR_OPACITY}); border-radius: 0 3px 3px 0; }}
 .banbury tr.sum td {{ border-top: 1px solid rgba(128, 128, 128, .5); font-weight: 600; }}
 .banbury .classes {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(16em, 1fr)); align-items: start;
   gap: .4em 2.2em; }}
@@ -56,7 +58,7 @@ class NotebookTable(NamedTuple):
 
 
 class Displayed:
-    """What a notebook shows as tables: the first line of its text, its tables, and notes."""
+    """An object that notebooks display as tables, below the first line of its text and above its notes."""
 
     def _notebook_tables(self) -> list[NotebookTable]:
         """The tables, the most important first."""
@@ -71,13 +73,14 @@ class Displayed:
 
 
 class Tabular(Displayed):
-    """What is one table above all, which ``to_frame`` returns."""
+    """An object that is essentially one table, which ``to_frame`` returns."""
 
     def _frame_columns(self) -> Mapping[str, Sequence[Any]]:
-        """The columns of the frame, whole."""
+        """The columns of the frame, with all rows."""
         raise NotImplementedError
 
     def _notebook_tables(self) -> list[NotebookTable]:
+        """The table to display."""
         return [NotebookTable("", self._frame_columns())]
 
     def to_frame(self) -> Any:
@@ -97,34 +100,54 @@ class Tabular(Displayed):
         return pyarrow.table(typed)
 
 
+def align_columns(rows: Sequence[Sequence[str]], right_aligned: Collection[int] = ()) -> list[str]:
+    """Returns rows of cells as lines of text with aligned columns. The columns whose numbers are in ``right_aligned``
+    are aligned to the right.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    alignments = [">" if column in right_aligned else "<" for column in range(len(widths))]
+    lines = [
+        "  ".join(f"{cell:{alignment}{width}}" for cell, alignment, width in zip(row, alignments, widths, strict=True))
+        for row in rows
+    ]
+    return [f"  {line}".rstrip() for line in lines]
+
+
+def more_line(n: int, noun: str) -> list[str]:
+    """Returns a line that says how many more there are of what ``noun`` names, such as ``… and 3 more features``; no
+    line if there are none.
+    """
+    return [f"  … and {many(n, f'more {noun}')}"] if n > 0 else []
+
+
 def columns_of(records: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Records as columns; what a record lacks is None."""
-    rows = list(records)
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
+    """The records (one mapping from column to cell per row) as columns; a cell that a record lacks is None."""
+    record_list = list(records)
+    names = dict.fromkeys(name for record in record_list for name in record)
+    return {name: [record.get(name) for record in record_list] for name in names}
 
 
 def values_of_one_type(values: Sequence[Any]) -> list[Any]:
-    """The values, as texts where their types differ: columns of Polars and Arrow have one type."""
-    kinds = {type(value) for value in values if value is not None}
-    if len(kinds) <= 1 or kinds == {int, float}:
+    """The values, converted to texts if their types differ, since Polars and Arrow need one type per column."""
+    types = {type(value) for value in values if value is not None}
+    if len(types) <= 1 or types == {int, float}:
         return list(values)
     return [None if value is None else str(value) for value in values]
 
 
 def html_of_table(table: NotebookTable) -> str:
-    """The first rows of a table, and how many more there are."""
+    """The first rows of a table as HTML, and how many more there are."""
     n_rows = max(map(len, table.columns.values()), default=0)
     caption = f"<caption>{safe(table.caption)}</caption>" if table.caption else ""
     head = "".join(f"<th>{safe(name)}</th>" for name in table.columns)
-    rows = zip(*(values[:SHOWN] for values in table.columns.values()), strict=True)
+    rows = zip(*(values[:MOST_TABLE_ROWS] for values in table.columns.values()), strict=True)
     body = "".join(f"<tr>{''.join(map(html_of_cell, row))}</tr>" for row in rows)
-    hidden = f'<p class="note">… and {n_rows - SHOWN:,} more</p>' if n_rows > SHOWN else ""
+    hidden = f'<p class="note">… and {n_rows - MOST_TABLE_ROWS:,} more</p>' if n_rows > MOST_TABLE_ROWS else ""
     return f'<table class="plain">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{hidden}'
 
 
 def html_of_cell(value: Any) -> str:
-    """A cell: numbers to the right, with four digits after the point at most."""
+    """A cell as HTML; numbers are right-aligned and have at most four decimals."""
     if isinstance(value, bool):
         return f"<td>{'yes' if value else 'no'}</td>"
     if isinstance(value, int):
@@ -135,5 +158,5 @@ def html_of_cell(value: Any) -> str:
 
 
 def safe(value: Any) -> str:
-    """A value as HTML: escaped, and what no page can hold replaced."""
+    """A value as escaped HTML, without characters that a page cannot contain."""
     return escape(str(value).encode("utf-8", "replace").decode(), quote=True)

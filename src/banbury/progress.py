@@ -1,6 +1,6 @@
-"""Progress on stderr: one line for a whole job, which says what is being done, how far it is and how long it will take.
+"""Progress on stderr: one line per job that says what is being done, how far it is, and how long the rest will take.
 
-Only one job at a time has a line. What another thread does meanwhile has none, and steps of a larger job share its line.
+Only one job at a time has a line; work in other threads has none, and the steps of a job share its line.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, Self, TypeVar
 
-FIRST = 1.0  # seconds before anything is written
-EVERY = 0.2
-FEW_ROWS = 1000
-LEAST_SHARE = 0.02  # of the job that must be done before its end is estimated
+SECONDS_BEFORE_FIRST = 1.0  # before anything is written
+SECONDS_BETWEEN_UPDATES = 0.2  # of the line
+FEW_ROWS = 1000  # batches with fewer rows do not start the line
+MIN_TIMED_SHARE = 0.02  # share of the job that must be done before its end is estimated
 
 
 class RowBatch(Protocol):
-    """A batch of rows; ``share`` is how much of the whole is read with it, or None."""
+    """A batch of rows. ``share``: how much of the source has been read up to it, or None."""
 
     n_rows: int
     share: float | None
@@ -28,7 +28,7 @@ class RowBatch(Protocol):
 
 B = TypeVar("B", bound=RowBatch)
 T = TypeVar("T")
-Ask = Callable[[], tuple[int, float | None]]  # how many are done, and what share of the whole that is
+Ask = Callable[[], tuple[int, float | None]]  # returns how many are done, and their share of all if known
 
 
 def watch(
@@ -36,10 +36,10 @@ def watch(
 ) -> Iterator[B]:
     """Yields the batches while a line on stderr says how many rows are done: ``counting mail/: 12,345 rows, 41%, 3 s``.
 
-    The line appears after a second, where stderr is a terminal or BANBURY_PROGRESS is 1; with BANBURY_PROGRESS=0 never.
-    ``name`` is the file or folder that is read; without it the rows are in memory already. ``unit``: what is counted if not rows.
-    ``ask`` returns how many are done, and is called from another thread before the first batch arrives. In a larger job there is
-    no line for them; they move that of the job on in a step that ``reads``.
+    The line appears after a second if stderr is a terminal or BANBURY_PROGRESS is 1; with BANBURY_PROGRESS=0 never.
+    ``doing``: what is being done; ``name``: the file that is read, None for rows in memory; ``unit``: what is counted
+    if not rows. ``ask`` returns how many are done, and is called from another thread. Within a larger job, batches have
+    no line of their own but advance that of the job if the step ``reads``.
     """
     job = Job.current or (Job() if is_shown() else None)
     if job is None or not job.is_mine:
@@ -50,7 +50,7 @@ def watch(
 
 
 def _watch_step(job: Job, batches: Iterable[B]) -> Iterator[B]:
-    """Yields the batches of a step of a larger job."""
+    """Yields batches and advances the line of the larger job."""
     job.reads = False  # rows that are read again in this step are not counted again
     for batch in batches:
         yield batch
@@ -62,6 +62,7 @@ def _watch_step(job: Job, batches: Iterable[B]) -> Iterator[B]:
 def _watch_alone(
     job: Job, batches: Iterable[B], doing: str, name: str | None, unit: str, ask: Ask | None
 ) -> Iterator[B]:
+    """Yields batches with a line of their own. The arguments are those of ``watch``."""
     line = job.line
     line.titles.append(doing if name is None else f"{doing} {printable(name)}")
     line.n_rows = 0
@@ -79,17 +80,16 @@ def _watch_alone(
                 line.share = batch.share
 
 
-def each_step(items: Sequence[T], title: Callable[[int], str], work: Sequence[float] | None = None) -> Iterator[T]:
-    """Yields items, each of which is a step of the job; of all of them each takes the share of time that ``work`` says."""
-    left = [sum(work[k:]) if work else float(len(items) - k) for k in range(len(items))]
+def each_step(items: Sequence[T], title: Callable[[int], str]) -> Iterator[T]:
+    """Yields items, each a step of the job. ``title``: returns the title of the step with this number."""
     with Steps() as steps:
-        for k, step in enumerate(items):
-            steps.begin(title(k), (work[k] if work else 1.0) / (left[k] or 1.0))
-            yield step
+        for number, item in enumerate(items):
+            steps.begin(title(number), 1.0 / (len(items) - number))
+            yield item
 
 
 def is_shown() -> bool:
-    """Whether progress is written at all."""
+    """Whether progress is shown at all."""
     setting = os.environ.get("BANBURY_PROGRESS", "")
     try:
         return setting != "0" if setting else sys.stderr.isatty()
@@ -98,41 +98,46 @@ def is_shown() -> bool:
 
 
 def printable(name: str) -> str:
-    """A name that cannot write anything else to the terminal."""
+    """The name without characters that could control the terminal."""
     return "".join(c if c.isprintable() else "?" for c in name)
 
 
 class Job:
-    """A job with a line of its own, from when it is entered until it is left."""
+    """A job with a line of its own, from when it is entered until it is left. ``low``, ``high``: the shares at which
+    the current step begins and ends.
+    """
 
     current: Job | None = None
     _one_at_a_time = threading.Lock()
 
     def __init__(self, has_steps: bool = False) -> None:
+        """A job of the calling thread. ``has_steps``: whether it is divided into steps by ``Steps``."""
         self.line = display()
         self.has_steps = has_steps
-        self.reads = False  # whether the current step reads rows, which move the line on
-        self.low = 0.0  # where the bar is when the current step begins, and when it ends
+        self.reads = False  # whether batches of the current step advance the line
+        self.low = 0.0
         self.high = 1.0
         self._thread = threading.get_ident()
 
     @property
     def is_mine(self) -> bool:
-        """Whether the calling thread does this job; what other threads do is not shown."""
+        """Whether the calling thread does this job; work in other threads is not shown."""
         return self._thread == threading.get_ident()
 
     def advance(self, share: float | None) -> None:
-        """So much of the current step is done."""
+        """Sets the share of the current step that is done; None if unknown."""
         if share is not None:
             self.line.move(self.low + share * (self.high - self.low))
 
     def __enter__(self) -> Self:
+        """Shows the line of this job, unless another job has one."""
         with Job._one_at_a_time:
             if Job.current is None:
                 Job.current = self
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Ends the line of this job."""
         with Job._one_at_a_time:
             if Job.current is self:
                 Job.current = None
@@ -149,10 +154,14 @@ class Steps:
     """
 
     def __init__(self) -> None:
+        """Knows no job yet: ``_own`` will be one that these steps begin, and ``_job`` the one they belong to; None if
+        none is shown.
+        """
         self._own: Job | None = None
         self._job: Job | None = None
 
     def __enter__(self) -> Self:
+        """Joins the job in progress in this thread, or begins one."""
         if Job.current is None and is_shown():
             self._own = Job(has_steps=True).__enter__()
         job = Job.current
@@ -166,10 +175,10 @@ class Steps:
         return self
 
     def begin(self, title: str, share_of_rest: float, timed: bool = True, reads: bool = False) -> None:
-        """Begins the next step, which is so large a share of all that is left.
+        """Begins the next step. ``share_of_rest``: its share of all that remains of the job.
 
-        A step that is not ``timed`` is short: how long it takes says nothing about those that follow. One that ``reads`` is one
-        pass over the rows, which are counted.
+        A step that is not ``timed`` says nothing about the duration of the others. One that ``reads`` is a pass over
+        the rows, which are counted.
         """
         job = self._job
         if job is None:
@@ -185,11 +194,12 @@ class Steps:
             line.estimate_from(job.high)
 
     def advance(self, share: float | None) -> None:
-        """So much of the current step is done."""
+        """Sets the share of the current step that is done; None if unknown."""
         if self._job is not None:
             self._job.advance(share)
 
     def __exit__(self, *_: object) -> None:
+        """Restores the state of the job's line, and ends a job that it began."""
         if self._job is not None:
             self._job.low = self._low
             self._job.high = self._high
@@ -201,9 +211,13 @@ class Steps:
 
 
 class Line:
-    """The line, written by a thread of its own, because a single batch may take long."""
+    """The progress line, written by a thread of its own, since a single batch may take long."""
 
     def __init__(self) -> None:
+        """A line that nothing is written on yet. ``titles``: those of the job and its steps; ``n_rows``: how many are
+        done, None if they are not counted; ``unit``: what is counted; ``share``: of the job that is done, None if
+        unknown; ``ask``: returns ``n_rows`` and ``share``, if they are not set.
+        """
         self.titles: list[str] = []
         self.n_rows: int | None = None
         self.unit = "rows"
@@ -212,15 +226,17 @@ class Line:
         self._width = 0
         self._start = self._timed_since = time.monotonic()
         self._timed_from = 0.0
-        self._done, self._writing = threading.Event(), threading.Lock()
+        self._done = threading.Event()
+        self._writing = threading.Lock()
         self._thread: threading.Thread | None = None
 
     @property
     def title(self) -> str:
+        """The titles of the job and its steps, as one text."""
         return ", ".join(self.titles) or "working"
 
     def move(self, share: float) -> None:
-        """Moves on to this share of the job, never back."""
+        """Advances to this share of the job, never back."""
         if self.share is None and share == 0.0:
             return
         self.share = max(self.share or 0.0, share)
@@ -228,61 +244,68 @@ class Line:
             self._timed_since = time.monotonic()
 
     def estimate_from(self, share: float) -> None:
-        """The end is estimated from the time that passes after this share of the job."""
+        """Bases the estimate of the end on the time that passes after this share of the job."""
         self._timed_from = max(self._timed_from, share)
         self._timed_since = time.monotonic()
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the rest will take if it goes on as it has; None while too little is done to tell."""
-        timed = (self.share or 0.0) - self._timed_from
-        if self.share is None or timed < LEAST_SHARE:
+        """The estimated seconds for the rest; None while too little is done."""
+        timed_share = (self.share or 0.0) - self._timed_from
+        if self.share is None or timed_share < MIN_TIMED_SHARE:
             return None
-        return (time.monotonic() - self._timed_since) * max(1.0 - self.share, 0.0) / timed
+        return (time.monotonic() - self._timed_since) * max(1.0 - self.share, 0.0) / timed_share
 
     def facts(self, with_share: bool = True) -> str:
-        """How many rows, how much of the job, how long so far, and how long the rest will take."""
+        """The rows, the share done, the time so far and the time left, in words. ``with_share``: whether the share is
+        named.
+        """
         rows = [] if self.n_rows is None else [f"{self.n_rows:,} {self.unit}"]
         share = [f"{self.share:.0%}"] if with_share and self.share is not None else []
-        left = self.seconds_left
-        took = [f"{time.monotonic() - self._start:.0f} s", *([] if left is None else [f"about {left:.0f} s left"])]
-        return ", ".join([*rows, *share, *took])
+        seconds_left = self.seconds_left
+        times = [
+            f"{time.monotonic() - self._start:.0f} s",
+            *([] if seconds_left is None else [f"about {seconds_left:.0f} s left"]),
+        ]
+        return ", ".join([*rows, *share, *times])
 
     def begin(self) -> None:
-        """Starts to write, in a second."""
+        """Starts the thread, which writes first after a second."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="banbury progress", daemon=True)
             self._thread.start()
 
     def end(self) -> None:
-        """Stops, and wipes what was written."""
+        """Stops writing and clears the line."""
         with self._writing:
             self._done.set()
             self.wipe()
 
     def _run(self) -> None:
-        delay = FIRST
+        """The thread: updates the line until the job ends."""
+        delay = SECONDS_BEFORE_FIRST
         while not self._done.wait(delay):
             if self.ask is not None:
                 self.n_rows, self.share = self.ask()
             with self._writing:
                 if self._done.is_set() or not self.write():
                     return
-            delay = EVERY
+            delay = SECONDS_BETWEEN_UPDATES
 
     def write(self) -> bool:
-        """Writes how far the job is; returns whether that was possible."""
+        """Writes the line; False if stderr is closed."""
         text = f"{self.title}: {self.facts()}"[: max(shutil.get_terminal_size().columns - 1, 20)]
         padding = " " * (self._width - len(text))
         self._width = len(text)
         return self._send(text + padding)
 
     def wipe(self) -> None:
-        """Wipes the line."""
+        """Clears the line."""
         if self._width:
             self._send(" " * self._width + "\r")
 
     def _send(self, text: str) -> bool:
+        """Writes a text to stderr; False if it is closed."""
         try:
             sys.stderr.write("\r" + text)
             sys.stderr.flush()
@@ -291,4 +314,4 @@ class Line:
         return True
 
 
-display: type[Line] = Line  # what is shown; a program may have another
+display: type[Line] = Line  # the class of lines; a program may replace it

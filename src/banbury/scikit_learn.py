@@ -1,6 +1,6 @@
-"""scikit-learn's base classes and checks, without the modules that it imports beside them and that estimators never ask for.
+"""scikit-learn's base classes and checks, without the modules that scikit-learn imports too and that estimators do not need.
 
-Those take more time than all the rest of a first fit. They are imported when something of theirs is first asked for.
+Importing those takes longer than the rest of a first fit. They are imported when one of their names is first used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
     "clone",
 ]
 
-UNASKED = (
+DELAYED_MODULES = (
     "asyncio",
     "narwhals",
     "narwhals.stable",
@@ -38,14 +38,16 @@ UNASKED = (
 
 
 class _Later(ModuleType):
-    """Stands for a module while scikit-learn is imported. Whoever asks it for a name, then or later, has the module imported."""
+    """Stands in for a module while scikit-learn is imported. Looking up a name in it, then or later, imports the module."""
 
     def __getattr__(self, name: str) -> Any:
-        _give_way(self)
+        """Imports the module and returns what it calls ``name``."""
+        _remove(self)
         return getattr(import_module(self.__name__), name)
 
 
-def _give_way(module: _Later) -> None:
+def _remove(module: _Later) -> None:
+    """Removes a stand-in from the list of imported modules, and from its package."""
     package, _, name = module.__name__.rpartition(".")
     if sys.modules.get(module.__name__) is module:
         del sys.modules[module.__name__]
@@ -54,11 +56,13 @@ def _give_way(module: _Later) -> None:
 
 
 @contextmanager
-def _later(names: tuple[str, ...]) -> Iterator[None]:
-    """Meanwhile, modules of packages that are there, and which are not imported yet, wait to be asked."""
-    absent = [name for name in names if name not in sys.modules and find_spec(name.partition(".")[0]) is not None]
-    waiting = [_Later(name) for name in absent]
-    for module in waiting:
+def _delay_imports(names: tuple[str, ...]) -> Iterator[None]:
+    """Within this context, importing one of the modules ``names`` only yields a stand-in. Modules that are not
+    installed, or that are already imported, are not affected.
+    """
+    module_names = [name for name in names if name not in sys.modules and find_spec(name.partition(".")[0]) is not None]
+    stand_ins = [_Later(name) for name in module_names]
+    for module in stand_ins:
         package, _, name = module.__name__.rpartition(".")
         sys.modules[module.__name__] = module
         if package:
@@ -66,11 +70,11 @@ def _later(names: tuple[str, ...]) -> Iterator[None]:
     try:
         yield
     finally:
-        for module in waiting:
-            _give_way(module)
+        for module in stand_ins:
+            _remove(module)
 
 
-with _later(UNASKED):
+with _delay_imports(DELAYED_MODULES):
     from sklearn.base import BaseEstimator, ClassifierMixin, DensityMixin, clone
     from sklearn.exceptions import DataConversionWarning, NotFittedError
     from sklearn.utils.validation import check_is_fitted

@@ -1,19 +1,20 @@
-"""Counts, Words, Moments and Products: the shapes of sums that serve every family. They add, subtract and scale.
+"""Counts, Words, Moments and Products: the kinds of sums that serve every family. They add, subtract and scale.
 
-Every sum is a whole number (``_core.Integers``): of rows, of parts of a row (10⁻¹⁸) where weights are fractional, of steps of a
-column's grid. So what is subtracted is gone to the last bit, sums are equal or they are not, and a class without rows has sums
-that are zero. All four have one interface: ``+``, ``-``, ``times``, ``take``, ``merge``, ``same``, ``select``, ``present``,
+Every sum is a whole number (``_core.Integers``): of rows, of parts of a row (10⁻¹⁸) if weights are fractional, or of steps of a
+column's grid. So subtracting removes rows exactly, equal sums are equal to the last bit, and a class without rows has sums of
+zero. All four have one interface: ``+``, ``-``, ``times``, ``take``, ``merge``, ``same``, ``select``, ``present``,
 ``arrays``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import compress
-from math import prod
+from math import ceil, prod
+from operator import add, sub
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,59 +22,65 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury._core import Integers
-from banbury.arrays import Int, Real, over_classes
+from banbury.arrays import Bool, Int, Real, divide, over_classes
 
 Key = bool | int | float | str | None
 Keys = tuple[Key, ...]
 
 GRID = 57  # z is counted in steps of 2**-57, and its products in steps of 2**-114
 MOST_ROWS = 2.0**63  # rows, or their weight, stay below this
-ROUNDING = 1e-12  # sums of numbers that were rounded to doubles are told apart from this share of them on
+ROUNDING = 1e-12  # sums that were rounded to doubles count as different if they differ by a larger share
 
 
 # Whole numbers of any size -------------------------------------------------------------------------------------------
 
 
 def as_index(index: Any) -> Int:
+    """Converts class or row numbers to a contiguous array of int64."""
     return np.ascontiguousarray(index, dtype=np.int64)
 
 
 def zeros(*shape: int) -> Integers:
+    """Returns exact integers of this shape, all 0."""
     return Integers.zeros(list(shape))
 
 
-def whole(numbers: Any) -> Integers:
-    return Integers.of(np.asarray(numbers, dtype=np.int64)[..., None], 0)
+def from_python_integers(numbers: NDArray[Any], digits: int) -> Integers:
+    """Converts an array of Python integers, in units of 10**-``digits``, to exact integers of the same shape."""
+    flat_numbers = [int(number) for number in numbers.ravel()]
+    n_limbs = 1 + max((number.bit_length() for number in flat_numbers), default=0) // 64
+    packed_bytes = b"".join(number.to_bytes(8 * n_limbs, "little", signed=True) for number in flat_numbers)
+    return Integers.of(
+        np.frombuffer(packed_bytes, dtype="<i8").astype(np.int64).reshape(*numbers.shape, n_limbs), digits
+    )
 
 
-def integers(numbers: NDArray[Any], digits: int) -> Integers:
-    """An array of Python's whole numbers, in units of 10**-digits."""
-    flat = [int(number) for number in numbers.ravel()]
-    limbs = 1 + max((number.bit_length() for number in flat), default=0) // 64
-    packed = b"".join(number.to_bytes(8 * limbs, "little", signed=True) for number in flat)
-    return Integers.of(np.frombuffer(packed, dtype="<i8").astype(np.int64).reshape(*numbers.shape, limbs), digits)
-
-
-def python_integers(sums: Integers, digits: int) -> NDArray[Any]:
-    """The same numbers as Python's, in units of 10**-digits."""
+def to_python_integers(sums: Integers, digits: int) -> NDArray[Any]:
+    """Converts exact integers to an array of Python integers in units of 10**-``digits``. ``digits`` is at least that
+    of the sums.
+    """
     limbs = np.ascontiguousarray(sums.limbs()).astype("<i8")
-    size = 8 * limbs.shape[-1]
-    packed = limbs.tobytes()
+    n_bytes = 8 * limbs.shape[-1]
+    packed_bytes = limbs.tobytes()
     factor = 10 ** (digits - sums.digits)
     numbers = np.empty(limbs.size // limbs.shape[-1], dtype=object)
-    for i in range(len(numbers)):
-        numbers[i] = factor * int.from_bytes(packed[i * size : (i + 1) * size], "little", signed=True)
+    for number in range(len(numbers)):
+        numbers[number] = factor * int.from_bytes(
+            packed_bytes[number * n_bytes : (number + 1) * n_bytes], "little", signed=True
+        )
     return numbers.reshape(limbs.shape[:-1])
 
 
-def rows_of(numbers: Integers) -> NDArray[Any]:
-    """Numbers of rows as people read them: integers where all are whole."""
+def readable_counts(numbers: Integers) -> NDArray[Any]:
+    """Converts exact numbers of rows for people: to an array of integers if all are whole, otherwise of floats."""
     limbs = numbers.limbs()
     return limbs[..., 0] if numbers.digits == 0 and limbs.shape[-1] == 1 else numbers.value
 
 
-def in_parts(weights: Real) -> NDArray[Any]:
-    """Weights as kernels take them: whole numbers, or limbs of parts of a row. Soft labels, (rows, classes), are parts always."""
+def encode_weights(weights: Real) -> NDArray[Any]:
+    """Encodes weights for the kernels: whole weights as int64 (rows,), others as limbs of units of 10⁻¹⁸ (rows ×
+    limbs). Soft labels (rows × classes) are always encoded as limbs.
+    """
     if not float(weights.sum()) < MOST_ROWS * (1.0 - 2.0**-40):  # so that the exact sum is below it too
         raise errors.too_many_rows()
     if weights.ndim == 1 and bool(np.all(weights == np.rint(weights))):
@@ -81,37 +88,38 @@ def in_parts(weights: Real) -> NDArray[Any]:
     return _core.parts(np.ascontiguousarray(weights, dtype=np.float64))
 
 
-def in_rows(weights: NDArray[Any]) -> Real:
-    """The same weights as doubles."""
+def decode_weights(weights: NDArray[Any]) -> Real:
+    """Converts encoded weights back to floats."""
     return weights.astype(np.float64) if weights.ndim == 1 else Integers.of(weights.view(np.int64), 18).value
 
 
-def weighing(weights: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which rows weigh anything; ``weights`` as kernels take them."""
+def has_weight(weights: NDArray[Any]) -> Bool:
+    """Whether each row has a positive weight; ``weights`` are encoded."""
     return np.asarray(weights > 0 if weights.ndim == 1 else weights.any(axis=1))
 
 
 def kernel_weights(
-    numbers: NDArray[np.int32], weights: NDArray[Any] | None
+    class_numbers: NDArray[np.int32], weights: NDArray[Any] | None
 ) -> tuple[NDArray[np.int32], NDArray[Any] | None]:
-    """Numbers of rows' classes, −1 where a row weighs nothing, and the weights, both as kernels take them."""
+    """Returns class numbers and encoded weights as the kernels take them: rows of weight 0 get the class number −1."""
     if weights is None:
-        return numbers, None
-    parts = in_parts(weights) if weights.dtype == np.float64 else np.ascontiguousarray(weights)
-    return np.where(weighing(parts), numbers, np.int32(-1)), parts
+        return class_numbers, None
+    encoded_weights = encode_weights(weights) if weights.dtype == np.float64 else np.ascontiguousarray(weights)
+    return np.where(has_weight(encoded_weights), class_numbers, np.int32(-1)), encoded_weights
 
 
-def total(sums: Integers, axis: int) -> Integers:
-    """The sum along an axis, which stays with one cell."""
+def sum_axis(sums: Integers, axis: int) -> Integers:
+    """Sums along an axis, which stays, with length 1."""
     return sums.merge(np.zeros(sums.shape[axis], dtype=np.int64), 1, axis)
 
 
-def some(sums: Integers) -> NDArray[Any]:
-    """Where there is anything."""
+def is_nonzero(sums: Integers) -> NDArray[Any]:
+    """Whether each sum is not 0."""
     return ~sums.is_zero()
 
 
-def lines_with_some(cells: Integers) -> NDArray[np.bool_]:
+def nonzero_lines(cells: Integers) -> Bool:
+    """Whether each line of a table (keys × classes) has a cell that is not 0."""
     limbs = cells.limbs()
     return np.asarray(over_classes(np.bitwise_or, limbs.reshape(len(limbs), limbs.shape[1] * limbs.shape[2])) != 0)
 
@@ -119,32 +127,34 @@ def lines_with_some(cells: Integers) -> NDArray[np.bool_]:
 # Counts --------------------------------------------------------------------------------------------------------------
 
 
-def is_all(places: Sequence[int], n: int) -> bool:
-    """Whether these are all of n places, in order; of one among many that is known at a glance."""
-    return len(places) == n and list(places) == list(range(n))
+def is_all(numbers: Sequence[int], n: int) -> bool:
+    """Whether these are the numbers from 0 to n − 1 in order. The length is compared first, which is cheap."""
+    return len(numbers) == n and list(numbers) == list(range(n))
 
 
-def in_order(keys: Any) -> Keys:
-    """Keys in the one order that does not depend on where they were met: flags and numbers, texts, None last."""
+def sort_keys(keys: Any) -> Keys:
+    """Sorts keys in an order that does not depend on the data: flags and numbers first, then strings, None last."""
     keys = list(keys)
     try:
         return tuple(sorted(keys))
     except TypeError:
-        return tuple(sorted(keys, key=_rank))
+        return tuple(sorted(keys, key=_sort_key))
 
 
-def _rank(key: Any) -> tuple[int, Any]:
+def _sort_key(key: Any) -> tuple[int, Any]:
+    """Returns the sort key of a key of any type, so that numbers come before strings, then None, then tuples."""
     if isinstance(key, tuple):
-        return 3, tuple(map(_rank, key))
+        return 3, tuple(map(_sort_key, key))
     if key is None:
         return 2, 0
     return int(isinstance(key, str)), key
 
 
 class WholeKeys(Sequence[int]):
-    """Keys that are whole numbers, in order, held as an array: there are many, and as Python's they take time and memory."""
+    """Keys that are whole numbers, in ascending order, as an array, because a tuple of many takes time and memory."""
 
     def __init__(self, numbers: Int) -> None:
+        """``numbers`` are the keys, in ascending order."""
         self.numbers = numbers
 
     def __len__(self) -> int:
@@ -156,13 +166,14 @@ class WholeKeys(Sequence[int]):
     def __contains__(self, key: object) -> bool:
         return key in self.numbers.tolist()
 
-    def __getitem__(self, k: Any) -> Any:
-        return tuple(self.numbers[k].tolist()) if isinstance(k, slice) else int(self.numbers[k])
+    def __getitem__(self, position: Any) -> Any:
+        return tuple(self.numbers[position].tolist()) if isinstance(position, slice) else int(self.numbers[position])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return self.numbers.astype(dtype or np.int64, copy=bool(copy))
 
     def __eq__(self, other: object) -> bool:
+        """Whether the other keys are the same, in the same order."""
         if isinstance(other, WholeKeys):
             return np.array_equal(self.numbers, other.numbers)
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
@@ -174,12 +185,16 @@ class WholeKeys(Sequence[int]):
 
 
 class Combinations(Sequence[Any]):
-    """Keys that are tuples of values: of each its cell in a table of all combinations. They are many, and made when asked for.
+    """Keys that are tuples of values, stored as the number of their cell in a table of all combinations of values.
 
-    The values of each axis are in order and of one type, and so are the cells; so the tuples are in order too.
+    The tuples are created when they are needed, because there can be many. The values of each axis are in ascending order and
+    of one type, and so are the cells; so the tuples are in ascending order too.
     """
 
     def __init__(self, axes: tuple[Keys, ...], cells: Int) -> None:
+        """``axes`` has the values of each position of the tuples, ``cells`` the cell of each key in the table of all
+        combinations.
+        """
         self.axes = axes
         self.cells = cells
 
@@ -187,14 +202,18 @@ class Combinations(Sequence[Any]):
         return len(self.cells)
 
     def __iter__(self) -> Iterator[tuple[Key, ...]]:
-        places = np.unravel_index(self.cells, [len(axis) for axis in self.axes])
-        parts = (map(axis.__getitem__, at.tolist()) for axis, at in zip(self.axes, places, strict=True))
-        return zip(*parts, strict=True)
+        """Yields the tuples."""
+        axis_positions = np.unravel_index(self.cells, [len(axis) for axis in self.axes])
+        values = (
+            map(axis.__getitem__, positions.tolist()) for axis, positions in zip(self.axes, axis_positions, strict=True)
+        )
+        return zip(*values, strict=True)
 
-    def __getitem__(self, k: Any) -> Any:
-        return tuple(self)[k]
+    def __getitem__(self, position: Any) -> Any:
+        return tuple(self)[position]
 
     def __eq__(self, other: object) -> bool:
+        """Whether the other keys are the same, in the same order."""
         if isinstance(other, Combinations) and self.axes == other.axes:
             return np.array_equal(self.cells, other.cells)
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
@@ -202,213 +221,266 @@ class Combinations(Sequence[Any]):
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> Any:
-        """Without the values that no key has: nothing of what was forgotten is kept."""
-        places = np.unravel_index(self.cells, [len(axis) for axis in self.axes])
-        used = zip(self.axes, map(np.unique, places), strict=True)
-        axes = tuple(tuple(axis[k] for k in used_places.tolist()) for axis, used_places in used)
+        """Pickles the keys without values that no key has any more, so that nothing forgotten is kept."""
+        axis_positions = np.unravel_index(self.cells, [len(axis) for axis in self.axes])
+        axes_in_use = zip(self.axes, map(np.unique, axis_positions), strict=True)
+        axes = tuple(tuple(axis[position] for position in positions.tolist()) for axis, positions in axes_in_use)
         return Combinations, (axes, cells_of(self, axes))
 
 
 def cells_of(keys: Sequence[Any], axes: Sequence[Keys]) -> Int:
-    """The cell of each combination in the table of these values."""
+    """Returns the number of each key's cell in the table of all combinations of the axes' values. The keys are tuples
+    with one value of each axis.
+    """
     if isinstance(keys, Combinations) and keys.axes == axes:
         return keys.cells
-    places = [{value: k for k, value in enumerate(axis)} for axis in axes]
+    position_of_value = [{value: position for position, value in enumerate(axis)} for axis in axes]  # by axis
+    positions = list[Int]()  # of the keys' values, by axis
     if isinstance(keys, Combinations):
-        numbers = np.unravel_index(keys.cells, [len(axis) for axis in keys.axes])
-        moved = (as_index([place.get(v, -1) for v in axis]) for place, axis in zip(places, keys.axes, strict=True))
-        columns = [new[old] for new, old in zip(moved, numbers, strict=True)]
+        old_positions = np.unravel_index(keys.cells, [len(axis) for axis in keys.axes])
+        for new_position_of, old_axis, old_axis_positions in zip(
+            position_of_value, keys.axes, old_positions, strict=True
+        ):
+            new_positions = as_index([new_position_of.get(value, -1) for value in old_axis])
+            positions.append(new_positions[old_axis_positions])
     else:
-        parts = zip(places, zip(*keys, strict=True), strict=False)
-        columns = [as_index([*map(place.__getitem__, members)]) for place, members in parts]
-    index = np.zeros(len(keys), dtype=np.int64)
-    for axis, column in zip(axes, columns, strict=False):
-        index = index * len(axis) + column
-    return index
+        for new_position_of, axis_values in zip(position_of_value, zip(*keys, strict=True), strict=False):
+            positions.append(as_index([new_position_of[value] for value in axis_values]))
+    cell_numbers = np.zeros(len(keys), dtype=np.int64)
+    for axis, axis_positions in zip(axes, positions, strict=False):
+        cell_numbers = cell_numbers * len(axis) + axis_positions
+    return cell_numbers
 
 
-def unite(a: Sequence[Any], b: Sequence[Any]) -> Any:
-    """The keys of both, in order."""
-    if isinstance(a, WholeKeys) and isinstance(b, WholeKeys):
-        return WholeKeys(_in_either(a.numbers, b.numbers))
-    if isinstance(a, Combinations) and isinstance(b, Combinations):
-        axes = tuple(x if x == y else in_order({*x, *y}) for x, y in zip(a.axes, b.axes, strict=True))
+def unite_keys(first_keys: Sequence[Any], second_keys: Sequence[Any]) -> Any:
+    """Returns the sorted union of two lists of sorted keys, in their form if both have the same."""
+    if isinstance(first_keys, WholeKeys) and isinstance(second_keys, WholeKeys):
+        return WholeKeys(_merge_sorted(first_keys.numbers, second_keys.numbers))
+    if isinstance(first_keys, Combinations) and isinstance(second_keys, Combinations):
+        axes = tuple(
+            first_axis if first_axis == second_axis else sort_keys({*first_axis, *second_axis})
+            for first_axis, second_axis in zip(first_keys.axes, second_keys.axes, strict=True)
+        )
         if all(len(set(map(type, axis))) < 2 for axis in axes) and prod(map(len, axes)) < 2**62:
-            return Combinations(axes, _in_either(cells_of(a, axes), cells_of(b, axes)))
-    return in_order(set(a).union(b))
+            return Combinations(axes, _merge_sorted(cells_of(first_keys, axes), cells_of(second_keys, axes)))
+    return sort_keys(set(first_keys).union(second_keys))
 
 
-def _in_either(a: Int, b: Int) -> Int:
-    """The numbers of both, each in order: of two blocks of one file most are the same, so that few are put in between."""
-    a, b = (a, b) if len(a) >= len(b) else (b, a)
-    places = np.searchsorted(a, b)
-    new = a[np.minimum(places, len(a) - 1)] != b if len(a) else np.ones(0, dtype=np.bool_)
-    return np.insert(a, places[new], b[new]) if new.any() else a
+def _merge_sorted(first: Int, second: Int) -> Int:
+    """Returns the sorted union of two sorted arrays without duplicates. Usually few numbers of the shorter one are new,
+    so these are inserted into the longer one.
+    """
+    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
+    insertion_places = np.searchsorted(longer, shorter)
+    is_new = (
+        longer[np.minimum(insertion_places, len(longer) - 1)] != shorter if len(longer) else np.ones(0, dtype=np.bool_)
+    )
+    return np.insert(longer, insertion_places[is_new], shorter[is_new]) if is_new.any() else longer
 
 
-def _select_keys(keys: Sequence[Any], used: NDArray[np.bool_]) -> Any:
+def _select_keys(keys: Sequence[Any], is_used: Bool) -> Any:
+    """Returns the keys that are used, in the same form; ``is_used`` has a boolean per key."""
     if isinstance(keys, WholeKeys):
-        return WholeKeys(keys.numbers[used])
-    return Combinations(keys.axes, keys.cells[used]) if isinstance(keys, Combinations) else tuple(compress(keys, used))
+        return WholeKeys(keys.numbers[is_used])
+    return (
+        Combinations(keys.axes, keys.cells[is_used])
+        if isinstance(keys, Combinations)
+        else tuple(compress(keys, is_used))
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """(key, class) → rows, for every keyed feature: one table, feature below feature.
+    """The number of rows by key and class, for every keyed feature: one table, feature below feature.
 
-    ``keys[f]`` are feature f's keys in order; its cells are rows ``offsets[f]`` to ``offsets[f + 1]`` of ``cells``.
+    ``keys[f]`` are feature f's keys in order; its cells are lines ``offsets[f]`` to ``offsets[f + 1]`` of ``cells``.
     """
 
     keys: tuple[Keys, ...]
     cells: Integers  # (keys of all features, classes)
-    shared: tuple[dict[Any, Any], ...] | None = field(default=None, compare=False, repr=False)  # as ``derived``
+    # The caches of the counts from which these features were selected, which both share; see ``caches``.
+    shared_caches: tuple[dict[Any, Any], ...] | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def offsets(self) -> Int:
+        """The first line of each feature in ``cells``, and the number of lines."""
         return np.cumsum([0, *map(len, self.keys)], dtype=np.int64)
 
     @cached_property
-    def index(self) -> tuple[dict[Key, int], ...]:
-        return tuple({key: k for k, key in enumerate(keys)} for keys in self.keys)
-
-    @cached_property
-    def derived(self) -> tuple[dict[Any, Any], ...]:
-        """By feature, what families made of these counts that no prior changes: it is asked for again under each."""
-        return tuple({} for _ in self.keys) if self.shared is None else self.shared
+    def caches(self) -> tuple[dict[Any, Any], ...]:
+        """A cache for each feature, in which families store what they compute from these counts, whatever the prior. A
+        selection of features uses the same caches.
+        """
+        return tuple({} for _ in self.keys) if self.shared_caches is None else self.shared_caches
 
     @classmethod
-    def join(cls, parts: Sequence[tuple[Keys, Integers]], n_classes: int) -> Counts:
-        if not parts:
+    def join(cls, keys_and_cells: Sequence[tuple[Keys, Integers]], n_classes: int) -> Counts:
+        """Joins the keys and cells (keys × classes) of several features into one table."""
+        if not keys_and_cells:
             return cls((), zeros(0, n_classes))
-        cells = parts[0][1] if len(parts) == 1 else Integers.join([cells for _, cells in parts])
-        return cls(tuple(keys for keys, _ in parts), cells)
+        feature_cells = [cells for _, cells in keys_and_cells]
+        joined_cells = feature_cells[0] if len(feature_cells) == 1 else Integers.join(feature_cells)
+        return cls(tuple(keys for keys, _ in keys_and_cells), joined_cells)
 
-    def feature(self, f: int) -> tuple[Keys, Integers]:
+    def feature(self, number: int) -> tuple[Keys, Integers]:
+        """Returns the keys of feature number ``number`` and its cells (keys × classes)."""
         if len(self.keys) == 1:
-            return self.keys[f], self.cells
-        return self.keys[f], self.cells.take(np.arange(self.offsets[f], self.offsets[f + 1]), 0)
+            return self.keys[number], self.cells
+        return self.keys[number], self.cells.take(np.arange(self.offsets[number], self.offsets[number + 1]), 0)
 
-    def select(self, features: Sequence[int]) -> Counts:
-        if is_all(features, len(self.keys)):
+    def select(self, feature_numbers: Sequence[int]) -> Counts:
+        """Returns the counts of the features with these numbers."""
+        if is_all(feature_numbers, len(self.keys)):
             return self
-        parts = Counts.join([self.feature(f) for f in features], self.cells.shape[1])
-        return replace(parts, shared=tuple(self.derived[f] for f in features))
+        n_classes = self.cells.shape[1]
+        selection = Counts.join([self.feature(number) for number in feature_numbers], n_classes)
+        return replace(selection, shared_caches=tuple(self.caches[number] for number in feature_numbers))
 
     @cached_property
     def present(self) -> Integers:
-        """Rows that have a value of each feature, (features, classes)."""
-        owner = np.repeat(np.arange(len(self.keys)), np.diff(self.offsets))
-        return self.cells.merge(as_index(owner), len(self.keys), 0)
+        """The number of rows that have a value of each feature (features × classes)."""
+        feature_of_line = np.repeat(np.arange(len(self.keys)), np.diff(self.offsets))
+        return self.cells.merge(as_index(feature_of_line), len(self.keys), 0)
 
     def arrays(self) -> dict[str, Integers]:
-        """The sums by name, as a file has them."""
+        """The sums by name, for a file."""
         return {"cells": self.cells}
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """What else a file has of them."""
+        """The other arrays for a file: none."""
         return {}
 
     def with_keys(self, keys: tuple[Keys, ...]) -> Counts:
-        """The same counts in a table that has at least these keys, given in order."""
+        """Returns the counts in a table with these keys by feature, which include all keys of this table and are
+        sorted.
+        """
         if keys == self.keys:
             return self
-        offsets = np.cumsum([0, *map(len, keys)])
-        index = np.empty(self.cells.shape[0], dtype=np.int64)
-        for f, (old, new) in enumerate(zip(self.keys, keys, strict=True)):
-            start = self.offsets[f]
-            if old == new:
-                index[start : start + len(old)] = np.arange(offsets[f], offsets[f + 1])
-            elif isinstance(new, Combinations):
-                cells = cells_of(old, new.axes)
-                index[start : start + len(old)] = offsets[f] + np.searchsorted(new.cells, cells)
-            elif isinstance(old, WholeKeys) and isinstance(new, WholeKeys):
-                index[start : start + len(old)] = offsets[f] + np.searchsorted(new.numbers, old.numbers)
+        new_offsets = np.cumsum([0, *map(len, keys)])
+        new_line_of_line = np.empty(self.cells.shape[0], dtype=np.int64)
+        for feature, (old_keys, new_keys) in enumerate(zip(self.keys, keys, strict=True)):
+            lines = slice(self.offsets[feature], self.offsets[feature + 1])
+            new_start = new_offsets[feature]
+            if old_keys == new_keys:
+                new_line_of_line[lines] = np.arange(new_start, new_offsets[feature + 1])
+            elif isinstance(new_keys, Combinations):
+                old_cells = cells_of(old_keys, new_keys.axes)
+                new_line_of_line[lines] = new_start + np.searchsorted(new_keys.cells, old_cells)
+            elif isinstance(old_keys, WholeKeys) and isinstance(new_keys, WholeKeys):
+                new_line_of_line[lines] = new_start + np.searchsorted(new_keys.numbers, old_keys.numbers)
             else:
-                position = {key: k for k, key in enumerate(new, offsets[f])}
-                index[start : start + len(old)] = [position[key] for key in old]
-        return Counts(keys, self.cells.merge(index, int(offsets[-1]), 0))
+                line_of_key = {key: line for line, key in enumerate(new_keys, new_start)}
+                new_line_of_line[lines] = [line_of_key[key] for key in old_keys]
+        return Counts(keys, self.cells.merge(new_line_of_line, int(new_offsets[-1]), 0))
 
     def union(self, other: Counts) -> tuple[Counts, Counts]:
+        """Returns both counts in tables with the same keys."""
         if self.keys == other.keys:
             return self, other
-        keys = tuple(a if a is b or a == b else unite(a, b) for a, b in zip(self.keys, other.keys, strict=True))
-        return self.with_keys(keys), other.with_keys(keys)
+        united_keys = tuple(
+            keys if keys is other_keys or keys == other_keys else unite_keys(keys, other_keys)
+            for keys, other_keys in zip(self.keys, other.keys, strict=True)
+        )
+        return self.with_keys(united_keys), other.with_keys(united_keys)
 
     def without_empty(self, declared: Iterable[frozenset[Key] | None]) -> Counts:
-        """Without the keys that no row has, unless they are declared."""
+        """Returns the counts without keys that no row has, unless they are declared. ``declared`` has the declared keys
+        of each feature, or None.
+        """
         if not self.keys:
             return self
-        used = lines_with_some(self.cells)
-        for f, names in enumerate(declared):
-            if names:
-                start = self.offsets[f]
-                used[start : start + len(self.keys[f])] |= [key in names for key in self.keys[f]]
-        return self.only(used)
+        is_used = nonzero_lines(self.cells)
+        for feature, declared_keys in enumerate(declared):
+            if declared_keys:
+                start = self.offsets[feature]
+                is_used[start : start + len(self.keys[feature])] |= [key in declared_keys for key in self.keys[feature]]
+        return self.only(is_used)
 
-    def only(self, used: NDArray[np.bool_]) -> Counts:
-        """Without the keys that are not used."""
-        if used.all():
+    def only(self, is_used: Bool) -> Counts:
+        """Returns the counts of the keys that are used; ``is_used`` has an entry for each line of ``cells``."""
+        if is_used.all():
             return self
-        parts = np.split(used, self.offsets[1:-1])
-        keys = tuple(_select_keys(ks, us) for ks, us in zip(self.keys, parts, strict=True))
-        return Counts(keys, self.cells.take(np.flatnonzero(used), 0))
+        used_by_feature = np.split(is_used, self.offsets[1:-1])
+        keys = tuple(
+            _select_keys(feature_keys, is_used_key)
+            for feature_keys, is_used_key in zip(self.keys, used_by_feature, strict=True)
+        )
+        return Counts(keys, self.cells.take(np.flatnonzero(is_used), 0))
 
-    def coarsen(self, f: int, times: int | Int) -> Counts:
-        """Feature f's integer keys halved, rounding down, so many times; of keys of several numbers each so many."""
-        parts = [self.feature(g) for g in range(len(self.keys))]
-        keys, cells = parts[f]
+    def coarsen(self, number: int, times: int | Int) -> Counts:
+        """Halves the integer keys of feature number ``number`` ``times`` times, rounding down, and merges equal ones.
+        For keys that are tuples, ``times`` has a number for each position.
+        """
+        keys_and_cells = [self.feature(feature) for feature in range(len(self.keys))]
+        keys, cells = keys_and_cells[number]
         if keys:
-            several = not isinstance(times, int)
-            halved = np.array(keys, dtype=np.int64) >> times
-            merged, where = np.unique(halved, axis=0 if several else None, return_inverse=True)
-            coarser: Any = tuple(map(tuple, merged.tolist())) if several else WholeKeys(merged)
-            parts[f] = coarser, cells.merge(as_index(where.reshape(-1)), len(merged), 0)
-        return Counts.join(parts, self.cells.shape[1])
+            are_tuples = not isinstance(times, int)
+            halved_keys = np.array(keys, dtype=np.int64) >> times
+            distinct_keys, new_line_of_line = np.unique(
+                halved_keys, axis=0 if are_tuples else None, return_inverse=True
+            )
+            coarser_keys: Any = tuple(map(tuple, distinct_keys.tolist())) if are_tuples else WholeKeys(distinct_keys)
+            keys_and_cells[number] = (
+                coarser_keys,
+                cells.merge(as_index(new_line_of_line.reshape(-1)), len(distinct_keys), 0),
+            )
+        return Counts.join(keys_and_cells, self.cells.shape[1])
 
     def __add__(self, other: Counts) -> Counts:
-        a, b = self.union(other)
-        return Counts(a.keys, a.cells + b.cells)
+        """Adds the counts of more rows."""
+        first, second = self.union(other)
+        return Counts(first.keys, first.cells + second.cells)
 
     def __sub__(self, other: Counts) -> Counts:
-        """The difference, cells below zero included."""
-        a, b = self.union(other)
-        return Counts(a.keys, a.cells - b.cells)
+        """Subtracts counts. Cells may become negative."""
+        first, second = self.union(other)
+        return Counts(first.keys, first.cells - second.cells)
 
     def times(self, factor: float) -> tuple[Counts, bool]:
-        cells, exact = self.cells.times(factor)
-        return Counts(self.keys, cells), exact
+        """Multiplies the counts by a factor. Also returns whether the product is exact."""
+        cells, is_exact = self.cells.times(factor)
+        return Counts(self.keys, cells), is_exact
 
     def take(self, classes: Any) -> Counts:
+        """Returns the counts of the classes with these numbers, in this order."""
         return Counts(self.keys, self.cells.take(as_index(classes), 1))
 
-    def merge(self, index: Any, size: int) -> Counts:
-        return Counts(self.keys, self.cells.merge(as_index(index), size, 1))
+    def merge(self, new_numbers: Any, n_classes: int) -> Counts:
+        """Moves the counts of class c to class ``new_numbers[c]`` of ``n_classes`` classes and adds up those that meet."""
+        return Counts(self.keys, self.cells.merge(as_index(new_numbers), n_classes, 1))
 
     def same(self, other: Counts) -> bool:
+        """Whether keys and cells are equal."""
         return self.keys == other.keys and self.cells.same(other.cells)
 
 
 class Keyless:
-    """Sums without keys: of words, which are in the state, and of numbers."""
+    """The sums that have no keys: those of words and of numbers."""
 
     keys: ClassVar[tuple[Keys, ...]] = ()
 
     def arrays(self) -> dict[str, Integers]:
+        """The sums by name, for a file."""
         return {}
 
     def state(self) -> dict[str, NDArray[Any]]:
+        """The other arrays for a file."""
         return {}
 
-    def select(self, features: Sequence[int]) -> Self:
+    def select(self, feature_numbers: Sequence[int]) -> Self:
+        """Returns the sums of some features. Here there is only one, so nothing is selected; subclasses with more
+        select.
+        """
         return self
 
     def without_empty(self, declared: Iterable[frozenset[Key] | None]) -> Self:
+        """Returns these sums: without keys, none can be empty, whatever keys are declared."""
         return self
 
 
 # Words ---------------------------------------------------------------------------------------------------------------
 
-# What a file has of words: of whole numbers, or of fractional weights.
+# The names of the arrays that a file has for words: for whole weights, or for fractional ones.
 WORD_STATES = (
     {"bytes", "ends", "starts", "classes", "texts", "occurrences", "documents"},
     {"bytes", "ends", "starts", "classes", "texts.parts", "parts"},
@@ -416,318 +488,379 @@ WORD_STATES = (
 
 
 class Words(Keyless):
-    """(word, class) → occurrences and documents, of one column of text; and the texts of each class."""
+    """The words of one text column: how often each occurs in each class, how many texts have it, and the number of texts."""
 
     def __init__(self, table: _core.Words) -> None:
+        """``table`` is the table of words in the core."""
         self._table = table
 
     @property
     def table(self) -> _core.Words:
+        """The table of words in the core."""
         return self._table
 
     def read_texts(self) -> Words:
-        """The same words, all of them counted: none waits for its texts to be read."""
+        """Returns these words. Subclasses that delay reading texts read them now."""
         return self
 
     @property
     def texts(self) -> Integers:
-        """Texts per class, those without a single word included."""
+        """The number of texts of each class, including those without a single word."""
         return self.table.texts()
 
     @property
     def present(self) -> Integers:
-        """The same, (1, classes)."""
+        """The number of texts of each class (1 × classes)."""
         return self.texts.arranged([1, self.table.n_classes])
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All that is counted, as arrays."""
+        """The table as arrays, for a file."""
         return self.table.state()
 
     @property
     def occurrences(self) -> Integers:
-        """Occurrences per class, over all words."""
+        """The number of occurrences of all words in each class."""
         return self.table.occurrences()
 
     def __add__(self, other: Words) -> Words:
+        """Adds the words of more texts."""
         return Words(other.add_to(self.table))
 
     def __sub__(self, other: Words) -> Words:
-        """The difference; raises NotThere where it is below zero."""
+        """Subtracts words. Raises NotThere if a count would become negative."""
         return Words(other.take_from(self.table))
 
     def add_to(self, table: _core.Words) -> _core.Words:
-        """A table with these words too."""
+        """Returns the table with these words added."""
         try:
             return table.plus(self.table)
         except OverflowError:
             raise errors.too_many_rows() from None
 
     def take_from(self, table: _core.Words) -> _core.Words:
-        """A table without these words; raises NotThere where it does not have them."""
+        """Returns the table with these words subtracted. Raises NotThere if it does not have them."""
         return table.minus(self.table)
 
     def times(self, factor: float) -> tuple[Words, bool]:
+        """Multiplies the counts by a factor. Also returns whether the product is exact."""
         try:
-            table, exact = self.table.times(factor)
+            table, is_exact = self.table.times(factor)
         except OverflowError:
             raise errors.too_many_rows() from None
-        return Words(table), exact
+        return Words(table), is_exact
 
     def same(self, other: Words) -> bool:
+        """Whether all counts are equal."""
         return self.table.same(other.table)
 
     def take(self, classes: Any) -> Words:
+        """Returns the words of the classes with these numbers, in this order."""
         return Words(self.table.take(as_index(classes)))
 
-    def merge(self, index: Any, size: int) -> Words:
-        return Words(self.table.place(as_index(index), size))
+    def merge(self, new_numbers: Any, n_classes: int) -> Words:
+        """Moves the words of class c to class ``new_numbers[c]`` of ``n_classes`` classes and adds up those that meet."""
+        return Words(self.table.place(as_index(new_numbers), n_classes))
 
     def drop_absent_words(self) -> Words:
-        """The same without the ids of words that no text has any more; columns of a matrix keep theirs."""
+        """Returns the table without the ids of words that no text contains any more. Columns of a matrix keep their
+        ids.
+        """
         if self.table.n_columns or self.table.n_ids == self.table.n_words:
             return self
         return self.take(np.arange(self.table.n_classes))
 
     def most_frequent(self, n: int) -> list[str]:
-        """The n words of most occurrences, most first; equals by name."""
-        totals = np.zeros(self.table.n_ids)
-        step = max(1, (1 << 21) // max(self.table.n_classes, 1))
-        for start in range(0, len(totals), step):  # some at a time: no temporary array is as long as all the pairs
-            ids = np.arange(start, min(start + step, len(totals)), dtype=np.uint32)
+        """Returns the ``n`` words with most occurrences, most frequent first, ties by name."""
+        total_of_id = np.zeros(self.table.n_ids)
+        ids_at_a_time = max(1, (1 << 21) // max(self.table.n_classes, 1))
+        for start in range(
+            0, len(total_of_id), ids_at_a_time
+        ):  # in pieces, so that no temporary array is as long as all pairs
+            ids = np.arange(start, min(start + ids_at_a_time, len(total_of_id)), dtype=np.uint32)
             starts, _, occurrences, _ = self.table.pairs(ids)
-            owner = np.repeat(np.arange(len(ids)), np.diff(starts))
-            totals[ids] = np.bincount(owner, occurrences, len(ids))
-        totals = np.around(totals, 9)
+            id_positions = np.repeat(np.arange(len(ids)), np.diff(starts))
+            total_of_id[ids] = np.bincount(id_positions, occurrences, len(ids))
+        total_of_id = np.around(total_of_id, 9)
         by_name = self.table.in_order()
         if self.table.n_columns:
-            numbers = [int(name.removeprefix("#")) for name in self.table.words(by_name)]
-            by_name = by_name[np.argsort(numbers, kind="stable")]
-        best = by_name[np.argsort(-totals[by_name], kind="stable")[:n]]
-        return self.table.words(best)
+            column_numbers = [int(name.removeprefix("#")) for name in self.table.words(by_name)]
+            by_name = by_name[np.argsort(column_numbers, kind="stable")]
+        best_ids = by_name[np.argsort(-total_of_id[by_name], kind="stable")[:n]]
+        return self.table.words(best_ids)
 
     def __reduce__(self) -> Any:
-        return _words, (self.table.n_classes, self.table.n_columns, self.table.state())
+        return _unpickle_words, (self.table.n_classes, self.table.n_columns, self.table.state())
 
 
-def _words(n_classes: int, n_columns: int, state: Any) -> Words:
+def _unpickle_words(n_classes: int, n_columns: int, state: Any) -> Words:
+    """Builds words from the arrays of a pickle."""
     return Words(_core.Words.from_state(n_classes, n_columns, state))
 
 
 # Moments -------------------------------------------------------------------------------------------------------------
 
 
-def scale_sums(n: Integers, sums: Integers, factor: float, columns: int) -> tuple[Integers, Integers, bool]:
-    """Numbers of rows, and sums of z and of products on one more axis, times a factor; and whether that is exact.
+def scale_sums(n: Integers, sums: Integers, factor: float, n_columns: int) -> tuple[Integers, Integers, bool]:
+    """Multiplies numbers of rows ``n`` (…), and ``sums`` of z and of products of ``n_columns`` columns (… × sums), by a
+    factor. Also returns whether the results are exact.
 
-    Where it is not, the sums are scaled as the rounded numbers of rows are, sums of z towards zero and of squares upwards: so
-    n Σz² ≥ (Σz)² holds on, and what was constant stays so.
+    If they are not, the sums are scaled as the rounded numbers of rows are, and rounded: sums of z towards zero and
+    sums of squares upwards. So n Σz² ≥ (Σz)² still holds, and constant columns stay constant.
     """
-    fewer, exact = n.times(factor)
-    less, also = sums.times(factor)
-    if exact and also:
-        return fewer, less, True
-    digits = max(n.digits, fewer.digits, sums.digits, 18)
-    before, after, numbers = (python_integers(part, digits) for part in (n, fewer, sums))
-    before = np.where(before == 0, 1, before)[..., None]
-    after = after[..., None]
-    product = numbers * after
-    down = np.where(product < 0, -(-product // before), product // before)
-    rounded_sums = np.where(squares(columns), -(-product // before), down)
-    rounded_sums = _with_constant(rounded_sums, _constant(numbers, before, columns), numbers[..., :columns] // before)
-    return fewer, integers(_within(rounded_sums, np.where(after == 0, 1, after)), digits), False
+    scaled_n, is_n_exact = n.times(factor)
+    scaled_sums, are_sums_exact = sums.times(factor)
+    if is_n_exact and are_sums_exact:
+        return scaled_n, scaled_sums, True
+    digits = max(n.digits, scaled_n.digits, sums.digits, 18)
+    old_rows, new_rows, old_sums = (to_python_integers(integers, digits) for integers in (n, scaled_n, sums))
+    old_rows = np.where(old_rows == 0, 1, old_rows)[..., None]
+    new_rows = new_rows[..., None]
+    sums_times_rows = old_sums * new_rows
+    toward_zero = np.where(sums_times_rows < 0, -(-sums_times_rows // old_rows), sums_times_rows // old_rows)
+    rounded_sums = np.where(are_squares(n_columns), -(-sums_times_rows // old_rows), toward_zero)
+    is_constant = _are_constant(old_sums, old_rows, n_columns)
+    restored_sums = _restore_constants(rounded_sums, is_constant, old_sums[..., :n_columns] // old_rows)
+    possible_sums = _limit_products(restored_sums, np.where(new_rows == 0, 1, new_rows))
+    return scaled_n, from_python_integers(possible_sums, digits), False
 
 
-def _constant(sums: NDArray[Any], rows: NDArray[Any], columns: int) -> NDArray[np.bool_]:
-    """Which columns have one value in all rows: a whole number of steps."""
-    first = sums[..., :columns]
-    return np.asarray((rows * sums[..., squares(columns)] == first**2) & (first % rows == 0))
-
-
-def _with_constant(sums: NDArray[Any], constant: NDArray[np.bool_], value: NDArray[Any]) -> NDArray[Any]:
-    """Sums that were rounded, with the products of constant columns as such a value makes them."""
-    columns = constant.shape[-1]
-    i, j = np.tril_indices(columns)
-    first = sums[..., :columns]
-    by_j = np.where(constant[..., j], value[..., j] * first[..., i], sums[..., columns:])
-    both = np.where(constant[..., i], value[..., i] * first[..., j], by_j)
-    return np.concatenate([first, both], axis=-1)
-
-
-def squares(columns: int) -> NDArray[np.bool_]:
-    """Which of the sums of a block are of squares: cells are the columns, then the pairs (i, j), j ≤ i, i by i."""
-    first, second = np.tril_indices(columns)
-    return np.concatenate([np.zeros(columns, dtype=np.bool_), first == second])
-
-
-def n_columns(cells: int) -> int:
-    """How many columns a block has whose sums have so many cells."""
-    return int(np.rint(((9 + 8 * cells) ** 0.5 - 3) / 2))
-
-
-def _beyond(sums: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which pairs of columns have more in common than rows can have, exactly."""
-    columns = n_columns(sums.shape[-1])
-    i, j = np.tril_indices(columns)
-    about = rows * sums[..., columns:] - sums[..., i] * sums[..., j]
-    variances = about[..., i == j]
-    return np.asarray((about**2 > variances[..., i] * variances[..., j]) & (i != j))
-
-
-def _within(sums: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
-    """Sums that were rounded, with products of two columns that have no more in common than each has.
-
-    Where they have, they get nothing in common, but for what is no whole number; there the squares are raised by one.
+def _are_constant(sums: NDArray[Any], rows: NDArray[Any], n_columns: int) -> Bool:
+    """Whether each column (… × columns) has the same value in all rows, a whole number of steps. ``sums`` are sums of
+    columns and of products of pairs, ``rows`` the numbers of rows.
     """
-    beyond = _beyond(sums, rows)
-    columns = n_columns(sums.shape[-1])
-    if not beyond.any():
+    sums_of_z = sums[..., :n_columns]
+    return np.asarray((rows * sums[..., are_squares(n_columns)] == sums_of_z**2) & (sums_of_z % rows == 0))
+
+
+def _restore_constants(sums: NDArray[Any], is_constant: Bool, values: NDArray[Any]) -> NDArray[Any]:
+    """Recomputes the sums of products of constant columns, z having the same value in all rows: it is the sum of the
+    other column times this value. Rounded sums would give constant columns a spread. ``values`` has the value of each
+    column (… × columns).
+    """
+    n_columns = is_constant.shape[-1]
+    i, j = np.tril_indices(n_columns)
+    sums_of_z = sums[..., :n_columns]
+    products = np.where(is_constant[..., j], values[..., j] * sums_of_z[..., i], sums[..., n_columns:])
+    restored_products = np.where(is_constant[..., i], values[..., i] * sums_of_z[..., j], products)
+    return np.concatenate([sums_of_z, restored_products], axis=-1)
+
+
+def are_squares(n_columns: int) -> Bool:
+    """Whether each sum of a block of columns is a sum of squares. The sums are those of the columns, then those of the
+    products of pairs (i, j), j ≤ i, ordered by i.
+    """
+    first_columns, second_columns = np.tril_indices(n_columns)
+    return np.concatenate([np.zeros(n_columns, dtype=np.bool_), first_columns == second_columns])
+
+
+def count_columns(n_sums: int) -> int:
+    """Returns how many columns a block has whose columns and pairs of columns make ``n_sums`` sums."""
+    return int(np.rint(((9 + 8 * n_sums) ** 0.5 - 3) / 2))
+
+
+def _exceed_variances(sums: NDArray[Any], rows: NDArray[Any]) -> Bool:
+    """Whether each pair of columns has a covariance larger than their variances allow. Exact, because the sums (… ×
+    sums) and the numbers of rows are Python integers.
+    """
+    n_columns = count_columns(sums.shape[-1])
+    i, j = np.tril_indices(n_columns)
+    covariances = rows * sums[..., n_columns:] - sums[..., i] * sums[..., j]
+    variances = covariances[..., i == j]
+    return np.asarray((covariances**2 > variances[..., i] * variances[..., j]) & (i != j))
+
+
+def _limit_products(sums: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+    """Replaces rounded products of pairs of columns that exceed their variances by those of uncorrelated columns. If
+    these are not whole numbers, they are rounded down and the squares of both columns are raised by one. ``sums`` (… ×
+    sums) and the numbers of rows are Python integers.
+    """
+    is_excessive = _exceed_variances(sums, rows)
+    n_columns = count_columns(sums.shape[-1])
+    if not is_excessive.any():
         return sums
-    i, j = np.tril_indices(columns)
-    first = sums[..., :columns]
-    alone = sums[..., i] * sums[..., j]
-    second = np.where(beyond, alone // rows, sums[..., columns:])
-    uneven = beyond & (alone % rows != 0)
-    for column in range(columns):
-        raised = (uneven & ((i == column) | (j == column))).any(axis=-1, keepdims=True)
-        second = second + np.where((i == column) & (j == column) & raised, 1, 0)
-    return np.concatenate([first, second], axis=-1)
+    i, j = np.tril_indices(n_columns)
+    sums_of_z = sums[..., :n_columns]
+    uncorrelated_products = sums[..., i] * sums[..., j]
+    products = np.where(is_excessive, uncorrelated_products // rows, sums[..., n_columns:])
+    is_rounded = is_excessive & (uncorrelated_products % rows != 0)
+    for column in range(n_columns):
+        is_raised = (is_rounded & ((i == column) | (j == column))).any(axis=-1, keepdims=True)
+        products = products + np.where((i == column) & (j == column) & is_raised, 1, 0)
+    return np.concatenate([sums_of_z, products], axis=-1)
 
 
 def shift_sums(n: Integers, sums: Integers, shift: Real, scale: Real) -> Integers:
-    """Sums of z and of the products of pairs of columns about another origin and unit: z becomes scale · (z + shift).
+    """Converts sums of z and of the products of pairs of columns to another origin and unit: z becomes scale · (z +
+    shift).
 
-    The shift is rounded to a step, so that nothing else is while units become finer. Where they become coarser, sums of z are
-    rounded towards zero and squares upwards, and what is constant stays so.
+    ``n`` has the numbers of rows (…), ``sums`` is … × sums, and ``shift`` and ``scale`` have a number per column.
+
+    The shift is rounded to a step. If units become finer, nothing else is rounded. If they become coarser, sums of z
+    are rounded towards zero and squares upwards, and constant columns stay constant.
     """
     digits = max(n.digits, sums.digits)
-    columns = shift.shape[-1]
-    rows = python_integers(n, digits)[..., None]
-    numbers = python_integers(sums, digits)
-    there, (i, j) = np.where(rows == 0, 1, rows), np.tril_indices(columns)
-    kinds = lambda x: round(Fraction(x) * 2**GRID), Fraction, int, lambda x: -int(-x // 1), round
-    by, factor, down, up, near = (np.vectorize(f, otypes=[object]) for f in kinds)
-    by = by(shift)
-    factor = factor(scale)
-    first = numbers[..., :columns]
-    second = numbers[..., columns:]
-    moved = factor * (first + rows * by)
-    cross = first[..., i] * by[..., j] + first[..., j] * by[..., i]
-    both = factor[..., i] * factor[..., j] * (second + cross + rows * by[..., i] * by[..., j])
-    constant = _constant(numbers, there, columns)
-    value = near(moved / there)
-    moved_sums = [np.where(constant, rows * value, down(moved)), np.where(i == j, up(both), down(both))]
-    return integers(_within(_with_constant(np.concatenate(moved_sums, axis=-1), constant, value), there), digits)
+    n_columns = shift.shape[-1]
+    rows = to_python_integers(n, digits)[..., None]
+    old_sums = to_python_integers(sums, digits)
+    divisors = np.where(rows == 0, 1, rows)
+    i, j = np.tril_indices(n_columns)  # the columns of each pair
+    shift_in_steps = _each_number(lambda number: round(Fraction(number) * 2**GRID), shift)
+    factors = _each_number(Fraction, scale)
+    sums_of_z = old_sums[..., :n_columns]
+    sums_of_products = old_sums[..., n_columns:]
+    moved_z = factors * (sums_of_z + rows * shift_in_steps)
+    cross_terms = sums_of_z[..., i] * shift_in_steps[..., j] + sums_of_z[..., j] * shift_in_steps[..., i]
+    moved_products = sums_of_products + cross_terms + rows * shift_in_steps[..., i] * shift_in_steps[..., j]
+    moved_products = factors[..., i] * factors[..., j] * moved_products
+    rounded_z = _each_number(int, moved_z)
+    rounded_products = np.where(i == j, _each_number(ceil, moved_products), _each_number(int, moved_products))
+    is_constant = _are_constant(old_sums, divisors, n_columns)
+    constant_values = _each_number(round, moved_z / divisors)
+    rounded_z = np.where(is_constant, rows * constant_values, rounded_z)
+    new_sums = _restore_constants(np.concatenate([rounded_z, rounded_products], axis=-1), is_constant, constant_values)
+    return from_python_integers(_limit_products(new_sums, divisors), digits)
 
 
-def negative(n: Integers, sums: Integers, spread: Real, columns: int) -> NDArray[np.bool_]:
-    """Where no rows can have such sums: less than none, something of none, a spread below zero, more in common than each has."""
-    variances = spread[..., squares(columns)[columns:]]
-    left_over = n.is_zero() & some(sums).any(axis=-1)
-    below = sums.is_negative()[..., squares(columns)].any(axis=-1) | (variances < 0).any(axis=-1)
-    impossible = np.asarray(n.is_negative() | left_over | below)
-    i, j = np.tril_indices(columns)
-    size = np.sqrt(np.maximum(variances, 0.0))
-    doubtful = (np.abs(spread) > size[..., i] * size[..., j] * (1.0 - 1e-9)) & (i != j)
+def _each_number(operation: Callable[[Any], Any], numbers: NDArray[Any]) -> NDArray[Any]:
+    """Applies a function to each number, and returns an array of Python objects of the same shape."""
+    return np.asarray(np.vectorize(operation, otypes=[object])(numbers))
+
+
+def find_impossible(n: Integers, sums: Integers, spread: Real, n_columns: int) -> Bool:
+    """Whether each class has sums that no rows can have: negative numbers of rows, sums without rows, negative
+    variances, or covariances that exceed the variances.
+
+    ``n`` has the numbers of rows, and ``sums`` those of ``n_columns`` columns and of products of their pairs.
+    ``spread`` has the sums of products of deviations from the mean, one for each pair of columns.
+    """
+    variances = spread[..., are_squares(n_columns)[n_columns:]]
+    has_sums_without_rows = n.is_zero() & is_nonzero(sums).any(axis=-1)
+    has_negative_square = sums.is_negative()[..., are_squares(n_columns)].any(axis=-1) | (variances < 0).any(axis=-1)
+    is_impossible = np.asarray(n.is_negative() | has_sums_without_rows | has_negative_square)
+    i, j = np.tril_indices(n_columns)
+    deviations = np.sqrt(np.maximum(variances, 0.0))
+    is_doubtful = (np.abs(spread) > deviations[..., i] * deviations[..., j] * (1.0 - 1e-9)) & (i != j)
     digits = max(n.digits, sums.digits)
-    for at in np.argwhere(doubtful.any(axis=-1) & ~impossible):
-        rows, row_sums = (python_integers(part.take(at, 0), digits) for part in (n, sums))
-        impossible[tuple(at)] = _beyond(row_sums, rows[..., None]).any()
-    return impossible
+    for cell in np.argwhere(is_doubtful.any(axis=-1) & ~is_impossible):
+        rows, row_sums = (to_python_integers(integers.take(cell, 0), digits) for integers in (n, sums))
+        is_impossible[tuple(cell)] = _exceed_variances(row_sums, rows[..., None]).any()
+    return is_impossible
 
 
 @dataclass(frozen=True, eq=False)
-class NumberSums(Keyless):
-    """n, and the sums of z and of the products of columns, z = (x − origin) / unit in steps of 2⁻⁵⁷; products are exact.
+class SumsOfParts(Keyless):
+    """Sums whose fields are sums: they are added, subtracted and compared field by field."""
 
-    The cells of ``sums`` are the columns, then the pairs (i, j), j ≤ i, i by i.
+    def _parts(self) -> Iterator[Any]:
+        """Yields the fields."""
+        return (getattr(self, part.name) for part in fields(self))
+
+    def __add__(self, other: Self) -> Self:
+        """Adds the sums of more rows."""
+        return type(self)(*map(add, self._parts(), other._parts()))
+
+    def __sub__(self, other: Self) -> Self:
+        """Subtracts sums. ``below_zero`` says which classes then have sums that no rows can have."""
+        return type(self)(*map(sub, self._parts(), other._parts()))
+
+    def same(self, other: Self) -> bool:
+        """Whether all sums are equal."""
+        return all(part.same(other_part) for part, other_part in zip(self._parts(), other._parts(), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class NumberSums(SumsOfParts):
+    """The number of rows, and the sums of z and of products of columns, where z = (x − origin) / unit in steps of 2⁻⁵⁷.
+
+    The last axis of ``sums`` has the columns, then the pairs (i, j), j ≤ i, ordered by i.
     """
 
     n: Integers
     sums: Integers
-    axis: ClassVar[int]  # of the classes
+    axis: ClassVar[int]  # the axis of the classes
 
     def arrays(self) -> dict[str, Integers]:
+        """The sums by name, for a file."""
         return {"n": self.n, "sums": self.sums}
 
     @cached_property
     def n_columns(self) -> int:
-        return n_columns(self.sums.shape[-1])
-
-    def __add__(self, other: Self) -> Self:
-        return type(self)(self.n + other.n, self.sums + other.sums)
-
-    def __sub__(self, other: Self) -> Self:
-        """The difference; ``below_zero`` finds what cannot be."""
-        return type(self)(self.n - other.n, self.sums - other.sums)
+        """The number of columns of the block."""
+        return count_columns(self.sums.shape[-1])
 
     def times(self, factor: float) -> tuple[Self, bool]:
-        n, sums, exact = scale_sums(self.n, self.sums, factor, self.n_columns)
-        return type(self)(n, sums), exact
+        """Multiplies the sums by a factor. Also returns whether the product is exact."""
+        n, sums, is_exact = scale_sums(self.n, self.sums, factor, self.n_columns)
+        return type(self)(n, sums), is_exact
 
-    def below_zero(self) -> NDArray[np.bool_]:
-        """Where no rows can have such sums."""
-        return negative(self.n, self.sums, self._deviations, self.n_columns)
-
-    def same(self, other: Self) -> bool:
-        return self.n.same(other.n) and self.sums.same(other.sums)
+    def below_zero(self) -> Bool:
+        """Whether each class has sums that no rows can have, after a subtraction."""
+        return find_impossible(self.n, self.sums, self._deviations, self.n_columns)
 
     def take(self, classes: Any, axis: int | None = None) -> Self:
+        """Returns the sums of the classes with these numbers, in this order, or of other indices along ``axis``."""
         index = as_index(classes)
         axis = self.axis if axis is None else axis
         return type(self)(self.n.take(index, axis), self.sums.take(index, axis))
 
-    def merge(self, index: Any, size: int) -> Self:
-        index = as_index(index)
-        return type(self)(self.n.merge(index, size, self.axis), self.sums.merge(index, size, self.axis))
+    def merge(self, new_numbers: Any, n_classes: int) -> Self:
+        """Moves the sums of class c to class ``new_numbers[c]`` of ``n_classes`` classes and adds up those that meet."""
+        new_numbers = as_index(new_numbers)
+        return type(self)(
+            self.n.merge(new_numbers, n_classes, self.axis), self.sums.merge(new_numbers, n_classes, self.axis)
+        )
 
     @cached_property
-    def _every(self) -> Self:
-        """All classes as one."""
+    def _pooled(self) -> Self:
+        """The sums of all classes as one class."""
         return self.merge(np.zeros(self.n.shape[self.axis]), 1)
 
     @cached_property
     def _deviations(self) -> Real:
+        """The sums of products of deviations from the mean, one for each pair of columns (… × pairs)."""
         return self.n.deviations(self.sums, self.n_columns)
 
 
 class Moments(NumberSums):
-    """n, Σz and Σz² per (feature, class): n is (features, classes), and sums (features, classes, 2)."""
+    """The number of rows, Σz and Σz² by feature and class: ``n`` is (features × classes), ``sums`` (features × classes × 2)."""
 
     axis: ClassVar[int] = 1
 
     @property
     def present(self) -> Integers:
-        """Rows that have a value of each feature, (features, classes)."""
+        """The number of rows that have a value of each feature (features, classes)."""
         return self.n
 
-    def select(self, features: Sequence[int]) -> Moments:
-        return self if is_all(features, self.n.shape[0]) else self.take(features, 0)
+    def select(self, feature_numbers: Sequence[int]) -> Moments:
+        """Returns the moments of the features with these numbers."""
+        return self if is_all(feature_numbers, self.n.shape[0]) else self.take(feature_numbers, 0)
 
     def as_features(self, labels: Int, n_classes: int) -> Moments:
-        """The classes of the one feature as features, each of which has rows of one class: the one with its label."""
-        size = len(labels)
-        places = np.arange(size) * n_classes + labels
-        n = self.n.arranged([size]).merge(places, size * n_classes, 0)
-        sums = self.sums.arranged([size, 2]).merge(places, size * n_classes, 0)
-        return Moments(n.arranged([size, n_classes]), sums.arranged([size, n_classes, 2]))
+        """Turns the classes of a single feature into features. Each has rows of one class only: feature k of class
+        ``labels[k]``.
+        """
+        n_features = len(labels)
+        cell_numbers = np.arange(n_features) * n_classes + labels
+        n = self.n.arranged([n_features]).merge(cell_numbers, n_features * n_classes, 0)
+        sums = self.sums.arranged([n_features, 2]).merge(cell_numbers, n_features * n_classes, 0)
+        return Moments(n.arranged([n_features, n_classes]), sums.arranged([n_features, n_classes, 2]))
 
     def shift(self, shift: Real, scale: Real) -> Moments:
-        """About another origin and unit, (features,) each: z becomes scale · (z + shift)."""
+        """Changes the origin and unit of each feature: z becomes scale · (z + shift)."""
         return Moments(self.n, shift_sums(self.n, self.sums, shift[:, None, None], scale[:, None, None]))
 
     @cached_property
     def mean(self) -> Real:
-        """Mean of z; 0 where there are no rows."""
-        n = self.n.value
-        return np.where(n > 0, self.sums.values(-GRID)[..., 0] / np.where(n > 0, n, 1.0), 0.0)
+        """The mean of z (features, classes); 0 where there are no rows."""
+        return divide(self.sums.values(-GRID)[..., 0], self.n.value)
 
     def pool(self) -> tuple[Real, Real, Real]:
-        """n, mean and Σ(z − mean)² over all classes, (features, 1)."""
-        return self._every.n.value, self._every.mean, self._every.spread
+        """Returns n, the mean and Σ(z − mean)² of each feature over all classes (features, 1)."""
+        return self._pooled.n.value, self._pooled.mean, self._pooled.spread
 
     @property
     def spread(self) -> Real:
-        """Σ(z − mean)², 0 exactly where all values are one."""
+        """Σ(z − mean)² (features, classes), exactly 0 if all values are equal."""
         return self._deviations[..., 0]
 
 
@@ -735,33 +868,36 @@ class Moments(NumberSums):
 
 
 class Products(NumberSums):
-    """n, Σz and Σzzᵀ per class of a block of columns, of rows that have all of them: sums are (classes, columns + pairs)."""
+    """The number of rows, Σz and Σzzᵀ of a block of columns by class, over rows that have all columns.
+
+    ``n`` is (classes,), ``sums`` (classes × (columns + pairs)).
+    """
 
     axis: ClassVar[int] = 0
 
     @property
     def present(self) -> Integers:
-        """Rows that have all columns, (1, classes)."""
+        """The number of rows that have all columns (1, classes)."""
         return self.n.arranged([1, self.n.shape[0]])
 
     def shift(self, shift: Real, scale: Real) -> Products:
-        """About other origins and units, (columns,) each: z becomes scale · (z + shift)."""
+        """Changes the origin and unit of each column: z becomes scale · (z + shift)."""
         return Products(self.n, shift_sums(self.n, self.sums, shift, scale))
 
     @cached_property
     def mean(self) -> Real:
-        """Mean of z, (classes, columns); 0 where there are no rows."""
-        n = self.n.value[:, None]
-        return np.where(n > 0, self.sums.values(-GRID)[:, : self.n_columns] / np.where(n > 0, n, 1.0), 0.0)
+        """The mean of z (classes, columns); 0 where there are no rows."""
+        return divide(self.sums.values(-GRID)[:, : self.n_columns], self.n.value[:, None])
 
     @cached_property
     def scatter(self) -> Real:
-        """Σ(z − m)(z − m)ᵀ, (classes, columns, columns); 0 exactly in the rows and columns of what is constant."""
-        d, (i, j) = self.n_columns, np.tril_indices(self.n_columns)
-        result = np.zeros((len(self._deviations), d, d))
-        result[:, i, j] = result[:, j, i] = self._deviations
-        return result
+        """Σ(z − m)(z − m)ᵀ (classes, columns, columns); exactly 0 in the rows and columns of constant columns."""
+        n_columns = self.n_columns
+        i, j = np.tril_indices(n_columns)
+        scatters = np.zeros((len(self._deviations), n_columns, n_columns))
+        scatters[:, i, j] = scatters[:, j, i] = self._deviations
+        return scatters
 
     def pool(self) -> tuple[float, Real, Real]:
-        """n, mean and Σ(z − mean)(z − mean)ᵀ over all classes."""
-        return float(self._every.n.value[0]), self._every.mean[0], self._every.scatter[0]
+        """Returns n, the mean and Σ(z − mean)(z − mean)ᵀ over all classes."""
+        return float(self._pooled.n.value[0]), self._pooled.mean[0], self._pooled.scatter[0]

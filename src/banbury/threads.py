@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 
 MOST_THREADS = 1024
-MANY = 1 << 15  # labels that pay for threads
+LABELS_FOR_THREADS = 1 << 15  # fewer are looked up faster by one thread
 T = TypeVar("T")
 _limit = local()  # .threads: the most that the work of this thread may use, where somebody limits it
 
@@ -23,9 +23,11 @@ class LimitThreads:
     """Meanwhile the work of this thread uses at most so many threads; the lowest of several limits holds; None is none."""
 
     def __init__(self, threads: int | None) -> None:
+        """``threads``: the most that may be used; None sets no limit."""
         self.threads = threads
 
     def __enter__(self) -> None:
+        """Sets the limit and remembers the one before."""
         self._before = getattr(_limit, "threads", None)
         if self.threads is not None:
             _limit.threads = n_threads(self.threads)
@@ -43,32 +45,40 @@ def n_threads(threads: int | None) -> int:
 
 
 def _n_threads(threads: int | None) -> int:
+    """The number of threads: ``threads`` if given, or BANBURY_THREADS, or the number of processors. Raises an error for
+    an invalid number.
+    """
     if threads is None:
         setting = os.environ.get("BANBURY_THREADS", "")
         if not setting:
             return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         if not setting.isdecimal() or not 1 <= int(setting) <= MOST_THREADS:
             raise errors.bad_setting(
-                "BANBURY_THREADS", setting, f"a whole number of at least 1and at most {MOST_THREADS}"
+                "BANBURY_THREADS", setting, f"a whole number of at least 1 and at most {MOST_THREADS}"
             )
         return int(setting)
     if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= MOST_THREADS:
         raise errors.bad_setting(
-            "threads", threads, f"a whole number of at least 1and at most {MOST_THREADS}, or None for all processors"
+            "threads", threads, f"a whole number of at least 1 and at most {MOST_THREADS}, or None for all processors"
         )
     return int(threads)
 
 
 def taken(labels: NDArray[Any], numbers: NDArray[Any], threads: int | None = None) -> NDArray[Any]:
-    """The label of each number."""
-    if len(numbers) < MANY or numbers.dtype != np.int32 or labels.dtype.hasobject:
+    """The entry of ``labels`` (or its row, if it is a matrix) with each of these numbers; large arrays are looked up in
+    threads.
+    """
+    if len(numbers) < LABELS_FOR_THREADS or numbers.dtype != np.int32 or labels.dtype.hasobject:
         return np.asarray(labels[numbers])
-    records = np.ascontiguousarray(labels).view(np.uint8).reshape(len(labels), labels.itemsize)
-    return _core.decode_records(records, numbers, n_threads(threads)).view(labels.dtype)
+    records = np.ascontiguousarray(labels).view(np.uint8).reshape(len(labels), -1)
+    rows = _core.decode_records(records, numbers, n_threads(threads)).view(labels.dtype)
+    return rows.reshape(len(numbers), *labels.shape[1:])
 
 
 def each_done(work: Callable[[int], T], n: int, workers: int) -> list[T]:
-    """What the work makes of each number below n, on so many threads; one is this very thread, which Ctrl-C can end."""
+    """A list of ``work(0)`` to ``work(n - 1)``, computed by ``workers`` threads; a single worker is the calling thread,
+    which Ctrl-C can stop.
+    """
     if workers == 1:
         return [work(number) for number in range(n)]
     with ThreadPoolExecutor(workers) as pool:
@@ -76,14 +86,17 @@ def each_done(work: Callable[[int], T], n: int, workers: int) -> list[T]:
 
 
 class OneBlasThread:
-    """Keeps NumPy's and SciPy's algebra to one thread meanwhile: its threads wait by turning round, on processors that ours use,
-    and sums would depend on how many they are. Of several that overlap the first sets the limit and the last lifts it."""
+    """Limits BLAS to one thread meanwhile: its threads spin while waiting, and sums would depend on their number.
+
+    If several overlap, the first sets the limit and the last lifts it.
+    """
 
     _lock = Lock()
     _within = 0
     _limit: Any = None
 
     def __enter__(self) -> None:
+        """Sets the limit if no other use of this class has set it."""
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it along
 
         with self._lock:
@@ -92,6 +105,7 @@ class OneBlasThread:
             OneBlasThread._within += 1
 
     def __exit__(self, *_: object) -> None:
+        """Lifts the limit if no other use of this class is left."""
         with self._lock:
             OneBlasThread._within -= 1
             if not OneBlasThread._within:
@@ -99,9 +113,10 @@ class OneBlasThread:
 
 
 class Behind:
-    """Does one thing at a time on a thread of its own, while this one goes on; what it raises, ``wait`` raises."""
+    """Runs one task at a time in a background thread. ``wait`` raises what the task raised."""
 
     def __init__(self) -> None:
+        """Starts no thread yet."""
         self._pool: ThreadPoolExecutor | None = None
         self._work: Future[Any] | None = None
 
@@ -109,17 +124,19 @@ class Behind:
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Waits for the task and ends the thread; does not raise what the task raised."""
         if self._pool is not None:
             self._pool.shutdown()
 
     def start(self, work: Callable[[], Any]) -> None:
-        """Begins, once what was begun before is done."""
+        """Starts a task in the background, after the one before has ended."""
         self.wait()
         self._pool = self._pool or ThreadPoolExecutor(1)
         self._work = self._pool.submit(errors.warn_at_callers_line(lambda _: work()), 0)
 
     def wait(self) -> None:
-        """Until what was begun is done."""
-        work, self._work = self._work, None
-        if work is not None:
-            work.result()
+        """Waits until the task has ended, and raises what it raised."""
+        task = self._work
+        self._work = None
+        if task is not None:
+            task.result()

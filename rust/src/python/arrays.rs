@@ -1,12 +1,12 @@
-//! Arrays of Python's, held while kernels read them, and arrays that go back.
+//! NumPy arrays that are borrowed while kernels read them, and arrays that kernels return.
 
 use crate::classes::{Rows, Weights};
 use crate::columns::{Block, Columns};
 use crate::error::Error;
 use ndarray::{ArrayD, ArrayView2, Axis, Ix1, Ix2};
 use numpy::{
-    Element, IntoPyArray, PyArray1, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods,
-    PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
+    Element, IntoPyArray, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn,
+    PyReadwriteArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -17,7 +17,7 @@ pub(super) fn malformed(sentence: impl Into<String>) -> PyErr {
     PyValueError::new_err(sentence.into())
 }
 
-/// An array that its owner may not write while we read; a copy if it is not aligned.
+/// Borrows an array, so that nobody can write to it meanwhile; a copy if it is not aligned.
 fn borrow<'py, T: Element>(
     any: &Bound<'py, PyAny>,
     name: &str,
@@ -35,7 +35,7 @@ fn borrow<'py, T: Element>(
     Ok(copy.cast::<PyArrayDyn<T>>().map_err(|_| wrong())?.try_readonly()?)
 }
 
-/// A parameter or a row of numbers, side by side in memory; copied if it was not.
+/// An array that is contiguous in memory; a copy if the caller's is not.
 pub(super) struct Held<'py, T: Element> {
     pub(super) array: PyReadonlyArrayDyn<'py, T>,
     copy: Option<Vec<T>>,
@@ -62,7 +62,7 @@ impl<'py, T: Element + Copy> Held<'py, T> {
         }
     }
 
-    /// The slice, if the array has this many columns.
+    /// The numbers of an array that must have this many columns.
     pub(super) fn matrix(&self, columns: usize, name: &str) -> PyResult<&[T]> {
         match self.array.shape() {
             [_, k] if *k == columns => Ok(self.slice()),
@@ -71,10 +71,10 @@ impl<'py, T: Element + Copy> Held<'py, T> {
     }
 }
 
-/// An argument that is an array of so many axes. PyO3 adds the argument's name to what is wrong with it.
+/// An argument that is an array with this many axes. PyO3 adds the argument's name to errors as a note.
 pub(super) struct Array<'py, T: Element, const AXES: usize>(Held<'py, T>);
 
-/// Something as an argument of this name, which an error names as PyO3 names those of functions.
+/// Extracts a value, and adds its name to errors, as PyO3 does for the arguments of functions.
 pub(super) fn named<'py, T>(any: &Bound<'py, PyAny>, name: &str) -> PyResult<T>
 where
     T: for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
@@ -95,7 +95,7 @@ pub(super) type RealTable<'py> = Array<'py, f64, 2>;
 pub(super) type Longs<'py> = Array<'py, i64, 1>;
 /// Classes and other codes, -1 for none.
 pub(super) type Codes<'py> = Array<'py, i32, 1>;
-/// Numbers of words, nodes or rows.
+/// Numbers that identify words, nodes or rows.
 pub(super) type Ids<'py> = Array<'py, u32, 1>;
 
 impl<'py, T: Element + Copy, const AXES: usize> FromPyObject<'_, 'py> for Array<'py, T, AXES> {
@@ -125,7 +125,7 @@ impl<T: Element + Copy, const AXES: usize> Array<'_, T, AXES> {
     }
 }
 
-/// An array, side by side in memory, that a kernel changes.
+/// A contiguous array that a kernel writes to.
 pub(super) struct Changed<'py, T: Element>(PyReadwriteArrayDyn<'py, T>);
 
 impl<'py, T: Element> FromPyObject<'_, 'py> for Changed<'py, T> {
@@ -163,7 +163,7 @@ fn as_columns<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>) -> PyResult<
     view.map_err(|_| malformed("a column array must have 1 or 2 dimensions"))
 }
 
-/// By name in [`Block`], type, and kind and size of NumPy's.
+/// Each line: the name in [`Block`], its type, and the kind and size of NumPy's dtype.
 macro_rules! held_blocks {
     ($($name:ident: $t:ty = $kind:literal, $size:literal;)*) => {
         /// An array of columns, whatever its type.
@@ -227,7 +227,7 @@ impl<'py> HeldColumns<'py> {
     }
 }
 
-/// What rows weigh: whole numbers (int64), or parts of a row (uint64, two limbs each).
+/// The weights of rows: whole numbers (int64), or parts of a row (uint64, two limbs each).
 pub(super) enum RowWeights<'py> {
     Whole(Longs<'py>),
     Parts(Array<'py, u64, 2>),
@@ -282,10 +282,10 @@ impl<'py> HeldRows<'py> {
     }
 }
 
-/// Sets of classes: offsets and codes.
+/// A set of classes for each row: offsets and codes.
 pub(super) type LabelSets<'py> = (Longs<'py>, Codes<'py>);
 
-/// What several owners share; copied when one of them changes it.
+/// A value that several owners share; it is copied when one of them changes it.
 pub(super) struct Shared<T>(Mutex<Arc<T>>);
 
 impl<T: Clone + Send + Sync> Shared<T> {
@@ -297,7 +297,7 @@ impl<T: Clone + Send + Sync> Shared<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value as it is now. If another thread is changing it, waits for it without the GIL, which that one may need.
+    /// The current value. If another thread is changing it, waits without the GIL, which that thread may need.
     pub(super) fn get(&self, py: Python<'_>) -> Arc<T> {
         match self.0.try_lock() {
             Ok(value) => value.clone(),
@@ -306,7 +306,7 @@ impl<T: Clone + Send + Sync> Shared<T> {
         }
     }
 
-    /// Changes the value. Only without the GIL: another thread may hold the lock and need it.
+    /// Changes the value. Call it without the GIL: the thread that holds the lock may need the GIL.
     pub(super) fn change<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         f(Arc::make_mut(&mut self.lock()))
     }
@@ -339,15 +339,31 @@ impl Deref for Threads {
     }
 }
 
-/// An array of this shape. The kernels answer with the right number of values.
-pub(super) fn shaped<'py, T: Element>(
-    py: Python<'py>,
-    values: Vec<T>,
-    shape: &[usize],
-) -> PyResult<Bound<'py, PyAny>> {
-    let array = ArrayD::from_shape_vec(shape, values);
-    let array = array.map_err(|error| malformed(error.to_string()))?;
-    Ok(array.into_pyarray(py).into_any())
+/// Numbers that become a NumPy array when they are returned to Python.
+pub(super) struct NumPy<T> {
+    numbers: Vec<T>,
+    shape: Vec<usize>,
 }
 
-pub(super) type Int1<'py> = Bound<'py, PyArray1<i64>>;
+impl<T> From<Vec<T>> for NumPy<T> {
+    fn from(numbers: Vec<T>) -> Self {
+        NumPy { shape: vec![numbers.len()], numbers }
+    }
+}
+
+/// An array of this shape, which must fit the numbers.
+pub(super) fn shaped<T>(numbers: Vec<T>, shape: &[usize]) -> NumPy<T> {
+    NumPy { numbers, shape: shape.to_vec() }
+}
+
+impl<'py, T: Element> IntoPyObject<'py> for NumPy<T> {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let array = ArrayD::from_shape_vec(self.shape, self.numbers);
+        let array = array.map_err(|error| malformed(error.to_string()))?;
+        Ok(array.into_pyarray(py).into_any())
+    }
+}

@@ -1,21 +1,20 @@
-//! Bags of words: what they count, score and correct.
+//! Bags of words for the kernels of weighing: counts, scores and corrections.
 
-use super::arrays::{Array, Changed, Threads, shaped};
+use super::arrays::{Array, Changed, NumPy, Threads, shaped};
 use super::weighing::Passes;
 use crate::classes::Sets;
 use crate::weighing::{labels, texts};
-use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
 type Offsets<'py> = Array<'py, i64, 1>;
 type Labels<'py> = Array<'py, i32, 1>;
 type Ranks<'py> = Array<'py, u32, 1>;
 type Reals<'py> = Array<'py, f64, 1>;
-/// Single precision is enough to store tables, and to learn corrections; what is added up are doubles.
+/// Single precision is enough to store tables and to learn corrections; sums are doubles.
 type Singles<'py> = Array<'py, f32, 1>;
 type Table<'py> = Array<'py, f32, 2>;
 
-/// Text i has the words `offsets[i]..offsets[i + 1]`, each so many times; `hashes` are of all that it has.
+/// Text i has the words `words[offsets[i]..offsets[i + 1]]`, each as often as `times` says; `hashes` has a hash of each text.
 #[pyclass(frozen, subclass, module = "banbury._core")]
 pub(super) struct Bags {
     #[pyo3(get)]
@@ -30,7 +29,7 @@ pub(super) struct Bags {
     n_words: usize,
 }
 
-/// Offsets, words, and how many words there are.
+/// Offsets, words, and the number of distinct words.
 struct HeldBags<'py>(Offsets<'py>, Ranks<'py>, usize);
 
 impl HeldBags<'_> {
@@ -62,135 +61,128 @@ impl Bags {
         Bags { offsets, words, times, hashes, n_words }
     }
 
-    fn count<'py>(
+    fn count(
         &self,
-        py: Python<'py>,
-        labels: (Offsets<'py>, Labels<'py>),
-        weights: Reals<'py>,
+        py: Python,
+        labels: (Offsets, Labels),
+        weights: Reals,
         n_classes: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<NumPy<f64>> {
         let (held, labels) = (self.held(py)?, Sets::new(&labels.0, &labels.1, n_classes)?);
         let (bags, weights) = (held.bags()?, &*weights);
         let found = py.detach(|| bags.count(labels, weights, n_classes))?;
-        shaped(py, found, &[self.n_words, n_classes])
+        Ok(shaped(found, &[self.n_words, n_classes]))
     }
 
-    fn values<'py>(
+    fn values(
         &self,
-        py: Python<'py>,
+        py: Python,
         often: bool,
-        scale: Singles<'py>,
+        scale: Singles,
         threads: Threads,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    ) -> PyResult<NumPy<f64>> {
         let times: Option<Reals> = often.then(|| self.times.extract(py)).transpose()?;
         let held = self.held(py)?;
         let (bags, times, scale) = (held.bags()?, times.as_deref(), &*scale);
-        Ok(py.detach(|| bags.values(times, scale, *threads))?.into_pyarray(py))
+        Ok(py.detach(|| bags.values(times, scale, *threads))?.into())
     }
 
-    fn scores<'py>(
+    fn scores(
         &self,
-        py: Python<'py>,
-        values: Reals<'py>,
-        table: Table<'py>,
+        py: Python,
+        values: Reals,
+        table: Table,
         threads: Threads,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<NumPy<f64>> {
         let held = self.held(py)?;
         let (texts, n_classes, table) = (held.texts(&values)?, table.width(), &*table);
         let found = py.detach(|| texts.scores(table, n_classes, *threads))?;
-        shaped(py, found, &[texts.len(), n_classes])
+        Ok(shaped(found, &[texts.len(), n_classes]))
     }
 
-    fn left_out<'py>(
+    fn left_out(
         &self,
-        py: Python<'py>,
-        values: Reals<'py>,
-        labels: (Offsets<'py>, Labels<'py>),
-        others: Table<'py>,
-        own: Table<'py>,
+        py: Python,
+        values: Reals,
+        labels: (Offsets, Labels),
+        others: Table,
+        own: Table,
         threads: Threads,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<NumPy<f64>> {
         let held = self.held(py)?;
         let (texts, n_classes, tables) = (held.texts(&values)?, others.width(), [&*others, &*own]);
         let labels = Sets::new(&labels.0, &labels.1, n_classes)?;
         let found = py.detach(|| texts.left_out(labels, tables, n_classes, *threads))?;
-        shaped(py, found, &[texts.len(), n_classes])
+        Ok(shaped(found, &[texts.len(), n_classes]))
     }
 
-    fn correct<'py>(
+    fn correct(
         &self,
-        py: Python<'py>,
-        values: Singles<'py>,
+        py: Python,
+        values: Singles,
         common: f32,
-        own: Table<'py>,
+        text_variances: Table,
         passes: &Passes,
-        mut mu: Changed<'py, f32>,
-        mut table: Changed<'py, f32>,
+        mut mu: Changed<f32>,
+        mut table: Changed<f32>,
     ) -> PyResult<()> {
-        let (held, classes, own) = (self.held(py)?, own.width(), &*own);
+        let (held, classes) = (self.held(py)?, text_variances.width());
+        let text_variances = &*text_variances;
         let (texts, mu, table) = (held.texts(&values)?, mu.slice(), table.slice());
-        let mut texts = texts::CorrectedTexts { texts, common, own, table, classes };
-        passes.run(py, |task, order| texts::ascend(&mut texts, task, order, mu))
+        let mut texts = texts::CorrectedTexts { texts, common, text_variances, table, classes };
+        passes.run(py, |rows, order| texts::ascend(&mut texts, rows, order, mu))
     }
 
-    fn correct_labels<'py>(
+    fn correct_labels(
         &self,
-        py: Python<'py>,
-        values: Singles<'py>,
+        py: Python,
+        values: Singles,
         common: f32,
-        own: Table<'py>,
+        text_variances: Table,
         passes: &Passes,
-        mut mu: Changed<'py, f32>,
-        mut table: Changed<'py, f32>,
+        mut mu: Changed<f32>,
+        mut table: Changed<f32>,
         threads: Threads,
     ) -> PyResult<()> {
-        let (held, classes, own) = (self.held(py)?, own.width(), &*own);
+        let (held, classes) = (self.held(py)?, text_variances.width());
+        let text_variances = &*text_variances;
         let (texts, mu, table) = (held.texts(&values)?, mu.slice(), table.slice());
-        let mut texts = texts::CorrectedTexts { texts, common, own, table, classes };
-        passes.run(py, |task, order| labels::ascend(&mut texts, task, order, mu, *threads))
+        let mut texts = texts::CorrectedTexts { texts, common, text_variances, table, classes };
+        passes.run(py, |rows, order| labels::ascend(&mut texts, rows, order, mu, *threads))
     }
 
-    /// By the pairs of words and labels that occur: starts, labels, what they say, and what each word says of all.
-    fn label_scores<'py>(
+    /// Scores of labels. `index` lists the words and labels that occur together: where those of each word start, the labels, the score
+    /// of each, and the score of each word for all labels.
+    fn label_scores(
         &self,
-        py: Python<'py>,
-        values: Reals<'py>,
-        index: (Offsets<'py>, Ranks<'py>, Reals<'py>, Reals<'py>),
-        slopes: Reals<'py>,
+        py: Python,
+        values: Reals,
+        index: (Offsets, Ranks, Reals, Reals),
+        slopes: Reals,
         threads: Threads,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<NumPy<f64>> {
         let (held, slopes) = (self.held(py)?, &*slopes);
         let texts = held.texts(&values)?;
         let index = labels::Index::new(&index.0, &index.1, &index.2, &index.3, slopes.len())?;
         let found = py.detach(|| index.scores(&texts, slopes, *threads))?;
-        shaped(py, found, &[texts.len(), slopes.len()])
+        Ok(shaped(found, &[texts.len(), slopes.len()]))
     }
 
-    /// Bags of ids, by the ranks of ids: offsets, words, how often each occurs, and a hash of each text.
+    /// Replaces the ids of bags by their ranks; returns offsets, ranks, how often each occurs, and a hash of each text.
     #[staticmethod]
-    fn ranked<'py>(
-        py: Python<'py>,
-        offsets: Offsets<'py>,
-        ids: Labels<'py>,
-        times: Reals<'py>,
-        ranks: Ranks<'py>,
+    fn ranked(
+        py: Python,
+        offsets: Offsets,
+        ids: Labels,
+        times: Reals,
+        ranks: Ranks,
         threads: Threads,
-    ) -> PyResult<Ranked<'py>> {
+    ) -> PyResult<Ranked> {
         let (offsets, ids, times, ranks) = (&*offsets, &*ids, &*times, &*ranks);
         let (starts, words, often, hashes) =
-            py.detach(|| texts::ranked(offsets, ids, times, ranks, *threads))?;
-        Ok((
-            starts.into_pyarray(py),
-            words.into_pyarray(py),
-            often.into_pyarray(py),
-            hashes.into_pyarray(py),
-        ))
+            py.detach(|| texts::rank_words(offsets, ids, times, ranks, *threads))?;
+        Ok((starts.into(), words.into(), often.into(), hashes.into()))
     }
 }
 
-type Ranked<'py> = (
-    Bound<'py, PyArray1<i64>>,
-    Bound<'py, PyArray1<u32>>,
-    Bound<'py, PyArray1<f64>>,
-    Bound<'py, PyArray1<u64>>,
-);
+type Ranked = (NumPy<i64>, NumPy<u32>, NumPy<f64>, NumPy<u64>);

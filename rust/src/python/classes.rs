@@ -1,6 +1,7 @@
-//! Frozen classes of Python's whose fields are what a kernel reads.
+//! Frozen Python classes whose fields are the arguments of a kernel.
 
-/// The classes; for each the same fields, held while a kernel reads them; and any of these, whichever class it is of.
+/// Defines the Python classes; for each a struct of the same fields, borrowed while a kernel reads them; and an enum of these
+/// structs.
 macro_rules! classes {
     (
         $options:tt $(#[$about:meta])* $Any:ident, $wrong:literal:

@@ -1,7 +1,7 @@
-//! Counts of rows by class, and what is asked of columns before they are counted.
+//! Counts of rows by class, and checks and conversions of columns before they are counted.
 
 use super::arrays::{
-    Codes, HeldBlock, HeldColumns, HeldRows, Int1, Longs, RealTable, Reals, RowWeights, Threads,
+    Codes, HeldBlock, HeldColumns, HeldRows, Longs, NumPy, RealTable, Reals, RowWeights, Threads,
     size,
 };
 use super::integers::Integers;
@@ -11,15 +11,14 @@ use crate::flags::{self, Thresholds};
 use crate::one_less::{Curves, Enough, one_less as left_out};
 use crate::scale::Scale;
 use crate::{bins, moments, products};
-use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
 #[pyfunction]
 pub(super) fn count_classes(
-    py: Python<'_>,
-    classes: Codes<'_>,
+    py: Python,
+    classes: Codes,
     n_classes: i64,
-    weights: Option<RowWeights<'_>>,
+    weights: Option<RowWeights>,
     threads: Threads,
 ) -> PyResult<Integers> {
     let held = HeldRows::new(classes, n_classes, weights, *threads)?;
@@ -30,17 +29,17 @@ pub(super) fn count_classes(
 }
 
 #[pyfunction]
-pub(super) fn one_less<'py>(
-    py: Python<'py>,
-    columns: HeldColumns<'py>,
-    origin: Reals<'py>,
-    unit: Reals<'py>,
-    classes: Codes<'py>,
-    curves: (RealTable<'py>, RealTable<'py>, RealTable<'py>, RealTable<'py>, Reals<'py>),
-    weights: Option<Reals<'py>>,
+pub(super) fn one_less(
+    py: Python,
+    columns: HeldColumns,
+    origin: Reals,
+    unit: Reals,
+    classes: Codes,
+    curves: (RealTable, RealTable, RealTable, RealTable, Reals),
+    weights: Option<Reals>,
     enough: (f64, f64),
     threads: Threads,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<NumPy<f64>> {
     let columns = columns.columns()?;
     let scale = Scale::new(&origin, &unit, columns.features())?;
     let (mean, precision, n, spread, floor) = &curves;
@@ -51,15 +50,15 @@ pub(super) fn one_less<'py>(
     let found = py.detach(|| {
         left_out(&columns, &scale, classes, n_classes, &curves, weights, enough, *threads)
     })?;
-    Ok(found.into_pyarray(py).into_any())
+    Ok(found.into())
 }
 
 /// Whether some row of a sparse matrix has a column twice.
 #[pyfunction]
-pub(super) fn has_twins<'py>(
-    py: Python<'py>,
-    offsets: Longs<'py>,
-    columns: Codes<'py>,
+pub(super) fn has_twins(
+    py: Python,
+    offsets: Longs,
+    columns: Codes,
     n_columns: i64,
     threads: Threads,
 ) -> PyResult<bool> {
@@ -68,7 +67,7 @@ pub(super) fn has_twins<'py>(
     Ok(py.detach(|| crate::words::has_twins(offsets, columns, n, *threads))?)
 }
 
-/// What kernels make of numbers in units of their own.
+/// Functions that sum numbers, each column on its own scale.
 macro_rules! measured {
     ($($name:ident by $kernel:path),*) => {$(
         #[pyfunction]
@@ -93,54 +92,41 @@ macro_rules! measured {
 measured!(count_moments by moments::count_moments, count_products by products::count_products);
 
 #[pyfunction]
-pub(super) fn by_class<'py>(
-    py: Python<'py>,
-    classes: Codes<'py>,
+pub(super) fn by_class(
+    py: Python,
+    classes: Codes,
     n_classes: i64,
     threads: Threads,
-) -> PyResult<(Int1<'py>, Int1<'py>)> {
+) -> PyResult<(NumPy<i64>, NumPy<i64>)> {
     let held = HeldRows::new(classes, n_classes, None, *threads)?;
     let (order, starts) = held.with(py, |rows| Ok(classes::by_class(rows, *threads)))?;
-    Ok((order.into_pyarray(py), starts.into_pyarray(py)))
+    Ok((order.into(), starts.into()))
 }
 
+/// The integers of a column minus `low`; -1 where that is not one of 0 .. n_values - 1.
 #[pyfunction]
-pub(super) fn deal<'py>(
-    py: Python<'py>,
-    classes: Codes<'py>,
-    n_classes: i64,
-    cards: Codes<'py>,
-    threads: Threads,
-) -> PyResult<Bound<'py, PyArray1<i32>>> {
-    let held = HeldRows::new(classes, n_classes, None, *threads)?;
-    let cards = &*cards;
-    Ok(held.with(py, |rows| classes::deal(rows, cards, *threads))?.into_pyarray(py))
-}
-
-/// The numbers of integers above `low`, -1 where they are not below `low + size`.
-#[pyfunction]
-pub(super) fn shifted<'py>(
-    py: Python<'py>,
-    column: HeldBlock<'py>,
+pub(super) fn shifted(
+    py: Python,
+    column: HeldBlock,
     low: i64,
     n_values: i64,
     threads: Threads,
-) -> PyResult<Bound<'py, PyArray1<i32>>> {
+) -> PyResult<NumPy<i32>> {
     let column = column.block()?;
     let n_values = size(n_values, "n_values")?;
     let found = py.detach(|| codes::shifted(&column, low, n_values, *threads))?;
-    Ok(found.into_pyarray(py))
+    Ok(found.into())
 }
 
 #[pyfunction]
 pub(super) fn count_codes(
-    py: Python<'_>,
-    columns: HeldColumns<'_>,
-    low: Longs<'_>,
-    size: Longs<'_>,
-    classes: Codes<'_>,
+    py: Python,
+    columns: HeldColumns,
+    low: Longs,
+    size: Longs,
+    classes: Codes,
     n_classes: i64,
-    weights: Option<RowWeights<'_>>,
+    weights: Option<RowWeights>,
     threads: Threads,
 ) -> PyResult<(Integers, bool)> {
     let columns = columns.columns()?;
@@ -153,12 +139,12 @@ pub(super) fn count_codes(
 
 #[pyfunction]
 pub(super) fn count_flags(
-    py: Python<'_>,
-    columns: HeldColumns<'_>,
-    threshold: Reals<'_>,
-    classes: Codes<'_>,
+    py: Python,
+    columns: HeldColumns,
+    threshold: Reals,
+    classes: Codes,
     n_classes: i64,
-    weights: Option<RowWeights<'_>>,
+    weights: Option<RowWeights>,
     threads: Threads,
 ) -> PyResult<Integers> {
     let columns = columns.columns()?;
@@ -169,35 +155,31 @@ pub(super) fn count_flags(
 }
 
 #[pyfunction(name = "bins")]
-pub(super) fn bins_of<'py>(
-    py: Python<'py>,
-    column: HeldBlock<'py>,
+pub(super) fn bins_of(
+    py: Python,
+    column: HeldBlock,
     start: f64,
     width: f64,
     threads: Threads,
-) -> PyResult<Int1<'py>> {
+) -> PyResult<NumPy<i64>> {
     let column = column.block()?;
     let found = py.detach(|| bins::bins(&column, start, width, *threads))?;
-    Ok(found.into_pyarray(py))
+    Ok(found.into())
 }
 
 #[pyfunction]
-pub(super) fn span<'py>(
-    py: Python<'py>,
-    columns: HeldColumns<'py>,
+pub(super) fn span(
+    py: Python,
+    columns: HeldColumns,
     threads: Threads,
-) -> PyResult<(Int1<'py>, Int1<'py>)> {
+) -> PyResult<(NumPy<i64>, NumPy<i64>)> {
     let columns = columns.columns()?;
     let (low, high) = py.detach(|| codes::span(&columns, *threads))?;
-    Ok((low.into_pyarray(py), high.into_pyarray(py)))
+    Ok((low.into(), high.into()))
 }
 
 #[pyfunction]
-pub(super) fn not_counts(
-    py: Python<'_>,
-    columns: HeldColumns<'_>,
-    threads: Threads,
-) -> PyResult<()> {
+pub(super) fn not_counts(py: Python, columns: HeldColumns, threads: Threads) -> PyResult<()> {
     let columns = columns.columns()?;
     Ok(py.detach(|| bins::not_counts(&columns, *threads))?)
 }

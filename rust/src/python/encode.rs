@@ -1,105 +1,113 @@
 //! Encodings: values of columns as numbers.
 
-use super::arrays::{Array, Bytes, Codes, Int1, Longs, Threads, size};
-use crate::encode::{self, Encoded, Strings};
+use super::arrays::{Array, Bytes, Codes, Longs, NumPy, Threads, size};
+use crate::encode::{self, Encoded, Offsets, Strings};
 use crate::fields::{self, Column, Kind};
-use crate::numbering::{Key, Numbering};
-use numpy::{IntoPyArray, PyArray1};
+use crate::hash_table::{Key, Numbering};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyString};
 
-type Encoding<'py> = (Bound<'py, PyArray1<i32>>, Int1<'py>, Int1<'py>);
+type Encoding = (NumPy<i32>, NumPy<i64>, NumPy<i64>);
 
-fn encoded(py: Python<'_>, found: Encoded) -> Encoding<'_> {
-    (found.codes.into_pyarray(py), found.first.into_pyarray(py), found.counts.into_pyarray(py))
+fn encoded(found: Encoded) -> Encoding {
+    (found.codes.into(), found.first.into(), found.counts.into())
 }
 
 #[pyfunction]
-pub(super) fn checksum(py: Python<'_>, bytes: Bytes<'_>, threads: Threads) -> PyResult<u64> {
+pub(super) fn checksum(py: Python, bytes: Bytes, threads: Threads) -> PyResult<u64> {
     let bytes = &*bytes;
     Ok(py.detach(|| crate::checksum::checksum(bytes, *threads)))
 }
 
 #[pyfunction]
-pub(super) fn any_leading_zero(py: Python<'_>, data: Bytes<'_>) -> PyResult<bool> {
+pub(super) fn any_leading_zero(py: Python, data: Bytes) -> PyResult<bool> {
     let bytes = &*data;
     Ok(py.detach(|| crate::zeros::any_leading_zero(bytes)))
 }
 
 #[pyfunction]
-pub(super) fn encode_records<'py>(
-    py: Python<'py>,
-    records: Array<'py, u8, 2>,
+pub(super) fn encode_records(
+    py: Python,
+    records: Array<u8, 2>,
     threads: Threads,
-) -> PyResult<Encoding<'py>> {
+) -> PyResult<Encoding> {
     let (n, width) = (records.shape()[0], records.width());
     let bytes = &*records;
     let found = py.detach(|| encode::encode_records(bytes, n, width, *threads))?;
-    Ok(encoded(py, found))
+    Ok(encoded(found))
 }
 
 #[pyfunction]
-pub(super) fn decode_records<'py>(
-    py: Python<'py>,
-    records: Array<'py, u8, 2>,
-    codes: Codes<'py>,
+pub(super) fn decode_records(
+    py: Python,
+    records: Array<u8, 2>,
+    codes: Codes,
     threads: Threads,
-) -> PyResult<Bound<'py, PyArray1<u8>>> {
+) -> PyResult<NumPy<u8>> {
     let width = records.width();
     let (bytes, codes) = (&*records, &*codes);
     let found = py.detach(|| encode::decode_records(bytes, width, codes, *threads))?;
-    Ok(found.into_pyarray(py))
+    Ok(found.into())
 }
 
-/// Of Arrow's strings, or large strings.
-pub(super) enum Offsets<'py> {
+/// The offsets of Arrow's strings (int32) or large strings (int64).
+pub(super) enum HeldOffsets<'py> {
     Narrow(Codes<'py>),
     Wide(Longs<'py>),
 }
 
-impl<'py> FromPyObject<'_, 'py> for Offsets<'py> {
+impl<'py> FromPyObject<'_, 'py> for HeldOffsets<'py> {
     type Error = PyErr;
 
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        any.extract().map(Offsets::Narrow).or_else(|_| any.extract().map(Offsets::Wide))
+        any.extract().map(HeldOffsets::Narrow).or_else(|_| any.extract().map(HeldOffsets::Wide))
+    }
+}
+
+impl HeldOffsets<'_> {
+    pub(super) fn offsets(&self) -> Offsets<'_> {
+        match self {
+            HeldOffsets::Narrow(offsets) => Offsets::Narrow(offsets),
+            HeldOffsets::Wide(offsets) => Offsets::Wide(offsets),
+        }
     }
 }
 
 #[pyfunction]
-pub(super) fn encode_strings<'py>(
-    py: Python<'py>,
-    offsets: Offsets<'py>,
-    data: Bytes<'py>,
-    valid: Option<Bytes<'py>>,
+pub(super) fn encode_strings(
+    py: Python,
+    offsets: HeldOffsets,
+    data: Bytes,
+    valid: Option<Bytes>,
     valid_offset: i64,
     strip: bool,
     threads: Threads,
-) -> PyResult<Encoding<'py>> {
+) -> PyResult<Encoding> {
     let first = size(valid_offset, "valid_offset")?;
-    let (data, valid) = (&*data, valid.as_deref().map(|valid| (valid, first)));
-    let found = match &offsets {
-        Offsets::Narrow(offsets) => {
-            let strings = Strings::new(offsets, data, valid)?;
-            py.detach(|| encode::encode_strings(&strings, strip, *threads))
-        }
-        Offsets::Wide(offsets) => {
-            let strings = Strings::new(offsets, data, valid)?;
-            py.detach(|| encode::encode_strings(&strings, strip, *threads))
-        }
-    }?;
-    Ok(encoded(py, found))
+    let valid = valid.as_deref().map(|valid| (valid, first));
+    let strings = Strings::new(offsets.offsets(), &data, valid)?;
+    let codes = py.detach(|| encode::encode_strings(&strings, strip, *threads))?;
+    Ok(encoded(codes))
+}
+
+/// A column of a text's fields.
+#[derive(IntoPyObject)]
+pub(super) enum Field {
+    Real(NumPy<f64>),
+    Whole(NumPy<i64>),
+    Word(NumPy<i32>, Vec<[i64; 2]>),
 }
 
 #[pyfunction]
-pub(super) fn parse_fields<'py>(
-    py: Python<'py>,
-    data: Bytes<'py>,
+pub(super) fn parse_fields(
+    py: Python,
+    data: Bytes,
     delimiter: u8,
     quote: Option<u8>,
     kinds: &str,
     missing: Vec<Vec<u8>>,
     known: Vec<Vec<u8>>,
-) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+) -> Option<Vec<Field>> {
     let missing: Vec<&[u8]> = missing.iter().map(Vec::as_slice).collect();
     let known: Vec<&[u8]> = known.iter().map(Vec::as_slice).collect();
     let kinds: Vec<_> = kinds
@@ -112,27 +120,20 @@ pub(super) fn parse_fields<'py>(
         .collect();
     let bytes = &*data;
     let found = py.detach(|| fields::parse(bytes, delimiter, quote, &kinds, &missing, &known));
-    let columns = found.map(|columns| {
-        columns.into_iter().map(|column| match column {
-            Column::Real(numbers) => Ok(numbers.into_pyarray(py).into_any()),
-            Column::Whole(numbers) => Ok(numbers.into_pyarray(py).into_any()),
-            Column::Word(codes, spans) => {
-                Ok((codes.into_pyarray(py), spans).into_pyobject(py)?.into_any())
-            }
-        })
-    });
-    columns.map(Iterator::collect).transpose()
+    let field = |column| match column {
+        Column::Real(numbers) => Field::Real(numbers.into()),
+        Column::Whole(numbers) => Field::Whole(numbers.into()),
+        Column::Word(codes, spans) => Field::Word(codes.into(), spans),
+    };
+    Some(found?.into_iter().map(field).collect())
 }
 
 /// Strings are Python's own, so this one keeps the GIL.
 #[pyfunction]
-pub(super) fn encode_objects<'py>(
-    py: Python<'py>,
-    values: &Bound<'py, PyList>,
-) -> PyResult<Option<Encoding<'py>>> {
+pub(super) fn encode_objects(values: &Bound<PyList>) -> PyResult<Option<Encoding>> {
     let mut numbering = Numbering::default();
     let mut found = Encoded::default();
-    let mut distinct: Vec<Bound<'py, PyString>> = vec![];
+    let mut distinct: Vec<Bound<PyString>> = vec![];
     found.codes.reserve(values.len());
     for (row, value) in values.iter().enumerate() {
         let Ok(string) = value.cast_into::<PyString>() else {
@@ -164,5 +165,5 @@ pub(super) fn encode_objects<'py>(
         found.counts[code] += 1;
         found.codes.push(code as i32);
     }
-    Ok(Some(encoded(py, found)))
+    Ok(Some(encoded(found)))
 }

@@ -1,6 +1,6 @@
-//! Arrays of whole numbers of any size, as Python holds them.
+//! Arrays of whole numbers of any size, as a Python class.
 
-use super::arrays::{Held, Longs, malformed, shaped};
+use super::arrays::{Held, Longs, NumPy, malformed, shaped};
 use crate::integers::{self, parts, shares};
 use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 #[pyclass(module = "banbury._core", frozen)]
 pub(crate) struct Integers(pub(crate) integers::Integers);
 
-type Arrays<'py> = (Bound<'py, PyAny>, u32);
+type Arrays = (NumPy<i64>, u32);
 
 fn places(index: Longs) -> PyResult<Vec<usize>> {
     let place = |&i: &i64| usize::try_from(i).map_err(|_| malformed("index must not be negative"));
@@ -25,7 +25,7 @@ impl Integers {
     }
 
     #[staticmethod]
-    fn of(limbs: &Bound<'_, PyAny>, digits: u32) -> PyResult<Self> {
+    fn of(limbs: &Bound<PyAny>, digits: u32) -> PyResult<Self> {
         let array =
             limbs.cast::<PyArrayDyn<i64>>().map_err(|_| malformed("limbs must be int64"))?;
         let (array, mut shape) = (array.readonly(), array.shape().to_vec());
@@ -35,7 +35,7 @@ impl Integers {
     }
 
     #[staticmethod]
-    fn join(arrays: Vec<Bound<'_, Integers>>) -> PyResult<Self> {
+    fn join(arrays: Vec<Bound<Integers>>) -> PyResult<Self> {
         let arrays: Vec<_> = arrays.iter().map(|array| &array.get().0).collect();
         Ok(Integers(integers::Integers::joined(&arrays)?))
     }
@@ -50,26 +50,26 @@ impl Integers {
         self.0.digits()
     }
 
-    fn limbs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn limbs(&self) -> NumPy<i64> {
         let words = self.0.words().iter().map(|&word| word as i64).collect();
-        shaped(py, words, &[&self.0.shape[..], &[self.0.limbs()]].concat())
+        shaped(words, &[&self.0.shape[..], &[self.0.limbs()]].concat())
     }
 
     #[getter]
-    fn value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.values(py, 0)
+    fn value(&self) -> NumPy<f64> {
+        self.values(0)
     }
 
-    fn values<'py>(&self, py: Python<'py>, exponent: i32) -> PyResult<Bound<'py, PyAny>> {
-        shaped(py, self.0.values(exponent), &self.0.shape)
+    fn values(&self, exponent: i32) -> NumPy<f64> {
+        shaped(self.0.values(exponent), &self.0.shape)
     }
 
-    fn is_negative<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        shaped(py, self.0.is_negative(), &self.0.shape)
+    fn is_negative(&self) -> NumPy<bool> {
+        shaped(self.0.is_negative(), &self.0.shape)
     }
 
-    fn is_zero<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        shaped(py, self.0.is_zero(), &self.0.shape)
+    fn is_zero(&self) -> NumPy<bool> {
+        shaped(self.0.is_zero(), &self.0.shape)
     }
 
     fn __add__(&self, other: &Integers) -> PyResult<Self> {
@@ -104,31 +104,23 @@ impl Integers {
         Ok(Integers(self.0.arranged(shape, index.as_deref())?))
     }
 
-    /// Sums of products of deviations from the mean, of each of these numbers of rows and each pair of columns.
-    fn deviations<'py>(
-        &self,
-        py: Python<'py>,
-        sums: &Integers,
-        columns: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    /// The sum of products of deviations from the mean, for each of these numbers of rows and each pair of columns.
+    fn deviations(&self, py: Python, sums: &Integers, columns: usize) -> PyResult<NumPy<f64>> {
         let found = py.detach(|| integers::deviations(&self.0, &sums.0, columns))?;
         let pairs = columns * (columns + 1) / 2;
-        shaped(py, found, &[&self.0.shape[..], &[pairs]].concat())
+        Ok(shaped(found, &[&self.0.shape[..], &[pairs]].concat()))
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Arrays<'py>)> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Arrays)> {
         let this = slf.get();
-        let limbs = this.limbs(slf.py())?;
-        Ok((slf.get_type().getattr("of")?, (limbs, this.0.digits())))
+        Ok((slf.get_type().getattr("of")?, (this.limbs(), this.0.digits())))
     }
 }
 
-/// Weights in parts of a row, limbs of unsigned 64 bits on a new last axis; those of soft labels, (rows, classes), go together.
+/// Converts weights to parts of a row, as two limbs of 64 bits on a new last axis. Weights of soft labels, (rows, classes), are
+/// rounded together, so that each row keeps its weight.
 #[pyfunction(name = "parts")]
-pub(super) fn parts_of<'py>(
-    py: Python<'py>,
-    weights: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
+pub(super) fn parts_of(py: Python, weights: &Bound<PyAny>) -> PyResult<NumPy<u64>> {
     let dimensions = weights.getattr("ndim")?.extract()?;
     let held = Held::<f64>::new(weights, "weights", dimensions)?;
     let (weights, shape) = (held.slice(), held.array.shape());
@@ -141,5 +133,5 @@ pub(super) fn parts_of<'py>(
     });
     let found = found.ok_or(malformed("weights must be below 2**63"))?;
     let limbs = found.into_iter().flat_map(|n| [n as u64, (n >> 64) as u64]);
-    shaped(py, limbs.collect(), &[shape, &[2]].concat())
+    Ok(shaped(limbs.collect(), &[shape, &[2]].concat()))
 }

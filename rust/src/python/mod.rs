@@ -2,7 +2,7 @@
 //!
 //! `src/banbury/_core.pyi` says what each function means.
 
-// They are as many as Python gives.
+// A function has as many arguments as its Python caller passes.
 #![allow(clippy::too_many_arguments)]
 
 mod arrays;
@@ -73,7 +73,7 @@ mod _core {
     #[pymodule_export]
     use super::count::{
         bins_of, by_class, count_classes, count_codes, count_flags, count_moments, count_products,
-        deal, has_twins, not_counts, one_less, shifted, span,
+        has_twins, not_counts, one_less, shifted, span,
     };
     #[pymodule_export]
     use super::encode::{

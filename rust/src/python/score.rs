@@ -1,7 +1,7 @@
-//! Scores: the parts of a model with their arrays, held while rows are scored.
+//! Scores: the parts of a model, whose arrays are borrowed while rows are scored.
 
 use super::arrays::{
-    Array, Changed, Codes, HeldBlock, HeldColumns, Ids, Longs, RealTable, Reals, Threads,
+    Array, Changed, Codes, HeldBlock, HeldColumns, Ids, Longs, NumPy, RealTable, Reals, Threads,
     malformed, shaped, size,
 };
 use super::classes::classes;
@@ -15,16 +15,15 @@ use crate::error::demand;
 use crate::flags::Thresholds;
 use crate::scale::Scale;
 use crate::score::{
-    Each, Part, Scoring, Want, cells, ellipse, flags, histogram, kernel, linear, normal, product,
-    table, words,
+    AssignedScoring, Part, Scoring, Want, cells, ellipse, flags, histogram, kernel, linear, normal,
+    product, table, words,
 };
-use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use std::slice::from_ref;
 
 classes! {
     (frozen, module = "banbury._core")
-    /// A part of a model.
+    /// A part of a model: the arguments of one kernel.
     HeldPart, "a part must be of a class of parts":
     NormalPart as HeldNormal(Normal) {
         columns: HeldColumns<'py>, origin: Reals<'py>, unit: Reals<'py>, mean: RealTable<'py>,
@@ -87,7 +86,7 @@ fn column<'a>(block: &'a HeldBlock) -> PyResult<Columns<'a>> {
 }
 
 impl HeldPart<'_> {
-    /// The part, for so many classes.
+    /// Converts the arguments to a part for `c` classes.
     fn part(&self, c: usize) -> PyResult<Part<'_>> {
         Ok(match self {
             HeldPart::Normal(part) => {
@@ -197,84 +196,76 @@ impl HeldPart<'_> {
     }
 }
 
-/// A model's arrays, held while rows are scored.
-struct HeldScoring<'py> {
-    log_prior: Reals<'py>,
-    parts: Vec<HeldPart<'py>>,
+/// A model and the rows that it scores.
+fn scoring<'a>(n: usize, log_prior: &'a Reals, parts: &'a [HeldPart]) -> PyResult<Scoring<'a>> {
+    let parts = parts.iter().map(|part| part.part(log_prior.len()));
+    Ok(Scoring::new(n, log_prior, parts.collect::<PyResult<_>>()?)?)
 }
 
-impl<'py> HeldScoring<'py> {
-    fn new(log_prior: Reals<'py>, parts: &Bound<'py, PyAny>) -> PyResult<Self> {
-        Ok(HeldScoring { log_prior, parts: parts.extract()? })
-    }
-
-    fn task(&self, n: usize) -> PyResult<Scoring<'_>> {
-        let parts = self.parts.iter().map(|part| part.part(self.log_prior.len()));
-        Ok(Scoring::new(n, &self.log_prior, parts.collect::<PyResult<_>>()?)?)
-    }
+/// Classes of rows, or numbers of rows and classes.
+#[derive(IntoPyObject)]
+pub(super) enum Answer {
+    Classes(NumPy<i32>),
+    Numbers(NumPy<f64>),
 }
 
 #[pyfunction]
-pub(super) fn kernels_left_out<'py>(
-    py: Python<'py>,
+pub(super) fn kernels_left_out(
+    py: Python,
     kernel: &str,
-    centres: RealTable<'py>,
-    weights: Reals<'py>,
-    bandwidth: Reals<'py>,
-    some: Longs<'py>,
+    centres: RealTable,
+    weights: Reals,
+    bandwidth: Reals,
+    some: Longs,
     threads: Threads,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
+) -> PyResult<NumPy<f64>> {
     let shape = kernel_named(kernel)?;
     let (centres, weights, bandwidth, some) = (&*centres, &*weights, &*bandwidth, &*some);
     let found =
         py.detach(|| product::left_out(shape, centres, weights, bandwidth, some, *threads))?;
-    Ok(found.into_pyarray(py))
+    Ok(found.into())
 }
 
 #[pyfunction]
-pub(super) fn score<'py>(
-    py: Python<'py>,
+pub(super) fn score(
+    py: Python,
     n_rows: i64,
-    log_prior: Reals<'py>,
-    parts: &Bound<'py, PyAny>,
+    log_prior: Reals,
+    parts: Vec<HeldPart>,
     want: &str,
     threads: Threads,
-) -> PyResult<(Bound<'py, PyAny>, usize)> {
+) -> PyResult<(Answer, usize)> {
     let n = size(n_rows, "n_rows")?;
-    let held = HeldScoring::new(log_prior, parts)?;
-    let task = held.task(n)?;
-    let (c, reals) = (task.n_classes(), |want| py.detach(|| task.reals(want, *threads)));
-    let (found, lost) = match want {
+    let task = scoring(n, &log_prior, &parts)?;
+    let c = task.n_classes();
+    let (answer, lost) = match want {
         "class" => {
-            let (found, lost) = py.detach(|| task.classes(*threads))?;
-            return Ok((found.into_pyarray(py).into_any(), lost));
+            let (classes, lost) = py.detach(|| task.classes(*threads))?;
+            (Answer::Classes(classes.into()), lost)
         }
         "parts" => {
-            let (found, lost) = py.detach(|| task.parts(*threads))?;
-            return Ok((shaped(py, found, &[n, task.features(), c])?, lost));
+            let (parts, lost) = py.detach(|| task.parts(*threads))?;
+            (Answer::Numbers(shaped(parts, &[n, task.features(), c])), lost)
         }
-        other => reals(wanted(other)?)?,
+        other => {
+            let want = wanted(other)?;
+            let (reals, lost) = py.detach(|| task.reals(want, *threads))?;
+            (Answer::Numbers(shaped(reals, &[n, c])), lost)
+        }
     };
-    Ok((shaped(py, found, &[n, c])?, lost))
+    Ok((answer, lost))
 }
 
-/// A class, its posterior and the log of it for every class, and log-likelihoods.
-type RowScores<'py> =
-    (i32, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyAny>);
+/// Class, posterior, log posterior and the log-likelihoods of features.
+type RowScores = (i32, NumPy<f64>, NumPy<f64>, NumPy<f64>);
 
-/// All that can be said of one row.
+/// Scores a single row.
 #[pyfunction]
-pub(super) fn score_row<'py>(
-    py: Python<'py>,
-    log_prior: Reals<'py>,
-    parts: &Bound<'py, PyAny>,
-) -> PyResult<RowScores<'py>> {
-    let held = HeldScoring::new(log_prior, parts)?;
-    let task = held.task(1)?;
+pub(super) fn score_row(py: Python, log_prior: Reals, parts: Vec<HeldPart>) -> PyResult<RowScores> {
+    let task = scoring(1, &log_prior, &parts)?;
     let row = py.detach(|| task.row())?;
-    let likelihoods = shaped(py, row.parts, &[task.features(), task.n_classes()])?;
-    let posteriors = (row.posterior.into_pyarray(py), row.log_posterior.into_pyarray(py));
-    Ok((row.class, posteriors.0, posteriors.1, likelihoods))
+    let likelihoods = shaped(row.parts, &[task.features(), task.n_classes()]);
+    Ok((row.class, row.posterior.into(), row.log_posterior.into(), likelihoods))
 }
 
 fn wanted(name: &str) -> PyResult<Want> {
@@ -286,20 +277,19 @@ fn wanted(name: &str) -> PyResult<Want> {
     }
 }
 
-/// Scores each row by the model of its number, into `out`.
+/// Scores each row by the model that `which` assigns to it, and writes the scores to `out`.
 #[pyfunction]
-pub(super) fn score_each<'py>(
-    py: Python<'py>,
-    which: Codes<'py>,
-    models: Vec<(Reals<'py>, Bound<'py, PyAny>)>,
+pub(super) fn score_each(
+    py: Python,
+    which: Codes,
+    models: Vec<(Reals, Vec<HeldPart>)>,
     want: &str,
     threads: Threads,
-    mut out: Changed<'py, f64>,
+    mut out: Changed<f64>,
 ) -> PyResult<usize> {
     let want = wanted(want)?;
-    let held = models.into_iter().map(|(log_prior, parts)| HeldScoring::new(log_prior, &parts));
-    let held: Vec<HeldScoring> = held.collect::<PyResult<_>>()?;
-    let tasks: PyResult<Vec<Scoring>> = held.iter().map(|held| held.task(which.len())).collect();
-    let (each, out) = (Each::new(tasks?, &which)?, out.slice());
-    Ok(py.detach(|| each.reals(want, *threads, out))?)
+    let models = models.iter().map(|(log_prior, parts)| scoring(which.len(), log_prior, parts));
+    let task = AssignedScoring::new(models.collect::<PyResult<_>>()?, &which)?;
+    let out = out.slice();
+    Ok(py.detach(|| task.reals(want, *threads, out))?)
 }

@@ -1,4 +1,4 @@
-//! The tokeniser at the border, and strings on their way in and out.
+//! The tokeniser, and conversion of strings.
 
 use super::arrays::{Bytes, Ids, malformed};
 use crate::error::Error;
@@ -21,7 +21,7 @@ pub fn bytes_of<'a>(string: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, [u8]>> 
     Ok(Cow::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec()))
 }
 
-/// The way back.
+/// A str of UTF-8, lone surrogates included.
 pub fn string_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(PyString::new(py, text)),
@@ -33,12 +33,12 @@ pub fn string_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PySt
     }
 }
 
-/// One at a time asks the interpreter for a table.
+/// Held by the thread that asks the interpreter for a table.
 static ASKING: Mutex<()> = Mutex::new(());
 
-/// Has a table of `banbury.characters` made and taken, unless another thread did so meanwhile.
+/// Calls function `name` of `banbury.characters` and hands the table to `take`, unless another thread has done so.
 ///
-/// Takes the GIL. Whoever waits for the lock lets go of the GIL, so threads cannot hold each other up here.
+/// Takes the GIL. A thread that waits for the lock releases the GIL, so there is no deadlock.
 fn ask(
     name: &str,
     is_there: fn() -> bool,
@@ -91,12 +91,12 @@ fn pattern_of(name: &str) -> PyResult<Pattern> {
     }
 }
 
-/// How a text becomes tokens, and how much each counts; immutable, shared by threads.
+/// How a text is cut into tokens, and how much each counts; immutable, shared by threads.
 #[pyclass(frozen, module = "banbury._core")]
 pub struct Tokeniser(Arc<text::Tokeniser>);
 
 impl Tokeniser {
-    /// The kernel. Run it on other threads only after letting go of the GIL, which it may need there.
+    /// The kernel. Release the GIL before running it on other threads, as it may need the GIL there.
     pub fn inner(&self) -> &Arc<text::Tokeniser> {
         &self.0
     }
@@ -167,7 +167,7 @@ impl Tokeniser {
         Ok(list)
     }
 
-    /// Where the same tokens stand: starts and ends, in characters of the text, or for 'given' in words of the list.
+    /// The starts and ends of the same tokens, in characters of the text, or for 'given' in words of the list.
     fn places<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<(Places<'py>, Places<'py>)> {
         let py = text.py();
         let tokens = of_one(

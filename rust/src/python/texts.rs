@@ -2,14 +2,14 @@
 
 use super::arrays::{Array, Bytes, Codes, HeldBlock, Longs};
 use super::classes::classes;
-use super::encode::Offsets;
+use super::encode::HeldOffsets;
 use crate::encode;
-use crate::words::{self, Encoded, Given, Layout, Texts};
+use crate::words::{self, Encoded, Layout, Texts};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyList, PyString};
 
-/// A str as bytes. Its own UTF-8 is borrowed; lone surrogates, which have none, are encoded by Python.
+/// A str as bytes. Its UTF-8 is borrowed; Python encodes a str with lone surrogates, which has no UTF-8.
 enum HeldText<'py> {
     Missing,
     Str(Bound<'py, PyString>),
@@ -34,7 +34,7 @@ impl<'py> HeldText<'py> {
     }
 }
 
-/// The strings of a list. None and NaN may be missing ones, if so said.
+/// The strings of a list. If `MISSING`, None and NaN are missing strings.
 pub(super) struct HeldList<'py, const MISSING: bool>(Vec<HeldText<'py>>);
 
 pub(super) type Strings<'py> = HeldList<'py, false>;
@@ -84,10 +84,10 @@ type Flags<'py> = Array<'py, bool, 1>;
 
 classes! {
     (frozen, get_all, module = "banbury._core")
-    /// Texts that are no list of str.
+    /// Texts in another form than a list of str.
     HeldArrays, "texts must be a list of str or of a class of texts":
     ArrowTexts as HeldArrow(Arrow) {
-        offsets: Offsets<'py>, data: Bytes<'py>, valid: Option<Bytes<'py>>, valid_offset: usize
+        offsets: HeldOffsets<'py>, data: Bytes<'py>, valid: Option<Bytes<'py>>, valid_offset: usize
     }
     TokenLists as HeldTokens(Tokens) {
         tokens: Strings<'py>, offsets: Longs<'py>, missing: Option<Flags<'py>>
@@ -138,18 +138,13 @@ impl HeldTexts<'_> {
         Ok(match arrays {
             HeldArrays::Arrow(texts) => {
                 let valid = texts.valid.as_deref().map(|valid| (valid, texts.valid_offset));
-                match &texts.offsets {
-                    Offsets::Narrow(offsets) => {
-                        Texts::Narrow(encode::Strings::new(offsets, &texts.data, valid)?)
-                    }
-                    Offsets::Wide(offsets) => {
-                        Texts::Wide(encode::Strings::new(offsets, &texts.data, valid)?)
-                    }
-                }
+                let offsets = texts.offsets.offsets();
+                Texts::Arrow(encode::Strings::new(offsets, &texts.data, valid)?)
             }
             HeldArrays::Tokens(texts) => {
                 let missing = texts.missing.as_deref();
-                Texts::Given(Given::new(texts.tokens.bytes()?, &texts.offsets, missing)?)
+                let tokens = texts.tokens.bytes()?;
+                Texts::Tokens(words::TokenLists::new(tokens, &texts.offsets, missing)?)
             }
             HeldArrays::Codes(texts) => {
                 let (times, missing) = (texts.times.as_deref(), texts.missing.as_deref());

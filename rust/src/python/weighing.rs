@@ -1,83 +1,82 @@
 //! Numbers by leading bits, and passes over rows of cells.
 
 use super::arrays::{
-    Array, Changed, Codes as Labels, HeldColumns, HeldRows, Ids as Order, Longs as Offsets,
+    Array, Changed, Codes as Labels, HeldColumns, HeldRows, Ids as Order, Longs as Offsets, NumPy,
     RealTable as Table, Reals, RowWeights, Threads, malformed, named, shaped,
 };
 use super::integers::Integers;
 use crate::error::Error;
 use crate::leading;
 use crate::score::cells::Plan;
-use crate::weighing::ascent::Task;
+use crate::weighing::ascent::TrainingRows;
 use crate::weighing::{self, Cells, Evidence, Group, Lookups, alike, pairs, tables};
-use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use std::sync::OnceLock;
 
-type Real1<'py> = Bound<'py, PyArray1<f64>>;
 type Codes<'py> = Array<'py, u32, 2>;
 
 /// Keys, rows of each and class, and shift of a column.
-type Counted<'py> = (Bound<'py, PyArray1<i64>>, Integers, u32);
+type Counted = (NumPy<i64>, Integers, u32);
 
 #[pyfunction]
-pub(super) fn count_leading<'py>(
-    py: Python<'py>,
-    columns: HeldColumns<'py>,
-    shifts: Offsets<'py>,
+pub(super) fn count_leading(
+    py: Python,
+    columns: HeldColumns,
+    shifts: Offsets,
     most: usize,
-    classes: Labels<'py>,
+    classes: Labels,
     n_classes: i64,
-    weights: Option<RowWeights<'py>>,
+    weights: Option<RowWeights>,
     threads: Threads,
-) -> PyResult<Vec<Counted<'py>>> {
+) -> PyResult<Vec<Counted>> {
     let (columns, shifts) = (columns.columns()?, &*shifts);
     let held = HeldRows::new(classes, n_classes, weights, 1)?;
     let found =
         held.with(py, |rows| leading::count_leading(&columns, shifts, most, rows, *threads))?;
     let each = found
         .into_iter()
-        .map(|counted| (counted.keys.into_pyarray(py), Integers(counted.cells), counted.shift));
+        .map(|counted| (counted.keys.into(), Integers(counted.cells), counted.shift));
     Ok(each.collect())
 }
 
 #[pyfunction(name = "steps")]
-pub(super) fn steps_of<'py>(
-    py: Python<'py>,
-    columns: HeldColumns<'py>,
-    cuts: Vec<Reals<'py>>,
+pub(super) fn steps_of(
+    py: Python,
+    columns: HeldColumns,
+    cuts: Vec<Reals>,
     threads: Threads,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<NumPy<u16>> {
     let columns = columns.columns()?;
     let cuts: Vec<&[f64]> = cuts.iter().map(|cuts| &**cuts).collect();
     let found = py.detach(|| leading::steps(&columns, &cuts, *threads))?;
-    shaped(py, found, &[columns.rows().unwrap_or(0), columns.features()])
+    Ok(shaped(found, &[columns.rows().unwrap_or(0), columns.features()]))
 }
 
-/// What rows of each class weigh in the cells of every column, (cells of all, classes); the last code of each is in no cell.
+/// Adds up the weights of rows in each cell of every column, by class: (cells of all columns, classes). A code equal to the number
+/// of cells has none.
 #[pyfunction]
-pub(super) fn count_cells<'py>(
-    py: Python<'py>,
-    codes: Codes<'py>,
-    sizes: Offsets<'py>,
-    labels: Labels<'py>,
-    weights: Reals<'py>,
+pub(super) fn count_cells(
+    py: Python,
+    codes: Codes,
+    sizes: Offsets,
+    labels: Labels,
+    weights: Reals,
     n_classes: usize,
     threads: Threads,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<NumPy<f64>> {
     let cells = Cells::new(&codes, codes.width())?;
     let (sizes, labels, weights) = (&*sizes, &*labels, &*weights);
-    let found = py.detach(|| cells.counted(sizes, labels, weights, n_classes, *threads))?;
+    let found = py.detach(|| cells.count(sizes, labels, weights, n_classes, *threads))?;
     let n = found.len() / n_classes.max(1);
-    shaped(py, found, &[n, n_classes])
+    Ok(shaped(found, &[n, n_classes]))
 }
 
-/// Of a column, or pair: the column, the cells of its codes on each level, another column or -1 and what its codes add, and
-/// the cells of each level.
+/// The terms of a column or pair: the column, the cells of its codes on each level, the second column or -1 and what its codes add,
+/// and the number of cells of each level.
 type HeldGroup<'py> = (usize, Codes<'py>, i64, Codes<'py>, Vec<i64>);
-type GroupArrays<'py> = (usize, Bound<'py, PyAny>, i64, Bound<'py, PyAny>, Vec<usize>);
+type GroupArrays = (usize, NumPy<u32>, i64, NumPy<u32>, Vec<usize>);
 
-/// Where rows find their cells: a term for each level of each column and pair.
+/// Which cell a row has in each term. Every level of a column or pair is a term.
 #[pyclass(frozen, module = "banbury._core")]
 pub(super) struct Terms(weighing::Terms, OnceLock<Plan>);
 
@@ -108,21 +107,20 @@ impl Terms {
     }
 
     #[getter]
-    fn groups<'py>(&self, py: Python<'py>) -> PyResult<Vec<GroupArrays<'py>>> {
-        let map =
-            |cells: &[u32], levels| shaped(py, cells.to_vec(), &[cells.len() / levels, levels]);
+    fn groups(&self) -> Vec<GroupArrays> {
+        let map = |cells: &[u32], levels| shaped(cells.to_vec(), &[cells.len() / levels, levels]);
         let each = self.0.groups().iter().enumerate().map(|(t, group)| {
             let (other, second) = match &group.other {
-                Some((column, cells)) => (*column as i64, map(cells, group.levels)?),
-                None => (-1, map(&[], 1)?),
+                Some((column, cells)) => (*column as i64, map(cells, group.levels)),
+                None => (-1, map(&[], 1)),
             };
-            Ok((group.column, map(&group.first, group.levels)?, other, second, self.0.sizes(t)))
+            (group.column, map(&group.first, group.levels), other, second, self.0.sizes(t))
         });
         each.collect()
     }
 
-    fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<(Vec<GroupArrays<'py>>,)> {
-        Ok((self.groups(py)?,))
+    fn __getnewargs__(&self) -> (Vec<GroupArrays>,) {
+        (self.groups(),)
     }
 
     #[getter]
@@ -140,107 +138,97 @@ impl Terms {
         self.0.len()
     }
 
-    fn scores<'py>(
+    fn scores(
         &self,
-        py: Python<'py>,
-        codes: Codes<'py>,
-        table: Reals<'py>,
-        weights: Reals<'py>,
-        intercepts: Reals<'py>,
-        own: Option<Labels<'py>>,
+        py: Python,
+        codes: Codes,
+        table: Reals,
+        weights: Reals,
+        intercepts: Reals,
+        own: Option<Labels>,
         threads: Threads,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<NumPy<f64>> {
         let (lookups, own) = (self.of(&codes)?, own.as_deref());
         let evidence = Evidence { table: &table, weights: &weights, intercepts: &intercepts, own };
         let found = py.detach(|| weighing::scores(&lookups, &evidence, *threads))?;
-        shaped(py, found, &[lookups.rows(), intercepts.len()])
+        Ok(shaped(found, &[lookups.rows(), intercepts.len()]))
     }
 
-    fn evidence<'py>(
+    fn evidence(
         &self,
-        py: Python<'py>,
-        codes: Codes<'py>,
-        table: Reals<'py>,
+        py: Python,
+        codes: Codes,
+        table: Reals,
         n_classes: usize,
-        own: Labels<'py>,
+        own: Labels,
         given: usize,
         threads: Threads,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<NumPy<f32>> {
         let (lookups, terms) = (self.of(&codes)?, self.0.len());
         let (weights, intercepts) = (&vec![1.0; terms], &vec![0.0; n_classes]);
         let evidence = Evidence { table: &table, weights, intercepts, own: Some(&own) };
         let found =
             py.detach(|| weighing::evidence_of_rows(&lookups, &evidence, given, *threads))?;
-        shaped(py, found, &[lookups.rows(), n_classes.saturating_sub(1), terms + given])
+        Ok(shaped(found, &[lookups.rows(), n_classes.saturating_sub(1), terms + given]))
     }
 
-    fn correct<'py>(
+    fn correct(
         &self,
-        py: Python<'py>,
-        codes: Codes<'py>,
+        py: Python,
+        codes: Codes,
         passes: &Passes,
-        mut mu: Changed<'py, f64>,
-        mut table: Changed<'py, f64>,
+        mut mu: Changed<f64>,
+        mut table: Changed<f64>,
     ) -> PyResult<()> {
         let (lookups, mu, table) = (self.of(&codes)?, mu.slice(), table.slice());
-        passes.run(py, |task, order| tables::ascend(&lookups, task, order, mu, table))
+        passes.run(py, |rows, order| tables::ascend(&lookups, rows, order, mu, table))
     }
 
-    fn alike<'py>(
-        &self,
-        py: Python<'py>,
-        codes: Codes<'py>,
-        threads: Threads,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn alike(&self, py: Python, codes: Codes, threads: Threads) -> PyResult<NumPy<f64>> {
         let lookups = self.of(&codes)?;
-        let found = py.detach(|| alike::alike(&lookups, *threads))?;
-        shaped(py, found, &[lookups.rows(), lookups.rows()])
+        let found = py.detach(|| alike::alike(&lookups, *threads));
+        Ok(shaped(found, &[lookups.rows(), lookups.rows()]))
     }
 
-    fn spread<'py>(
-        &self,
-        py: Python<'py>,
-        codes: Codes<'py>,
-        surprise: Table<'py>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn spread(&self, py: Python, codes: Codes, surprise: Table) -> PyResult<NumPy<f64>> {
         let (lookups, k, surprise) = (self.of(&codes)?, surprise.width(), &*surprise);
         let found = py.detach(|| alike::spread(&lookups, surprise))?;
-        shaped(py, found, &[self.0.size(), k])
+        Ok(shaped(found, &[self.0.size(), k]))
     }
 
-    fn folded<'py>(&self, py: Python<'py>, table: Table<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    fn folded(&self, py: Python, table: Table) -> PyResult<Vec<NumPy<f64>>> {
         let (k, table) = (table.width(), &*table);
         let found = py.detach(|| self.0.folded(table, k))?;
         let each = found.into_iter().map(|cells| {
             let n = cells.len() / k.max(1);
-            shaped(py, cells, &[n, k])
+            shaped(cells, &[n, k])
         });
-        each.collect()
+        Ok(each.collect())
     }
 }
 
-/// The loss under the weights, and its slopes.
+/// Returns the log loss under the weights, and its slopes.
 #[pyfunction]
-pub(super) fn weighed_slope<'py>(
-    py: Python<'py>,
-    evidence: Array<'py, f32, 3>,
-    weights: Reals<'py>,
-    intercepts: Reals<'py>,
-    labels: Labels<'py>,
-    row_weights: Reals<'py>,
+pub(super) fn weighed_slope(
+    py: Python,
+    evidence: Array<f32, 3>,
+    weights: Reals,
+    intercepts: Reals,
+    labels: Labels,
+    row_weights: Reals,
     threads: Threads,
-) -> PyResult<(f64, Real1<'py>)> {
-    let told = weighing::EvidenceMatrix {
+) -> PyResult<(f64, NumPy<f64>)> {
+    let rows = weighing::EvidenceMatrix {
         evidence: &evidence,
         labels: &labels,
         row_weights: &row_weights,
     };
     let (weights, intercepts) = (&*weights, &*intercepts);
-    let (loss, slopes) = py.detach(|| weighing::slope(&told, weights, intercepts, *threads))?;
-    Ok((loss, slopes.into_pyarray(py)))
+    let (loss, slopes) = py.detach(|| weighing::slope(&rows, weights, intercepts, *threads))?;
+    Ok((loss, slopes.into()))
 }
 
-/// Passes over rows that are corrected.
+/// Passes over rows that learn corrections.
 #[pyclass(frozen, module = "banbury._core")]
 pub(super) struct Passes {
     strengths: Py<PyAny>,
@@ -259,21 +247,22 @@ impl Passes {
 }
 
 impl Passes {
-    /// One pass after another, each in an order of its own.
+    /// Runs one pass after another, each in its own order, until μ changes by less than `enough`.
     pub(super) fn run(
         &self,
         py: Python,
-        mut pass: impl FnMut(&Task, &[u32]) -> Result<f64, Error> + Send,
+        mut pass: impl FnMut(&TrainingRows, &[u32]) -> Result<f64, Error> + Send,
     ) -> PyResult<()> {
         let strengths: Reals = named(self.strengths.bind(py), "strengths")?;
         let offsets: Table = named(self.offsets.bind(py), "offsets")?;
         let orders = self.orders.iter().map(|order| named(order.bind(py), "orders"));
         let orders = orders.collect::<PyResult<Vec<Order>>>()?;
         let orders: Vec<&[u32]> = orders.iter().map(|order| &**order).collect();
-        let task = Task { strengths: &strengths, offsets: &offsets, classes: offsets.width() };
+        let rows =
+            TrainingRows { strengths: &strengths, offsets: &offsets, classes: offsets.width() };
         Ok(py.detach(|| {
             for order in orders {
-                if pass(&task, order)? < self.enough {
+                if pass(&rows, order)? < self.enough {
                     break;
                 }
             }
@@ -282,31 +271,33 @@ impl Passes {
     }
 }
 
-/// The twin of `correct` by what rows have in common; no cells are touched.
+/// Does what `correct` does, from the cells that pairs of rows share.
 #[pyfunction]
-pub(super) fn correct_alike<'py>(
-    py: Python<'py>,
-    alike: Table<'py>,
-    labels: Labels<'py>,
+pub(super) fn correct_alike(
+    py: Python,
+    alike: Table,
+    labels: Labels,
     passes: &Passes,
-    mut mu: Changed<'py, f64>,
+    mut mu: Changed<f64>,
 ) -> PyResult<()> {
     let (alike, labels, mu) = (&*alike, &*labels, mu.slice());
-    passes.run(py, |task, order| alike::ascend(alike, labels, task, order, mu))
+    passes.run(py, |rows, order| alike::ascend(alike, labels, rows, order, mu))
 }
 
-/// The least loss of scores times one number, and the number.
+/// Returns the least log loss of scores times a factor, and the factor.
 #[pyfunction]
-pub(super) fn tempered<'py>(
-    py: Python<'py>,
-    scores: Array<'py, f32, 2>,
-    labels: Labels<'py>,
-    row_weights: Reals<'py>,
+pub(super) fn tempered(
+    py: Python,
+    scores: Array<f32, 2>,
+    labels: Labels,
+    row_weights: Reals,
     ridge: f64,
     most: f64,
+    threads: Threads,
 ) -> PyResult<(f64, f64)> {
     let (scores, labels, weights) = (&*scores, &*labels, &*row_weights);
-    Ok(py.detach(|| weighing::tempered(scores, labels, weights, ridge, most))?)
+    Ok(py
+        .detach(|| weighing::least_tempered_loss(scores, labels, weights, ridge, most, *threads))?)
 }
 
 // Pairs
@@ -334,35 +325,35 @@ fn paired<'a>(
 
 /// Per pair: nats gained, strength, slope, curvature.
 #[pyfunction]
-pub(super) fn pair_gains<'py>(
-    py: Python<'py>,
-    rows: HeldPairRows<'py>,
-    nodes: Vec<HeldNodes<'py>>,
+pub(super) fn pair_gains(
+    py: Python,
+    rows: HeldPairRows,
+    nodes: Vec<HeldNodes>,
     pairs: Vec<[usize; 2]>,
-    strengths: Reals<'py>,
-    posteriors: Table<'py>,
+    strengths: Reals,
+    posteriors: Table,
     threads: Threads,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<NumPy<f64>> {
     let columns = paired(&rows, &nodes)?;
     let (strengths, posteriors) = (&*strengths, &*posteriors);
     let found = py.detach(|| columns.gains(&pairs, strengths, posteriors, *threads))?;
     let flat = found.iter().flat_map(|gain| [gain.nats, gain.m, gain.slope, gain.curvature]);
-    shaped(py, flat.collect::<Vec<f64>>(), &[found.len(), 4])
+    Ok(shaped(flat.collect::<Vec<f64>>(), &[found.len(), 4]))
 }
 
 /// Per pair: δ, (cells × classes), and δ of rows left out, (cells × classes × classes), both flat.
 #[pyfunction]
-pub(super) fn pair_tables<'py>(
-    py: Python<'py>,
-    rows: HeldPairRows<'py>,
-    nodes: Vec<HeldNodes<'py>>,
+pub(super) fn pair_tables(
+    py: Python,
+    rows: HeldPairRows,
+    nodes: Vec<HeldNodes>,
     pairs: Vec<[usize; 2]>,
-    strengths: Reals<'py>,
+    strengths: Reals,
     threads: Threads,
-) -> PyResult<Vec<(Real1<'py>, Real1<'py>)>> {
+) -> PyResult<Vec<(NumPy<f64>, NumPy<f64>)>> {
     let columns = paired(&rows, &nodes)?;
     let strengths = &*strengths;
     let found = py.detach(|| columns.deltas(&pairs, strengths, *threads))?;
     let each = found.into_iter();
-    Ok(each.map(|delta| (delta.table.into_pyarray(py), delta.left_out.into_pyarray(py))).collect())
+    Ok(each.map(|delta| (delta.table.into(), delta.left_out.into())).collect())
 }

@@ -1,16 +1,15 @@
-//! Rows of weights, and the part of a score that reads them.
+//! The weights of words.
 
-use super::arrays::{Codes, Ids, Longs, Reals, Shared, Threads, malformed, shaped, size};
+use super::arrays::{Codes, Ids, Longs, NumPy, Reals, Shared, Threads, malformed, shaped, size};
 use super::words::{Groups, Words};
 use crate::score::rough;
 use crate::score::words::Counting;
 use crate::words::Counted;
 use crate::words::weights::{self, Given};
-use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-type Rows<'py> = (Bound<'py, PyArray1<bool>>, Bound<'py, PyAny>, Bound<'py, PyArray1<f64>>);
+type Rows = (NumPy<bool>, NumPy<f64>, NumPy<f64>);
 
 /// A row of numbers per class for each word id.
 #[pyclass(module = "banbury._core", frozen)]
@@ -20,7 +19,7 @@ pub(super) struct Weights(Shared<weights::Weights>);
 impl Weights {
     #[new]
     #[pyo3(signature = (n_classes, default, n_words=0))]
-    fn new(n_classes: i64, default: Reals<'_>, n_words: i64) -> PyResult<Self> {
+    fn new(n_classes: i64, default: Reals, n_words: i64) -> PyResult<Self> {
         if default.len() != size(n_classes, "n_classes")? {
             return Err(malformed("default must have one number per class"));
         }
@@ -32,13 +31,13 @@ impl Weights {
     #[allow(clippy::too_many_arguments)]
     fn set(
         &self,
-        py: Python<'_>,
-        ids: Ids<'_>,
-        common: Reals<'_>,
-        scale: Option<Reals<'_>>,
-        starts: Longs<'_>,
-        classes: Codes<'_>,
-        values: Reals<'_>,
+        py: Python,
+        ids: Ids,
+        common: Reals,
+        scale: Option<Reals>,
+        starts: Longs,
+        classes: Codes,
+        values: Reals,
         threads: Threads,
     ) -> PyResult<()> {
         let given = Given {
@@ -54,17 +53,17 @@ impl Weights {
 
     #[pyo3(signature = (words, ids, once, others, values, threads, without=None))]
     #[allow(clippy::too_many_arguments)]
-    fn set_counted<'py>(
+    fn set_counted(
         &self,
-        py: Python<'py>,
+        py: Python,
         words: &Words,
-        ids: Ids<'py>,
+        ids: Ids,
         once: bool,
         others: bool,
-        values: Reals<'py>,
+        values: Reals,
         threads: Threads,
-        without: Option<(Bound<'py, Groups>, i64)>,
-    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        without: Option<(Bound<Groups>, i64)>,
+    ) -> PyResult<NumPy<u32>> {
         let words = words.get(py);
         let without = without.as_ref();
         let without = without
@@ -78,32 +77,32 @@ impl Weights {
             values: &values,
         };
         let left = py.detach(|| self.0.change(|weights| counted.set(weights, *threads)))?;
-        Ok(left.into_pyarray(py))
+        Ok(left.into())
     }
 
-    fn follow<'py>(
+    fn follow(
         &self,
-        py: Python<'py>,
+        py: Python,
         words: &Words,
-        ids: Ids<'py>,
+        ids: Ids,
         once: bool,
         others: bool,
-        values: Reals<'py>,
-    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        values: Reals,
+    ) -> PyResult<NumPy<u32>> {
         let words = words.get(py);
         let (ids, values) = (&*ids, &*values);
         let counted = Counted { words: &words, without: None, ids, once, others, values };
         let left = py.detach(|| self.0.change(|weights| counted.update(weights)))?;
-        Ok(left.into_pyarray(py))
+        Ok(left.into())
     }
 
-    fn skip(&self, py: Python<'_>, ids: Ids<'_>) -> PyResult<()> {
+    fn skip(&self, py: Python, ids: Ids) -> PyResult<()> {
         let ids = &*ids;
         py.detach(|| self.0.change(|weights| weights.skip(ids)));
         Ok(())
     }
 
-    fn rows<'py>(&self, py: Python<'py>, ids: Ids<'py>) -> PyResult<Rows<'py>> {
+    fn rows(&self, py: Python, ids: Ids) -> PyResult<Rows> {
         let ids = &*ids;
         let weights = self.0.get(py);
         let n_classes = weights.n_classes();
@@ -116,15 +115,15 @@ impl Weights {
                 .unzip();
             (set, rows, scale)
         });
-        let rows = shaped(py, rows, &[ids.len(), n_classes])?;
-        Ok((set.into_pyarray(py), rows, scale.into_pyarray(py)))
+        let rows = shaped(rows, &[ids.len(), n_classes]);
+        Ok((set.into(), rows, scale.into()))
     }
 
     fn rough(
         &self,
-        py: Python<'_>,
+        py: Python,
         words: &Words,
-        base: Reals<'_>,
+        base: Reals,
         n_columns: i64,
         threads: Threads,
     ) -> PyResult<Option<Rough>> {
@@ -135,7 +134,7 @@ impl Weights {
         Ok(made.map(Rough))
     }
 
-    fn copy(&self, py: Python<'_>) -> Self {
+    fn copy(&self, py: Python) -> Self {
         Weights(Shared::new(self.0.get(py)))
     }
 }
@@ -144,7 +143,7 @@ impl Weights {
 #[pyclass(module = "banbury._core", frozen)]
 pub(super) struct Rough(pub(super) rough::Rough);
 
-/// Weights as they are when they are read.
+/// The weights that an argument has when it is read.
 pub(super) struct SharedWeights(pub(super) Arc<weights::Weights>);
 
 impl<'py> FromPyObject<'_, 'py> for SharedWeights {
@@ -155,7 +154,7 @@ impl<'py> FromPyObject<'_, 'py> for SharedWeights {
     }
 }
 
-/// How often words count: whether once, or "unit" or "unit once"; or as draws from an urn.
+/// How words count: once (true) or as often as they occur (false), "unit" or "unit once"; as draws from an urn if there are `balls`.
 pub(super) fn counting_of<'a>(
     name: &Bound<'_, PyAny>,
     balls: Option<&'a [f64]>,

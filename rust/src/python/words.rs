@@ -1,7 +1,7 @@
 //! Sums of text: a store that grows, copied when one of several owners changes it.
 
 use super::arrays::{
-    Codes, Held, HeldRows, Ids, Int1, LabelSets, Longs, RowWeights, Threads, malformed, shaped,
+    Codes, Held, HeldRows, Ids, LabelSets, Longs, NumPy, RowWeights, Threads, malformed, shaped,
     size,
 };
 use super::integers::Integers;
@@ -9,8 +9,8 @@ use super::text::{Tokeniser, string_of};
 use super::texts::{HeldTexts, Strings};
 use crate::classes::Sets;
 use crate::error::Error;
-use crate::words::{self, Batch, Found, Numbers, Stored, StoredNumbers, Version};
-use numpy::{Element, IntoPyArray, PyArray1, PyUntypedArrayMethods};
+use crate::words::{self, Batch, ClassSums, State, StoredCounts, Version};
+use numpy::{Element, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping};
@@ -23,7 +23,7 @@ pyo3::create_exception!(
     "``args`` is (word or None, class number, what is left, below zero)."
 );
 
-/// Numbers of words, all of them below `n`.
+/// Refuses ids that are not below `n`.
 fn ids(ids: &[u32], n: usize) -> PyResult<&[u32]> {
     match ids.iter().find(|&&id| id as usize >= n) {
         None => Ok(ids),
@@ -31,20 +31,14 @@ fn ids(ids: &[u32], n: usize) -> PyResult<&[u32]> {
     }
 }
 
-type Bags<'py> = (Int1<'py>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
-type Pairs<'py> =
-    (Int1<'py>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+type Bags = (NumPy<i64>, NumPy<i32>, NumPy<i32>);
+type Pairs = (NumPy<i64>, NumPy<i32>, NumPy<f64>, NumPy<f64>);
 
-fn as_arrays(py: Python<'_>, found: words::Pairs) -> Pairs<'_> {
-    (
-        found.starts.into_pyarray(py),
-        found.classes.into_pyarray(py),
-        found.occurrences.into_pyarray(py),
-        found.documents.into_pyarray(py),
-    )
+fn as_arrays(pairs: words::Pairs) -> Pairs {
+    (pairs.starts.into(), pairs.classes.into(), pairs.occurrences.into(), pairs.documents.into())
 }
 
-/// Words as they are when they are read.
+/// The words that an argument has when it is read.
 pub(super) struct SharedWords(pub(super) Arc<words::Words>);
 
 impl<'py> FromPyObject<'_, 'py> for SharedWords {
@@ -55,7 +49,7 @@ impl<'py> FromPyObject<'_, 'py> for SharedWords {
     }
 }
 
-/// The cells of a store by groups of its classes, of which one at a time is left out.
+/// The cells of a store by group of texts, of which one at a time is left out.
 #[pyclass(module = "banbury._core", frozen)]
 pub(super) struct Groups(words::Groups);
 
@@ -70,10 +64,10 @@ impl Groups {
     #[new]
     #[pyo3(signature = (words, classes, groups, n_groups, threads = Threads(1)))]
     fn new(
-        py: Python<'_>,
+        py: Python,
         words: &Words,
-        classes: Longs<'_>,
-        groups: Longs<'_>,
+        classes: Longs,
+        groups: Longs,
         n_groups: i64,
         threads: Threads,
     ) -> PyResult<Self> {
@@ -83,41 +77,30 @@ impl Groups {
         Ok(Groups(made))
     }
 
-    fn words<'py>(&self, py: Python<'py>, group: i64) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    fn words(&self, py: Python, group: i64) -> PyResult<NumPy<u32>> {
         let group = size(group, "group")?;
-        Ok(py.detach(|| self.0.words(group))?.into_pyarray(py))
+        Ok(py.detach(|| self.0.words(group))?.into())
     }
 
-    fn gone<'py>(
-        &self,
-        py: Python<'py>,
-        total: &Words,
-        group: i64,
-    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    fn gone(&self, py: Python, total: &Words, group: i64) -> PyResult<NumPy<u32>> {
         let (total, group) = (total.get(py), size(group, "group")?);
-        Ok(py.detach(|| self.0.gone(&total, group))?.into_pyarray(py))
+        Ok(py.detach(|| self.0.gone(&total, group))?.into())
     }
 
-    fn pairs_without<'py>(
-        &self,
-        py: Python<'py>,
-        total: &Words,
-        group: i64,
-        ids: Ids<'py>,
-    ) -> PyResult<Pairs<'py>> {
+    fn pairs_without(&self, py: Python, total: &Words, group: i64, ids: Ids) -> PyResult<Pairs> {
         let (total, group) = (total.get(py), size(group, "group")?);
         let ids = self::ids(&ids, total.n_ids())?.iter().copied();
         let found = py.detach(|| self.0.pairs_without(&total, group, ids))?;
-        Ok(as_arrays(py, found))
+        Ok(as_arrays(found))
     }
 }
 
-/// Words as a value: what changes them gives others.
+/// Words as a value: methods that change words return new ones.
 #[pyclass(module = "banbury._core", frozen)]
 pub(super) struct Words(Version);
 
-/// What changes words by a batch; it gives what it added or took away if that is to be kept.
-type Change = fn(&mut words::Words, Batch, usize, bool) -> Result<Vec<Found>, Error>;
+/// Adds or subtracts a batch, and returns the sums if its last argument asks for them.
+type Change = fn(&mut words::Words, Batch, usize, bool) -> Result<Vec<ClassSums>, Error>;
 
 impl Words {
     fn of(words: words::Words) -> Self {
@@ -125,21 +108,22 @@ impl Words {
     }
 
     /// If another thread is changing words of the same base, waits for it without the GIL, which that one may need.
-    pub(super) fn get(&self, py: Python<'_>) -> Arc<words::Words> {
+    pub(super) fn get(&self, py: Python) -> Arc<words::Words> {
         self.0.try_words().unwrap_or_else(|| py.detach(|| self.0.words()))
     }
 
-    /// Changes them by texts and their classes, without the GIL.
-    fn batch<'py>(
+    /// Adds or subtracts texts and their classes, without the GIL.
+    fn batch(
         &self,
-        py: Python<'py>,
+        py: Python,
         tokeniser: &Tokeniser,
-        texts: &HeldTexts<'py>,
-        rows: HeldRows<'py>,
-        more: Option<LabelSets<'py>>,
+        texts: &HeldTexts,
+        (classes, weights): (Codes, Option<RowWeights>),
+        more: Option<LabelSets>,
         threads: Threads,
         adds: bool,
     ) -> PyResult<Words> {
+        let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights, 1)?;
         let texts = texts.texts()?;
         let tokeniser = &**tokeniser.inner();
         let sets = |(offsets, codes)| Sets::new(offsets, codes, rows.n_classes);
@@ -156,10 +140,10 @@ impl Words {
         Ok(Words(changed))
     }
 
-    /// Makes others of them, without the GIL.
-    fn made(
+    /// The words that `f` makes of these, without the GIL.
+    fn map(
         &self,
-        py: Python<'_>,
+        py: Python,
         f: impl FnOnce(&words::Words) -> Result<words::Words, Error> + Send,
     ) -> PyResult<Words> {
         let words = self.get(py);
@@ -176,114 +160,108 @@ impl Words {
     }
 
     #[getter]
-    fn n_classes(&self, py: Python<'_>) -> usize {
+    fn n_classes(&self, py: Python) -> usize {
         self.get(py).n_classes()
     }
 
     #[getter]
-    fn n_words(&self, py: Python<'_>) -> usize {
+    fn n_words(&self, py: Python) -> usize {
         self.get(py).n_words()
     }
 
     #[getter]
-    fn n_ids(&self, py: Python<'_>) -> usize {
+    fn n_ids(&self, py: Python) -> usize {
         self.get(py).n_ids()
     }
 
     #[getter]
-    fn n_columns(&self, py: Python<'_>) -> usize {
+    fn n_columns(&self, py: Python) -> usize {
         self.get(py).n_columns()
     }
 
     #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None))]
-    fn count<'py>(
+    fn count(
         &self,
-        py: Python<'py>,
+        py: Python,
         tokeniser: &Tokeniser,
-        texts: HeldTexts<'py>,
-        classes: Codes<'py>,
-        weights: Option<RowWeights<'py>>,
+        texts: HeldTexts,
+        classes: Codes,
+        weights: Option<RowWeights>,
         threads: Threads,
-        more: Option<LabelSets<'py>>,
+        more: Option<LabelSets>,
     ) -> PyResult<Words> {
-        let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights, 1)?;
-        self.batch(py, tokeniser, &texts, rows, more, threads, true)
+        self.batch(py, tokeniser, &texts, (classes, weights), more, threads, true)
     }
 
     #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None))]
-    fn forget<'py>(
+    fn forget(
         &self,
-        py: Python<'py>,
+        py: Python,
         tokeniser: &Tokeniser,
-        texts: HeldTexts<'py>,
-        classes: Codes<'py>,
-        weights: Option<RowWeights<'py>>,
+        texts: HeldTexts,
+        classes: Codes,
+        weights: Option<RowWeights>,
         threads: Threads,
-        more: Option<LabelSets<'py>>,
+        more: Option<LabelSets>,
     ) -> PyResult<Words> {
-        let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights, 1)?;
-        self.batch(py, tokeniser, &texts, rows, more, threads, false)
+        self.batch(py, tokeniser, &texts, (classes, weights), more, threads, false)
     }
 
-    fn changed_since<'py>(
-        &self,
-        py: Python<'py>,
-        old: &Words,
-    ) -> Option<Bound<'py, PyArray1<u32>>> {
+    fn changed_since(&self, py: Python, old: &Words) -> Option<NumPy<u32>> {
         let changed = py.detach(|| self.0.changed_since(&old.0));
-        changed.map(|ids| ids.into_pyarray(py))
+        changed.map(|ids| ids.into())
     }
 
-    fn plus(&self, py: Python<'_>, other: &Words) -> PyResult<Words> {
+    fn plus(&self, py: Python, other: &Words) -> PyResult<Words> {
         let (words, other) = (self.get(py), other.get(py));
         let alone = !words.outweighs(&other);
         drop(words);
         if alone {
-            return self.made(py, |words| words.plus(&other));
+            return self.map(py, |words| words.plus(&other));
         }
         Ok(Words(py.detach(|| self.0.change(true, |words, _| words.add(&other)))?))
     }
 
-    fn minus(&self, py: Python<'_>, other: &Words) -> PyResult<Words> {
+    fn minus(&self, py: Python, other: &Words) -> PyResult<Words> {
         let other = other.get(py);
-        self.made(py, |words| words.minus(&other))
+        self.map(py, |words| words.minus(&other))
     }
 
-    fn times(&self, py: Python<'_>, factor: f64) -> PyResult<(Words, bool)> {
+    fn times(&self, py: Python, factor: f64) -> PyResult<(Words, bool)> {
         let words = self.get(py);
         let (product, exact) = py.detach(|| words.times(factor))?;
         Ok((Words::of(product), exact))
     }
 
-    fn same(&self, py: Python<'_>, other: &Words) -> bool {
+    fn same(&self, py: Python, other: &Words) -> bool {
         let (words, other) = (self.get(py), other.get(py));
         py.detach(|| Arc::ptr_eq(&words, &other) || words.same(&other))
     }
 
-    fn place(&self, py: Python<'_>, index: Longs<'_>, n_classes: i64) -> PyResult<Words> {
+    fn place(&self, py: Python, index: Longs, n_classes: i64) -> PyResult<Words> {
         let (index, n_classes) = (&*index, size(n_classes, "n_classes")?);
-        self.made(py, |words| words.place(index, n_classes))
+        self.map(py, |words| words.place(index, n_classes))
     }
 
-    fn take(&self, py: Python<'_>, index: Longs<'_>) -> PyResult<Words> {
+    fn take(&self, py: Python, index: Longs) -> PyResult<Words> {
         let index = &*index;
-        self.made(py, |words| words.take(index))
+        self.map(py, |words| words.take(index))
     }
 
-    fn only(&self, py: Python<'_>, ids: Ids<'_>) -> PyResult<Words> {
+    fn only(&self, py: Python, ids: Ids) -> PyResult<Words> {
         let words = self.get(py);
         let ids = self::ids(&ids, words.n_ids())?;
         Ok(Words::of(py.detach(|| words.only(ids))))
     }
 
     #[pyo3(signature = (ids, index=None, threads = Threads(1)))]
-    fn pairs<'py>(
+    fn pairs(
         &self,
-        py: Python<'py>,
-        ids: Option<Ids<'py>>,
-        index: Option<Longs<'py>>,
+        py: Python,
+        ids: Option<Ids>,
+        index: Option<Longs>,
         threads: Threads,
-    ) -> PyResult<Pairs<'py>> {
+    ) -> PyResult<Pairs> {
         let words = self.get(py);
         let chosen = ids.as_deref().map(|ids| self::ids(ids, words.n_ids())).transpose()?;
         let index = index.as_deref();
@@ -294,27 +272,23 @@ impl Words {
             (Some(ids), Some(index)) => words.pairs_in(ids.iter().copied(), index),
             (None, Some(index)) => words.pairs_in(every, index),
         })?;
-        Ok(as_arrays(py, found))
+        Ok(as_arrays(found))
     }
 
-    fn having<'py>(
-        &self,
-        py: Python<'py>,
-        index: Longs<'py>,
-    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    fn having(&self, py: Python, index: Longs) -> PyResult<NumPy<u32>> {
         let (words, index) = (self.get(py), &*index);
-        Ok(py.detach(|| words.having(index))?.into_pyarray(py))
+        Ok(py.detach(|| words.having(index))?.into())
     }
 
-    fn texts(&self, py: Python<'_>) -> PyResult<Integers> {
+    fn texts(&self, py: Python) -> PyResult<Integers> {
         Ok(Integers(self.get(py).texts()?))
     }
 
-    fn occurrences(&self, py: Python<'_>) -> PyResult<Integers> {
+    fn occurrences(&self, py: Python) -> PyResult<Integers> {
         Ok(Integers(self.get(py).occurrences()?))
     }
 
-    fn documents(&self, py: Python<'_>) -> PyResult<Integers> {
+    fn documents(&self, py: Python) -> PyResult<Integers> {
         Ok(Integers(self.get(py).documents()?))
     }
 
@@ -331,66 +305,66 @@ impl Words {
         PyList::new(py, names)
     }
 
-    fn find<'py>(&self, py: Python<'py>, words: Strings<'py>) -> PyResult<Int1<'py>> {
+    fn find(&self, py: Python, words: Strings) -> PyResult<NumPy<i64>> {
         let (names, own) = (words.bytes()?, self.get(py));
         let number = |name: &&[u8]| own.find_name(name).map_or(-1, i64::from);
         let found: Vec<i64> = py.detach(|| names.iter().map(number).collect());
-        Ok(found.into_pyarray(py))
+        Ok(found.into())
     }
 
-    fn with_columns(&self, py: Python<'_>, n_columns: i64) -> PyResult<Words> {
+    fn with_columns(&self, py: Python, n_columns: i64) -> PyResult<Words> {
         let n_columns = size(n_columns, "n_columns")?;
-        self.made(py, |words| {
+        self.map(py, |words| {
             let mut more = words.clone();
             more.number_columns(n_columns)?;
             Ok(more)
         })
     }
 
-    fn columns<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+    fn columns(&self, py: Python) -> NumPy<i64> {
         let words = self.get(py);
         let ids = words.columns().iter().map(|&id| i64::from(id) - 1);
-        ids.collect::<Vec<_>>().into_pyarray(py)
+        ids.collect::<Vec<_>>().into()
     }
 
-    fn with_words(&self, py: Python<'_>, words: Strings<'_>) -> PyResult<Words> {
+    fn with_words(&self, py: Python, words: Strings) -> PyResult<Words> {
         let names = words.bytes()?;
-        self.made(py, |words| {
+        self.map(py, |words| {
             let mut more = words.clone();
             more.add_names(names.into_iter())?;
             Ok(more)
         })
     }
 
-    fn encode<'py>(
+    fn encode(
         &self,
-        py: Python<'py>,
+        py: Python,
         tokeniser: &Tokeniser,
-        texts: HeldTexts<'py>,
+        texts: HeldTexts,
         threads: Threads,
-    ) -> PyResult<(Int1<'py>, Bound<'py, PyArray1<i32>>)> {
+    ) -> PyResult<(NumPy<i64>, NumPy<i32>)> {
         let texts = texts.texts()?;
         let (tokeniser, words) = (tokeniser.inner(), self.get(py));
         let (offsets, codes) = py.detach(|| words.encode(tokeniser, &texts, *threads))?;
-        Ok((offsets.into_pyarray(py), codes.into_pyarray(py)))
+        Ok((offsets.into(), codes.into()))
     }
 
-    fn bags<'py>(
+    fn bags(
         &self,
-        py: Python<'py>,
+        py: Python,
         tokeniser: &Tokeniser,
-        texts: HeldTexts<'py>,
+        texts: HeldTexts,
         threads: Threads,
-    ) -> PyResult<Bags<'py>> {
+    ) -> PyResult<Bags> {
         let texts = texts.texts()?;
         let (tokeniser, words) = (tokeniser.inner(), self.get(py));
         let bags = py.detach(|| words.bags(tokeniser, &texts, *threads))?;
-        Ok((bags.offsets.into_pyarray(py), bags.ids.into_pyarray(py), bags.times.into_pyarray(py)))
+        Ok((bags.offsets.into(), bags.ids.into(), bags.times.into()))
     }
 
-    fn in_order<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
+    fn in_order(&self, py: Python) -> NumPy<u32> {
         let words = self.get(py);
-        py.detach(|| words.in_order()).into_pyarray(py)
+        py.detach(|| words.in_order()).into()
     }
 
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -398,21 +372,21 @@ impl Words {
         let state = py.detach(|| words.state());
         let (n, c) = (state.classes.len(), words.n_classes());
         let dict = PyDict::new(py);
-        dict.set_item("bytes", state.bytes.into_pyarray(py))?;
-        dict.set_item("ends", state.ends.into_pyarray(py))?;
-        dict.set_item("starts", state.starts.into_pyarray(py))?;
-        dict.set_item("classes", state.classes.into_pyarray(py))?;
-        let (name, shape) = match &state.counts {
-            Numbers::Parts(_) => ("texts.parts", &[c, 3][..]),
-            _ => ("texts", &[c][..]),
-        };
-        dict.set_item(name, shaped(py, state.texts, shape)?)?;
+        dict.set_item("bytes", NumPy::from(state.bytes.into_owned()))?;
+        dict.set_item("ends", NumPy::from(state.ends.into_owned()))?;
+        dict.set_item("starts", NumPy::from(state.starts.into_owned()))?;
+        dict.set_item("classes", NumPy::from(state.classes.into_owned()))?;
+        let texts = state.texts.into_owned();
         match state.counts {
-            Numbers::Narrow(occurrences, documents) => {
-                dict.set_item("occurrences", occurrences.into_pyarray(py))?;
-                dict.set_item("documents", documents.into_pyarray(py))?;
+            StoredCounts::Narrow(occurrences, documents) => {
+                dict.set_item("texts", NumPy::from(texts))?;
+                dict.set_item("occurrences", NumPy::from(occurrences.into_owned()))?;
+                dict.set_item("documents", NumPy::from(documents.into_owned()))?;
             }
-            Numbers::Parts(limbs) => dict.set_item("parts", shaped(py, limbs, &[n, 2, 3])?)?,
+            StoredCounts::Parts(limbs) => {
+                dict.set_item("texts.parts", shaped(texts, &[c, 3]))?;
+                dict.set_item("parts", shaped(limbs.into_owned(), &[n, 2, 3]))?;
+            }
         }
         Ok(dict)
     }
@@ -420,25 +394,25 @@ impl Words {
     #[staticmethod]
     #[pyo3(signature = (n_classes, n_columns, state, threads = Threads(1)))]
     fn from_state(
-        py: Python<'_>,
+        py: Python,
         n_classes: i64,
         n_columns: i64,
-        state: &Bound<'_, PyMapping>,
+        state: &Bound<PyMapping>,
         threads: Threads,
     ) -> PyResult<Words> {
         let (n_classes, n_columns) = (size(n_classes, "n_classes")?, size(n_columns, "n_columns")?);
         check_names(state)?;
-        let counts = HeldNumbers::new(state)?;
+        let counts = HeldCounts::new(state)?;
         let texts = counts.texts(state)?;
         let (bytes, ends) = (must(state, "bytes", 1)?, must(state, "ends", 1)?);
         let (starts, classes) = (must(state, "starts", 1)?, must(state, "classes", 1)?);
-        let state = Stored {
-            bytes: bytes.slice(),
-            ends: ends.slice(),
-            starts: starts.slice(),
-            classes: classes.slice(),
+        let state = State {
+            bytes: bytes.slice().into(),
+            ends: ends.slice().into(),
+            starts: starts.slice().into(),
+            classes: classes.slice().into(),
             counts: counts.stored(),
-            texts: texts.slice(),
+            texts: texts.slice().into(),
         };
         let words =
             py.detach(|| words::Words::from_state(n_classes, n_columns, &state, *threads))?;
@@ -446,7 +420,7 @@ impl Words {
     }
 }
 
-/// Numbers are occurrences, documents and texts, or parts.
+/// Counts are either occurrences, documents and texts, or parts.
 const ARRAYS: [&str; 9] = [
     "bytes",
     "ends",
@@ -459,7 +433,7 @@ const ARRAYS: [&str; 9] = [
     "texts.parts",
 ];
 
-/// One of the arrays; none if it is not there.
+/// An array of the state; none if the state does not have it.
 fn array<'py, T: Element + Copy>(
     state: &Bound<'py, PyMapping>,
     name: &str,
@@ -471,7 +445,7 @@ fn array<'py, T: Element + Copy>(
     Held::new(&state.get_item(name)?, name, dimensions).map(Some)
 }
 
-/// The same of one that must be there.
+/// An array that the state must have.
 fn must<'py, T: Element + Copy>(
     state: &Bound<'py, PyMapping>,
     name: &str,
@@ -481,36 +455,36 @@ fn must<'py, T: Element + Copy>(
     held.ok_or_else(|| malformed(format!("the array {name:?} is missing")))
 }
 
-enum HeldNumbers<'py> {
+enum HeldCounts<'py> {
     Narrow(Held<'py, u32>, Held<'py, u32>),
     Parts(Held<'py, i64>),
 }
 
-/// Names of arrays that do not come together.
+/// Arrays that a state cannot have together.
 const APART: [(&str, &[&str]); 2] =
     [("parts", &["occurrences", "documents", "texts"]), ("texts", &["texts.parts"])];
 
-impl<'py> HeldNumbers<'py> {
+impl<'py> HeldCounts<'py> {
     /// Parts, or whole numbers.
     fn new(state: &Bound<'py, PyMapping>) -> PyResult<Self> {
         if let Some(parts) = array(state, "parts", 3)? {
             return match parts.array.shape() {
-                [_, 2, 3] => Ok(HeldNumbers::Parts(parts)),
+                [_, 2, 3] => Ok(HeldCounts::Parts(parts)),
                 _ => Err(malformed("parts must be (.., 2, 3)")),
             };
         }
-        Ok(HeldNumbers::Narrow(must(state, "occurrences", 1)?, must(state, "documents", 1)?))
+        Ok(HeldCounts::Narrow(must(state, "occurrences", 1)?, must(state, "documents", 1)?))
     }
 
-    fn stored(&self) -> StoredNumbers<'_> {
+    fn stored(&self) -> StoredCounts<'_> {
         match self {
-            HeldNumbers::Narrow(a, b) => StoredNumbers::Narrow(a.slice(), b.slice()),
-            HeldNumbers::Parts(limbs) => StoredNumbers::Parts(limbs.slice()),
+            HeldCounts::Narrow(a, b) => StoredCounts::Narrow(a.slice().into(), b.slice().into()),
+            HeldCounts::Parts(limbs) => StoredCounts::Parts(limbs.slice().into()),
         }
     }
 
     fn texts(&self, state: &Bound<'py, PyMapping>) -> PyResult<Held<'py, i64>> {
-        let HeldNumbers::Parts(_) = self else {
+        let HeldCounts::Parts(_) = self else {
             return must(state, "texts", 1);
         };
         let texts: Held<i64> = must(state, "texts.parts", 2)?;
@@ -519,8 +493,8 @@ impl<'py> HeldNumbers<'py> {
     }
 }
 
-/// Refuses arrays that words do not have, or not together.
-fn check_names(state: &Bound<'_, PyMapping>) -> PyResult<()> {
+/// Refuses arrays that words do not have, or do not have together.
+fn check_names(state: &Bound<PyMapping>) -> PyResult<()> {
     for key in state.keys()?.iter() {
         let known = key.extract::<String>().is_ok_and(|key| ARRAYS.contains(&key.as_str()));
         if !known {

@@ -1,6 +1,6 @@
-//! Features whose scores stand in tables by cell: of a column, or of a pair of columns.
+//! Features whose scores are in tables by cell, of one column or of a pair of columns.
 
-use super::table::{add_up, follow, look_up, run};
+use super::table::{add_up, look_up};
 use super::{ROWS, STRIDE, Scratch, Sums, room, tiles};
 use crate::columns::{Chosen, Columns, either};
 use crate::error::{Error, demand};
@@ -8,35 +8,35 @@ use crate::weighing::Terms;
 use std::mem::replace;
 use std::ops::Range;
 
-/// How terms find their cells. A column may be in many pairs: the numbers of its codes are looked up once for all of them.
+/// How each term finds its cells. A column may be in many pairs: the numbers of its codes are looked up once for all of them.
 #[derive(Debug)]
 pub struct Plan {
     ways: Vec<Way>,
-    /// Columns that are in pairs, and the numbers of their codes.
-    numbers: Vec<(usize, Vec<u32>)>,
+    /// Lookups that pairs use: a column, and a number for each of its codes.
+    lookups: Vec<(usize, Vec<u32>)>,
 }
 
 #[derive(Debug)]
 enum Way {
-    /// The codes of a column are its cells, from this one on; or they are looked up.
-    Column(Option<u32>),
-    /// The cell is the first number times the width, and the second added.
-    Pair { numbers: [usize; 2], width: u32 },
+    /// The group's own lookup has the cell of each code.
+    Column,
+    /// The cell is the number from the first lookup times the width, plus that from the second one.
+    Pair { lookups: [usize; 2], width: u32 },
 }
 
 impl Plan {
     pub fn of(terms: &Terms) -> Plan {
-        let mut plan = Plan { ways: vec![], numbers: vec![] };
+        let mut plan = Plan { ways: vec![], lookups: vec![] };
         for group in terms.groups() {
             let way = match &group.other {
-                None => Way::Column(run(&group.first)),
+                None => Way::Column,
                 Some((other, second)) => {
                     let width = second.iter().max().map_or(1, |last| last + 1);
                     let even = group.first.iter().all(|first| first.is_multiple_of(width));
                     let width = if even { width } else { 1 };
                     let first = group.first.iter().map(|first| first / width).collect();
-                    let first = plan.number(group.column, first);
-                    Way::Pair { numbers: [first, plan.number(*other, second.clone())], width }
+                    let first = plan.share_lookup(group.column, first);
+                    Way::Pair { lookups: [first, plan.share_lookup(*other, second.clone())], width }
                 }
             };
             plan.ways.push(way);
@@ -44,17 +44,17 @@ impl Plan {
         plan
     }
 
-    /// The place of these numbers.
-    fn number(&mut self, column: usize, numbers: Vec<u32>) -> usize {
-        let new = (column, numbers);
-        self.numbers.iter().position(|known| *known == new).unwrap_or_else(|| {
-            self.numbers.push(new);
-            self.numbers.len() - 1
+    /// The place of a lookup among all lookups, to which it is added if it is new.
+    fn share_lookup(&mut self, column: usize, numbers: Vec<u32>) -> usize {
+        let lookup = (column, numbers);
+        self.lookups.iter().position(|known| *known == lookup).unwrap_or_else(|| {
+            self.lookups.push(lookup);
+            self.lookups.len() - 1
         })
     }
 }
 
-/// Rows have a cell in each column, the last of its term's where they have none of the others.
+/// Adds the scores of each row's cell in every term. A code that a term does not know has the last cell of its lookup.
 #[derive(Debug)]
 pub struct CellTables<'a> {
     pub(super) columns: Columns<'a>,
@@ -89,56 +89,46 @@ impl<'a> CellTables<'a> {
         sums: &mut Sums,
         scratch: &mut Scratch,
     ) -> Result<(), Error> {
-        let (every, n) = (&self.plan.numbers, sums.rows.len());
+        let (lookups, n) = (&self.plan.lookups, sums.rows.len());
         let Scratch { indices, codes, .. } = scratch;
-        let (found, mut read) = (room(indices), vec![false; every.len()]);
-        codes.resize(every.len() * ROWS, 0);
+        let cell_tile = room(indices);
+        let mut is_read = vec![false; lookups.len()];
+        codes.resize(lookups.len() * ROWS, 0);
         for tile in tiles(terms) {
-            let rows = &sums.rows;
-            for (term, found) in tile.clone().zip(found.chunks_exact_mut(STRIDE)) {
-                let (start, found) = (self.terms.start(term) as u32, &mut found[..n]);
+            for (term, cells) in tile.clone().zip(cell_tile.chunks_exact_mut(STRIDE)) {
+                let (start, cells) = (self.terms.start(term) as u32, &mut cells[..n]);
                 match &self.plan.ways[term] {
-                    Way::Column(first) => self.find(term, *first, rows, found),
-                    Way::Pair { numbers, width } => {
-                        for &at in numbers {
-                            if !replace(&mut read[at], true) {
-                                let (column, numbers) = &every[at];
-                                self.look_up(*column, rows, numbers, &mut codes[at * ROWS..][..n]);
+                    Way::Column => {
+                        let group = &self.terms.groups()[term];
+                        self.look_up(group.column, &group.first, &sums.rows, cells);
+                        cells.iter_mut().for_each(|cell| *cell += start);
+                    }
+                    Way::Pair { lookups: both, width } => {
+                        for &at in both {
+                            if !replace(&mut is_read[at], true) {
+                                let (column, numbers) = &lookups[at];
+                                let codes = &mut codes[at * ROWS..][..n];
+                                self.look_up(*column, numbers, &sums.rows, codes);
                             }
                         }
-                        let [a, b] = numbers.map(|at| &codes[at * ROWS..][..n]);
-                        for (found, (a, b)) in found.iter_mut().zip(a.iter().zip(b)) {
-                            *found = start + a * width + b;
+                        let [a, b] = both.map(|at| &codes[at * ROWS..][..n]);
+                        for (cell, (a, b)) in cells.iter_mut().zip(a.iter().zip(b)) {
+                            *cell = start + a * width + b;
                         }
                     }
                 }
             }
-            add_up(self.table, self.n_classes, tile.len(), sums, found)?;
+            add_up(self.table, self.n_classes, tile.len(), sums, cell_tile)?;
         }
         Ok(())
     }
 
-    /// Writes the cells of a column's codes among those of all terms.
-    fn find(&self, term: usize, first: Option<u32>, rows: &Chosen, found: &mut [u32]) {
-        let (start, group) = (self.terms.start(term) as u32, &self.terms.groups()[term]);
-        let Some(first) = first else {
-            self.look_up(group.column, rows, &group.first, found);
-            return found.iter_mut().for_each(|found| *found += start);
-        };
-        let ((block, column), n) = (self.columns.at(group.column), group.first.len());
-        let (first, last) = (start + first, start + first + n as u32 - 1);
-        let mut room = None;
-        either!(Wholes::{I64, I32}, rows.wholes(block, column, 0, &mut room), codes => {
-            follow(codes, 0, n, first, last, found);
-        });
-    }
-
-    /// Writes the numbers of a column's codes; codes beyond them have the last.
-    fn look_up(&self, column: usize, rows: &Chosen, numbers: &[u32], found: &mut [u32]) {
+    /// Writes the number of each row's code in a column; codes beyond `numbers` have the last one.
+    fn look_up(&self, column: usize, numbers: &[u32], rows: &Chosen, out: &mut [u32]) {
         let ((block, column), last) = (self.columns.at(column), numbers.last().copied());
         let mut room = None;
         either!(Wholes::{I64, I32}, rows.wholes(block, column, 0, &mut room), codes => {
-            look_up(codes, 0, numbers, last.unwrap_or(0), found);
+            look_up(codes, 0, numbers, last.unwrap_or(0), out);
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Bell curves of several columns together, and their heavy-tailed kin.
+//! Normal densities and Student's t, of several columns jointly.
 
 use super::{Sums, read_row};
 use crate::columns::Columns;
@@ -6,15 +6,15 @@ use crate::error::{Error, demand};
 use crate::scale::Scale;
 use crate::simd::wide;
 
-/// Per class: `constant - q / 2`, or with a power `constant - power * log1p(q)`, q being the squared length of
-/// `whiten * (z - mean)`. A row that lacks one of the values adds nothing.
+/// Adds, per class, `constant - q / 2`, or with a power `constant - power * log1p(q)`, where q is the squared length of
+/// `whiten * (z - mean)`. A row with a missing value adds nothing.
 #[derive(Debug)]
 pub struct Ellipse<'a> {
     pub(super) columns: Columns<'a>,
     scale: Scale<'a>,
     /// `[class][column]`.
     mean: &'a [f64],
-    /// `[class][row][column]`, below the diagonal.
+    /// Lower triangular matrices, `[class][row][column]`.
     whiten: &'a [f64],
     constant: &'a [f64],
     power: Option<&'a [f64]>,

@@ -1,9 +1,9 @@
-//! Rows far from every class, whose sums are so large that they swallow what tells the classes apart.
+//! Rows far from every class, whose sums are so large that rounding hides the differences between the classes.
 //!
-//! Such a row keeps its log-likelihoods term by term. Classes are compared term by term too: what they have in common cancels
-//! before anything is added, and the differences are added without rounding.
+//! For such a row the log-likelihoods are kept term by term, and classes are compared term by term: what two classes have in
+//! common cancels before anything is added, and the differences are added without rounding.
 
-/// Differences are kept below this, lest a sum of them overflow.
+/// Differences are clamped to this, so that a sum of them cannot overflow.
 const LARGEST: f64 = f64::from_bits((1023 + 960) << 52); // 2^960
 
 /// The log prior and the log-likelihoods of one row, `[term][class]`.
@@ -22,10 +22,10 @@ impl Terms {
         self.values.extend(term);
     }
 
-    /// The log joint probability of each class less that of the most probable one, or -inf; none if all are impossible.
-    pub(super) fn compared(&self) -> Option<Vec<f64>> {
-        let of = |class: usize| self.values.iter().skip(class).step_by(self.n_classes);
-        let possible = (0..self.n_classes).filter(|&class| of(class).all(|log| log.is_finite()));
+    /// The log joint probability of each class minus that of the most probable one, or -inf; None if all are impossible.
+    pub(super) fn differences(&self) -> Option<Vec<f64>> {
+        let logs = |class: usize| self.values.iter().skip(class).step_by(self.n_classes);
+        let possible = (0..self.n_classes).filter(|&class| logs(class).all(|log| log.is_finite()));
         let possible: Vec<usize> = possible.collect();
         let mut best = *possible.first()?;
         for &class in &possible {
@@ -49,7 +49,7 @@ impl Terms {
     }
 }
 
-/// A sum that rounds nothing off (Shewchuk 1997): numbers that do not overlap, from the smallest to the largest.
+/// A sum without rounding (Shewchuk 1997): numbers whose bits do not overlap, from the smallest to the largest.
 #[derive(Default)]
 struct Sum(Vec<f64>);
 
@@ -75,7 +75,7 @@ impl Sum {
     }
 }
 
-/// A sum as rounded, and what was rounded off.
+/// A rounded sum, and its rounding error.
 fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let from_b = sum - a;
@@ -91,7 +91,7 @@ mod tests {
         for term in &terms[1..] {
             all.add(term.iter().copied());
         }
-        all.compared()
+        all.differences()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Yes-or-no features.
+//! Yes-or-no features: a value is above its threshold or not.
 
 use super::{LANES, ROWS, STRIDE, Scratch, Sums, room, tiles};
 use crate::columns::{Chosen, Columns, either, pair};
@@ -17,7 +17,7 @@ pub struct Flags<'a> {
     logs: Vec<[u64; 2]>,
 }
 
-/// What a block's values turned out to be.
+/// Whether a block has missing values, and values that are not flags where only flags are allowed.
 #[derive(Clone, Copy, Default)]
 struct Oddities {
     missing: bool,
@@ -62,7 +62,7 @@ impl<'a> Flags<'a> {
         Ok(())
     }
 
-    /// Adds features whose answers stand in tiles; some of them are missing or not.
+    /// Adds features whose answers are in the tiles. Without `MISSING`, none is missing and `present` is not read.
     fn add_flags<const MISSING: bool>(
         &self,
         features: Range<usize>,
@@ -72,7 +72,7 @@ impl<'a> Flags<'a> {
     ) {
         wide!({
             let n_features = self.columns.features().max(1);
-            // The minimum spares checks in the loop below.
+            // The minimum lets the compiler drop the bounds checks in the loop below.
             let chunks = sums.rows.len().div_ceil(LANES).min(ROWS / LANES);
             let logs = self.logs.chunks_exact(n_features);
             for (sums, logs) in sums.values.chunks_exact_mut(sums.height).zip(logs) {
@@ -95,7 +95,7 @@ impl<'a> Flags<'a> {
         });
     }
 
-    /// Writes all ones where a value is yes, `[feature][row]`; answers whether some are missing.
+    /// Writes all ones where a value is yes, `[feature][row]`. Returns whether some values are missing.
     fn fill(&self, features: Range<usize>, rows: &Chosen, yes: &mut [u64]) -> Result<bool, Error> {
         let mut missing = false;
         let columns = self.columns.each_of(features).zip(yes.chunks_exact_mut(STRIDE));

@@ -5,8 +5,8 @@ use crate::columns::Columns;
 use crate::error::{Error, Fault, demand};
 use std::f64::consts::LN_2;
 
-/// Bin k is `[start + k * width, start + (k + 1) * width)`, numbered as when counting; the table begins with bin `first`.
-/// Beyond its ends the density halves with every bin.
+/// Bin k is `[start + k * width, start + (k + 1) * width)`, as in [`crate::bins`]; the table begins with bin `first`. Beyond its
+/// ends the density halves with every bin.
 #[derive(Debug)]
 pub struct Histogram<'a> {
     pub(super) columns: Columns<'a>,
@@ -18,7 +18,7 @@ pub struct Histogram<'a> {
     n_classes: usize,
 }
 
-/// Bins farther out than this are taken for this one: there a sum would lose what tells the classes apart.
+/// Bins farther beyond the table are treated like this one: larger sums would lose the differences between the classes.
 const FARTHEST: f64 = 1_048_576.0;
 
 impl<'a> Histogram<'a> {

@@ -1,4 +1,4 @@
-//! A matrix of occurrences whose columns have a weight for each class: rows times weights.
+//! A matrix of occurrences times weights: each column has a weight for every class.
 
 use super::far::Terms;
 use super::{FEATURES, LANES, STRIDE, Scratch, Sums, room};
@@ -7,14 +7,14 @@ use crate::simd::wide;
 use crate::words::{Layout, Matrix, finite_or_nan};
 use std::ops::Range;
 
-/// Adds `constant[c] + sum of x[j] * weights[j][c]`, x being what a cell counts.
+/// Adds `constant[c] + sum of x[j] * weights[j][c]`, where x[j] is the count of a row's cell.
 #[derive(Debug)]
 pub struct Linear<'a> {
     pub(super) matrix: Matrix<'a>,
     /// `[column][class]`.
     weights: &'a [f64],
     constant: &'a [f64],
-    /// The largest weight, where terms may cancel: weights of both signs, and cells that count more than one.
+    /// The largest size of a weight if terms may cancel: if weights have both signs and cells may count more than 1.
     steepest: Option<f64>,
 }
 
@@ -50,13 +50,14 @@ impl<'a> Linear<'a> {
         }
     }
 
-    /// Whether a row has terms beyond this, which its sum may not show.
+    /// Whether a row has terms beyond `far`, which may cancel in its sum.
     pub(super) fn reaches(&self, far: f64, row: usize) -> Result<bool, Error> {
-        let (mut found, Some(steepest)) = (false, self.steepest) else {
+        let Some(steepest) = self.steepest else {
             return Ok(false);
         };
-        self.matrix.each_of(row, &mut vec![], |_, x| found |= x * steepest > far)?;
-        Ok(found)
+        let mut reaches = false;
+        self.matrix.each_of(row, &mut vec![], |_, x| reaches |= x * steepest > far)?;
+        Ok(reaches)
     }
 
     /// Adds the constant and a term for each cell of a row.
@@ -69,7 +70,7 @@ impl<'a> Linear<'a> {
         })
     }
 
-    /// Some columns at a time, and of each the rows side by side.
+    /// Adds the products tile by tile: some columns, each with all rows of the block side by side.
     fn add_dense(&self, sums: &mut Sums, tile: &mut [f64]) -> Result<(), Error> {
         let (n_columns, n_classes) = (self.matrix.n_columns(), self.constant.len());
         for first in (0..n_columns).step_by(FEATURES) {
@@ -92,7 +93,7 @@ impl<'a> Linear<'a> {
         Ok(())
     }
 
-    /// What the cells of these columns count.
+    /// Writes the counts of these columns to the tile.
     fn read(&self, columns: Range<usize>, sums: &Sums, tile: &mut [f64]) -> Result<(), Error> {
         let Layout::Dense(block) = self.matrix.layout() else {
             return Ok(());
@@ -101,11 +102,11 @@ impl<'a> Linear<'a> {
         for at in 0..sums.rows.len() {
             let row = sums.rows.row(at);
             let cells = block.reals(row..row + 1, columns.clone(), &mut room);
-            let fine = match cells.to_slice() {
-                Some(cells) => read(&self.matrix, cells, tile, at),
-                None => put(cells.iter().map(|&x| self.matrix.counts(x)), tile, at),
+            let is_valid = match cells.to_slice() {
+                Some(cells) => write_row(&self.matrix, cells, tile, at),
+                None => write_counts(cells.iter().map(|&x| self.matrix.counts(x)), tile, at),
             };
-            if !fine {
+            if !is_valid {
                 return Err(self.matrix.refused(row));
             }
         }
@@ -113,26 +114,28 @@ impl<'a> Linear<'a> {
     }
 }
 
-/// Copies what cells of a row count to its place in the tile; whether none is refused.
+/// Writes the counts of a row's cells to place `at` of the tile's columns. Returns whether none is NaN, which stands for a cell
+/// that is refused.
 #[inline(always)]
-fn put(cells: impl Iterator<Item = f64>, tile: &mut [f64], at: usize) -> bool {
-    let mut fine = true;
-    for (x, column) in cells.zip(tile.chunks_exact_mut(STRIDE)) {
-        fine &= !x.is_nan();
+fn write_counts(counts: impl Iterator<Item = f64>, tile: &mut [f64], at: usize) -> bool {
+    let mut is_valid = true;
+    for (x, column) in counts.zip(tile.chunks_exact_mut(STRIDE)) {
+        is_valid &= !x.is_nan();
         column[at] = x;
     }
-    fine
+    is_valid
 }
 
+/// [`write_counts`] of cells that are side by side in memory.
 #[inline(always)]
-fn read(matrix: &Matrix, cells: &[f64], tile: &mut [f64], at: usize) -> bool {
+fn write_row(matrix: &Matrix, cells: &[f64], tile: &mut [f64], at: usize) -> bool {
     wide!(match matrix.is_plain() {
-        true => put(cells.iter().map(|&x| finite_or_nan(x)), tile, at),
-        false => put(cells.iter().map(|&x| matrix.counts(x)), tile, at),
+        true => write_counts(cells.iter().map(|&x| finite_or_nan(x)), tile, at),
+        false => write_counts(cells.iter().map(|&x| matrix.counts(x)), tile, at),
     })
 }
 
-/// Adds the products of some columns, whose counts stand in the tile, and their weights.
+/// Adds the products of the tile's counts and the weights of its columns.
 #[inline(always)]
 fn multiply(weights: &[f64], n_columns: usize, n_classes: usize, sums: &mut Sums, tile: &[f64]) {
     wide!({
@@ -156,7 +159,7 @@ fn multiply(weights: &[f64], n_columns: usize, n_classes: usize, sums: &mut Sums
     });
 }
 
-/// Adds the cells of sparse rows, one after the other.
+/// Adds the products of sparse rows, row by row.
 fn add_sparse(linear: &Linear, sums: &mut Sums, room: &mut Vec<f64>) -> Result<(), Error> {
     wide!(match linear.constant.len() {
         1 => add_few::<1>(linear, sums, room),
@@ -181,7 +184,7 @@ fn add_sparse(linear: &Linear, sums: &mut Sums, room: &mut Vec<f64>) -> Result<(
     })
 }
 
-/// The same of few classes, with the totals in registers.
+/// [`add_sparse`] for few classes, with the totals in registers.
 #[inline(always)]
 fn add_few<const N: usize>(
     linear: &Linear,

@@ -1,4 +1,4 @@
-//! Bell curves and their heavy-tailed kin.
+//! Normal densities and Student's t, of one column each.
 
 use super::{LANES, ROWS, STRIDE, Scratch, Sums, room, tiles};
 use crate::columns::{Chosen, Columns, pair};
@@ -8,16 +8,15 @@ use crate::simd::wide;
 use ndarray::ArrayView1;
 use std::ops::Range;
 
-/// Per feature and class, `[feature][class]`: `constant - precision * (z - mean)^2`, or with a power
-/// `constant - power * log1p(precision * (z - mean)^2)`.
+/// Adds, per feature and class, `constant - q` with `q = precision * (z - mean)^2`, or with a power `constant - power *
+/// log1p(q)`.
 #[derive(Debug)]
 pub struct Normal<'a> {
     pub(super) columns: Columns<'a>,
     scale: Scale<'a>,
-    /// Mean, precision and constant, `[class][feature]`: a class's curves side by side.
-    curves: Vec<[f64; 3]>,
-    power: Option<&'a [f64]>,
-    n_classes: usize,
+    /// Mean, precision, constant and power, `[class][feature]`: a class's curves side by side.
+    curves: Vec<[f64; 4]>,
+    has_power: bool,
 }
 
 impl<'a> Normal<'a> {
@@ -39,11 +38,12 @@ impl<'a> Normal<'a> {
                 "mean, precision, constant and power must be finite",
             )?;
         }
-        let curve = |cell: usize| [mean[cell], precision[cell], constant[cell]];
+        let power_of = |cell: usize| power.map_or(0.0, |power| power[cell]);
+        let curve = |cell: usize| [mean[cell], precision[cell], constant[cell], power_of(cell)];
         let curves = (0..n_classes)
             .flat_map(|class| (class..mean.len()).step_by(n_classes).map(curve))
             .collect();
-        Ok(Normal { columns, scale, curves, power, n_classes })
+        Ok(Normal { columns, scale, curves, has_power: power.is_some() })
     }
 
     pub(super) fn add(
@@ -53,39 +53,36 @@ impl<'a> Normal<'a> {
         scratch: &mut Scratch,
     ) -> Result<(), Error> {
         for tile in tiles(features) {
-            let missing = self.fill(tile.clone(), &sums.rows, room(&mut scratch.reals))?;
-            match (self.power, missing) {
-                (Some(power), _) => self.add_student(tile, power, sums, &scratch.reals),
-                (None, false) => self.add_normal::<false>(tile, sums, &scratch.reals),
-                (None, true) => self.add_normal::<true>(tile, sums, &scratch.reals),
+            self.fill(tile.clone(), &sums.rows, room(&mut scratch.reals))?;
+            match self.has_power {
+                false => self.add_curves(tile, sums, &scratch.reals, |q, _| q),
+                true => {
+                    self.add_curves(tile, sums, &scratch.reals, |q, power| power * q.ln_1p());
+                }
             }
         }
         Ok(())
     }
 
-    /// Writes z, `[feature][row]`, within reach; answers whether some are missing.
-    fn fill(&self, features: Range<usize>, rows: &Chosen, tile: &mut [f64]) -> Result<bool, Error> {
-        let mut missing = false;
+    /// Writes z, `[feature][row]`, at most [`FARTHEST`] from 0; NaN where a value is missing.
+    fn fill(&self, features: Range<usize>, rows: &Chosen, tile: &mut [f64]) -> Result<(), Error> {
         let columns = self.columns.each_of(features).zip(tile.chunks_exact_mut(STRIDE));
         for ((feature, block, column), tile) in columns {
             let out = &mut tile[..rows.len()];
             let (origin, inverse) = (self.scale.origin[feature], self.scale.inverse[feature]);
             let mut room = None;
             if fill_column(rows.reals(block, column, &mut room), origin, inverse, out) {
-                missing |= self.mend(feature, rows, out)?;
+                self.clamp(feature, rows, out)?;
             }
         }
-        Ok(missing)
+        Ok(())
     }
 
-    /// Brings far values within reach, refuses infinite ones; answers whether some are missing.
-    fn mend(&self, feature: usize, rows: &Chosen, out: &mut [f64]) -> Result<bool, Error> {
-        let mut missing = false;
+    /// Clamps far values to [`FARTHEST`], and refuses infinite ones.
+    fn clamp(&self, feature: usize, rows: &Chosen, out: &mut [f64]) -> Result<(), Error> {
         for (at, z) in out.iter_mut().enumerate() {
-            let row = rows.row(at);
-            if z.is_nan() {
-                missing = true;
-            } else if z.abs() > FARTHEST {
+            if z.abs() > FARTHEST {
+                let row = rows.row(at);
                 let value = self.columns.value(row, feature);
                 if value.real().is_infinite() {
                     return Err(self.columns.refused(Fault::Infinite, row, feature));
@@ -93,19 +90,22 @@ impl<'a> Normal<'a> {
                 *z = self.scale.careful(value.real(), feature).clamp(-FARTHEST, FARTHEST);
             }
         }
-        Ok(missing)
+        Ok(())
     }
 
-    /// Adds features whose z stand in the tile; some of them are missing or not.
-    fn add_normal<const MISSING: bool>(
+    /// Adds the curves of features whose z are in the tile. `fall` gives by how much a curve is below its constant, from q and
+    /// the curve's power.
+    #[inline(always)]
+    fn add_curves(
         &self,
         features: Range<usize>,
         sums: &mut Sums,
         tile: &[f64],
+        fall: impl Fn(f64, f64) -> f64,
     ) {
         wide!({
             let n_features = self.columns.features().max(1);
-            // The minimum spares checks in the loop below.
+            // The minimum lets the compiler drop the bounds checks in the loop below.
             let chunks = sums.rows.len().div_ceil(LANES).min(ROWS / LANES);
             let curves = self.curves.chunks_exact(n_features);
             for (sums, curves) in sums.values.chunks_exact_mut(sums.height).zip(curves) {
@@ -113,12 +113,12 @@ impl<'a> Normal<'a> {
                 for (at, sums) in sums.as_chunks_mut::<LANES>().0[..chunks].iter_mut().enumerate() {
                     let mut totals = *sums;
                     for (curve, z) in curves.iter().zip(tile.chunks_exact(STRIDE)) {
-                        let [mean, precision, constant] = *curve;
+                        let [mean, precision, constant, power] = *curve;
                         let z = z.as_chunks::<LANES>().0[at];
                         for (total, z) in totals.iter_mut().zip(z) {
                             let away = z - mean;
-                            let log = constant - precision * (away * away);
-                            *total += if MISSING && z.is_nan() { 0.0 } else { log };
+                            let log = constant - fall(precision * (away * away), power);
+                            *total += if z.is_nan() { 0.0 } else { log };
                         }
                     }
                     *sums = totals;
@@ -126,27 +126,9 @@ impl<'a> Normal<'a> {
             }
         });
     }
-
-    fn add_student(&self, features: Range<usize>, power: &[f64], sums: &mut Sums, tile: &[f64]) {
-        let (n, n_features) = (sums.rows.len(), self.columns.features().max(1));
-        let curves = self.curves.chunks_exact(n_features);
-        for (class, (sums, curves)) in
-            sums.values.chunks_exact_mut(sums.height).zip(curves).enumerate()
-        {
-            for (feature, z) in features.clone().zip(tile.chunks_exact(STRIDE)) {
-                let [mean, precision, constant] = curves[feature];
-                let power = power[feature * self.n_classes + class];
-                for (total, z) in sums[..n].iter_mut().zip(z) {
-                    let away = z - mean;
-                    let log = constant - power * (precision * (away * away)).ln_1p();
-                    *total += if z.is_nan() { 0.0 } else { log };
-                }
-            }
-        }
-    }
 }
 
-/// Writes z of a column; answers whether any is missing or out of reach.
+/// Writes z of a column. Returns whether any is missing or beyond [`FARTHEST`].
 #[inline(always)]
 fn fill_column(column: ArrayView1<f64>, origin: f64, inverse: f64, out: &mut [f64]) -> bool {
     wide!({

@@ -1,13 +1,13 @@
-//! Whole-number features whose log-likelihoods stand in a table.
+//! Features whose log-likelihoods are in a table: whole numbers, or numbers in cells between cuts.
 
-use super::{ROWS, STRIDE, Scratch, Sums, room, tiles};
+use super::{STRIDE, Scratch, Sums, room, tiles};
 use crate::columns::{Chosen, Columns, above, either, pair};
 use crate::error::{Error, Fault, demand};
 use crate::leading::Finder;
 use ndarray::ArrayView1;
 use std::ops::Range;
 
-/// Feature f's value x has row `lookups[f][x - low[f]]` of the table, or `outside[f]` where the lookup ends; row -1 adds nothing.
+/// Adds the row of the table that belongs to each value.
 #[derive(Debug)]
 pub struct LookupTable<'a> {
     pub(super) columns: Columns<'a>,
@@ -17,18 +17,13 @@ pub struct LookupTable<'a> {
     n_classes: usize,
 }
 
-/// Where the table's row of a value is found.
+/// How to find the table's row of a value.
 #[derive(Debug)]
 enum RowFinder<'a> {
-    Looked {
-        low: &'a [i64],
-        lookups: Vec<&'a [u32]>,
-        /// The first row of a feature whose values have rows that follow each other, so that none needs to be looked up.
-        runs: Vec<Option<u32>>,
-        outside: Vec<u32>,
-    },
-    /// By cuts: the first row of each feature, and its cells.
-    Cut { starts: Vec<u32>, finders: Vec<Finder> },
+    /// Feature f's value x has row `lookups[f][x - low[f]]`, or `outside[f]` where the lookup ends.
+    Lookups { low: &'a [i64], lookups: Vec<&'a [u32]>, outside: Vec<u32> },
+    /// The rows of feature f begin at `starts[f]`, one for each cell that its finder may find.
+    Cells { starts: Vec<u32>, finders: Vec<Finder> },
 }
 
 /// The index of the row that adds nothing.
@@ -66,20 +61,15 @@ impl<'a> LookupTable<'a> {
             "outside must be -1 or a row of table",
         )?;
         let outside = outside.iter().map(|&row| u32::try_from(row).unwrap_or(NOTHING)).collect();
-        let many = columns.rows().unwrap_or(0); // rows, beside which lookups are short
-        let runs = lookups
-            .iter()
-            .map(|lookup| if lookup.len() <= many { run(lookup) } else { None })
-            .collect();
         Ok(LookupTable {
             columns,
-            rows: RowFinder::Looked { low, lookups, runs, outside },
+            rows: RowFinder::Lookups { low, lookups, outside },
             table,
             n_classes,
         })
     }
 
-    /// Of numbers: a feature has a row for every cell between its cuts; one that is missing adds nothing.
+    /// A table with a row for every cell between the cuts of each feature; a missing value adds nothing.
     pub fn of_steps(
         columns: Columns<'a>,
         cuts: &[&[f64]],
@@ -99,7 +89,7 @@ impl<'a> LookupTable<'a> {
         )?;
         let rows = columns.rows().unwrap_or(0);
         let finders = cuts.iter().map(|cuts| Finder::new(cuts, rows)).collect::<Result<_, _>>()?;
-        Ok(LookupTable { columns, rows: RowFinder::Cut { starts, finders }, table, n_classes })
+        Ok(LookupTable { columns, rows: RowFinder::Cells { starts, finders }, table, n_classes })
     }
 
     pub(super) fn add(
@@ -121,20 +111,19 @@ impl<'a> LookupTable<'a> {
         for ((feature, block, column), tile) in columns {
             let tile = &mut tile[..rows.len()];
             match &self.rows {
-                RowFinder::Looked { low, lookups, runs, outside } => {
-                    let (low, lookup, outside) = (low[feature], lookups[feature], outside[feature]);
+                RowFinder::Lookups { low, lookups, outside } => {
+                    let low = low[feature];
                     let mut room = None;
                     let wholes = rows.wholes(block, column, low, &mut room);
-                    either!(Wholes::{I64, I32}, wholes, column => match runs[feature] {
-                        Some(first) => follow(column, low, lookup.len(), first, outside, tile),
-                        None => look_up(column, low, lookup, outside, tile),
+                    either!(Wholes::{I64, I32}, wholes, column => {
+                        look_up(column, low, lookups[feature], outside[feature], tile);
                     });
                 }
-                RowFinder::Cut { starts, finders } => {
+                RowFinder::Cells { starts, finders } => {
                     let mut room = None;
                     let values = rows.side_by_side(block, column, &mut room);
-                    let found = finders[feature].find(values, starts[feature], NOTHING, tile);
-                    if let Some(at) = found {
+                    let infinite = finders[feature].find(values, starts[feature], NOTHING, tile);
+                    if let Some(at) = infinite {
                         return Err(self.columns.refused(Fault::Infinite, rows.row(at), feature));
                     }
                 }
@@ -144,7 +133,7 @@ impl<'a> LookupTable<'a> {
     }
 }
 
-/// Adds what a tile of a table's rows, `[feature][row]`, says of each row.
+/// Adds rows of a table to the sums. `tile` has their numbers, `[feature][row]`.
 pub(super) fn add_up(
     table: &[f64],
     n_classes: usize,
@@ -165,25 +154,10 @@ pub(super) fn add_up(
     demand(inside, "a lookup must hold rows of table")
 }
 
-/// Adds row by row with the sums in registers; answers whether all rows of the table exist.
+/// Adds row by row with the sums in registers. Returns whether the table has all rows.
 fn add_rows<const CLASSES: usize>(table: &[f64], k: usize, sums: &mut Sums, tile: &[u32]) -> bool {
-    // Whole blocks have a constant height, which compiles to better code.
-    if sums.height == ROWS {
-        add_rows_of::<CLASSES>(table, ROWS, k, sums, tile)
-    } else {
-        add_rows_of::<CLASSES>(table, sums.height, k, sums, tile)
-    }
-}
-
-#[inline(always)]
-fn add_rows_of<const CLASSES: usize>(
-    table: &[f64],
-    height: usize,
-    k: usize,
-    sums: &mut Sums,
-    tile: &[u32],
-) -> bool {
     let (table, _) = table.as_chunks::<CLASSES>();
+    let height = sums.height;
     let mut inside = true;
     for row in 0..sums.rows.len() {
         let mut total = [0.0; CLASSES];
@@ -222,6 +196,7 @@ fn add_any(table: &[f64], classes: usize, k: usize, sums: &mut Sums, tile: &[u32
     inside
 }
 
+/// Writes each value's entry in `lookup`, whose first one belongs to `low`; `outside` for values that have none.
 #[inline(always)]
 pub(super) fn look_up<T: Copy + Into<i64>>(
     column: ArrayView1<T>,
@@ -230,31 +205,8 @@ pub(super) fn look_up<T: Copy + Into<i64>>(
     outside: u32,
     out: &mut [u32],
 ) {
-    let find = |x: T| {
-        let k = usize::try_from(above(x, low)).unwrap_or(usize::MAX);
-        lookup.get(k).copied().unwrap_or(outside)
-    };
-    pair(out, column, |out, x| *out = find(x));
-}
-
-/// The first of rows that follow each other.
-pub(super) fn run(lookup: &[u32]) -> Option<u32> {
-    let first = *lookup.first()?;
-    let last = first.checked_add(u32::try_from(lookup.len()).ok()?)?;
-    (last != NOTHING && lookup.iter().copied().eq(first..last)).then_some(first)
-}
-
-#[inline(always)]
-pub(super) fn follow<T: Copy + Into<i64>>(
-    column: ArrayView1<T>,
-    low: i64,
-    n: usize,
-    first: u32,
-    outside: u32,
-    out: &mut [u32],
-) {
     pair(out, column, |out, x| {
-        let k = above(x, low);
-        *out = if k < n as u64 { first.wrapping_add(k as u32) } else { outside };
+        let at = usize::try_from(above(x, low)).unwrap_or(usize::MAX);
+        *out = lookup.get(at).copied().unwrap_or(outside);
     });
 }

@@ -1,10 +1,11 @@
-//! Draws from urns that get another ball of the same colour for each one drawn: a word that came once comes easier.
+//! Pólya urns: each drawn ball is put back with another one of its colour, so that a word that occurred once is likelier to
+//! recur.
 
-/// Factors from `1 / RANGE` to `RANGE` can be multiplied, `MOST` of them, before a logarithm is taken.
+/// A product of `MOST` factors from `1 / RANGE` to `RANGE` neither overflows nor underflows: its logarithm is taken once.
 const RANGE: f64 = (1_u64 << 60) as f64;
 const MOST: u32 = 16;
 
-/// Sums of logarithms of draws, per class; logarithms are taken of products.
+/// Sums of logarithms of draws, per class. Factors are multiplied before logarithms are taken.
 #[derive(Default)]
 pub(super) struct Urn {
     products: Vec<f64>,
@@ -18,7 +19,7 @@ impl Urn {
         self.factors = 0;
     }
 
-    /// Draws a colour n times of which each class has so many balls; they are not negative.
+    /// Draws one colour n times. `balls` is the number of its balls in each class's urn, not negative.
     pub(super) fn draw(&mut self, balls: &[f64], n: u32, totals: &mut [f64]) {
         let last = f64::from(n) - 1.0;
         let moderate = |x: &f64| *x >= 1.0 / RANGE && x + last <= RANGE;
@@ -39,7 +40,7 @@ impl Urn {
         }
     }
 
-    /// Adds what has been multiplied.
+    /// Adds the logarithms of the products to the totals.
     pub(super) fn end(&mut self, totals: &mut [f64]) {
         for (total, product) in totals.iter_mut().zip(&mut self.products) {
             *total += product.ln();
@@ -49,7 +50,7 @@ impl Urn {
     }
 }
 
-/// log(x (x + 1) ... (x + n - 1)) for x that are not negative.
+/// log(x (x + 1) ... (x + n - 1)) for x of at least 0.
 pub(super) fn log_rising(x: f64, n: u64) -> f64 {
     // Stirling's series is exact to the last bits from here on.
     const FAR: f64 = 16.0;
@@ -71,7 +72,7 @@ pub(super) fn log_rising(x: f64, n: u64) -> f64 {
     total
 }
 
-/// What log Γ(x) has beyond (x - 1/2) log x - x + log(2π) / 2.
+/// The remainder of log Γ(x) after (x - 1/2) log x - x + log(2π) / 2.
 fn stirling(x: f64) -> f64 {
     let y = 1.0 / (x * x);
     (1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y * (1.0 / 1680.0 - y / 1188.0)))) / x

@@ -1,4 +1,4 @@
-//! Texts: the rows of their words, added up.
+//! Scores of texts: the weights of their words, added up.
 
 use super::Sums;
 use super::far::Terms;
@@ -11,25 +11,26 @@ use crate::text::{Tokeniser, Tokens};
 use crate::words::weights::{LANES, Line, Pairs, Place, Weights, demand_weights};
 use crate::words::{self, Damping, Matrix, Texts};
 
-/// How often a word counts that occurs n times in a text.
+/// How much a word that occurs n times in a text counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Counting<'a> {
-    /// As the tokeniser says: n, damped or not.
+    /// n times, damped if the tokeniser is set so.
     Often,
     Once,
-    /// √n times, or once, over the text's length: squares of all words that are set, each times its scale, sum to 1.
+    /// √n times, or once, divided by the text's length, so that the squares of count times scale add up to 1 over all words that
+    /// have weights.
     Unit {
         once: bool,
     },
-    /// As n draws, or one, from an urn; `balls` are those of all words together, per class.
+    /// As n draws, or one, from an urn; `balls` is the total of all words' balls per class.
     Polya {
         balls: &'a [f64],
         once: bool,
     },
 }
 
-/// For a text in which word w counts `x[w]` times, words that are not set passed over, adds
-/// `constant[c] + sum of x[w] * scale[w] * (row[w][c] + base[c])`, or the logarithms of the draws. A missing text adds nothing.
+/// For a text in which word w counts `x[w]` times, adds `constant[c] + sum of x[w] * scale[w] * (row[w][c] + base[c])`, or the
+/// logarithms of the draws. Words without weights are ignored. A missing text adds nothing.
 #[derive(Debug)]
 pub struct TextScores<'a> {
     pub(super) texts: Texts<'a>,
@@ -39,42 +40,42 @@ pub struct TextScores<'a> {
     base: Option<&'a [f64]>,
     constant: &'a [f64],
     counting: Counting<'a>,
-    /// Of a matrix: where the rows of its columns stand.
+    /// The places of the weights of a matrix's columns.
     columns: Vec<Place>,
     rough: Option<&'a Rough>,
 }
 
-/// Room for what becomes of a text.
+/// Memory for one text.
 #[derive(Default)]
 pub(super) struct Room {
     tokens: Tokens,
     ids: Vec<u32>,
     occurrences: Occurrences,
-    /// Ids and how often each counts.
+    /// The ids of the text's words and how much each counts.
     counted: Vec<(u32, f64)>,
-    /// How often distinct tokens occur.
+    /// How often each distinct token occurs.
     times: Vec<u32>,
     row: Vec<f64>,
     urn: Urn,
     totals: Totals,
 }
 
-/// What the words of a text add.
+/// The sums over the words of a text.
 #[derive(Default)]
 struct Totals {
-    /// By class, filled up to whole cache lines.
+    /// By class, filled up to a multiple of cache lines.
     values: Vec<f64>,
-    /// How often all words counted.
+    /// The total count of all words, each times its scale.
     times: f64,
-    /// How often those counted that are kept by pairs, and the sum of their common numbers.
+    /// The total count of the words that are kept by pairs, and the sum of their common numbers.
     pairs: f64,
     common: f64,
     never: Never,
-    /// Words that are not kept whole, and how often they count: they are added last.
+    /// Words that are not kept whole, and how much they count: they are added last.
     rest: Vec<(Place, f64)>,
 }
 
-/// Which classes are at -inf for want of a pair: sums of differences to -inf could not say it.
+/// Which classes are at -inf because a word has no pair with them: sums of differences to -inf could not show it.
 #[derive(Default)]
 struct Never {
     /// Words kept by pairs, and those among them whose common number is -inf.
@@ -85,7 +86,7 @@ struct Never {
 }
 
 impl<'a> TextScores<'a> {
-    /// Rough weights must be those of the words and base.
+    /// Rough weights must have been made of the same weights and base.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         texts: Texts<'a>,
@@ -130,7 +131,7 @@ impl<'a> TextScores<'a> {
         })
     }
 
-    /// A matrix that can be scored roughly, by what, and the constant.
+    /// The matrix, its rough weights and the constant, if the texts are a matrix that can be scored roughly.
     pub(super) fn roughly(&self) -> Option<(&Matrix<'a>, &Rough, &[f64])> {
         match (&self.texts, self.rough) {
             (Texts::Counted(matrix), Some(rough)) if self.counting == Counting::Often => {
@@ -193,7 +194,7 @@ impl<'a> TextScores<'a> {
         Ok(())
     }
 
-    /// The same where words were counted elsewhere.
+    /// [`TextScores::add`] for a matrix of counts.
     fn add_counted(
         &self,
         matrix: &Matrix,
@@ -207,8 +208,8 @@ impl<'a> TextScores<'a> {
             let cells = matrix.row(row, room);
             match cells.columns {
                 Some(columns) => {
-                    let own = columns.iter().map(|&column| places[column as usize]);
-                    self.add_places(own.zip(cells.values()), totals);
+                    let row_places = columns.iter().map(|&column| places[column as usize]);
+                    self.add_places(row_places.zip(cells.values()), totals);
                 }
                 None => self.add_places(places.iter().copied().zip(cells.values()), totals),
             }
@@ -220,7 +221,7 @@ impl<'a> TextScores<'a> {
         Ok(())
     }
 
-    /// The ids of a text's words; false if it is missing.
+    /// Reads the ids of a text's words, and their counts if the text has them. Returns false if the text is missing.
     fn read(&self, row: usize, room: &mut Room) -> Result<bool, Error> {
         if let Texts::Counted(matrix) = &self.texts {
             room.counted.clear();
@@ -254,7 +255,7 @@ impl<'a> TextScores<'a> {
         self.words.find_text(&self.texts, row, self.tokeniser, tokens, ids)
     }
 
-    /// Whether a word counts as often as it occurs.
+    /// Whether a word that occurs n times counts n.
     fn is_plain(&self) -> bool {
         self.counting == Counting::Often && !self.tokeniser.is_damped()
     }
@@ -274,13 +275,13 @@ impl<'a> TextScores<'a> {
         Ok(())
     }
 
-    /// Whether a text came with how often its words occur, and these count so often.
+    /// Whether the text came with counts that can be used as they are.
     fn is_counted(&self, room: &Room) -> bool {
         let counted = matches!(self.texts, Texts::Counted(_));
         counted || !room.counted.is_empty() && matches!(self.texts, Texts::Encoded(_))
     }
 
-    /// The distinct words of a text that was read, and how often each counts.
+    /// Counts the distinct words of a text that was read.
     fn count(&self, room: &mut Room) {
         if let Counting::Unit { once } = self.counting {
             return self.count_unit(once, room);
@@ -298,7 +299,7 @@ impl<'a> TextScores<'a> {
         room.counted.extend(words.map(|(id, n)| (id, if once { 1.0 } else { f64::from(n) })));
     }
 
-    /// Counts each word that is set so that the text has the length 1.
+    /// Counts the words that have weights so that the text has length 1.
     fn count_unit(&self, once: bool, room: &mut Room) {
         if !self.is_counted(room) {
             room.occurrences.count(&room.ids);
@@ -320,13 +321,13 @@ impl<'a> TextScores<'a> {
         }
     }
 
-    /// Counts each word log(1 + n) or n times, over the Euclidean length or not.
+    /// Counts each word n or log(1 + n) times, divided by the Euclidean length if the tokeniser is set so.
     fn damp(&self, room: &mut Room) {
         let damping = Damping::of(self.tokeniser);
         room.times.clear();
         if self.tokeniser.settings().length {
             room.times.extend(room.occurrences.iter().map(|(_, n)| n));
-            // Where words were looked up before, none is unknown: room.tokens is empty.
+            // Encoded texts have no unknown words: room.tokens is empty.
             count_unknown(&room.tokens, &room.ids, &mut room.times);
         }
         let length = damping.length(&mut room.times);
@@ -335,13 +336,13 @@ impl<'a> TextScores<'a> {
         room.counted.extend(words.map(|(id, n)| (id, damping.damp(n) / length)));
     }
 
-    /// Adds the rows of words, each so many times.
+    /// Adds the weights of words, each times its count.
     fn add_rows(&self, words: impl Iterator<Item = (u32, f64)>, totals: &mut Totals) {
         let rows = words.map(|(id, times)| (self.weights.place(id), times));
         self.add_places(rows, totals);
     }
 
-    /// The same of words whose rows were looked up.
+    /// [`TextScores::add_rows`] for words whose places are known.
     #[inline(always)]
     fn add_places(&self, rows: impl Iterator<Item = (Place, f64)>, totals: &mut Totals) {
         let table = self.weights.whole();
@@ -356,7 +357,7 @@ impl<'a> TextScores<'a> {
         totals.add_rest(self.weights);
     }
 
-    /// Adds the logarithms of drawing each word, and takes off those of drawing any.
+    /// Adds the logarithms of drawing each word, and subtracts those of drawing any word as often.
     fn add_draws(&self, balls: &[f64], once: bool, room: &mut Room) -> Result<(), Error> {
         let Room { occurrences, row, urn, totals, .. } = room;
         row.resize(balls.len(), 0.0);
@@ -380,7 +381,7 @@ impl<'a> TextScores<'a> {
         Ok(())
     }
 
-    /// Adds a text's totals to its sums, which stand `height` apart.
+    /// Adds a text's totals to its sums, which are `height` apart.
     fn finish(&self, totals: &Totals, sums: &mut [f64], height: usize) {
         let sums = sums.iter_mut().step_by(height);
         for (class, (sum, &constant)) in sums.zip(self.constant).enumerate() {
@@ -480,7 +481,7 @@ impl Totals {
     /// Adds the words that are kept by pairs.
     fn add_rest(&mut self, weights: &Weights) {
         let rest = std::mem::take(&mut self.rest);
-        // Nothing waits for what is touched here, and where it is needed it is in the cache.
+        // Loads all words into the cache side by side, before the loop below needs them one after the other.
         let touched = rest.iter().map(|&(place, _)| weights.touch(place));
         std::hint::black_box(touched.fold(0, |all, n| all ^ n));
         let default = weights.default();
@@ -497,7 +498,7 @@ impl Totals {
         self.rest = rest;
     }
 
-    /// `NEVER`: the word or a class may be at -inf without a pair.
+    /// Adds a word that is kept by pairs. `NEVER`: its score without a pair may be -inf.
     #[inline(always)]
     fn add_pairs<const NEVER: bool>(&mut self, row: &Pairs, times: f64, default: &[f64]) {
         let times = times * row.scale;

@@ -1,23 +1,23 @@
 //! Sixty-four bytes at a time: which of them are word characters, as bits.
 
-/// How many bytes a block has: as many as a machine word has bits.
+/// The bytes of a block, as many as a machine word has bits.
 pub const BLOCK: usize = 64;
 
-/// A block as it was found. Bit `i` of a mask is byte `i`.
-pub struct Found {
+/// A block and what its bytes are. Bit `i` of a mask is about byte `i`.
+pub struct ClassifiedBlock {
     /// `[0-9A-Za-z_]`
     pub word: u64,
-    /// What may join two words in [`super::Pattern::Mail`].
+    /// Bytes that may join two words in [`super::Pattern::Mail`].
     pub joiner: u64,
     /// Not ASCII.
     pub beyond: u64,
-    /// The bytes, ASCII letters lower-cased if so wished.
+    /// The bytes, with ASCII letters lower-cased on request.
     pub bytes: [u8; BLOCK],
 }
 
-/// A way to look at blocks. `look` is inlined into the loop over a text, which is compiled for that machine.
+/// Instructions for blocks. `look` is inlined into the loop over a text, which is compiled for that machine.
 pub trait Machine: Copy {
-    fn look(self, block: &[u8; BLOCK], lowercase: bool) -> Found;
+    fn look(self, block: &[u8; BLOCK], lowercase: bool) -> ClassifiedBlock;
 }
 
 /// Whether a byte is one of `-.@'+&`.
@@ -45,11 +45,11 @@ impl Plain {
 
 impl Machine for Plain {
     #[inline(always)]
-    fn look(self, block: &[u8; BLOCK], lowercase: bool) -> Found {
+    fn look(self, block: &[u8; BLOCK], lowercase: bool) -> ClassifiedBlock {
         let is_word = |byte: u8| {
             (byte | 0x20).wrapping_sub(b'a') < 26 || byte.wrapping_sub(b'0') < 10 || byte == b'_'
         };
-        Found {
+        ClassifiedBlock {
             word: Plain::mask(block, is_word),
             joiner: Plain::mask(block, is_joiner),
             beyond: Plain::mask(block, |byte| byte >= 0x80),
@@ -64,7 +64,7 @@ impl Machine for Plain {
 /// The vectors of AVX2, by pulp's safe names for its instructions.
 #[cfg(target_arch = "x86_64")]
 mod wide {
-    use super::{BLOCK, Found, Machine};
+    use super::{BLOCK, ClassifiedBlock, Machine};
     use pulp::bytemuck::cast;
     use pulp::x86::V3;
     use std::arch::x86_64::__m256i;
@@ -148,12 +148,12 @@ mod wide {
 
     impl Machine for V3 {
         #[inline(always)]
-        fn look(self, block: &[u8; BLOCK], lowercase: bool) -> Found {
+        fn look(self, block: &[u8; BLOCK], lowercase: bool) -> ClassifiedBlock {
             let [first, second]: [[u8; 32]; 2] = cast(*block);
             let first = half(self, first, lowercase);
             let second = half(self, second, lowercase);
             let both = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
-            Found {
+            ClassifiedBlock {
                 word: both(first.0, second.0),
                 joiner: both(first.1, second.1),
                 beyond: both(first.2, second.2),
@@ -169,7 +169,7 @@ pub trait Job {
     fn run<M: Machine>(self, machine: M) -> Self::Output;
 }
 
-/// Runs a job on the widest machine at hand; the answer is the same on all.
+/// Runs a job with the widest instructions at hand, which give the same answer as all others.
 #[inline(always)]
 pub fn run<J: Job>(job: J) -> J::Output {
     #[cfg(target_arch = "x86_64")]

@@ -1,7 +1,6 @@
 //! What a character is: a word character, white space, cased; and its lower case.
 //!
-//! The tables are the running interpreter's, which a [`Source`] hands over when they are first needed; without one (in
-//! tests of the kernels alone) they are made from Rust's own, which may be of another version of Unicode.
+//! The tables are the running interpreter's, which a [`Source`] hands over when they are first needed.
 
 use super::utf8::{self, Character};
 use crate::error::{Error, demand};
@@ -20,7 +19,7 @@ pub const CAPITAL_SIGMA: u32 = 0x03A3;
 const CODE: u32 = 0x1F_FFFF;
 const WORD: u32 = 1 << 21;
 const SPACE: u32 = 1 << 22;
-/// The same of the lower case.
+/// Whether the lower case is a word character, and whether it is white space.
 const LOWER_WORD: u32 = WORD << 2;
 const LOWER_SPACE: u32 = SPACE << 2;
 /// The lower case is not one character by itself.
@@ -34,18 +33,18 @@ pub enum Lowered {
     DottedI,
 }
 
-/// What the table says of a character.
+/// What a character is, and how far away its lower case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(u32);
 
 impl Kind {
-    /// Whether the character, or its lower case if so asked, is a word character: `\w`.
+    /// Whether the character, or its lower case if `lower`, is a word character: `\w`.
     #[inline(always)]
     pub fn is_word(self, lower: bool) -> bool {
         self.0 & if lower { LOWER_WORD } else { WORD } != 0
     }
 
-    /// Whether the character, or its lower case if so asked, is white space: `\s`.
+    /// Whether the character, or its lower case if `lower`, is white space: `\s`.
     #[inline(always)]
     pub fn is_space(self, lower: bool) -> bool {
         self.0 & if lower { LOWER_SPACE } else { SPACE } != 0
@@ -64,7 +63,7 @@ impl Kind {
     }
 }
 
-/// A value per code point, kept as pages of 256 of which equal ones are kept once.
+/// A value per code point, in pages of 256; equal pages are stored once.
 #[derive(Debug)]
 pub struct Pages<T> {
     index: Vec<u16>,
@@ -85,7 +84,7 @@ impl<T: Copy + Eq + std::hash::Hash> Pages<T> {
         Pages { index: index.collect(), pages }
     }
 
-    /// The value of a code point; that of U+0000 for what is none.
+    /// The value of a code point; that of U+0000 for a number that is no code point.
     #[inline(always)]
     fn get(&self, code: u32) -> T {
         let page = self.index.get(code as usize / 256).copied().unwrap_or(0);
@@ -93,7 +92,7 @@ impl<T: Copy + Eq + std::hash::Hash> Pages<T> {
     }
 }
 
-/// A character of two or three bytes whose lower case by itself, if that is asked for, has as many.
+/// A character of two or three bytes, whose lower case, if that is wanted, has as many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Short {
     /// Its bytes, or those of its lower case, and others after them.
@@ -106,16 +105,16 @@ pub struct Short {
 /// How many numbers two bytes can hold.
 const TWOS: usize = 0x800;
 
-// What is kept of those of two bytes: these, in the low 16 bits, and two bits more. 0: it is not short.
+// An entry for a character of two bytes has its bytes in the low 16 bits, and two flags. 0 stands for a character that is not short.
 const TWO_WORD: u32 = 1 << 16;
 const TWO_SPACE: u32 = 1 << 17;
 
 /// Kinds and lower cases of all characters.
 #[derive(Debug)]
 pub struct Characters {
-    /// As the table of [`set_characters`], but the distance to the lower case instead of the lower case.
+    /// The table of [`set_characters`], with the distance to the lower case instead of the lower case.
     pages: Pages<u32>,
-    /// Those of two bytes, as they are and lower-cased.
+    /// Characters of two bytes, as they are and lower-cased.
     twos: [[u32; TWOS]; 2],
 }
 
@@ -159,7 +158,7 @@ impl Characters {
         self.two(four, lower).or_else(|| self.three(four, lower))
     }
 
-    /// The same of those of two bytes.
+    /// The first character if it is short and has two bytes.
     #[inline(always)]
     pub fn two(&self, four: [u8; 4], lower: bool) -> Option<Short> {
         let bytes = u32::from_le_bytes(four);
@@ -172,7 +171,7 @@ impl Characters {
         (two != 0).then_some(Short { bytes: two.to_le_bytes(), width: 2, is_word, is_space })
     }
 
-    /// The same of those of three bytes, which are then as they were.
+    /// The first character if it is short, has three bytes, and is its own lower case if that is wanted.
     #[inline(always)]
     pub fn three(&self, four: [u8; 4], lower: bool) -> Option<Short> {
         let bytes = u32::from_le_bytes(four);
@@ -201,14 +200,14 @@ impl Characters {
     }
 }
 
-/// How a character bears on a capital sigma next to it.
+/// What a character means for the lower case of a capital sigma next to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bearing {
     /// Neither cased nor ignorable.
     None,
     /// A letter with a case.
     Cased,
-    /// Looked through: accents, apostrophes and the like.
+    /// Ignored, like accents and apostrophes.
     Ignorable,
 }
 
@@ -226,14 +225,20 @@ static SOURCE: OnceLock<Source> = OnceLock::new();
 static CHARACTERS: OnceLock<Characters> = OnceLock::new();
 static BEARINGS: OnceLock<Bearings> = OnceLock::new();
 
-/// Says where the tables come from; the first to say so is heard.
+/// Sets where the tables come from; later calls have no effect.
 pub fn register(source: Source) {
     let _ = SOURCE.set(source);
 }
 
-fn source() -> Source {
-    *SOURCE.get_or_init(|| Source { characters: rust::characters, bearings: rust::bearings })
+fn source() -> Result<Source, Error> {
+    #[cfg(test)]
+    register(tables::SOURCE);
+    SOURCE.get().copied().ok_or_else(|| Error::malformed("nobody provides the character tables"))
 }
+
+#[cfg(test)]
+#[path = "../../tests/character_tables.rs"]
+mod tables;
 
 /// Takes a table: per code point the lower case in the low 21 bits, bit 21 if it is a word character, bit 22 if white space.
 pub fn set_characters(table: &[u32]) -> Result<(), Error> {
@@ -269,7 +274,7 @@ pub fn have_bearings() -> Option<&'static Bearings> {
 pub fn characters() -> Result<&'static Characters, Error> {
     match CHARACTERS.get() {
         Some(found) => Ok(found),
-        None => fetch(source().characters, have_characters),
+        None => fetch(source()?.characters, have_characters),
     }
 }
 
@@ -277,7 +282,7 @@ pub fn characters() -> Result<&'static Characters, Error> {
 pub fn bearings() -> Result<&'static Bearings, Error> {
     match BEARINGS.get() {
         Some(found) => Ok(found),
-        None => fetch(source().bearings, have_bearings),
+        None => fetch(source()?.bearings, have_bearings),
     }
 }
 
@@ -288,55 +293,6 @@ fn fetch<T>(
 ) -> Result<&'static T, Error> {
     source()?;
     have().ok_or_else(|| Error::malformed("the source of characters gave none"))
-}
-
-/// Tables from Rust's own.
-mod rust {
-    use super::{CAPITAL_SIGMA, CODES, DOTTED_I, Error, SPACE, WORD, set_bearings, set_characters};
-
-    fn entry(code: u32) -> u32 {
-        let Some(char) = char::from_u32(code) else {
-            return code;
-        };
-        let lower = match code {
-            DOTTED_I => u32::from(b'i'),
-            _ => char.to_lowercase().next().unwrap_or(char) as u32,
-        };
-        let word = char.is_alphanumeric() && !is_mark(code) || char == '_';
-        // Python counts the four separators of ASCII as white space too.
-        let space = char.is_whitespace() || (0x1C..=0x1F).contains(&code);
-        lower | if word { WORD } else { 0 } | if space { SPACE } else { 0 }
-    }
-
-    /// The combining marks that Rust calls alphabetic and Python does not; enough of them for tests.
-    fn is_mark(code: u32) -> bool {
-        (0x0300..=0x036F).contains(&code)
-    }
-
-    pub fn characters() -> Result<(), Error> {
-        set_characters(&(0..CODES as u32).map(entry).collect::<Vec<_>>())
-    }
-
-    /// Whether a capital sigma after this, at the end of a text, becomes ς.
-    fn is_final(before: &str) -> bool {
-        let sigma = char::from_u32(CAPITAL_SIGMA).unwrap_or_default();
-        format!("{before}{sigma}").to_lowercase().ends_with('ς')
-    }
-
-    fn bearing(code: u32) -> u8 {
-        let Some(char) = char::from_u32(code) else {
-            return 0;
-        };
-        match (is_final(&char.to_string()), is_final(&format!("A{char}"))) {
-            (true, _) => 1,
-            (false, true) => 2,
-            (false, false) => 0,
-        }
-    }
-
-    pub fn bearings() -> Result<(), Error> {
-        set_bearings(&(0..CODES as u32).map(bearing).collect::<Vec<_>>())
-    }
 }
 
 /// The lower case of the capital sigma that starts at byte `at`, two bytes wide: ς after a cased letter unless one

@@ -6,7 +6,7 @@ use super::tokens::{Span, Tokens};
 use super::utf8;
 use crate::error::{Error, demand};
 
-/// Makes every character a token, after lower-casing if so wished; two or more white spaces in a row are one space.
+/// Makes every character a token, lower-cased if `lowercase`; two or more white spaces in a row become one space.
 pub fn read(text: &[u8], lowercase: bool, tokens: &mut Tokens) -> Result<(), Error> {
     tokens.text.reserve(text.len() + Tokens::PADDING);
     tokens.spans.reserve(text.len());
@@ -66,7 +66,7 @@ impl Letters<'_> {
         }
     }
 
-    /// Takes characters one by one, of so many bytes or the last a little more.
+    /// Takes characters one by one until they have `bytes` bytes.
     fn some(&mut self, bytes: usize) -> Result<(), Error> {
         let end = self.text.len().min(self.at + bytes);
         while self.at < end {

@@ -1,12 +1,12 @@
-//! Text to tokens: what a word is, and which slices of a text are counted.
+//! Cuts texts into tokens: defines words, n-grams and what is left out.
 //!
 //! Bytes are UTF-8. Lone surrogates come as the three bytes Python's `surrogatepass` makes of them and are characters
-//! that belong to no word; bytes that are no UTF-8 at all are characters of their own, each by itself, that belong to no
-//! word either. No bytes make any of this panic.
+//! that belong to no word. Each byte that is not part of valid UTF-8 is a character by itself that belongs to no word
+//! either. No bytes make any of this panic.
 //!
 //! What is a letter, and what its lower case is, comes from the running interpreter's tables ([`characters`]), so that
-//! tokens are those of Python's `re` and `str.lower`. They are fetched when the first byte beyond ASCII is met, and
-//! fetching takes the GIL: **whoever runs a tokeniser on other threads and waits for them must have released the GIL.**
+//! tokens are those of Python's `re` and `str.lower`. They are fetched at the first byte beyond ASCII, which takes the
+//! GIL: **a thread that waits for a tokeniser on other threads must have released the GIL.**
 
 mod blocks;
 pub mod characters;
@@ -32,11 +32,11 @@ pub enum Pattern {
     /// Words of two or more characters that may be joined by one of `-.@'+&`: `\w+(?:[-.@'+&]\w+)*`. Host names,
     /// addresses and IP numbers stay whole.
     Mail,
-    /// Tokens come ready; see [`Tokeniser::gather`].
+    /// Texts are cut elsewhere; see [`Tokeniser::gather`].
     Given,
 }
 
-/// How a text becomes tokens, and how much each counts.
+/// How a text is cut into tokens, and how much each counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub pattern: Pattern,
@@ -48,7 +48,7 @@ pub struct Settings {
     pub longest: u8,
     /// Tokens left out before n-grams are made; compared with the lower-cased token if `lowercase`.
     pub stop_words: Vec<Vec<u8>>,
-    /// If not empty, the only tokens that are kept once n-grams are made; they are as they stand in tokens.
+    /// If not empty, the only tokens that are kept after n-grams are made, written as tokens are.
     pub only: Vec<Vec<u8>>,
     /// A word that occurs n times counts log(1 + n).
     pub log: bool,
@@ -108,7 +108,7 @@ impl Tokeniser {
         Ok(())
     }
 
-    /// Leaves out the tokens that are not kept.
+    /// Removes the tokens that are not in `only`.
     #[inline(always)]
     fn keep(&self, tokens: &mut Tokens) {
         if !self.only.is_empty() {
@@ -116,7 +116,7 @@ impl Tokeniser {
         }
     }
 
-    /// The same of tokens that have lost their names, which `named` has.
+    /// Removes the tokens that are not in `only`; the names of the tokens are in `named`.
     fn keep_as(&self, named: &Tokens, tokens: &mut Tokens) {
         let mut names = named.iter();
         tokens.spans.retain(|_| names.next().is_some_and(|name| self.only.contains(name)));
@@ -142,8 +142,8 @@ impl Tokeniser {
         Ok(())
     }
 
-    /// Where the tokens that [`Tokeniser::read`] finds stand in the text, in characters; an n-gram from its first word to
-    /// the end of its last. Only the spans of `tokens` are of use then.
+    /// The places in the text, in characters, of the tokens that [`Tokeniser::read`] finds; an n-gram reaches from its first
+    /// word to the end of its last. Only the spans of `tokens` mean anything then.
     pub fn places(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
         self.units(text, tokens)?;
         let Settings { lowercase, characters, shortest, longest, .. } = self.settings;
@@ -157,7 +157,7 @@ impl Tokeniser {
         Ok(())
     }
 
-    /// The same for a text that was cut into words elsewhere. Words are taken as they come.
+    /// [`Tokeniser::read`] for a text that was cut into words elsewhere. The words stay as they are.
     pub fn gather<'t>(
         &self,
         given: impl Iterator<Item = &'t [u8]>,
@@ -193,7 +193,7 @@ impl Tokeniser {
         )
     }
 
-    /// The same for [`Tokeniser::gather`], in numbers of the words that are given.
+    /// [`Tokeniser::places`] for [`Tokeniser::gather`], in numbers of the words.
     pub fn numbers<'t>(
         &self,
         given: impl Iterator<Item = &'t [u8]> + Clone,
@@ -211,7 +211,7 @@ impl Tokeniser {
         Ok(())
     }
 
-    /// Whether a word may count otherwise than it occurs.
+    /// Whether a word may count something else than its occurrences.
     pub fn is_damped(&self) -> bool {
         self.settings.log || self.settings.length
     }

@@ -1,4 +1,4 @@
-//! Where tokens stand in the text as it was written, in characters.
+//! The places of tokens in the original text, in characters.
 
 use super::characters::{self, DOTTED_I};
 use super::tokens::{Span, Tokens};
@@ -53,7 +53,7 @@ fn of_bytes(
     Ok(places)
 }
 
-/// Whether a character, or its lower case if so asked, is white space.
+/// Whether a character, or its lower case if `lowercase`, is white space.
 fn is_space(code: u32, lowercase: bool) -> Result<bool, Error> {
     match u8::try_from(code) {
         Ok(byte) if byte.is_ascii() => Ok(letters::is_space(byte)),

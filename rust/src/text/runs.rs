@@ -6,13 +6,13 @@
 
 use super::Pattern;
 use super::TOO_LONG;
-use super::blocks::{self, BLOCK, Found, Job, Machine, is_joiner};
+use super::blocks::{self, BLOCK, ClassifiedBlock, Job, Machine, is_joiner};
 use super::characters::{self, Kind, Lowered};
 use super::tokens::{Span, Tokens};
 use super::utf8::{self, Character};
 use crate::error::{Error, demand};
 
-/// Appends the text, lower-cased if so wished, and the span of every word the pattern finds in it.
+/// Appends the text, lower-cased if `lowercase`, and the span of every word that the pattern finds in it.
 pub fn read(
     text: &[u8],
     pattern: Pattern,
@@ -62,7 +62,8 @@ struct Words<'a> {
 /// Room for the spans of a block is made for several blocks at a time.
 const ROOM: usize = 4 * BLOCK;
 
-/// So many words are written without asking whether a block has them: seldom more, and asking costs more than writing.
+/// So many spans are written without checking that a block has as many words: a block seldom has more, and checking costs more than
+/// writing.
 const USUAL: usize = 14;
 
 impl Words<'_> {
@@ -194,16 +195,16 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
         }
     }
 
-    /// Takes of a block that is not all ASCII, or the text's last, what can be taken at once; if that is nothing, a character.
+    /// Takes as much as possible of the text's last block, or of a block that is not all ASCII, at once; if nothing, then one character.
     #[inline(always)]
-    fn part(&mut self, mut found: Found) -> Result<(), Error> {
+    fn part(&mut self, mut found: ClassifiedBlock) -> Result<(), Error> {
         let rest = self.text.len() - self.at;
         let mut part = Part { size: rest.min(BLOCK), word: found.word, tails: 0 };
         if found.beyond != 0 {
             self.look_up(&mut found, &mut part)?;
         }
         if MAIL && 0 < part.size && part.size < rest {
-            // Whether a joiner at the end joins is seen from what follows.
+            // Whether a joiner at the end joins words depends on what follows.
             part.size -= (found.joiner >> (part.size - 1) & 1) as usize;
         }
         if part.size == 0 {
@@ -219,9 +220,9 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
         Ok(())
     }
 
-    /// Looks up what a block has beyond ASCII. The part ends before a character that does not fit in it.
+    /// Looks up the characters of a block beyond ASCII. The part ends before a character that does not fit in it.
     #[inline(always)]
-    fn look_up(&self, block: &mut Found, part: &mut Part) -> Result<(), Error> {
+    fn look_up(&self, block: &mut ClassifiedBlock, part: &mut Part) -> Result<(), Error> {
         let table = characters::characters()?;
         let rest = &self.text[self.at..];
         let mut copied = [0; BLOCK + 4];
@@ -234,7 +235,7 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
         while beyond != 0 {
             let at = beyond.trailing_zeros() as usize;
             let four = [window[at], window[at + 1], window[at + 2], window[at + 3]];
-            // Bits are taken off one by one: quicker than to wait for where they are.
+            // Clearing the lowest bit does not wait for its place, so it is quicker than clearing by place.
             let without = |bits: u64| bits & bits.wrapping_sub(1);
             if let Some(two) = table.two(four, LOWER)
                 && at + 2 <= BLOCK
@@ -308,7 +309,7 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
 }
 
 /// Writes the lower case over a character of a block; false if it is not one of the same width.
-fn lower_in_place(block: &mut Found, at: usize, found: Character, kind: Kind) -> bool {
+fn lower_in_place(block: &mut ClassifiedBlock, at: usize, found: Character, kind: Kind) -> bool {
     let Some(lower) = kind.lower(found.code) else {
         return false;
     };
@@ -323,7 +324,7 @@ fn lower_in_place(block: &mut Found, at: usize, found: Character, kind: Kind) ->
 struct Part {
     size: usize,
     word: u64,
-    /// The bytes of characters but their first.
+    /// The bytes of characters after their first.
     tails: u64,
 }
 
@@ -334,12 +335,12 @@ impl Part {
         (self.tails << (BLOCK - self.size)).leading_ones() as usize + 1
     }
 
-    /// Drops word characters that stand alone and have several bytes, and some of one; the others are seen to elsewhere.
+    /// Drops words of one character that has several bytes, and some of one byte; [`Words::take`] drops the others.
     #[inline(always)]
     fn drop_lone(&mut self, inside: u64) {
         let starts = self.word & !(self.word << 1 | inside);
-        // A one that is added where a word starts is carried through its first character, and stops behind it: outside of the word
-        // if that is its only one.
+        // Adding a one where a word starts carries through its first character and stops after it, which is outside of the word if
+        // the word has only one character.
         let firsts = self.word & (self.tails | starts);
         let carried = firsts.wrapping_add(starts);
         let passed = firsts & !carried;
@@ -351,5 +352,5 @@ impl Part {
     }
 }
 
-/// A character has so many bytes at most.
+/// The most bytes of a character, by the definition of UTF-8.
 const WIDEST: usize = 4;

@@ -20,7 +20,7 @@ pub struct Tokens {
     unjoined: Vec<u8>,
 }
 
-/// So many bytes of a word are copied at a time.
+/// Bytes that are copied at a time; a copy of fixed length needs no call.
 const STEP: usize = 16;
 
 impl Tokens {

@@ -40,7 +40,7 @@ pub fn first(bytes: &[u8]) -> Character {
     }
 }
 
-/// The last character of bytes that are not empty: what reading from the front would end with.
+/// The last character of bytes that are not empty, as reading from the front finds it.
 pub fn last(bytes: &[u8]) -> Character {
     let end = bytes.len();
     let lead = (1..=end.min(4)).find(|&width| bytes[end - width] & 0xC0 != 0x80);

@@ -1,18 +1,17 @@
-//! Sets of words: those that are not counted, or those that alone are.
+//! Sets of words, such as stop words.
 
-use crate::numbering::Key;
-use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, Hasher};
+use crate::hash_table::{Key, Numbering};
 
-/// A set of words, quick to say no: most words are turned away by their first byte and length.
+/// A set of words. First byte and length rule most other words out.
 #[derive(Clone, Debug, Default)]
 pub struct WordSet {
-    words: HashSet<Box<[u8]>, BuildHasherDefault<Quick>>,
-    /// By first byte, a bit per length; the last bit is all lengths from 63 on. Empty without words.
+    words: Vec<Vec<u8>>,
+    numbering: Numbering,
+    /// For each first byte, a bit for each length; the last bit stands for all lengths from 63 on. Empty if there are no words.
     lengths: Vec<u64>,
 }
 
-/// What a word shows at a glance; the empty word passes for a NUL byte.
+/// The first byte of a word, and the bit of its length. The first byte of an empty word is 0.
 #[inline(always)]
 fn glance(word: &[u8]) -> (usize, u64) {
     let first = word.first().copied().unwrap_or(0);
@@ -21,13 +20,15 @@ fn glance(word: &[u8]) -> (usize, u64) {
 
 impl WordSet {
     pub fn new(words: &[Vec<u8>]) -> Self {
-        let mut lengths = vec![0; if words.is_empty() { 0 } else { 256 }];
+        let mut set = WordSet::default();
         for word in words {
+            set.lengths.resize(256, 0);
             let (first, length) = glance(word);
-            lengths[first] |= length;
+            set.lengths[first] |= length;
+            set.words.push(word.clone());
+            set.numbering.number(word.as_slice().hash(), |_| false);
         }
-        let words = words.iter().map(|word| word.as_slice().into()).collect();
-        WordSet { words, lengths }
+        set
     }
 
     pub fn is_empty(&self) -> bool {
@@ -38,27 +39,7 @@ impl WordSet {
     pub fn contains(&self, word: &[u8]) -> bool {
         let (first, length) = glance(word);
         let likely = self.lengths.get(first).is_some_and(|&all| all & length != 0);
-        likely && self.words.contains(word)
-    }
-}
-
-/// The hash of a word, as words are hashed elsewhere.
-#[derive(Default)]
-struct Quick(u64);
-
-impl Hasher for Quick {
-    #[inline(always)]
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = bytes.hash();
-    }
-
-    /// The length, which is part of the hash already.
-    #[inline(always)]
-    fn write_usize(&mut self, _: usize) {}
-
-    #[inline(always)]
-    fn finish(&self) -> u64 {
-        self.0
+        likely && self.numbering.has(word.hash(), |i| self.words[i] == word)
     }
 }
 

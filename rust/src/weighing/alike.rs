@@ -1,20 +1,20 @@
-//! Corrections of wide tables. Where terms are more than rows, how much any two rows have in common is found once; what all
-//! others' surprise says of a row is then a sum over rows, and no cell is touched until the end.
+//! Corrections of wide tables. If there are more terms than rows, the core computes once how many cells any two rows share. The
+//! corrections of a row are then a sum over rows, and cells are computed only at the end.
 
-use super::ascent::{Corrected, Task, pass_of_classes};
+use super::ascent::{Corrections, TrainingRows, pass_of_many, pass_of_two};
 use super::{Group, Lookups, check_labels};
 use crate::error::{Error, demand};
 use crate::simd::wide;
 use crate::threads;
 
-/// Terms that are compared together, a byte each, and rows that a thread compares with all before them.
+/// Terms that are compared at a time, a byte each; and rows that a thread compares with all rows before them.
 const BLOCK: usize = 2048;
 const ROWS: usize = 16;
-/// Bytes whose sum is a byte.
+/// Bytes of 0 or 1 that are added up in one byte.
 const BYTES: usize = 128;
 
-/// Σ s² over the terms of which two rows share the cell, `[row][row]`.
-pub fn alike(lookups: &Lookups, threads: usize) -> Result<Vec<f64>, Error> {
+/// Returns Σ s² over the terms in which two rows have the same cell, `[row][row]`.
+pub fn alike(lookups: &Lookups, threads: usize) -> Vec<f64> {
     let (n, variances, starts) = (lookups.rows(), lookups.terms.variances(), &lookups.terms.starts);
     let mut out = vec![0.0; n * n];
     let mut order: Vec<usize> = (0..variances.len()).collect();
@@ -25,9 +25,9 @@ pub fn alike(lookups: &Lookups, threads: usize) -> Result<Vec<f64>, Error> {
     let same = |a: &usize, b: &usize| narrow(a) == narrow(b) && variances[*a] == variances[*b];
     for terms in order.chunk_by(same).flat_map(|same| same.chunks(BLOCK)) {
         if narrow(&terms[0]) {
-            add::<u8>(lookups, terms, variances[terms[0]], &mut out, threads, |cell| cell as u8)?;
+            add::<u8>(lookups, terms, variances[terms[0]], &mut out, threads, |cell| cell as u8);
         } else {
-            add::<u32>(lookups, terms, variances[terms[0]], &mut out, threads, |cell| cell)?;
+            add::<u32>(lookups, terms, variances[terms[0]], &mut out, threads, |cell| cell);
         }
     }
     for i in 0..n {
@@ -35,10 +35,10 @@ pub fn alike(lookups: &Lookups, threads: usize) -> Result<Vec<f64>, Error> {
             out[j * n + i] = out[i * n + j];
         }
     }
-    Ok(out)
+    out
 }
 
-/// Adds terms of one variance, to rows and those before them.
+/// Adds terms with the same variance, for each row and all rows before it.
 fn add<T: Copy + Default + Eq + Send + Sync>(
     lookups: &Lookups,
     terms: &[usize],
@@ -46,65 +46,62 @@ fn add<T: Copy + Default + Eq + Send + Sync>(
     out: &mut [f64],
     threads: usize,
     code: impl Fn(u32) -> T + Sync,
-) -> Result<(), Error> {
+) {
     let (n, width) = (lookups.rows(), terms.len());
     let mut codes = vec![T::default(); n * width];
-    let found: Vec<(&Group, usize)> = terms.iter().map(|&term| lookups.terms.term(term)).collect();
-    threads::try_pieces(threads, &mut codes, ROWS * width, |piece, codes| {
+    let groups: Vec<(&Group, usize)> = terms.iter().map(|&term| lookups.terms.term(term)).collect();
+    threads::pieces(threads, &mut codes, ROWS * width, |piece, codes| {
         for (row, codes) in (piece * ROWS..).zip(codes.chunks_exact_mut(width)) {
             let cells = lookups.cells.row(row);
-            for (code_of, (group, level)) in codes.iter_mut().zip(&found) {
+            for (code_of, (group, level)) in codes.iter_mut().zip(&groups) {
                 *code_of = code(group.cell(*level, cells));
             }
         }
-        Ok::<_, Error>(())
-    })?;
+    });
     let codes = &codes[..];
-    threads::try_pieces(threads, out, ROWS * n.max(1), |piece, out| {
+    threads::pieces(threads, out, ROWS * n, |piece, out| {
         wide!(compare(codes, width, piece * ROWS, out, |same| variance * f64::from(same)));
-        Ok::<_, Error>(())
-    })?;
-    Ok(())
+    });
 }
 
-/// Rows from the first on, of which `out` has a line each, with those before them.
+/// Compares rows, from `first` on, with all rows before them; `out` has a line for each.
 #[inline(always)]
 fn compare<T: Copy + Eq>(
     codes: &[T],
     width: usize,
     first: usize,
     out: &mut [f64],
-    worth: impl Fn(u32) -> f64,
+    variance_of: impl Fn(u32) -> f64,
 ) {
     let n = codes.len() / width;
     for (row, out) in (first..).zip(out.chunks_exact_mut(n)) {
         let own = &codes[row * width..(row + 1) * width];
         for (out, other) in out[..=row].iter_mut().zip(codes.chunks_exact(width)) {
-            *out += worth(equal(own, other));
+            *out += variance_of(count_equal(own, other));
         }
     }
 }
 
-/// How many are equal.
+/// Counts equal elements at the same place.
 #[inline(always)]
-fn equal<T: Copy + Eq>(a: &[T], b: &[T]) -> u32 {
-    // A sum of bytes is what the compiler makes vectors of.
+fn count_equal<T: Copy + Eq>(a: &[T], b: &[T]) -> u32 {
+    // The compiler turns sums of bytes into vector instructions.
     let each = a.chunks(BYTES).zip(b.chunks(BYTES));
     each.map(|(a, b)| u32::from(a.iter().zip(b).map(|(a, b)| u8::from(a == b)).sum::<u8>())).sum()
 }
 
-/// What rows surprised by, C (y − μ), `[class][row]`.
+/// Corrections as the surprise of rows, C (y − μ), `[stored class][row]`.
 struct Surprise<'a> {
     alike: &'a [f64],
     rows: usize,
     surprise: Vec<f64>,
 }
 
-impl Corrected for Surprise<'_> {
+impl Corrections for Surprise<'_> {
     type Number = f64;
 
     #[inline(always)]
-    fn sum(&mut self, row: usize, sums: &mut [f64]) {
+    fn sum(&self, row: usize, _place: usize, sums: &mut [f64]) {
         let common = &self.alike[row * self.rows..(row + 1) * self.rows];
         for (sum, surprise) in sums.iter_mut().zip(self.surprise.chunks_exact(self.rows)) {
             *sum += dot(common, surprise);
@@ -112,38 +109,42 @@ impl Corrected for Surprise<'_> {
     }
 
     #[inline(always)]
-    fn own(&self, row: usize, _class: usize) -> f64 {
+    fn variance(&self, row: usize, _class: usize) -> f64 {
         self.alike[row * self.rows + row]
     }
 
     #[inline(always)]
-    fn add(&mut self, row: usize, steps: &[f64]) {
+    fn add(&mut self, row: usize, _place: usize, steps: &[f64]) {
         steps.iter().enumerate().for_each(|(c, step)| self.surprise[c * self.rows + row] += step);
     }
 }
 
-/// Visits rows of these classes in this order and improves `mu`, `[row][class]`; answers the mean change of μ.
+/// Visits rows in an order, with the class of each in `labels`. Improves `mu`, `[row][class]`, and returns the mean change of μ.
 pub fn ascend(
     alike: &[f64],
     labels: &[i32],
-    task: &Task,
+    rows: &TrainingRows,
     order: &[u32],
     mu: &mut [f64],
 ) -> Result<f64, Error> {
-    let (rows, k) = (labels.len(), task.classes);
-    task.check(rows, order, mu.len())?;
+    let (n, k) = (labels.len(), rows.classes);
+    rows.check(n, order, mu.len())?;
     check_labels(labels, k)?;
-    demand(alike.len() == rows.pow(2), "alike must be rows × rows")?;
-    let each = (0..task.followed()).flat_map(|class| (0..rows).map(move |row| (row, class)));
-    let surprise = each.map(|(row, class)| {
+    demand(alike.len() == n.pow(2), "alike must be rows × rows")?;
+    let rows_by_class =
+        (0..rows.stored_classes()).flat_map(|class| (0..n).map(move |row| (row, class)));
+    let surprise = rows_by_class.map(|(row, class)| {
         let truth = f64::from(u8::from(labels[row] as usize == class));
-        task.strengths[row] * (truth - mu[row * k + class])
+        rows.strengths[row] * (truth - mu[row * k + class])
     });
-    let mut corrected = Surprise { alike, rows, surprise: surprise.collect() };
-    Ok(wide!(pass_of_classes(&mut corrected, task, order, mu)))
+    let mut corrections = Surprise { alike, rows: n, surprise: surprise.collect() };
+    Ok(wide!(match k {
+        2 => pass_of_two(&mut corrections, rows, order, mu),
+        _ => pass_of_many(&mut corrections, rows, order, mu),
+    }))
 }
 
-/// In lanes, whose sums do not depend on the machine.
+/// Returns the scalar product as eight sums side by side, so that its bits do not depend on the machine.
 #[inline(always)]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
@@ -156,7 +157,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f64>()
 }
 
-/// What rows surprised by, `[row][class]`, added to their cells: s² Σ surprise, `[cell][class]`.
+/// Returns the corrections of cells, s² Σ surprise, `[cell][class]`, from the surprise of rows, `[row][class]`.
 pub fn spread(lookups: &Lookups, surprise: &[f64]) -> Result<Vec<f64>, Error> {
     let (n, variances) = (lookups.rows(), lookups.terms.variances());
     demand(n > 0 && surprise.len().is_multiple_of(n), "each row must have classes")?;
@@ -176,9 +177,9 @@ mod tests {
     use super::super::{Cells, Terms, tables};
     use super::*;
 
-    /// Passes by cells and by rows come to the same corrections, of two classes and of three.
+    /// Passes over cells and over pairs of rows learn the same corrections.
     #[test]
-    fn rows_stand_for_their_cells() {
+    fn pairs_of_rows_agree_with_cells() {
         let (n, width, sizes) = (37, 3, [3, 400, 5]);
         let codes: Vec<u32> =
             (0..n * width).map(|i| (i * i * 7 + i / 3) as u32 % sizes[i % width]).collect();
@@ -189,8 +190,8 @@ mod tests {
         let lookups = terms.of(Cells::new(&codes, width).unwrap()).unwrap();
         let variances = [1.0, 0.5, 0.5, 1.0];
         assert_eq!(terms.variances(), variances);
-        let common = alike(&lookups, 1).unwrap();
-        assert_eq!(common, alike(&lookups, 3).unwrap());
+        let common = alike(&lookups, 1);
+        assert_eq!(common, alike(&lookups, 3));
         for (i, j) in (0..n * n).map(|at| (at / n, at % n)) {
             let mut cells = [[0; 4]; 2];
             for (row, cells) in [i, j].into_iter().zip(&mut cells) {
@@ -204,14 +205,14 @@ mod tests {
             let labels: Vec<i32> = (0..n).map(|row| (row * row) as i32 % k as i32).collect();
             let strengths: Vec<f64> = (0..n).map(|row| 0.1 * (row % 4) as f64).collect();
             let offsets: Vec<f64> = (0..n * k).map(|i| (i % 7) as f64 / 5.0).collect();
-            let task = Task { strengths: &strengths, offsets: &offsets, classes: k };
+            let rows = TrainingRows { strengths: &strengths, offsets: &offsets, classes: k };
             let truth = |i: usize| f64::from(u8::from(labels[i / k] as usize == i % k));
             let mut mu: Vec<f64> = (0..n * k).map(truth).collect();
             let (mut other, mut table) = (mu.clone(), vec![0.0; lookups.terms.size() * k]);
             let order: Vec<u32> = (0..n as u32).rev().collect();
             for _ in 0..3 {
-                let one = ascend(&common, &labels, &task, &order, &mut mu).unwrap();
-                let two = tables::ascend(&lookups, &task, &order, &mut other, &mut table).unwrap();
+                let one = ascend(&common, &labels, &rows, &order, &mut mu).unwrap();
+                let two = tables::ascend(&lookups, &rows, &order, &mut other, &mut table).unwrap();
                 assert!((one - two).abs() < 1e-9);
             }
             assert!(mu.iter().zip(&other).all(|(a, b)| (a - b).abs() < 1e-9));
@@ -219,7 +220,7 @@ mod tests {
                 (0..n * k).map(|i| strengths[i / k] * (truth(i) - mu[i])).collect();
             let found = spread(&lookups, &surprise).unwrap();
             assert!(found.iter().zip(&table).all(|(a, b)| (a - b).abs() < 1e-9));
-            assert!(ascend(&common[1..], &labels, &task, &order, &mut mu).is_err());
+            assert!(ascend(&common[1..], &labels, &rows, &order, &mut mu).is_err());
         }
         assert!(spread(&lookups, &[1.0]).is_err());
     }

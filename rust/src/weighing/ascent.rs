@@ -1,44 +1,45 @@
-//! Corrections: logistic regression from an offset, by dual coordinate ascent.
+//! Learns corrections: logistic regression that starts from given scores, by dual coordinate ascent.
 //!
-//! Δ of a cell is C s² Σ x (y − μ) over its rows, which have it with the value x: a row adds to its cells what it surprised by.
-//! Each visit of a row solves for its own μ exactly: ln μ + A μ = z + A μ_old − ν, Σ μ = 1, where A = C Σ s² x² is what the row's
-//! own surprise weighs in its score. Labels are each a yes or no of their own: ln μ / (1 − μ) + A μ = z + A μ_old.
+//! The correction of a cell is Δ = C s² Σ x (y − μ) over the rows that have the cell, with the value x; y is 1 for the class of
+//! a row and μ its probability under the corrections. A visit of a row changes its μ so that it agrees with the corrections that
+//! follow from it: ln μ + A μ = z + A μ_before − ν with Σ μ = 1, where A = C Σ s² x² is how much the row corrects itself. A label
+//! is a yes or no: ln μ / (1 − μ) + A μ = z + A μ_before.
 //!
-//! Tables, texts and rows that are compared with each other differ in what a cell is; all are visited here.
+//! Tables, texts and pairs of rows differ in what a cell is. The visits are the same for all of them.
 
 use crate::error::{Error, demand};
 use crate::exponential::exp;
 use crate::simd::wide;
 use std::ops::{AddAssign, Mul, Sub};
 
-/// The rows that are visited, and where their scores start.
+/// The rows that corrections are learned from.
 #[derive(Clone, Copy, Debug)]
-pub struct Task<'a> {
-    /// C times the weight of each row; 0 where a row is passed over.
+pub struct TrainingRows<'a> {
+    /// C times the weight of each row; rows with 0 are not visited.
     pub strengths: &'a [f64],
-    /// `[row][class]`.
+    /// The scores before corrections, `[row][class]`.
     pub offsets: &'a [f64],
     pub classes: usize,
 }
 
-impl Task<'_> {
-    pub(super) fn rows(&self) -> usize {
+impl TrainingRows<'_> {
+    pub(super) fn len(&self) -> usize {
         self.strengths.len()
     }
 
-    /// Refuses rows that are not as many as these, and orders of others; μ has `numbers`.
-    pub(super) fn check(&self, rows: usize, order: &[u32], numbers: usize) -> Result<(), Error> {
+    /// Rejects arrays of another length, and an order with numbers that are no row's. `mu_len` is the length of μ.
+    pub(super) fn check(&self, rows: usize, order: &[u32], mu_len: usize) -> Result<(), Error> {
         let size = rows * self.classes;
-        demand(self.classes > 0 && self.rows() == rows, "each row must have a strength")?;
+        demand(self.classes > 0 && self.len() == rows, "each row must have a strength")?;
         demand(
-            self.offsets.len() == size && numbers == size,
+            self.offsets.len() == size && mu_len == size,
             "offsets and mu must be rows × classes",
         )?;
         demand(order.iter().all(|&row| (row as usize) < rows), "the order must be of rows")
     }
 
-    /// The classes that are followed. Of two classes, whose corrections are opposites, the first alone is.
-    pub(super) fn followed(&self) -> usize {
+    /// The number of classes whose corrections are stored. Two classes have opposite corrections: one is enough.
+    pub(super) fn stored_classes(&self) -> usize {
         if self.classes == 2 { 1 } else { self.classes }
     }
 }
@@ -62,25 +63,30 @@ impl Number for f64 {
     }
 }
 
-/// What the cells of rows are corrected by so far.
-pub(super) trait Corrected {
+/// The corrections that visits of rows change. A row is given by its number and by its place in the block looked up last.
+pub(super) trait Corrections {
     type Number: Number;
 
-    /// A row that is visited next: its cells are looked up while the one before is solved for.
+    /// How many rows are looked up at a time.
+    fn rows_at_a_time(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Looks up the cells of the rows that are visited next.
     #[inline(always)]
-    fn look_up(&mut self, _row: usize) {}
+    fn look_up(&mut self, _rows: &[u32]) {}
 
-    /// Adds Σ x Δ over the row's cells, for each class that is followed.
-    fn sum(&mut self, row: usize, sums: &mut [Self::Number]);
+    /// Adds the corrections of a row's cells, Σ x Δ, to `sums`, one for each stored class.
+    fn sum(&self, row: usize, place: usize, sums: &mut [Self::Number]);
 
-    /// Σ s² x² over the row's cells.
-    fn own(&self, row: usize, class: usize) -> f64;
+    /// Returns Σ s² x² over a row's cells.
+    fn variance(&self, row: usize, class: usize) -> f64;
 
-    /// Adds x s² times the step of each class to the row's cells.
-    fn add(&mut self, row: usize, steps: &[Self::Number]);
+    /// Adds x s² times the step of each stored class to the corrections of a row's cells.
+    fn add(&mut self, row: usize, place: usize, steps: &[Self::Number]);
 }
 
-/// A row as it is solved for: C times its weight, the score it starts from, what is added to it, and what its own surprise weighs.
+/// What the μ of one row depends on: `sums` are its corrections and `own` is A, each per stored class.
 pub(super) struct Visit<'a, T> {
     strength: f64,
     offsets: &'a [f64],
@@ -88,169 +94,176 @@ pub(super) struct Visit<'a, T> {
     own: &'a [f64],
 }
 
-/// Solves for a row's μ.
+/// Solves the equation of a row.
 pub(super) trait Solver<T> {
-    /// Changes μ, and gives C (μ before − μ after) of the classes followed; nothing where nothing changes. How far μ moved, over
-    /// all classes, is added to `change`.
+    /// Changes μ and returns C (μ before − μ after) for each stored class, or None if nothing changes. Adds the absolute
+    /// changes of μ, summed over all classes, to `change`.
     fn solve(&mut self, visit: Visit<T>, mu: &mut [T], change: &mut f64) -> Option<&[T]>;
 }
 
-/// Visits rows in this order and improves μ, `[row][class]`, and what corrects them; answers the mean change of μ.
+/// Visits rows in an order. Improves μ, `[row][class]`, and the corrections, and returns the mean change of μ.
 ///
-/// `sums` and `own` are room for a number of each class that is followed: where their length is known they stay in registers.
+/// `sums` and `own` are buffers with one number per stored class; arrays of a constant length stay in registers.
 #[inline(always)]
-pub(super) fn pass<C: Corrected>(
-    corrected: &mut C,
+pub(super) fn pass<C: Corrections>(
+    corrections: &mut C,
     mut solver: impl Solver<C::Number>,
-    task: &Task,
+    rows: &TrainingRows,
     order: &[u32],
     mu: &mut [C::Number],
     (mut sums, mut own): (impl AsMut<[C::Number]>, impl AsMut<[f64]>),
 ) -> f64 {
-    let (k, mut change) = (task.classes, 0.0);
-    let (sums, own) = (sums.as_mut(), own.as_mut());
-    let rows = order.iter().map(|&row| row as usize);
-    let mut rows = rows.filter(|&row| task.strengths[row] > 0.0).peekable();
-    if let Some(&first) = rows.peek() {
-        corrected.look_up(first);
+    let k = rows.classes;
+    let mut change = 0.0;
+    let sums = sums.as_mut();
+    let own = own.as_mut();
+    for block in order.chunks(corrections.rows_at_a_time()) {
+        corrections.look_up(block);
+        for (place, &row) in block.iter().enumerate() {
+            let row = row as usize;
+            let strength = rows.strengths[row];
+            if strength <= 0.0 {
+                continue;
+            }
+            sums.fill(C::Number::default());
+            corrections.sum(row, place, sums);
+            for (class, own) in own.iter_mut().enumerate() {
+                // A row without cells has 0, whose logarithm is needed.
+                *own = strength * corrections.variance(row, class) + 1e-12;
+            }
+            let classes = row * k..(row + 1) * k;
+            let visit = Visit { strength, offsets: &rows.offsets[classes.clone()], sums, own };
+            if let Some(steps) = solver.solve(visit, &mut mu[classes], &mut change) {
+                corrections.add(row, place, steps);
+            }
+        }
     }
-    while let Some(row) = rows.next() {
-        sums.fill(C::Number::default());
-        corrected.sum(row, sums);
-        if let Some(&next) = rows.peek() {
-            corrected.look_up(next);
-        }
-        let strength = task.strengths[row];
-        for (class, own) in own.iter_mut().enumerate() {
-            // A row without cells still needs a logarithm of it.
-            *own = strength * corrected.own(row, class) + 1e-12;
-        }
-        let classes = row * k..(row + 1) * k;
-        let visit = Visit { strength, offsets: &task.offsets[classes.clone()], sums, own };
-        if let Some(steps) = solver.solve(visit, &mut mu[classes], &mut change) {
-            corrected.add(row, steps);
-        }
-    }
-    change / task.rows().max(1) as f64
+    change / rows.len().max(1) as f64
 }
 
-/// The pass for rows of one of two classes.
-pub(super) fn pass_of_two<C: Corrected>(
-    corrected: &mut C,
-    task: &Task,
+/// A pass over rows with one of two classes.
+pub(super) fn pass_of_two<C: Corrections>(
+    corrections: &mut C,
+    rows: &TrainingRows,
     order: &[u32],
     mu: &mut [C::Number],
 ) -> f64 {
-    pass(corrected, Two::default(), task, order, mu, ([C::Number::default()], [0.0]))
+    pass(corrections, TwoClasses::default(), rows, order, mu, ([C::Number::default()], [0.0]))
 }
 
-/// The same of one of many.
-pub(super) fn pass_of_many<C: Corrected>(
-    corrected: &mut C,
-    task: &Task,
+/// A pass over rows with one of many classes.
+pub(super) fn pass_of_many<C: Corrections>(
+    corrections: &mut C,
+    rows: &TrainingRows,
     order: &[u32],
     mu: &mut [C::Number],
 ) -> f64 {
-    let k = task.classes;
-    let room = (vec![C::Number::default(); k], vec![0.0; k]);
-    wide!(pass(corrected, Classes::new(k), task, order, mu, room))
+    let k = rows.classes;
+    let buffers = (vec![C::Number::default(); k], vec![0.0; k]);
+    wide!(pass(corrections, ManyClasses::new(k), rows, order, mu, buffers))
 }
 
-/// The pass for rows of one class each.
-pub(super) fn pass_of_classes<C: Corrected>(
-    corrected: &mut C,
-    task: &Task,
-    order: &[u32],
-    mu: &mut [C::Number],
-) -> f64 {
-    match task.classes {
-        2 => pass_of_two(corrected, task, order, mu),
-        _ => pass_of_many(corrected, task, order, mu),
-    }
-}
-
-/// One class of two.
+/// Solves rows with one of two classes.
 #[derive(Default)]
-struct Two<T> {
+struct TwoClasses<T> {
     step: [T; 1],
 }
 
-impl<T: Number> Solver<T> for Two<T> {
+impl<T: Number> Solver<T> for TwoClasses<T> {
     #[inline(always)]
     fn solve(&mut self, visit: Visit<T>, mu: &mut [T], change: &mut f64) -> Option<&[T]> {
-        let (own, old, margin): (f64, f64, f64) =
-            (visit.own[0], mu[0].into(), visit.sums[0].into());
-        let offset = visit.offsets[0] - visit.offsets[1];
-        let new = T::of(two(offset + 2.0 * margin + 2.0 * own * old, 2.0 * own, old));
-        *change += 2.0 * (new.into() - old).abs();
-        self.step[0] = T::of(visit.strength) * (mu[0] - new);
-        mu.copy_from_slice(&[new, T::of(1.0) - new]);
+        let before: f64 = mu[0].into();
+        let correction: f64 = visit.sums[0].into();
+        // The corrections of the two classes are opposites, so the difference of scores has each twice.
+        let own = 2.0 * visit.own[0];
+        let difference = visit.offsets[0] - visit.offsets[1] + 2.0 * correction;
+        let after = T::of(solve_two_classes(difference + own * before, own, before));
+        *change += 2.0 * (after.into() - before).abs();
+        self.step[0] = T::of(visit.strength) * (mu[0] - after);
+        mu.copy_from_slice(&[after, T::of(1.0) - after]);
         Some(&self.step)
     }
 }
 
-/// One class of many.
-struct Classes<T> {
-    room: Room,
+/// Solves rows with one of many classes.
+struct ManyClasses<T> {
+    equation: Equation,
     steps: Vec<T>,
 }
 
-impl<T: Number> Classes<T> {
+impl<T: Number> ManyClasses<T> {
     fn new(classes: usize) -> Self {
-        Classes { room: Room::new(classes), steps: vec![T::default(); classes] }
+        ManyClasses { equation: Equation::new(classes), steps: vec![T::default(); classes] }
     }
 }
 
-impl<T: Number> Solver<T> for Classes<T> {
+impl<T: Number> Solver<T> for ManyClasses<T> {
     #[inline(always)]
     fn solve(&mut self, visit: Visit<T>, mu: &mut [T], change: &mut f64) -> Option<&[T]> {
-        let room = &mut self.room;
+        let equation = &mut self.equation;
         for (c, (offset, &sum)) in visit.offsets.iter().zip(visit.sums).enumerate() {
-            room.z[c] = offset + sum.into();
-            room.old[c] = mu[c].into();
+            equation.z[c] = offset + sum.into();
+            equation.before[c] = mu[c].into();
         }
-        room.own.copy_from_slice(visit.own);
-        *change += room.solve();
+        equation.own.copy_from_slice(visit.own);
+        *change += equation.solve();
         for (c, mu) in mu.iter_mut().enumerate() {
-            let new = T::of(room.new[c]);
-            self.steps[c] = T::of(visit.strength) * (*mu - new);
-            *mu = new;
+            let after = T::of(equation.after[c]);
+            self.steps[c] = T::of(visit.strength) * (*mu - after);
+            *mu = after;
         }
         Some(&self.steps)
     }
 }
 
-/// Room for one row: its scores, what its own surprise weighs in each, μ before and after, and what it adds to its cells.
-struct Room {
+/// The equation of one row with many classes, ln μ + A μ = z + A μ_before − ν; every array has one number per class.
+struct Equation {
+    /// The scores of the row.
     z: Vec<f64>,
+    /// A.
     own: Vec<f64>,
-    old: Vec<f64>,
-    new: Vec<f64>,
-    steps: Vec<f64>,
+    /// μ before and after the visit.
+    before: Vec<f64>,
+    after: Vec<f64>,
+    /// How fast μ falls as ν rises.
+    slopes: Vec<f64>,
+    /// ln(A μ).
     logs: Vec<f64>,
 }
 
-impl Room {
+impl Equation {
     fn new(classes: usize) -> Self {
-        let some = || vec![0.0; classes];
-        Room { z: some(), own: some(), old: some(), new: some(), steps: some(), logs: some() }
+        let zeros = || vec![0.0; classes];
+        Equation {
+            z: zeros(),
+            own: zeros(),
+            before: zeros(),
+            after: zeros(),
+            slopes: zeros(),
+            logs: zeros(),
+        }
     }
 
-    /// The row's μ that solves its equation, into `new`; by how much it moved, over all classes.
+    /// Solves the equation for `after`, and returns the absolute changes of μ, summed over the classes.
     #[inline(always)]
     fn solve(&mut self) -> f64 {
         let k = self.z.len();
-        let each = self.z.iter_mut().zip(&self.own).zip(&self.old);
-        each.for_each(|((z, own), old)| *z += own * old);
+        let each = self.z.iter_mut().zip(&self.own).zip(&self.before);
+        each.for_each(|((z, own), before)| *z += own * before);
         let highest = self.z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        self.new.iter_mut().zip(&self.z).for_each(|(new, z)| *new = exp(z - highest));
-        // With μ ≤ 1 each class has at least exp(z − ν − a), and at most exp(z − ν): ν lies between these.
+        self.after.iter_mut().zip(&self.z).for_each(|(after, z)| *after = exp(z - highest));
+        // Since μ ≤ 1, it is at least exp(z − ν − A) and at most exp(z − ν), which bounds ν.
         let most = self.own.iter().copied().fold(0.0, f64::max);
-        let mut high = highest + self.new.iter().sum::<f64>().ln();
+        let mut high = highest + self.after.iter().sum::<f64>().ln();
         let mut low = high - most;
-        let mut nu =
-            high - self.own.iter().zip(&self.old).map(|(a, old)| a * old * old).sum::<f64>();
-        // ω = a μ and its logarithm q solve ω + q = v, v = ln a + z − ν.
+        let mut nu = high
+            - self
+                .own
+                .iter()
+                .zip(&self.before)
+                .map(|(own, before)| own * before * before)
+                .sum::<f64>();
+        // ω = A μ and its logarithm q solve ω + q = v, v = ln A + z − ν.
         for c in 0..k {
             self.z[c] += self.own[c].ln();
             let v = self.z[c] - nu;
@@ -258,7 +271,8 @@ impl Room {
         }
         for _ in 0..60 {
             self.roots(nu);
-            let (sum, fall) = (self.new.iter().sum::<f64>(), self.steps.iter().sum::<f64>());
+            let sum: f64 = self.after.iter().sum();
+            let slope: f64 = self.slopes.iter().sum();
             if (sum - 1.0).abs() < 1e-8 {
                 break;
             }
@@ -267,82 +281,91 @@ impl Room {
             } else {
                 high = nu
             }
-            let next = nu + (sum - 1.0) / fall;
+            let next = nu + (sum - 1.0) / slope;
             nu = if next > low && next < high { next } else { (low + high) / 2.0 };
         }
-        let sum: f64 = self.new.iter().sum();
-        self.new.iter_mut().for_each(|new| *new /= sum);
-        self.new.iter().zip(&self.old).map(|(new, old)| (new - old).abs()).sum()
+        let sum: f64 = self.after.iter().sum();
+        self.after.iter_mut().for_each(|after| *after /= sum);
+        self.after.iter().zip(&self.before).map(|(after, before)| (after - before).abs()).sum()
     }
 
-    /// Newton's steps in every q, from where it is; then μ into `new`, and how fast it falls with ν into `steps`.
+    /// Solves for every q by Newton's method, starting from `logs`; then computes `after` and `slopes` for this ν.
     #[inline(always)]
     fn roots(&mut self, nu: f64) {
         let k = self.z.len();
         let (z, own, logs) = (&self.z[..k], &self.own[..k], &mut self.logs[..k]);
-        let (new, falls) = (&mut self.new[..k], &mut self.steps[..k]);
+        let (after, slopes) = (&mut self.after[..k], &mut self.slopes[..k]);
         for _ in 0..20 {
+            let mut largest_step = 0.0_f64;
             for c in 0..k {
                 let omega = exp(logs[c]);
-                let off = (logs[c] + omega - (z[c] - nu)) / (1.0 + omega);
-                logs[c] -= off;
-                falls[c] = off.abs();
+                slopes[c] = (logs[c] + omega - (z[c] - nu)) / (1.0 + omega);
+                logs[c] -= slopes[c];
             }
-            // What is off after a step is about its square.
-            if falls.iter().copied().fold(0.0, f64::max) < 1e-5 {
+            for step in &*slopes {
+                largest_step = largest_step.max(step.abs());
+            }
+            // The error after a step is about its square.
+            if largest_step < 1e-5 {
                 break;
             }
         }
         for c in 0..k {
             let omega = exp(logs[c]);
-            new[c] = omega / own[c];
-            falls[c] = new[c] / (1.0 + omega);
+            after[c] = omega / own[c];
+            slopes[c] = after[c] / (1.0 + omega);
         }
     }
 }
 
-/// μ of the first of two classes: ln μ/(1 − μ) + a μ = difference. It is looked for from `near` on.
+/// Solves ln μ/(1 − μ) + a μ = difference for the probability μ of the first of two classes, by Newton's method from `near` on.
 #[inline(always)]
-fn two(difference: f64, a: f64, near: f64) -> f64 {
+fn solve_two_classes(difference: f64, a: f64, near: f64) -> f64 {
     let (mut low, mut high) = (difference - a, difference);
-    let mut t = difference - a * near;
+    let mut log_odds = difference - a * near;
+    let mut mu = 0.0;
     for _ in 0..60 {
-        let mu = 1.0 / (1.0 + (-t).exp());
-        let off = t + a * mu - difference;
-        if off.abs() < 1e-10 * (1.0 + difference.abs()) {
-            return mu;
+        mu = 1.0 / (1.0 + (-log_odds).exp());
+        let off = log_odds + a * mu - difference;
+        let spread = mu * (1.0 - mu);
+        let step = off / (1.0 + a * spread);
+        // The error after a step is below its square, so the last step needs no exponential.
+        if step.abs() < 1e-5 {
+            return mu - spread * step;
         }
         if off > 0.0 {
-            high = t
+            high = log_odds
         } else {
-            low = t
+            low = log_odds
         }
-        let next = t - off / (1.0 + a * mu * (1.0 - mu));
-        t = if next > low && next < high { next } else { (low + high) / 2.0 };
+        let next = log_odds - step;
+        log_odds = if next > low && next < high { next } else { (low + high) / 2.0 };
     }
-    1.0 / (1.0 + (-t).exp())
+    mu
 }
 
-/// μ of labels, each a yes or no of its own: ln μ / (1 − μ) + A μ = goal. Of yes and no that which is less probable is solved
-/// for: there the function is convex, and Newton's steps come from above.
+/// Solves ln μ / (1 − μ) + A μ = goal for the μ of several labels, by Newton's method. It solves for the less probable of yes and
+/// no: there the function is convex, and the steps approach the solution from above.
 #[inline(always)]
-fn yes_no<const B: usize>(own: &[f64; B], goal: &[f64; B]) -> [f64; B] {
-    let (mut mu, mut logits, mut least) = ([0.0; B], [0.0; B], [0.0; B]);
+fn solve_labels<const B: usize>(own: &[f64; B], goal: &[f64; B]) -> [f64; B] {
+    let mut mu = [0.0; B];
+    let mut logits = [0.0; B];
+    let mut lesser_goal = [0.0; B];
     for c in 0..B {
-        least[c] = goal[c].min(own[c] - goal[c]);
-        logits[c] = least[c].min(0.0);
+        lesser_goal[c] = goal[c].min(own[c] - goal[c]);
+        logits[c] = lesser_goal[c].min(0.0);
     }
     for _ in 0..60 {
-        let mut worst = 0.0_f64;
+        let mut largest_error = 0.0_f64;
         for c in 0..B {
             let odds = exp(logits[c]);
             let share = odds / (1.0 + odds);
-            let off = logits[c] + own[c] * share - least[c];
-            logits[c] -= off / (1.0 + own[c] * share / (1.0 + odds));
+            let error = logits[c] + own[c] * share - lesser_goal[c];
+            logits[c] -= error / (1.0 + own[c] * share / (1.0 + odds));
             mu[c] = share;
-            worst = worst.max(off.abs() / (1.0 + least[c].abs()));
+            largest_error = largest_error.max(error.abs() / (1.0 + lesser_goal[c].abs()));
         }
-        if worst < 1e-7 {
+        if largest_error < 1e-7 {
             break;
         }
     }
@@ -352,7 +375,8 @@ fn yes_no<const B: usize>(own: &[f64; B], goal: &[f64; B]) -> [f64; B] {
     mu
 }
 
-/// Any of so many labels. Most say no from the first pass on, and cost no more than looking.
+/// Solves rows with any number of labels, B at a time. After the first pass most labels of a row are far from probable, and then
+/// the row is only looked at.
 pub(super) struct Labels<const B: usize> {
     steps: [f32; B],
 }
@@ -363,8 +387,9 @@ impl<const B: usize> Labels<B> {
     }
 }
 
-/// A change of μ that is none, and its logarithm.
-const STILL: (f32, f64) = (1e-5, -11.6);
+/// A change of μ that counts as none, and its logarithm.
+const NO_CHANGE: f32 = 1e-5;
+const LOG_NO_CHANGE: f64 = -11.6;
 
 impl<const B: usize> Solver<f32> for Labels<B> {
     #[inline(always)]
@@ -373,25 +398,28 @@ impl<const B: usize> Solver<f32> for Labels<B> {
         else {
             return None;
         };
-        let (mut goal, mut quiet) = ([0.0; B], true);
+        let mut goal = [0.0; B];
+        let mut all_improbable = true;
         for c in 0..B {
             let sum = f64::from(visit.sums[c]);
             goal[c] = visit.offsets[c] + sum + own[c] * f64::from(mu[c]);
-            quiet &= goal[c] < STILL.1 && mu[c] < STILL.0;
+            all_improbable &= goal[c] < LOG_NO_CHANGE && mu[c] < NO_CHANGE;
         }
-        if quiet {
+        if all_improbable {
             return None; // μ is below e to the goal
         }
-        let (new, mut moved) = (yes_no(own, &goal), false);
+        let solution = solve_labels(own, &goal);
+        let mut has_moved = false;
         for c in 0..B {
-            let (new, old) = (new[c] as f32, mu[c]);
-            let moves = (old - new).abs() > STILL.0;
-            self.steps[c] = if moves { visit.strength as f32 * (old - new) } else { 0.0 };
-            *change += if moves { f64::from((old - new).abs()) } else { 0.0 };
-            mu[c] = if moves { new } else { old };
-            moved |= moves;
+            let after = solution[c] as f32;
+            let before = mu[c];
+            let moves = (before - after).abs() > NO_CHANGE;
+            self.steps[c] = if moves { visit.strength as f32 * (before - after) } else { 0.0 };
+            *change += if moves { f64::from((before - after).abs()) } else { 0.0 };
+            mu[c] = if moves { after } else { before };
+            has_moved |= moves;
         }
-        moved.then_some(&self.steps)
+        has_moved.then_some(&self.steps)
     }
 }
 
@@ -401,8 +429,8 @@ mod tests {
     use super::super::{Cells, Group, Terms};
     use super::*;
 
-    fn slow(z: &[f64], a: f64, old: &[f64]) -> Vec<f64> {
-        let target: Vec<f64> = z.iter().zip(old).map(|(z, old)| z + a * old).collect();
+    fn slow(z: &[f64], a: f64, before: &[f64]) -> Vec<f64> {
+        let target: Vec<f64> = z.iter().zip(before).map(|(z, before)| z + a * before).collect();
         let of = |nu: f64| -> Vec<f64> {
             let each = target.iter().map(|z| {
                 let (mut low, mut high) = (0.0_f64, 1e6_f64);
@@ -423,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_solved_as_bisection_solves_it() {
+    fn newton_and_bisection_agree() {
         for a in [1e-6, 0.01, 1.0, 30.0, 1e4] {
             for z in [
                 vec![-30.0, 25.0, 24.0, -800.0],
@@ -432,50 +460,54 @@ mod tests {
                 vec![0.0, 1.0, -3.0],
                 vec![40.0, 0.0, -2.0, 3.0],
             ] {
-                let old: Vec<f64> = (0..z.len()).map(|c| if c == 0 { 1.0 } else { 0.0 }).collect();
-                let mut room = Room::new(z.len());
-                room.z.copy_from_slice(&z);
-                room.own.fill(a);
-                room.old.copy_from_slice(&old);
-                room.solve();
-                let slow = slow(&z, a, &old);
-                for (new, slow) in room.new.iter().zip(&slow) {
-                    assert!((new - slow).abs() < 1e-7, "{a} {z:?} {new} {slow}");
+                let before: Vec<f64> =
+                    (0..z.len()).map(|c| if c == 0 { 1.0 } else { 0.0 }).collect();
+                let mut equation = Equation::new(z.len());
+                equation.z.copy_from_slice(&z);
+                equation.own.fill(a);
+                equation.before.copy_from_slice(&before);
+                equation.solve();
+                let slow = slow(&z, a, &before);
+                for (after, slow) in equation.after.iter().zip(&slow) {
+                    assert!((after - slow).abs() < 1e-7, "{a} {z:?} {after} {slow}");
                 }
                 if z.len() == 2 {
-                    assert!((two(z[0] - z[1] + 2.0 * a, 2.0 * a, 0.5) - slow[0]).abs() < 1e-7);
+                    assert!(
+                        (solve_two_classes(z[0] - z[1] + 2.0 * a, 2.0 * a, 0.5) - slow[0]).abs()
+                            < 1e-7
+                    );
                 }
             }
         }
     }
 
     #[test]
-    fn labels_are_solved_as_one_by_one() {
+    fn labels_are_solved_like_one_of_two_classes() {
         let goals = [-800.0, -30.0, -3.0, 0.0, 0.4, 5.0, 29.9, 31.0, 900.0, 9e3, 1.1e4];
         for a in [1e-12, 0.01, 1.0, 30.0, 1e4] {
-            for (mu, &goal) in yes_no(&[a; 11], &goals).iter().zip(&goals) {
+            for (mu, &goal) in solve_labels(&[a; 11], &goals).iter().zip(&goals) {
                 assert!(
-                    (mu - two(goal, a, 0.5)).abs() < 1e-7,
+                    (mu - solve_two_classes(goal, a, 0.5)).abs() < 1e-7,
                     "{a} {goal} {mu} {}",
-                    two(goal, a, 0.5)
+                    solve_two_classes(goal, a, 0.5)
                 );
             }
         }
     }
 
     #[test]
-    fn passes_come_to_rest_where_the_loss_is_least() {
+    fn passes_reach_the_least_loss() {
         let codes = [0, 1, 0, 1, 1, 0];
         let group = Group { column: 0, levels: 1, first: vec![0, 1], other: None };
         let terms = Terms::new(vec![group], &[2]).unwrap();
         let lookups = terms.of(Cells::new(&codes, 1).unwrap()).unwrap();
         let labels = [0, 1, 1, 1, 0, 0];
-        let task = Task { strengths: &[0.7; 6], offsets: &[0.0; 12], classes: 2 };
+        let rows = TrainingRows { strengths: &[0.7; 6], offsets: &[0.0; 12], classes: 2 };
         let mut mu: Vec<f64> =
             labels.iter().flat_map(|&y| [f64::from(1 - y), f64::from(y)]).collect();
         let mut table = vec![0.0; 4];
         for _ in 0..200 {
-            tables::ascend(&lookups, &task, &[0, 1, 2, 3, 4, 5], &mut mu, &mut table).unwrap();
+            tables::ascend(&lookups, &rows, &[0, 1, 2, 3, 4, 5], &mut mu, &mut table).unwrap();
         }
         // Cell 0 has rows of classes 0, 1, 0: Δ = C Σ (y − μ), μ = softmax(Δ).
         let p = 1.0 / (1.0 + (table[1] - table[0]).exp());

@@ -1,20 +1,21 @@
-//! What words say of many labels: by the pairs of a word and a label that occur, and corrected, some labels at a time.
+//! The evidence of words for many labels, stored for the pairs of word and label that occur; and its corrections.
 
-use super::ascent::{Labels, Task, pass};
+use super::ascent::{Labels, TrainingRows, pass};
 use super::texts::{CorrectedTexts, OfClasses, Texts};
 use crate::error::{Error, demand};
 use crate::simd::wide;
 use crate::threads;
 
-/// Texts of a piece.
+/// Texts that a thread takes at a time.
 const PIECE: usize = 1 << 8;
 
-/// Word w says `says[i]` of label `labels[i]`, i from `starts[w]` on, beyond what it says of all labels, `base[w]`.
+/// The evidence of words for labels: word w has `base[w]` for every label, and `nats[i]` more for label `labels[i]`, with i from
+/// `starts[w]` to `starts[w + 1]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Index<'a> {
     starts: &'a [i64],
     labels: &'a [u32],
-    says: &'a [f64],
+    nats: &'a [f64],
     base: &'a [f64],
     n_labels: usize,
 }
@@ -23,94 +24,95 @@ impl<'a> Index<'a> {
     pub fn new(
         starts: &'a [i64],
         labels: &'a [u32],
-        says: &'a [f64],
+        nats: &'a [f64],
         base: &'a [f64],
         n_labels: usize,
     ) -> Result<Self, Error> {
         let ends = starts.first() == Some(&0) && starts.last() == Some(&(labels.len() as i64));
         demand(ends && starts.is_sorted(), "starts must rise from 0 to the number of pairs")?;
         demand(
-            says.len() == labels.len() && base.len() + 1 == starts.len(),
+            nats.len() == labels.len() && base.len() + 1 == starts.len(),
             "each pair must say something",
         )?;
         demand(
             labels.iter().all(|&label| (label as usize) < n_labels),
             "labels must be below their number",
         )?;
-        Ok(Index { starts, labels, says, base, n_labels })
+        Ok(Index { starts, labels, nats, base, n_labels })
     }
 
-    /// Σ value · what the word says + Σ value · `slopes`, `[text][label]`.
+    /// Returns Σ value · evidence of the word + Σ value · `slopes`, `[text][label]`.
     pub fn scores(&self, texts: &Texts, slopes: &[f64], threads: usize) -> Result<Vec<f64>, Error> {
         let k = self.n_labels;
         demand(k > 0 && slopes.len() == k, "each label must have a slope")?;
         demand(texts.n_words() == self.base.len(), "the index must have all words")?;
         let mut out = vec![0.0; texts.len() * k];
-        threads::try_pieces(threads, &mut out, PIECE * k, |i, out| {
+        threads::pieces(threads, &mut out, PIECE * k, |i, out| {
             for (at, out) in out.chunks_exact_mut(k).enumerate() {
                 let (mut base, mut length) = (0.0, 0.0);
                 for (word, value) in texts.each(i * PIECE + at) {
                     base += value * self.base[word];
                     length += value;
                     let pairs = self.starts[word] as usize..self.starts[word + 1] as usize;
-                    let each = self.labels[pairs.clone()].iter().zip(&self.says[pairs]);
-                    each.for_each(|(&label, says)| out[label as usize] += value * says);
+                    let each = self.labels[pairs.clone()].iter().zip(&self.nats[pairs]);
+                    each.for_each(|(&label, nats)| out[label as usize] += value * nats);
                 }
                 out.iter_mut().zip(slopes).for_each(|(out, slope)| *out += length * slope + base);
             }
-            Ok::<_, Error>(())
-        })?;
+        });
         Ok(out)
     }
 }
 
-/// Visits texts in this order and improves `mu`, `[lane][text][label]`, and the table; answers the mean change of μ.
+/// Visits texts in an order. Improves `mu`, `[lane][text][label]`, and the table, and returns the mean change of μ.
 ///
-/// Labels stand in lanes of 8 or 16, the task's classes, which know nothing of each other. Offsets, `own` and the table have
-/// lane after lane.
+/// Labels are learned in lanes of 8 or 16, independently of each other; `rows.classes` is the width of a lane. Offsets, variances
+/// and the table have lane after lane.
 pub fn ascend(
     all: &mut CorrectedTexts,
-    task: &Task,
+    rows: &TrainingRows,
     order: &[u32],
     mu: &mut [f32],
     threads: usize,
 ) -> Result<f64, Error> {
-    let (n, width) = (all.texts.len(), task.classes);
+    let (n, width) = (all.texts.len(), rows.classes);
     demand(matches!(width, 8 | 16), "a lane must have 8 or 16 labels")?;
-    let (size, rows) = (n * width, (all.texts.n_words() + 1) * 2 * width);
-    let lanes = all.table.len() / rows;
-    demand(all.table.len() == lanes * rows, "the table must have all words")?;
-    let fits = [mu.len(), all.own.len(), task.offsets.len()].iter().all(|&m| m == lanes * size);
+    let size = n * width;
+    let table_size = (all.texts.n_words() + 1) * 2 * width;
+    let lanes = all.table.len() / table_size;
+    demand(all.table.len() == lanes * table_size, "the table must have all words")?;
+    let fits =
+        [mu.len(), all.text_variances.len(), rows.offsets.len()].iter().all(|&m| m == lanes * size);
     demand(fits, "offsets, own and mu must be lanes × texts × labels")?;
     if n == 0 {
         return Ok(0.0);
     }
     let lane = if width == 8 { lane::<8> } else { lane::<16> };
     let (texts, common) = (all.texts, all.common);
-    let each = mu.chunks_mut(size).zip(all.table.chunks_mut(rows));
-    let each = each.zip(all.own.chunks(size).zip(task.offsets.chunks(size)));
-    let mut work: Vec<_> = each
-        .map(|((mu, table), (own, offsets))| {
-            let texts = CorrectedTexts { texts, common, own, table, classes: width };
-            (texts, Task { offsets, ..*task }, mu)
+    let each = mu.chunks_mut(size).zip(all.table.chunks_mut(table_size));
+    let each = each.zip(all.text_variances.chunks(size).zip(rows.offsets.chunks(size)));
+    let mut jobs: Vec<_> = each
+        .map(|((mu, table), (text_variances, offsets))| {
+            let texts = CorrectedTexts { texts, common, text_variances, table, classes: width };
+            (texts, TrainingRows { offsets, ..*rows }, mu)
         })
         .collect();
-    let changes = threads::each(threads.min(lanes), &mut work, |_, (texts, task, mu)| {
-        task.check(n, order, mu.len())?;
+    let changes = threads::each(threads.min(lanes), &mut jobs, |_, (texts, rows, mu)| {
+        rows.check(n, order, mu.len())?;
         texts.check()?;
-        Ok::<_, Error>(lane(texts, task, order, mu))
+        Ok::<_, Error>(lane(texts, rows, order, mu))
     });
     changes.into_iter().sum()
 }
 
 fn lane<const B: usize>(
     texts: &mut CorrectedTexts,
-    task: &Task,
+    rows: &TrainingRows,
     order: &[u32],
     mu: &mut [f32],
 ) -> f64 {
     let mut texts = OfClasses::<B>(texts);
-    wide!(pass(&mut texts, Labels::<B>::new(), task, order, mu, ([0.0; B], [0.0; B])))
+    wide!(pass(&mut texts, Labels::<B>::new(), rows, order, mu, ([0.0; B], [0.0; B])))
 }
 
 #[cfg(test)]
@@ -119,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_add_to_what_is_said_of_all() {
+    fn pairs_add_to_the_base() {
         let bags = Bags::new(&[0, 2, 2, 3], &[0, 1, 1], 2).unwrap();
         let texts = Texts::new(bags, &[1.0, 2.0, 3.0]).unwrap();
         let index =
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_come_to_rest_where_the_loss_of_each_is_least() {
+    fn labels_reach_the_least_loss_of_each() {
         let (offsets, words) = ([0, 2, 3, 5, 6], [0, 1, 1, 0, 2, 2]);
         let bags = Bags::new(&offsets, &words, 3).unwrap();
         let values = bags.values(None, &[1.0, 2.0, 1.0], 1).unwrap();
@@ -146,13 +148,13 @@ mod tests {
             }
         }
         let start: Vec<f64> = (0..lanes * 4 * k).map(|i| 0.1 - (i % k) as f64 / 4.0).collect();
-        let task = Task { strengths: &[0.7; 4], offsets: &start, classes: k };
+        let rows = TrainingRows { strengths: &[0.7; 4], offsets: &start, classes: k };
         fn all<'a>(
             texts: Texts<'a, f32>,
             own: &'a [f32],
             table: &'a mut [f32],
         ) -> CorrectedTexts<'a> {
-            CorrectedTexts { texts, common: 0.3, own, table, classes: 8 }
+            CorrectedTexts { texts, common: 0.3, text_variances: own, table, classes: 8 }
         }
         let mut mu: Vec<f32> = (0..lanes * 4 * k).map(truth).collect();
         let mut table = vec![0.0; lanes * 4 * 2 * k];
@@ -161,11 +163,11 @@ mod tests {
         }
         let begun = (mu.clone(), table.clone());
         for _ in 0..500 {
-            ascend(&mut all(texts, &own, &mut table), &task, &[0, 1, 2, 3], &mut mu, 1).unwrap();
+            ascend(&mut all(texts, &own, &mut table), &rows, &[0, 1, 2, 3], &mut mu, 1).unwrap();
         }
         let (mut twin, mut other) = begun;
         for _ in 0..500 {
-            ascend(&mut all(texts, &own, &mut other), &task, &[0, 1, 2, 3], &mut twin, 2).unwrap();
+            ascend(&mut all(texts, &own, &mut other), &rows, &[0, 1, 2, 3], &mut twin, 2).unwrap();
         }
         assert!(mu == twin && table == other);
         for (lane, word, c) in (0..lanes * 4 * k).map(|i| (i / (4 * k), i / k % 4, i % k)) {
@@ -183,7 +185,7 @@ mod tests {
             want *= 0.7 * f64::from(variances[(lane * 4 + word) * k + c]);
             assert!((f64::from(table[at(word)]) - want).abs() < 2e-3);
         }
-        let wide = Task { classes: 9, ..task };
+        let wide = TrainingRows { classes: 9, ..rows };
         assert!(ascend(&mut all(texts, &own, &mut table), &wide, &[0], &mut mu, 1).is_err());
     }
 }

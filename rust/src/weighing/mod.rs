@@ -1,7 +1,7 @@
-//! Weighed evidence: passes over rows whose columns were turned into cells.
+//! Weighed evidence: computations over rows whose columns were turned into cells.
 //!
-//! A term looks up a row's cell in one column, or in a pair of them; a table then has numbers for each cell. What is summed
-//! over rows is summed piece by piece, in order, so that the bits do not depend on the number of threads.
+//! A term gives each row a cell, by one column or by a pair of columns, and a table has numbers for each cell. Sums over rows are
+//! added piece by piece, in order, so that their bits do not depend on the number of threads.
 
 pub mod alike;
 pub mod ascent;
@@ -17,13 +17,17 @@ use crate::threads;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Rows of a piece.
+/// Rows of a piece. Sums are added piece by piece, so another size would change their last bits.
 const PIECE: usize = 1 << 12;
-/// Columns and pairs of a block, at most and, where threads share few columns, at least.
+/// Columns and pairs of a block, at most; and at least, if threads share few columns.
 const BLOCK: usize = 64;
-const LEAST: usize = 4;
-/// Rows that are added to the slopes together.
-const TOGETHER: usize = 4;
+const MIN_BLOCK: usize = 4;
+/// Rows whose cells are looked up at a time, at most; and cells, so that they stay in the cache. With 64 terms a
+/// visit of a row took 0.30 µs for 16 rows and 0.28 µs for 64.
+const MAX_ROWS_AT_A_TIME: usize = 64;
+const CELLS_AT_A_TIME: usize = 1 << 13;
+/// Rows that are added to the slopes at a time.
+const SLOPE_ROWS: usize = 4;
 
 /// The cells of rows, `[row][column]`.
 #[derive(Clone, Copy, Debug)]
@@ -47,9 +51,9 @@ impl<'a> Cells<'a> {
         &self.codes[row * self.width..(row + 1) * self.width]
     }
 
-    /// What rows of each class weigh in each cell of every column, `[cell][class]`, added in the order of rows; the code that is
-    /// a column's number of cells is in none.
-    pub fn counted(
+    /// Adds up the weights of rows in each cell of every column, by class: `[cell][class]`. A code equal to the column's
+    /// number of cells means that the row has no cell there.
+    pub fn count(
         &self,
         sizes: &[i64],
         labels: &[i32],
@@ -66,9 +70,8 @@ impl<'a> Cells<'a> {
         demand(fits && sizes.iter().all(|&size| size >= 0), "a column has more cells than that")?;
         let threads = threads::worth(threads, n * self.width);
         // Each block reads all rows.
-        let size = self.width.div_ceil(threads).clamp(LEAST, BLOCK);
-        let found = threads::map(threads, self.width.div_ceil(size), |block| {
-            let columns = block * size..self.width.min((block + 1) * size);
+        let size = self.width.div_ceil(threads).clamp(MIN_BLOCK, BLOCK);
+        let found = threads::ranges(threads, self.width, size, |columns| {
             let mut starts = vec![0];
             for &size in &sizes[columns.clone()] {
                 starts.push(starts[starts.len() - 1] + (size as usize + 1) * classes);
@@ -97,19 +100,19 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// Where rows find their cells in one column, or in a pair of them: a term for each level of its tree.
+/// The terms of one column or of a pair of columns, one for each level of the tree: which cell a code has on each level.
 #[derive(Clone, Debug)]
 pub struct Group {
     pub column: usize,
     pub levels: usize,
     /// `[code][level]`.
     pub first: Vec<u32>,
-    /// Another column, and what its codes add.
+    /// The second column of a pair, and what its codes add to the cell, `[code][level]`.
     pub other: Option<(usize, Vec<u32>)>,
 }
 
 impl Group {
-    /// The cell of one level, among those of the level.
+    /// Returns a row's cell on one level, counted from the first cell of that level.
     #[inline(always)]
     fn cell(&self, level: usize, codes: &[u32]) -> u32 {
         let of = |map: &[u32], column: usize| map[codes[column] as usize * self.levels + level];
@@ -117,20 +120,20 @@ impl Group {
         of(&self.first, self.column) + other
     }
 
-    /// The cells of codes, or pairs of them, that differ on the last level.
-    fn different(&self) -> Vec<(&[u32], Option<&[u32]>)> {
-        let firsts = of_last(&self.first, self.levels);
+    /// Returns the cells on all levels for each cell of the last level: those of the first column, and what the second adds.
+    fn paths_to_last_level(&self) -> Vec<(&[u32], Option<&[u32]>)> {
+        let firsts = paths(&self.first, self.levels);
         match &self.other {
             None => firsts.into_iter().map(|first| (first, None)).collect(),
             Some((_, map)) => {
-                let seconds = of_last(map, self.levels);
+                let seconds = paths(map, self.levels);
                 let pairs = firsts.iter().flat_map(|&a| seconds.iter().map(move |&b| (a, Some(b))));
                 pairs.collect()
             }
         }
     }
 
-    /// Calls `f` with the cell of each level, among those of the level.
+    /// Calls `f` with each level and the row's cell on it, counted from the first cell of that level.
     #[inline(always)]
     fn each(&self, codes: &[u32], mut f: impl FnMut(usize, u32)) {
         let of = |map: &[u32], column: usize| codes[column] as usize * self.levels..map.len();
@@ -145,7 +148,7 @@ impl Group {
     }
 }
 
-/// Columns and pairs, of which every cell is one of its term's table.
+/// Columns and pairs of columns. Every cell that a row can have is within its term's cells.
 #[derive(Clone, Debug)]
 pub struct Terms {
     groups: Vec<Group>,
@@ -177,7 +180,7 @@ impl Terms {
         Ok(Terms { groups, firsts, starts })
     }
 
-    /// The terms of these rows.
+    /// Joins terms and rows, after checking that the terms have a cell for every code of the rows.
     pub fn of<'a>(&'a self, cells: Cells<'a>) -> Result<Lookups<'a>, Error> {
         let known = cells.sizes();
         let covers = |levels: usize, column: usize, map: &[u32]| {
@@ -200,7 +203,7 @@ impl Terms {
         self.starts.len() - 1
     }
 
-    /// The cells of all terms.
+    /// The number of cells of all terms.
     pub fn size(&self) -> usize {
         self.starts[self.len()]
     }
@@ -210,32 +213,32 @@ impl Terms {
         self.starts[term]
     }
 
-    /// How many cells each term of a group has.
+    /// The number of cells of each term of a group.
     pub fn sizes(&self, group: usize) -> Vec<usize> {
         let starts = &self.starts[self.firsts[group]..=self.firsts[group + 1]];
         starts.windows(2).map(|ends| ends[1] - ends[0]).collect()
     }
 
-    /// How much a cell of each term may vary, s²: all levels of a group together as much as one.
+    /// Returns s² of each term, how much its cells may vary. All levels of a group together vary as much as a single term.
     pub fn variances(&self) -> Vec<f64> {
         let each = self.groups.iter().map(|group| vec![1.0 / group.levels as f64; group.levels]);
         each.flatten().collect()
     }
 
-    /// The group of a term, and its level there.
+    /// Returns the group of a term, and the term's level in it.
     fn term(&self, term: usize) -> (&Group, usize) {
         let group = self.firsts.partition_point(|&first| first <= term) - 1;
         (&self.groups[group], term - self.firsts[group])
     }
 
-    /// The numbers of all levels, `[cell][class]`, summed up for every cell of each group's last level.
+    /// Adds up the numbers of all levels for every cell of each group's last level. `table` is `[cell][class]`.
     pub fn folded(&self, table: &[f64], classes: usize) -> Result<Vec<Vec<f64>>, Error> {
         demand(table.len() == self.size() * classes, "the table must have all cells")?;
         let each = self.groups.iter().zip(self.firsts.windows(2)).map(|(group, terms)| {
             let (last, term) = (group.levels - 1, terms[0]);
             let size = self.starts[terms[1]] - self.starts[terms[1] - 1];
             let mut out = vec![0.0; size * classes];
-            for (first, second) in group.different() {
+            for (first, second) in group.paths_to_last_level() {
                 let cell =
                     |level: usize| (first[level] + second.map_or(0, |map| map[level])) as usize;
                 let out = &mut out[cell(last) * classes..(cell(last) + 1) * classes];
@@ -251,7 +254,7 @@ impl Terms {
     }
 }
 
-/// Rows and terms that have a cell for each of their codes.
+/// Rows, and terms that have a cell for each of their codes.
 #[derive(Debug)]
 pub struct Lookups<'a> {
     cells: Cells<'a>,
@@ -263,7 +266,7 @@ impl Lookups<'_> {
         self.cells.rows()
     }
 
-    /// Calls `f` with each term of some groups, and a row's cell among those of all.
+    /// Calls `f` with each term of some groups and the row's cell, counted from the first cell of all.
     #[inline(always)]
     pub fn each(&self, groups: Range<usize>, row: usize, mut f: impl FnMut(usize, usize)) {
         let (codes, terms) = (self.cells.row(row), self.terms);
@@ -273,53 +276,132 @@ impl Lookups<'_> {
         }
     }
 
-    /// Calls `f` with every row, term and cell, and the row's own numbers of `out`. Groups are gone through a block at a time,
-    /// for many rows, so that their tables stay near.
+    /// How many rows to look up at a time if all groups are looked up.
+    pub fn rows_at_a_time(&self) -> usize {
+        (CELLS_AT_A_TIME / self.terms.len().max(1)).clamp(1, MAX_ROWS_AT_A_TIME)
+    }
+
+    /// Writes the cells of rows in some groups, `[row][term]`, counted from the first cell of all.
+    ///
+    /// It takes the rows group by group, and the compiler knows the number of levels up to eight, so that loops have a constant
+    /// length and memory is read for several rows at once: with 64 terms, a visit of a row took 0.24 µs instead of 0.38.
+    #[inline(always)]
+    pub fn look_up(&self, groups: Range<usize>, rows: &[u32], cells: &mut Vec<u32>) {
+        let first_terms = &self.terms.firsts[groups.start..=groups.end];
+        let width = first_terms[groups.len()] - first_terms[0];
+        cells.resize(rows.len() * width, 0);
+        for (&first_term, group) in first_terms.iter().zip(&self.terms.groups[groups]) {
+            let starts = &self.terms.starts[first_term..first_term + group.levels];
+            let place = first_term - first_terms[0];
+            let rows = rows.iter().map(|&row| self.cells.row(row as usize));
+            let rows_and_cells =
+                rows.zip(cells.chunks_exact_mut(width).map(|row| &mut row[place..]));
+            match group.levels {
+                1 => look_up::<1>(group, starts, rows_and_cells),
+                2 => look_up::<2>(group, starts, rows_and_cells),
+                3 => look_up::<3>(group, starts, rows_and_cells),
+                4 => look_up::<4>(group, starts, rows_and_cells),
+                5 => look_up::<5>(group, starts, rows_and_cells),
+                6 => look_up::<6>(group, starts, rows_and_cells),
+                7 => look_up::<7>(group, starts, rows_and_cells),
+                8 => look_up::<8>(group, starts, rows_and_cells),
+                _ => {
+                    for (codes, cells) in rows_and_cells {
+                        group.each(codes, |level, cell| cells[level] = starts[level] as u32 + cell);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Calls `f` with every row, a term, the row's cells in this term and the following ones, and the row's part of `out`, which has
+    /// `numbers` per row. It takes a block of groups at a time for many rows, so that their tables stay in the cache.
     fn fill<T: Send>(
         &self,
         out: &mut [T],
         numbers: usize,
         threads: usize,
-        f: impl Fn(usize, usize, usize, &mut [T]) + Sync,
-    ) -> Result<(), Error> {
+        f: impl Fn(usize, usize, &[u32], &mut [T]) + Sync,
+    ) {
         let n = self.terms.groups.len();
         let threads = threads::worth(threads, self.rows() * self.terms.len());
         let piece = self.rows().div_ceil(threads.max(1)).clamp(1, PIECE);
-        threads::try_pieces(threads, out, piece * numbers, |i, out| {
+        threads::pieces(threads, out, piece * numbers, |i, out| {
+            let (mut rows, mut cells) = (vec![], vec![]);
             for first in (0..n).step_by(BLOCK) {
                 let groups = first..n.min(first + BLOCK);
-                for (row, out) in (i * piece..).zip(out.chunks_exact_mut(numbers)) {
-                    self.each(groups.clone(), row, |term, cell| f(row, term, cell, out));
+                let first_term = self.terms.firsts[first];
+                let mut first_row = i * piece;
+                for out in out.chunks_mut(MAX_ROWS_AT_A_TIME * numbers) {
+                    let n_rows = out.len() / numbers;
+                    rows.clear();
+                    rows.extend((first_row..first_row + n_rows).map(|row| row as u32));
+                    self.look_up(groups.clone(), &rows, &mut cells);
+                    let cells_of_rows = cells.chunks_exact(cells.len() / n_rows);
+                    let rows = (first_row..).zip(cells_of_rows).zip(out.chunks_exact_mut(numbers));
+                    rows.for_each(|((row, cells), out)| f(row, first_term, cells, out));
+                    first_row += n_rows;
                 }
             }
-            Ok::<_, Error>(())
-        })?;
-        Ok(())
+        });
     }
 }
 
-/// The cells of every level, of the first code of each cell of the last.
-fn of_last(map: &[u32], levels: usize) -> Vec<&[u32]> {
+/// Writes the cells of rows in one group with `LEVELS` levels. `starts` are the first cells of the levels, and `rows` has the codes
+/// of each row and the place for its cells.
+#[inline(always)]
+fn look_up<'a, const LEVELS: usize>(
+    group: &Group,
+    starts: &[usize],
+    rows: impl Iterator<Item = (&'a [u32], &'a mut [u32])>,
+) {
+    let starts: [u32; LEVELS] = std::array::from_fn(|level| starts[level] as u32);
+    let (first, _) = group.first.as_chunks::<LEVELS>();
+    match &group.other {
+        None => {
+            for (codes, cells) in rows {
+                let a = &first[codes[group.column] as usize];
+                let cells_of_levels: [u32; LEVELS] =
+                    std::array::from_fn(|level| starts[level] + a[level]);
+                cells[..LEVELS].copy_from_slice(&cells_of_levels);
+            }
+        }
+        Some((other_column, second)) => {
+            let (second, _) = second.as_chunks::<LEVELS>();
+            for (codes, cells) in rows {
+                let a = &first[codes[group.column] as usize];
+                let b = &second[codes[*other_column] as usize];
+                let cells_of_levels: [u32; LEVELS] =
+                    std::array::from_fn(|level| starts[level] + a[level] + b[level]);
+                cells[..LEVELS].copy_from_slice(&cells_of_levels);
+            }
+        }
+    }
+}
+
+/// Returns the cells on every level, for each cell of the last level.
+fn paths(map: &[u32], levels: usize) -> Vec<&[u32]> {
     let mut seen = HashSet::new();
     map.chunks_exact(levels).filter(|cells| seen.insert(cells[levels - 1])).collect()
 }
 
-/// The highest cell of each level.
+/// Returns the highest cell of each level.
 fn highest(map: &[u32], levels: usize) -> Vec<usize> {
-    let mut found = vec![0; levels];
+    let mut highest = vec![0; levels];
     for cells in map.chunks_exact(levels) {
-        found.iter_mut().zip(cells).for_each(|(high, &cell)| *high = (*high).max(cell as usize));
+        highest.iter_mut().zip(cells).for_each(|(high, &cell)| *high = (*high).max(cell as usize));
     }
-    found
+    highest
 }
 
-/// Evidence tables with the weight of each term: `[cell][class]`, or `[cell][own class][class]` where a row is left out.
+/// The evidence of cells, `[cell][class]`, and the weights of terms. With `own`, each row is left out of its own evidence, which
+/// depends on its class: `[cell][own class][class]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     pub table: &'a [f64],
     pub weights: &'a [f64],
     pub intercepts: &'a [f64],
-    /// The class of each row, whose own row of a table is looked up; none where rows were never counted.
+    /// The class of each row; None for rows that were not counted.
     pub own: Option<&'a [i32]>,
 }
 
@@ -353,39 +435,69 @@ fn check_labels(labels: &[i32], classes: usize) -> Result<(), Error> {
     demand(known, "labels must be classes")
 }
 
-/// Weighed evidence of each row, `[row][class]`.
+/// Returns the score of each row, `[row][class]`: intercepts plus weighed evidence.
 pub fn scores(lookups: &Lookups, evidence: &Evidence, threads: usize) -> Result<Vec<f64>, Error> {
     evidence.check(lookups)?;
     let classes = evidence.intercepts.len();
     let mut out = evidence.intercepts.repeat(lookups.rows());
-    lookups.fill(&mut out, classes, threads, |row, term, cell, out| {
-        let (weight, says) = (evidence.weights[term], evidence.of(cell, row));
-        out.iter_mut().zip(says).for_each(|(sum, says)| *sum += weight * says);
-    })?;
+    lookups.fill(&mut out, classes, threads, |row, first_term, cells, out| match classes {
+        2 => add_evidence::<2>(evidence, row, first_term, cells, out),
+        3 => add_evidence::<3>(evidence, row, first_term, cells, out),
+        _ => {
+            for (&cell, weight) in cells.iter().zip(&evidence.weights[first_term..]) {
+                let nats = evidence.of(cell as usize, row);
+                out.iter_mut().zip(nats).for_each(|(sum, nats)| *sum += weight * nats);
+            }
+        }
+    });
     Ok(out)
 }
 
-/// What each term says of each row beyond the last class, `[row][class but the last][term]`; room for `given` more terms.
+/// Adds the weighed evidence of a row's cells, from a term on, to its scores of `K` classes, which stay in registers.
+#[inline(always)]
+fn add_evidence<const K: usize>(
+    evidence: &Evidence,
+    row: usize,
+    first_term: usize,
+    cells: &[u32],
+    scores: &mut [f64],
+) {
+    let mut sums: [f64; K] = std::array::from_fn(|class| scores[class]);
+    for (&cell, weight) in cells.iter().zip(&evidence.weights[first_term..]) {
+        let nats = &evidence.of(cell as usize, row)[..K];
+        for class in 0..K {
+            sums[class] += weight * nats[class];
+        }
+    }
+    scores.copy_from_slice(&sums);
+}
+
+/// Returns the evidence of each term for each row, relative to the last class: `[row][class but the last][term]`. The last
+/// `extra_terms` of each row are left at 0.
 pub fn evidence_of_rows(
     lookups: &Lookups,
     evidence: &Evidence,
-    given: usize,
+    extra_terms: usize,
     threads: usize,
 ) -> Result<Vec<f32>, Error> {
     evidence.check(lookups)?;
     let (n, terms, classes) = (lookups.rows(), lookups.terms.len(), evidence.intercepts.len());
-    let (width, others) = (terms + given, classes - 1);
-    let mut out = vec![0.0; n * others * width];
-    lookups.fill(&mut out, (others * width).max(1), threads, |row, term, cell, out| {
-        let says = evidence.of(cell, row);
-        for c in 0..others {
-            out[c * width + term] = (says[c] - says[others]) as f32;
+    let width = terms + extra_terms;
+    let last = classes - 1;
+    let mut out = vec![];
+    threads::lengthen(threads, &mut out, n * last * width, 0.0);
+    lookups.fill(&mut out, (last * width).max(1), threads, |row, first_term, cells, out| {
+        for (term, &cell) in (first_term..).zip(cells) {
+            let nats = evidence.of(cell as usize, row);
+            for c in 0..last {
+                out[c * width + term] = (nats[c] - nats[last]) as f32;
+            }
         }
-    })?;
+    });
     Ok(out)
 }
 
-/// Rows with what each term says of them beyond the last class, `[row][class but the last][term]`.
+/// Rows with the evidence of each term relative to the last class, `[row][class but the last][term]`.
 #[derive(Clone, Copy, Debug)]
 pub struct EvidenceMatrix<'a> {
     pub evidence: &'a [f32],
@@ -393,22 +505,21 @@ pub struct EvidenceMatrix<'a> {
     pub row_weights: &'a [f64],
 }
 
-/// The loss of all rows under the weights, and its slope along each weight and intercept.
+/// Returns the log loss of all rows under the weights, and its slope along each weight and intercept.
 pub fn slope(
-    told: &EvidenceMatrix,
+    rows: &EvidenceMatrix,
     weights: &[f64],
     intercepts: &[f64],
     threads: usize,
 ) -> Result<(f64, Vec<f64>), Error> {
-    let (n, terms, classes) = (told.labels.len(), weights.len(), intercepts.len());
+    let (n, terms, classes) = (rows.labels.len(), weights.len(), intercepts.len());
     demand(classes > 1, "there must be two classes")?;
-    demand(told.row_weights.len() == n, "each row must have a weight")?;
-    demand(told.evidence.len() == n * (classes - 1) * terms, "evidence must be rows × terms")?;
-    check_labels(told.labels, classes)?;
-    let threads = threads::worth(threads, told.evidence.len());
-    let pieces = threads::map(threads, n.div_ceil(PIECE), |i| {
-        let rows = i * PIECE..n.min((i + 1) * PIECE);
-        wide!(piece(told, weights, intercepts, rows))
+    demand(rows.row_weights.len() == n, "each row must have a weight")?;
+    demand(rows.evidence.len() == n * (classes - 1) * terms, "evidence must be rows × terms")?;
+    check_labels(rows.labels, classes)?;
+    let threads = threads::worth(threads, rows.evidence.len());
+    let pieces = threads::ranges(threads, n, PIECE, |piece| {
+        wide!(slope_of_piece(rows, weights, intercepts, piece))
     });
     let mut total = (0.0, vec![0.0; terms + classes]);
     for (loss, slopes) in pieces {
@@ -418,69 +529,72 @@ pub fn slope(
     Ok(total)
 }
 
-/// The sums of some rows.
+/// Returns the loss of one piece of the rows, and its slopes.
 #[inline(always)]
-fn piece(
-    told: &EvidenceMatrix,
+fn slope_of_piece(
+    rows: &EvidenceMatrix,
     weights: &[f64],
     intercepts: &[f64],
-    rows: Range<usize>,
+    piece: Range<usize>,
 ) -> (f64, Vec<f64>) {
     let (terms, classes) = (weights.len(), intercepts.len());
     let (mut loss, mut slopes) = (0.0, vec![0.0; terms + classes]);
     let mut z = vec![0.0; classes];
-    let (mut waiting, mut n): ([(&[f32], f64); TOGETHER], usize) = ([(&[], 0.0); TOGETHER], 0);
-    for row in rows {
+    let mut pending: [(&[f32], f64); SLOPE_ROWS] = [(&[], 0.0); SLOPE_ROWS];
+    let mut n_pending = 0;
+    for row in piece {
         let size = (classes - 1) * terms;
-        let says = &told.evidence[row * size..(row + 1) * size];
+        let nats = &rows.evidence[row * size..(row + 1) * size];
         z.copy_from_slice(intercepts);
         for c in 0..classes - 1 {
-            z[c] += dot(&says[c * terms..(c + 1) * terms], weights);
+            z[c] += dot(&nats[c * terms..(c + 1) * terms], weights);
         }
-        let (label, weight) = (told.labels[row] as usize, told.row_weights[row]);
-        let mine = z[label];
-        let total = softmax(&mut z);
-        loss += weight * (total - mine);
+        let label = rows.labels[row] as usize;
+        let weight = rows.row_weights[row];
+        let own_score = z[label];
+        let log_total = softmax(&mut z);
+        loss += weight * (log_total - own_score);
         z[label] -= 1.0;
         for c in 0..classes {
-            let rest = weight * z[c];
-            slopes[terms + c] += rest;
+            let residual = weight * z[c];
+            slopes[terms + c] += residual;
             if c < classes - 1 {
-                waiting[n] = (&says[c * terms..(c + 1) * terms], rest);
-                n += 1;
-                if n == TOGETHER {
-                    add(&mut slopes[..terms], waiting);
-                    n = 0;
+                pending[n_pending] = (&nats[c * terms..(c + 1) * terms], residual);
+                n_pending += 1;
+                if n_pending == SLOPE_ROWS {
+                    add(&mut slopes[..terms], pending);
+                    n_pending = 0;
                 }
             }
         }
     }
-    waiting[..n].iter().for_each(|&last| add(&mut slopes[..terms], [last]));
+    pending[..n_pending].iter().for_each(|&last| add(&mut slopes[..terms], [last]));
     (loss, slopes)
 }
 
-/// Adds what is said, times a number, to the slopes, one after the other.
+/// Adds the evidence of several rows, each times its residual, to the slopes, one row after the other.
 #[inline(always)]
-fn add<const N: usize>(slopes: &mut [f64], each: [(&[f32], f64); N]) {
-    let n = each.iter().map(|(says, _)| says.len()).fold(slopes.len(), usize::min);
-    let (slopes, each) = (&mut slopes[..n], each.map(|(says, times)| (&says[..n], times)));
+fn add<const N: usize>(slopes: &mut [f64], rows: [(&[f32], f64); N]) {
+    let n = rows.iter().map(|(nats, _)| nats.len()).fold(slopes.len(), usize::min);
+    let slopes = &mut slopes[..n];
+    let rows = rows.map(|(nats, residual)| (&nats[..n], residual));
     for t in 0..n {
         let mut sum = slopes[t];
-        for (says, times) in each {
-            sum += times * f64::from(says[t]);
+        for (nats, residual) in rows {
+            sum += residual * f64::from(nats[t]);
         }
         slopes[t] = sum;
     }
 }
 
-/// Σ says · weight, in eight sums side by side.
+/// Returns Σ evidence · weight, as eight sums side by side.
 #[inline(always)]
-fn dot(says: &[f32], weights: &[f64]) -> f64 {
-    let n = says.len().min(weights.len());
-    let (says, weights) = (&says[..n], &weights[..n]);
+fn dot(nats: &[f32], weights: &[f64]) -> f64 {
+    let n = nats.len().min(weights.len());
+    let (nats, weights) = (&nats[..n], &weights[..n]);
     let (mut sums, mut at) = ([0.0; 8], 0);
     while at + 8 <= n {
-        let (x, w) = (&says[at..at + 8], &weights[at..at + 8]);
+        let (x, w) = (&nats[at..at + 8], &weights[at..at + 8]);
         for k in 0..8 {
             sums[k] += f64::from(x[k]) * w[k];
         }
@@ -488,65 +602,81 @@ fn dot(says: &[f32], weights: &[f64]) -> f64 {
     }
     let mut rest = 0.0;
     while at < n {
-        rest += f64::from(says[at]) * weights[at];
+        rest += f64::from(nats[at]) * weights[at];
         at += 1;
     }
     ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7])) + rest
 }
 
-/// The least loss of rows whose scores, `[row][class]`, are all times one number, and that number, `most` at most.
-///
+/// Returns the factor of scores, `[row][class]`, that gives the least log loss, and that loss. The factor is at most `most`, and
 /// `ridge` times the square of its distance to 1 is added to the loss.
-pub fn tempered(
+pub fn least_tempered_loss(
     scores: &[f32],
     labels: &[i32],
     row_weights: &[f64],
     ridge: f64,
     most: f64,
+    threads: usize,
 ) -> Result<(f64, f64), Error> {
     let n = labels.len();
     demand(row_weights.len() == n && n > 0, "each row must have a weight")?;
     let classes = scores.len() / n;
     demand(classes > 0 && scores.len() == n * classes, "scores must be rows × classes")?;
     check_labels(labels, classes)?;
-    let mut z = vec![0.0; classes];
-    let mut at = |w: f64| {
-        let (mut loss, mut slope, mut curve) = (0.0, 0.0, 0.0);
-        for ((own, &label), &weight) in scores.chunks_exact(classes).zip(labels).zip(row_weights) {
-            z.iter_mut().zip(own).for_each(|(z, &x)| *z = w * f64::from(x));
-            let mine = z[label as usize];
-            let total = softmax(&mut z);
-            let mean: f64 = z.iter().zip(own).map(|(p, &x)| p * f64::from(x)).sum();
-            let square: f64 = z.iter().zip(own).map(|(p, &x)| p * f64::from(x).powi(2)).sum();
-            loss += weight * (total - mine);
-            slope += weight * (mean - f64::from(own[label as usize]));
-            curve += weight * (square - mean * mean).max(0.0);
+    // Loss, slope and curvature of a piece of the rows whose scores are times w.
+    let sums_of_piece = |w: f64, rows: Range<usize>| {
+        let mut z = vec![0.0; classes];
+        let mut sums = [0.0; 3];
+        for row in rows {
+            let scores = &scores[row * classes..(row + 1) * classes];
+            z.iter_mut().zip(scores).for_each(|(z, &x)| *z = w * f64::from(x));
+            let label = labels[row] as usize;
+            let own_score = z[label];
+            let log_total = softmax(&mut z);
+            let mean: f64 = z.iter().zip(scores).map(|(p, &x)| p * f64::from(x)).sum();
+            let square: f64 = z.iter().zip(scores).map(|(p, &x)| p * f64::from(x).powi(2)).sum();
+            sums[0] += row_weights[row] * (log_total - own_score);
+            sums[1] += row_weights[row] * (mean - f64::from(scores[label]));
+            sums[2] += row_weights[row] * (square - mean * mean).max(0.0);
         }
-        let off = w - 1.0;
-        (loss + ridge * off * off, slope + 2.0 * ridge * off, curve + 2.0 * ridge)
+        sums
+    };
+    let threads = threads::worth(threads, scores.len());
+    let loss_at = |w: f64| {
+        let distance = w - 1.0;
+        let mut sums = [0.0; 3];
+        for piece in threads::ranges(threads, n, PIECE, |rows| sums_of_piece(w, rows)) {
+            sums.iter_mut().zip(piece).for_each(|(sum, piece)| *sum += piece);
+        }
+        let [loss, slope, curvature] = sums;
+        (
+            loss + ridge * distance * distance,
+            slope + 2.0 * ridge * distance,
+            curvature + 2.0 * ridge,
+        )
     };
     let (mut low, mut high, mut w) = (0.0, most, most.min(1.0));
-    let mut found = at(w);
+    let mut at_w = loss_at(w);
     for _ in 0..40 {
-        let (_, slope, curve) = found;
+        let (_, slope, curvature) = at_w;
         if slope > 0.0 {
             high = w
         } else {
             low = w
         }
-        let next = (w - slope / (curve + 1e-12)).clamp(0.0, most);
+        let next = (w - slope / (curvature + 1e-12)).clamp(0.0, most);
         let next =
             if next > low && next < high || next == most { next } else { (low + high) / 2.0 };
         if (next - w).abs() < 1e-3 {
             break;
         }
         w = next;
-        found = at(w);
+        at_w = loss_at(w);
     }
-    Ok((found.0, w))
+    Ok((at_w.0, w))
 }
 
-/// Makes scores probabilities; answers the logarithm of what they summed to.
+/// Turns scores into probabilities, and returns the logarithm of the sum of their exponentials.
 #[inline(always)]
 fn softmax(z: &mut [f64]) -> f64 {
     let highest = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -564,11 +694,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_temperature_is_where_the_loss_is_least() {
+    fn the_temperature_has_the_least_loss() {
         let scores = [2.0, 0.0, 0.5, 1.0, 3.0, -1.0, 0.2, 0.1];
         let (labels, weights) = ([0, 1, 1, 0], [1.0, 2.0, 0.5, 1.0]);
         for (ridge, most) in [(0.0, 10.0), (5.0, 10.0), (0.0, 0.2)] {
-            let (least, w) = tempered(&scores, &labels, &weights, ridge, most).unwrap();
+            let (least, w) =
+                least_tempered_loss(&scores, &labels, &weights, ridge, most, 1).unwrap();
             let loss = |w: f64| {
                 let own =
                     |i: usize| (w * f64::from(scores[2 * i]), w * f64::from(scores[2 * i + 1]));
@@ -587,7 +718,7 @@ mod tests {
     }
 
     #[test]
-    fn slopes_are_those_of_the_loss() {
+    fn slopes_agree_with_differences_of_the_loss() {
         let codes = [0, 1, 1, 0, 1, 1, 0, 0];
         let groups = vec![
             Group { column: 0, levels: 1, first: vec![0, 1], other: None },
@@ -600,12 +731,12 @@ mod tests {
         let at = |w: [f64; 2], b: [f64; 2]| {
             let evidence = Evidence { table: &table, weights: &w, intercepts: &b, own: Some(&own) };
             let says = evidence_of_rows(&lookups, &evidence, 0, 1).unwrap();
-            let told = EvidenceMatrix {
+            let rows = EvidenceMatrix {
                 evidence: &says,
                 labels: &own,
                 row_weights: &[1.0, 2.0, 0.5, 1.0],
             };
-            slope(&told, &w, &b, 1).unwrap()
+            slope(&rows, &w, &b, 1).unwrap()
         };
         let (_, slopes) = at([0.3, 0.8], [0.1, -0.2]);
         let step = 1e-6;

@@ -1,76 +1,122 @@
 //! Corrections of the cells of tables.
 
 use super::Lookups;
-use super::ascent::{Corrected, Task, pass_of_classes};
+use super::ascent::{Corrections, TrainingRows, pass_of_many, pass_of_two};
 use crate::error::{Error, demand};
-use std::mem::swap;
 
-/// Δ of every cell, and the cells of the row that is visited and of the next one.
-struct Table<'a> {
+/// The corrections of cells while rows are visited. `K` is the number of stored classes; 0: any number.
+struct CellCorrections<'a, const K: usize> {
     lookups: &'a Lookups<'a>,
-    deltas: &'a mut [f64],
+    /// Δ of every cell, `[cell][stored class]`.
+    deltas: Vec<f64>,
+    classes: usize,
+    /// s² of each term.
     variances: Vec<f64>,
-    /// A row has one cell of each term, so that what its cells may vary is the same for all rows.
-    variance: f64,
+    /// Σ s² over the cells of a row, which is the same for all rows: each has one cell of every term.
+    row_variance: f64,
+    /// The cells of the rows looked up, `[place][term]`.
     cells: Vec<u32>,
-    next: Vec<u32>,
 }
 
-impl Corrected for Table<'_> {
-    type Number = f64;
-
-    #[inline(always)]
-    fn look_up(&mut self, row: usize) {
-        let (next, groups) = (&mut self.next[..], 0..self.lookups.terms.groups.len());
-        self.lookups.each(groups, row, |term, cell| next[term] = cell as u32);
+impl<'a, const K: usize> CellCorrections<'a, K> {
+    fn new(lookups: &'a Lookups, deltas: Vec<f64>, classes: usize) -> Self {
+        let variances = lookups.terms.variances();
+        let row_variance = variances.iter().sum();
+        CellCorrections { lookups, deltas, classes, variances, row_variance, cells: vec![] }
     }
 
     #[inline(always)]
-    fn sum(&mut self, _row: usize, sums: &mut [f64]) {
-        swap(&mut self.cells, &mut self.next);
-        for &cell in &self.cells {
-            let deltas = &self.deltas[cell as usize * sums.len()..][..sums.len()];
+    fn classes(&self) -> usize {
+        if K > 0 { K } else { self.classes }
+    }
+
+    #[inline(always)]
+    fn cells(&self, place: usize) -> &[u32] {
+        let terms = self.variances.len();
+        &self.cells[place * terms..(place + 1) * terms]
+    }
+}
+
+impl<const K: usize> Corrections for CellCorrections<'_, K> {
+    type Number = f64;
+
+    fn rows_at_a_time(&self) -> usize {
+        self.lookups.rows_at_a_time()
+    }
+
+    #[inline(always)]
+    fn look_up(&mut self, rows: &[u32]) {
+        let groups = 0..self.lookups.terms.groups.len();
+        self.lookups.look_up(groups, rows, &mut self.cells);
+    }
+
+    #[inline(always)]
+    fn sum(&self, _row: usize, place: usize, sums: &mut [f64]) {
+        if K == 1 {
+            sums[0] = sum_at(&self.deltas, self.cells(place));
+            return;
+        }
+        let k = self.classes();
+        for &cell in self.cells(place) {
+            let deltas = &self.deltas[cell as usize * k..][..k];
             sums.iter_mut().zip(deltas).for_each(|(sum, delta)| *sum += delta);
         }
     }
 
     #[inline(always)]
-    fn own(&self, _row: usize, _class: usize) -> f64 {
-        self.variance
+    fn variance(&self, _row: usize, _class: usize) -> f64 {
+        self.row_variance
     }
 
     #[inline(always)]
-    fn add(&mut self, _row: usize, steps: &[f64]) {
-        for (&cell, &variance) in self.cells.iter().zip(&self.variances) {
-            let deltas = &mut self.deltas[cell as usize * steps.len()..][..steps.len()];
+    fn add(&mut self, _row: usize, place: usize, steps: &[f64]) {
+        let k = self.classes();
+        let terms = self.variances.len();
+        let cells = &self.cells[place * terms..(place + 1) * terms];
+        for (&cell, &variance) in cells.iter().zip(&self.variances) {
+            let deltas = &mut self.deltas[cell as usize * k..][..k];
             deltas.iter_mut().zip(steps).for_each(|(delta, step)| *delta += variance * step);
         }
     }
 }
 
-/// Visits rows in this order and improves `mu`, `[row][class]`, and `table`, Δ as `[cell][class]`; answers the mean change of μ.
+/// The sum of the numbers at these places, in four sums side by side: an addition does not wait for the one before it.
+#[inline(always)]
+fn sum_at(numbers: &[f64], places: &[u32]) -> f64 {
+    let (fours, rest) = places.as_chunks::<4>();
+    let mut sums = [0.0; 4];
+    for four in fours {
+        for lane in 0..4 {
+            sums[lane] += numbers[four[lane] as usize];
+        }
+    }
+    for (sum, &place) in sums.iter_mut().zip(rest) {
+        *sum += numbers[place as usize];
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
+}
+
+/// Visits rows in an order. Improves `mu`, `[row][class]`, and the corrections in `table`, `[cell][class]`, and returns the mean
+/// change of μ.
 pub fn ascend(
     lookups: &Lookups,
-    task: &Task,
+    rows: &TrainingRows,
     order: &[u32],
     mu: &mut [f64],
     table: &mut [f64],
 ) -> Result<f64, Error> {
-    task.check(lookups.rows(), order, mu.len())?;
-    demand(table.len() == lookups.terms.size() * task.classes, "the table must have all cells")?;
-    let (k, terms, variances) = (task.classes, lookups.terms, lookups.terms.variances());
-    let mut deltas: Vec<f64> = table.iter().step_by(k / task.followed()).copied().collect();
-    let variance = variances.iter().sum();
-    let (cells, next) = (vec![0; terms.len()], vec![0; terms.len()]);
-    let deltas = &mut deltas[..];
-    let mut corrected = Table { lookups, deltas, variances, variance, cells, next };
-    let change = pass_of_classes(&mut corrected, task, order, mu);
-    match k {
-        2 => {
-            let (pairs, _) = table.as_chunks_mut::<2>();
-            pairs.iter_mut().zip(deltas).for_each(|(pair, delta)| *pair = [*delta, -*delta]);
-        }
-        _ => table.copy_from_slice(deltas),
+    rows.check(lookups.rows(), order, mu.len())?;
+    demand(table.len() == lookups.terms.size() * rows.classes, "the table must have all cells")?;
+    if rows.classes != 2 {
+        let mut corrections = CellCorrections::<0>::new(lookups, table.to_vec(), rows.classes);
+        let change = pass_of_many(&mut corrections, rows, order, mu);
+        table.copy_from_slice(&corrections.deltas);
+        return Ok(change);
     }
+    let deltas = table.iter().step_by(2).copied().collect();
+    let mut corrections = CellCorrections::<1>::new(lookups, deltas, 1);
+    let change = pass_of_two(&mut corrections, rows, order, mu);
+    let (pairs, _) = table.as_chunks_mut::<2>();
+    pairs.iter_mut().zip(corrections.deltas).for_each(|(pair, delta)| *pair = [delta, -delta]);
     Ok(change)
 }

@@ -1,11 +1,11 @@
-//! Texts as bags of words, each word a cell of its own: what they count, and passes of corrections over them.
+//! Texts as bags of words, in which each word is a cell: counts, values, scores, and passes that learn corrections.
 
-use super::ascent::{Corrected, Task, pass_of_many, pass_of_two};
+use super::ascent::{Corrections, TrainingRows, pass_of_many, pass_of_two};
 use crate::classes::Sets;
 use crate::error::{Error, demand};
 use crate::threads;
 
-/// Texts of a piece.
+/// Texts that a thread takes at a time.
 const PIECE: usize = 1 << 10;
 
 /// Bags of words: text i has the words `offsets[i]..offsets[i + 1]`, each once.
@@ -36,7 +36,7 @@ impl<'a> Bags<'a> {
         self.offsets[text] as usize..self.offsets[text + 1] as usize
     }
 
-    /// The weight of texts that have each word, by class: `[word][class]`.
+    /// Adds up the weights of the texts that have each word, by class: `[word][class]`.
     pub fn count(&self, labels: Sets, weights: &[f64], classes: usize) -> Result<Vec<f64>, Error> {
         let n = self.texts();
         demand(labels.len() == n && weights.len() == n, "each text must have labels and a weight")?;
@@ -51,7 +51,8 @@ impl<'a> Bags<'a> {
         Ok(table)
     }
 
-    /// What each word counts in its text: `scale` of the word, times √times if `times` are given, over the text's length.
+    /// Returns the value of each word in its text: the word's `scale`, times the root of how often it occurs if `times` has that,
+    /// divided so that the squares of a text's values sum to 1.
     pub fn values(
         &self,
         times: Option<&[f64]>,
@@ -70,17 +71,16 @@ impl<'a> Bags<'a> {
             let last = (first + PIECE).min(self.texts());
             let (piece, more) =
                 rest.split_at_mut((self.offsets[last] - self.offsets[first]) as usize);
-            pieces.push(std::sync::Mutex::new((first..last, piece)));
+            pieces.push((first..last, piece));
             rest = more;
         }
-        threads::map(threads::worth(threads, self.words.len()), pieces.len(), |i| {
-            let Ok(mut piece) = pieces[i].lock() else { return };
-            let (texts, out) = &mut *piece;
+        let threads = threads::worth(threads, self.words.len());
+        threads::each(threads, &mut pieces, |_, (texts, out)| {
             let start = self.offsets[texts.start] as usize;
             for text in texts.clone() {
                 let range = self.range(text);
                 let out = &mut out[range.start - start..range.end - start];
-                normalised(
+                fill_values(
                     &self.words[range.clone()],
                     times.map(|times| &times[range]),
                     scale,
@@ -88,34 +88,34 @@ impl<'a> Bags<'a> {
                 );
             }
         });
-        drop(pieces);
         Ok(out)
     }
 }
 
-/// Bags by rank: offsets, words, how often each occurs, and a hash of each text.
-pub type Ranked = (Vec<i64>, Vec<u32>, Vec<f64>, Vec<u64>);
+/// Bags with ranks for words: offsets, words, how often each word occurs, and a hash of each text.
+pub type RankedBags = (Vec<i64>, Vec<u32>, Vec<f64>, Vec<u64>);
 
-/// Bags of ids as bags of ranks, in the order of ranks; `ranks` of ids, `u32::MAX` where a word is left out.
-pub fn ranked(
+/// Replaces the ids of words by ranks, and sorts each text by rank. `ranks` has the rank of each id; a word with `u32::MAX` is left
+/// out.
+pub fn rank_words(
     offsets: &[i64],
     ids: &[i32],
     times: &[f64],
     ranks: &[u32],
     threads: usize,
-) -> Result<Ranked, Error> {
+) -> Result<RankedBags, Error> {
     let ends = offsets.first() == Some(&0) && offsets.last() == Some(&(ids.len() as i64));
     demand(ends && offsets.is_sorted(), "offsets must rise from 0 to the number of words")?;
     demand(times.len() == ids.len(), "each word must have times")?;
     demand(ids.iter().all(|&id| (id as usize) < ranks.len()), "each word must have a rank")?;
     let n = offsets.len() - 1;
-    let pieces = threads::map(threads::worth(threads, ids.len()), n.div_ceil(PIECE), |i| {
-        let (mut sizes, mut words, mut often, mut hashes) = (vec![], vec![], vec![], vec![]);
+    let pieces = threads::ranges(threads::worth(threads, ids.len()), n, PIECE, |texts| {
+        let (mut sizes, mut words, mut occurrences, mut hashes) = (vec![], vec![], vec![], vec![]);
         let mut bag = vec![];
-        for text in i * PIECE..n.min((i + 1) * PIECE) {
+        for text in texts {
             let range = offsets[text] as usize..offsets[text + 1] as usize;
             let times = &times[range.clone()];
-            // A rank, and below it the word's place in the text: whole numbers are sorted fastest.
+            // The rank in the high bits and the word's place in the text in the low bits: integers are sorted fastest.
             bag.clear();
             let each = ids[range].iter().map(|&id| u64::from(ranks[id as usize])).zip(0_u64..);
             let used = each.filter(|x| x.0 != u64::from(u32::MAX));
@@ -128,31 +128,31 @@ pub fn ranked(
                 hash = (hash ^ own).wrapping_mul(0xbf58_476d_1ce4_e5b9);
                 hash ^= hash >> 29;
                 words.push(word);
-                often.push(n);
+                occurrences.push(n);
             }
             hashes.push(hash);
             sizes.push(bag.len());
         }
-        (sizes, words, often, hashes)
+        (sizes, words, occurrences, hashes)
     });
-    let (mut starts, mut words, mut often, mut hashes) = (vec![0], vec![], vec![], vec![]);
-    for (sizes, own_words, own_often, own_hashes) in pieces {
+    let (mut starts, mut words, mut occurrences, mut hashes) = (vec![0], vec![], vec![], vec![]);
+    for (sizes, piece_words, piece_occurrences, piece_hashes) in pieces {
         for size in sizes {
             starts.push(starts[starts.len() - 1] + size as i64);
         }
-        words.extend(own_words);
-        often.extend(own_often);
-        hashes.extend(own_hashes);
+        words.extend(piece_words);
+        occurrences.extend(piece_occurrences);
+        hashes.extend(piece_hashes);
     }
-    Ok((starts, words, often, hashes))
+    Ok((starts, words, occurrences, hashes))
 }
 
-/// The values of one text's words; their squares sum to 1, or to nothing.
-fn normalised(words: &[u32], times: Option<&[f64]>, scale: &[f32], out: &mut [f64]) {
+/// Writes the values of one text's words; their squares sum to 1, or to 0 if every scale is 0.
+fn fill_values(words: &[u32], times: Option<&[f64]>, scale: &[f32], out: &mut [f64]) {
     let mut squares = 0.0;
     for (i, (&word, out)) in words.iter().zip(&mut *out).enumerate() {
-        let often = times.map_or(1.0, |times| times[i].sqrt());
-        *out = often * f64::from(scale[word as usize]);
+        let root = times.map_or(1.0, |times| times[i].sqrt());
+        *out = root * f64::from(scale[word as usize]);
         squares += *out * *out;
     }
     if squares > 0.0 {
@@ -161,7 +161,7 @@ fn normalised(words: &[u32], times: Option<&[f64]>, scale: &[f32], out: &mut [f6
     }
 }
 
-/// Bags with what each word counts: doubles where texts are scored, single precision where corrections are learned.
+/// Bags with the value of each word: doubles to score texts, single precision to learn corrections.
 #[derive(Clone, Copy, Debug)]
 pub struct Texts<'a, T = f64> {
     bags: Bags<'a>,
@@ -191,7 +191,7 @@ impl<'a, T: Copy> Texts<'a, T> {
 }
 
 impl Texts<'_> {
-    /// Σ value · row of the word, `[text][class]`.
+    /// Returns Σ value · row of the word, `[text][class]`.
     pub fn scores(&self, table: &[f32], classes: usize, threads: usize) -> Result<Vec<f64>, Error> {
         demand(
             classes > 0 && table.len() == self.bags.n_words * classes,
@@ -199,19 +199,19 @@ impl Texts<'_> {
         )?;
         let mut out = vec![0.0; self.len() * classes];
         let threads = threads::worth(threads, self.values.len());
-        threads::try_pieces(threads, &mut out, PIECE * classes, |i, out| {
+        threads::pieces(threads, &mut out, PIECE * classes, |i, out| {
             for (at, out) in out.chunks_exact_mut(classes).enumerate() {
                 for (word, value) in self.each(i * PIECE + at) {
                     let row = &table[word * classes..(word + 1) * classes];
                     out.iter_mut().zip(row).for_each(|(out, &x)| *out += value * f64::from(x));
                 }
             }
-            Ok::<_, Error>(())
-        })?;
+        });
         Ok(out)
     }
 
-    /// The same without each text: Σ value · row of `others` in other classes than the text's own, of `own` in those.
+    /// Scores texts that are left out of the counts. A text's own classes use the table `own`, in which one text fewer has its words,
+    /// and all other classes use `others`.
     pub fn left_out(
         &self,
         labels: Sets,
@@ -234,26 +234,27 @@ impl Texts<'_> {
     }
 }
 
-/// Texts whose words are corrected: Δ of each word and class, and beside them, since they are read together, s²:
-/// `[word][Δ or s²][class]`. The last row is of no word but of all texts, and counts `common` in each.
+/// Texts whose words are corrected. `table` has Δ of each word and class and, beside it in memory, s²: `[word][Δ or s²][class]`.
+/// Its last row belongs to no word: all texts have it, with the value `common`.
 pub struct CorrectedTexts<'a> {
     pub texts: Texts<'a, f32>,
     pub common: f32,
     /// Σ s² · value², `[text][class]`.
-    pub own: &'a [f32],
+    pub text_variances: &'a [f32],
     pub table: &'a mut [f32],
     pub classes: usize,
 }
 
 impl CorrectedTexts<'_> {
     pub(super) fn check(&self) -> Result<(), Error> {
-        demand(self.own.len() == self.texts.len() * self.classes, "own must be texts × classes")?;
+        let size = self.texts.len() * self.classes;
+        demand(self.text_variances.len() == size, "text_variances must be texts × classes")?;
         let cells = (self.texts.n_words() + 1) * 2 * self.classes;
         demand(self.table.len() == cells, "the table must have all words")
     }
 }
 
-/// The same of so many classes; 0: of any number. The compiler makes more of a number that it knows.
+/// Corrected texts with `K` classes; 0: any number. The compiler unrolls loops of a length that it knows.
 pub(super) struct OfClasses<'t, 'a, const K: usize>(pub(super) &'t mut CorrectedTexts<'a>);
 
 impl<const K: usize> OfClasses<'_, '_, K> {
@@ -263,11 +264,11 @@ impl<const K: usize> OfClasses<'_, '_, K> {
     }
 }
 
-impl<const K: usize> Corrected for OfClasses<'_, '_, K> {
+impl<const K: usize> Corrections for OfClasses<'_, '_, K> {
     type Number = f32;
 
     #[inline(always)]
-    fn sum(&mut self, text: usize, sums: &mut [f32]) {
+    fn sum(&self, text: usize, _place: usize, sums: &mut [f32]) {
         let (k, texts, table) = (self.classes(), &self.0.texts, &*self.0.table);
         for (word, value) in texts.each(text) {
             sum_word(&table[2 * word * k..], value, sums);
@@ -276,12 +277,12 @@ impl<const K: usize> Corrected for OfClasses<'_, '_, K> {
     }
 
     #[inline(always)]
-    fn own(&self, text: usize, class: usize) -> f64 {
-        f64::from(self.0.own[text * self.classes() + class])
+    fn variance(&self, text: usize, class: usize) -> f64 {
+        f64::from(self.0.text_variances[text * self.classes() + class])
     }
 
     #[inline(always)]
-    fn add(&mut self, text: usize, steps: &[f32]) {
+    fn add(&mut self, text: usize, _place: usize, steps: &[f32]) {
         let (k, texts, table) = (self.classes(), &self.0.texts, &mut *self.0.table);
         for (word, value) in texts.each(text) {
             add_word(&mut table[2 * word * k..], k, value, steps);
@@ -298,28 +299,28 @@ fn sum_word(table: &[f32], value: f32, sums: &mut [f32]) {
 
 #[inline(always)]
 fn add_word(table: &mut [f32], k: usize, value: f32, steps: &[f32]) {
-    let (deltas, vary) = table[..2 * k].split_at_mut(k);
-    let (deltas, vary) = (&mut deltas[..steps.len()], &vary[..steps.len()]);
-    for ((delta, vary), step) in deltas.iter_mut().zip(vary).zip(steps) {
-        *delta += value * vary * step;
+    let (deltas, variances) = table[..2 * k].split_at_mut(k);
+    let (deltas, variances) = (&mut deltas[..steps.len()], &variances[..steps.len()]);
+    for ((delta, variance), step) in deltas.iter_mut().zip(variances).zip(steps) {
+        *delta += value * variance * step;
     }
 }
 
-/// Visits texts in this order and improves `mu`, `[text][class]`, and the table; answers the mean change of μ.
+/// Visits texts in an order. Improves `mu`, `[text][class]`, and the table, and returns the mean change of μ.
 pub fn ascend(
     texts: &mut CorrectedTexts,
-    task: &Task,
+    rows: &TrainingRows,
     order: &[u32],
     mu: &mut [f32],
 ) -> Result<f64, Error> {
-    task.check(texts.texts.len(), order, mu.len())?;
+    rows.check(texts.texts.len(), order, mu.len())?;
     texts.check()?;
-    if task.classes != 2 {
-        return Ok(pass_of_many(&mut OfClasses::<0>(texts), task, order, mu));
+    if rows.classes != 2 {
+        return Ok(pass_of_many(&mut OfClasses::<0>(texts), rows, order, mu));
     }
-    let change = pass_of_two(&mut OfClasses::<2>(texts), task, order, mu);
-    let (rows, _) = texts.table.as_chunks_mut::<4>();
-    rows.iter_mut().for_each(|row| row[1] = -row[0]);
+    let change = pass_of_two(&mut OfClasses::<2>(texts), rows, order, mu);
+    let (words, _) = texts.table.as_chunks_mut::<4>();
+    words.iter_mut().for_each(|word| word[1] = -word[0]);
     Ok(change)
 }
 
@@ -328,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passes_come_to_rest_where_the_loss_is_least() {
+    fn passes_reach_the_least_loss() {
         let (offsets, words) = ([0, 2, 3, 5, 6], [0, 1, 1, 0, 2, 2]);
         let bags = Bags::new(&offsets, &words, 3).unwrap();
         let values = bags.values(None, &[1.0, 2.0, 1.0], 1).unwrap();
@@ -350,7 +351,8 @@ mod tests {
                     (0..k).for_each(|c| own[text * k + c] += x * x * variances[word * k + c]);
                 }
             }
-            let task = Task { strengths: &[0.7; 4], offsets: &vec![0.1; 4 * k], classes: k };
+            let rows =
+                TrainingRows { strengths: &[0.7; 4], offsets: &vec![0.1; 4 * k], classes: k };
             let mut mu = vec![0.0; 4 * k];
             labels.iter().enumerate().for_each(|(i, &y)| mu[i * k + y as usize] = 1.0);
             let mut table = vec![0.0; 8 * k];
@@ -359,8 +361,9 @@ mod tests {
             }
             for _ in 0..300 {
                 let (own, table) = (&own, &mut table);
-                let mut corrected = CorrectedTexts { texts, common: 0.3, own, table, classes: k };
-                ascend(&mut corrected, &task, &[0, 1, 2, 3], &mut mu).unwrap();
+                let mut corrected =
+                    CorrectedTexts { texts, common: 0.3, text_variances: own, table, classes: k };
+                ascend(&mut corrected, &rows, &[0, 1, 2, 3], &mut mu).unwrap();
             }
             let table: Vec<f32> = table.chunks(2 * k).flat_map(|row| row[..k].to_vec()).collect();
             let mut scores = scored.scores(&table[..3 * k], k, 1).unwrap();

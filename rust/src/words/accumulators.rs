@@ -1,27 +1,47 @@
 //! What texts or rows of one class add up to, word by word, before it is added to the store.
 
-use super::store::{Count, Lane, Unit, times};
-use crate::classes::Rows;
+use super::store::{CellCounts, Count, Unit, times};
 use crate::integers::{PARTS, WHOLE, light_parts, parts};
 
 /// What a word has in one class so far: occurrences and documents. One that counts nothing adds nothing.
 pub trait Accumulator: Copy + Default + Send {
     /// Weights are rows, or parts of a row.
     const WEIGHTS: Unit;
+    /// The unit of the counts that it becomes.
+    const UNIT: Unit;
 
     /// Adds a row of this weight that has the word `x` times.
     fn add(&mut self, x: f64, weight: u128);
     fn merge(&mut self, other: &Self);
     fn is_used(&self) -> bool;
-    fn lane(cells: impl Iterator<Item = Self>) -> Lane;
+    fn counts(cells: impl Iterator<Item = Self>) -> CellCounts;
 }
 
 /// Whole numbers that add up to less than 2^32: occurrences in the upper half, documents in the lower.
 #[derive(Clone, Copy, Default)]
 pub struct NarrowCell(u64);
 
+impl NarrowCell {
+    /// Adds a token of the text with this number, from 1 to 2^16 - 1. Until `forget_last_text` is called, a cell has occurrences in
+    /// 32 bits, documents in 16, and the last text that has the word in 16.
+    #[inline(always)]
+    pub fn add_token(&mut self, text: u64) {
+        let last = self.0 & 0xffff;
+        // Nobody can predict which words occur in a text for the first time: no branches.
+        let document = u64::from(last != text) << 16;
+        self.0 = (self.0 ^ last | text) + (1 << 32) + document;
+    }
+
+    /// Ends the adding of tokens.
+    #[inline(always)]
+    pub fn forget_last_text(&mut self) {
+        self.0 = (self.0 >> 32 << 32) + (self.0 >> 16 & 0xffff);
+    }
+}
+
 impl Accumulator for NarrowCell {
     const WEIGHTS: Unit = Unit::One;
+    const UNIT: Unit = Unit::One;
 
     #[inline(always)]
     fn add(&mut self, x: f64, weight: u128) {
@@ -39,9 +59,9 @@ impl Accumulator for NarrowCell {
         self.0 != 0
     }
 
-    fn lane(cells: impl Iterator<Item = Self>) -> Lane {
+    fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
         let both = |NarrowCell(cell)| [(cell >> 32) as u32, cell as u32];
-        Lane::Narrow(cells.map(both).collect())
+        CellCounts::Narrow(cells.map(both).collect())
     }
 }
 
@@ -55,6 +75,7 @@ pub struct WeightedCell {
 
 impl Accumulator for WeightedCell {
     const WEIGHTS: Unit = Unit::Part;
+    const UNIT: Unit = Unit::Part;
 
     #[inline(always)]
     fn add(&mut self, x: f64, weight: u128) {
@@ -73,14 +94,15 @@ impl Accumulator for WeightedCell {
         self.documents != 0
     }
 
-    fn lane(cells: impl Iterator<Item = Self>) -> Lane {
+    fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
         let token = u128::from(PARTS);
         let both = |cell: Self| [cell.occurrences, cell.documents].map(|n| times(n, token));
-        Lane::Parts(cells.map(both).collect())
+        CellCounts::Parts(cells.map(both).collect())
     }
 }
 
-/// Fractional numbers of times in rows that weigh one, few and light enough for 96 bits of occurrences and 32 of documents.
+/// Fractional numbers of times in rows that weigh one, few and light enough for 96 bits of occurrences and 32 of documents. Normalised
+/// counts of 20 Newsgroups take 67 ms, and 107 ms with [`PartsCell`].
 #[derive(Clone, Copy, Default)]
 pub struct LightCell {
     low: u64,
@@ -99,6 +121,7 @@ impl LightCell {
 
 impl Accumulator for LightCell {
     const WEIGHTS: Unit = Unit::One;
+    const UNIT: Unit = Unit::Part;
 
     #[inline(always)]
     fn add(&mut self, x: f64, _: u128) {
@@ -121,13 +144,13 @@ impl Accumulator for LightCell {
         self.documents != 0
     }
 
-    fn lane(cells: impl Iterator<Item = Self>) -> Lane {
+    fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
         let one = u128::from(PARTS);
         let both = |cell: Self| {
             let occurrences = u128::from(cell.high) << 64 | u128::from(cell.low);
             [times(occurrences, one), times(u128::from(cell.documents), one * one)]
         };
-        Lane::Parts(cells.map(both).collect())
+        CellCounts::Parts(cells.map(both).collect())
     }
 }
 
@@ -141,6 +164,7 @@ pub struct PartsCell {
 
 impl Accumulator for PartsCell {
     const WEIGHTS: Unit = Unit::Part;
+    const UNIT: Unit = Unit::Part;
 
     #[inline(always)]
     fn add(&mut self, x: f64, weight: u128) {
@@ -160,23 +184,8 @@ impl Accumulator for PartsCell {
         self.documents != 0
     }
 
-    fn lane(cells: impl Iterator<Item = Self>) -> Lane {
+    fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
         let both = |cell: Self| [cell.occurrences, times(cell.documents, u128::from(PARTS))];
-        Lane::Parts(cells.map(both).collect())
+        CellCounts::Parts(cells.map(both).collect())
     }
-}
-
-/// What a row weighs: in rows, or in parts of a row.
-#[inline(always)]
-pub fn weight(rows: &Rows, row: usize, unit: Unit) -> u128 {
-    match unit {
-        Unit::One => rows.weight(row),
-        Unit::Part => rows.weight_in_parts(row),
-    }
-}
-
-/// What some rows weigh together, in the unit itself.
-pub fn weigh(rows: &Rows, some: impl Iterator<Item = usize>, unit: Unit) -> Count {
-    let one = if unit == Unit::One { 1 } else { PARTS };
-    times(some.map(|row| weight(rows, row, unit)).sum(), u128::from(one))
 }

@@ -1,16 +1,16 @@
-//! Stores as values: sums, differences, multiples, and other classes.
+//! Sums, differences and multiples of stores, and stores with other classes.
 
-use super::add_up::Found;
+use super::class_sums::ClassSums;
 use super::index::{UNKNOWN, Vocabulary};
-use super::store::{Cell, Cells, Count, Counts, Lane, Unit, merge};
-use super::{TOO_LARGE, TOO_MANY, Words};
+use super::store::{Cell, CellCounts, Cells, Count, Counts, Unit, merge};
+use super::{TOO_LARGE, TOO_MANY, Words, new_classes};
 use crate::error::{Error, Number, demand, fit};
 use crate::integers::{Int, PARTS, parts};
 
-/// Words are added to others in place if those have so many times their cells.
+/// A store is added to another in place if that has so many times its cells.
 const MANY: usize = 8;
 
-/// The difference, or how much is missing.
+/// a - b, or b - a as the error if that is more than zero.
 fn minus(a: &Count, b: &Count) -> Result<Count, Count> {
     let less = |a: &Count, b: &Count| {
         let mut left = *a;
@@ -22,16 +22,12 @@ fn minus(a: &Count, b: &Count) -> Result<Count, Count> {
 }
 
 impl Cell {
-    fn nothing(class: u32) -> Self {
+    fn empty(class: u32) -> Self {
         Cell { class, counts: Counts::default() }
     }
 
-    fn plus(mut self, other: Cell) -> Cell {
-        self.merge(&other);
-        self
-    }
-
-    /// The difference, or how much is missing. Occurrences without documents, or the other way round, are missing the other.
+    /// Subtracts the counts of another cell. The error is how much is missing. A cell must not be left with occurrences but no
+    /// documents, nor with documents but no occurrences.
     pub(super) fn minus(self, other: &Cell) -> Result<Cell, Count> {
         let occurrences = minus(&self.counts[0], &other.counts[0])?;
         let documents = minus(&self.counts[1], &other.counts[1])?;
@@ -43,31 +39,17 @@ impl Cell {
     }
 }
 
-/// Two lists in the order of their classes as one.
-fn merged(
-    a: impl Iterator<Item = Cell>,
-    b: impl Iterator<Item = Cell>,
-) -> impl Iterator<Item = Cell> {
-    let (mut a, mut b) = (a.peekable(), b.peekable());
-    std::iter::from_fn(move || match (a.peek(), b.peek()) {
-        (Some(x), Some(y)) if x.class == y.class => Some(a.next()?.plus(b.next()?)),
-        (Some(x), Some(y)) if y.class < x.class => b.next(),
-        (Some(_), _) => a.next(),
-        (None, _) => b.next(),
-    })
-}
-
-/// The cells of found texts in the order of words and classes, each once.
-fn combined(found: &[Found]) -> Vec<(u32, Cell)> {
+/// The cells of all sums in the order of words and classes, with the cells of one word and class added up.
+fn combine(sums: &[ClassSums]) -> Vec<(u32, Cell)> {
     let mut cells = vec![];
-    for found in found {
-        cells.extend(found.ids.iter().enumerate().map(|(i, &id)| {
-            let (class, counts) = (found.class, found.counts.get(i));
+    for sums in sums {
+        cells.extend(sums.ids.iter().enumerate().map(|(i, &id)| {
+            let (class, counts) = (sums.class, sums.counts.get(i));
             (id, Cell { class, counts })
         }));
     }
     cells.sort_by_key(|(id, cell)| (*id, cell.class));
-    cells.dedup_by(|next, kept| next.0 == kept.0 && kept.1.absorbs(&next.1));
+    cells.dedup_by(|next, first| next.0 == first.0 && first.1.absorbs(&next.1));
     cells
 }
 
@@ -85,20 +67,22 @@ impl Words {
         Error::NotThere { word: word.map(|id| self.name(id)), class, left }
     }
 
-    /// Takes found texts away; changes nothing if they are not there. `plain`: every token counts as often as it occurs.
-    pub(super) fn take_found(&mut self, found: &mut [Found], plain: bool) -> Result<(), Error> {
-        let unit = found.iter().map(Found::unit).max().unwrap_or_default();
+    /// Subtracts sums of classes; changes nothing if something is missing. `plain`: every token counts as often as it occurs, so no
+    /// word may be left with fewer occurrences than documents.
+    pub(super) fn take_sums(&mut self, sums: &mut [ClassSums], plain: bool) -> Result<(), Error> {
+        let unit = sums.iter().map(ClassSums::unit).max().unwrap_or_default();
         self.make_finer(unit);
         let mut texts = vec![Count::default(); self.n_classes()];
-        for found in found.iter_mut() {
-            found.make_finer(self.unit());
-            texts[found.class as usize].merge(&found.texts);
+        for sums in sums.iter_mut() {
+            sums.make_finer(self.unit());
+            texts[sums.class as usize].merge(&sums.texts);
         }
-        let cells = combined(found);
+        let cells = combine(sums);
         self.subtract(|| cells.iter().copied(), &texts, plain)
     }
 
-    /// Takes cells away, each of which comes once; changes nothing if one of them is not there. They count in our unit.
+    /// Subtracts cells, of which no two have the same word and class, and texts; changes nothing if something is missing. Counts must
+    /// be in the unit of the store.
     fn subtract<I: Iterator<Item = (u32, Cell)>>(
         &mut self,
         cells: impl Fn() -> I,
@@ -112,7 +96,7 @@ impl Words {
         }
         let left = |words: &Words, id: u32, cell: &Cell| {
             let here = words.cells.get(id as usize, cell.class);
-            here.unwrap_or(Cell::nothing(cell.class)).minus(cell)
+            here.unwrap_or(Cell::empty(cell.class)).minus(cell)
         };
         let mut totals = self.totals.clone();
         for (id, cell) in cells() {
@@ -147,103 +131,57 @@ impl Words {
 
     /// The sums of both, words of the same name together.
     pub fn plus(&self, other: &Words) -> Result<Words, Error> {
-        self.check_alike(other)?;
-        let occurrences = self.total() + other.total();
-        fit(occurrences < TOO_LARGE && self.n_texts() + other.n_texts() < TOO_LARGE, TOO_MANY)?;
-        let (was, is) = (self.unit(), other.unit());
-        let unit = was.max(is).that_holds(occurrences);
-        let mut vocabulary = match self.n_ids() {
-            0 => other.vocabulary.emptied(),
-            _ => self.vocabulary.clone(),
-        };
-        let mut theirs = vec![UNKNOWN; self.n_ids()];
-        let mut new = vec![];
-        for id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
-            let number = vocabulary.add_from(&other.vocabulary, id)?;
-            match theirs.get_mut(number as usize) {
-                Some(their) => *their = id as u32,
-                None => new.push(id),
-            }
-        }
-        let room = self.cells.len + other.cells.len;
-        let mut cells = Cells::with_room(vocabulary.len(), room, unit);
-        for (id, &their) in theirs.iter().enumerate() {
-            let mine = self.cells.of(id).map(|cell| cell.to(was, unit));
-            match their {
-                UNKNOWN => cells.push(mine),
-                their => {
-                    let more = other.cells.of(their as usize);
-                    cells.push(merged(mine, more.map(|cell| cell.to(is, unit))));
-                }
-            }
-        }
-        for id in new {
-            cells.push(other.cells.of(id).map(|cell| cell.to(is, unit)));
-        }
-        let both = |a: &Count, b: &Count| {
-            let mut sum = was.to(unit, *a);
-            sum.merge(&is.to(unit, *b));
-            sum
-        };
-        let texts = self.texts.iter().zip(&other.texts);
-        let totals = self.totals.iter().zip(&other.totals);
-        Ok(Words {
-            vocabulary,
-            cells,
-            texts: texts.map(|(a, b)| both(a, b)).collect(),
-            totals: totals.map(|(a, b)| [0, 1].map(|i| both(&a[i], &b[i]))).collect(),
-        })
+        let mut sum = self.clone();
+        sum.add(other)?;
+        Ok(sum)
     }
 
-    /// Whether adding another to these words costs less than making new ones of both.
+    /// Whether to add another store in place, rather than to make a new store of both.
     pub fn outweighs(&self, other: &Words) -> bool {
         MANY * other.cells.len <= self.cells.len
     }
 
-    /// Adds another, and gives what it adds.
-    pub fn add(&mut self, other: &Words) -> Result<Vec<Found>, Error> {
+    /// Adds another store, words of the same name together. Returns the sums that were added.
+    pub fn add(&mut self, other: &Words) -> Result<Vec<ClassSums>, Error> {
         self.check_alike(other)?;
         fit(
             self.total() + other.total() < TOO_LARGE
                 && self.n_texts() + other.n_texts() < TOO_LARGE,
             TOO_MANY,
         )?;
-        let mut classes: Vec<Vec<(u32, Counts)>> = vec![vec![]; self.n_classes()];
+        let mut words = vec![];
         for id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
-            let number = self.vocabulary.add_from(&other.vocabulary, id)?;
+            words.push((self.vocabulary.add_from(&other.vocabulary, id)?, id));
+        }
+        words.sort_unstable();
+        let empty = (vec![], CellCounts::new(other.unit()));
+        let mut cells = vec![empty; self.n_classes()];
+        for (number, id) in words {
             for cell in other.cells.of(id) {
-                classes[cell.class as usize].push((number, cell.counts));
+                let (ids, counts) = &mut cells[cell.class as usize];
+                ids.push(number);
+                counts.push(&cell.counts);
             }
         }
-        let mut found = vec![];
-        for (class, mut cells) in classes.into_iter().enumerate() {
-            if other.texts[class].is_zero() {
-                continue;
+        let mut sums = vec![];
+        for ((class, (ids, counts)), &texts) in (0..).zip(cells).zip(&other.texts) {
+            if !texts.is_zero() {
+                sums.push(ClassSums::new(class, ids, counts, texts));
             }
-            cells.sort_unstable_by_key(|&(id, _)| id);
-            let counts = cells.iter().map(|&(_, counts)| counts);
-            let lane = match other.unit() {
-                Unit::One => {
-                    Lane::Narrow(counts.map(|counts| counts.map(|n| n.0[0] as u32)).collect())
-                }
-                Unit::Part => Lane::Parts(counts.collect()),
-            };
-            let ids = cells.iter().map(|&(id, _)| id).collect();
-            found.push(Found::new(class as u32, ids, lane, other.texts[class]));
         }
-        self.add_found(&mut found, 1)?;
-        Ok(found)
+        self.add_sums(&mut sums, 1);
+        Ok(sums)
     }
 
-    /// What is left without the texts of another.
+    /// Subtracts the texts of another store.
     pub fn minus(&self, other: &Words) -> Result<Words, Error> {
         self.check_alike(other)?;
         let mut ids = vec![];
         for id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
             let number = self.vocabulary.find_from(&other.vocabulary, id);
             if number == UNKNOWN {
-                // All of the word is to be taken away where there is nothing.
-                let first = other.cells.of(id).next().unwrap_or(Cell::nothing(0));
+                // All counts of the word are missing.
+                let first = other.cells.of(id).next().unwrap_or(Cell::empty(0));
                 let class = first.class as usize;
                 return Err(other.not_there(Some(id as u32), class, &first.counts[0]));
             }
@@ -264,7 +202,7 @@ impl Words {
         Ok(left.without_empty())
     }
 
-    /// No word is in more documents than there are texts.
+    /// Refuses a store in which a word has more documents than its class has texts.
     fn check_documents(&self) -> Result<(), Error> {
         for id in 0..self.n_ids() {
             for cell in self.cells.of(id) {
@@ -276,7 +214,7 @@ impl Words {
         Ok(())
     }
 
-    /// The same without the words that no text has.
+    /// Removes the words that no text has; the others get new numbers.
     fn without_empty(self) -> Words {
         if self.n_words() == self.n_ids() {
             return self;
@@ -286,7 +224,7 @@ impl Words {
         Words { vocabulary, cells, texts: self.texts, totals: self.totals }
     }
 
-    /// The same texts as if they had had these words only.
+    /// The sums of the same texts if they had had no other words than these.
     pub fn only(&self, ids: &[u32]) -> Words {
         let mut kept = vec![false; self.n_ids()];
         ids.iter().for_each(|&id| kept[id as usize] = true);
@@ -299,14 +237,14 @@ impl Words {
         Words { vocabulary, cells, texts: self.texts.clone(), totals }
     }
 
-    /// What cells add up to, class by class.
+    /// The sums of cells per class.
     pub(super) fn totals_of(&self, cells: impl Iterator<Item = Cell>) -> Vec<Counts> {
         let mut totals = vec![Counts::default(); self.n_classes()];
         cells.for_each(|cell| merge(&mut totals[cell.class as usize], &cell.counts));
         totals
     }
 
-    /// The words, in the order of their numbers, to which `of` gives cells.
+    /// A vocabulary and store of the words for which `of` returns cells, with new numbers in the same order.
     fn rebuilt<I: Iterator<Item = Cell>>(
         &self,
         room: usize,
@@ -317,7 +255,7 @@ impl Words {
         for id in 0..self.n_ids() {
             let mut these = of(id).peekable();
             if these.peek().is_some() {
-                // A name that is there already was accepted before.
+                // Adding cannot fail: the name was accepted before.
                 let added = vocabulary.add_from(&self.vocabulary, id);
                 debug_assert!(added.is_ok());
                 cells.push(these);
@@ -326,8 +264,8 @@ impl Words {
         (vocabulary, cells)
     }
 
-    /// Every text so many times; and whether that is exact. A factor that is not whole rounds numbers down: documents and texts to
-    /// parts of a row, occurrences to a part of those. A cell of which nothing is left is gone.
+    /// Multiplies all counts; also returns whether that was exact. A factor that is not whole rounds counts down: documents and texts
+    /// to 10^-18, occurrences to 10^-36. Cells that become zero are removed.
     pub fn times(&self, factor: f64) -> Result<(Words, bool), Error> {
         let Some(by) = parts(factor) else {
             return Err(Error::malformed(format!(
@@ -375,7 +313,7 @@ impl Words {
         Ok((product, exact))
     }
 
-    /// Whether both hold the same numbers of the same words, whatever they count in.
+    /// Whether two stores have equal counts of the same words, in whatever unit they hold them.
     pub fn same(&self, other: &Words) -> bool {
         let alike = self.check_alike(other).is_ok() && self.n_words() == other.n_words();
         if !alike {
@@ -395,60 +333,52 @@ impl Words {
             && (0..self.n_ids()).filter(|&id| self.cells.is_live(id)).all(word)
     }
 
-    /// Class c becomes class `index[c]` of `n_classes`, together with all others that do. Words keep their numbers.
+    /// Makes class c class `index[c]` of `n_classes`, and adds up classes that become one. Words keep their numbers.
     pub fn place(&self, index: &[i64], n_classes: usize) -> Result<Words, Error> {
         demand(index.len() == self.n_classes(), "index must have one number per class")?;
         let inside = |&class: &i64| usize::try_from(class).is_ok_and(|class| class < n_classes);
         if !index.iter().all(inside) {
             return Err(wrong_index(index, n_classes));
         }
-        let mut placed = Words::new(n_classes, 0)?;
-        for (class, &new) in index.iter().enumerate() {
-            placed.texts[new as usize].merge(&self.texts[class]);
-            merge(&mut placed.totals[new as usize], &self.totals[class]);
-        }
-        placed.vocabulary = self.vocabulary.clone();
-        placed.cells = Cells::with_room(self.cells.words(), self.cells.len, self.unit());
-        let ascends = index.is_sorted();
-        let mut moved = vec![];
-        for id in 0..self.cells.words() as u32 {
-            self.move_cells(id, index, ascends, &mut moved);
-            placed.cells.push(moved.iter().copied());
-        }
-        Ok(placed)
+        self.with_classes(&new_classes(index), n_classes)
     }
 
-    /// Class i is class `index[i]` of this one; words that are left without texts are gone.
+    /// Takes class `index[i]` for class i; words that are left without texts are gone.
     pub fn take(&self, index: &[i64]) -> Result<Words, Error> {
-        let mut taken = Words::new(index.len(), 0)?;
-        let mut targets = vec![vec![]; self.n_classes()];
-        for (new, &old) in index.iter().enumerate() {
-            let target = usize::try_from(old).ok().and_then(|old| targets.get_mut(old));
-            match target {
-                Some(target) => target.push(new as u32),
-                None => return Err(wrong_index(index, self.n_classes())),
-            }
-            taken.texts[new] = self.texts[old as usize];
-            taken.totals[new] = self.totals[old as usize];
-        }
+        let mut new_classes = vec![vec![]; self.n_classes()];
         // A class may be taken often: the sum of all may not fit.
-        let most = |counts: &mut dyn Iterator<Item = &Count>| -> u128 {
-            counts.map(|n| u128::from(self.unit().whole(n).0) + 1).sum()
-        };
-        let occurrences = most(&mut taken.totals.iter().map(|totals| &totals[0]));
-        let texts = most(&mut taken.texts.iter());
+        let (mut occurrences, mut texts) = (0, 0);
+        let at_most = |count: &Count| u128::from(self.unit().whole(count).0) + 1;
+        for (new, &old) in index.iter().enumerate() {
+            let old = usize::try_from(old).ok().filter(|&old| old < self.n_classes());
+            let old = old.ok_or_else(|| wrong_index(index, self.n_classes()))?;
+            new_classes[old].push(new as u32);
+            occurrences += at_most(&self.totals[old][0]);
+            texts += at_most(&self.texts[old]);
+        }
         fit(occurrences.max(texts) < u128::from(TOO_LARGE), TOO_MANY)?;
-        (taken.vocabulary, taken.cells) = self.rebuilt(0, |id| {
-            let mut cells = vec![];
-            for cell in self.cells.of(id) {
-                let classes = targets[cell.class as usize].iter();
-                cells.extend(classes.map(|&class| Cell { class, ..cell }));
-            }
-            cells.sort_by_key(|cell| cell.class);
-            cells.into_iter()
-        });
+        let mut taken = self.with_classes(&new_classes, index.len())?.without_empty();
         taken.make_finer(self.unit().that_holds(occurrences as u64));
         Ok(taken)
+    }
+
+    /// Has class c count in each of the classes `new_classes[c]` instead. Words keep their numbers.
+    fn with_classes(&self, new_classes: &[Vec<u32>], n_classes: usize) -> Result<Words, Error> {
+        let mut moved = Words::new(n_classes, 0)?;
+        for (class, new_classes) in new_classes.iter().enumerate() {
+            for &new in new_classes {
+                moved.texts[new as usize].merge(&self.texts[class]);
+                merge(&mut moved.totals[new as usize], &self.totals[class]);
+            }
+        }
+        moved.vocabulary = self.vocabulary.clone();
+        moved.cells = Cells::with_room(self.cells.words(), self.cells.len, self.unit());
+        let mut cells = vec![];
+        for id in 0..self.cells.words() as u32 {
+            self.cells_in(id, new_classes, &mut cells);
+            moved.cells.push(cells.iter().copied());
+        }
+        Ok(moved)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Counts of words straight to rows of weights: a number that was counted stands for its value in a table.
+//! Sets rows of weights from the counts of words: the weight of a word in a class is looked up in a table by the count.
 
 use super::store::Unit;
 use super::weights::{PIECE, Rows, Weights, demand_all_weights};
@@ -7,18 +7,18 @@ use crate::error::{Error, demand};
 use crate::threads;
 use std::ops::Range;
 
-/// What words were counted, and what that makes of them.
+/// Counts of words, and the weight of each count.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted<'a> {
     pub words: &'a Words,
-    /// A group of the texts that is left out, if any.
+    /// The group of texts that is left out, if any.
     pub without: Option<(&'a Groups, usize)>,
     pub ids: &'a [u32],
-    /// Whether documents count, and not occurrences.
+    /// Whether documents count rather than occurrences.
     pub once: bool,
-    /// Whether a class has the value of what all others count together, and not of what it counts itself.
+    /// Whether the count of a class is that of all other classes together (complement).
     pub others: bool,
-    /// By count.
+    /// The weight of each count.
     pub values: &'a [f64],
 }
 
@@ -30,24 +30,22 @@ struct Piece<'a> {
     ids: Vec<u32>,
     ends: Vec<usize>,
     cells: Vec<[u32; 2]>,
-    /// The words of which a count has no value.
+    /// The words that have a count without a weight, or one that is not whole.
     left: Vec<u32>,
 }
 
 impl Counted<'_> {
-    /// Gives rows to words that have none. Gives those that have no values here: they still have none.
+    /// Sets the rows of words. Returns the words that have a count without a weight, whose rows are as before.
     pub fn set(&self, weights: &mut Weights, threads: usize) -> Result<Vec<u32>, Error> {
         self.check()?;
         demand_all_weights(self.values)?;
         let (n, threads) = (self.ids.len(), threads::worth(threads, self.ids.len()));
-        let pieces = threads::map(threads, n.div_ceil(PIECE), |i| {
-            self.piece(i * PIECE..n.min((i + 1) * PIECE))
-        });
-        weights.set_first(&pieces, threads)?;
+        let pieces = threads::ranges(threads, n, PIECE, |range| self.piece(range));
+        weights.set_rows(&pieces, threads)?;
         Ok(pieces.into_iter().flat_map(|piece| piece.left).collect())
     }
 
-    /// The same of words that may have a row: it is brought up to date, and taken away where no text has the word any more.
+    /// [`Counted::set`], which also takes the rows of words away that no text has any more.
     pub fn update(&self, weights: &mut Weights) -> Result<Vec<u32>, Error> {
         self.check()?;
         let piece = self.piece(0..self.ids.len());
@@ -61,7 +59,7 @@ impl Counted<'_> {
         self.without.map_or(Ok(()), |(groups, group)| groups.check(self.words, group))
     }
 
-    /// The words at these places.
+    /// The counts of the words `ids[at]`.
     fn piece(&self, at: Range<usize>) -> Piece<'_> {
         let ids = &self.ids[at];
         let n_cells: usize = ids.iter().map(|&id| self.words.cells.n_cells(id as usize)).sum();
@@ -110,7 +108,7 @@ impl Piece<'_> {
         start..self.ends[i]
     }
 
-    /// What all classes of a word count together, where that matters.
+    /// The counts of all classes of a word together, for complement; else 0.
     #[inline(always)]
     fn total(&self, i: usize) -> usize {
         let cells = if self.others { &self.cells[self.range(i)] } else { &[] };
@@ -143,7 +141,7 @@ impl Rows for Piece<'_> {
     }
 }
 
-/// What is left of a word's cells: none of occurrences and documents without the other.
+/// A word's cells minus those of a group, without cells that have no occurrences or no documents left.
 #[inline(always)]
 fn left<'a>(
     own: impl Iterator<Item = (u32, [u32; 2])> + 'a,

@@ -1,7 +1,7 @@
-//! Texts in groups, of which one at a time is left out.
+//! Groups of texts (folds), of which one at a time is left out.
 //!
-//! A store has a class for each group of texts of one class; this is the same cells by group. What is left without a group is
-//! what all have together, minus its cells: that costs the group's cells, and not those of all others.
+//! The store has a class for each class and group; here its cells are sorted by group. The counts without a group are those of all
+//! texts minus those of the group, so leaving a group out costs as much as its own cells.
 
 use super::store::{Cell, Cells, Unit};
 use super::{Pairs, Words};
@@ -9,33 +9,33 @@ use crate::error::{Error, demand};
 use crate::threads;
 use std::ops::Range;
 
-/// The cells of every group, each in the order of words and classes, cut into parts of so many words.
+/// The cells of every group, in the order of words and classes. Words are cut into parts, which threads sort.
 #[derive(Debug)]
 pub struct Groups {
     /// By part, then by group.
     parts: Vec<Vec<Group>>,
-    /// How many words a part has, whether a group has them or not.
+    /// How many words of the store a part is about.
     size: usize,
     unit: Unit,
     n_groups: usize,
     n_ids: usize,
 }
 
-/// Word i of the cells is `ids[i]`.
+/// A part of a group. Word i of the cells is `ids[i]`.
 #[derive(Debug)]
 struct Group {
     ids: Vec<u32>,
     cells: Cells,
 }
 
-/// A part has no fewer words.
+/// A part is about no fewer words. Ten folds of 20 Newsgroups took 130 ms with 256, 134 with 4,096 and 144 with 65,536.
 const FEWEST: usize = 1 << 12;
 
-/// And there are no more parts of groups, unless there are more groups.
+/// There are no more parts, over all groups, unless there are more groups.
 const MOST_PARTS: usize = 1 << 14;
 
 impl Groups {
-    /// `classes[c]` and `groups[c]` are what class c of the store stands for; classes ascend within a group.
+    /// Class c of the store is class `classes[c]` of group `groups[c]`; classes must ascend within a group.
     pub fn new(
         words: &Words,
         classes: &[i64],
@@ -54,8 +54,7 @@ impl Groups {
         )?;
         let n_ids = words.n_ids();
         let size = n_ids.div_ceil(MOST_PARTS.div_ceil(n_groups.max(1))).max(FEWEST);
-        let parts = threads::try_map(threads, n_ids.div_ceil(size), |part| {
-            let ids = part * size..n_ids.min((part + 1) * size);
+        let parts = threads::try_ranges(threads, n_ids, size, |ids| {
             of_words(words, ids, classes, groups, n_groups)
         })?;
         Ok(Groups { parts, size, unit: words.unit(), n_groups, n_ids })
@@ -81,13 +80,13 @@ impl Groups {
         Ok(gone)
     }
 
-    /// A group that is there, to be looked at.
+    /// A reader of a group, whose number must have been checked.
     pub(super) fn group(&self, group: usize) -> Reader<'_> {
         let parts = self.parts.iter().map(|part| &part[group]).collect();
         Reader { parts, size: self.size, next: 0 }
     }
 
-    /// The cells that these words have in all texts but the group's.
+    /// The cells of these words without the texts of a group.
     pub fn pairs_without(
         &self,
         total: &Words,
@@ -119,7 +118,7 @@ impl Groups {
         Ok(pairs)
     }
 
-    /// Whether these words are those of all groups, and this is one of them.
+    /// Refuses words that are not those of all groups together, and a group that does not exist.
     pub(super) fn check(&self, total: &Words, group: usize) -> Result<(), Error> {
         demand(
             total.n_ids() == self.n_ids && total.unit() == self.unit,
@@ -136,7 +135,7 @@ impl Groups {
     }
 }
 
-/// Finds words of a group that are asked for one after the other.
+/// Finds the cells of words in a group; quick if words are asked for in order.
 pub(super) struct Reader<'a> {
     parts: Vec<&'a Group>,
     size: usize,
@@ -148,7 +147,7 @@ impl<'a> Reader<'a> {
     #[inline(always)]
     pub(super) fn find(&mut self, id: u32) -> Option<(&'a Cells, usize)> {
         let part = self.parts[id as usize / self.size];
-        // Words mostly come one after the other.
+        // Mostly it is the next one.
         let at = match part.ids.get(self.next) {
             Some(&own) if own == id => Ok(self.next),
             _ => part.ids.binary_search(&id),
@@ -158,12 +157,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What is left of a cell, if anything is.
+/// A cell without the texts of a group; none if nothing is left.
 fn left_of_parts(cell: Cell, gone: &Cell) -> Option<Cell> {
     cell.minus(gone).ok().filter(|left| !left.is_empty())
 }
 
-/// The same of whole numbers: none of the two is left without the other.
+/// [`left_of_parts`] of whole counts. If no occurrences are left then no documents are, and the other way round.
 #[inline(always)]
 fn left_of_whole(mut cell: Cell, gone: &Cell) -> Option<Cell> {
     for (count, gone) in cell.counts.iter_mut().zip(&gone.counts) {
@@ -172,7 +171,7 @@ fn left_of_whole(mut cell: Cell, gone: &Cell) -> Option<Cell> {
     Some(cell)
 }
 
-/// The groups of some words.
+/// Sorts the cells of some words by group.
 fn of_words(
     words: &Words,
     ids: Range<usize>,
@@ -181,8 +180,8 @@ fn of_words(
     n_groups: usize,
 ) -> Result<Vec<Group>, Error> {
     let empty = || Group { ids: vec![], cells: Cells::with_room(0, 0, words.unit()) };
-    let mut found: Vec<Group> = (0..n_groups).map(|_| empty()).collect();
-    // A word's cells by group, and the groups that have some.
+    let mut all_groups: Vec<Group> = (0..n_groups).map(|_| empty()).collect();
+    // A word's cells by group, and the groups in which it has some.
     let (mut own, mut filled) = (vec![vec![]; n_groups], vec![]);
     for id in ids {
         for Cell { class, counts } in words.cells(id as u32) {
@@ -190,7 +189,7 @@ fn of_words(
             let cell = Cell { class, counts };
             let cells: &mut Vec<Cell> = &mut own[group as usize];
             if let Some(last) = cells.last_mut() {
-                // Classes of one group that have become one.
+                // Several classes of the store are this class.
                 if last.absorbs(&cell) {
                     continue;
                 }
@@ -201,9 +200,9 @@ fn of_words(
             cells.push(cell);
         }
         for group in filled.drain(..) {
-            found[group].ids.push(id as u32);
-            found[group].cells.push(own[group].drain(..));
+            all_groups[group].ids.push(id as u32);
+            all_groups[group].cells.push(own[group].drain(..));
         }
     }
-    Ok(found)
+    Ok(all_groups)
 }

@@ -1,8 +1,8 @@
-//! Numbers for words that are new, in the order in which texts have them, on all threads.
+//! Numbers new words on all threads, in the order in which texts have them.
 //!
-//! Texts are read in chunks, and what is not known in each of them is shared out by the table of the index that it belongs to. Each
-//! thread then takes a table, and the tokens of all chunks that belong to it, in order: a table is small enough for the cache. New
-//! words get numbers of the table's own. Where a word is met first says which number it has in the end.
+//! The unknown tokens of each chunk are sorted by the table of the index they belong to. A thread takes a table, which is small enough
+//! for the cache, and the tokens of all chunks that belong to it, in order. It gives new words numbers within the table. Then the place
+//! of its first token decides which number each new word gets.
 
 use super::count::Chunk;
 use super::index::{Key, MOST, NO_TEXTS, Names, TOO_MANY, Table, UNKNOWN, Vocabulary};
@@ -13,7 +13,7 @@ use crate::threads;
 /// A token whose word is not known.
 #[derive(Clone, Copy, Debug)]
 struct Token {
-    /// Its key. The second half of one of more than 16 bytes, which is zero, says where its bytes are.
+    /// Its key. The second half for a token of more than 16 bytes, else zero, says where its bytes are.
     key: Key,
     /// Its place among the numbers of its chunk.
     at: u32,
@@ -31,9 +31,9 @@ impl Token {
 /// The tokens of a chunk whose words are not known.
 #[derive(Debug, Default)]
 pub struct Unknown {
-    /// By the table they belong to.
+    /// The tokens of each table.
     tokens: Vec<Vec<Token>>,
-    /// The bytes of those of more than 16.
+    /// The bytes of tokens of more than 16 bytes.
     long: Vec<u8>,
     count: usize,
 }
@@ -50,7 +50,7 @@ impl Unknown {
         Unknown { tokens: (0..tables).map(|_| room()).collect(), ..Unknown::default() }
     }
 
-    /// Notes the tokens of a text from `start` on that `ids` has no numbers of.
+    /// Notes the tokens of a text for which `ids`, from `start` on, has no numbers.
     pub fn note(&mut self, vocabulary: &Vocabulary, tokens: &Tokens, ids: &[u32], start: usize) {
         for (i, span) in tokens.spans.iter().enumerate() {
             if ids[start + i] != UNKNOWN {
@@ -77,13 +77,13 @@ impl Unknown {
         &self.long[key.second as usize..][..length]
     }
 
-    /// The place of the first of them.
+    /// The place of the first token.
     pub fn first(&self) -> Option<usize> {
         let first = |tokens: &Vec<Token>| Some(tokens.first()?.at as usize);
         self.tokens.iter().filter_map(first).min()
     }
 
-    /// The name of the word of the token at a place, and how often it is there before `end`.
+    /// The name of the word at a place, and how often it occurs from there up to `end`.
     pub fn times(&self, place: usize, end: usize) -> (Vec<u8>, u64) {
         let here = |token: &&Token| (place..end).contains(&(token.at as usize));
         let mut tokens: Vec<&Token> = self.tokens.iter().flatten().filter(here).collect();
@@ -98,38 +98,29 @@ impl Unknown {
 /// Marks the number of a word that has none in the vocabulary yet.
 const MARK: u32 = 1 << 31;
 
-/// What a table of the index has to do with some chunks.
+/// The unknown tokens of some chunks that belong to one table of the index.
 #[derive(Default)]
 struct Share {
-    /// Its tokens by chunk. In the end the first halves of their keys are the words' numbers, marked if they are new.
+    /// The tokens of each chunk. [`Share::number`] replaces the first halves of keys by the words' numbers, marked if new.
     tokens: Vec<Vec<Token>>,
-    /// The words that are new: where each is first, and its key there.
+    /// The new words: the chunk of the first token of each, and its key there.
     new: Vec<(u32, Key)>,
-    /// How many were new before each chunk.
+    /// How many words were new before each chunk.
     before: Vec<u32>,
-    /// How many are new in the tables before.
+    /// How many words are new in the tables before this one.
     base: u32,
-    /// The token that is next: its chunk, and its place there.
-    next: (usize, usize),
 }
 
 impl Share {
-    /// Goes on until the table is full; whether it was done before.
-    fn number(&mut self, table: &mut Table, names: &Names, chunks: &[Chunk]) -> bool {
+    /// Gives all tokens their numbers.
+    fn number(&mut self, table: &mut Table, names: &Names, chunks: &[Chunk]) {
         let long = |chunk: usize, key: Key| {
             &chunks[chunk].unknown.long[key.second as usize..][..key.length as usize]
         };
-        while let Some(tokens) = self.tokens.get_mut(self.next.0) {
-            let (chunk, from) = self.next;
-            if self.before.len() == chunk {
-                self.before.push(self.new.len() as u32);
-            }
-            table.load(tokens[from..].iter().map(Token::key));
-            for (at, token) in tokens.iter_mut().enumerate().skip(from) {
-                if table.is_full() {
-                    self.next = (chunk, at);
-                    return false;
-                }
+        for (chunk, tokens) in self.tokens.iter_mut().enumerate() {
+            self.before.push(self.new.len() as u32);
+            table.load(tokens.iter().map(|token| token.key().place()));
+            for token in tokens {
                 let same = |id: u32| {
                     let word = long(chunk, token.key);
                     if id & MARK == 0 {
@@ -145,22 +136,21 @@ impl Share {
                 }
                 token.key.first = u64::from(id);
             }
-            self.next = (chunk + 1, 0);
         }
-        true
     }
 
+    /// Replaces the marked numbers in the table by those of the vocabulary.
     fn renumber(&self, table: &mut Table, numbers: &[u32]) {
         let numbers = &numbers[self.base as usize..];
         let keys = || self.new.iter().map(|&(_, key)| Token { key, at: 0 }.key());
-        table.load(keys());
+        table.load(keys().map(Key::place));
         for ((key, &id), own) in keys().zip(numbers).zip(MARK..) {
             table.renumber(key, own, id);
         }
     }
 }
 
-/// The new words that are first met in a chunk, in order: their numbers among all new ones, and their names.
+/// The new words whose first token is in a chunk, in order: their numbers among all new words, and their names.
 #[derive(Default)]
 struct Firsts {
     numbers: Vec<u32>,
@@ -168,10 +158,10 @@ struct Firsts {
 }
 
 impl Chunk {
-    /// Takes what the tables say of the tokens; new words are marked.
+    /// Takes the numbers of tokens from the tables; those of new words are marked.
     fn take(&mut self, chunk: usize, shares: &[Share]) -> Firsts {
         let mut first = vec![0_u64; self.ids.len() / 64 + 1];
-        // Of each, in the order of the tables: its table, and its number there.
+        // The table of each new word, and its number there, in the order of tables.
         let mut met: Vec<(u32, u32)> = vec![];
         for (table, share) in shares.iter().enumerate() {
             let mut next = share.before[chunk] | MARK;
@@ -206,7 +196,7 @@ impl Chunk {
         firsts
     }
 
-    /// Puts the vocabulary's numbers for marked ones.
+    /// Replaces marked numbers by those of the vocabulary.
     fn renumber(&mut self, numbers: &[u32]) {
         for id in &mut self.ids {
             if *id & MARK != 0 {
@@ -217,7 +207,7 @@ impl Chunk {
     }
 }
 
-/// Gives the tokens of chunks that are unknown their numbers, the next ones for words that are new.
+/// Gives the unknown tokens of chunks their numbers; new words get the next ones.
 pub fn number(
     vocabulary: &mut Vocabulary,
     chunks: &mut [Chunk],
@@ -228,28 +218,24 @@ pub fn number(
     if unknown == 0 {
         return Ok(());
     }
-    let (index, names) = match vocabulary {
-        Vocabulary::Named { index, names } => (index, names),
-        Vocabulary::Columns { .. } => return Err(Error::malformed(NO_TEXTS)),
+    let Vocabulary::Named(words) = vocabulary else {
+        return Err(Error::malformed(NO_TEXTS));
     };
     let threads = threads::worth(threads, unknown);
+    words.change(|index, names| number_by_table(index.tables(), names, chunks, threads));
+    Ok(())
+}
+
+fn number_by_table(tables: &mut [Table], names: &mut Names, chunks: &mut [Chunk], threads: usize) {
     let mut shares: Vec<Share> = vec![];
-    for table in 0..index.tables().count() {
+    for table in 0..tables.len() {
         let take = |chunk: &mut Chunk| chunk.unknown.tokens.get_mut(table).map(std::mem::take);
         let tokens = chunks.iter_mut().map(|chunk| take(chunk).unwrap_or_default()).collect();
         shares.push(Share { tokens, ..Share::default() });
     }
-    loop {
-        let known = &*names;
-        let mut work: Vec<_> = index.tables().zip(&mut shares).collect();
-        let done = threads::each(threads, &mut work, |_, (table, share)| {
-            share.number(table, known, chunks)
-        });
-        if done.into_iter().all(|done| done) {
-            break;
-        }
-        index.grow(threads);
-    }
+    let known = &*names;
+    let mut work: Vec<_> = tables.iter_mut().zip(&mut shares).collect();
+    threads::each(threads, &mut work, |_, (table, share)| share.number(table, known, chunks));
     let mut new = 0;
     for share in &mut shares {
         share.base = new;
@@ -263,8 +249,7 @@ pub fn number(
     }
     let new: Vec<Names> = firsts.into_iter().map(|first| first.names).collect();
     names.append_all(&new, threads);
-    let mut work: Vec<_> = index.tables().zip(&shares).collect();
+    let mut work: Vec<_> = tables.iter_mut().zip(&shares).collect();
     threads::each(threads, &mut work, |_, (table, share)| share.renumber(table, &numbers));
     threads::each(threads, chunks, |_, chunk| chunk.renumber(&numbers));
-    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Texts to be counted or scored, however they lie in memory.
+//! Texts to be counted or scored, in the forms in which Python hands them over.
 
 use super::Matrix;
 use crate::encode::Strings;
@@ -9,24 +9,23 @@ use std::ops::Range;
 /// Rows of text, each of which may be missing.
 #[derive(Debug)]
 pub enum Texts<'a> {
-    /// Strings here and there.
+    /// Strings anywhere in memory.
     Borrowed(Vec<Option<&'a [u8]>>),
-    /// Strings one after the other, as Arrow has them.
-    Narrow(Strings<'a, i32>),
-    Wide(Strings<'a, i64>),
+    /// Strings in one piece of memory, as in Arrow.
+    Arrow(Strings<'a>),
     /// Texts that were cut into tokens elsewhere.
-    Given(Given<'a>),
+    Tokens(TokenLists<'a>),
     /// Texts whose words were looked up before.
     Encoded(Encoded<'a>),
-    /// Texts whose words were counted elsewhere.
+    /// Rows whose words were counted elsewhere.
     Counted(Matrix<'a>),
 }
 
-/// The ids of all texts' words, -1 for one that is unknown; those of row i are `offsets[i]` to `offsets[i + 1]`.
+/// The ids of the words of texts, -1 for an unknown word; those of row i are `offsets[i]` to `offsets[i + 1]`.
 #[derive(Debug)]
 pub struct Encoded<'a> {
     ids: &'a [i32],
-    /// How often the text has each; none: once, and words come as often as they occur.
+    /// How often the text has each word; none if a word is repeated as often as it occurs.
     times: Option<&'a [i32]>,
     places: Places<'a>,
 }
@@ -46,7 +45,7 @@ impl<'a> Encoded<'a> {
         Ok(Encoded { ids, times, places })
     }
 
-    /// The words of a text, and how often it has each if they come once; none if it is missing.
+    /// The words of a text, and how often it has each if they are not repeated; none if the text is missing.
     pub fn get(&self, row: usize) -> Option<(&'a [i32], Option<&'a [i32]>)> {
         let range = self.places.get(row)?;
         let times = self.times.map(|times| &times[range.clone()]);
@@ -54,7 +53,7 @@ impl<'a> Encoded<'a> {
     }
 }
 
-/// Where the tokens of each text are.
+/// Where the tokens of each text begin and end, and which texts are missing.
 #[derive(Debug)]
 struct Places<'a> {
     offsets: &'a [i64],
@@ -83,21 +82,21 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The tokens of all texts; those of row i are `offsets[i]` to `offsets[i + 1]`.
+/// The tokens of texts; those of row i are `offsets[i]` to `offsets[i + 1]`.
 #[derive(Debug)]
-pub struct Given<'a> {
+pub struct TokenLists<'a> {
     tokens: Vec<&'a [u8]>,
     places: Places<'a>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> TokenLists<'a> {
     pub fn new(
         tokens: Vec<&'a [u8]>,
         offsets: &'a [i64],
         missing: Option<&'a [bool]>,
     ) -> Result<Self, Error> {
         let places = Places::new(offsets, tokens.len(), missing)?;
-        Ok(Given { tokens, places })
+        Ok(TokenLists { tokens, places })
     }
 
     fn get(&self, row: usize) -> Option<&[&'a [u8]]> {
@@ -109,22 +108,20 @@ impl Texts<'_> {
     pub fn len(&self) -> usize {
         match self {
             Texts::Borrowed(texts) => texts.len(),
-            Texts::Narrow(texts) => texts.len(),
-            Texts::Wide(texts) => texts.len(),
-            Texts::Given(Given { places, .. }) | Texts::Encoded(Encoded { places, .. }) => {
+            Texts::Arrow(texts) => texts.len(),
+            Texts::Tokens(TokenLists { places, .. }) | Texts::Encoded(Encoded { places, .. }) => {
                 places.offsets.len() - 1
             }
             Texts::Counted(matrix) => matrix.len(),
         }
     }
 
-    /// A measure of a text's size: its bytes, of given tokens one more each, four of each id. It has no more words than that.
+    /// The size of a text: its bytes; one more for each token that was cut elsewhere; four for each id. It has no more words than that.
     pub fn size(&self, row: usize) -> usize {
         match self {
             Texts::Borrowed(texts) => texts[row].map_or(0, <[u8]>::len),
-            Texts::Narrow(texts) => texts.get(row).map_or(0, <[u8]>::len),
-            Texts::Wide(texts) => texts.get(row).map_or(0, <[u8]>::len),
-            Texts::Given(texts) => {
+            Texts::Arrow(texts) => texts.get(row).map_or(0, <[u8]>::len),
+            Texts::Tokens(texts) => {
                 let tokens = texts.get(row).unwrap_or(&[]);
                 tokens.iter().map(|token| token.len() + 1).sum()
             }
@@ -138,30 +135,29 @@ impl Texts<'_> {
         (0..self.len()).map(|row| self.size(row)).sum()
     }
 
-    /// The tokens of a text; false if it is missing.
+    /// Reads the tokens of a text; returns false if it is missing.
     pub fn read(
         &self,
         row: usize,
         tokeniser: &Tokeniser,
         tokens: &mut Tokens,
     ) -> Result<bool, Error> {
-        if let Texts::Given(texts) = self {
-            let given = texts.get(row);
-            let tokens = given.map(|given| tokeniser.gather(given.iter().copied(), tokens));
-            return tokens.transpose().map(|read| read.is_some());
+        if let Texts::Tokens(texts) = self {
+            let text = texts.get(row);
+            let read = text.map(|text| tokeniser.gather(text.iter().copied(), tokens));
+            return read.transpose().map(|read| read.is_some());
         }
         let text = self.text(row)?.map(|text| tokeniser.read(text, tokens));
         text.transpose().map(|read| read.is_some())
     }
 
-    /// A text that was not cut into tokens yet.
+    /// The bytes of a text that was not cut into tokens yet.
     #[inline(always)]
     fn text(&self, row: usize) -> Result<Option<&[u8]>, Error> {
         match self {
             Texts::Borrowed(texts) => Ok(texts[row]),
-            Texts::Narrow(texts) => Ok(texts.get(row)),
-            Texts::Wide(texts) => Ok(texts.get(row)),
-            Texts::Given(_) | Texts::Encoded(_) | Texts::Counted(_) => Err(Error::malformed(
+            Texts::Arrow(texts) => Ok(texts.get(row)),
+            Texts::Tokens(_) | Texts::Encoded(_) | Texts::Counted(_) => Err(Error::malformed(
                 "texts whose words were looked up before can be scored, and nothing else",
             )),
         }

@@ -1,7 +1,7 @@
-//! What a word says about each class: a row of numbers per word, by its id.
+//! The weights of a word in each class: a row of numbers per word id.
 //!
-//! Rows of very few classes, and words that many of the classes have, are kept whole, in cache lines; the others by their pairs,
-//! each row with all that belongs to it in one place, so that the rows of rare words cost one load or two.
+//! A row is kept whole, in cache lines, if there are very few classes, or if many of the classes have the word. Other rows are kept as
+//! pairs of class and value, with everything else of the row beside them, so that the row of a rare word costs a cache miss or two.
 
 use super::UNKNOWN;
 use crate::error::{Error, demand};
@@ -9,16 +9,16 @@ use crate::scale::FARTHEST;
 use crate::threads;
 use std::ops::Range;
 
-/// Numbers of a cache line.
+/// Numbers in a cache line of 64 bytes.
 pub const LANES: usize = 8;
 
-/// A word that at least one in so many classes have is kept whole.
+/// The row of a word that at least one in so many classes has is kept whole.
 const SHARE: usize = 4;
 
-/// Ids, numbers of whole rows and places of pairs stay below this: one bit more tells whole rows from pairs.
+/// Ids, numbers of whole rows and places of pairs stay below this; the highest bit of a [`Place`] marks pairs.
 const MOST: u32 = 1 << 31;
 
-/// Fewer lost numbers than this are not worth tidying up.
+/// Fewer lost numbers than this are left alone.
 const LITTER: usize = 1 << 12;
 
 /// Rows that a thread writes at a time.
@@ -39,7 +39,7 @@ pub struct Pairs<'a> {
     pub scale: f64,
     /// How many pairs there are.
     len: usize,
-    /// Two classes at a time, after the number of pairs, which stands where a class would: [`Pairs::classes`].
+    /// The number of pairs and then the classes, each in 32 bits, two to a number.
     classes: &'a [u64],
     values: &'a [u64],
 }
@@ -53,7 +53,7 @@ impl<'a> Pairs<'a> {
         Pairs::HEAD + len / 2 + 1 + len
     }
 
-    /// The row that begins these numbers.
+    /// The row at the beginning of these numbers.
     #[inline(always)]
     fn first(numbers: &'a [u64]) -> Option<Self> {
         let &[common, scale, len, ..] = numbers else {
@@ -80,30 +80,30 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// Rows as they are given: word i's is `values[j]` for class `classes[j]`, `starts[i] <= j < starts[i + 1]`, and for all
-/// other classes `common[i]` plus the class's default.
+/// Rows of words as arrays. That of word i has `values[j]` for class `classes[j]`, `starts[i] <= j < starts[i + 1]`, and `common[i]` plus
+/// the class's default for all other classes.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
     pub ids: &'a [u32],
     pub common: &'a [f64],
-    /// What a token of the word counts; 1 if there is none.
+    /// What a token of each word counts; 1 if there are none.
     pub scale: Option<&'a [f64]>,
     pub starts: &'a [i64],
     pub classes: &'a [i32],
     pub values: &'a [f64],
 }
 
-/// Rows of words, each by the pairs it has.
+/// Rows of words to be set.
 pub trait Rows: Sync {
     fn ids(&self) -> &[u32];
-    /// How many pairs the i-th has.
+    /// How many pairs the i-th row has.
     fn len(&self, i: usize) -> usize;
-    /// Its number in all other classes, to which the class's default is added, and what a token of the word counts.
+    /// The row's number in all other classes, to which the class's default is added; and what a token of the word counts.
     fn common(&self, i: usize) -> [f64; 2];
-    /// Classes, which ascend, and values.
+    /// The row's classes, which ascend, and values.
     fn pairs(&self, i: usize) -> impl Iterator<Item = (usize, f64)>;
 
-    /// Writes it to the lines of a whole row.
+    /// Writes the row to the lines of a whole row.
     fn write_whole(&self, i: usize, row: &mut [Line], default: &[f64]) {
         let [common, scale] = self.common(i);
         if self.len(i) < default.len() {
@@ -120,7 +120,7 @@ pub trait Rows: Sync {
         }
     }
 
-    /// Writes it to numbers that have its size.
+    /// Writes the row as pairs; `numbers` has the row's size.
     fn write_pairs(&self, i: usize, numbers: &mut [u64]) {
         let (head, rest) = numbers.split_at_mut(Pairs::HEAD);
         head.copy_from_slice(&self.common(i).map(f64::to_bits));
@@ -161,9 +161,7 @@ impl Rows for Given<'_> {
 struct Need {
     /// One more than the greatest id.
     ids: usize,
-    /// Whether no word has a row yet.
-    new: bool,
-    /// Whole rows, and numbers of pairs, that there is no room for.
+    /// Whole rows, and numbers of rows of pairs.
     whole: usize,
     pairs: usize,
 }
@@ -177,11 +175,11 @@ pub struct Weights {
     /// Whole rows, `lines` cache lines each.
     lines: usize,
     whole: Vec<Line>,
-    free_whole: Vec<u32>,
     /// Rows of pairs, one after the other: common and scale, classes, values.
     pairs: Vec<u64>,
-    /// Numbers in `pairs` that no row owns any more.
-    lost: usize,
+    /// Lines in `whole`, and numbers in `pairs`, that no row owns any more.
+    lost_whole: usize,
+    lost_pairs: usize,
 }
 
 impl Weights {
@@ -195,9 +193,9 @@ impl Weights {
             places: vec![],
             lines: (default.len() + 1).div_ceil(LANES),
             whole: vec![],
-            free_whole: vec![],
             pairs: vec![],
-            lost: 0,
+            lost_whole: 0,
+            lost_pairs: 0,
         })
     }
 
@@ -214,7 +212,7 @@ impl Weights {
         self.default.len()
     }
 
-    /// What a class without a pair has beside the word's common number.
+    /// What is added to a word's common number in each class that has no pair.
     pub fn default(&self) -> &[f64] {
         &self.default
     }
@@ -229,27 +227,27 @@ impl Weights {
         &self.whole
     }
 
-    /// The number of a word's row; a number that is no row's if the word is not set.
+    /// The place of a word's row; [`UNKNOWN`] if the word is not set.
     #[inline(always)]
     pub fn place(&self, id: u32) -> Place {
         self.places.get(id as usize).copied().unwrap_or(UNKNOWN)
     }
 
-    /// The whole row of this number: the numbers of all classes, zeros, and last of all the scale.
+    /// The whole row at this place: the numbers of all classes, zeros, and at the very end the scale.
     #[inline(always)]
     pub fn whole_row(&self, place: Place) -> Option<&[Line]> {
         let from = place as usize * self.lines;
         self.whole.get(from..from + self.lines)
     }
 
-    /// The row of pairs at this place; none if it is whole, or if the word is not set.
+    /// The row of pairs at this place; none if the row is whole or the word is not set.
     #[inline(always)]
     pub fn pairs(&self, place: Place) -> Option<Pairs<'_>> {
         let from = place.checked_sub(MOST)? as usize;
         Pairs::first(self.pairs.get(from..)?)
     }
 
-    /// The number that says how many pairs there are at this place: who reads those of many places together waits for all at once.
+    /// Loads the row of pairs at this place into the cache. A caller who touches many places waits for all of them at once.
     #[inline(always)]
     pub fn touch(&self, place: Place) -> u64 {
         let at = (place.wrapping_sub(MOST) as usize).saturating_add(Pairs::HEAD);
@@ -262,54 +260,30 @@ impl Weights {
         let threads = threads::worth(threads, given.values.len());
         let pieces: Vec<Given> =
             (0..given.ids.len().div_ceil(PIECE)).map(|i| given.piece(i)).collect();
-        let needs = threads::try_map(threads, pieces.len(), |i| {
-            pieces[i].check_rows(self.n_classes())?;
-            Ok::<_, Error>(self.need(&pieces[i]))
-        })?;
-        self.make_room(&needs)?;
-        if self.free_whole.is_empty() && needs.iter().all(|need| need.new) {
-            self.set_new(&pieces, &needs, threads);
-            return Ok(());
-        }
-        (0..given.ids.len()).for_each(|i| self.set_one(given, i));
-        self.tidy();
-        Ok(())
+        threads::try_map(threads, pieces.len(), |i| pieces[i].check_rows(self.n_classes()))?;
+        self.set_rows(&pieces, threads)
     }
 
-    fn set_one(&mut self, rows: &impl Rows, i: usize) {
-        let id = rows.ids()[i];
-        if self.is_whole(rows.len(i)) {
-            self.set_whole(id, rows, i);
-        } else {
-            self.set_pairs(id, rows, i);
-        }
-    }
-
-    /// Gives words without a row these, which lie one after the other.
-    pub fn set_first<R: Rows>(&mut self, pieces: &[R], threads: usize) -> Result<(), Error> {
+    /// Gives words these rows, whatever they had before. An error leaves everything as it was.
+    pub fn set_rows<R: Rows>(&mut self, pieces: &[R], threads: usize) -> Result<(), Error> {
         let needs = threads::map(threads, pieces.len(), |i| self.need(&pieces[i]));
-        demand(needs.iter().all(|need| need.new), "words must have no rows yet")?;
         self.make_room(&needs)?;
-        self.set_new(pieces, &needs, threads);
+        self.append(pieces, &needs, threads);
+        self.tidy();
         Ok(())
     }
 
     /// Gives words these rows, whatever they had before, and takes them away where there are no pairs.
     pub fn follow(&mut self, rows: &impl Rows) -> Result<(), Error> {
         demand(have_weights(rows), NOT_A_WEIGHT)?;
-        self.make_room(&[self.need(rows)])?;
-        for (i, &id) in rows.ids().iter().enumerate() {
-            if rows.len(i) == 0 {
-                self.free(id);
-            } else {
-                self.set_one(rows, i);
-            }
-        }
+        self.set_rows(std::slice::from_ref(rows), 1)?;
+        let gone = rows.ids().iter().enumerate().filter(|(i, _)| rows.len(*i) == 0);
+        gone.for_each(|(_, &id)| self.free(id));
         self.tidy();
         Ok(())
     }
 
-    /// Puts words outside the vocabulary.
+    /// Takes the rows of words away.
     pub fn skip(&mut self, ids: &[u32]) {
         for &id in ids {
             self.free(id);
@@ -327,7 +301,7 @@ impl Weights {
         }
     }
 
-    /// Whether a word is set, its numbers, and its scale; zeros if it is not.
+    /// Writes a word's numbers of all classes to `row`, and returns its scale; none, and no change, if the word is not set.
     pub fn read(&self, id: u32, row: &mut [f64]) -> Option<f64> {
         let place = self.place(id);
         if let Some(lines) = self.whole_row(place) {
@@ -346,11 +320,7 @@ impl Weights {
         Some(pairs.scale)
     }
 
-    fn is_whole(&self, pairs: usize) -> bool {
-        is_whole(pairs, self.n_classes(), self.lines)
-    }
-
-    /// Where the pairs of a word are, if it is kept by pairs.
+    /// Where the numbers of a word's row are, if it is a row of pairs.
     fn room(&self, id: u32) -> Option<Range<usize>> {
         let place = self.place(id);
         let from = place.checked_sub(MOST)? as usize;
@@ -360,23 +330,18 @@ impl Weights {
 
     /// The room that rows need.
     fn need(&self, rows: &impl Rows) -> Need {
-        let mut need = Need { ids: 0, new: true, whole: 0, pairs: 0 };
+        let mut need = Need { ids: 0, whole: 0, pairs: 0 };
         for (i, &id) in rows.ids().iter().enumerate() {
-            let (place, n) = (self.place(id), rows.len(i));
             need.ids = need.ids.max(id as usize + 1);
-            need.new &= place == UNKNOWN;
-            if self.is_whole(n) {
-                need.whole += usize::from(place >= MOST);
-            } else if place == UNKNOWN
-                || self.room(id).is_none_or(|room| room.len() < Pairs::size(n))
-            {
-                need.pairs += Pairs::size(n);
+            match is_whole(rows.len(i), self.n_classes(), self.lines) {
+                true => need.whole += 1,
+                false => need.pairs += Pairs::size(rows.len(i)),
             }
         }
         need
     }
 
-    /// Room for all of these rows, so that nothing fails half-way.
+    /// Makes room for all of these rows, so that nothing fails half-way.
     fn make_room(&mut self, needs: &[Need]) -> Result<(), Error> {
         let too_many = |_| Error::malformed("the weights do not fit into memory");
         let ids = needs.iter().map(|need| need.ids).max().unwrap_or(0);
@@ -398,8 +363,8 @@ impl Weights {
         Ok(())
     }
 
-    /// The same for words that have no rows yet: the new rows lie one after the other.
-    fn set_new<R: Rows>(&mut self, rows: &[R], needs: &[Need], threads: usize) {
+    /// Writes rows after those that are there, and takes the words' former rows away.
+    fn append<R: Rows>(&mut self, rows: &[R], needs: &[Need], threads: usize) {
         let (old_whole, old_pairs) = (self.whole.len(), self.pairs.len());
         let whole: usize = needs.iter().map(|need| need.whole * self.lines).sum();
         let pairs: usize = needs.iter().map(|need| need.pairs).sum();
@@ -438,78 +403,57 @@ impl Weights {
         });
         let ids = rows.iter().flat_map(|rows| rows.ids());
         for (&id, place) in ids.zip(places.into_iter().flatten()) {
+            self.free(id);
             self.places[id as usize] = place;
         }
     }
 
-    fn set_whole(&mut self, id: u32, rows: &impl Rows, i: usize) {
-        if self.place(id) >= MOST {
-            self.free(id);
-            let number = self.free_whole.pop().unwrap_or_else(|| {
-                let number = self.whole.len() / self.lines;
-                let len = self.whole.len() + self.lines;
-                self.whole.resize(len, Line::default());
-                number as u32
-            });
-            self.places[id as usize] = number;
-        }
-        let from = self.places[id as usize] as usize * self.lines;
-        rows.write_whole(i, &mut self.whole[from..from + self.lines], &self.default);
-    }
-
-    fn set_pairs(&mut self, id: u32, rows: &impl Rows, i: usize) {
-        let size = Pairs::size(rows.len(i));
-        let room = match self.room(id) {
-            Some(room) if size <= room.len() => {
-                self.lost += room.len() - size;
-                room.start..room.start + size
-            }
-            _ => {
-                self.free(id);
-                let start = self.pairs.len();
-                self.pairs.resize(start + size, 0);
-                start..start + size
-            }
-        };
-        self.places[id as usize] = MOST + room.start as u32;
-        rows.write_pairs(i, &mut self.pairs[room]);
-    }
-
     /// Takes a word's row away.
     fn free(&mut self, id: u32) {
-        let room = self.room(id);
-        let Some(place) = self.places.get_mut(id as usize) else {
-            return;
-        };
-        match std::mem::replace(place, UNKNOWN) {
-            UNKNOWN => {}
-            whole if whole < MOST => self.free_whole.push(whole),
-            _ => self.lost += room.map_or(0, |room| room.len()),
+        let pairs = self.room(id).map_or(0, |room| room.len());
+        if let Some(place) = self.places.get_mut(id as usize) {
+            match std::mem::replace(place, UNKNOWN) {
+                UNKNOWN => {}
+                ..MOST => self.lost_whole += self.lines,
+                _ => self.lost_pairs += pairs,
+            }
         }
     }
 
-    /// Moves the pairs together once more than half of them are lost: each has then been paid for by a pair that was given.
+    /// Moves rows together once more than half of the numbers are lost: each move has then been paid for by a row that was set.
     fn tidy(&mut self) {
-        if self.lost < LITTER || self.lost * 2 < self.pairs.len() {
+        let whole = self.lost_whole >= LITTER / LANES && self.lost_whole * 2 >= self.whole.len();
+        let pairs = self.lost_pairs >= LITTER && self.lost_pairs * 2 >= self.pairs.len();
+        if !whole && !pairs {
             return;
         }
         let mut owners: Vec<u32> = (0..self.places.len() as u32).collect();
-        owners.retain(|&id| (MOST..UNKNOWN).contains(&self.place(id)));
+        owners.retain(|&id| self.place(id) != UNKNOWN);
         owners.sort_unstable_by_key(|&id| self.place(id));
-        let mut end = 0;
+        let (mut n_whole, mut end) = (0, 0);
         for id in owners {
-            if let Some(room) = self.room(id) {
-                self.places[id as usize] = MOST + end as u32;
-                self.pairs.copy_within(room.clone(), end);
-                end += room.len();
-            }
+            let place = match self.room(id) {
+                Some(room) => {
+                    self.pairs.copy_within(room.clone(), end);
+                    end += room.len();
+                    MOST + (end - room.len()) as u32
+                }
+                None => {
+                    let from = self.place(id) as usize * self.lines;
+                    self.whole.copy_within(from..from + self.lines, n_whole * self.lines);
+                    n_whole += 1;
+                    n_whole as u32 - 1
+                }
+            };
+            self.places[id as usize] = place;
         }
+        self.whole.truncate(n_whole * self.lines);
         self.pairs.truncate(end);
-        self.lost = 0;
+        (self.lost_whole, self.lost_pairs) = (0, 0);
     }
 }
 
-/// Whether a word of so many pairs is kept whole.
+/// Whether a row of so many pairs is kept whole.
 fn is_whole(pairs: usize, n_classes: usize, lines: usize) -> bool {
     lines == 1 || pairs * SHARE >= n_classes
 }
@@ -520,7 +464,7 @@ pub fn demand_all_weights(numbers: &[f64]) -> Result<(), Error> {
 
 const NOT_A_WEIGHT: &str = "weights must be -inf or between -2**400 and 2**400";
 
-/// All of them are looked at, many at a time.
+/// Whether all numbers are weights. It does not stop at the first that is not one, so that it checks many at a time.
 fn are_weights(numbers: &[f64]) -> bool {
     let is_weight = |x: &f64| (*x == f64::NEG_INFINITY) | (x.abs() <= FARTHEST);
     numbers.iter().fold(true, |all, x| all & is_weight(x))
@@ -532,7 +476,7 @@ fn have_weights(rows: &impl Rows) -> bool {
     (0..rows.ids().len()).all(|i| values(i).fold(fine(true, rows.common(i)[0]), fine))
 }
 
-/// Whether numbers can be summed as weights without becoming NaN.
+/// Refuses numbers that are not one weight per class.
 pub(crate) fn demand_weights(numbers: &[f64], n_classes: usize) -> Result<(), Error> {
     demand(numbers.len() == n_classes, "weights of classes must have one number per class")?;
     demand_all_weights(numbers)
@@ -551,7 +495,7 @@ impl Given<'_> {
         }
     }
 
-    /// Whether the arrays fit each other.
+    /// Refuses arrays that do not fit each other.
     fn check(&self) -> Result<(), Error> {
         let n = self.ids.len();
         demand(
@@ -568,7 +512,7 @@ impl Given<'_> {
         demand(self.values.len() == self.classes.len(), "values must have one number per pair")
     }
 
-    /// Whether the rows are some.
+    /// Refuses ids, classes and numbers that no row has.
     fn check_rows(&self, n_classes: usize) -> Result<(), Error> {
         let n = self.ids.len();
         let pairs = self.starts[0] as usize..self.starts[n] as usize;
@@ -654,9 +598,9 @@ mod tests {
         }
         let rooms: Vec<_> = (0..50).filter_map(|id| weights.room(id)).collect();
         let live: usize = rooms.iter().map(|room| room.len()).sum();
-        assert_eq!(weights.pairs.len(), live + weights.lost);
-        assert!(weights.lost < LITTER || weights.lost * 2 < weights.pairs.len());
-        assert!(weights.whole.len() <= 40 * weights.lines);
+        assert_eq!(weights.pairs.len(), live + weights.lost_pairs);
+        assert!(weights.pairs.len() <= LITTER + 2 * live);
+        assert!(weights.whole.len() <= LITTER / LANES + 2 * 40 * weights.lines);
         assert_eq!(n_classes >= LANES, !rooms.is_empty());
     }
 

@@ -1,6 +1,6 @@
-"""The command line: the verbs of the library, said to a shell.
+"""The command line.
 
-Only what is needed to read the arguments is imported here; a verb's own module, and with it everything heavy, comes after.
+Only what parses the arguments is imported here; the module of a command, and with it everything heavy, is imported when it runs.
 """
 
 from __future__ import annotations
@@ -34,30 +34,34 @@ PIPE_CLOSED = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; gives back its exit code: 0 done, 1 the data says no, 2 wrong usage, 130 interrupted.
+    """Runs one command and returns its exit code: 0 done, 1 the data could not be processed, 2 wrong usage, 130
+    interrupted.
 
-    Where nobody takes the output it is 141, as for any program in a pipe that is closed, or 1 where there is no stdout at all.
+    If the reader of the output has gone the code is 141, as for any program in a closed pipe; 1 if there is no stdout
+    at all.
 
     >>> main(["--version"])
     banbury 0.1.0
     0
     """
-    _speak_any_language()
+    _prepare_streams()
     if "numpy" not in sys.modules:  # whose other threads would be started and stopped again: ours do the work
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code = DONE
     try:
-        with _end_in_order():
+        with _exit_on_signals():
             code = _run(list(sys.argv[1:] if arguments is None else arguments))
             sys.stdout.flush()
             if code or not getattr(sys.stdout, "lost", False):
                 return code
-            _say("stdout is closed, so the output is lost. Redirect it to a file, or to /dev/null to discard it.")
+            _print_message(
+                "stdout is closed, so the output is lost. Redirect it to a file, or to /dev/null to discard it."
+            )
             return DATA_SAYS_NO
     except SystemExit as end:  # argparse has said all there is to say
         return end.code if isinstance(end.code, int) else DONE
     except KeyboardInterrupt:
-        _say("interrupted")
+        _print_message("interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has seen enough
         _close_quietly()
@@ -67,11 +71,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code or _report_failure(problem)
 
 
-def _run(words: list[str]) -> int:
+def _run(arguments: list[str]) -> int:
+    """Parses the words of a command line, carries out the command, and returns the exit code."""
     try:
-        args = parsers.parse(words)
-    except parsers.Usage as wrong:
-        _say(str(wrong))
+        args = parsers.parse(arguments)
+    except parsers.Usage as usage:
+        _print_message(str(usage))
         return WRONG_USAGE
     if args is None:
         return DONE
@@ -80,59 +85,66 @@ def _run(words: list[str]) -> int:
     try:
         with warnings.catch_warnings():
             _show_warnings(args)
-            verb = getattr(import_module(f"banbury.cli.{args.module}"), args.function)
-            before, progress.display = progress.display, Bar
+            command = getattr(import_module(f"banbury.cli.{args.module}"), args.function)
+            default_display = progress.display
+            progress.display = Bar
             try:
-                verb(args)
+                command(args)
             finally:
-                progress.display = before
+                progress.display = default_display
         return DONE
     except (KeyboardInterrupt, BrokenPipeError):
         raise
-    except Exception as problem:
+    except Exception as error:
         if args.debug:
             raise
-        return _report_failure(problem, args)
+        return _report_failure(error, args)
 
 
-def _report_failure(problem: Exception, args: Namespace | None = None) -> int:
-    """Says what went wrong, in one breath and without a traceback; gives back the exit code."""
-    if isinstance(problem, errors.BanburyError):
-        message = str(problem)
-    elif isinstance(problem, OSError):  # no space left, no permission, a disk that fails
-        message = f"operating system error: {problem.strerror or problem}{errors.where(problem.filename)}."
+def _report_failure(error: Exception, args: Namespace | None = None) -> int:
+    """Prints an error as one message without a traceback and returns the exit code. ``args``: the options, if they were
+    parsed.
+    """
+    if isinstance(error, errors.BanburyError):
+        message = str(error)
+    elif isinstance(error, OSError):  # no space left, no permission, a disk that fails
+        message = f"operating system error: {error.strerror or error}{errors.where(error.filename)}."
     else:
-        reason = (str(problem).splitlines() or ["no reason was given"])[0]
+        reason = (str(error).splitlines() or ["no reason was given"])[0]
         message = (
-            f"unexpected error ({type(problem).__name__}: {reason}). Run it again with --debug to see the traceback."
+            f"unexpected error ({type(error).__name__}: {reason}). Run it again with --debug to see the traceback."
         )
-    _say(for_the_shell(message, args))
-    return WRONG_USAGE if isinstance(problem, errors.BadSetting) else DATA_SAYS_NO
+    _print_message(for_the_shell(message, args))
+    return WRONG_USAGE if isinstance(error, errors.BadSetting) else DATA_SAYS_NO
 
 
 def _show_warnings(args: Namespace) -> None:
-    """Warnings as one line each on stderr, and each once."""
-    shown_messages: set[str] = set()
+    """Prints warnings on stderr from now on, each once and on one line."""
+    printed: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        if issubclass(category, errors.BanburyWarning) and str(message) not in shown_messages:
-            shown_messages.add(str(message))
-            _say(f"warning: {for_the_shell(str(message), args)}", name="")
+        """Prints one of our warnings unless it has been printed."""
+        if issubclass(category, errors.BanburyWarning) and str(message) not in printed:
+            printed.add(str(message))
+            _print_message(f"warning: {for_the_shell(str(message), args)}", prefix="")
 
     warnings.simplefilter("always")
     warnings.showwarning = show
 
 
-def _say(message: str, name: str = "banbury: ") -> None:
+def _print_message(message: str, prefix: str = "banbury: ") -> None:
+    """Prints a message on stderr, after ``prefix``. Does nothing if stderr is closed."""
     with suppress(OSError, ValueError, AttributeError):  # stderr may be closed
-        print(f"{name}{printable(message)}", file=sys.stderr, flush=True)
+        print(f"{prefix}{printable(message)}", file=sys.stderr, flush=True)
 
 
-def _speak_any_language() -> None:
-    """A character that the terminal cannot show is spelt out; it never ends the program. What is closed swallows all."""
+def _prepare_streams() -> None:
+    """Has stdout and stderr escape characters that the terminal cannot show, and opens them to nowhere if they are
+    closed.
+    """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, _Nowhere(open(os.devnull, "wb"), encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, _ClosedStream(open(os.devnull, "wb"), encoding="utf-8"))  # noqa: SIM115
     if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):  # it drops what a pipe does not take at once
         sys.stdout = open(sys.stdout.fileno(), "w", 1, encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -140,37 +152,43 @@ def _speak_any_language() -> None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
-class _Nowhere(io.TextIOWrapper):
-    """Stands for a stream that was closed before the program began, and knows whether something was written to it."""
+class _ClosedStream(io.TextIOWrapper):
+    """Stands for a stream that was closed before the program began. ``lost``: whether anything was written to it."""
 
     lost = False
 
     def write(self, text: str) -> int:
+        """Drops the text, and notes that there was one."""
         self.lost = self.lost or bool(text)
         return super().write(text)
 
 
 @contextmanager
-def _end_in_order() -> Iterator[None]:
-    """Being terminated, or losing the terminal, is an exception meanwhile, so that nothing half written is left."""
+def _exit_on_signals() -> Iterator[None]:
+    """While a command runs, termination or loss of the terminal raises SystemExit, so that no half-written file
+    remains.
+    """
 
-    def terminated(number: int, frame: object) -> None:
-        raise SystemExit(128 + number)
+    def exit_for_signal(signal_number: int, frame: object) -> None:
+        """Handles a signal by raising SystemExit with the exit code that shells use for it."""
+        raise SystemExit(128 + signal_number)
 
     names = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     try:
-        before = {name: signal.signal(name, terminated) for name in names if signal.getsignal(name) is signal.SIG_DFL}
+        old_handlers = {
+            name: signal.signal(name, exit_for_signal) for name in names if signal.getsignal(name) is signal.SIG_DFL
+        }
     except ValueError:  # not in the main thread
         yield
         return
     try:
         yield
     finally:
-        for name, handler in before.items():
+        for name, handler in old_handlers.items():
             signal.signal(name, handler)
 
 
 def _close_quietly() -> None:
-    """Python flushes stdout when it ends; let that go nowhere."""
+    """Redirects stdout to nowhere, so that Python's flush at exit cannot fail."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

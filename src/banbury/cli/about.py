@@ -1,4 +1,4 @@
-"""What is said of a tally, a model or a network: its rows, its classes, and what each column is."""
+"""Describes a tally, a model or a network as JSON and in words: its rows, its classes and its columns."""
 
 from __future__ import annotations
 
@@ -12,171 +12,208 @@ from banbury import errors
 from banbury._core import Integers
 from banbury.cli import output
 from banbury.errors import many
+from banbury.files.checking import JsonObject
 from banbury.labels import LabelModel
 from banbury.model.naive_bayes import Model
 from banbury.model.networks import BeliefNetwork, has_tree
-from banbury.sums import rows_of
+from banbury.sums import readable_counts
 from banbury.tally.label_sets import EVERY
 from banbury.tally.tally import Tally
 from banbury.weighing import Weighing
 
 Kept: TypeAlias = Model | Tally | BeliefNetwork | LabelModel
 
-SHOWN = 40  # columns
-CLASSES_SHOWN = 6
+MOST_COLUMNS_LISTED = 40  # columns that are listed
+MOST_CLASSES_LISTED = 6
 
 
-def sums(kept: Kept) -> Tally | BeliefNetwork:
-    """What adds and subtracts: of a model its tally."""
-    return kept if isinstance(kept, (Tally, BeliefNetwork)) else kept.tally
+def sums(loaded: Kept) -> Tally | BeliefNetwork:
+    """What can be added and subtracted: a tally or network itself, the tally of a model."""
+    return loaded if isinstance(loaded, (Tally, BeliefNetwork)) else loaded.tally
 
 
-def summary(kept: Kept) -> dict[str, Any]:
-    """What was counted, and how it was estimated, as JSON can hold it."""
-    described: Any = {"network": _of_network, "tally": _of_tally, "model of labels": _of_labels, "model": _of_model}
-    facts: dict[str, Any] = described[kept.kind](kept)
-    return facts
+def summary(loaded: Kept) -> JsonObject:
+    """What was counted and how it was estimated, as a dictionary for JSON."""
+    describe_by_kind: Any = {
+        "network": _of_network,
+        "tally": _of_tally,
+        "model of labels": _of_labels,
+        "model": _of_model,
+    }
+    return describe_by_kind[loaded.kind](loaded)  # type: ignore[no-any-return]
 
 
-def _of_model(model: Model) -> dict[str, Any]:
+def _of_model(model: Model) -> JsonObject:
+    """The summary of a single-label model."""
     calibration = None if model.calibration is None else str(model.calibration)
     nodes = {"nodes": _nodes(BeliefNetwork.from_model(model))} if has_tree(model) else {}
     return {**_of_tally(model.tally), **estimation(model), "calibration": calibration, **weights_facts(model), **nodes}
 
 
 def tree(model: Model) -> list[str]:
-    """What each column of a tree depends on."""
+    """Lines that say what each column of a tree model depends on; none for other models."""
     return ["", str(BeliefNetwork.from_model(model))] if has_tree(model) else []
 
 
-def _of_labels(model: LabelModel) -> dict[str, Any]:
-    """The labels, how many rows have each, and how probable they must be."""
+def _of_labels(model: LabelModel) -> JsonObject:
+    """The summary of a multi-label model: its labels with their rows and thresholds, and how it was estimated."""
     facts = _of_tally(model.tally)
     choice = model.choice
     thresholds = dict(zip(model.labels, model.thresholds.probabilities.tolist(), strict=True))
-    facts["labels"] = [{**each, "threshold": thresholds[each["label"]]} for each in facts["labels"]]
-    weighing, calibration = (None if part is None else str(part) for part in (model.weighing, model.calibration))
+    facts["labels"] = [{**label, "threshold": thresholds[label["label"]]} for label in facts["labels"]]
+    weighing, calibration = (
+        None if adjustment is None else str(adjustment) for adjustment in (model.weighing, model.calibration)
+    )
     return {**facts, "how": choice.how, "alpha": choice.alpha, "weighing": weighing, "calibration": calibration}
 
 
-def weights_facts(model: Model) -> dict[str, Any]:
-    """What its evidence is worth, where it is weighed."""
+def weights_facts(model: Model) -> JsonObject:
+    """The weights of the evidence for the summary; empty if the model is not weighed."""
     weighing = model.weighing
     if not isinstance(weighing, Weighing):
         return {}
-    looked_at, every = weighing.count_pairs()
-    facts = {"weights": weighing.worth(), "pairs_looked_at": looked_at, "pairs": every}
+    n_examined, n_pairs = weighing._count_pairs()
+    facts = {"weights": weighing.worth(), "pairs_looked_at": n_examined, "pairs": n_pairs}
     facts |= {"strength": weighing.weights.strength, "temperature": weighing.weights.temperature}
-    fitted_texts = zip(weighing.texts, weighing.weights.texts, strict=True)
-    texts = {column.column: {"words": len(column.words), "strength": text.strength} for column, text in fitted_texts}
+    learned_texts = weighing.weights.texts
+    texts = {text.column: {"words": len(text.words), "strength": text.strength} for text in learned_texts}
     facts |= {"texts": texts} if texts else {}
     return {"weighing": {**facts, "stale": weighing.is_stale(model.tally)}}
 
 
-def _of_tally(tally: Tally) -> dict[str, Any]:
+def _of_tally(tally: Tally) -> JsonObject:
+    """The summary of a tally: rows, classes or labels, features with their families, columns left out, reading options."""
     schema = tally.schema
     classes = {"classes": _classes(tally.classes, tally.rows)}
     if schema.labels is not None:
         label_rows = zip(tally.classes, tally.rows.value.tolist(), strict=True)
         classes = {"labels": [{"label": label, "rows": rows} for label, rows in label_rows if label != EVERY]}
     features = [
-        {"name": f.name, "family": str(f.family), "why": f.why, "missing": tally.missing[f.name]}
-        for f in schema.features
+        {
+            "name": feature.name,
+            "family": str(feature.family),
+            "why": feature.why,
+            "missing": tally.missing[feature.name],
+        }
+        for feature in schema.features
     ]
     facts = {"rows": tally.n_rows, "skipped": tally.skipped, "rounded": tally.rounded, "target": schema.target}
     return {**facts, **classes, "features": features, "left_out": dict(schema.left_out), **_read_with(schema.reading)}
 
 
-def _of_network(network: BeliefNetwork) -> dict[str, Any]:
-    """The same of a network; one whose tables were given has no rows."""
-    counted = network.sums
-    facts: dict[str, Any] = {"rows": None if counted is None else network.n_rows, "target": network.target}
-    if counted is not None and network.target is not None:
-        target = network.nodes.index(network.target)
-        facts["classes"] = _classes(network.values[network.target], counted.seen[target])
+def _of_network(network: BeliefNetwork) -> JsonObject:
+    """The summary of a network: nodes and classes; rows only if its tables were counted."""
+    counts = network.sums
+    facts: JsonObject = {"rows": None if counts is None else network.n_rows, "target": network.target}
+    if counts is not None and network.target is not None:
+        target_index = network.nodes.index(network.target)
+        facts["classes"] = _classes(network.values[network.target], counts.seen[target_index])
     facts |= {"nodes": _nodes(network), "left_out": dict(network.left_out), **_read_with(network.reading)}
-    return facts if counted is None else {**facts, **estimation(network)}
+    return facts if counts is None else {**facts, **estimation(network)}
 
 
-def _read_with(reading: Mapping[str, Any]) -> dict[str, Any]:
+def _read_with(reading: Mapping[str, Any]) -> JsonObject:
+    """The reading options for the summary, if any differ from the defaults."""
     return {"reading": dict(reading)} if reading else {}
 
 
-def _nodes(network: BeliefNetwork) -> list[dict[str, Any]]:
-    """What each node depends on, and the values it may have."""
+def _nodes(network: BeliefNetwork) -> list[JsonObject]:
+    """A dictionary for each node: its name, parents, kind and values."""
     parents = network.parents
-    descriptions = ((v.name, list(parents[v.name]), v.kind, list(v.values)) for v in network.variables)
+    descriptions = (
+        (variable.name, list(parents[variable.name]), variable.kind, list(variable.values))
+        for variable in network.variables
+    )
     return [dict(zip(("name", "parents", "kind", "values"), facts, strict=True)) for facts in descriptions]
 
 
-def _classes(names: tuple[Any, ...], rows: Integers) -> list[dict[str, Any]]:
-    return [{"class": name, "rows": n} for name, n in zip(names, rows_of(rows).tolist(), strict=True)]
+def _classes(names: tuple[Any, ...], rows: Integers) -> list[JsonObject]:
+    """A dictionary for each class: its name and its number of rows. ``rows``: the counts, one per class."""
+    return [{"class": name, "rows": n_rows} for name, n_rows in zip(names, readable_counts(rows).tolist(), strict=True)]
 
 
-def estimation(model: Model | BeliefNetwork) -> dict[str, Any]:
-    """How it was estimated."""
+def estimation(model: Model | BeliefNetwork) -> JsonObject:
+    """The settings with which a model or network was estimated."""
     return {"how": model.choice.how, "alpha": model.choice.alpha, "seed": model.choice.seed}
 
 
 # In words, of a summary ----------------------------------------------------------------------------------------------
 
 
-def rows(args: Namespace, facts: Mapping[str, Any]) -> str:
+def rows(args: Namespace, facts: JsonObject) -> str:
+    """The number of rows in words. ``facts``: a summary, as ``summary`` returns it."""
     weighted = getattr(args, "weights", None) is not None or isinstance(facts["rows"], float)
     skipped = f" (and {facts['skipped']:,} without a class)" if facts.get("skipped") else ""
     return f"{facts['rows']:,.15g} row{'s' * (facts['rows'] != 1)}{' by weight' * weighted}{skipped}"
 
 
-def classes(facts: Mapping[str, Any], of: str = "") -> str:
-    """How many classes there are, and how large; of a network without a target the nodes."""
+def classes(facts: JsonObject, target_phrase: str = "") -> str:
+    """The number of classes and the largest ones in words; for a network without a target, the number of nodes.
+    ``facts``: a summary, as ``summary`` returns it; ``target_phrase``: such as `` of 'income'``.
+    """
     if "labels" in facts:
-        labels = sorted(facts["labels"], key=lambda each: -each["rows"])
-        each = (f"{errors.shortened(own['label'])} {own['rows']:,.6g}" for own in labels)
-        return f"{many(len(labels), 'label')}{of}: {errors.listed(each, CLASSES_SHOWN)}"
+        labels = sorted(facts["labels"], key=lambda label: -label["rows"])
+        label_texts = (f"{errors.shortened(label['label'])} {label['rows']:,.6g}" for label in labels)
+        return f"{many(len(labels), 'label')}{target_phrase}: {errors.listed(label_texts, MOST_CLASSES_LISTED)}"
     if "classes" not in facts:
         return many(len(facts["nodes"]), "node")
-    numbers = np.array([each["rows"] for each in facts["classes"]], dtype=np.float64)
+    numbers = np.array([entry["rows"] for entry in facts["classes"]], dtype=np.float64)
     if not len(numbers):
         return "no class"
     shares = numbers / numbers.sum()
-    names = [errors.shortened(each["class"]) for each in facts["classes"]]
-    each = (f"{names[c]} {shares[c]:.1%}" for c in np.argsort(-shares, kind="stable"))
-    return f"{many(len(names), 'class')}{of}: {errors.listed(each, CLASSES_SHOWN)}"
+    names = [errors.shortened(entry["class"]) for entry in facts["classes"]]
+    class_texts = (
+        f"{names[class_number]} {shares[class_number]:.1%}" for class_number in np.argsort(-shares, kind="stable")
+    )
+    return f"{many(len(names), 'class')}{target_phrase}: {errors.listed(class_texts, MOST_CLASSES_LISTED)}"
 
 
-def columns(facts: Mapping[str, Any]) -> str:
-    """A line for each column: its family and why, how many values are missing if any are; of a network what it depends on."""
+def columns(facts: JsonObject) -> str:
+    """A table of the columns: family, reason and missing values; for a network the parents of each node. ``facts``: a
+    summary, as ``summary`` returns it.
+    """
     lines: list[tuple[str, ...]] = []
     if "nodes" in facts:
         header = ["column", "values", "given"]
-        right = 1
+        number_column = 1
         nodes = [node for node in facts["nodes"] if node["name"] != facts["target"]]
         lines = [(node["name"], f"{len(node['values']):,}", errors.listed(node["parents"])) for node in nodes]
     else:
         any_missing = any(feature["missing"] for feature in facts["features"])
         header = ["column", "family", "why", *["missing"] * any_missing]
-        right = 3
+        number_column = 3
         for feature in facts["features"]:
             missing = f"{feature['missing']:,.6g}" if feature["missing"] else ""
             lines.append((feature["name"], feature["family"], feature["why"], *[missing] * any_missing))
-    more = [("…", f"{len(lines) - SHOWN:,} more", *[""] * (len(header) - 2))] if len(lines) > SHOWN else []
-    return output.table(header, [*lines[:SHOWN], *more], right=[right])
+    omitted = (
+        [("…", f"{len(lines) - MOST_COLUMNS_LISTED:,} more", *[""] * (len(header) - 2))]
+        if len(lines) > MOST_COLUMNS_LISTED
+        else []
+    )
+    return output.table(header, [*lines[:MOST_COLUMNS_LISTED], *omitted], right=[number_column])
 
 
-def weights(facts: Mapping[str, Any]) -> list[str]:
-    """What the evidence of columns and pairs is worth, the most first; and whether rows came or went since."""
+def weights(facts: JsonObject) -> list[str]:
+    """Lines with the weight of each column and pair, the largest first, and whether rows have changed since they were
+    learned. ``facts``: a summary, as ``summary`` returns it.
+    """
     if "weighing" not in facts:
         return []
     sorted_weights = sorted(facts["weighing"]["weights"].items(), key=lambda pair: -pair[1])
-    lines = [(name, f"{weight:.2f}") for name, weight in sorted_weights[:SHOWN]]
-    more = [("…", f"{len(sorted_weights) - SHOWN:,} more")] if len(sorted_weights) > SHOWN else []
+    lines = [(name, f"{weight:.2f}") for name, weight in sorted_weights[:MOST_COLUMNS_LISTED]]
+    omitted = (
+        [("…", f"{len(sorted_weights) - MOST_COLUMNS_LISTED:,} more")]
+        if len(sorted_weights) > MOST_COLUMNS_LISTED
+        else []
+    )
     stale = (
         ["rows have been learned or forgotten since these weights were learned"] if facts["weighing"]["stale"] else []
     )
-    return ["", output.table(["evidence", "weight"], [*lines, *more], right=[1]), *stale]
+    return ["", output.table(["evidence", "weight"], [*lines, *omitted], right=[1]), *stale]
 
 
-def columns_left_out(facts: Mapping[str, Any]) -> list[str]:
+def columns_left_out(facts: JsonObject) -> list[str]:
+    """Lines with the columns left out and the reasons. ``facts``: a summary, as ``summary`` returns it."""
     if not facts["left_out"]:
         return []
-    return ["", output.table(["left out", "why"], list(facts["left_out"].items())[:SHOWN])]
+    return ["", output.table(["left out", "why"], list(facts["left_out"].items())[:MOST_COLUMNS_LISTED])]

@@ -8,34 +8,37 @@ from banbury import progress
 
 
 class Bar(progress.Line):
-    """A bar as long as the whole job, where that is known. It comes and goes as the plain line does."""
+    """A progress bar in place of the plain progress line. Its length is the whole job, if that is known."""
 
-    _drawn: Any = None
+    _bar: Any = None
 
     def write(self) -> bool:
+        """Draws the bar as it is now; False if stderr is closed."""
         try:
-            if self._drawn is None:
-                self._drawn = _start_bar()
-                self._task = self._drawn.add_task("", total=None, facts="")
+            if self._bar is None:
+                self._bar = _start_bar()
+                self._task = self._bar.add_task("", total=None, facts="")
             completion = {} if self.share is None else {"total": 1.0, "completed": self.share}
-            self._drawn.update(self._task, description=self.title, facts=self.facts(with_share=False), **completion)
-            self._drawn.refresh()
+            self._bar.update(self._task, description=self.title, facts=self.facts(with_share=False), **completion)
+            self._bar.refresh()
         except (OSError, ValueError):  # stderr was closed
             return False
         return True
 
     def wipe(self) -> None:
-        if self._drawn is not None:
-            self._drawn.stop()
-            self._drawn = None
+        """Removes the bar from the terminal."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
 
 
 def _start_bar() -> Any:
+    """Starts a bar of Rich on stderr that is redrawn only on request."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
     columns = [TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[facts]}")]
     console = Console(stderr=True)
-    drawn = Progress(*columns, console=console, transient=True, auto_refresh=False, redirect_stdout=False)
-    drawn.start()
-    return drawn
+    bar = Progress(*columns, console=console, transient=True, auto_refresh=False, redirect_stdout=False)
+    bar.start()
+    return bar

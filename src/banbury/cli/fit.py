@@ -13,30 +13,33 @@ from banbury import progress
 from banbury.cli import about, inputs, judging, labels, output, settings
 from banbury.errors import many
 from banbury.files import save
+from banbury.files.checking import JsonObject
 from banbury.model.naive_bayes import Model
 from banbury.quality import CrossValidation, SummedValidation
 from banbury.quality.recipes import Plain
 from banbury.quality.results import Mean
-from banbury.quality.validation import FEW_FOLDS
+from banbury.quality.validation import FOLDS_IF_SLOW
 from banbury.reports.alternatives import alternatives
 from banbury.rows.labelled import LabelledRows, MemoryRows
-from banbury.tally.schema import WHOLE
+from banbury.tally.schema import WHOLE_NUMBERS
 
-OVERRIDES_SHOWN = 4  # columns that are named as one would override their families
+MOST_OVERRIDES = 4  # columns that are named as one would override their families
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model, how good it is, and what is to be said of both."""
+    """A learned model, its validation, its rows, and notes for the user."""
 
     model: Model
     validation: CrossValidation | SummedValidation | None = None
     notes: tuple[str, ...] = ()
     rows: LabelledRows | None = None
 
-    def to_dict(self, path: str | None) -> dict[str, Any]:
-        """What was learned, as JSON can hold it; every measure that takes no other library."""
-        facts: dict[str, Any] = {"model": path, **about.summary(self.model)}
+    def to_dict(self, path: str | None) -> JsonObject:
+        """The summary of the model, its validation and the notes, as a dictionary for JSON. ``path``: where the model
+        was saved, or None.
+        """
+        facts: JsonObject = {"model": path, **about.summary(self.model)}
         if self.validation is not None:
             validation = self.validation
             facts |= {
@@ -51,28 +54,30 @@ class Fitted:
 
 
 def fit(args: Namespace) -> None:
-    """Counts, estimates and cross-validates; chooses and calibrates where asked; keeps the model."""
+    """Reads, learns, validates and saves a model, and prints a summary."""
     inputs.check_output(args)
     args.folds = settings.folds(args.folds, "; `banbury cross-validate` also accepts loo")
-    n_folds = args.folds if isinstance(args.folds, int) else FEW_FOLDS
+    n_folds = args.folds if isinstance(args.folds, int) else FOLDS_IF_SLOW
     with inputs.open_labelled(args) as data, progress.Steps() as steps:
         steps.begin("", (n_folds - 1.0) / n_folds if n_folds > 1 else 1.0)  # each fold learns from all other folds
-        judged = judging.judge(args, data, compares=args.cross_validate)
+        choice = judging.judge(args, data, compares=args.cross_validate)
         steps.begin("all rows", 1.0)
-        if judged.rows.has_sets:
-            return labels.fit(args, judged.learn(), judged.validation, judged.notes)  # type: ignore[arg-type]
-        fitted = Fitted(judged.learn(), judged.validation, judged.notes, judged.rows)  # type: ignore[arg-type]
+        if choice.rows.has_sets:
+            return labels.fit(args, choice.learn(), choice.validation, choice.notes)  # type: ignore[arg-type]
+        fitted = Fitted(choice.learn(), choice.validation, choice.notes, choice.rows)  # type: ignore[arg-type]
         fitted = replace(fitted, notes=(*_advice(args, fitted), *fitted.notes))
-    fitted = replace(fitted, notes=(*fitted.notes, *_doubts(fitted.model)))
+    fitted = replace(fitted, notes=(*fitted.notes, *_class_notes(fitted.model)))
     if args.output is not None:
         save(fitted.model, args.output)
     output.result(args, fitted.to_dict(args.output), _text(args, fitted))
 
 
-def _doubts(model: Model) -> tuple[str, ...]:
-    """What is odd about the classes."""
-    fractions = any(isinstance(c, float) and c % 1 for c in model.classes)  # of which it has been said
-    if fractions or not judging.look_like_measurements(model.target_kind, model.classes):
+def _class_notes(model: Model) -> tuple[str, ...]:
+    """A note for the user if the classes look like measurements."""
+    any_fraction = any(
+        isinstance(label, float) and label % 1 for label in model.classes
+    )  # a warning has said so already
+    if any_fraction or not judging.look_like_measurements(model._target_kind, model.classes):
         return ()
     return (f"{model.target!r} looks numeric: cut it into a few classes, such as low and high, and predict those",)
 
@@ -81,37 +86,44 @@ def _doubts(model: Model) -> tuple[str, ...]:
 
 
 def _text(args: Namespace, fitted: Fitted) -> str:
+    """The printed summary of a fitted model: rows, classes, columns, accuracy, notes, and where it was saved."""
     facts = about.summary(fitted.model)
     name = "standard input" if args.input == ["-"] else " ".join(args.input[:3]) + " …" * (len(args.input) > 3)
     target = "" if facts["target"] is None else f" of {facts['target']!r}"
     lines = [f"{name}: {about.rows(args, facts)}, {about.classes(facts, target)}", ""]
-    lines += [about.columns(facts), *about.columns_left_out(facts), *_otherwise(facts), ""]
-    good = _accuracy(fitted.validation) if fitted.validation is not None else []
-    good += [f"  {note}" for note in fitted.notes]
+    lines += [about.columns(facts), *about.columns_left_out(facts), *_family_hints(facts), ""]
+    quality_lines = _accuracy(fitted.validation) if fitted.validation is not None else []
+    quality_lines += [f"  {note}" for note in fitted.notes]
     if facts.get("calibration") is not None:
-        good.append(f"  calibrated: {facts['calibration']}")
-    return "\n".join([*lines, *good, *([""] if good else []), _keeping(args)])
+        quality_lines.append(f"  calibrated: {facts['calibration']}")
+    return "\n".join([*lines, *quality_lines, *([""] if quality_lines else []), _keeping(args)])
 
 
-def _otherwise(facts: Mapping[str, Any]) -> list[str]:
-    """How to have whole numbers of another family than the one they were given."""
-    whys = {feature["name"]: feature["why"] for feature in facts.get("features", ())}
-    few_valued = [name for name, why in whys.items() if why.startswith(f"{WHOLE},")]
-    numbers = [name for name, why in whys.items() if why == "integers"]
+def _family_hints(facts: Mapping[str, Any]) -> list[str]:
+    """Lines that say how to give integer columns another family than the inferred one. ``facts``: the summary of the
+    model.
+    """
+    reasons = {feature["name"]: feature["why"] for feature in facts.get("features", ())}
+    few_valued = [name for name, reason in reasons.items() if reason.startswith(f"{WHOLE_NUMBERS},")]
+    counts = [name for name, reason in reasons.items() if reason == "integers"]
     lines = []
     if few_valued:
-        these = " ".join(f"--features {shlex.quote(f'{name}=gaussian')}" for name in few_valued[:OVERRIDES_SHOWN])
-        more = f" … ({len(few_valued) - OVERRIDES_SHOWN:,} more)" if len(few_valued) > OVERRIDES_SHOWN else ""
-        taken = "Columns with few distinct whole numbers are treated as categories"
-        lines.append(f"{taken}. To treat them as numbers, add: {these}{more}")
-    if numbers:
-        count, code = (f"--features {shlex.quote(f'{numbers[0]}={family}')}" for family in ("poisson", "categorical"))
-        taken = "Whole numbers are treated as amounts"
-        lines.append(f"{taken}. If they are counts, add {count}; if they are codes, {code}")
+        options = " ".join(f"--features {shlex.quote(f'{name}=gaussian')}" for name in few_valued[:MOST_OVERRIDES])
+        omitted = f" … ({len(few_valued) - MOST_OVERRIDES:,} more)" if len(few_valued) > MOST_OVERRIDES else ""
+        lines.append(
+            "Columns with few distinct whole numbers are treated as categories. "
+            f"To treat them as numbers, add: {options}{omitted}"
+        )
+    if counts:
+        count, code = (f"--features {shlex.quote(f'{counts[0]}={family}')}" for family in ("poisson", "categorical"))
+        lines.append(
+            f"Whole numbers are treated as amounts. If they are counts, add {count}; if they are codes, {code}"
+        )
     return ["", *lines] if lines else []
 
 
 def _accuracy(validation: CrossValidation | SummedValidation) -> list[str]:
+    """Lines with the accuracy, the log loss and the share of the most frequent class."""
     return [
         f"  accuracy  {validation.accuracy}  by {validation.what}",
         f"  log loss  {validation.log_loss:.4f}",
@@ -120,7 +132,9 @@ def _accuracy(validation: CrossValidation | SummedValidation) -> list[str]:
 
 
 def _advice(args: Namespace, fitted: Fitted) -> list[str]:
-    """What helps where answers are no better than the most frequent class: what else was tried, and how good it was."""
+    """A list with at most one note for the user if predictions are no better than the most frequent class: alternatives
+    that were tried, with their accuracies.
+    """
     validation = fitted.validation
     if validation is None:
         return []
@@ -129,29 +143,39 @@ def _advice(args: Namespace, fitted: Fitted) -> list[str]:
     if _beats(validation.accuracy.value, validation.accuracy.error, validation.majority):
         return []
     no_better = "This is no better than always answering with the most frequent class"
-    tried = None
+    comparison = None
     if isinstance(fitted.rows, MemoryRows):
         weighed = any(note.startswith("weighed ") for note in fitted.notes)
-        measured = judging.look_like_measurements(fitted.model.target_kind, fitted.model.classes)
-        but = ["--calibrate temperature", *["--tan"] * args.tan, *["--weigh"] * (weighed or measured)]
-        but += ["--features choose"] * settings.chooses(args)
-        tried = alternatives(fitted.rows, Plain(seed=args.seed), validation, but=but, seed=args.seed)
-    if tried is None or not tried.others:
+        is_numeric = judging.look_like_measurements(fitted.model._target_kind, fitted.model.classes)
+        excluded = ["--calibrate temperature", *["--tan"] * args.tan, *["--weigh"] * (weighed or is_numeric)]
+        excluded += ["--features choose"] * settings.chooses(args)
+        comparison = alternatives(fitted.rows, Plain(seed=args.seed), validation, but=excluded, seed=args.seed)
+    if comparison is None or not comparison.others:
         return [f"{no_better}."]
-    figures = {o.option: f"{o.option} {Mean(o.accuracy, o.standard_error)}" for o in tried.others}
-    of = f"in {tried.folds}-fold cross-validation on {many(tried.n_rows, 'row')}"
-    helps = [o.option for o in tried.others if _beats(o.accuracy, o.standard_error, validation.majority)]
-    if helps:
-        return [f"{no_better}. These are, {of}: {'; '.join(figures[option] for option in helps)}"]
-    return [f"{no_better}. Neither are the alternatives, {of}: {'; '.join(figures.values())}"]
+    figures = {
+        alternative.option: f"{alternative.option} {Mean(alternative.accuracy, alternative.standard_error)}"
+        for alternative in comparison.others
+    }
+    where = f"in {comparison.folds}-fold cross-validation on {many(comparison.n_rows, 'row')}"
+    better = [
+        alternative.option
+        for alternative in comparison.others
+        if _beats(alternative.accuracy, alternative.standard_error, validation.majority)
+    ]
+    if better:
+        return [f"{no_better}. These are, {where}: {'; '.join(figures[option] for option in better)}"]
+    return [f"{no_better}. Neither are the alternatives, {where}: {'; '.join(figures.values())}"]
 
 
 def _beats(accuracy: float, error: float | None, majority: float) -> bool:
-    """Whether answers are better than the most frequent class, beyond chance."""
+    """Whether the accuracy exceeds ``majority``, the share of the most frequent class, by more than two standard
+    errors. ``error``: the standard error, or None.
+    """
     return accuracy - majority > 2.0 * (error or 0.0)
 
 
 def _keeping(args: Namespace) -> str:
+    """A line that says where the model was saved, or how to save it."""
     if args.output is not None:
         return f"Saved to {args.output} ({output.size(args.output)})."
     stem = os.path.basename(os.path.normpath(args.input[0])).partition(".")[0] if args.input != ["-"] else "model"

@@ -1,4 +1,4 @@
-"""Where the data come from: a path, a folder, a pattern, several files, or standard input."""
+"""Opens the input of a command: a path, a folder, a pattern, several files, or standard input."""
 
 from __future__ import annotations
 
@@ -32,22 +32,24 @@ from banbury.reading.tables import from_texts
 from banbury.tally.table import batches
 from banbury.tally.tally import Tally
 
-if TYPE_CHECKING:  # what few files hold is imported with the first of them: a short command starts at once
+if TYPE_CHECKING:  # imported only when needed, so that short commands start fast
     from typing_extensions import TypeIs
 
     from banbury.labels import LabelModel
     from banbury.model.networks import BeliefNetwork
 
-ENDINGS = {"csv": ".csv", "json": ".ndjson", "parquet": ".parquet", "arff": ".arff"}
-CHUNK = 1 << 16
+ENDING_OF_FORMAT = {"csv": ".csv", "json": ".ndjson", "parquet": ".parquet", "arff": ".arff"}
+CHUNK_BYTES = 1 << 16
 TARGET_NAMES = ("class", "target", "label", "category", "outcome", "y")
-MOST_CLASSES = 20  # values of a column that may be the target, where none is named
-PACKED = 5  # a compressed file is taken to hold so many times its size
+MOST_CLASSES = 20  # distinct values of a column that is suggested as the target
+UNPACKED_TO_PACKED = 5  # a compressed file is assumed to unpack to so many times its size
 
 
 @contextmanager
 def open_input(args: Namespace) -> Iterator[Any]:
-    """The input as the readers take it. Standard input is kept in a temporary file meanwhile, since it may be read twice."""
+    """Opens the input of a command: yields a path, a list of paths, or the path of a temporary file with standard
+    input, which may be read twice.
+    """
     _remember(args)
     if "-" in args.input:
         if len(args.input) > 1:
@@ -60,54 +62,64 @@ def open_input(args: Namespace) -> Iterator[Any]:
     for path in args.input:
         if not (getattr(args, "engine", None) and "://" in path):  # which workers read
             _check(path)
-    several = args.input if getattr(args, "engine", None) else [Path(path) for path in args.input]
-    yield args.input[0] if len(args.input) == 1 else several
+    paths = args.input if getattr(args, "engine", None) else [Path(path) for path in args.input]
+    yield args.input[0] if len(args.input) == 1 else paths
 
 
 def _remember(args: Namespace) -> None:
-    """Says how the data of the model that a command names were read, where the input is looked at before the model reads it."""
+    """Sets ``args.remembered`` to how the data of the command's model were read, if the input is opened before the
+    model.
+    """
     path = getattr(args, "model", None) or getattr(args, "like", None)
     if path is not None and args.remembered is None and ("-" in args.input or args.target):
         args.remembered = reading_of(load_kept(path))
 
 
-def reading_of(kept: Any) -> Mapping[str, Any]:
-    """How the data of a tally, a model or a network were read."""
-    counted = getattr(kept, "network", kept)
-    return getattr(counted, "schema", counted).reading  # type: ignore[no-any-return]
+def reading_of(loaded: Any) -> Mapping[str, Any]:
+    """The reading options that a tally, a model or a network remembers from its data."""
+    tally_or_model = getattr(loaded, "network", loaded)
+    return getattr(tally_or_model, "schema", tally_or_model).reading  # type: ignore[no-any-return]
 
 
 def _format(args: Namespace) -> str:
-    """The format that was said, or that the data of the model had; a file whose name says that it is a table is one."""
+    """The format of the input: as given, else as remembered with the model; "auto" for a file whose name says that it
+    is a table.
+    """
     if args.format is not None or any(map(has_table_ending, args.input)):
         return args.format or "auto"
     return str(_settings(args).get("format", "auto"))
 
 
 def _settings(args: Namespace) -> dict[str, Any]:
-    """How the input is read, by what was said and what is remembered."""
+    """The reading options: those remembered with the model, overridden by those given."""
     return {**(args.remembered or {}), **reading(args)}
 
 
 def _spool_stdin(args: Namespace, path: str) -> str:
-    """Standard input in a file, whose name ends as what it holds does."""
+    """Copies standard input to a file, adds the ending that fits its content, and returns the new path."""
     first_line = getattr(args, "first_line", b"")
     with open(path, "wb") as file:
         file.write(first_line)
         shutil.copyfileobj(_stdin(first_line), file)
-    held = _format(args)
-    if held == "auto" and not is_document(path) and not header_columns(_settings(args).get("headers", ())):
-        held = kind_of_table(path)
-    named = path + ENDINGS.get(held.lower(), "")
-    os.rename(path, named)
-    return named
+    format = _format(args)
+    if format == "auto" and not is_document(path) and not header_columns(_settings(args).get("headers", ())):
+        format = kind_of_table(path)
+    new_path = path + ENDING_OF_FORMAT.get(format.lower(), "")
+    os.rename(path, new_path)
+    return new_path
 
 
 @contextmanager
 def open_labelled(args: Namespace, needs_target: bool = True) -> Iterator[Any]:
-    """The same, of rows that have classes: in the column that ``--target`` names, or by their folders."""
-    requirement = "given with files: each file is a class, so stdin would be a single class"
-    errors.require(args.format != "lines" or "-" not in args.input, "--format", "lines", requirement)
+    """Opens labelled input, as ``open_input`` does. Resolves ``--target last``. ``needs_target``: whether to raise
+    BadSetting if rows have neither a target column nor folders that name their classes.
+    """
+    errors.require(
+        args.format != "lines" or "-" not in args.input,
+        "--format",
+        "lines",
+        "given with files: each file is a class, so stdin would be a single class",
+    )
     if args.format == "lines" and args.target is not None:
         raise errors.bad_setting("--target", args.target, "omitted with --format lines, because lines have no columns")
     with open_input(args) as data:
@@ -120,45 +132,53 @@ def open_labelled(args: Namespace, needs_target: bool = True) -> Iterator[Any]:
 
 
 def _check_classes(args: Namespace, source: Source) -> None:
-    """Raises where no column was named as the target, and folders do not say the classes."""
+    """Raises BadSetting, with suggestions, if no target column is given and the source does not say the classes."""
     if source.target is not None:
         return
-    first = next(iter(source))
-    there = errors.where(source.name)
-    if first.names and all(map(first.is_text, first.names)):
-        message = f"the texts{there} have no class, because there are no sub-folders. Give the folder that contains one folder "
-        message += "per class; or use --class-from 'spm*=spam,*=ham' if the file names show the class, or --format "
+    first_batch = next(iter(source))
+    location = errors.where(source.name)
+    if first_batch.names and all(map(first_batch.is_text, first_batch.names)):
+        message = (
+            f"the texts{location} have no class, because there are no sub-folders. Give the folder that contains one "
+        )
+        message += (
+            "folder per class; or use --class-from 'spm*=spam,*=ham' if the file names show the class, or --format "
+        )
         message += "lines if each line is a text and each of several files is a class."
     else:
-        likely = _likely_targets(first)
-        example = shlex.quote(likely[0]) if len(likely) == 1 else "COLUMN"
-        hint = errors.header_hint(source.name) if first.named else errors.A_HEADER * (source.name is not None)
-        named = f"{errors.listed(map(errors.shortened, first.names), 20)}"
-        suggestion = f"\n  Columns with few distinct values: {errors.listed(map(errors.shortened, likely), 20)}" * (
-            len(likely) > 1
+        candidates = _likely_targets(first_batch)
+        example = shlex.quote(candidates[0]) if len(candidates) == 1 else "COLUMN"
+        hint = errors.header_hint(source.name) if first_batch.named else errors.A_HEADER * (source.name is not None)
+        column_list = f"{errors.listed(map(errors.shortened, first_batch.names), 20)}"
+        suggestion = f"\n  Columns with few distinct values: {errors.listed(map(errors.shortened, candidates), 20)}" * (
+            len(candidates) > 1
         )
-        message = f"which column{there} should be predicted? Name it: --target {example}\n  Columns: {named}{suggestion}{hint}"
-        if len(first.names) == 1 or all(path.lower().endswith(".txt") for path in args.input):
+        message = f"which column{location} should be predicted? Name it: --target {example}\n  Columns: {column_list}"
+        message += f"{suggestion}{hint}"
+        if len(first_batch.names) == 1 or all(path.lower().endswith(".txt") for path in args.input):
             message += "\n  If each line is a text and each of several files is a class, add --format lines."
     raise errors.BadSetting(message, setting="target", value=None)
 
 
-def _likely_targets(first: Batch) -> list[str]:
-    """The column that is named like a target; or else those of few values, which most rows share with others."""
-    called = [name for name in first.names if name.lower() in TARGET_NAMES]
-    if len(called) == 1:
-        return called
+def _likely_targets(first_batch: Batch) -> list[str]:
+    """The column named like a target, such as class or y; if there is none or several, the columns with few distinct
+    values in the first batch.
+    """
+    named_like_target = [name for name in first_batch.names if name.lower() in TARGET_NAMES]
+    if len(named_like_target) == 1:
+        return named_like_target
     names = []
-    for name in first.names:
-        if first.kind(name) not in ("string", "boolean", "integer") or len(name) > errors.SHORT:
+    for name in first_batch.names:
+        if first_batch.kind(name) not in ("string", "boolean", "integer") or len(name) > errors.MOST_NAME_CHARACTERS:
             continue
-        n_values = len({cell for cell in first.column(name).cells() if not missing(cell)})
-        if 2 <= n_values <= min(MOST_CLASSES, max(first.n_rows // 2, 2)):
+        n_values = len({cell for cell in first_batch.column(name).cells() if not missing(cell)})
+        if 2 <= n_values <= min(MOST_CLASSES, max(first_batch.n_rows // 2, 2)):
             names.append(name)
     return names
 
 
 def _check(path: str) -> None:
+    """Raises an error for a Banbury file, which has no rows, or a missing file."""
     path = os.path.expanduser(path)
     if path.endswith(".banbury") and os.path.isfile(path):
         raise errors.bad_file(path, "it contains a tally, model or network, but rows are needed here.")
@@ -167,64 +187,71 @@ def _check(path: str) -> None:
 
 
 def size(args: Namespace) -> float:
-    """Roughly how many megabytes the input has when it is unpacked."""
+    """About how many megabytes the input has when decompressed."""
     paths = [os.path.expanduser(path) for path in ([args.spool] if getattr(args, "spool", None) else args.input)]
-    paths = [place[0] if (place := split_archive_path(path)) else path for path in paths]
-    matched = ([path] if os.path.exists(path) else glob.glob(path, recursive=True) for path in paths)
-    return sum(map(_bytes, chain.from_iterable(matched))) / 1e6
+    paths = [archive_path[0] if (archive_path := split_archive_path(path)) else path for path in paths]
+    path_groups = ([path] if os.path.exists(path) else glob.glob(path, recursive=True) for path in paths)
+    return sum(map(_bytes, chain.from_iterable(path_groups))) / 1e6
 
 
 def _bytes(path: str) -> int:
+    """About how many bytes a file or all files in a folder have when decompressed."""
     if os.path.isdir(path):
         return sum(_bytes(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
-    packed = path.lower().endswith((*COMPRESSED, *PARQUET, ".zip"))
+    is_compressed = path.lower().endswith((*COMPRESSED, *PARQUET, ".zip"))
     try:
-        return os.path.getsize(path) * (PACKED if packed else 1)
+        return os.path.getsize(path) * (UNPACKED_TO_PACKED if is_compressed else 1)
     except OSError:
         return 0
 
 
 def refuse_for_sets(args: Namespace, *names: str) -> None:
-    """Raises where an option is given that sets of labels do not have."""
+    """Raises BadSetting if one of the options ``names``, which multi-label data do not support, is given."""
     for name in names:
         value = getattr(args, name.replace("-", "_"), None)
         errors.require(value in (None, False, []), f"--{name}", value, "omitted for multi-label data")
 
 
 def model(path: str) -> Model:
-    """A model of classes from its file."""
+    """Loads a single-label model. Raises BadFile for any other Banbury file."""
     return _model(path, load_kept(path))
 
 
 def model_or_labels(path: str) -> Model | LabelModel:
-    """The same, or a model of labels."""
-    kept_model = load_kept(path)
-    return kept_model if is_labels(kept_model) else _model(path, kept_model)
+    """Loads a single-label or multi-label model. Raises BadFile for any other Banbury file."""
+    loaded = load_kept(path)
+    return loaded if is_labels(loaded) else _model(path, loaded)
 
 
 def is_labels(model: Any) -> TypeIs[LabelModel]:
-    """Whether it is a model of labels."""
+    """Whether ``model`` is a multi-label model."""
     return bool(model.kind == "model of labels")
 
 
-def _model(path: str, kept_model: Model | Tally | BeliefNetwork | LabelModel) -> Model:
-    if isinstance(kept_model, Model):
-        return kept_model
-    if is_labels(kept_model):
-        text = f"{path} contains a multi-label model, but this command needs a single-label model. Multi-label models "
-        raise errors.BadFile(text + "work with predict, explain, evaluate, show, report and plot labels.", path=path)
-    if isinstance(kept_model, Tally):
-        text = (
-            f"{path} contains a tally, but a model is needed. Make one: banbury tally estimate {path} -o model.banbury"
+def _model(path: str, loaded: Model | Tally | BeliefNetwork | LabelModel) -> Model:
+    """The object loaded from ``path`` if it is a single-label model; otherwise raises BadFile with advice."""
+    if isinstance(loaded, Model):
+        return loaded
+    if is_labels(loaded):
+        raise errors.BadFile(
+            f"{path} contains a multi-label model, but this command needs a single-label model. Multi-label models "
+            "work with predict, explain, evaluate, show, report and plot labels.",
+            path=path,
         )
-        raise errors.BadFile(text, path=path)
-    text = f"{path} contains a belief network, but a model is needed. Fit one: banbury "
-    text += f"fit rows.csv --target COLUMN --tan; or query the network in Python: bb.load({path!r}).query(node, given)"
-    raise errors.BadFile(text, path=path)
+    if isinstance(loaded, Tally):
+        raise errors.BadFile(
+            f"{path} contains a tally, but a model is needed. Make one: banbury tally estimate {path} -o model.banbury",
+            path=path,
+        )
+    raise errors.BadFile(
+        f"{path} contains a belief network, but a model is needed. Fit one: banbury "
+        f"fit rows.csv --target COLUMN --tan; or query the network in Python: bb.load({path!r}).query(node, given)",
+        path=path,
+    )
 
 
 def load_kept(path: str) -> Model | Tally | BeliefNetwork | LabelModel:
-    """What a file keeps."""
+    """Loads the tally, model or network in a file."""
     if not os.path.exists(path):
         _check(glob.escape(path) if glob.has_magic(path) else path)
     if os.path.isdir(path):
@@ -233,38 +260,37 @@ def load_kept(path: str) -> Model | Tally | BeliefNetwork | LabelModel:
 
 
 def check_output(args: Namespace) -> None:
-    """Raises, before the work is done, where its result could not be written or would take the place of the data."""
+    """Raises an error, before any work, if the output file cannot be written or is also the input."""
     errors.require(args.output != "", "--output", "", "the name of a file")
     if args.output is not None:
         folder = os.path.dirname(args.output) or "."
         if not os.path.isdir(folder) or os.path.isdir(args.output):
-            why = f"the folder {folder} does not exist" if not os.path.isdir(folder) else "it is a folder"
-            raise errors.unwritable_file(args.output, why)
+            reason = f"the folder {folder} does not exist" if not os.path.isdir(folder) else "it is a folder"
+            raise errors.unwritable_file(args.output, reason)
         if not os.access(folder, os.W_OK):
             raise errors.unwritable_file(args.output, "permission denied")
     for path in getattr(args, "input", []):
-        there = args.output is not None and os.path.exists(path) and os.path.exists(args.output)
-        if there and os.path.samefile(path, args.output):
+        both_exist = args.output is not None and os.path.exists(path) and os.path.exists(args.output)
+        if both_exist and os.path.samefile(path, args.output):
             raise errors.bad_setting("--output", args.output, "a different file from the input")
 
 
 # Lines ---------------------------------------------------------------------------------------------------------------
 
 
-def text_column(to: Model) -> str | None:
-    """The one column that a model has learned from, if it is text."""
-    features = to.schema.features if isinstance(to, Model) else ()
-    return features[0].name if len(features) == 1 and features[0].reads_text else None
+def text_column(model: Model) -> str | None:
+    """The name of the model's only column if that is a text column; otherwise None."""
+    features = model.schema.features if isinstance(model, Model) else ()
+    return features.names[0] if len(features) == 1 and features[0].reads_text else None
 
 
-def are_lines(args: Namespace, to: Model) -> bool:
-    """Whether the input is lines, each a text: said so, or on stdin when the model knows one column of text and no other.
-
-    A first line that is a JSON object with that column says that it is JSON.
+def are_lines(args: Namespace, model: Model) -> bool:
+    """Whether each line of the input is a text: with ``--format lines``, or on stdin for a model of a single text
+    column. A first line that is a JSON object with this column means that the input is JSON.
     """
-    column = text_column(to)
-    alone = isinstance(to, Model) and to.schema.columns == (column,)
-    if not alone or column is None or args.input != ["-"] or _format(args) != "auto":
+    column = text_column(model)
+    is_only_column = isinstance(model, Model) and model.schema.columns == (column,)
+    if not is_only_column or column is None or args.input != ["-"] or _format(args) != "auto":
         return _format(args) == "lines"
     args.first_line = _stdin().readline()
     line = args.first_line.removeprefix(BYTE_ORDER_MARK)
@@ -276,21 +302,25 @@ def are_lines(args: Namespace, to: Model) -> bool:
 
 
 @contextmanager
-def rows(args: Namespace, to: Model) -> Iterator[Any]:
-    """The input for a model to answer: lines, or as the readers take it; files of text are texts to a model of texts."""
-    args.remembered = reading_of(to)
-    if are_lines(args, to):
+def rows(args: Namespace, model: Model) -> Iterator[Any]:
+    """Opens the rows for a model to predict: yields lines as a source, or a path or paths. For a model of texts, a .txt
+    file is one text.
+    """
+    args.remembered = reading_of(model)
+    if are_lines(args, model):
         yield lines_of(args)
         return
     may_be_texts = args.input and _format(args) == "auto" and _settings(args).keys().isdisjoint(TABLE_SETTINGS)
-    if may_be_texts and all(_is_text(path, text_column(to)) for path in args.input):
+    if may_be_texts and all(_is_text(path, text_column(model)) for path in args.input):
         args.format = "text"
     with open_input(args) as data:
         yield data
 
 
 def _is_text(path: str, column: str | None) -> bool:
-    """Whether a file is a text for a model of one column of text: one of .txt whose first line does not name that column."""
+    """Whether a .txt file is one text for a model of the text column ``column``: its first line does not name that
+    column.
+    """
     path = os.path.expanduser(path)
     if column is None or not path.lower().endswith(".txt") or not os.path.isfile(path) or is_document(path):
         return False
@@ -299,18 +329,19 @@ def _is_text(path: str, column: str | None) -> bool:
 
 
 def lines_of(args: Namespace) -> Source:
-    """Each line of some files as a text, a few at a time; of stdin as soon as they come."""
+    """A source of texts, one for each line of the input. Lines of stdin are passed on as soon as they arrive."""
     paths = args.input
     first_line = getattr(args, "first_line", b"")
 
     def batches() -> Iterator[Batch]:
+        """A batch for each file, and for stdin a batch of the lines that have arrived."""
         for path in paths:
             if path != "-":
                 yield from read(path, format="lines")
                 continue
             stream = _stdin(first_line)
-            if first := first_line or stream.readline():
-                yield from from_texts([_text(first.removeprefix(BYTE_ORDER_MARK))])
+            if line := first_line or stream.readline():
+                yield from from_texts([_text(line.removeprefix(BYTE_ORDER_MARK))])
             for lines in _chunks(stream):
                 yield from from_texts(lines)
 
@@ -319,24 +350,27 @@ def lines_of(args: Namespace) -> Source:
 
 
 def _chunks(stream: Any) -> Iterator[list[str]]:
-    """Whole lines, as many as are there to be read."""
-    pending: list[bytes] = []  # of a line that has not ended
-    while piece := stream.read1(CHUNK):
-        complete_lines, newline, rest = piece.rpartition(b"\n")
+    """Complete lines of a stream as texts, as many as can be read without waiting."""
+    line_pieces: list[bytes] = []  # of an unfinished line
+    while chunk := stream.read1(CHUNK_BYTES):
+        complete_lines, newline, remainder = chunk.rpartition(b"\n")
         if newline:
-            yield [_text(line) for line in b"".join([*pending, complete_lines]).split(b"\n")]
-            pending = []
-        pending += [rest] if rest else []
-    if pending:
-        yield [_text(b"".join(pending))]
+            yield [_text(line) for line in b"".join([*line_pieces, complete_lines]).split(b"\n")]
+            line_pieces = []
+        line_pieces += [remainder] if remainder else []
+    if line_pieces:
+        yield [_text(b"".join(line_pieces))]
 
 
 def _text(line: bytes) -> str:
+    """A line as text, without its line break."""
     return decode_bytes(line.removesuffix(b"\n").removesuffix(b"\r"))
 
 
 def _stdin(begun: bytes = b"") -> Any:
-    """Standard input, of which something may have been read."""
+    """Standard input as a byte stream. ``begun``: what was already read from it; if nothing was, a user at a terminal
+    is told how to end it.
+    """
     if sys.stdin is None:
         raise errors.bad_file("standard input", "stdin is closed.")
     if sys.stdin.isatty() and not begun:
@@ -348,32 +382,39 @@ def _stdin(begun: bytes = b"") -> Any:
 
 
 def row_to_explain(args: Namespace, model: Model) -> Any:
-    """The text, or the row of the input, that is asked for."""
+    """What a command is to explain: the text in ``--text``, or the row that ``--row`` names."""
     if args.text is None:
         return _row(args, model)
     if args.input or args.row is not None:
         raise errors.bad_setting("--text", args.text, "used without INPUT and --row, because it is the text to explain")
     column = text_column(model)
     if column is None:
-        columns = errors.listed(f.name for f in model.schema.features)
-        text = f"--text works only with models of a single text column, but this model uses {columns}. Give a file and --row."
-        raise errors.BadSetting(text, setting="text", value=None)
+        columns = errors.listed(model.schema.features.names)
+        raise errors.BadSetting(
+            f"--text works only with models of a single text column, but this model uses {columns}. Give a file and --row.",
+            setting="text",
+            value=None,
+        )
     return {column: [args.text]}
 
 
 def _row(args: Namespace, model: Model) -> Batch:
-    """The row that is asked for."""
+    """The row of the input that ``--row`` names, as a batch; by default the first."""
     if not args.input:
-        text = "nothing to explain. Give a text with --text, or an input file and --row."
-        raise errors.BadSetting(text, setting="input", value=None)
+        raise errors.BadSetting(
+            "nothing to explain. Give a text with --text, or an input file and --row.", setting="input", value=None
+        )
     row_number = 1 if args.row is None else args.row
     with rows(args, model) as data:
         source = data if isinstance(data, Source) else model._read(data, reading(args))
         n_rows = 0
         for batch in batches(source, "reading"):
-            at = row_number - 1 - batch.first_row
-            if 0 <= at < batch.n_rows:
-                return batch.slice(at, at + 1)
+            position = row_number - 1 - batch.first_row
+            if 0 <= position < batch.n_rows:
+                return batch.slice(position, position + 1)
             n_rows = batch.first_row + batch.n_rows
-        text = f"row {row_number:,} does not exist: rows are numbered from 1 to {n_rows:,}."
-        raise errors.BadSetting(text, setting="row", value=row_number)
+        raise errors.BadSetting(
+            f"row {row_number:,} does not exist: rows are numbered from 1 to {n_rows:,}.",
+            setting="row",
+            value=row_number,
+        )

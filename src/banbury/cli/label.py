@@ -11,46 +11,46 @@ from typing import Any
 
 from banbury import datasets, errors
 from banbury.cli import inputs
-from banbury.cli.serve import check_port, run
+from banbury.cli.serve import check_port, read_tokens, run
 from banbury.cli.settings import counting
 from banbury.model.naive_bayes import estimate
-from banbury.service.access import Tokens, check_address
 from banbury.service.app import Service
 from banbury.service.rows import cells_of
 from banbury.service.state import Put, ServedState, Together
 from banbury.tally.table import Table
 from banbury.tally.tally import Tally, count
 
-TOGETHER = 1_000  # rows that are kept in one change
+PUTS_PER_CHANGE = 1_000  # rows that are stored in one change
 
 
 def label(args: Namespace) -> None:
-    """Keeps the rows in a state, unless it was begun before, and serves its page."""
-    tokens = None if args.tokens is None else Tokens.read(args.tokens)
-    check_address(args.host, tokens)
-    check_port(args.port)
-    with _opened(args) as state:
+    """Serves the page on which rows are labelled. The state is created from the rows unless it exists."""
+    tokens = read_tokens(args)
+    with _open_state(args) as state:
         run(args, Service(state, tokens, name=Path(args.state).stem), {}, "Label rows at")
 
 
-def _opened(args: Namespace) -> ServedState:
-    """The state as it was left; or begun with the rows, of which a part may be there from a start that was broken off."""
-    there = os.path.exists(os.path.join(args.state, "log.sqlite"))
-    state = ServedState.of(None, args.state) if there else None
+def _open_state(args: Namespace) -> ServedState:
+    """Opens the state in a folder, or creates it from the input; completes one whose creation was interrupted."""
+    exists = os.path.exists(os.path.join(args.state, "log.sqlite"))
+    state = ServedState.of(None, args.state) if exists else None
     try:
         if state is not None and state.names is not None:
             if args.input:
-                text = "omitted, because the state already has its rows. Use another --state to start again"
-                raise errors.bad_setting("INPUT", " ".join(args.input), text)
+                raise errors.bad_setting(
+                    "INPUT",
+                    " ".join(args.input),
+                    "omitted, because the state already has its rows. Use another --state to start again",
+                )
             return state
         errors.require(
             args.input, "INPUT", None, f"the rows to label, because {args.state} does not contain all of them yet"
         )
         with inputs.open_input(args) as data:
-            tally, rows = _pool(data, args)
+            tally, rows = _read_pool(data, args)
             state = ServedState.of(tally, args.state) if state is None else state
-            for part in _parts(rows):
-                state.change(Together(tuple(part)))
+            for puts in _batches_of_puts(rows):
+                state.change(Together(tuple(puts)))
         state.offer([name.strip() for name in (args.classes or "").split(",") if name.strip()])
         return state
     except BaseException:
@@ -60,56 +60,65 @@ def _opened(args: Namespace) -> ServedState:
 
 
 def serve_demo(args: Namespace) -> None:
-    """The page on docstrings of Python's own library: half of them counted, a quarter labelled, and a quarter to label."""
+    """Serves the page with docstrings of Python's library: half of them counted, a quarter labelled, a quarter to
+    label.
+    """
     check_port(args.port)
-    args.state, args.host = os.path.join(args.folder, "page"), "127.0.0.1"
-    begun = os.path.exists(os.path.join(args.state, "log.sqlite"))
-    with ServedState.of(None, args.state) if begun else _demo_state(args.state) as state:
+    args.state = os.path.join(args.folder, "page")
+    args.host = "127.0.0.1"
+    exists = os.path.exists(os.path.join(args.state, "log.sqlite"))
+    with ServedState.of(None, args.state) if exists else _demo_state(args.state) as state:
         run(args, Service(state, name="demo"), {}, "Open the page at")
 
 
 def _demo_state(folder: str) -> ServedState:
-    docs = datasets.docstrings()
-    names = docs.pop("name")
-    labels = docs.pop("module")
-    rows = [dict(zip(docs, values, strict=True)) for values in zip(*docs.values(), strict=True)]
-    counted = {name: column[::2] for name, column in docs.items()}
-    state = ServedState.of(estimate(count(counted, labels[::2])), folder)
-    puts = (Put(names[k], rows[k], labels[k] if k % 4 == 1 else None) for k in range(1, len(rows), 2))
-    for part in _parts(iter(puts)):
-        state.change(Together(tuple(part)))
+    """Creates the state of the demo in a folder."""
+    columns = datasets.docstrings()
+    names = columns.pop("name")
+    labels = columns.pop("module")
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    counted_columns = {name: column[::2] for name, column in columns.items()}
+    state = ServedState.of(estimate(count(counted_columns, labels[::2])), folder)
+    puts = (Put(names[i], rows[i], labels[i] if i % 4 == 1 else None) for i in range(1, len(rows), 2))
+    for batch in _batches_of_puts(iter(puts)):
+        state.change(Together(tuple(batch)))
     state.offer([])
     return state
 
 
-def _pool(data: Any, args: Namespace) -> tuple[Tally, Iterator[Put]]:
-    """Sums of no row, under the schema of the rows; and the rows, each with its label, if it has one."""
+def _read_pool(data: Any, args: Namespace) -> tuple[Tally, Iterator[Put]]:
+    """An empty tally under the schema of the rows to label, and an iterator over them, each with its label if it has
+    one. ``data``: the opened input.
+    """
     errors.require(args.weights is None, "--weights", args.weights, "omitted, because every answer counts once")
-    settings = counting(args, data)
+    options = counting(args, data)
     target = args.target
-    families = {name: settings.pop(name) for name in ("features", "missing")}
-    del settings["weights"]
-    table = Table.of(data, labelled=False, **settings)
-    first = next(table.batches("reading", quietly=True))
-    if target is not None and target not in first.names:
-        raise errors.unknown_column(target, first.names, table.name)
-    rows = first if target is None else first.without(target)
+    families = {name: options.pop(name) for name in ("features", "missing")}
+    del options["weights"]
+    table = Table.of(data, labelled=False, **options)
+    first_batch = next(table.batches("reading", quietly=True))
+    if target is not None and target not in first_batch.names:
+        raise errors.unknown_column(target, first_batch.names, table.name)
+    rows = first_batch if target is None else first_batch.without(target)
     labels: Any = [["a"] for _ in range(rows.n_rows)] if args.several else ["a"] * rows.n_rows
-    some = count(rows, labels, **families)
-    return some - some, _puts(table, target, some.schema.columns, args.several)
+    tally = count(rows, labels, **families)
+    return tally - tally, _puts(table, target, tally.schema.columns, args.several)
 
 
 def _puts(table: Table, target: str | None, columns: Sequence[str], several: bool) -> Iterator[Put]:
-    """Every row as JSON has it, under the number that it has in the data."""
+    """Each row of the table as a change that stores it: its number as identifier, its cells for JSON, and its label.
+    ``target``: the column with labels, or None; ``columns``: those to store; ``several``: whether rows have label sets.
+    """
     for batch in table.batches("reading"):
         cells = {name: cells_of(batch, name) for name in batch.names if name in columns and name != target}
         labels = [None] * batch.n_rows if target is None else cells_of(batch, target)
-        for k in range(batch.n_rows):
-            row = {name: column[k] for name, column in cells.items() if column[k] is not None}
-            row_label = labels[k] if not several or labels[k] is None or isinstance(labels[k], list) else [labels[k]]
-            yield Put(f"{batch.first_row + k + 1:07}", row or {columns[0]: None}, row_label)
+        for i in range(batch.n_rows):
+            row = {name: column[i] for name, column in cells.items() if column[i] is not None}
+            row_label = labels[i] if not several or labels[i] is None or isinstance(labels[i], list) else [labels[i]]
+            yield Put(f"{batch.first_row + i + 1:07}", row or {columns[0]: None}, row_label)
 
 
-def _parts(rows: Iterator[Put]) -> Iterator[list[Put]]:
-    while part := list(islice(rows, TOGETHER)):
-        yield part
+def _batches_of_puts(rows: Iterator[Put]) -> Iterator[list[Put]]:
+    """The changes in ``rows`` in lists of at most PUTS_PER_CHANGE."""
+    while puts := list(islice(rows, PUTS_PER_CHANGE)):
+        yield puts

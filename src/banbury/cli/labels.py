@@ -1,4 +1,4 @@
-"""Models of labels on the command line: what is special in showing them."""
+"""Multi-label models on the command line."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ from banbury.reading import read
 
 
 def target(args: Namespace, data: Any) -> Any:
-    """The target; several columns where it is a list of them, and no column is named like the list."""
+    """The target: the name of a column, or several names if it is a list of columns separated by commas. ``data``: the
+    opened input.
+    """
     if isinstance(args.target, str) and "," in args.target:
         names = next(iter(read(data, **settings.reading(args)))).names
-        parts = [part.strip() for part in args.target.split(",")]
-        if args.target not in names and not set(parts).isdisjoint(names):
-            for part in parts:
-                if part not in names:
-                    raise errors.unknown_column(part, names)
-            return parts
+        columns = [column.strip() for column in args.target.split(",")]
+        if args.target not in names and not set(columns).isdisjoint(names):
+            for column in columns:
+                if column not in names:
+                    raise errors.unknown_column(column, names)
+            return columns
     return args.target
 
 
-def delimiter(args: Namespace) -> dict[str, Any]:
-    """What divides labels in the target, if that is said."""
+def delimiter(args: Namespace) -> settings.Keywords:
+    """The option for what separates labels in the target column, if given."""
     delimiter = getattr(args, "target_delimiter", None)
     return {} if delimiter is None else {"target_delimiter": delimiter}
 
 
 def fit(args: Namespace, model: LabelModel, validation: LabelEvaluation | None, notes: Sequence[str]) -> None:
-    """Keeps a model of labels and says how good it is."""
+    """Saves a multi-label model and prints its summary and validation."""
     if args.output is not None:
         save(model, args.output)
     facts = {"model": args.output, **about.summary(model)}
@@ -46,9 +48,9 @@ def fit(args: Namespace, model: LabelModel, validation: LabelEvaluation | None, 
 
 
 def explain(args: Namespace, model: LabelModel) -> None:
-    """Why a row has a label, or has it not: the one that is asked for, or the most probable."""
+    """Prints why a row has a label or not: the one in ``--class``, or else the most probable."""
     inputs.refuse_for_sets(args, "of", "against")
-    row = inputs.row_to_explain(args, model.as_answering())
+    row = inputs.row_to_explain(args, model._as_answering())
     if args.label is None:
         label: Any = model.labels[int(np.argmax(model.posterior(row)[0]))]
     else:
@@ -58,12 +60,14 @@ def explain(args: Namespace, model: LabelModel) -> None:
 
 
 def show(args: Namespace, model: LabelModel) -> None:
-    """What a file of a model of labels holds."""
+    """Prints the contents of a multi-label model's file; with ``--informative`` the features that tell its labels
+    apart.
+    """
     if args.informative is not None:
-        every = [model.informative(label, args.informative) for label in model.labels]
-        ratios = (informative.to_dict()["classes"][0]["ratios"] for informative in every)
+        informative_by_label = [model.informative(label, args.informative) for label in model.labels]
+        ratios = (informative.to_dict()["classes"][0]["ratios"] for informative in informative_by_label)
         informative_values = [{"label": n, "ratios": r} for n, r in zip(model.labels, ratios, strict=True)]
-        return output.result(args, {"labels": informative_values}, "\n".join(map(str, every)))
+        return output.result(args, {"labels": informative_values}, "\n".join(map(str, informative_by_label)))
     label_facts = zip(model.labels, model.n_rows.tolist(), model.thresholds.probabilities.tolist(), strict=True)
     rows = sorted(label_facts, key=lambda row: -row[1])
     width = max(len(str(label)) for label, *_ in rows)

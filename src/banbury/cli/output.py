@@ -15,83 +15,88 @@ from typing import Any
 
 from banbury.cli.wording import printable
 
-# What is no letter but moves the cursor, turns the writing direction or is half a character.
+# Characters that move the cursor or change the writing direction, and halves of characters.
 _CONTROLS = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def kind(args: Namespace) -> str:
-    """ "table", "json" or "csv": what was asked for, or what suits where stdout goes."""
+    """The output format: "table", "json" or "csv"; by default a table on a terminal and JSON in a pipe."""
     return args.kind or ("table" if sys.stdout.isatty() else "json")
 
 
 def result(
     args: Namespace, facts: Mapping[str, Any], text: str, rows: Sequence[Mapping[str, Any]] | None = None
 ) -> None:
-    """One result: ``text`` for reading, ``facts`` as JSON; as CSV the ``rows``, or else a line of what is one number or word."""
-    how = kind(args)
-    if how == "table":
+    """Prints the outcome of a command in the requested format: ``text`` as a table, ``facts`` as JSON, or ``rows`` as
+    CSV (without them ``facts`` as one line).
+    """
+    output_format = kind(args)
+    if output_format == "table":
         print(printable(text))
-    elif how == "json":
+    elif output_format == "json":
         print(encoder(indent=2)(plain(facts)))
     else:
         as_csv([facts] if rows is None else rows)
 
 
 def size(path: str) -> str:
-    """How large a file is."""
-    n = float(os.path.getsize(path))
+    """The size of a file in words."""
+    amount = float(os.path.getsize(path))
     unit = "bytes"
-    for larger in ("kB", "MB", "GB"):
-        if n < 1000:
+    for larger_unit in ("kB", "MB", "GB"):
+        if amount < 1000:
             break
-        n = n / 1000
-        unit = larger
-    return f"{n:.3g} {unit}"
+        amount = amount / 1000
+        unit = larger_unit
+    return f"{amount:.3g} {unit}"
 
 
 def encoder(indent: int | None = None) -> Callable[[Any], str]:
-    """Makes JSON that standard output can hold, and that moves no cursor."""
+    """A function that encodes objects as JSON for this stdout, with control characters escaped. ``indent``: spaces per
+    level; None for a single line.
+    """
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf8sig")
     encode = json.JSONEncoder(indent=indent, ensure_ascii=not unicode).encode
     return lambda facts: _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", encode(facts))
 
 
-class Shown:
-    """Standard output for CSV: on a terminal control characters are spelt out."""
+class CsvStream:
+    """Standard output for CSV; control characters are escaped on a terminal."""
 
     def write(self, text: str) -> None:
+        """Writes a text to stdout."""
         sys.stdout.write("".join(map(printable, text.splitlines(True))) if sys.stdout.isatty() else text)
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    """The rows as CSV, without what is itself a list."""
+    """Prints rows as CSV, without columns that contain lists or dictionaries."""
     if rows:
         names = [name for name, value in rows[0].items() if not isinstance(value, (list, dict))]
-        writer = csv.DictWriter(Shown(), names, extrasaction="ignore", lineterminator="\n")
+        writer = csv.DictWriter(CsvStream(), names, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """A table drawn by Rich: as wide as the terminal at most, long cells wrapped."""
+    """A table as text, drawn by Rich, at most as wide as the terminal. ``right``: the indices of right-aligned columns."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
+    rich_table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
     for number, name in enumerate(header):
-        drawn.add_column(name, justify="right" if number in right else "left", overflow="fold")
+        rich_table.add_column(name, justify="right" if number in right else "left", overflow="fold")
     for row in rows:
-        drawn.add_row(*(Text(printable(cell)) for cell in row))
+        rich_table.add_row(*(Text(printable(cell)) for cell in row))
     width = Console().width if sys.stdout.isatty() else 100
-    page = Console(file=StringIO(), width=width)
-    page.print(drawn)
-    return "\n".join(f"  {line.rstrip()}" for line in page.file.getvalue().splitlines())  # type: ignore[attr-defined]
+    console = Console(file=StringIO(), width=width)
+    console.print(rich_table)
+    return "\n".join(f"  {line.rstrip()}" for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON can hold it: NaN is null, and what is infinite is a word."""
+    """The value for JSON: NaN becomes null, infinities become texts."""
     if isinstance(value, Mapping):
         return {str(name): plain(element) for name, element in value.items()}
     if isinstance(value, (list, tuple)):

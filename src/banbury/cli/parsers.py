@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from banbury import __version__
 
-WIDTH = 100
+WIDTH = 100  # most characters of a line of help
 
 
 class Usage(Exception):
@@ -44,7 +44,7 @@ class Verb(NamedTuple):
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace | None:
-    """The arguments of a command; None when help or the version was asked for, and has been printed."""
+    """Parses the words of a command line. Prints help or the version if asked, and then returns None."""
     if words and words[0] == "help":
         words = [*words[1:], "--help"]
     if not words or words[0] in ("--help", "-h", "--help-all"):
@@ -64,17 +64,20 @@ def parse(words: Sequence[str]) -> argparse.Namespace | None:
         name, equals, setting = word.partition("=")
         options.append(name.replace("_", "-") + equals + setting if word.startswith("--") else word)
     args = parser(verb, all_options="--help-all" in options).parse_args(options)
-    args.verb, args.module, args.function = verb.name, verb.module, verb.function
+    args.verb = verb.name
+    args.module = verb.module
+    args.function = verb.function
     args.remembered = None  # how the data of a model were read, once it is loaded
     return args
 
 
 def _unknown_command(words: Sequence[str]) -> Usage:
+    """The usage error of an unknown command, with a suggestion."""
     typed = " ".join(words[:2]) if words[0] == "tally" else words[0]
     names = [verb.name for verb in VERBS]
-    ends = {name.split()[-1]: name for name in names}
-    if near := difflib.get_close_matches(words[-1] if words[0] == "tally" else typed, ends, n=1):
-        return Usage(f"unknown command {typed!r}. Did you mean: banbury {ends[near[0]]}")
+    name_by_last_word = {name.split()[-1]: name for name in names}
+    if matches := difflib.get_close_matches(words[-1] if words[0] == "tally" else typed, name_by_last_word, n=1):
+        return Usage(f"unknown command {typed!r}. Did you mean: banbury {name_by_last_word[matches[0]]}")
     if typed.startswith("-"):
         return Usage(f"options go after the command, but {typed!r} comes before it. See: banbury --help")
     return Usage(f"unknown command {typed!r}. Commands: {', '.join(names)}.")
@@ -84,20 +87,27 @@ def _unknown_command(words: Sequence[str]) -> Usage:
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Options as ``-o, --output FILE``, whichever Python formats them."""
+    """Formats the help of a command, with options as ``-o, --output FILE``, whichever Python formats them."""
 
     def __init__(self, prog: str) -> None:
+        """``prog``: the name of the command."""
         width = min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH)
         super().__init__(prog, max_help_position=28, width=width)
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
+        """An option in the help: its names, then its metavar once. argparse, which calls this, would repeat the metavar
+        after each name.
+        """
         if not action.option_strings or action.nargs == 0:
             return super()._format_action_invocation(action)
         return f"{', '.join(action.option_strings)} {self._format_args(action, action.dest.upper())}"
 
 
 class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are exceptions."""
+
     def error(self, message: str) -> NoReturn:
+        """Raises Usage, where argparse would end the program."""
         raise Usage(f"{message}. See: {self.prog} --help")
 
 
@@ -146,7 +156,9 @@ example:
 
 
 def parser(verb: Verb, all_options: bool = False) -> argparse.ArgumentParser:
-    """The parser of a command. Its help shows the usual options, or all of them; it understands all of them either way."""
+    """The argument parser of a command. It accepts all options. ``all_options``: whether its help shows all of them, or
+    only the usual ones.
+    """
     title = "examples:" if len(verb.examples) > 1 else "example:"
     command = f"banbury {verb.name}"
     epilog = "\n".join([title, *(f"  {example}" for example in verb.examples)])
@@ -163,14 +175,16 @@ def parser(verb: Verb, all_options: bool = False) -> argparse.ArgumentParser:
             elif all_options:
                 group.description = "\n".join(filter(None, [group.description, line[2:]]))
             continue
-        always = all_options or not verb.usual or not line.startswith("-")
-        place = group if all_options or not line.startswith("-") else options
-        _add(place, line, visible=always or not verb.usual.isdisjoint(line.partition(" | ")[0].split()))
+        shows_options = all_options or not verb.usual or not line.startswith("-")
+        target_group = group if all_options or not line.startswith("-") else options
+        _add(target_group, line, visible=shows_options or not verb.usual.isdisjoint(line.partition(" | ")[0].split()))
     general = command_parser.add_argument_group("output and help") if all_options else options
-    kinds = general.add_mutually_exclusive_group()
-    for kind, text in KINDS.items():
-        shown = text if all_options or f"--{kind}" in verb.usual else argparse.SUPPRESS
-        kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=shown)
+    format_group = general.add_mutually_exclusive_group()
+    for output_format, text in KINDS.items():
+        help_text = text if all_options or f"--{output_format}" in verb.usual else argparse.SUPPRESS
+        format_group.add_argument(
+            f"--{output_format}", dest="kind", action="store_const", const=output_format, help=help_text
+        )
     for line in GENERAL.splitlines():
         _add(general, line, visible=all_options)
     general.add_argument("-h", "--help", action="help", help="show this help" if all_options else "show these options")
@@ -179,21 +193,23 @@ def parser(verb: Verb, all_options: bool = False) -> argparse.ArgumentParser:
 
 
 def _add(group: Any, line: str, visible: bool = True) -> None:
-    """Adds an option, or an argument without a name, as a line describes it; one that is not visible is left out of the help."""
+    """Adds the option that a line such as ``--bins N int | number of bins`` describes to a group of options.
+    ``visible``: whether the help shows it.
+    """
     declaration, _, text = line.partition(" | ")
-    words = declaration.split()
-    names = [word for word in words if word.startswith("-")] or words[:1]
-    settings = words[len(names) :]
+    tokens = declaration.split()
+    names = [token for token in tokens if token.startswith("-")] or tokens[:1]
+    settings = tokens[len(names) :]
     if settings:
         keywords: dict[str, Any] = {"metavar": settings[0], **({"dest": "label"} if names == ["--class"] else {})}
-        for word in settings[1:]:
-            keywords |= SETTINGS.get(word) or ({"default": word[1:]} if word.startswith("=") else {"nargs": word})
+        for token in settings[1:]:
+            keywords |= SETTINGS.get(token) or ({"default": token[1:]} if token.startswith("=") else {"nargs": token})
     elif len(names) == 2:  # a flag and its opposite; without either the value is None
         keywords = {"action": argparse.BooleanOptionalAction}
         del names[1]
     else:
-        no, dest = re.fullmatch("--(no-)?(.+)", names[0]).groups()  # type: ignore[union-attr]
-        keywords = {"action": "store_false" if no else "store_true", "dest": dest.replace("-", "_")}
+        negation, dest = re.fullmatch("--(no-)?(.+)", names[0]).groups()  # type: ignore[union-attr]
+        keywords = {"action": "store_false" if negation else "store_true", "dest": dest.replace("-", "_")}
     group.add_argument(*names, help=text if visible else argparse.SUPPRESS, **keywords)
 
 
@@ -298,16 +314,21 @@ TRUE_TARGET = "--target COLUMN | the column of the true classes, or last (the ta
 
 
 def _verb(text: str) -> Verb:
-    first, usage, *lines = text.strip().splitlines()
+    """Parses the description of a command: group, name, module and summary; usage; then examples, usual options and
+    option lines.
+    """
+    head, usage, *lines = text.strip().splitlines()
     examples = [line[2:] for line in lines if line.startswith("$ ")]
-    usual = frozenset(name for line in lines if line.startswith("usual: ") for name in line.split()[1:])
+    usual_options = frozenset(name for line in lines if line.startswith("usual: ") for name in line.split()[1:])
     options = [line for line in lines if not line.startswith(("$ ", "usual: "))]
-    group, name, module, summary = first.split(" | ")
-    return Verb(group, name, module, summary, usage, examples, usual, options)
+    group, name, module, summary = head.split(" | ")
+    return Verb(group, name, module, summary, usage, examples, usual_options, options)
 
 
-VERBS = (
-    _verb(f"""
+VERBS = tuple(
+    map(
+        _verb,
+        f"""
 learn | fit | fit | Learn a model from labelled data and estimate its accuracy.
 INPUT... [--target COLUMN] [-o FILE] [OPTIONS]
 $ banbury fit mail/ -o mail.banbury
@@ -326,8 +347,8 @@ usual: --output --target --features --text --alpha --weigh --folds --calibrate
 {FOLDS}
 --no-cross-validate | skip cross-validation
 {CALIBRATE}
-{HOLD}"""),
-    _verb(f"""
+{HOLD}
+
 learn | tune | validate | Find the settings that predict held-out rows best, and save the model they make.
 INPUT... [--target COLUMN] [-o FILE] [OPTIONS]
 $ banbury tune mail/ --text model=multinomial,presence --text min_count=1,2,5 -o mail.banbury
@@ -343,8 +364,8 @@ usual: --output --target --features --text --how --alpha --scoring --folds
 --weigh | compare with weighed evidence even if the classes look like measurements
 --plain | do not compare with weighed evidence
 {TRIED}
-{SEARCHED}"""),
-    _verb(f"""
+{SEARCHED}
+
 tally | tally count | tallies | Count labelled data into a tally.
 INPUT... [--target COLUMN] -o FILE [OPTIONS]
 $ banbury tally count january.csv --target churn -o january.banbury
@@ -358,20 +379,20 @@ usual: --output --target --features --text --weights --like --engine --names
 # where it is counted
 --engine ENGINE | count on processes of this machine or on a cluster: processes, dask://HOST:PORT, spark://HOST:PORT, \
 sc://HOST:PORT (Spark Connect). Each file is a partition, and the tally is the same
-{READING.format(before="")}"""),
-    _verb(f"""
+{READING.format(before="")}
+
 tally | tally merge | tallies | Add tallies, as if all their rows had been counted at once.
 FILE FILE... -o FILE
 $ banbury tally merge january.banbury february.banbury -o winter.banbury
 files FILE + | tallies, models or networks; the output is the same kind as the first file
-{OUTPUT}"""),
-    _verb(f"""
+{OUTPUT}
+
 tally | tally subtract | tallies | Subtract tallies from another, as if their rows had never been counted.
 FILE FILE... -o FILE
 $ banbury tally subtract winter.banbury january.banbury -o rest.banbury
 files FILE + | a tally, model or network, and what to subtract from it
-{OUTPUT}"""),
-    _verb(f"""
+{OUTPUT}
+
 tally | tally estimate | tallies | Make a model from a tally with any prior, without counting again.
 TALLY -o FILE [OPTIONS]
 $ banbury tally estimate winter.banbury --how predictive --alpha 0.5 -o churn.banbury
@@ -379,8 +400,8 @@ $ banbury tally estimate winter.banbury --how predictive --alpha 0.5 -o churn.ba
 {OUTPUT}
 --features FAMILY ... | COLUMN=FAMILY with different estimation settings, such as age=gaussian,variance=shared (repeatable)
 --text KEY=VALUE ... | an estimation setting for all text columns: model=complement, min_count=2, max_words=5000 (repeatable)
-{ESTIMATED}"""),
-    _verb(f"""
+{ESTIMATED}
+
 use | predict | predict | Classify rows, files or lines of text.
 MODEL INPUT... [OPTIONS]
 $ banbury predict adult.banbury new.csv --csv
@@ -394,8 +415,8 @@ usual: --posteriors --top --at-least-one --costs --unsure --format --names --csv
 --costs TRUE:PREDICTED=N ... | the cost of predicting PREDICTED when TRUE is correct (default: 1, or 0 if correct; negative is \
 a gain; repeatable): the cheapest class is predicted
 --unsure P float | make no prediction if the probability is below P
-{READING_AGAIN}"""),
-    _verb(f"""
+{READING_AGAIN}
+
 use | explain | predict | Explain the prediction for a row: the weight of every piece of evidence, in decibans.
 MODEL [INPUT...] [--row N | --text TEXT] [OPTIONS]
 $ banbury explain mail.banbury --text "free lunch at the meeting"
@@ -408,8 +429,8 @@ usual: --text --row --against --label --held-out --format --names --json
 --against CLASS | the class to compare with (the runner-up)
 --label LABEL | for label sets: the label to explain (the most probable)
 --held-out WHEN =auto | leave the row out of the model's counts: yes, no, or auto: yes if INPUT is the training data
-{READING_AGAIN}"""),
-    _verb(f"""
+{READING_AGAIN}
+
 use | evaluate | validate | Score a saved model on labelled data that it was not trained on.
 MODEL INPUT... [--target COLUMN] [OPTIONS]
 $ banbury evaluate adult.banbury test.csv
@@ -417,8 +438,8 @@ usual: --target --names --header --delimiter --missing-values --format --class-f
 {MODEL}
 {INPUTS}
 {TRUE_TARGET}
-{READING_AGAIN}"""),
-    _verb("""
+{READING_AGAIN}
+
 use | export | export | Write a model for use elsewhere: SQL for a database, ONNX, or one page that needs no server.
 MODEL -o FILE [OPTIONS]
 $ banbury export adult.banbury -o score.sql --dialect duckdb --source people --key id
@@ -431,8 +452,8 @@ model MODEL | a file written by `banbury fit`, `tune` or `tally estimate`
 --source TABLE | the table with the rows (rows)
 --key COLUMN | the column that identifies a row; by default rows are numbered
 --name NAME | the prefix of the names of tables and views (banbury)
---reasons | add a view with the three strongest pieces of evidence for each prediction"""),
-    _verb("""
+--reasons | add a view with the three strongest pieces of evidence for each prediction
+
 use | serve | serve | Predict, explain, learn and forget over HTTP; an acknowledged change is never lost.
 [MODEL] [--state DIR] [OPTIONS]
 $ banbury serve mail.banbury --state mail-state
@@ -452,8 +473,8 @@ can then be relabelled, forgotten and refitted like any other row
 --max-requests N int =64 | the maximum number of concurrent requests (64)
 # the state
 --verify | recount all rows, compare the digests, and exit
---compact | discard the history except the last change of each row, and exit"""),
-    _verb(f"""
+--compact | discard the history except the last change of each row, and exit
+
 use | label | label | Label rows by keyboard on a web page, the most informative first, and learn from each label.
 INPUT... [--classes A,B] [--state DIR] [OPTIONS]
 $ banbury label pool.csv --classes spam,ham --state labels
@@ -466,8 +487,8 @@ input INPUT * | rows without labels: a CSV, Parquet or NDJSON file, or a folder 
 --host HOST =127.0.0.1 | the address to listen on (127.0.0.1); any other address needs --tokens
 --port PORT int =8000 | the port to listen on (8000); 0 picks a free port
 --tokens FILE | who has access: a bearer token on each line, followed by read, learn or both
-{COUNTED}"""),
-    _verb(f"""
+{COUNTED}
+
 look | cross-validate | validate | Cross-validate exactly: estimate how well a model predicts rows it has not seen.
 INPUT... [--target COLUMN] [OPTIONS]
 $ banbury cross-validate adult.csv --target income --folds 10
@@ -479,8 +500,8 @@ usual: --target --folds --groups --features --text --alpha --weigh --calibrate
 {HOLD}
 {WEIGH}
 {COUNTED_OR_CHOSEN}
-{TUNED}"""),
-    _verb(f"""
+{TUNED}
+
 look | learning-curve | validate | Show how accuracy grows with the number of training rows, measured on held-out rows.
 INPUT... [--target COLUMN] [OPTIONS]
 $ banbury learning-curve adult.csv --target income --sizes 100,1000,10000
@@ -492,16 +513,16 @@ usual: --target --sizes --repeats --test --beside --features --weigh --alpha
 --beside LEARNER | also draw the curve of logistic_regression, on the same rows
 {WEIGH}
 {COUNTED}
-{ESTIMATED}"""),
-    _verb(f"""
+{ESTIMATED}
+
 look | diagnose | show | Find what limits naive Bayes: columns that repeat each other, and uninformative columns.
 INPUT... [--target COLUMN] [OPTIONS]
 $ banbury diagnose adult.csv --target income
 usual: --target --n --features --text --weights --missing --names --format
 {INPUTS}
 --n N int =20 | how many pairs of columns, and words of a text, to list (20)
-{COUNTED}"""),
-    _verb(f"""
+{COUNTED}
+
 look | suspicious | labelling | Find rows whose labels look wrong to a model trained on all other rows.
 INPUT... [--target COLUMN] [OPTIONS]
 $ banbury suspicious mail/ --n 20
@@ -514,8 +535,8 @@ self_confidence: how probable the label is
 --groups COLUMN | a row is never judged by a model trained on rows that share its value of this column
 {WEIGH}
 {COUNTED}
-{ESTIMATED}"""),
-    _verb(f"""
+{ESTIMATED}
+
 look | next | labelling | Choose the unlabelled rows whose labels would help the model most.
 MODEL INPUT... [OPTIONS]
 $ banbury next mail.banbury unread.csv --n 20
@@ -527,15 +548,15 @@ usual: --n --share --labelled --seed --format --names --csv --json
 --share P float =0.1 | the share of these rows to choose at random (0.1), so that accuracy can be estimated
 --labelled FILE | rows that already have a label; labelled rows in the input are recognised automatically
 --seed N int =0 | the seed of random choices (0)
-{READING_AGAIN}"""),
-    _verb(f"""
+{READING_AGAIN}
+
 look | show | show | Print the contents of a file: schema, tally, model or network.
 FILE [--informative N | --digest]
 $ banbury show adult.banbury --informative 5
 {FILE.format("file", "FILE")}
 --informative N int | for a model: the N values that best separate each class from the rest, as likelihood ratios
---digest | print only a SHA-256 of all counts: two digests are equal exactly when the tallies are, which proves forgetting"""),
-    _verb(f"""
+--digest | print only a SHA-256 of all counts: two digests are equal exactly when the tallies are, which proves forgetting
+
 look | report | show | Write a web page about a model: its contents, its accuracy, its evidence and its mistakes.
 MODEL INPUT... [-o FILE] [OPTIONS]
 $ banbury report adult.banbury adult.csv -o report.html
@@ -551,8 +572,8 @@ usual: --output --target --title --folds --mistakes --telling --no-alternatives 
 --mistakes N int =10 | show the N worst mistakes (10)
 --telling N int =10 | show the N most informative values of each class (10)
 --seed N int =0 | the seed of random choices (0)
-{READING_AGAIN}"""),
-    _verb(f"""
+{READING_AGAIN}
+
 look | plot | plot | Draw a picture by name, as PNG or SVG: evidence, likelihood, calibration, ...
 PICTURE [MODEL] [INPUT...] [-o FILE] [OPTIONS] | --list
 $ banbury plot --list
@@ -580,13 +601,14 @@ with a sub-folder per class, a quoted pattern, several files, or - for stdin
 --weigh | for learning-curve: weigh the evidence of columns and pairs of columns
 --plain | for learning-curve: use plain naive Bayes
 {WITHOUT_TEXT}
-{ESTIMATED}"""),
-    _verb("""
+{ESTIMATED}
+
 look | demo | show | See everything at work on the docstrings of Python's standard library; nothing is downloaded.
 [FOLDER]
 $ banbury demo
 $ banbury demo --page
 folder FOLDER ? =banbury-demo | the folder for a model and a report (banbury-demo)
 --page | serve the web page instead, with rows to classify, label and explore
---port PORT int =8000 | the port of the web page (8000); 0 picks a free port"""),
+--port PORT int =8000 | the port of the web page (8000); 0 picks a free port""".split("\n\n"),
+    )
 )

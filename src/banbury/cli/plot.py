@@ -1,4 +1,4 @@
-"""plot: each picture by its name, in a PNG or SVG file."""
+"""plot: draws a picture into a PNG or SVG file."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from banbury import errors, plots, quality
 from banbury.cli import inputs, labels, output, settings
 from banbury.cli.inputs import row_to_explain
+from banbury.cli.settings import Keywords
 from banbury.cli.validate import curve_of
 from banbury.model.density import Density
 from banbury.model.naive_bayes import Model
@@ -21,7 +22,7 @@ Draw = TypeVar("Draw", bound=Callable[[Namespace], Display])
 
 
 class Picture(NamedTuple):
-    """What is drawn, what it is drawn of, and how."""
+    """A kind of picture: what it shows, how the command is used, and the function that draws it."""
 
     shows: str
     usage: str
@@ -29,7 +30,7 @@ class Picture(NamedTuple):
 
 
 def plot(args: Namespace) -> None:
-    """Draws a picture into a file, or lists all of them."""
+    """Draws the requested picture into a file, or lists all pictures."""
     if args.list:
         return _list_pictures(args)
     if args.picture is None:
@@ -42,71 +43,82 @@ def plot(args: Namespace) -> None:
     inputs.check_output(args)
     os.environ.setdefault("MPLBACKEND", "Agg")  # files are written, and no window is opened
     PICTURES[args.picture].draw(args).save(args.output, dpi=args.dpi)
-    drawn = f"Saved to {args.output} ({output.size(args.output)})."
-    return output.result(args, {"picture": args.picture, "file": args.output}, drawn)
+    return output.result(
+        args, {"picture": args.picture, "file": args.output}, f"Saved to {args.output} ({output.size(args.output)})."
+    )
 
 
 def _list_pictures(args: Namespace) -> None:
+    """Prints all pictures with their usage, and those that are available only in Python."""
     pictures = [
         {"picture": name, "shows": picture.shows, "usage": f"banbury plot {name} {picture.usage}"}
         for name, picture in PICTURES.items()
     ]
-    only = [{"picture": display.__name__, "shows": shows} for display, shows in IN_PYTHON.items()]
+    python_only = [{"picture": display.__name__, "shows": shows} for display, shows in IN_PYTHON.items()]
     lines = [f"{picture['picture']:18} {picture['shows']}\n{'':18}   {picture['usage']}" for picture in pictures]
     lines += [
         "",
         "Available only in Python:",
-        *(f"  bb.plots.{picture['picture']}: {picture['shows']}" for picture in only),
+        *(f"  bb.plots.{picture['picture']}: {picture['shows']}" for picture in python_only),
     ]
-    output.result(args, {"pictures": pictures, "in_python": only}, "\n".join(lines), pictures)
+    output.result(args, {"pictures": pictures, "in_python": python_only}, "\n".join(lines), pictures)
 
 
 # What they are drawn of ----------------------------------------------------------------------------------------------
 
 
 def _file(args: Namespace, what: str) -> str:
-    """The file of a model, which comes before the rows."""
+    """Takes the file of the model from the front of the input. Raises BadSetting if it is missing; ``what``: what it
+    is, for the message.
+    """
     if not args.input:
-        raise _lacking(args, what)
+        raise _missing_input(args, what)
     args.model, *args.input = args.input
     return str(args.model)
 
 
-def _lacking(args: Namespace, what: str) -> errors.BadSetting:
+def _missing_input(args: Namespace, what: str) -> errors.BadSetting:
+    """The error of a picture whose input is missing. ``what``: what is missing."""
     usage = f"banbury plot {args.picture} {PICTURES[args.picture].usage}"
     return errors.BadSetting(f"no {what} given. Usage: {usage}", setting="input", value=None)
 
 
 def _model(args: Namespace) -> Model:
+    """Loads the model named first in the input."""
     return inputs.model(_file(args, "model"))
 
 
 @contextmanager
-def _rows(args: Namespace, target: str | None, needed: bool = True) -> Iterator[Any]:
-    """Labelled rows; None where there are none and none are needed."""
-    if not args.input:
-        if needed:
-            raise _lacking(args, "rows")
-        yield None
-        return
-    with inputs.open_labelled(args, needs_target=target is None) as data:
-        yield data
+def _rows(args: Namespace, target: str | None, needed: bool = True) -> Iterator[Keywords]:
+    """Opens the labelled rows and yields the arguments ``data`` and ``target`` with reading options; nothing if there
+    are no rows and the picture does not need them. ``target``: the target of the model, if it says what it is;
+    ``needed``: whether missing rows are an error.
+    """
+    if args.input:
+        with inputs.open_labelled(args, needs_target=target is None) as data:
+            yield {"data": data, "target": args.target, **settings.reading(args)}
+    elif needed:
+        raise _missing_input(args, "rows")
+    else:
+        yield {}
 
 
 def _columns(args: Namespace, n: int, model: Model) -> list[str]:
-    named = [] if args.columns is None else args.columns.split(",")
+    """The names of the ``n`` columns to draw. Raises BadSetting if ``--columns`` names another number."""
+    names = [] if args.columns is None else args.columns.split(",")
     if args.columns is not None and n == 1:
-        named = [args.columns]  # of a name that has commas itself
-    if not named and n == len(model.schema.columns) == 1:
-        named = list(model.schema.columns)
-    if len(named) != n:
+        names = [args.columns]  # of a name that has commas itself
+    if not names and n == len(model.schema.columns) == 1:
+        names = list(model.schema.columns)
+    if len(names) != n:
         requirement = "the name of a column" if n == 1 else "the names of two columns of numbers, as A,B"
         columns = errors.listed(map(errors.shortened, model.schema.columns), 20)
         raise errors.bad_setting("--columns", args.columns, f"{requirement} (of {columns})")
-    return named
+    return names
 
 
 def _class(class_name: str | None, model: Any) -> Any:
+    """The class of the model with this name; None for None."""
     return None if class_name is None else settings.as_label(class_name, model.classes)
 
 
@@ -116,13 +128,14 @@ PICTURES: dict[str, Picture] = {}
 
 
 def _picture(shows: str, usage: str) -> Callable[[Draw], Draw]:
-    """Makes a picture of a function, under its name."""
+    """Registers a function as a picture under the function's name. ``shows``, ``usage``: as in Picture."""
 
-    def named(draw: Draw) -> Draw:
+    def register(draw: Draw) -> Draw:
+        """Registers the function and returns it unchanged."""
         PICTURES[draw.__name__[1:].replace("_", "-")] = Picture(shows, usage, draw)
         return draw
 
-    return named
+    return register
 
 
 @_picture(
@@ -130,7 +143,8 @@ def _picture(shows: str, usage: str) -> Callable[[Draw], Draw]:
     "MODEL INPUT... [--row N | --text TEXT] [--against CLASS] [--n N]",
 )
 def _evidence(args: Namespace) -> plots.EvidenceDisplay:
-    model = inputs.model(_file(args, "model"))
+    """Draws the evidence of a row."""
+    model = _model(args)
     explanation = model.explain(row_to_explain(args, model), _class(args.against, model))
     return plots.EvidenceDisplay.from_explanation(explanation, n=args.n or 15)
 
@@ -140,23 +154,28 @@ def _evidence(args: Namespace) -> plots.EvidenceDisplay:
     "MODEL INPUT... [--row N | --text TEXT] [--beside MODEL] [--against CLASS] [--n N]",
 )
 def _compared_evidence(args: Namespace) -> plots.ComparedEvidenceDisplay:
+    """Draws the evidence of a row under two models: plain and weighed, or this model and the one in ``--beside``."""
     path = _file(args, "model")
     model = inputs.model(path)
-    requirement = f"the file of another model, because {path} is plain and has nothing to be compared with"
-    errors.require(args.beside is not None or model.weighing is not None, "--beside", None, requirement)
+    errors.require(
+        args.beside is not None or model.weighing is not None,
+        "--beside",
+        None,
+        f"the file of another model, because {path} is plain and has nothing to be compared with",
+    )
     if args.beside is None:
         names = ("plain", "weighed")
-        both = (model.weighed(None), model)
+        models = (model.weighed(None), model)
     else:
         names = (path, args.beside)
-        both = (model, inputs.model(args.beside))
+        models = (model, inputs.model(args.beside))
     row = row_to_explain(args, model)
-    first = both[0].explain(row, _class(args.against, model))
-    second = both[1].explain(row)
+    first = models[0].explain(row, _class(args.against, model))
+    second = models[1].explain(row)
     if {second.winner, second.against} != {first.winner, first.against}:
-        second = both[1].explain(row, first.against if second.winner == first.winner else first.winner)
-    shown = dict(zip(names, (first, second), strict=True))
-    return plots.ComparedEvidenceDisplay.from_explanations(shown, n=args.n or 15)
+        second = models[1].explain(row, first.against if second.winner == first.winner else first.winner)
+    explanations = dict(zip(names, (first, second), strict=True))
+    return plots.ComparedEvidenceDisplay.from_explanations(explanations, n=args.n or 15)
 
 
 @_picture(
@@ -164,17 +183,18 @@ def _compared_evidence(args: Namespace) -> plots.ComparedEvidenceDisplay:
     "MODEL [INPUT...] --columns COLUMN [--n N]",
 )
 def _likelihood(args: Namespace) -> plots.LikelihoodDisplay:
+    """Draws P(value | class) of a column, over a histogram if rows are given."""
     model = _model(args)
     [column] = _columns(args, 1, model)
-    with _rows(args, model.target, needed=False) as data:
-        how = {} if data is None else settings.reading(args)
-        return plots.LikelihoodDisplay.from_model(model, column, data, args.target, n=args.n or 20, **how)
+    with _rows(args, model.target, needed=False) as rows:
+        return plots.LikelihoodDisplay.from_model(model, column, n=args.n or 20, **rows)
 
 
 @_picture(
     "a kernel density with its bandwidth, a narrower one and a wider one", "MODEL --columns COLUMN [--class CLASS]"
 )
 def _bandwidth(args: Namespace) -> plots.BandwidthDisplay:
+    """Draws a kernel density with three bandwidths."""
     model = _model(args)
     [column] = _columns(args, 1, model)
     return plots.BandwidthDisplay.from_model(model, column, _class(args.label, model))
@@ -182,20 +202,21 @@ def _bandwidth(args: Namespace) -> plots.BandwidthDisplay:
 
 @_picture("the decision regions over two numeric columns, and the rows", "MODEL [INPUT...] --columns A,B")
 def _boundary(args: Namespace) -> plots.DecisionBoundaryDisplay:
+    """Draws the decision regions of two columns, and the rows if given."""
     model = _model(args)
     columns = _columns(args, 2, model)
-    with _rows(args, model.target, needed=False) as data:
-        how = {} if data is None else settings.reading(args)
-        return plots.DecisionBoundaryDisplay.from_model(model, columns, data, args.target, **how)
+    with _rows(args, model.target, needed=False) as rows:
+        return plots.DecisionBoundaryDisplay.from_model(model, columns, **rows)
 
 
 @_picture("the density of the rows over two numeric columns, whatever their class", "MODEL INPUT... --columns A,B")
 def _density(args: Namespace) -> plots.DensityDisplay:
+    """Draws the density of two columns of the rows."""
     model = _model(args)
     columns = _columns(args, 2, model)
-    with _rows(args, "") as data:
-        rows = model._read(data, settings.reading(args))
-        return plots.DensityDisplay.from_density(Density.from_model(model), columns, rows)
+    with _rows(args, "") as rows:
+        source = model._read(rows["data"], settings.reading(args))
+        return plots.DensityDisplay.from_density(Density.from_model(model), columns, source)
 
 
 @_picture(
@@ -203,13 +224,13 @@ def _density(args: Namespace) -> plots.DensityDisplay:
     "MODEL [INPUT...] [--class CLASS] [--against CLASS] [--row N] [--n N]",
 )
 def _nomogram(args: Namespace) -> plots.NomogramDisplay:
+    """Draws the nomogram of a class, and the row in ``--row`` on it."""
     model = _model(args)
     label = model.classes[-1] if args.label is None else _class(args.label, model)
-    with _rows(args, model.target, needed=False) as data:
-        how: dict[str, Any] = {} if data is None else {"data": data, "target": args.target, **settings.reading(args)}
-        if data is not None and args.row is not None:
-            how["row"] = row_to_explain(args, model)
-        return plots.NomogramDisplay.from_model(model, label, _class(args.against, model), n=args.n or 12, **how)
+    with _rows(args, model.target, needed=False) as rows:
+        if rows and args.row is not None:
+            rows["row"] = row_to_explain(args, model)
+        return plots.NomogramDisplay.from_model(model, label, _class(args.against, model), n=args.n or 12, **rows)
 
 
 @_picture(
@@ -217,35 +238,43 @@ def _nomogram(args: Namespace) -> plots.NomogramDisplay:
     "MODEL [--class CLASS] [--against CLASS] [--n N]",
 )
 def _shapes(args: Namespace) -> plots.ShapesDisplay:
+    """Draws what a model has learned of each column."""
     model = _model(args)
     return plots.shapes(model, _class(args.label, model), _class(args.against, model), n=args.n or 12)
 
 
 @_picture("how often predictions are correct, against how confident they are", "MODEL INPUT... [--target COLUMN]")
 def _calibration(args: Namespace) -> plots.CalibrationDisplay:
-    model = inputs.model(_file(args, "model"))
-    with _rows(args, model.target) as data:
-        return plots.CalibrationDisplay.from_model(model, data, args.target, **settings.reading(args))
+    """Draws the calibration of a model on the rows."""
+    model = _model(args)
+    with _rows(args, model.target) as rows:
+        return plots.CalibrationDisplay.from_model(model, **rows)
 
 
 @_picture("which classes are mistaken for which", "MODEL INPUT... [--target COLUMN] [--shares]")
 def _confusion(args: Namespace) -> plots.ConfusionMatrixDisplay:
-    model = inputs.model(_file(args, "model"))
-    with _rows(args, model.target) as data:
-        evaluation = quality.evaluate(model, data, args.target, **settings.reading(args))
+    """Draws the confusion matrix of a model on the rows."""
+    model = _model(args)
+    with _rows(args, model.target) as rows:
+        evaluation = quality.evaluate(model, rows.pop("data"), **rows)
     return plots.ConfusionMatrixDisplay.from_cross_validation(evaluation, values="shares" if args.shares else "counts")
 
 
 @_picture("how well each label is predicted, against how many rows have it", "MODEL INPUT... [--target COLUMN]")
 def _labels(args: Namespace) -> plots.LabelsDisplay:
+    """Draws the F1 of each label of a multi-label model on the rows."""
     path = _file(args, "model")
     model = inputs.load_kept(path)
     if not inputs.is_labels(model):
-        text = f"{path} does not contain a multi-label model. Fit one: banbury fit rows.csv --target COLUMN "
-        raise errors.BadFile(text + f"--target-delimiter ';' -o {path}", path=path)
-    with _rows(args, "") as data:
-        target = None if args.target is None else labels.target(args, data)
-        return plots.LabelsDisplay.from_model(model, data, target, **settings.reading(args))
+        raise errors.BadFile(
+            f"{path} does not contain a multi-label model. Fit one: banbury fit rows.csv --target COLUMN "
+            f"--target-delimiter ';' -o {path}",
+            path=path,
+        )
+    with _rows(args, "") as rows:
+        if args.target is not None:
+            rows["target"] = labels.target(args, rows["data"])
+        return plots.LabelsDisplay.from_model(model, **rows)
 
 
 @_picture(
@@ -253,23 +282,25 @@ def _labels(args: Namespace) -> plots.LabelsDisplay:
     "INPUT... --target COLUMN [--sizes A,B,C] [--beside logistic_regression] [--weigh]",
 )
 def _learning_curve(args: Namespace) -> plots.LearningCurveDisplay:
+    """Draws the learning curve of the model that `fit` would save."""
     if not args.input:
-        raise _lacking(args, "rows")
+        raise _missing_input(args, "rows")
     curve_args = Namespace(**{**vars(args), "text": [], "repeats": None, "test": 1 / 3})
     return plots.LearningCurveDisplay.from_learning_curve(curve_of(curve_args))
 
 
 @_picture("which nodes of a network or tree depend on which", "NETWORK")
 def _network(args: Namespace) -> plots.NetworkDisplay:
+    """Draws a belief network, or the network of a tree model."""
     path = _file(args, "network")
     network = inputs.load_kept(path)
     if isinstance(network, Model) and has_tree(network):
         network = BeliefNetwork.from_model(network)
     if not isinstance(network, BeliefNetwork):
-        text = (
-            f"{path} does not contain a belief network. Fit one: banbury fit rows.csv --target COLUMN --tan -o {path}"
+        raise errors.BadFile(
+            f"{path} does not contain a belief network. Fit one: banbury fit rows.csv --target COLUMN --tan -o {path}",
+            path=path,
         )
-        raise errors.BadFile(text, path=path)
     return plots.NetworkDisplay.from_network(network)
 
 

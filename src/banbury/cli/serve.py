@@ -25,17 +25,15 @@ from banbury.tally.tally import Tally
 
 
 def serve(args: Namespace) -> None:
-    """Opens the state, and answers until it is told to end."""
+    """Serves a model over HTTP until the process is told to end; or verifies or compacts its state."""
     if args.model is None and args.state is None:
         raise errors.bad_setting(
             "MODEL", None, "the file of a model, or give --state a folder that was created with a model"
         )
-    tokens = None if args.tokens is None else Tokens.read(args.tokens)
-    check_address(args.host, tokens)
-    check_port(args.port)
+    tokens = read_tokens(args)
     errors.require(args.max_body > 0, "--max-body", args.max_body, "a positive number of megabytes")
-    served = None if args.model is None else Path(args.model)
-    with ServedState.of(served, args.state, learned=_learned(args), threads=args.threads) as state:
+    model_path = None if args.model is None else Path(args.model)
+    with ServedState.of(model_path, args.state, learned=_training_rows(args), threads=args.threads) as state:
         if args.verify:
             return _verify(args, state.verify())
         if args.compact:
@@ -48,18 +46,30 @@ def serve(args: Namespace) -> None:
         return run(args, service, {"model": args.model}, f"Serving {name} on")
 
 
+def read_tokens(args: Namespace) -> Tokens | None:
+    """The tokens in ``--tokens``, None without it. Raises BadSetting if the address or the port is not allowed."""
+    tokens = None if args.tokens is None else Tokens.read(args.tokens)
+    check_address(args.host, tokens)
+    check_port(args.port)
+    return tokens
+
+
 def check_port(port: int) -> None:
+    """Raises BadSetting unless the port is valid."""
     errors.require(0 <= port < 65536, "--port", port, "a whole number from 0 to 65,535")
 
 
-def _learned(args: Namespace) -> Callable[[Tally], Iterable[tuple[Any, Any]]] | None:
-    """The rows that the model counted, as they are read."""
+def _training_rows(args: Namespace) -> Callable[[Tally], Iterable[tuple[Any, Any]]] | None:
+    """A function that yields the rows in ``--learned``, with which the model was trained, and their labels; None if it
+    is not given.
+    """
     if args.learned is None:
         return None
-    both = args.model is not None and args.state is not None
-    errors.require(both, "--learned", args.learned, "used with MODEL and --state")
+    has_state = args.model is not None and args.state is not None
+    errors.require(has_state, "--learned", args.learned, "used with MODEL and --state")
 
     def read(tally: Tally) -> Iterable[tuple[Any, Any]]:
+        """Yields the rows and labels, read with the schema of the tally."""
         target: Any = tally.schema.labels if tally.schema.labels is not None else tally.schema.target
         return rows_of(Table.of(args.learned, target, schema=tally.schema, threads=args.threads))
 
@@ -67,11 +77,13 @@ def _learned(args: Namespace) -> Callable[[Tally], Iterable[tuple[Any, Any]]] | 
 
 
 def run(args: Namespace, service: Service, facts: dict[str, object], doing: str) -> None:
-    """Answers, and says where, until it is told to end."""
+    """Prints the address and serves requests until the process is told to end. ``facts``: further facts to print as
+    JSON; ``doing``: begins the printed line.
+    """
     state = service.state
-    listening = _listening(args.host, args.port)
+    listening_socket = _listen(args.host, args.port)
     warnings.simplefilter("ignore", errors.BanburyWarning)  # they are about rows, which no log names
-    host, port = listening.getsockname()[:2]
+    host, port = listening_socket.getsockname()[:2]
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     n_rows = state.learner.n_rows
     facts = {"url": url, **facts, "state": args.state, "rows": n_rows, "change": state.change_number}
@@ -81,36 +93,36 @@ def run(args: Namespace, service: Service, facts: dict[str, object], doing: str)
     gc.freeze()  # no search for cycles goes through what stays anyway
     sys.setswitchinterval(0.0005)  # the thread that answers does not wait long for the one that writes
     Thread(target=_warm, args=(state,), daemon=True).start()
-    server(service).run(sockets=[listening])
+    server(service).run(sockets=[listening_socket])
 
 
 def _warm(state: ServedState) -> None:
-    """Has the model derived, and tables of letters made, before the first request, which then need not wait for them."""
+    """Derives the model and fills caches with a first prediction, so that the first request need not wait."""
     kinds = state.learner.schema.kinds
     row = {name: "naïve Ж" if kinds.get(name) == "text" else None for name in state.learner.schema.columns}
     with suppress(errors.BanburyError):
         predict(state.learner, [row], {})
-    give_back()  # what reading and deriving it took
+    give_back()  # memory used for reading and deriving
 
 
 def _verify(args: Namespace, verification: dict[str, object]) -> None:
+    """Prints whether the state equals a recount of its log. Raises DamagedFile if it does not."""
     text = f"{verification['rows']:,} rows were recounted as of change {verification['change']:,}. Their digest is "
-    so = ", which matches" if verification["equal"] else f", and that of the state {verification['digest']}"
-    output.result(args, verification, f"{text}{verification['recount']}{so}.")
+    comparison = ", which matches" if verification["equal"] else f", and that of the state {verification['digest']}"
+    output.result(args, verification, f"{text}{verification['recount']}{comparison}.")
     if not verification["equal"]:
-        text = f"the state in {args.state} does not match its rows. Rebuild it from its log."
-        raise errors.DamagedFile(text)
+        raise errors.DamagedFile(f"the state in {args.state} does not match its rows. Rebuild it from its log.")
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that listens on the port. Raises BadSetting if the port cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening_socket = socket.socket(family, socket.SOCK_STREAM)
+    listening_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((host, port))
-        listening.listen(2048)  # clients that hear of the address may connect at once
-    except OSError as problem:
-        listening.close()
-        requirement = f"a free port on {host} ({problem.strerror or problem})"
-        raise errors.bad_setting("--port", port, requirement) from None
-    return listening
+        listening_socket.bind((host, port))
+        listening_socket.listen(2048)  # clients that hear of the address may connect at once
+    except OSError as error:
+        listening_socket.close()
+        raise errors.bad_setting("--port", port, f"a free port on {host} ({error.strerror or error})") from None
+    return listening_socket

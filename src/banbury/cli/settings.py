@@ -1,4 +1,4 @@
-"""Options as the library takes them: numbers, lists, families and their settings."""
+"""Converts command-line options into arguments of the library: numbers, lists, families and their settings."""
 
 from __future__ import annotations
 
@@ -14,43 +14,55 @@ from banbury.reading import read
 from banbury.reading.options import SETTINGS
 from banbury.tally.schema import Schema
 
-LISTS = ("stop_words", "values")
-WITH_COMMAS = ("ngrams", "stop_words", "vocabulary", "only")  # settings of a text whose one value may hold several
-TABS = ("tab", "\\t")
-TOGETHER = (
+LIST_SETTINGS = ("stop_words", "values")
+SETTINGS_WITH_COMMAS = (
+    "ngrams",
+    "stop_words",
+    "vocabulary",
+    "only",
+)  # settings of texts whose single value may contain commas
+Keywords = dict[str, Any]  # for functions of the library
+TAB_WORDS = ("tab", "\\t")
+JOINT_FAMILY = (
     "a family that models columns jointly, because + joins them: gaussian,covariance=full (or tied, shrunk), kernel_density, "
     "histogram or joint"
 )
 
 
-def reading(args: Namespace) -> dict[str, Any]:
-    """How the input is read: what was said here, and how the data of the model were read."""
-    words = {**vars(args), "columns": args.names}
-    settings = {name: words[name] for name in (*SETTINGS, "remembered") if words[name] is not None}
+def reading(args: Namespace) -> Keywords:
+    """The reading options of a command, with those remembered from the model's data."""
+    option_values = {**vars(args), "columns": args.names}
+    settings = {name: option_values[name] for name in (*SETTINGS, "remembered") if option_values[name] is not None}
     for name in ("columns", "missing_values", "headers"):
         if name in settings and not (name == "headers" and settings[name] in ("keep", "drop", "columns")):
             settings[name] = settings[name].split(",")
-    if args.delimiter in TABS:
+    if args.delimiter in TAB_WORDS:
         settings["delimiter"] = "\t"
     if args.format in ("csv", "json"):
         settings["format"] = "auto"
     return settings
 
 
-def counting(args: Namespace, data: Any) -> dict[str, Any]:
-    """What is counted, and how it is read. The columns of text, which ``--text`` is about, are found out."""
-    counted = counting_any_text(args, data)
-    settings = text_settings(args.text)
-    families = counted["features"]
-    errors.require(not settings or families != "choose", "--text", args.text, "omitted with --features choose")
-    if settings:
-        schema = Schema.infer(data, args.target, features=families, missing=args.missing or "skip", **reading(args))
-        counted["features"] = _with_text(families, schema, settings)
-    return counted
+def counting(args: Namespace, data: Any) -> Keywords:
+    """The options for counting: families, weights, missing values, and how to read. ``--text`` applies to the text
+    columns of the data. ``data``: the opened input.
+    """
+    options = counting_any_text(args, data)
+    text_options = text_settings(args.text)
+    family_options = options["features"]
+    errors.require(
+        not text_options or family_options != "choose", "--text", args.text, "omitted with --features choose"
+    )
+    if text_options:
+        schema = Schema.infer(
+            data, args.target, features=family_options, missing=args.missing or "skip", **reading(args)
+        )
+        options["features"] = _with_text(family_options, schema, text_options)
+    return options
 
 
-def counting_any_text(args: Namespace, data: Any) -> dict[str, Any]:
-    """The same where settings of texts are tried rather than counted."""
+def counting_any_text(args: Namespace, data: Any) -> Keywords:
+    """The options for counting without ``--text``, whose settings `tune` tries one by one. ``data``: the opened input."""
     return {
         "features": _features(args, data),
         "weights": args.weights,
@@ -60,48 +72,59 @@ def counting_any_text(args: Namespace, data: Any) -> dict[str, Any]:
 
 
 def _features(args: Namespace, data: Any) -> Any:
+    """The families that ``--features`` gives, as ``features`` returns them. ``data``: the opened input, of which column
+    names are read only if needed.
+    """
 
     def columns() -> Collection[str]:
-        first = next(iter(read(data, **reading(args))), None)
-        return () if first is None else first.names
+        """The names of all columns."""
+        first_batch = next(iter(read(data, **reading(args))), None)
+        return () if first_batch is None else first_batch.names
 
     return features(args.features, columns)
 
 
-def _with_text(families: Any, schema: Schema, settings: Mapping[str, Any]) -> dict[str, Any]:
-    texts = {f.name: replace(f.family, **settings) for f in schema.features if f.reads_text}  # type: ignore[type-var]
-    if not texts:
+def _with_text(families: Any, schema: Schema, settings: Mapping[str, Any]) -> Keywords:
+    """The given ``families`` (by column, or one for all) by column, with ``settings`` for every text column. Raises
+    BadSetting if there is none.
+    """
+    text_features = [feature for feature in schema.features if feature.reads_text]
+    text_families = {f.name: replace(f.family, **settings) for f in text_features}  # type: ignore[type-var]
+    if not text_families:
         raise errors.bad_setting("--text", dict(settings), "omitted when no column is text")
     if isinstance(families, Mapping):
-        return {**families, **texts}
-    rest = {} if families == "auto" else {f.name: f.family for f in schema.features}
-    return {**rest, **texts}
+        return {**families, **text_families}
+    inferred_families = {} if families == "auto" else {feature.name: feature.family for feature in schema.features}
+    return {**inferred_families, **text_families}
 
 
-def estimating(args: Namespace, data: Any) -> dict[str, Any]:
-    """How a model of the data is estimated; ``alpha`` is a number, several, or "auto"."""
+def estimating(args: Namespace, data: Any, tunes: bool) -> Keywords:
+    """The options for estimating a model. ``alpha`` is a number, a list or "auto"; classes in a prior get the type of
+    the target column. ``data``: the opened input; ``tunes``: whether ``--how`` may have several values, so that it is a
+    list.
+    """
     prior = _prior(args.class_prior)
     if isinstance(prior, Mapping):  # names of classes are of the kind that the column is
-        kinds = {"integer": int, "float": (int, float), "boolean": bool}
-        kind: Any = kinds.get(Schema.infer(data, args.target, **reading(args)).target_kind or "", ())
-        prior = {value if isinstance(value := _value(name), kind) else name: p for name, p in prior.items()}
-    return {"how": args.how, "alpha": _alpha(str(args.alpha)), "class_prior": prior, "seed": args.seed}
+        types = {"integer": int, "float": (int, float), "boolean": bool}
+        target_type: Any = types.get(Schema.infer(data, args.target, **reading(args)).target_kind or "", ())
+        prior = {
+            value if isinstance(value := _value(name), target_type) else name: probability
+            for name, probability in prior.items()
+        }
+    how = args.how.split(",") if tunes else args.how
+    return {"how": how, "alpha": _alpha(args.alpha), "class_prior": prior, "seed": args.seed}
 
 
-def estimating_any(args: Namespace, data: Any) -> dict[str, Any]:
-    """The same where several ways may be tried."""
-    return {**estimating(args, data), "how": args.how.split(",")}
-
-
-def estimating_from(args: Namespace, classes: Sequence[Any]) -> dict[str, Any]:
-    """The same, of a tally of these classes."""
+def estimating_from(args: Namespace, classes: Sequence[Any]) -> Keywords:
+    """The options for estimating a model from a tally with these classes."""
     prior = _prior(args.class_prior)
-    prior = {as_label(name, classes): p for name, p in prior.items()} if isinstance(prior, Mapping) else prior
-    return {"how": args.how, "alpha": _alpha(str(args.alpha)), "class_prior": prior, "seed": args.seed}
+    if isinstance(prior, Mapping):
+        prior = {as_label(name, classes): probability for name, probability in prior.items()}
+    return {"how": args.how, "alpha": _alpha(args.alpha), "class_prior": prior, "seed": args.seed}
 
 
-def estimating_network(args: Namespace) -> dict[str, Any]:
-    """How the tables of a network are estimated; raises where something is said that only a model has."""
+def estimating_network(args: Namespace) -> Keywords:
+    """The options for estimating the tables of a network. Raises BadSetting for options that only models have."""
     alpha = _alpha(args.alpha)
     errors.require(isinstance(alpha, float), "--alpha", args.alpha, "a single number for a network")
     if args.class_prior is not None:
@@ -113,23 +136,32 @@ def estimating_network(args: Namespace) -> dict[str, Any]:
 
 
 def bins(text: str | None) -> Any:
-    """How a tree cuts numbers: into so many bins, or where the classes change."""
+    """How ``--bins``, given as ``text``, cuts numbers for a tree: a number of bins, or "mdl", which cuts where the
+    classes change.
+    """
     return "mdl" if text is None else int(text) if text.isdecimal() else text
 
 
-def new_estimation_settings(args: Namespace, schema: Schema) -> dict[str, Any]:
-    """The families of a tally's columns with other settings of how they are estimated."""
-    named = features(args.features, lambda: schema.columns)
-    if named != "auto" and not isinstance(named, Mapping):
+def new_estimation_settings(args: Namespace, schema: Schema) -> Keywords:
+    """Families by column with other estimation settings, for a tally that has been counted. Raises BadSetting for a
+    word without a column.
+    """
+    families = features(args.features, lambda: schema.columns)
+    if families != "auto" and not isinstance(families, Mapping):
         raise errors.bad_setting(
             "--features", args.features[0], "COLUMN=FAMILY, because each column already has a family"
         )
-    settings = text_settings(args.text)
-    return {**({} if named == "auto" else named), **(_with_text({}, schema, settings) if settings else {})}
+    text_options = text_settings(args.text)
+    return {
+        **({} if families == "auto" else families),
+        **(_with_text({}, schema, text_options) if text_options else {}),
+    }
 
 
 def folds(text: str | None, otherwise: str) -> int | None:
-    """A number of folds, if one was given; ``otherwise`` is what else may be said, or where."""
+    """The number of folds, or None if ``text``, the option, is not given. ``otherwise``: ends the error message with
+    what else is allowed.
+    """
     if text is None:
         return None
     errors.require(text.isdecimal() and int(text) >= 2, "--folds", text, f"a whole number of at least 2{otherwise}")
@@ -137,23 +169,28 @@ def folds(text: str | None, otherwise: str) -> int | None:
 
 
 def chooses(args: Namespace) -> bool:
-    """Whether families are to be chosen."""
+    """Whether ``--features choose`` was given."""
     return list(args.features) == ["choose"]
 
 
 def alpha_given(args: Namespace) -> bool:
-    """Whether α is another than 1."""
-    return bool(_alpha(str(args.alpha)) != 1.0)
+    """Whether ``--alpha`` differs from 1."""
+    return bool(_alpha(args.alpha) != 1.0)
 
 
 def features(words: Sequence[str], columns: Callable[[], Collection[str]]) -> Any:
-    """A mapping from column to family, or one word for all columns; ``a+b=joint`` is a block, unless a column is named so."""
+    """The families that the words after ``--features`` name: a dictionary from columns to families, or one family,
+    "auto" or "choose" for all.
+
+    ``a+b=joint`` is a block of columns, unless a column has that name. ``columns``: returns the names of all columns.
+    """
     for word in words:
         if "=" in word.partition(",")[0]:
             continue
         if len(words) > 1:
-            family_name = "one family for all columns, or COLUMN=FAMILY for single columns"
-            raise errors.bad_setting("--features", list(words), family_name)
+            raise errors.bad_setting(
+                "--features", list(words), "one family for all columns, or COLUMN=FAMILY for single columns"
+            )
         return word if word in ("auto", "choose") else _family(word)
     families: dict[Any, Any] = {}
     for word in words:
@@ -164,60 +201,65 @@ def features(words: Sequence[str], columns: Callable[[], Collection[str]]) -> An
         elif family.block or family.blocks:
             families[tuple(name.strip() for name in column.split("+"))] = family
         else:
-            raise errors.bad_setting("--features", word, TOGETHER)
+            raise errors.bad_setting("--features", word, JOINT_FAMILY)
     return families or "auto"
 
 
 def _family(text: str) -> Any:
-    """``histogram,bins=20``: a family and its settings."""
-    typed, *settings = text.split(",")
-    name = typed.replace("-", "_")
-    if name not in FAMILIES and (called := name.partition("(")[0]) in FAMILIES:
+    """The family that a word such as ``histogram,bins=20`` describes."""
+    family_word, *settings = text.split(",")
+    name = family_word.replace("-", "_")
+    if name not in FAMILIES and (known_name := name.partition("(")[0]) in FAMILIES:
         raise errors.bad_setting(
-            "--features", text, f"a family and its settings, separated by commas: {called},SETTING=VALUE"
+            "--features", text, f"a family and its settings, separated by commas: {known_name},SETTING=VALUE"
         )
     if name not in FAMILIES:
-        raise errors.unknown_choice("a family", typed, [*FAMILIES, "choose"])
+        raise errors.unknown_choice("a family", family_word, [*FAMILIES, "choose"])
     return FAMILIES[name](**_settings(settings, name))
 
 
-def text_settings(words: Sequence[str]) -> dict[str, Any]:
-    """Settings of ``bb.Text``; raises for those that make no sense together."""
+def text_settings(words: Sequence[str]) -> Keywords:
+    """The settings of ``bb.Text`` as a dictionary. Raises an error for a combination that it refuses."""
     settings = _settings(words, "text")
     FAMILIES["text"](**settings)
     return settings
 
 
 def several_texts(words: Sequence[str]) -> dict[str, list[Any]] | None:
-    """Settings of ``bb.Text``, each with the values to try: those between commas, or where a value has commas, each given one."""
-    tried: dict[str, list[Any]] = {}
+    """Text settings to try: a dictionary from each setting to its values; None without any. A comma separates values to
+    try.
+    """
+    values_to_try: dict[str, list[Any]] = {}
     for word in words:
         [(name, value)] = _settings([word], "text").items()
-        several = isinstance(value, tuple) and name not in WITH_COMMAS
-        tried.setdefault(name, []).extend(value if several else [value])
-    return tried or None
+        has_several = isinstance(value, tuple) and name not in SETTINGS_WITH_COMMAS
+        values_to_try.setdefault(name, []).extend(value if has_several else [value])
+    return values_to_try or None
 
 
-def _settings(words: Sequence[str], family: str) -> dict[str, Any]:
+def _settings(words: Sequence[str], family: str) -> Keywords:
+    """The settings of the family named ``family`` as a dictionary, from words such as ``bins=20``. Raises an error for
+    an unknown setting.
+    """
     setting_names = [setting.name for setting in fields(FAMILIES[family])]  # type: ignore[arg-type]
     settings = {}
     for word in words:
-        typed, equals, value = word.partition("=")
-        key = typed.replace("-", "_")
+        setting_word, equals, value = word.partition("=")
+        key = setting_word.replace("-", "_")
         if key not in setting_names:
-            raise errors.unknown_choice(f"a setting of {family}", typed, setting_names)
+            raise errors.unknown_choice(f"a setting of {family}", setting_word, setting_names)
         errors.require(equals, f"the setting {key!r}", word, f"given with a value: {key}=...")
-        settings[key] = [_value(part) for part in value.split(",")] if key in LISTS else _value(value)
+        settings[key] = [_value(piece) for piece in value.split(",")] if key in LIST_SETTINGS else _value(value)
     return settings
 
 
 def _value(text: str) -> Any:
-    """A setting's value: a number, a flag, nothing, several values, or a word."""
-    plain = {"true": True, "false": False, "none": None}
-    if text.lower() in plain:
-        return plain[text.lower()]
+    """The value of a setting: a number, a boolean, None, a tuple of values, or the text itself."""
+    constants = {"true": True, "false": False, "none": None}
+    if text.lower() in constants:
+        return constants[text.lower()]
     if "," in text:
-        return tuple(_value(part) for part in text.split(","))
+        return tuple(_value(piece) for piece in text.split(","))
     for number in (int, float):
         try:
             return number(text)
@@ -227,50 +269,54 @@ def _value(text: str) -> Any:
 
 
 def _alpha(text: str) -> Any:
+    """The value of ``--alpha``: a number, a list of numbers, or "auto"."""
     if text == "auto":
         return text
     try:
-        numbers = [float(part) for part in text.split(",")]
+        numbers = [float(piece) for piece in text.split(",")]
     except ValueError:
         raise errors.bad_setting("--alpha", text, "a number, a list such as 0.1,1,10, or auto") from None
     return numbers[0] if len(numbers) == 1 else numbers
 
 
 def _prior(text: str | None) -> Any:
+    """The value of ``--class-prior``: None, "uniform", a number, or a dictionary from classes to probabilities."""
     if text is None or text == "uniform":
         return text
     requirement = "uniform, a number, or CLASS=PROBABILITY for each class, as in spam=0.2,ham=0.8"
     try:
         if "=" not in text:
             return float(text)
-        return {name: float(number) for name, _, number in (part.rpartition("=") for part in text.split(","))}
+        return {name: float(number) for name, _, number in (piece.rpartition("=") for piece in text.split(","))}
     except ValueError:
         raise errors.bad_setting("--class-prior", text, requirement) from None
 
 
 def as_label(text: str, classes: Sequence[Any]) -> Any:
-    """The class that is written so."""
+    """The class whose name is this text; the text itself if there is none."""
     return next((name for name in classes if str(name) == text), text)
 
 
 def costs(words: Sequence[str], classes: Sequence[Any]) -> dict[Any, dict[Any, float]] | None:
-    """What wrong answers cost, by the true class and the answer."""
-    table: dict[Any, dict[Any, float]] = {}
+    """The costs of wrong answers as a dictionary: true class → predicted class → cost. ``words``: those after
+    ``--costs``; without any, None.
+    """
+    cost_by_classes: dict[Any, dict[Any, float]] = {}
     for word in words:
         pair, _, number = word.rpartition("=")
-        true, _, predicted = pair.rpartition(":")
+        true_class, _, predicted_class = pair.rpartition(":")
         try:
             cost = float(number)
         except ValueError:
             cost = math.nan
         errors.require(math.isfinite(cost), "--costs", word, "TRUE:PREDICTED=NUMBER, as in ham:spam=10")
-        table.setdefault(as_label(true, classes), {})[as_label(predicted, classes)] = cost
-    return table or None
+        cost_by_classes.setdefault(as_label(true_class, classes), {})[as_label(predicted_class, classes)] = cost
+    return cost_by_classes or None
 
 
 def sizes(text: str | None) -> Any:
-    """Numbers of rows, or shares."""
-    numbers = None if text is None else [_value(part) for part in text.split(",")]
+    """The numbers or shares of rows in ``--sizes``; None if it is not given."""
+    numbers = None if text is None else [_value(piece) for piece in text.split(",")]
     if numbers and not all(isinstance(size, (int, float)) for size in numbers):
         raise errors.bad_setting("--sizes", text, "numbers of rows such as 100,1000, or shares such as 0.1,1.0")
     return numbers

@@ -1,4 +1,4 @@
-"""diagnose, show, report, demo: what stands against naive Bayes, what a file holds, as a page too; and the tour."""
+"""diagnose, show, report, demo: redundant columns, the contents of a file, a report as a page, and a tour."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from banbury.model.networks import BeliefNetwork
 
 
 def diagnose(args: Namespace) -> None:
-    """Columns that repeat each other, and columns that tell nothing."""
+    """Prints columns that repeat each other and columns that carry no information."""
     args.missing = args.missing or "category"  # as in the weighed model that `fit` keeps where it is better
     with inputs.open_labelled(args) as data:
         diagnosis = banbury.diagnose(data, args.target, n=args.n, **settings.counting(args, data))
@@ -24,10 +24,10 @@ def diagnose(args: Namespace) -> None:
 
 
 def show(args: Namespace) -> None:
-    """What a file holds; of a model also what tells its classes apart, if asked."""
-    kept = inputs.load_kept(args.file)
-    if inputs.is_labels(kept):
-        return labels.show(args, kept)
+    """Prints the contents of a file; with ``--informative`` the features that tell a model's classes apart."""
+    loaded = inputs.load_kept(args.file)
+    if inputs.is_labels(loaded):
+        return labels.show(args, loaded)
     if args.informative is not None:
         errors.require(args.informative > 0, "--informative", args.informative, "a whole number of at least 1")
         informative = inputs.model(args.file).informative(args.informative)
@@ -45,48 +45,53 @@ def show(args: Namespace) -> None:
 
 
 def _show_digest(args: Namespace) -> None:
+    """Prints the digest of a tally or of a model's tally."""
     tally = about.sums(inputs.load_kept(args.file))
     if isinstance(tally, BeliefNetwork):
         raise errors.bad_setting("--digest", tally.kind, "omitted, or used with a tally or a model")
     if tally.rounded:
-        text = f"the sums of {args.file} were rounded, so its digest proves nothing about forgetting"
-        errors.warn(errors.BanburyWarning(text))
+        errors.warn(
+            errors.BanburyWarning(
+                f"the sums of {args.file} were rounded, so its digest proves nothing about forgetting"
+            )
+        )
     output.result(args, {"file": args.file, "digest": tally.digest(), "rounded": tally.rounded}, tally.digest())
 
 
 def _show_contents(args: Namespace) -> None:
-    kept = inputs.load_kept(args.file)
-    facts = {"file": args.file, "kind": kept.kind, **about.summary(kept)}
-    if isinstance(kept, BeliefNetwork):
-        target = "" if kept.target is None else f"\ntarget: {kept.target}"
-        target += "".join(f"\nread with {name}: {value!r}" for name, value in kept.reading.items())
+    """Prints what a tally, a model or a network contains."""
+    loaded = inputs.load_kept(args.file)
+    facts = {"file": args.file, "kind": loaded.kind, **about.summary(loaded)}
+    if isinstance(loaded, BeliefNetwork):
+        target = "" if loaded.target is None else f"\ntarget: {loaded.target}"
+        target += "".join(f"\nread with {name}: {value!r}" for name, value in loaded.reading.items())
         nodes = facts["nodes"]
         rows = [{**node, "parents": " ".join(node["parents"]), "values": len(node["values"])} for node in nodes]
-        output.result(args, facts, f"{kept}{target}", rows)
+        output.result(args, facts, f"{loaded}{target}", rows)
         return
-    tally = kept.tally if isinstance(kept, Model) else kept
+    tally = loaded.tally if isinstance(loaded, Model) else loaded
     text = str(tally)
-    if isinstance(kept, Model):
-        text = "\n".join([str(kept), *about.weights(facts), *about.tree(kept), "", text])
+    if isinstance(loaded, Model):
+        text = "\n".join([str(loaded), *about.weights(facts), *about.tree(loaded), "", text])
     output.result(args, {**facts, "schema": tally.schema.to_dict()}, f"{text}\n\n{tally.schema}", facts["features"])
 
 
 def report(args: Namespace) -> None:
-    """Writes a page about a model and labelled rows."""
+    """Writes a report about a model and labelled rows as an HTML page."""
     inputs.check_output(args)
     model: Any = inputs.model_or_labels(args.model)
     names = ["folds", "mistakes", "telling", "seed", "weights", "alternatives", *["title"] * (args.title is not None)]
-    chosen = {name: getattr(args, name) for name in names}
+    options = {name: getattr(args, name) for name in names}
     has_target = model.schema.target is not None or model.schema.labels is not None
     with inputs.open_labelled(args, needs_target=not has_target) as data:
         target = labels.target(args, data)
-        page = banbury.report(model, data, target, args.output, **chosen, **settings.reading(args))
+        page = banbury.report(model, data, target, args.output, **options, **settings.reading(args))
     validation = page.findings.validation
     output.result(args, {"path": str(page.path), **validation.to_dict()}, f"{validation}\n\nWritten: {page.path}")
 
 
 def demo(args: Namespace) -> None:
-    """The tour."""
+    """Runs the tour, or serves the demo page."""
     if args.page:
         import_module("banbury.cli.label").serve_demo(args)  # which needs what `pip install banbury[serve]` brings
     else:

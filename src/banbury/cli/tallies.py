@@ -20,11 +20,13 @@ from banbury.tally import tally
 from banbury.tally.tally import Tally
 from banbury.weighing import Weighing
 
-COUNT_ALIKE = "Count all parts with the schema of the first: banbury tally count rows.csv --like {} -o part.banbury"
+HINT_TO_COUNT_ALIKE = (
+    "Count all parts with the schema of the first: banbury tally count rows.csv --like {} -o part.banbury"
+)
 
 
 def count(args: Namespace) -> None:
-    """Counts rows into a tally file, or under what another file counted where one is named."""
+    """Counts rows into a tally file, with the schema of the file in ``--like`` if given."""
     inputs.check_output(args)
     engine_options = {} if args.engine is None else {"engine": args.engine}
     errors.require(
@@ -38,76 +40,84 @@ def count(args: Namespace) -> None:
             label_options = {"target_delimiter": args.target_delimiter, **engine_options}
             _keep(args, tally.count(data, labels.target(args, data), **settings.counting(args, data), **label_options))
             return
-        requirement = "used without --features, --text and --missing, because the file decides them"
-        errors.require(not args.features and not args.text and args.missing is None, "--like", args.like, requirement)
-        like = about.sums(inputs.load_kept(args.like))
+        errors.require(
+            not args.features and not args.text and args.missing is None,
+            "--like",
+            args.like,
+            "used without --features, --text and --missing, because the file decides them",
+        )
+        template = about.sums(inputs.load_kept(args.like))
         reading = {"weights": args.weights, **settings.reading(args)}
-        if isinstance(like, Tally):
-            _keep(args, like.count(data, args.target, **reading, **engine_options))
+        if isinstance(template, Tally):
+            _keep(args, template.count(data, args.target, **reading, **engine_options))
         elif engine_options:
             raise errors.bad_setting("--engine", args.engine, "omitted when a network is counted")
         else:
-            _keep(args, like.count_more(data, **reading))
+            _keep(args, template.count_more(data, **reading))
 
 
 def merge(args: Namespace) -> None:
-    """Adds up tallies, or networks."""
-    _keep(args, _combined(args, add))
+    """Adds tallies, models or networks and saves the sum."""
+    _keep(args, _combine(args, add))
 
 
 def subtract(args: Namespace) -> None:
-    """Takes tallies out of the first one, or networks."""
-    _keep(args, _combined(args, sub))
+    """Subtracts tallies, models or networks from the first and saves the difference."""
+    _keep(args, _combine(args, sub))
 
 
-def _combined(args: Namespace, operation: Any) -> Kept:
-    """The first file's sums with all the others; a model if the first file has one."""
+def _combine(args: Namespace, operation: Any) -> Kept:
+    """Combines the files with ``operation`` (add or sub). If the first is a model, estimates a model of the combined
+    tally.
+    """
     inputs.check_output(args)
     if len(args.files) < 2:
         raise errors.bad_setting("FILE", args.files[0], "at least two files")
-    first, *addends = map(inputs.load_kept, args.files)
-    alike = COUNT_ALIKE.format(args.files[0])
+    first_loaded, *addends = map(inputs.load_kept, args.files)
+    hint = HINT_TO_COUNT_ALIKE.format(args.files[0])
     for path, addend in zip(args.files[1:], addends, strict=True):
-        if isinstance(addend, BeliefNetwork) != isinstance(first, BeliefNetwork):
-            text = f"{path} contains a {addend.kind} but {args.files[0]} a {first.kind}"
-            raise errors.SchemaMismatch(f"{text}, and the two cannot be combined. {alike}")
+        if isinstance(addend, BeliefNetwork) != isinstance(first_loaded, BeliefNetwork):
+            raise errors.SchemaMismatch(
+                f"{path} contains a {addend.kind} but {args.files[0]} a {first_loaded.kind}, "
+                f"and the two cannot be combined. {hint}"
+            )
     try:
-        sums = reduce(operation, map(about.sums, [first, *addends]))
-    except errors.SchemaMismatch as problem:
-        raise errors.SchemaMismatch(f"{str(problem).splitlines()[0]}\n  {alike}") from None
-    if inputs.is_labels(first) and isinstance(sums, Tally):
-        return settings_of(first).model(sums)
-    if not isinstance(first, Model):
+        sums = reduce(operation, map(about.sums, [first_loaded, *addends]))
+    except errors.SchemaMismatch as error:
+        raise errors.SchemaMismatch(f"{str(error).splitlines()[0]}\n  {hint}") from None
+    if inputs.is_labels(first_loaded) and isinstance(sums, Tally):
+        return settings_of(first_loaded).model(sums)
+    if not isinstance(first_loaded, Model):
         return sums
-    if first.calibration is not None:
+    if first_loaded.calibration is not None:
         errors.warn(errors.not_calibrated(args.function))
-    model = models.estimate(sums, class_prior=first.class_prior, **about.estimation(first))  # type: ignore[arg-type]
-    return _with_weights_of(first, model, args)
+    model = models.estimate(sums, class_prior=first_loaded.class_prior, **about.estimation(first_loaded))  # type: ignore[arg-type]
+    return _with_weights_of(first_loaded, model, args)
 
 
-def _with_weights_of(first: Model, model: Model, args: Namespace) -> Model:
-    """A model of other rows with the weights of the first, which are stale then."""
-    if not isinstance(first.weighing, Weighing):
+def _with_weights_of(first_model: Model, model: Model, args: Namespace) -> Model:
+    """``model`` with the evidence weights of ``first_model``, which are stale since they were learned from other rows."""
+    if not isinstance(first_model.weighing, Weighing):
         return model
-    again = "Relearn them from all rows with banbury fit --weigh."
-    has_all_classes = set(model.classes).issubset(first.weighing.classes)
-    what = (
+    advice = "Relearn them from all rows with banbury fit --weigh."
+    has_all_classes = set(model.classes).issubset(first_model.weighing.classes)
+    fact = (
         "kept, but they were learned from other rows"
         if has_all_classes
         else "for other classes, so the output is not weighed"
     )
-    errors.warn(f"the weights of {args.files[0]} are {what}. {again}")
-    return model.weighed(first.weighing) if has_all_classes else model
+    errors.warn(f"the weights of {args.files[0]} are {fact}. {advice}")
+    return model.weighed(first_model.weighing) if has_all_classes else model
 
 
 def estimate(args: Namespace) -> None:
-    """Makes a model from a tally, or another one from a model's tally; of a network other tables."""
+    """Estimates a model from a tally or from the tally of a model, or the tables of a network anew, and saves it."""
     inputs.check_output(args)
-    kept = inputs.load_kept(args.tally)
-    sums = about.sums(kept)
-    left = "are not part of the new model; learn new ones with banbury fit --weigh."
-    if isinstance(kept, Model) and kept.weighing is not None:
-        errors.warn(f"the weights of {args.tally} {left}")
+    loaded = inputs.load_kept(args.tally)
+    sums = about.sums(loaded)
+    text = "are not part of the new model; learn new ones with banbury fit --weigh."
+    if isinstance(loaded, Model) and loaded.weighing is not None:
+        errors.warn(f"the weights of {args.tally} {text}")
     features = settings.new_estimation_settings(args, sums.schema) if isinstance(sums, Tally) else {}
     if isinstance(sums, Tally) and sums.schema.labels is not None:
         _keep(args, LabelModel.of(sums, how=args.how, alpha=float(args.alpha), features=features))
@@ -121,8 +131,9 @@ def estimate(args: Namespace) -> None:
         _keep(args, sums.estimate(**settings.estimating_network(args)))
 
 
-def _keep(args: Namespace, kept_file: Kept) -> None:
-    save(kept_file, args.output)
-    facts = {"file": args.output, "kind": kept_file.kind, **about.summary(kept_file)}
-    kept = f"Saved as a {facts['kind']} to {args.output} ({output.size(args.output)})."
-    output.result(args, facts, f"{about.rows(args, facts)}, {about.classes(facts)}\n{kept}")
+def _keep(args: Namespace, saved: Kept) -> None:
+    """Saves a tally, model or network and prints its summary."""
+    save(saved, args.output)
+    facts = {"file": args.output, "kind": saved.kind, **about.summary(saved)}
+    message = f"Saved as a {facts['kind']} to {args.output} ({output.size(args.output)})."
+    output.result(args, facts, f"{about.rows(args, facts)}, {about.classes(facts)}\n{message}")

@@ -1,4 +1,4 @@
-"""Messages as a shell's user meets them: keywords are options, and nothing in them moves the cursor."""
+"""Turns messages of the library into messages for the shell: keywords become options, control characters are escaped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OPTIONS = (
     "target_delimiter text threads weigh weights"
 )
 _KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'|\"([^\"]*)\"|(\d+)|\[?\.\.\.\]?)?")
-# What the library says to Python, and how it is said here.
+# Phrases for Python users, and the same for the shell.
 PHRASES = {
     "header=False, or columns=[...]": "--no-header, or --names",
     "header=False": "--no-header",
@@ -34,7 +34,7 @@ PHRASES = {
     "with bb.TANClassifier()": "with banbury fit --tan",
     "with bb.plots.shapes(model), or the evidence as it was counted: model.weighed(None)": "with banbury plot shapes",
 }
-# What only a verb that counts can do about a value.
+# Advice for commands that count, and the shorter advice for others.
 OTHER_FAMILY = (
     "Fix the value, list it in missing_values=, or choose another family for the column in features=.",
     "Fix the value, or list it in missing_values=.",
@@ -42,12 +42,12 @@ OTHER_FAMILY = (
 # The library counts rows from 0, as Python does; --row counts from 1.
 _ROW = re.compile(r"(?<=\brow )[\d,]+(?= of column )|(?<=the weight of row )[\d,]+|(?<=begins at row )[\d,]+")
 _FAMILY = re.compile(r"features=\{(?:'([^']*)'|\.\.\.): (?:None|'(\w+)')\}")
-_TOGETHER = re.compile(r"features=\{(\(.+\)): bb\.(\w+)\((?:(\w+)='(\w+)')?\)\}")
+_BLOCK = re.compile(r"features=\{(\(.+\)): bb\.(\w+)\((?:(\w+)='(\w+)')?\)\}")
 _SETTING = re.compile(rf"^({OPTIONS.replace(' ', '|')}) must be\b")
 
 
 def printable(text: str) -> str:
-    r"""The text with control characters spelt out, so that a name in the data cannot write over the terminal.
+    r"""The text with control characters escaped, so that a name in the data cannot control the terminal.
 
     >>> printable("no column '\x1b[2J' in a.csv")
     "no column '\\x1b[2J' in a.csv"
@@ -56,7 +56,8 @@ def printable(text: str) -> str:
 
 
 def for_the_shell(message: str, args: Namespace | None = None) -> str:
-    """The message of the library, with its keywords as options, and with no name of a temporary file.
+    """The message with the library's keywords as options, rows numbered from 1, and without names of temporary files.
+    ``args``: the options of the command, if they were parsed.
 
     >>> for_the_shell("Name the columns with columns= if the file has no header.")
     'Name the columns with --names if the file has no header.'
@@ -73,28 +74,31 @@ def for_the_shell(message: str, args: Namespace | None = None) -> str:
     """
     if args is not None and not hasattr(args, "features"):
         message = message.replace(*OTHER_FAMILY)
-    spool = getattr(args, "spool", None)
-    if spool:
-        message = message.replace(spool, "standard input")
+    temporary_path = getattr(args, "spool", None)
+    if temporary_path:
+        message = message.replace(temporary_path, "standard input")
     if getattr(args, "threads", None) is not None:
         message = message.replace("BANBURY_THREADS", "--threads")
     message = _ROW.sub(lambda match: f"{int(match[0].replace(',', '')) + 1:,}", message)
     message = _FAMILY.sub(_family, message)
-    message = _TOGETHER.sub(_together, message)
-    for phrase, ours in PHRASES.items():
-        message = message.replace(phrase, ours)
+    message = _BLOCK.sub(_block, message)
+    for phrase, shell_phrase in PHRASES.items():
+        message = message.replace(phrase, shell_phrase)
     return _SETTING.sub(lambda match: f"{_option(match)} must be", _KEYWORD.sub(_option, message))
 
 
 def _option(match: re.Match[str]) -> str:
+    """The option for a matched keyword, with its value if there is one."""
     value = (match[2] or match[3] or match[4]) if match.re is _KEYWORD else None
     return f"--{match[1].replace('_', '-')}" + (f" {shlex.quote(value)}" if value else "")
 
 
 def _family(match: re.Match[str]) -> str:
+    """The option for a matched ``features={column: family}``."""
     return "--features " + shlex.quote(f"{match[1] or 'COLUMN'}={match[2] or 'none'}")
 
 
-def _together(match: re.Match[str]) -> str:
+def _block(match: re.Match[str]) -> str:
+    """The option for a matched ``features={(columns): bb.Family(...)}``, a block of several columns."""
     setting = f",{match[3]}={match[4]}" if match[3] else ""
     return "--features " + shlex.quote(f"{'+'.join(ast.literal_eval(match[1]))}={match[2].lower()}{setting}")

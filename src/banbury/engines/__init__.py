@@ -1,7 +1,7 @@
-"""Engines: the same count on a user's Dask or Spark, or on several processes, exact with workers killed and tasks repeated.
+"""Engines: counting on a user's Dask or Spark, or in several processes; exact even if workers die and tasks are repeated.
 
-A partition's tally is a value: the same whoever makes it, when, and how often. ``Partitions`` asks an engine for these values,
-and adds each partition once. What an engine must do for that is little: see ``banbury.engines.engine``.
+A partition's tally is a value, the same whichever worker makes it and how often. ``Partitions`` asks an engine for these values
+and adds each once. See ``banbury.engines.engine`` for the little that an engine must do.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from banbury.tally.partitioned import open_by
 if TYPE_CHECKING:
     from banbury.engines.partitions import Partitions
 
-# The engine of things by the package of their type.
-PACKAGES = {"dask": "dask", "distributed": "dask", "pyspark": "spark", "concurrent": "processes"}
-EXTRAS = {"dask": "banbury[dask]", "spark": "banbury[spark]"}
-WANTED = (
+# Engines by the package that defines the type of the data.
+ENGINE_BY_PACKAGE = {"dask": "dask", "distributed": "dask", "pyspark": "spark", "concurrent": "processes"}
+PACKAGE_TO_INSTALL = {"dask": "banbury[dask]", "spark": "banbury[spark]"}
+ENGINES_IN_WORDS = (
     "a Dask client, a Spark session, 'dask://host:port', 'spark://host:port',"
     " 'processes', or an executor of concurrent.futures"
 )
 
 
 def open_partitions(data: Any, engine: Any = None, partitions: int | None = None) -> Partitions | None:
-    """The partitions of data on an engine: the one that is given, or that whose data they are; None of any other data.
+    """The partitions of data on the given engine, or on the one that the data live on; None for data that need no
+    engine. ``partitions``: into how many parts data on this machine are cut; None lets the engine choose.
 
-    An engine is imported when its data come. Workers, which load a part of this package, need not load what is imported here.
+    Engines are imported here, so that workers, which load only a part of this package, do not import them.
     """
     name = _engine_of(data) if engine is None else _name_of(engine)
     if name is None:
@@ -40,7 +41,7 @@ def open_partitions(data: Any, engine: Any = None, partitions: int | None = None
 
 
 def _adapter(name: str) -> Any:
-    """The module of an engine; raises where what it needs is not installed."""
+    """The module of an engine. Raises MissingLibrary if its library is not installed."""
     try:
         if name == "dask":
             from banbury.engines import dask as adapter
@@ -48,24 +49,26 @@ def _adapter(name: str) -> Any:
             from banbury.engines import spark as adapter  # type: ignore[no-redef]
         else:
             from banbury.engines import processes as adapter  # type: ignore[no-redef]
-    except ImportError as lacking:
+    except ImportError as error:
         raise errors.MissingLibrary(
-            f"engine {name!r} needs the package {lacking.name!r}, which is not installed. Install it with: pip install "
-            f"'{EXTRAS.get(name, lacking.name)}'"
+            f"engine {name!r} needs the package {error.name!r}, which is not installed. Install it with: pip install "
+            f"'{PACKAGE_TO_INSTALL.get(name, error.name)}'"
         ) from None
     return adapter
 
 
 def _engine_of(data: Any) -> str | None:
-    """The engine that data live on, by their type; a list is what its first entry is."""
+    """The name of the engine that data live on, by their type (for a list that of its first entry); None for other
+    data.
+    """
     if isinstance(data, (list, tuple)) and data:
         data = data[0]
-    name = PACKAGES.get(type(data).__module__.partition(".")[0])
+    name = ENGINE_BY_PACKAGE.get(type(data).__module__.partition(".")[0])
     return None if name == "processes" else name
 
 
 def _name_of(engine: Any) -> str:
-    """The name of an engine that was asked for."""
+    """The name of the engine that a user passed: a name, an address, a client, a session or an executor."""
     engine_names = {"dask", "spark", "processes"}
     if isinstance(engine, str):
         name = engine.partition("://")[0]
@@ -73,10 +76,10 @@ def _name_of(engine: Any) -> str:
         if name in engine_names:
             return name
     else:
-        for kind in type(engine).__mro__:
-            if (package := PACKAGES.get(kind.__module__.partition(".")[0])) is not None:
+        for base_class in type(engine).__mro__:
+            if (package := ENGINE_BY_PACKAGE.get(base_class.__module__.partition(".")[0])) is not None:
                 return package
-    raise errors.bad_setting("engine", engine, WANTED)
+    raise errors.bad_setting("engine", engine, ENGINES_IN_WORDS)
 
 
 open_by(open_partitions)

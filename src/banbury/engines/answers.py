@@ -1,4 +1,4 @@
-"""Answers of a model to the rows of a partition, as columns that stand beside theirs."""
+"""The predictions of a model for the rows of a partition, as additional columns."""
 
 from __future__ import annotations
 
@@ -9,66 +9,59 @@ from typing import Any
 
 import numpy as np
 
-from banbury.engines.counting import has_no_rows, here
+from banbury.engines.counting import as_local, has_no_rows
 from banbury.files import from_bytes, to_bytes
 from banbury.reading import read
 
-KINDS: Mapping[type, str] = {bool: "boolean", int: "integer", float: "float", str: "string"}
+KIND_BY_TYPE: Mapping[type, str] = {bool: "boolean", int: "integer", float: "float", str: "string"}
 
 
 @dataclass(frozen=True)
 class PartitionAnswers:
-    """What a model says of the rows of a partition: a mapping from column to values. The answer to one question."""
+    """A function of the rows of a partition that returns a model's answers to one question, as a mapping from columns
+    to values.
+    """
 
     model: Any
     question: str  # "predict", "posterior" or "explain"
-    settings: Mapping[str, Any]
-    taken: Collection[str] = ()  # names that columns of the rows have
+    settings: Mapping[str, Any]  # keyword arguments of the model's method
+    taken: Collection[str] = ()  # names of the rows' own columns
 
     @cached_property
     def columns(self) -> dict[str, str]:
         """The columns of the answer, each with its kind: boolean, integer, float, string or list."""
-        named = dict[str, str]()
-        for name, kind in zip(self._plain_names, self._kinds, strict=True):
-            while name in self.taken or name in named:
+        kind_by_name = dict[str, str]()
+        for name, kind in self._names_and_kinds():
+            while name in self.taken or name in kind_by_name:
                 name += "_"
-            named[name] = kind
-        return named
+            kind_by_name[name] = kind
+        return kind_by_name
 
-    @property
-    def _has_sets(self) -> bool:
-        return self.model.schema.labels is not None
-
-    @property
-    def _plain_names(self) -> list[str]:
-        if self.question == "predict":
-            return ["labels" if self._has_sets else "class"]
+    def _names_and_kinds(self) -> list[tuple[str, str]]:
+        """The name, before it is made unique, and the kind of each of the answer's columns."""
         if self.question == "posterior":
-            return [f"P({name})" for name in self.model.names]
-        features = (f"evidence of {feature.name}" for feature in self.model.schema.features)
-        return ["class", "against", "probability", "decibans", "prior", *features]
-
-    @property
-    def _kinds(self) -> list[str]:
-        kinds = {KINDS[type(name)] for name in self.model.names}
-        label = kinds.pop() if len(kinds) == 1 else "string"
+            return [(f"P({name})", "float") for name in self.model.names]
+        label_kinds = {KIND_BY_TYPE[type(name)] for name in self.model.names}
+        label_kind = label_kinds.pop() if len(label_kinds) == 1 else "string"
         if self.question == "predict":
-            return ["list" if self._has_sets else label]
-        n_numbers = len(self._plain_names)
-        return ["float"] * n_numbers if self.question == "posterior" else [label, label, *["float"] * (n_numbers - 2)]
+            return [("class", label_kind) if self.model.schema.labels is None else ("labels", "list")]
+        features = (f"evidence of {name}" for name in self.model.schema.features.names)
+        numbers = ("probability", "decibans", "prior", *features)
+        return [("class", label_kind), ("against", label_kind), *((name, "float") for name in numbers)]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A model travels as it is kept in a file."""
+        """Pickles the model in the format of its files."""
         return _receive, (to_bytes(self.model), self.question, self.settings, self.taken)
 
     def __call__(self, rows: Any) -> dict[str, Any]:
         """The answers to the rows, column by column."""
-        with here(rows) as table:
+        with as_local(rows) as table:
             if has_no_rows(table):
                 return {name: [] for name in self.columns}
             return dict(zip(self.columns, map(_plain, self._answers(table)), strict=True))
 
     def _answers(self, rows: Any) -> list[Any]:
+        """The columns of the answer, each with a value per row."""
         if self.question == "predict":
             return [self.model.predict(rows, **self.settings)]
         if self.question == "posterior":
@@ -79,25 +72,33 @@ class PartitionAnswers:
         return [list(column) for column in zip(*explanations, strict=True)]
 
     def _evidence(self, row: Any) -> list[Any]:
-        """Of one row the answer, and what each column says for it, in decibans; with the prior they are all there is."""
+        """The answer for one row, a batch: class, rival, probability, decibans and prior; then the decibans of each
+        feature, which together with the prior add up to the log odds.
+        """
         explanation = self.model.explain(row, **self.settings)
-        decibans = dict.fromkeys((feature.name for feature in self.model.schema.features), 0.0)
+        features = self.model.schema.features
+        decibans = dict.fromkeys(features.names, 0.0)
         for term in explanation.evidence:
-            block = next((f.name for f in self.model.schema.features if term.feature in f.columns), term.feature)
-            decibans[block] = decibans.get(block, 0.0) + term.decibans
-        head = [
+            feature_name = next((feature.name for feature in features if term.feature in feature.columns), term.feature)
+            decibans[feature_name] = decibans.get(feature_name, 0.0) + term.decibans
+        return [
             explanation.winner,
             explanation.against,
             explanation.probability,
             explanation.decibans,
             explanation.prior + explanation.calibration,
+            *map(decibans.__getitem__, features.names),
         ]
-        return [*head, *(decibans[feature.name] for feature in self.model.schema.features)]
 
 
-def _receive(model: bytes, question: str, settings: Mapping[str, Any], taken: Collection[str]) -> PartitionAnswers:
-    return PartitionAnswers(replace(from_bytes(model, "the serialised model"), threads=1), question, settings, taken)  # type: ignore[arg-type]
+def _receive(
+    model: bytes, question: str, settings: Mapping[str, Any], column_names: Collection[str]
+) -> PartitionAnswers:
+    """Restores a pickled PartitionAnswers. ``model``: the bytes of a model file; the others are its fields."""
+    restored: Any = from_bytes(model, "the serialised model")
+    return PartitionAnswers(replace(restored, threads=1), question, settings, column_names)
 
 
 def _plain(values: Any) -> Any:
+    """Floats as an array, other values as a list."""
     return values if isinstance(values, np.ndarray) and values.dtype.kind == "f" else list(values)

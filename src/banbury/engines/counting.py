@@ -1,4 +1,4 @@
-"""What is done with the rows of a partition, where they are: the first of them are taken, or all are counted."""
+"""Work on a partition, done where its rows are: taking its first rows, or counting all of them."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from banbury.engines.parcels import Parcel, add_up
 from banbury.families.moments import SAMPLE
 from banbury.reading import Batch, read
 from banbury.reading.batches import join_batches
-from banbury.tally.schema import NO_VALUE, STEADY, ColumnFacts, Features, Missing, Schema, Trees
-from banbury.tally.table import Held, Table, fractional_among
+from banbury.tally.schema import NO_VALUE, ONE_VALUE, ColumnFacts, FamilyOption, Missing, Schema, Trees
+from banbury.tally.table import MemorySource, Table, fractional_among
 from banbury.tally.tally import Tally, of_no_rows, parts, plus
 
-GROUPS_EACH = 4  # groups of files that a worker gets, at least
+GROUPS_PER_WORKER = 4  # at least, so that no worker waits for another's last group
 
 
 @contextmanager
 def at_partition(partition: int, name: str | None = None) -> Iterator[None]:
-    """Errors say which partition they come from."""
+    """Adds the partition (and its name) to errors raised meanwhile."""
     try:
         yield
-    except errors.BanburyError as problem:
-        if hasattr(problem, "partition"):
+    except errors.BanburyError as error:
+        if hasattr(error, "partition"):
             raise
-        place = f"partition {partition:,}" + ("" if name is None else f" ({name})")
-        located = type(problem)(f"{place}: {problem}", **{**problem._parts, "partition": partition})
-        raise located from None
+        location = f"partition {partition:,}" + ("" if name is None else f" ({name})")
+        located_error = type(error)(f"{location}: {error}", **{**error._parts, "partition": partition})
+        raise located_error from None
 
 
 @contextmanager
-def here(rows: Any) -> Iterator[Any]:
-    """The rows of a partition as the readers take them: of a file elsewhere, such as s3://…, a copy; of an iterator a list.
-
-    A stream of Arrow's is read as it comes."""
+def as_local(rows: Any) -> Iterator[Any]:
+    """The rows of a partition in a form that the readers accept: a remote file becomes a local copy, which is deleted
+    afterwards, and an iterator becomes a list. Anything else, including Arrow streams, stays as it is.
+    """
     if isinstance(rows, str) and "://" in rows:
-        with copy_here(rows) as path:
+        with local_copy(rows) as path:
             yield path
     elif isinstance(rows, tuple) or (hasattr(rows, "__next__") and not hasattr(rows, "__arrow_c_stream__")):
         yield list(rows)
@@ -50,20 +50,20 @@ def here(rows: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def copy_here(address: str) -> Iterator[str]:
-    """A file that is not on this machine, in a temporary one whose name ends alike."""
+def local_copy(address: str) -> Iterator[str]:
+    """A temporary local copy of a remote file, with the same ending."""
     with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
         path = os.path.join(folder, os.path.basename(address))
-        filesystem, inside = filesystem_of(address)
+        filesystem, remote_path = filesystem_of(address)
         try:
-            filesystem.get_file(inside, path)
-        except OSError as problem:
-            raise errors.bad_file(address, problem.strerror or str(problem) or type(problem).__name__) from None
+            filesystem.get_file(remote_path, path)
+        except OSError as error:
+            raise errors.bad_file(address, error.strerror or str(error) or type(error).__name__) from None
         yield path
 
 
 def filesystem_of(address: str) -> tuple[Any, str]:
-    """The file system of an address such as s3://bucket/rows.parquet, and the path there."""
+    """The fsspec file system of an address such as s3://bucket/rows.parquet, and the path in it."""
     protocol = address.partition("://")[0]
     try:
         from fsspec.core import url_to_fs
@@ -73,18 +73,20 @@ def filesystem_of(address: str) -> tuple[Any, str]:
         ) from None
     try:
         return url_to_fs(address)  # type: ignore[no-any-return]
-    except (ImportError, ValueError) as problem:
-        raise errors.bad_file(address, f"{problem}") from None
+    except (ImportError, ValueError) as error:
+        raise errors.bad_file(address, f"{error}") from None
 
 
 def has_no_rows(rows: Any) -> bool:
-    """Whether a partition is empty; of a file only reading tells."""
+    """Whether a partition is certainly empty; a file must be read to know."""
     return not isinstance(rows, (str, os.PathLike)) and hasattr(rows, "__len__") and len(rows) == 0
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """The first rows of a partition, and what they were read from, where that has a name, a target or weights of its own."""
+    """The first rows of a partition, and the name of their source, its columns of classes and weights, and its reading
+    options.
+    """
 
     batch: Batch
     name: str | None
@@ -99,10 +101,10 @@ class CountSettings:
 
     target: Any
     schema: Schema | None = None
-    features: Features = "auto"
+    features: FamilyOption = "auto"
     weights: Any = None
     classes: Any = None
-    groups: Any = None  # a column that says which rows belong together, and is no feature
+    groups: Any = None  # a column that says which rows belong together; not a feature
     missing: Missing = "skip"
     threads: int = 1
     trees: Trees = "many"  # whether columns of numbers are quantile trees
@@ -110,97 +112,128 @@ class CountSettings:
     target_delimiter: str | None = None
 
     def table(self, rows: Any) -> Table:
-        """These rows as ``bb.count`` reads them."""
+        """A table of these rows, read and counted with these settings."""
         settings = dict(vars(self))
         return Table.of(rows, **settings.pop("reading"), **settings)
 
 
 @dataclass(frozen=True)
-class Several:
-    """Files that are counted one after the other, each with its number: their tallies need not be added then."""
+class FileGroup:
+    """Files by their partition numbers, which one worker counts into a single tally."""
 
     files: Mapping[int, str]
 
 
-def in_groups(files: Sequence[str], n_workers: int) -> dict[int, Several]:
-    """Files in groups of up to eight, by the number of the first; enough groups to keep all workers busy to the end."""
-    size = max(1, min(FAN_IN, len(files) // (GROUPS_EACH * n_workers)))
+def group_files(files: Sequence[str], n_workers: int) -> dict[int, FileGroup]:
+    """Files in groups of at most eight, by the number of the first file; enough groups to keep all workers busy."""
+    size = max(1, min(FAN_IN, len(files) // (GROUPS_PER_WORKER * n_workers)))
     starts = range(0, len(files), size)
-    return {at: Several(dict(enumerate(files[at : at + size], at))) for at in starts}
+    return {start: FileGroup(dict(enumerate(files[start : start + size], start))) for start in starts}
+
+
+def files_in(partition: int, rows: Any) -> Mapping[int, Any]:
+    """The rows of a partition, or the files of a ``FileGroup``, by partition number."""
+    return rows.files if isinstance(rows, FileGroup) else {partition: rows}
 
 
 class EachPart:
-    """Work on partitions one by one; of several files, what is made of them is added up."""
+    """Work that makes a value of each partition. The files of a group are processed one by one, and their values are
+    added. Subclasses define ``value_of``.
+    """
 
     def __call__(self, partition: int, rows: Any) -> Parcel | None:
-        files = rows.files if isinstance(rows, Several) else {partition: rows}
-        return add_up(self._parcel(number, part) for number, part in files.items())
+        """The parcel of a partition, or of a group of files; None if there is no value. ``rows``: a ``FileGroup``, or
+        the rows of a partition in any form that ``bb.count`` reads.
+        """
+        return add_up(self._parcel(number, rows_of_file) for number, rows_of_file in files_in(partition, rows).items())
 
     def _parcel(self, partition: int, rows: Any) -> Parcel | None:
-        with at_partition(partition), here(rows) as part, suppress(errors.EmptyData):  # a file that has no rows
-            if not has_no_rows(part) and (value := self.value_of(part)) is not None:
+        """The parcel of one partition; None if there is no value."""
+        with (
+            at_partition(partition),
+            as_local(rows) as local_rows,
+            suppress(errors.EmptyData),
+        ):  # a file that has no rows
+            if not has_no_rows(local_rows) and (value := self.value_of(local_rows)) is not None:
                 return Parcel((partition,), value)
         return None
 
     def value_of(self, rows: Any) -> Any:
-        """What is made of the rows of a partition, which can be added to that of others; None: nothing."""
+        """The value of the rows of a partition, which is added to those of other partitions; None if there is none."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class TakeFirst(EachPart):
-    """The first rows of a partition, joined to one batch; None where there is none."""
+    """Takes the first ``SAMPLE`` rows of a partition, joined to one batch; None if it is empty. ``reading``: options
+    for reading files.
+    """
 
     reading: Mapping[str, Any]
-    kinds: Mapping[str, Any] = field(default_factory=dict)  # of columns of files, where they are known to be others
+    kinds: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # column kinds for files, where later rows have shown wider ones
 
     def value_of(self, rows: Any) -> Sampled | None:
-        first = list[Batch]()
+        """The first rows of a partition; None if it has none."""
+        batches = list[Batch]()
         n_rows = 0
         source = rows.source if isinstance(rows, Table) else read(rows, kinds=self.kinds or None, **self.reading)
         for batch in source:
-            first.append(batch.slice(0, SAMPLE - n_rows))
-            n_rows += first[-1].n_rows
+            batches.append(batch.slice(0, SAMPLE - n_rows))
+            n_rows += batches[-1].n_rows
             if n_rows >= SAMPLE:
                 break
         return (
-            Sampled(join_batches(first), source.name, source.target, source.weights, source.reading) if n_rows else None
+            Sampled(join_batches(batches), source.name, source.target, source.weights, source.reading)
+            if n_rows
+            else None
         )
 
 
 @dataclass(frozen=True)
 class Settled:
-    """What is counted, and all that a worker must know of it."""
+    """The schema and settings for counting, and what a worker must check in its rows.
+
+    ``taken_for_integers``: columns inferred as integers. ``steady``: columns left out because of a single value, with
+    that value. ``empty``: columns left out because they had no value. ``inferred``: whether the schema was inferred.
+    """
 
     settings: CountSettings
     schema: Schema
     are_files: bool
-    # Of a schema that was inferred: columns taken for whole numbers, and those that had no or one value.
     taken_for_integers: frozenset[str] = frozenset()
     steady: Mapping[str, Any] = field(default_factory=dict)
     empty: frozenset[str] = frozenset()
     inferred: bool = False
 
     def wider(self, batch: Batch) -> ColumnFacts:
-        """What a batch shows that the first rows did not."""
+        """What a batch shows that the first rows did not: fractions, varying columns, or values in empty columns. If
+        this is not empty, all rows must be counted again.
+        """
         if not (self.taken_for_integers or self.steady or self.empty):
             return ColumnFacts()
-        there = [name for name in self.steady if name in batch.names]
-        varied = {name for name in there if self._varies(batch, name, self.steady[name])}
-        shown = [(name, batch.kind(name)) for name in self.empty if name in batch.names]
-        kinds = {name: str(kind) for name, kind in shown if kind != "empty"}
+        present = [name for name in self.steady if name in batch.names]
+        varied = {name for name in present if self._varies(batch, name, self.steady[name])}
+        kinds_now = [(name, batch.kind(name)) for name in self.empty if name in batch.names]
+        kinds = {name: str(kind) for name, kind in kinds_now if kind != "empty"}
         return ColumnFacts(frozenset(fractional_among(batch, self.taken_for_integers)), frozenset(varied), kinds)
 
     def _varies(self, batch: Batch, name: str, value: Any) -> bool:
+        """Whether a column contains another value than ``value``, or missing values that count as a category."""
         codes = batch.codes(name)
-        used = {codes.values[c] for c in set((codes.codes - codes.low).tolist()) if 0 <= c < len(codes.values)}
-        gaps = self.settings.missing == "category" and len(batch.head(name, batch.n_rows)) < batch.n_rows
-        return gaps or bool(used - {value})
+        values_in_use = {
+            codes.values[code] for code in set((codes.codes - codes.low).tolist()) if 0 <= code < len(codes.values)
+        }
+        has_gaps = self.settings.missing == "category" and len(batch.head(name, batch.n_rows)) < batch.n_rows
+        return has_gaps or bool(values_in_use - {value})
 
 
 @dataclass(frozen=True)
 class CountedRows:
-    """The tally of rows and how many they are, or what they show that they must be counted with; and warnings of workers."""
+    """The tally of some rows and their number. If they show that all rows must be counted differently, ``wider`` says
+    so and there is no tally. ``warnings``: those of workers.
+    """
 
     n_rows: int
     tally: Tally | None
@@ -208,42 +241,50 @@ class CountedRows:
     warnings: tuple[str, ...] = ()
 
     def __add__(self, other: CountedRows) -> CountedRows:
+        """The count of both; without a tally if either shows that counting must start again."""
         wider = self.wider | other.wider
         warnings = tuple(dict.fromkeys(self.warnings + other.warnings))
-        both = not wider and self.tally is not None and other.tally is not None
-        tally = self.tally + other.tally if both else None  # type: ignore[operator]
+        can_add = not wider and self.tally is not None and other.tally is not None
+        tally = self.tally + other.tally if can_add else None  # type: ignore[operator]
         return CountedRows(self.n_rows + other.n_rows, tally, wider, warnings)
 
 
 @dataclass(frozen=True)
 class CountPart:
-    """The tally of a partition, or what it shows that all must be counted with."""
+    """Counts the rows of a partition."""
 
     settled: Settled
 
     def __call__(self, partition: int, rows: Any) -> Parcel:
-        """Several files are counted one after the other into one tally."""
-        files = rows.files if isinstance(rows, Several) else {partition: rows}
+        """The count of a partition, or of a group of files into one tally. ``rows``: a ``FileGroup``, or the rows of a
+        partition in any form that ``bb.count`` reads.
+        """
+        files = files_in(partition, rows)
         total: Tally | None = None
         n_rows = 0
         wider = ColumnFacts()
         with errors.collect_warnings() as warnings:
-            for number, part in files.items():
-                with at_partition(number, part if isinstance(part, str) else None), here(part) as table:
-                    total, more, shown = self._count_batches(table, total)
-                n_rows = n_rows + more
-                wider = wider | shown
+            for number, rows_of_file in files.items():
+                with (
+                    at_partition(number, rows_of_file if isinstance(rows_of_file, str) else None),
+                    as_local(rows_of_file) as table,
+                ):
+                    total, n_rows_of_file, wider_in_file = self._count_batches(table, total)
+                n_rows += n_rows_of_file
+                wider |= wider_in_file
         if wider:
             return Parcel(tuple(files), CountedRows(0, None, wider))
         tally = total if total is not None and n_rows else of_no_rows(self.settled.schema)
         return Parcel(tuple(files), CountedRows(n_rows, tally, warnings=tuple(warnings)))
 
     def count_batch(self, schema: Schema, table: Table, batch: Batch) -> Iterator[Tally]:
-        """The tallies of a batch of a partition."""
+        """The tallies of a batch, to be added. ``table``: says how its rows are labelled and weighted."""
         return parts(table.align(batch, schema), schema, table.labels)
 
     def _count_batches(self, rows: Any, total: Tally | None) -> tuple[Tally | None, int, ColumnFacts]:
-        """Counts a partition: the sums with its rows, how many they are, and what they show that the first did not."""
+        """Adds the rows of a partition to the tally ``total`` (None: of no rows yet). Returns the new tally, the number
+        of rows, and what they show that the first rows did not; if they do, the tally is incomplete.
+        """
         n_rows = 0
         if has_no_rows(rows):
             return total, n_rows, ColumnFacts()
@@ -253,36 +294,38 @@ class CountPart:
                 if wider := self.settled.wider(batch):
                     return total, n_rows, wider
                 schema = self.settled.schema if total is None else total.schema
-                for part in self.count_batch(schema, table, batch):
-                    total = plus(total, part)
+                for batch_tally in self.count_batch(schema, table, batch):
+                    total = plus(total, batch_tally)
                 n_rows += batch.n_rows
         except errors.EmptyData:  # a file that has no rows
             return total, n_rows, ColumnFacts()
-        except errors.BadValue as unfit:
-            column = getattr(unfit, "column", None)
-            of_words = isinstance(getattr(unfit, "value", None), str)
-            if not (self.settled.inferred and self.settled.are_files and of_words and column is not None):
+        except errors.BadValue as error:
+            column = getattr(error, "column", None)
+            is_text = isinstance(getattr(error, "value", None), str)
+            if not (self.settled.inferred and self.settled.are_files and is_text and column is not None):
                 raise
             return total, n_rows, ColumnFacts(kinds={column: "string"})
         return total, n_rows, ColumnFacts()
 
 
 def settle(sample: Sequence[Sampled], wider: ColumnFacts, settings: CountSettings, are_files: bool) -> Settled:
-    """What is counted, by the first rows and by what other rows are known to show."""
-    batch = join_batches([part.batch for part in sample])
-    first = sample[0]
-    source = Held((batch,), first.name, first.target, first.reading)
-    weights = first.weights if settings.weights is None else settings.weights
+    """Infers the schema from the first rows and from what other rows have shown (``wider``), and settles how rows are
+    counted.
+    """
+    batch = join_batches([sampled.batch for sampled in sample])
+    first_sampled = sample[0]
+    source = MemorySource((batch,), first_sampled.name, first_sampled.target, first_sampled.reading)
+    weights = first_sampled.weights if settings.weights is None else settings.weights
     facts = replace(wider, whole_numbers=set())
     table = replace(replace(settings, weights=weights, reading={}).table(source), facts=facts)
     table.labels.weights_of(batch)  # a column that is not there is missed here
     if table.labels.name is not None:
         batch.column(table.labels.name)
     schema = table.settle_schema(batch)
-    several = table.labels.several
-    steady = {name: batch.first([name])[0] for name, why in schema.left_out.items() if why == STEADY}
+    label_target = table.labels.sets_from
+    steady = {name: batch.first([name])[0] for name, why in schema.left_out.items() if why == ONE_VALUE}
     empty = frozenset(name for name, why in schema.left_out.items() if why == NO_VALUE)
-    target = table.labels.name if several is None else several
+    target = table.labels.name if label_target is None else label_target
     counted_as: dict[str, Any] = {"schema": schema, "features": "auto", "target": target, "weights": weights}
     settings = replace(settings, groups=None, target_delimiter=None, **counted_as)
     return Settled(settings, schema, are_files, frozenset(facts.whole_numbers), steady, empty, table.schema is None)

@@ -1,4 +1,4 @@
-"""Dask: dataframes, bags and delayed parts, on a cluster or on the scheduler that is set; and files on a cluster."""
+"""Dask: dataframes, bags and delayed parts, on a cluster or on the current scheduler; and files on a cluster."""
 
 from __future__ import annotations
 
@@ -18,29 +18,35 @@ from dask.task_spec import DataNode, List, Task, TaskRef
 from distributed import Client, as_completed, default_client
 
 from banbury import __version__, errors
-from banbury.engines.counting import in_groups
+from banbury.engines.counting import group_files
 from banbury.engines.engine import FAN_IN, Answer, PartWork, Steps
 from banbury.engines.interrupts import hear_interrupts
 from banbury.engines.parcels import Parcel, add_up, check_format
 from banbury.engines.parts import parts_of
 
-WITHIN = "10s"  # a scheduler that is named answers
-DTYPES = {"boolean": "boolean", "integer": "Int64", "float": "float64", "string": "string[pyarrow]", "list": "object"}
+CONNECT_TIMEOUT = "10s"  # for a scheduler at an address to respond
+PANDAS_TYPE_BY_KIND = {
+    "boolean": "boolean",
+    "integer": "Int64",
+    "float": "float64",
+    "string": "string[pyarrow]",
+    "list": "object",
+}
 
 
+@hear_interrupts()
 def engine(data: Any, engine: Any, partitions: int | None) -> Dask:
-    """The partitions of a collection of Dask, or the parts of other data, with the client that is given or is there."""
-    with hear_interrupts():
-        return _engine(data, client_of(engine), partitions)
-
-
-def _engine(data: Any, client: Any, partitions: int | None) -> Dask:
+    """The partitions of a Dask collection, or the parts of other data. ``engine``: a client, an address such as
+    "dask://host:8786", or None for the current client; ``partitions``: into how many parts data on this machine are
+    cut.
+    """
+    client = client_of(engine)  # None: the current scheduler
     _check_workers(client)
     if isinstance(data, Delayed):
         data = [data]
-    if isinstance(data, (list, tuple)) and data and all(isinstance(part, Delayed) for part in data):
-        graph = {key: task for part in data for key, task in dict(part.__dask_graph__()).items()}
-        return Dask([TaskRef(part.key) for part in data], None, client, graph)
+    if isinstance(data, (list, tuple)) and data and all(isinstance(delayed, Delayed) for delayed in data):
+        graph = {key: task for delayed in data for key, task in dict(delayed.__dask_graph__()).items()}
+        return Dask([TaskRef(delayed.key) for delayed in data], None, client, graph)
     if dask.is_dask_collection(data):
         if not hasattr(data, "to_delayed") or len(np.shape(data.__dask_keys__())) != 2:
             raise errors.bad_setting(
@@ -48,50 +54,56 @@ def _engine(data: Any, client: Any, partitions: int | None) -> Dask:
             )
         keys = data.__dask_keys__()
         names = [f"{key[0]}/{key[1]}" for key in keys]
-        best = data.optimize() if hasattr(data, "optimize") else data
-        parts = list(map(TaskRef, best.__dask_keys__()))
-        return Dask(parts, names, client, dict(best.__dask_graph__()), collection=data)
+        optimised = data.optimize() if hasattr(data, "optimize") else data
+        partition_refs = list(map(TaskRef, optimised.__dask_keys__()))
+        return Dask(partition_refs, names, client, dict(optimised.__dask_graph__()), collection=data)
     if client is None:
         raise errors.EngineError(
             "there is no Dask client. Start one with client = distributed.Client('tcp://host:8786') and "
             "pass engine=client, or pass engine='processes' to count on this machine."
         )
-    plain, files = parts_of(data, partitions or sum(client.nthreads().values()) or 1)
-    return Dask(plain, files, client, are_files=files is not None)
+    parts, files = parts_of(data, partitions or sum(client.nthreads().values()) or 1)
+    return Dask(parts, files, client, are_files=files is not None)
 
 
-_clients: dict[str, Any] = {}  # by address: a name stands for one client of this process
+_clients: dict[str, Any] = {}  # by address, one for each in this process
 _lock = threading.Lock()
 
 
 def client_of(engine: Any) -> Any:
-    """The client that is meant: given, at an address, or the one that is there; None where there is none."""
+    """The client that ``engine`` is or whose address it is, or the current one if it is None or "dask"; None if there
+    is none.
+    """
     if isinstance(engine, str):
         address = engine.partition("://")[2]
         if not address:
-            return _running(_there())
+            return _running(_current_client())
         with _lock:
             client = _clients.get(address)
             if client is None or client.status != "running":
                 try:
-                    client = _clients[address] = Client(f"tcp://{address}", timeout=WITHIN, set_as_default=False)
-                except (OSError, ValueError) as problem:
+                    client = _clients[address] = Client(
+                        f"tcp://{address}", timeout=CONNECT_TIMEOUT, set_as_default=False
+                    )
+                except (OSError, ValueError) as error:
                     raise errors.EngineError(
-                        f"no Dask scheduler responds at {address} ({problem}). Start one with `dask scheduler`, or correct the "
+                        f"no Dask scheduler responds at {address} ({error}). Start one with `dask scheduler`, or correct the "
                         "address: engine='dask://host:8786'.",
                         address=address,
                     ) from None
         return client
-    return _running(_there() if engine is None else engine)
+    return _running(_current_client() if engine is None else engine)
 
 
-def _there() -> Any:
+def _current_client() -> Any:
+    """The current client of Dask; None if there is none."""
     with suppress(ValueError):
         return default_client()
     return None
 
 
 def _running(client: Any) -> Any:
+    """Returns the client, which may be None. Raises EngineError if it is closed."""
     if client is not None and getattr(client, "status", "running") != "running":
         raise errors.EngineError(
             f"the Dask client is {client.status}. Start another one with client = distributed.Client(...) and pass "
@@ -102,9 +114,10 @@ def _running(client: Any) -> Any:
 
 
 def _check_workers(client: Any) -> None:
-    """Raises where a worker has no Banbury, or one of another format: it could not even read what it is to do."""
+    """Raises EngineError if a worker lacks this library or has one of another format."""
 
     def has_banbury() -> dict[str, Any] | None:
+        """The version of the library on a worker; None without it."""
         try:
             from banbury.engines import parcels
         except ImportError:
@@ -113,19 +126,19 @@ def _check_workers(client: Any) -> None:
 
     if client is not None:
         libraries = client.run(has_banbury)
-        without = [address for address, there in libraries.items() if there is None]
-        if without:
+        lacking = [address for address, library in libraries.items() if library is None]
+        if lacking:
             raise errors.EngineError(
-                f"the Dask worker at {without[0]} does not have the package 'banbury'.  Install it on every worker: pip install "
+                f"the Dask worker at {lacking[0]} does not have the package 'banbury'. Install it on every worker: pip install "
                 f"banbury=={__version__}",
-                workers=without,
+                workers=lacking,
             )
-        for there in libraries.values():
-            check_format(there)
+        for library in libraries.values():
+            check_format(library)
 
 
 class Dask:
-    """Partitions that Dask computes where they are."""
+    """Partitions that Dask computes where they are: the engine for ``Partitions``."""
 
     name = "Dask"
     progress = None
@@ -139,6 +152,12 @@ class Dask:
         are_files: bool = False,
         collection: Any = None,
     ) -> None:
+        """``parts``: for each partition its rows, a file name, or the Dask task that makes the rows. ``names``: stable
+        names of the partitions, if they have any. ``client``: None for the current scheduler. ``graph``: the Dask tasks
+        that ``parts`` refer to. ``are_files``: whether parts are file names, which workers read. ``collection``: the
+        user's Dask collection, which predictions are added to and whose column names are ``columns``; None for other
+        data.
+        """
         self.parts = parts
         self.names = names
         self.client = client
@@ -149,127 +168,141 @@ class Dask:
         self.n_partitions: int | None = len(parts)
 
     def first(self, take: PartWork) -> Steps[Parcel | None]:
-        """Ever more partitions at a time, so that many empty ones are soon read through."""
+        """The parcels of the first partitions in order. Computes one partition, then 2, 4, 8 and so on at a time, to
+        skip empty ones quickly.
+        """
         start = 0
         size = 1
         while start < len(self.parts):
-            some = range(start, min(start + size, len(self.parts)))
-            graph, keys = self._tasks(take, {partition: self.parts[partition] for partition in some})
+            partitions = range(start, min(start + size, len(self.parts)))
+            graph, keys = self._tasks(take, {partition: self.parts[partition] for partition in partitions})
             yield from self._compute(graph, keys)
             start = start + size
             size = 2 * size
 
     def add_up_parts(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
-        """A tree of additions on the workers: only its root comes here."""
-        parts: dict[int, Any] = dict(enumerate(self.parts))
+        """Adds parcels in a tree on the workers, whose leaves are partitions or groups of files; only its root comes
+        here. Yields how many partitions are done, and None or finally the sum.
+        """
+        rows_by_partition: dict[int, Any] = dict(enumerate(self.parts))
         if self.are_files and self.names is not None and self.client is not None:
-            parts = in_groups(self.names, max(sum(self.client.nthreads().values()), 1))
-        graph, leaves = self._tasks(work, parts)
-        nodes = leaves
-        name = f"banbury-sums-{uuid4().hex}"
-        while len(nodes) > 1:
-            groups = [nodes[at : at + FAN_IN] for at in range(0, len(nodes), FAN_IN)]
-            nodes = [(name, len(graph) + number) for number in range(len(groups))]
-            for node, group in zip(nodes, groups, strict=True):
-                graph[node] = Task(node, add_up, List(*map(TaskRef, group)))
+            rows_by_partition = group_files(self.names, max(sum(self.client.nthreads().values()), 1))
+        graph, leaf_keys = self._tasks(work, rows_by_partition)
+        level_keys = leaf_keys
+        sums_name = f"banbury-sums-{uuid4().hex}"
+        while len(level_keys) > 1:
+            groups = [level_keys[start : start + FAN_IN] for start in range(0, len(level_keys), FAN_IN)]
+            level_keys = [(sums_name, len(graph) + number) for number in range(len(groups))]
+            for node_key, group in zip(level_keys, groups, strict=True):
+                graph[node_key] = Task(node_key, add_up, List(*map(TaskRef, group)))
         if self.client is None:
-            yield len(self.parts), self._compute(graph, nodes)[0]
+            yield len(self.parts), self._compute(graph, level_keys)[0]
             return
-        with self._futures(graph, leaves if nodes is leaves else [*leaves, *nodes]) as futures:
+        with self._futures(graph, leaf_keys if level_keys is leaf_keys else [*leaf_keys, *level_keys]) as futures:
             root = futures[-1]
             for n_done, future in enumerate(as_completed(futures, loop=self.client.loop), 1):
                 if future.key == root.key:
                     break
-                yield min(n_done * len(self.parts) // len(leaves), len(self.parts)), None
+                yield min(n_done * len(self.parts) // len(leaf_keys), len(self.parts)), None
                 if future.status == "error":
                     break
             yield len(self.parts), self._result(root)
 
     def answer(self, work: Answer) -> Any:
+        """A lazy frame or bag with the columns of the answer."""
         errors.require(
             self.collection is not None,
             "Dask data",
             "delayed parts",
             "a dataframe, a series or a bag for predictions",
         )
-        shared = dask.delayed(work, name=f"banbury-answers-{uuid4().hex}", traverse=False)
-        meta = getattr(self.collection, "_meta", None)
-        if meta is None:
-            return self.collection.map_partitions(_records, shared)
-        empty = _join_answers(meta, dict.fromkeys(work.columns, ()), work)
-        return self.collection.map_partitions(_beside, shared, meta=empty)
+        shared_work = dask.delayed(work, name=f"banbury-answers-{uuid4().hex}", traverse=False)
+        empty_frame = getattr(self.collection, "_meta", None)
+        if empty_frame is None:
+            return self.collection.map_partitions(_records, shared_work)
+        empty_answer = _join_answers(empty_frame, dict.fromkeys(work.columns, ()), work)
+        return self.collection.map_partitions(_with_answers, shared_work, meta=empty_answer)
 
     # Tasks
 
-    def _tasks(self, work: PartWork, parts: Mapping[int, Any]) -> tuple[dict[Any, Any], list[Any]]:
-        """A graph with the work on each of these partitions, and the keys of what it makes; the work is in the graph once."""
-        shared = f"banbury-work-{uuid4().hex}"
-        name = f"banbury-run-{uuid4().hex}"
-        graph = {**self._graph, shared: DataNode(shared, _SharedWork(shared, work))}
-        keys = [(name, partition) for partition in parts]
+    def _tasks(self, work: PartWork, rows_by_partition: Mapping[int, Any]) -> tuple[dict[Any, Any], list[Any]]:
+        """A graph with the work on each of these partitions, and the keys of their parcels. The work itself, which may
+        be large, is in the graph once.
+        """
+        work_key = f"banbury-work-{uuid4().hex}"
+        run_name = f"banbury-run-{uuid4().hex}"
+        graph = {**self._graph, work_key: DataNode(work_key, _SharedWork(work_key, work))}
+        keys = [(run_name, partition) for partition in rows_by_partition]
         for key in keys:
-            graph[key] = Task(key, _run, TaskRef(shared), key[1], parts[key[1]])
+            graph[key] = Task(key, _run, TaskRef(work_key), key[1], rows_by_partition[key[1]])
         return graph, keys
 
     def _compute(self, graph: dict[Any, Any], keys: Sequence[Any]) -> list[Parcel | None]:
+        """The parcels with these keys, in order, computed on the cluster or, without a client, by the current
+        scheduler.
+        """
         if self.client is None:
             return list((get_scheduler() or threaded.get)(graph, list(keys)))
         with self._futures(graph, keys) as futures:
-            made: list[Parcel | None] = self.client.gather(futures, errors="skip")  # in one message
-            return made if len(made) == len(keys) else [self._result(future) for future in futures]
+            parcels: list[Parcel | None] = self.client.gather(futures, errors="skip")  # in one message
+            return parcels if len(parcels) == len(keys) else [self._result(future) for future in futures]
 
     @contextmanager
     def _futures(self, graph: dict[Any, Any], keys: Sequence[Any]) -> Iterator[list[Any]]:
-        """What the cluster is to do; however this ends, none of it is left running."""
+        """The futures of these keys; they are released at the end, so that nothing is left running."""
         _running(self.client)
         futures = self.client.get(graph, list(keys), sync=False)
         try:
             yield futures
         finally:
-            # What nobody wants is not run. To cancel sums that only other sums are made of breaks a client's line to the
-            # scheduler, which asserts that somebody wanted each of them.
+            # Released futures are not run. Cancelling inner sums would break the client's connection to the scheduler, which
+            # asserts that somebody wanted each of them.
             for future in futures:
                 future.release()
 
     def _result(self, future: Any) -> Parcel | None:
+        """The parcel of a future; errors of the cluster are explained."""
         try:
             return future.result()  # type: ignore[no-any-return]
         except errors.BanburyError:
             raise
-        except Exception as problem:
-            raise _explain_failure(problem) from problem
+        except Exception as error:
+            raise _explain_failure(error) from error
 
 
 @dataclass(frozen=True)
 class _SharedWork:
-    """Work under a name of its own, which is all that Dask hashes of it: a tally may be large."""
+    """Work with a unique name, so that Dask hashes only the name: a tally may be large."""
 
     name: str
     work: PartWork
 
     def __dask_tokenize__(self) -> str:
+        """What Dask hashes instead of the work."""
         return self.name
 
 
 def _run(shared: _SharedWork, partition: int, rows: Any) -> Parcel | None:
+    """The parcel of a partition, computed on a worker."""
     return shared.work(partition, rows)
 
 
-def _beside(rows: Any, work: Answer) -> Any:
+def _with_answers(rows: Any, work: Answer) -> Any:
+    """The rows of a partition with the columns of the answer."""
     return _join_answers(rows, work(rows), work)
 
 
 def _join_answers(rows: Any, answers: Mapping[str, Any], work: Answer) -> Any:
-    """Rows of pandas with the answers beside them."""
+    """A pandas frame of the rows with the columns of the answers. ``work``: says the kind of each column."""
     import pandas
 
     frame = rows.to_frame() if hasattr(rows, "to_frame") and not hasattr(rows, "columns") else rows
-    columns = ((name, list(values), DTYPES[work.columns[name]]) for name, values in answers.items())
+    columns = ((name, list(values), PANDAS_TYPE_BY_KIND[work.columns[name]]) for name, values in answers.items())
     return frame.assign(**{name: pandas.Series(values, frame.index, dtype) for name, values, dtype in columns})
 
 
 def _records(rows: Any, work: Answer) -> list[Any]:
-    """Items of a bag, each a record with the answers in it; what is no record is its "text"."""
+    """The items of a bag as records with the answers; an item that is not a record becomes its "text"."""
     items = list(rows)
     answers = work(items)
     answer_rows = zip(*answers.values(), strict=True) if items else ()
@@ -280,14 +313,14 @@ def _records(rows: Any, work: Answer) -> list[Any]:
     ]
 
 
-def _explain_failure(problem: Exception) -> Exception:
-    """What went wrong on the cluster, in words; errors of a user's own partitions stay as they are."""
-    kind = type(problem).__name__
-    if kind == "KilledWorker":
+def _explain_failure(error: Exception) -> Exception:
+    """A clearer error for a failure of the cluster; errors of the user's own tasks stay as they are."""
+    error_name = type(error).__name__
+    if error_name == "KilledWorker":
         return errors.EngineError(
-            f"Dask workers died repeatedly on the same partition ({problem}). It may need more memory than they have: use "
+            f"Dask workers died repeatedly on the same partition ({error}). It may need more memory than they have: use "
             "smaller partitions, or give workers more memory."
         )
-    if kind in ("CancelledError", "FutureCancelledError", "CommClosedError", "FuturesCancelledError"):
-        return errors.EngineError(f"the Dask job was cancelled or its scheduler is gone ({problem}). Start again.")
-    return problem
+    if error_name in ("CancelledError", "FutureCancelledError", "CommClosedError", "FuturesCancelledError"):
+        return errors.EngineError(f"the Dask job was cancelled or its scheduler is gone ({error}). Start again.")
+    return error

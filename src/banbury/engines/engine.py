@@ -1,11 +1,11 @@
-"""Engine: what is asked of Dask, of Spark, or of a pool of processes. All the rest is done once for all of them.
+"""Engine: the protocol that Dask, Spark and pools of processes implement. Everything else is shared.
 
-A module of an engine's name in this package has a function ``engine(data, engine, partitions)`` that makes one of these; data are
-those of a user, ``engine`` is what was given (a client, a name, or None where the data themselves tell).
+The module of each engine has a function ``engine(data, engine, partitions)`` that makes one; ``engine`` is what the user passed
+(a client, a name, or None if the data determine it).
 
-Work is a function of the number of a partition and its rows, which makes a parcel, or None where there is nothing. Both can be
-pickled, and work changes nothing: whether it is run once or twice, here or there, the parcel is the same. Rows are whatever
-``bb.count`` reads: a frame of pandas, an Arrow table, a list of records or texts, a stream of Arrow's, the name of a file.
+Work is a function of the number of a partition and its rows that returns a parcel, or None if there is nothing. Both can be
+pickled, and work has no side effects: however often and wherever it runs, the parcel is the same. Rows are whatever ``bb.count``
+reads: a pandas frame, an Arrow table or stream, a list of records or texts, the name of a file.
 """
 
 from __future__ import annotations
@@ -18,45 +18,46 @@ from banbury.progress import Ask
 
 T = TypeVar("T")
 PartWork = Callable[[int, Any], Parcel | None]
-Steps: TypeAlias = Generator[T, None, None]  # closed when no more is wanted
-FAN_IN = 8  # parcels that are added up at a time
+Steps: TypeAlias = Generator[T, None, None]  # the consumer closes it to stop the work
+FAN_IN = 8  # parcels that are added in one step
 
 
 class Answer(Protocol):
-    """Work whose result is columns that stand beside those of the rows."""
+    """Work that computes additional columns for the rows."""
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """Their names, each with its kind: boolean, integer, float, string or list (of strings)."""
+        """The names of the columns, each with its kind: boolean, integer, float, string or list (of strings)."""
         ...
 
     def __call__(self, rows: Any) -> Mapping[str, Any]:
-        """The columns, of the rows of a partition."""
+        """The columns for the rows of a partition."""
         ...
 
 
 class Engine(Protocol):
-    """Where partitions of a table are, and how work is done there."""
+    """Where the partitions of a table are, and how work is done there."""
 
     name: str  # in a sentence
     n_partitions: int | None
-    names: Sequence[str] | None  # what the partitions are called, whoever reads them and when; None: nothing
-    columns: Sequence[str]  # of the rows, where they are known
-    progress: Ask | None  # tasks that are done, and their share, where that is known before what they made comes
-    are_files: bool  # whether rows are the names of files, which are read where the work is done
+    names: Sequence[str] | None  # stable names of the partitions, if they have any
+    columns: Sequence[str]  # the columns of the rows, if known
+    progress: Ask | None  # how many tasks are done, and their share, if that is known before their parcels arrive
+    are_files: bool  # whether rows are file names, which workers read
 
     def first(self, take: PartWork) -> Steps[Parcel | None]:
-        """What the work makes of the first partition, the second and so on, for as long as it is asked."""
+        """Yields the parcels that the work makes of the partitions, in order, until the consumer stops."""
         ...
 
     def add_up_parts(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
-        """What the work makes of all partitions, added up on the engine, eight at a time; and how many partitions are done.
+        """Adds the parcels that the work makes of all partitions on the engine, eight at a time. Yields pairs of the
+        number of partitions done so far and a parcel, or None.
 
-        The last that comes, or each that is not None, are parts of the sum that have no partition in common. When the
-        iterator is closed, what runs is cancelled.
+        Either the last parcel is the sum of all, or the parcels have no partition in common and the consumer adds
+        them. Closing the iterator cancels the work.
         """
         ...
 
     def answer(self, work: Answer) -> Any:
-        """A frame of the same kind, lazily: the rows with the columns of the answer beside theirs."""
+        """A lazy frame of the same kind, whose rows have the columns of the answer in addition to their own."""
         ...

@@ -1,4 +1,4 @@
-"""Ctrl-C that Python loses is pressed again.
+"""Repeats a Ctrl-C that Python has lost.
 
 Python raises KeyboardInterrupt wherever its main thread happens to be. In a finaliser, or in a callback of the garbage
 collector, the exception goes nowhere; and a signal that comes while the collector runs always meets such a callback, if
@@ -15,33 +15,35 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-SOON = 0.02  # seconds, until the main thread has left the callback
+SECONDS_TO_LEAVE_CALLBACK = 0.02  # after which the main thread raises an interrupt again
 
 
 @contextmanager
 def hear_interrupts() -> Iterator[None]:
-    """Meanwhile one press of Ctrl-C is enough."""
-    before = sys.unraisablehook
+    """While active, sends a KeyboardInterrupt again if Python could not raise it, as in a finaliser."""
+    old_hook = sys.unraisablehook
 
-    def again(lost: Any) -> None:
-        if lost.exc_type is not KeyboardInterrupt:
-            before(lost)
+    def send_again(unraisable: Any) -> None:
+        """Sends a lost KeyboardInterrupt again; passes other exceptions to the old hook."""
+        if unraisable.exc_type is not KeyboardInterrupt:
+            old_hook(unraisable)
             return
-        pressing = threading.Timer(SOON, _press)
-        pressing.daemon = True
-        pressing.start()
+        timer = threading.Timer(SECONDS_TO_LEAVE_CALLBACK, _send_interrupt)
+        timer.daemon = True
+        timer.start()
 
-    sys.unraisablehook = again
+    sys.unraisablehook = send_again
     try:
         yield
     finally:
-        if sys.unraisablehook is again:
-            sys.unraisablehook = before
+        if sys.unraisablehook is send_again:
+            sys.unraisablehook = old_hook
 
 
-def _press() -> None:
-    main = threading.main_thread().ident
-    if sys.platform == "win32" or main is None:
+def _send_interrupt() -> None:
+    """Sends SIGINT to the main thread."""
+    main_thread_id = threading.main_thread().ident
+    if sys.platform == "win32" or main_thread_id is None:
         _thread.interrupt_main()
     else:
-        signal.pthread_kill(main, signal.SIGINT)
+        signal.pthread_kill(main_thread_id, signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Parcels: what work made of some partitions, as it travels and is added up."""
+"""Parcels: the values that work makes of partitions, and how they are sent and added."""
 
 from __future__ import annotations
 
@@ -12,33 +12,35 @@ import pyarrow as pa
 from banbury import __version__, errors
 from banbury.files import FORMAT
 
-CELL = 1 << 17  # bytes; 10,000 of them, which Spark sends at a time, stay below what a column of Arrow can hold
+CELL_BYTES = 1 << 17  # 10,000 cells, which Spark sends at a time, stay below what a column of Arrow can hold
 
 
 @dataclass(frozen=True)
 class Parcel:
-    """What work made of some partitions: a value that can be added to that of others."""
+    """The value that work made of some partitions, which can be added to that of others."""
 
     partitions: tuple[int, ...]
     value: Any
 
     def __add__(self, other: Parcel) -> Parcel:
-        if twice := set(self.partitions) & set(other.partitions):
-            raise errors.part_twice(map(str, twice))
+        """The parcel of the partitions of both. Raises an error if they share one."""
+        if shared := set(self.partitions) & set(other.partitions):
+            raise errors.part_twice(map(str, shared))
         return Parcel(self.partitions + other.partitions, self.value + other.value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """It travels with the version that made it, which is looked at before anything else is."""
+        """Pickles the parcel with the version of this library, which is checked before anything is unpickled."""
         return _open, (this_library(), pickle.dumps((self.partitions, self.value)))
 
 
 def _open(library: Mapping[str, Any], content: bytes) -> Parcel:
+    """Restores a pickled parcel, if its library has the same format."""
     check_format(library)
     return Parcel(*pickle.loads(content))
 
 
 def add_up(parcels: Iterable[Parcel | None]) -> Parcel | None:
-    """The sum of parcels, one after the other; of partitions that come twice, once. None where there is none."""
+    """The sum of parcels; one whose partitions are in the sum already is skipped. None without any parcel."""
     total: Parcel | None = None
     for parcel in parcels:
         if parcel is None or (total is not None and set(parcel.partitions) <= set(total.partitions)):
@@ -48,22 +50,25 @@ def add_up(parcels: Iterable[Parcel | None]) -> Parcel | None:
 
 
 def this_library() -> dict[str, Any]:
+    """The version of this library and the format of its files."""
     return {"format": FORMAT, "library": __version__}
 
 
 def check_format(library: Mapping[str, Any]) -> None:
-    """Raises where a worker has a Banbury of another format."""
+    """Raises EngineError if a worker's library has another file format."""
     if library["format"] != FORMAT:
         raise errors.EngineError(
             f"a worker uses Banbury {library['library']}, whose tallies have format {library['format']}, but this is "
-            f"Banbury {__version__}with format {FORMAT}. Install the same version everywhere: pip install "
+            f"Banbury {__version__} with format {FORMAT}. Install the same version everywhere: pip install "
             f"banbury=={__version__}",
             **library,
         )
 
 
 def lacking_package(engine: str, text: str, where: str = "") -> errors.EngineError | None:
-    """What is to be installed on workers, if an error of theirs says that they lack it."""
+    """The error that says what to install on workers, if ``text``, the message of a worker's error, says that a package
+    is missing; otherwise None. ``engine``: its name; ``where``: words that follow "on every worker".
+    """
     for package in ("banbury", "pyarrow", "numpy", "scipy"):
         if f"No module named '{package}" in text:
             requirement = f"banbury=={__version__}" if package == "banbury" else package
@@ -74,28 +79,36 @@ def lacking_package(engine: str, text: str, where: str = "") -> errors.EngineErr
     return None
 
 
-def in_cells(partition: int, made: Parcel | errors.BanburyError, size: int | None = None) -> Iterator[pa.RecordBatch]:
-    """A parcel, or the error in its place, as rows of Arrow: cells beside the number of their partition and their place."""
-    content = pickle.dumps(made)
-    size = size or CELL
+def in_cells(
+    partition: int, parcel_or_error: Parcel | errors.BanburyError, size: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """A pickled parcel, or an error in its place, as Arrow rows: the number of the partition, the place of the cell,
+    the number of cells, and its bytes. ``size``: bytes of a cell.
+    """
+    content = pickle.dumps(parcel_or_error)
+    size = size or CELL_BYTES
     starts = range(0, len(content), size)
-    for place, at in enumerate(starts):
-        cell = {"partition": [partition], "place": [place], "n_places": [len(starts)]}
-        yield pa.RecordBatch.from_pydict({**cell, "content": pa.array([content[at : at + size]], pa.binary())})
+    for cell_number, start in enumerate(starts):
+        cell = {"partition": [partition], "place": [cell_number], "n_places": [len(starts)]}
+        yield pa.RecordBatch.from_pydict({**cell, "content": pa.array([content[start : start + size]], pa.binary())})
 
 
 def parcels_in(cells: Iterable[tuple[int, int, int, bytes]]) -> Iterator[tuple[int, Parcel]]:
-    """Parcels, put together again as soon as their cells are complete, each partition once; raises where one is an error."""
+    """Restores parcels from cells that ``in_cells`` made: tuples of partition, place, number of cells and bytes. Yields
+    each partition once, as soon as it is complete. Raises the error that stands in place of a parcel.
+    """
     incomplete = dict[int, dict[int, bytes]]()
-    done = set[int]()
-    for partition, place, n_places, content in cells:
-        if partition in done:
+    complete = set[int]()
+    for partition, cell_number, n_places, content in cells:
+        if partition in complete:
             continue
-        pieces = incomplete.setdefault(partition, {})
-        pieces[place] = content
-        if len(pieces) == n_places:
-            done.add(partition)
-            made = pickle.loads(b"".join(content for _, content in sorted(incomplete.pop(partition).items())))
-            if isinstance(made, errors.BanburyError):
-                raise made
-            yield partition, made
+        cells_by_place = incomplete.setdefault(partition, {})
+        cells_by_place[cell_number] = content
+        if len(cells_by_place) == n_places:
+            complete.add(partition)
+            parcel_or_error = pickle.loads(
+                b"".join(content for _, content in sorted(incomplete.pop(partition).items()))
+            )
+            if isinstance(parcel_or_error, errors.BanburyError):
+                raise parcel_or_error
+            yield partition, parcel_or_error

@@ -1,4 +1,4 @@
-"""Rows in partitions, whatever engine they are on: what is made of each partition is added up, each once."""
+"""Rows in partitions on any engine: counting, scoring and sampling them, each partition exactly once."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ from banbury.progress import watch
 from banbury.quality.results import OWN_ROWS, SummedEvaluation
 from banbury.reading import n_threads
 from banbury.reading.batches import as_name, other_columns
-from banbury.rows.sampling import LARGEST, RowSample, sample_rows
+from banbury.rows.sampling import ABOVE_ALL_HASHES, RowSample, sample_rows
 from banbury.tally.label_sets import LabelTarget
 from banbury.tally.schema import ColumnFacts
 from banbury.tally.tally import Tally, complete, count_table
 from banbury.weighing import MOST_ROWS
 
-MORE_THAN_WANTED = 4  # times as many rows of a sample are brought, in case some are alike
-MOST_RESTARTS = 20  # each time, some column shows more than in all passes before
+OVERSAMPLING = 4  # times the wanted rows that are fetched, since identical rows count once
+MOST_RESTARTS = 20  # each restart is due to a column that shows more than in all earlier passes
 
 
 @dataclass
 class Done:
-    """Partitions that are done, as progress tells of them."""
+    """The partitions that have just been completed: for the progress line how many and the share of all partitions done
+    so far, and the value made of them.
+    """
 
     n_rows: int
     share: float | None
@@ -43,38 +45,44 @@ class Done:
 
 
 class Partitions:
-    """The partitions of an engine."""
+    """The partitions of an engine, with the questions that can be asked of their rows."""
 
     def __init__(self, engine: Engine) -> None:
+        """Keeps the engine. The first rows are fetched when they are first needed."""
         self.engine = engine
-        self._first: tuple[dict[str, str], list[Sampled]] | None = None
+        self._first_rows: tuple[dict[str, str], list[Sampled]] | None = None  # column kinds they were read with, rows
 
     def table(self, target: Any, **settings: Any) -> PartitionedTable:
-        """The rows with their target; the settings are those of ``bb.count``."""
+        """The labelled rows as a table; the settings are those of ``bb.count``."""
         return PartitionedTable(self, _check_settings(target, **settings))
 
     def predict(self, model: Any, **settings: Any) -> Any:
-        """A frame of the same kind, lazily: the class of each row, or its labels, in a column beside its own."""
+        """A lazy frame of the same kind, with an additional column for the class or labels of each row."""
         return self._answer(model, "predict", settings)
 
     def posterior(self, model: Any, **settings: Any) -> Any:
-        """The same with the probability of each class or label."""
+        """A lazy frame of the same kind, with an additional column for the probability of each class or label."""
         return self._answer(model, "posterior", settings)
 
     predict_proba = posterior
 
     def explain(self, model: Any, **settings: Any) -> Any:
-        """The same with the class of each row and the evidence for it, in decibans."""
+        """A lazy frame of the same kind, with additional columns for the class of each row and the evidence for it, in
+        decibans.
+        """
         return self._answer(model, "explain", settings)
 
     def _answer(self, model: Any, question: str, settings: Mapping[str, Any]) -> Any:
+        """A lazy frame with the model's answers. ``question``: "predict", "posterior" or "explain"; ``settings``:
+        keyword arguments of that method, None where omitted.
+        """
         given_settings = {name: value for name, value in settings.items() if value is not None}
         return self.engine.answer(
             PartitionAnswers(model_of(model), question, given_settings, tuple(self.engine.columns))
         )
 
     def evaluate(self, model: Any, target: Any = None, *, sample: int | None = None, **reading: Any) -> Any:
-        """``bb.evaluate`` of all partitions; where rows have sets of labels, of a sample."""
+        """``bb.evaluate`` for all partitions; with several labels per row, for a sample of ``sample`` rows."""
         model = model_of(model)
         target = as_name(target)
         if model.schema.labels is not None:
@@ -86,18 +94,21 @@ class Partitions:
             target,
             "the name of the column with the true classes, for a Model and rows in partitions",
         )
-        result = self.sum_of(Evaluate(replace(model, threads=1), target, reading), "scoring on")
-        if result is None or not result.n_rows:
-            raise _empty()
-        if result.outcomes is None:
-            raise errors.no_target(result.n_rows, target)
-        classes, notes = add_unknown_classes(model.classes, result.classes)
-        outcomes = result.outcomes.among(result.classes, classes)
+        evaluated = self.sum_of(Evaluate(replace(model, threads=1), target, reading), "scoring on")
+        if evaluated is None or not evaluated.n_rows:
+            raise _no_rows_error()
+        if evaluated.outcomes is None:
+            raise errors.no_target(evaluated.n_rows, target)
+        classes, notes = add_unknown_classes(model.classes, evaluated.classes)
+        outcomes = evaluated.outcomes.among(evaluated.classes, classes)
         table = self.table(target, schema=model.schema, **reading)
-        are_own = same_rows(lambda: model.n_rows == outcomes.n_rows and table.count_all() == model.tally)
-        return SummedEvaluation(classes, outcomes, notes=(OWN_ROWS,) if are_own else notes)
+        are_training_rows = same_rows(lambda: model.n_rows == outcomes.n_rows and table.count_all() == model.tally)
+        return SummedEvaluation(classes, outcomes, notes=(OWN_ROWS,) if are_training_rows else notes)
 
     def _evaluate_sets(self, model: Any, target: Any, n: int | None, reading: dict[str, Any]) -> LabelEvaluation:
+        """Evaluates a multi-label model on a sample of ``n`` rows. ``target``: the column of label sets, or None for
+        that of the model; ``reading``: options for reading files.
+        """
         labels = model.schema.labels
         if isinstance(target, str) and labels is not None:
             reading.setdefault("target_delimiter", labels.delimiter)
@@ -109,63 +120,73 @@ class Partitions:
         return replace(evaluation, weights=rows.labels.weights, notes=(*evaluation.notes, *notes))
 
     def first_rows(self, reading: Mapping[str, Any], wider: ColumnFacts) -> list[Sampled]:
-        """The first rows of the first partitions; read again only where columns of files are read as something else."""
+        """The first rows of the first partitions, cached. ``wider``: what later rows have shown; if it says that a
+        column of files is text, they are read again.
+        """
         read_as = {name: "string" for name, kind in wider.kinds.items() if kind == "string"}
         kinds = read_as if self.engine.are_files else {}
-        if self._first is not None and self._first[0] == kinds:
-            return self._first[1]
+        if self._first_rows is not None and self._first_rows[0] == kinds:
+            return self._first_rows[1]
         sample = list[Sampled]()
         n_rows = 0
-        with closing(self.engine.first(TakeFirst(reading, kinds))) as taken:
-            for parcel in taken:
+        with closing(self.engine.first(TakeFirst(reading, kinds))) as parcels:
+            for parcel in parcels:
                 if parcel is not None:
                     sample.append(parcel.value)
                     n_rows += sample[-1].batch.n_rows
                 if n_rows >= SAMPLE:
                     break
         if not sample:
-            raise _empty()
+            raise _no_rows_error()
         sample[-1] = replace(sample[-1], batch=sample[-1].batch.slice(0, SAMPLE - n_rows + sample[-1].batch.n_rows))
         _check_alike(sample)
-        self._first = kinds, sample
+        self._first_rows = kinds, sample
         return sample
 
     def sum_of(self, work: PartWork, doing: str) -> Any:
-        """The sum of what work makes of all partitions, each once; None where it makes nothing of any."""
+        """The sum of the values that ``work`` makes of all partitions; None if there is none. ``doing``: what the
+        progress line says is being done, such as "counting on".
+        """
         total = add_up(done.value for done in self.watch_steps(self.engine.add_up_parts(work), doing))
         return None if total is None else total.value
 
     def watch_steps(self, steps: Steps[tuple[int, Any]], doing: str) -> Iterator[Done]:
-        """The steps, while a line says how far they are. However this ends, nothing is left running."""
+        """The steps of an engine, pairs of partitions done and value, with a progress line that says ``doing``. However
+        this ends, nothing is left running.
+        """
         n_partitions = self.engine.n_partitions
-        ask = self.engine.progress
-        n_before = 0
+        count_tasks = self.engine.progress
+        n_done_before = 0
 
-        def each() -> Iterator[Done]:
-            nonlocal n_before
+        def report_steps() -> Iterator[Done]:
+            nonlocal n_done_before
             for n_done, value in steps:
-                yield Done(n_done - n_before, n_done / n_partitions if n_partitions else None, value)
-                n_before = n_done
+                yield Done(n_done - n_done_before, n_done / n_partitions if n_partitions else None, value)
+                n_done_before = n_done
 
         with hear_interrupts(), closing(steps):
-            yield from watch(each(), doing, self.engine.name, "partitions" if ask is None else "tasks", ask)
+            yield from watch(
+                report_steps(), doing, self.engine.name, "partitions" if count_tasks is None else "tasks", count_tasks
+            )
 
 
 @dataclass(frozen=True, eq=False)
 class PartitionedTable:
-    """Labelled rows in partitions, and how they are counted; what ``Table`` is of rows that are here."""
+    """Labelled rows in partitions and how they are counted; the counterpart of ``Table`` for local rows."""
 
     partitions: Partitions
     settings: CountSettings
-    n_held: ClassVar[int] = MOST_ROWS  # rows that are sampled where they are needed in memory
+    sample_size: ClassVar[int] = MOST_ROWS  # sample size where rows are needed in memory
 
     @property
     def has_sets(self) -> bool:
-        """Whether the target is one of sets of labels."""
+        """Whether rows have sets of labels."""
         return self.settle().schema.labels is not None
 
     def settle(self, wider: ColumnFacts | None = None) -> Settled:
-        """What is counted, by the first rows in the order of partitions: empty and tiny ones are read through."""
+        """The schema and settings for counting, inferred from the first rows of the first partitions. ``wider``: facts
+        about columns that other rows have shown, such as fractions among integers.
+        """
         wider = ColumnFacts() if wider is None else wider
         with hear_interrupts():
             first_rows = self.partitions.first_rows(self.settings.reading, wider)
@@ -180,32 +201,36 @@ class PartitionedTable:
         return tally if names is None else replace(tally, parts=frozenset(names))
 
     def count(self, work: Callable[[Settled], PartWork]) -> tuple[Settled, CountedRows]:
-        """What is counted, and the count; again from the start where partitions show more than the first rows did."""
-        wider = ColumnFacts()
+        """Counts all partitions with ``work(settled)`` and returns what was settled, and the count.
+
+        If rows show wider columns than the first ones did (``ColumnFacts``), counting starts again from the beginning.
+        """
+        wider_columns = ColumnFacts()
         for _ in range(MOST_RESTARTS):
-            settled = self.settle(wider)
+            settled = self.settle(wider_columns)
             counts: CountedRows | None = self.partitions.sum_of(work(settled), "counting on")
             if counts is None or not (counts.wider or counts.n_rows):
-                raise _empty()
+                raise _no_rows_error()
             if not counts.wider:
                 for text in counts.warnings:
                     errors.warn(errors.BanburyWarning(text))
                 return settled, counts
-            wider |= counts.wider
+            wider_columns |= counts.wider
             columns = errors.listed(map(repr, counts.wider.columns), 6)
-            several = "columns" if len(counts.wider.columns) > 1 else "column"
-            text = f"{several} {columns} of some partitions {'do' if several == 'columns' else 'does'} not match the first "
+            noun = "columns" if len(counts.wider.columns) > 1 else "column"
+            text = f"{noun} {columns} of some partitions {'do' if noun == 'columns' else 'does'} not match the first "
             errors.warn(f"{text}{SAMPLE:,} rows, so counting starts again")
-        [column, *_] = wider.columns
+        [column, *_] = wider_columns.columns
         raise errors.BadValue(
             f"column {column!r} changes type between passes. Name its family in features=, or pass a schema.",
             column=column,
         )
 
     def draw_sample(self, tally: Tally, n: int, also: Sequence[str] = ()) -> RowSample:
-        """A sample of the rows that a tally counted, in one pass; of rows that are much alike, in two.
+        """A sample of the rows that the tally counted, at most ``n`` distinct ones, in one pass, or in two if many rows
+        are identical.
 
-        Columns that are not counted come ``also``; if there are none, the rows come with the groups that were asked for.
+        ``also``: uncounted columns to fetch with them; without any, rows come with their groups.
         """
         errors.check_whole("sample", n, 2)
         target = tally.schema.target if self.settings.target is None else self.settings.target
@@ -215,40 +240,44 @@ class PartitionedTable:
         if tally.schema.labels is not None and not isinstance(settled.settings.target, LabelTarget):
             raise errors.bad_setting("target", target, "sets of labels: lists, flags, or texts with target_delimiter=")
         n_rows = float(tally.n_rows)
-        for below in (LARGEST * MORE_THAN_WANTED * n / max(n_rows, 1.0), LARGEST):
-            work = SampleRows(settled, settings.groups, n, below, tuple(also))
+        for hash_limit in (ABOVE_ALL_HASHES * OVERSAMPLING * n / max(n_rows, 1.0), ABOVE_ALL_HASHES):
+            work = SampleRows(settled, settings.groups, n, hash_limit, tuple(also))
             sample: RowSample | None = self.partitions.sum_of(work, "sampling on")
-            if sample is not None and sample.is_complete(below):
+            if sample is not None and sample.is_complete(hash_limit):
                 break
         if sample is None:
-            raise _empty()
+            raise _no_rows_error()
         return sample
 
 
 @count_table.register
 def _(table: PartitionedTable) -> Tally:
+    """The tally of all partitions."""
     return table.count_all()
 
 
 @sample_rows.register
 def _(table: PartitionedTable, tally: Tally, n: int, also: Sequence[str] = ()) -> RowSample:
+    """A sample of the rows of all partitions."""
     return table.draw_sample(tally, n, also)
 
 
 def _check_settings(target: Any, threads: int | None = None, **settings: Any) -> CountSettings:
-    """What a user asked for, checked as far as that can be done before any row is seen."""
+    """The settings for counting. Raises an error for those that cannot apply to partitions."""
     names = {field.name for field in fields(CountSettings)}
     reading = {name: settings.pop(name) for name in settings.keys() - names}
     for name in ("weights", "groups"):
-        _column(name, settings.get(name))
+        _check_column(name, settings.get(name))
     reading = {name: value for name, value in reading.items() if value is not None}
-    return CountSettings(_column("target", target), **settings, threads=n_threads(threads or 1), reading=reading)
+    return CountSettings(_check_column("target", target), **settings, threads=n_threads(threads or 1), reading=reading)
 
 
-def _column(setting: str, value: Any) -> Any:
-    """What is named by a column, or not given; arrays have rows in an order, and partitions have none."""
-    names = isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value)
-    if value is None or names or isinstance(value, (str, int, LabelTarget)):
+def _check_column(setting: str, value: Any) -> Any:
+    """Returns the value of a setting that must be a column name, several or None. Arrays are refused, since partitions
+    have no order. ``setting``: its name, for the error.
+    """
+    are_names = isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value)
+    if value is None or are_names or isinstance(value, (str, int, LabelTarget)):
         return value
     raise errors.bad_setting(
         setting,
@@ -258,11 +287,13 @@ def _column(setting: str, value: Any) -> Any:
 
 
 def _check_alike(sample: Sequence[Sampled]) -> None:
+    """Raises an error if partitions have different columns."""
     names = sample[0].batch.names
-    for part in sample[1:]:
-        if set(part.batch.names) != set(names):
-            raise other_columns(part.batch.names, names, "a partition", "partition")
+    for sampled in sample[1:]:
+        if set(sampled.batch.names) != set(names):
+            raise other_columns(sampled.batch.names, names, "a partition", "partition")
 
 
-def _empty() -> errors.EmptyData:
+def _no_rows_error() -> errors.EmptyData:
+    """The error of partitions without any rows."""
     return errors.empty_data(None, "all partitions are empty")

@@ -1,4 +1,4 @@
-"""Several processes of this machine, or whatever an executor of ``concurrent.futures`` stands for."""
+"""Several processes on this machine, or any executor of ``concurrent.futures``."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from multiprocessing import get_context, parent_process
 from typing import Any
 
 from banbury import errors
-from banbury.engines.counting import in_groups
+from banbury.engines.counting import group_files
 from banbury.engines.engine import Answer, PartWork, Steps
 from banbury.engines.parcels import Parcel
 from banbury.engines.parts import parts_of
 from banbury.threads import n_threads
 
-AT_A_TIME = 2  # partitions of each worker that are under way
-MOST_BREAKS = 3  # pools that may break, one after the other, before that is an error
+TASKS_PER_WORKER = 2  # partitions in progress for each worker process
+MOST_BROKEN_POOLS = 3  # consecutive broken pools before that is an error
 
 
 def engine(data: Any, engine: Any, partitions: int | None) -> Processes:
-    """The parts of a table on a pool of processes, or on the executor that is given."""
+    """The parts of a table on a pool of processes, or on ``engine`` if that is an executor. ``partitions``: into how
+    many parts a table is cut.
+    """
     parts, names = parts_of(data, partitions or n_threads(None))
     return Processes(parts, names, engine if isinstance(engine, Executor) else None)
 
@@ -35,53 +37,67 @@ class Processes:
     columns: Sequence[str] = ()
 
     def __init__(self, parts: Sequence[Any], names: Sequence[str] | None, executor: Executor | None) -> None:
+        """``parts``: for each partition its rows or a file name; ``names``: the file names, None if parts are no files;
+        ``executor``: the user's, None to start a pool of processes for each pass.
+        """
         self.parts = parts
         self.names = names
-        self.given = executor
+        self.user_executor = executor
         self.n_partitions: int | None = len(parts)
         self.are_files = names is not None
 
     def first(self, take: PartWork) -> Steps[Parcel | None]:
+        """The parcels of the partitions in order, made in this process."""
         return (take(partition, rows) for partition, rows in enumerate(self.parts))
 
     def add_up_parts(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
-        """What each process makes is added here, as it comes: the sum and one more are held."""
-        parts = dict(enumerate(self.parts)) if self.names is None else in_groups(self.names, self._n_workers)
-        done = enumerate(self._each(work, parts), 1)
-        return ((n_done * len(self.parts) // len(parts), parcel) for n_done, (_, parcel) in done)
+        """The parcels of all partitions as they are completed, with the number of partitions done."""
+        rows_by_partition = (
+            dict(enumerate(self.parts)) if self.names is None else group_files(self.names, self._n_workers)
+        )
+        numbered_parcels = enumerate(self._run_all(work, rows_by_partition), 1)
+        return (
+            (n_done * len(self.parts) // len(rows_by_partition), parcel) for n_done, (_, parcel) in numbered_parcels
+        )
 
     @property
     def _n_workers(self) -> int:
-        return n_threads(None) if self.given is None else getattr(self.given, "_max_workers", None) or 1
+        """The number of worker processes."""
+        return n_threads(None) if self.user_executor is None else getattr(self.user_executor, "_max_workers", None) or 1
 
-    def _each(self, work: PartWork, parts: Mapping[int, Any]) -> Steps[tuple[int, Parcel | None]]:
-        waiting = dict(parts)
-        for _ in range(MOST_BREAKS):
-            executor = self.given or pool()
+    def _run_all(self, work: PartWork, rows_by_partition: Mapping[int, Any]) -> Steps[tuple[int, Parcel | None]]:
+        """The number and parcel of each partition, as they are completed. A broken pool is replaced a few times."""
+        unfinished = dict(rows_by_partition)
+        for _ in range(MOST_BROKEN_POOLS):
+            executor = self.user_executor or pool()
             try:
-                for partition, parcel in self._run(executor, work, waiting):
-                    del waiting[partition]
+                for partition, parcel in self._run(executor, work, unfinished):
+                    del unfinished[partition]
                     yield partition, parcel
                 return
             except BrokenProcessPool:
-                if self.given is not None:
+                if self.user_executor is not None:
                     break
             finally:
-                if self.given is None:
+                if self.user_executor is None:
                     executor.shutdown(wait=False, cancel_futures=True)
         raise errors.EngineError(
             "a worker process died repeatedly. It may need more memory than there is: use smaller parts. A script "
             "that starts processes must begin its work under: if __name__ == '__main__':"
         )
 
-    def _run(self, executor: Executor, work: PartWork, parts: Mapping[int, Any]) -> Steps[tuple[int, Parcel | None]]:
-        """Some partitions at a time; what is done comes at once."""
-        waiting = iter(list(parts.items()))
+    def _run(
+        self, executor: Executor, work: PartWork, rows_by_partition: Mapping[int, Any]
+    ) -> Steps[tuple[int, Parcel | None]]:
+        """The number and parcel of each partition, as they are completed by the executor, with a limited number in
+        progress.
+        """
+        unstarted = iter(list(rows_by_partition.items()))
         running = dict[Future[Parcel | None], int]()
-        at_a_time = AT_A_TIME * self._n_workers
+        at_a_time = TASKS_PER_WORKER * self._n_workers
         try:
             while True:
-                for partition, rows in waiting:
+                for partition, rows in unstarted:
                     running[executor.submit(work, partition, rows)] = partition
                     if len(running) >= at_a_time:
                         break
@@ -95,6 +111,7 @@ class Processes:
                 future.cancel()
 
     def answer(self, work: Answer) -> Any:
+        """Raises BadSetting, since local parts are not a frame."""
         raise errors.bad_setting(
             "engine",
             self.name,
@@ -103,12 +120,12 @@ class Processes:
 
 
 def pool() -> ProcessPoolExecutor:
-    """A pool of as many processes as there are processors, none of them a copy of this one."""
-    return ProcessPoolExecutor(n_threads(None), mp_context=get_context("spawn"), initializer=_begun)
+    """A pool with a process per processor, each spawned rather than forked."""
+    return ProcessPoolExecutor(n_threads(None), mp_context=get_context("spawn"), initializer=_initialise_worker)
 
 
-def _begun() -> None:
-    """A process of the pool is quiet, and ends when the one that began it does, however that ended."""
+def _initialise_worker() -> None:
+    """Makes a worker process quiet, and ends it when its parent ends."""
 
     def end_with_parent() -> None:
         if (parent := parent_process()) is not None:

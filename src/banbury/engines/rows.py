@@ -1,4 +1,4 @@
-"""Rows in partitions as validation asks for them: folds are counted apart in one pass, and scored in another where they are."""
+"""Rows in partitions for cross-validation: one pass counts each fold, a second scores it on the workers."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from banbury.rows.scoring import PendingWarnings, leave_out
 from banbury.tally.schema import Schema
 from banbury.tally.tally import Label, Tally, complete
 
-MOST_MODELS = 200  # of folds and settings that are in a worker's memory at once
+MOST_MODELS = 200  # models, over folds and recipes, that a worker holds at once
 
 
 @dataclass(frozen=True, eq=False)
 class PartitionedRows:
-    """Labelled rows in partitions, dealt to folds by what they hold."""
+    """Labelled rows in partitions, dealt to folds by their content or an id column."""
 
     table: PartitionedTable
     dealing: Dealing
-    tally_of_rest: Tally | None = None  # there are none: all rows are here
+    tally_of_rest: Tally | None = None  # of counted rows that are not among these; none, since these are all rows
 
     @cached_property
     def _counted(self) -> tuple[Settled, Folded]:
-        """What is counted, and the folds, counted apart."""
+        """What was settled for counting, and the tallies of the folds."""
         settled, counts = self.table.count(lambda settled: CountFolds(settled, self.dealing))
         assert counts.tally is not None
         complete(counts.tally, counts.n_rows, settled.schema.target)
@@ -55,24 +55,24 @@ class PartitionedRows:
 
     @property
     def weights(self) -> Real | None:
-        """None where rows have no weights; those that they have are in the partitions."""
+        """None if rows have no weights; otherwise an empty array, since the weights are on the workers."""
         return None if self.table.settings.weights is None else np.zeros(0)
 
     @property
     def tally(self) -> Tally:
-        """All rows that count."""
+        """The tally of all rows."""
         return self._counted[1].groups.total
 
     def deal(self, folds: Any, seed: int) -> list[Round]:
-        """One round, of the folds that have rows."""
+        """One round, of the folds that have rows. The arguments are not needed here: ``dealing`` has settled the folds."""
         return [each_fold(len(self._counted[1].used))]
 
-    def count_round(self, splits: Round) -> Groups:
-        """The folds, counted apart."""
+    def count_round(self, fold_round: Round) -> Groups:
+        """The tallies of the folds."""
         return self._counted[1].groups
 
     def under(self, counting: Mapping[str, Any]) -> PartitionedRows:
-        """The same rows and folds as another recipe counts them."""
+        """The same rows and folds, counted with other settings: ``counting`` has fields of ``CountSettings`` by name."""
         settings = replace(self.table.settings, **counting)
         return replace(self, table=replace(self.table, settings=settings)) if counting else self
 
@@ -81,27 +81,32 @@ class PartitionedRows:
         return self.under({"schema": schema, "features": "auto"})
 
     def sample(self, n: int | None = None) -> MemoryRows:
-        """At most ``n`` rows that differ, in memory, with every class; models count all the other rows as well."""
+        """At most ``n`` distinct rows in memory, with every class; models made of them also count all other rows."""
         tally = self.table.count_all()
         also = () if self.dealing.id is None else (self.dealing.id,)
-        sample = self.table.draw_sample(tally, self.table.n_held if n is None else n, also)
-        in_turn = tally.schema.labels is not None and self.dealing.id is None  # as those in memory are dealt
-        return rows_of_sample(sample, tally, self.table.settings.threads, None if in_turn else self.dealing)
+        sample = self.table.draw_sample(tally, self.table.sample_size if n is None else n, also)
+        is_dealt_in_turn = tally.schema.labels is not None and self.dealing.id is None  # as those in memory are dealt
+        return rows_of_sample(sample, tally, self.table.settings.threads, None if is_dealt_in_turn else self.dealing)
 
     def score(self, recipes: Sequence[Any], sinks: Sequence[Any], pending: PendingWarnings) -> None:
-        """Scores every row where it is by the models of all rows minus its fold, those of many recipes in one pass."""
+        """Scores every row with the models of all rows minus its fold. Adds the outcomes of each recipe to its sink,
+        and warnings to ``pending``, to be given later.
+        """
         settled, folded = self._counted
         n_together = max(1, MOST_MODELS // len(folded.used))
         for start in range(0, len(recipes), n_together):
-            some = recipes[start : start + n_together]
-            result = self.table.partitions.sum_of(ScoreFolds.of(settled, self.dealing, folded, some), "scoring on")
-            pending.add(result.pending)
-            for sink, outcomes in zip(sinks[start:], result.outcomes, strict=False):
+            batch_of_recipes = recipes[start : start + n_together]
+            scored = self.table.partitions.sum_of(
+                ScoreFolds.of(settled, self.dealing, folded, batch_of_recipes), "scoring on"
+            )
+            pending.add(scored.pending)
+            for sink, outcomes in zip(sinks[start:], scored.outcomes, strict=False):
                 sink.add(outcomes)
 
 
 @open_rows.register
 def _(table: PartitionedTable, folds: Any, seed: int, id: Any = None, deal: Any = "stratified") -> PartitionedRows:
+    """The rows of partitions, dealt to folds by their content or by the column ``id``; ``deal`` is not needed here."""
     groups = table.settings.groups
     errors.require(
         groups == id, "groups", groups, "omitted when rows are in partitions, because id= decides their folds"
@@ -112,10 +117,11 @@ def _(table: PartitionedTable, folds: Any, seed: int, id: Any = None, deal: Any 
 @leave_out.register
 def _(
     rows: PartitionedRows,
-    splits: Round,
+    fold_round: Round,
     recipes: Sequence[Any],
     want: str,
     sinks: Sequence[Any],
     pending: PendingWarnings,
 ) -> None:
+    """Scores the rows on the workers; ``fold_round`` and ``want`` are not needed here."""
     rows.score(recipes, sinks, pending)

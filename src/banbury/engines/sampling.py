@@ -1,4 +1,4 @@
-"""A sample of the rows of all partitions, brought here to learn from what only rows in memory can teach."""
+"""Samples the rows of all partitions, for learning that needs rows in memory."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from banbury.rows.sampling import RowSample
 
 @dataclass(frozen=True)
 class SampleRows(EachPart):
-    """The sample of a partition's rows, among those of lower hashes than ``below``."""
+    """Samples the rows of a partition: at most ``n`` with the lowest hashes below ``hash_limit``. ``groups``: the column
+    that says which rows belong together.
+    """
 
     settled: Settled
     groups: str | None
     n: int
-    below: float
-    also: tuple[str, ...] = ()  # columns that are not counted
+    hash_limit: float
+    also: tuple[str, ...] = ()  # uncounted columns that come with the rows
 
     def value_of(self, rows: Any) -> RowSample:
+        """The sample of a partition's rows."""
         table = replace(self.settled.settings, groups=self.groups).table(rows)
-        sample = RowSample.of(table, self.settled.schema, self.n, self.below, self.also)
-        return replace(sample, batch=None if sample.batch is None else join_batches([sample.batch]))
+        sample = RowSample.of(table, self.settled.schema, self.n, self.hash_limit, self.also)
+        return replace(sample, batch=join_batches([sample.batch]))

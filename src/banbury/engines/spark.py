@@ -1,7 +1,7 @@
-"""Spark: dataframes, classic or of Connect, and files on the workers of a session.
+"""Spark: dataframes, classic or Connect, and files on the workers of a session.
 
-Work is mapped over partitions with ``mapInArrow``, and what it makes comes as rows of cells. Tallies are moved and added on the
-workers; the rows that they count stay where they are.
+Work is mapped over partitions with ``mapInArrow``; its parcels come as rows of cells. Tallies are sent and added on the workers;
+rows stay where they are.
 """
 
 from __future__ import annotations
@@ -23,39 +23,41 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from banbury import errors
-from banbury.engines.counting import at_partition, in_groups
+from banbury.engines.counting import at_partition, group_files
 from banbury.engines.engine import FAN_IN, Answer, PartWork, Steps
 from banbury.engines.parcels import Parcel, add_up, in_cells, lacking_package, parcels_in
 from banbury.engines.parts import parts_of
 from banbury.families.moments import SAMPLE
 
-CELLS = "partition long, place long, n_places long, content binary"
-TYPES = {
+CELL_SCHEMA = "partition long, place long, n_places long, content binary"
+SPARK_TYPE_BY_KIND = {
     "boolean": t.BooleanType(),
     "integer": t.LongType(),
     "float": t.DoubleType(),
     "string": t.StringType(),
     "list": t.ArrayType(t.StringType()),
 }
-ARROW_TYPES = {
+ARROW_TYPE_BY_KIND = {
     "boolean": pa.bool_(),
     "integer": pa.int64(),
     "float": pa.float64(),
     "string": pa.string(),
     "list": pa.list_(pa.string()),
 }
-CHUNK = 1 << 28  # bytes of a cell; binary cells of Arrow end at 2**31
-TOGETHER = 1 << 25  # bytes of rows that a worker counts at a time
-PARTITIONS = 16  # of a table that is here
-PORTS = {"sc": "15002", "spark": "7077"}  # where an address names none
-WITHIN = 10.0  # seconds, Spark answers at its address
-AT_ADDRESSES = ("spark://host:7077", "sc://host:15002", "local[2]")
+LARGE_CELL_BYTES = 1 << 28  # of a cell with first rows; Arrow allows fewer than 2**31
+BYTES_TOGETHER = 1 << 25  # of rows that a worker counts at once
+LOCAL_PARTITIONS = 16  # into which a local table is cut
+DEFAULT_PORTS = {"sc": "15002", "spark": "7077"}  # where an address has no port
+CONNECT_SECONDS = 10.0  # for Spark to respond at an address
+EXAMPLE_ADDRESSES = ("spark://host:7077", "sc://host:15002", "local[2]")
 
 Batches = Iterator[pa.RecordBatch]
 
 
 def engine(data: Any, engine: Any, partitions: int | None) -> Spark:
-    """The partitions of a frame of Spark, or the parts of other data, with the session that is given or is there."""
+    """The partitions of a Spark frame, or the parts of other data. ``engine``: a session, its address, or "spark" for
+    the active session; ``partitions``: into how many parts data on this machine are cut.
+    """
     if type(data).__module__.partition(".")[0] == "pyspark":
         errors.require(hasattr(data, "mapInArrow"), "Spark data", type(data).__name__, "a dataframe")
         session = _running(data.sparkSession)
@@ -63,17 +65,17 @@ def engine(data: Any, engine: Any, partitions: int | None) -> Spark:
             raise errors.bad_setting("Spark data", "an endless stream", "a batch dataframe")
         return Spark(data, session, partial(_rows_of, data.columns), columns=data.columns)
     session = session_of(engine)
-    parts, files = parts_of(data, partitions or PARTITIONS)
+    parts, files = parts_of(data, partitions or LOCAL_PARTITIONS)
     if files is not None:
-        named = session.range(0, len(files), 1, len(files))
-        return Spark(named, session, partial(_files_of, files), len(files), files)
-    pickled = [(number, pickle.dumps(part)) for number, part in enumerate(parts)]
-    sent = session.createDataFrame(pickled, "id long, rows binary")
-    return Spark(sent, session, _parts_of, len(parts))
+        file_numbers = session.range(0, len(files), 1, len(files))
+        return Spark(file_numbers, session, partial(_files_of, files), len(files), files)
+    pickled_parts = [(number, pickle.dumps(part)) for number, part in enumerate(parts)]
+    parts_frame = session.createDataFrame(pickled_parts, "id long, rows binary")
+    return Spark(parts_frame, session, _parts_of, len(parts))
 
 
 def session_of(engine: Any) -> Any:
-    """The session that is meant: given, at an address, or the one that is there."""
+    """The session that ``engine`` is, the one at the address that it is, or the active one if it is "spark"."""
     if not isinstance(engine, str):
         if not hasattr(engine, "createDataFrame"):
             raise errors.bad_setting(
@@ -84,7 +86,7 @@ def session_of(engine: Any) -> Any:
         if (session := SparkSession.getActiveSession()) is None:
             raise errors.EngineError(
                 "there is no Spark session. Start one with SparkSession.builder.getOrCreate() and pass it, or name one: "
-                f"engine={errors.listed(map(repr, AT_ADDRESSES), 3)}."
+                f"engine={errors.listed(map(repr, EXAMPLE_ADDRESSES), 3)}."
             )
         return _running(session)
     _check_reachable(engine)
@@ -94,45 +96,52 @@ def session_of(engine: Any) -> Any:
         return _running(builder.getOrCreate())
     except errors.EngineError:
         raise
-    except Exception as problem:
+    except Exception as error:
         raise errors.EngineError(
-            f"cannot get a Spark session at {engine} ({_first_line(problem)}). Check that Spark runs there, and "
-            f"that the address is one of {errors.listed(map(repr, AT_ADDRESSES), 3)}.",
+            f"cannot get a Spark session at {engine} ({_first_line(error)}). Check that Spark runs there, and "
+            f"that the address is one of {errors.listed(map(repr, EXAMPLE_ADDRESSES), 3)}.",
             address=engine,
-        ) from problem
+        ) from error
 
 
 def _check_reachable(address: str) -> None:
-    """Raises where nothing answers at an address: Spark itself would go on trying for minutes."""
-    kind, _, places = address.partition("://")
-    problem: OSError | ValueError | None = None
-    for place in places.partition("/")[0].partition(";")[0].split(",") if places else ():
-        host, _, port = place.rpartition(":") if ":" in place.rpartition("]")[2] else (place, "", PORTS.get(kind, "0"))
+    """Raises EngineError if nothing responds at an address; Spark itself would retry for minutes."""
+    kind, _, hosts = address.partition("://")
+    last_error: OSError | ValueError | None = None
+    for host_and_port in hosts.partition("/")[0].partition(";")[0].split(",") if hosts else ():
+        host, _, port = (
+            host_and_port.rpartition(":")
+            if ":" in host_and_port.rpartition("]")[2]
+            else (host_and_port, "", DEFAULT_PORTS.get(kind, "0"))
+        )
         try:
-            with socket.create_connection((host.strip("[]"), int(port)), WITHIN):
+            with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS):
                 return
-        except (OSError, ValueError, OverflowError) as found:
-            problem = found if isinstance(found, OSError) else ValueError(f"{port!r} is not a port")
-    if problem is not None:
+        except (OSError, ValueError, OverflowError) as connection_error:
+            last_error = (
+                connection_error if isinstance(connection_error, OSError) else ValueError(f"{port!r} is not a port")
+            )
+    if last_error is not None:
         raise errors.EngineError(
-            f"Spark does not respond at {address} ({problem}). Check that it runs there, and that the address is one of "
-            f"{errors.listed(map(repr, AT_ADDRESSES), 3)}.",
+            f"Spark does not respond at {address} ({last_error}). Check that it runs there, and that the address is one of "
+            f"{errors.listed(map(repr, EXAMPLE_ADDRESSES), 3)}.",
             address=address,
         )
 
 
 def _running(session: Any) -> Any:
-    """The session, if it has not been stopped."""
+    """Returns the session. Raises EngineError if it has been stopped."""
     try:
         if not getattr(session, "is_stopped", False):
             SparkSession.active()
             return session
-    except PySparkException as problem:
-        raise _no_session() from problem
+    except PySparkException as error:
+        raise _no_session() from error
     raise _no_session()
 
 
 def _no_session() -> errors.EngineError:
+    """The error of a session that has been stopped."""
     return errors.EngineError(
         "the Spark session is stopped. Start another one with SparkSession.builder.getOrCreate() and read the frame "
         "again with it."
@@ -140,7 +149,7 @@ def _no_session() -> errors.EngineError:
 
 
 class Spark:
-    """Partitions that Spark computes where they are."""
+    """Partitions that Spark computes where they are: the engine for ``Partitions``."""
 
     name = "Spark"
 
@@ -153,77 +162,88 @@ class Spark:
         names: Sequence[str] | None = None,
         columns: Sequence[str] = (),
     ) -> None:
-        # Names with points in them, or that are there twice, mean something else to Spark: they travel with the work.
-        self.frame, self.plain = frame, frame.toDF(*(f"column_{n}" for n in range(len(frame.columns))))
+        # Column names with dots, or that occur twice, mean something else to Spark, so they are sent with the work.
+        """``frame``: the user's frame, or one with a row for each part. ``rows``: turns the Arrow batches of a task
+        into pairs of partition number and rows, on the workers. ``names``: the file names if parts are files.
+        ``columns``: the columns of the user's frame, empty for other data.
+        """
+        self.frame = frame
+        self.renamed_frame = frame.toDF(*(f"column_{n}" for n in range(len(frame.columns))))
         self.session = session
-        self.rows = rows
-        self.n_partitions, self.names, self.columns = n_partitions, names, tuple(columns)
+        self.rows_of_batches = rows
+        self.n_partitions = n_partitions
+        self.names = names
+        self.columns = tuple(columns)
         self.are_files = names is not None
         self._stages: Stages = tuple
 
     def first(self, take: PartWork) -> Steps[Parcel | None]:
-        """Of a frame Spark takes rows from ever more partitions, in their order, and no worker is asked.
-
-        Of files and parts it takes cells; ever more of them.
+        """The parcels of the first partitions. Of a frame Spark itself takes rows, so no worker runs the work; of files
+        and parts, one cell is taken, then 8, 64 and so on.
         """
         if self.columns:
             with self._watch_job():
-                rows = self.plain.take(SAMPLE)
-                table = self.session.createDataFrame(rows, self.plain.schema).toArrow() if rows else None
+                rows = self.renamed_frame.take(SAMPLE)
+                table = self.session.createDataFrame(rows, self.renamed_frame.schema).toArrow() if rows else None
             if table is not None:
                 yield take(0, table.rename_columns(self.columns))
             return
-        taken = self._map_work(take, CHUNK)
-        done = set[int]()
+        cells_frame = self._map_work(take, LARGE_CELL_BYTES)
+        yielded = set[int]()
         n_cells = 1
         while True:
             with self._watch_job():
-                cells = taken.take(n_cells)
+                cells = cells_frame.take(n_cells)
             for partition, parcel in parcels_in(map(tuple, cells)):
-                if partition not in done:
-                    done.add(partition)
+                if partition not in yielded:
+                    yielded.add(partition)
                     yield parcel
             if len(cells) < n_cells:
                 return
             n_cells *= FAN_IN
 
     def add_up_parts(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
-        """A tree of additions on the workers, each of which holds a sum and one more. Eight sums, or fewer, come here."""
+        """Adds parcels in a tree on the workers, each of which holds a sum and one more. At most eight sums come here.
+        Yields how many partitions are done, and a sum.
+        """
         sums = self._map_work(work)
         n_sums = self.n_partitions
         if self.names is not None:
-            groups = list(in_groups(self.names, _n_workers(self.session)).values())
+            groups = list(group_files(self.names, _n_workers(self.session)).values())
             n_sums = len(groups)
             files = partial(_files_of, groups)
-            spread = self.session.range(0, n_sums, 1, n_sums)
-            sums = spread.mapInArrow(partial(_cells_of, work, files, None), CELLS)
+            group_numbers = self.session.range(0, n_sums, 1, n_sums)
+            sums = group_numbers.mapInArrow(partial(_cells_of, work, files, None), CELL_SCHEMA)
         # Where no more than eight tasks run at a time, no more than eight sums need be made at a time.
-        for width in (FAN_IN**2, FAN_IN):
-            if (n_sums is not None and n_sums <= width) or width > FAN_IN >= _n_workers(self.session):
+        for n_groups in (FAN_IN**2, FAN_IN):
+            if (n_sums is not None and n_sums <= n_groups) or n_groups > FAN_IN >= _n_workers(self.session):
                 continue
-            near = sums.repartition(f.col("partition") % width).sortWithinPartitions("partition", "place")
-            sums = near.mapInArrow(_add_parcels, CELLS)
-        for n_done, (_, parcel) in enumerate(self._brought(sums), 1):
+            grouped = sums.repartition(f.col("partition") % n_groups).sortWithinPartitions("partition", "place")
+            sums = grouped.mapInArrow(_add_parcels, CELL_SCHEMA)
+        for n_done, (_, parcel) in enumerate(self._fetch_parcels(sums), 1):
             yield self.n_partitions or n_done, parcel
 
     def answer(self, work: Answer) -> Any:
+        """A lazy frame with the columns of the answer."""
         errors.require(self.columns, "engine", "Spark", "omitted here; to predict with Spark, pass a Spark dataframe")
-        fields = [t.StructField(name, TYPES[kind]) for name, kind in work.columns.items()]
+        fields = [t.StructField(name, SPARK_TYPE_BY_KIND[kind]) for name, kind in work.columns.items()]
         schema = t.StructType([*self.frame.schema.fields, *fields])
-        return self.plain.mapInArrow(partial(_answer_batches, work, self.columns), schema)
+        return self.renamed_frame.mapInArrow(partial(_answer_batches, work, self.columns), schema)
 
     # Jobs
 
-    def _map_work(self, work: PartWork, cell: int | None = None) -> Any:
-        return self.plain.mapInArrow(partial(_cells_of, work, self.rows, cell), CELLS)
+    def _map_work(self, work: PartWork, cell_size: int | None = None) -> Any:
+        """The lazy frame of cells that the work makes of all partitions. ``cell_size``: the size of a cell in bytes."""
+        return self.renamed_frame.mapInArrow(partial(_cells_of, work, self.rows_of_batches, cell_size), CELL_SCHEMA)
 
-    def _brought(self, cells: Any) -> Steps[tuple[int, Parcel]]:
+    def _fetch_parcels(self, cells: Any) -> Steps[tuple[int, Parcel]]:
+        """Fetches the parcels in a frame of cells, each with its partition."""
         with self._watch_job():
             yield from parcels_in(map(tuple, cells.toLocalIterator() if _is_connect(cells) else cells.collect()))
 
     @contextmanager
     def _watch_job(self) -> Iterator[None]:
-        """A job of Spark. Where it is cut off, it is cancelled; what goes wrong is said in words."""
+        """Tags the Spark jobs begun meanwhile: if interrupted they are cancelled, and failures are explained."""
         tag = f"banbury-{uuid4().hex}"
         _running(self.session).addTag(tag)
         try:
@@ -231,42 +251,44 @@ class Spark:
                 yield
         except errors.BanburyError:
             raise
-        except BaseException as problem:
+        except BaseException as error:
             with suppress(Exception):
-                # Ctrl-C breaks classic Spark's line to the thread that has the tag. Then all jobs of the session end, as
+                # Ctrl-C breaks classic Spark's connection to the thread that has the tag. Then all jobs of the session end, as
                 # Spark's own handler of Ctrl-C means to have it.
-                if not self.session.interruptTag(tag) and isinstance(problem, KeyboardInterrupt):
+                if not self.session.interruptTag(tag) and isinstance(error, KeyboardInterrupt):
                     self.session.interruptAll()
-            if not isinstance(problem, Exception):
+            if not isinstance(error, Exception):
                 raise
-            raise _explain_failure(problem) from problem
+            raise _explain_failure(error) from error
         finally:
             self._stages = tuple
             with suppress(Exception):
                 self.session.removeTag(tag)
 
     def progress(self) -> tuple[int, float | None]:
-        """Tasks that are done, of the stage that has most: that is where rows are counted; sums are added up by fewer."""
+        """How many tasks are done and their share, of the stage with most tasks, in which rows are counted."""
         try:
             n_tasks, n_done = max(self._stages(), default=(0, 0))
-        except Exception:  # Spark may be gone; who waits for the result hears of it
+        except Exception:  # Spark may be gone, which fetching the parcels will report
             return 0, None
         return n_done, n_done / n_tasks if n_tasks else None
 
 
-Stages = Callable[[], Iterable[tuple[int, int]]]  # of each stage that is known, all tasks, and those that are done
+Stages = Callable[[], Iterable[tuple[int, int]]]  # for each known stage the number of all tasks and of those done
 
 
 @contextmanager
 def _stages(session: Any) -> Iterator[Stages]:
-    """The stages of the jobs that classic Spark begins meanwhile."""
+    """A function that returns the stages of the jobs that classic Spark begins meanwhile: for each the number of its
+    tasks and of those done.
+    """
     context = session.sparkContext
     group = context.getLocalProperty("spark.jobGroup.id")
     tracker = context.statusTracker()
-    before = set(tracker.getJobIdsForGroup(group))
+    earlier_jobs = set(tracker.getJobIdsForGroup(group))
 
     def stages() -> Iterator[tuple[int, int]]:
-        jobs = map(tracker.getJobInfo, set(tracker.getJobIdsForGroup(group)) - before)
+        jobs = map(tracker.getJobInfo, set(tracker.getJobIdsForGroup(group)) - earlier_jobs)
         for stage in map(tracker.getStageInfo, {stage for job in jobs if job is not None for stage in job.stageIds}):
             if stage is not None:
                 yield stage.numTasks, stage.numCompletedTasks
@@ -276,10 +298,13 @@ def _stages(session: Any) -> Iterator[Stages]:
 
 @contextmanager
 def _connect_stages(session: Any) -> Iterator[Stages]:
-    """The same of Spark Connect, which tells of itself while it works."""
+    """A function that returns the stages of the jobs that Spark Connect begins meanwhile, as it reports them: for each
+    the number of its tasks and of those done.
+    """
     last_stages: list[tuple[int, int]] = []
 
     def hear(stages: Any, **rest: Any) -> None:
+        """Notes the stages that Spark Connect reports."""
         last_stages[:] = [(stage.num_tasks, stage.num_completed_tasks) for stage in stages or ()] or last_stages
 
     session.registerProgressHandler(hear)
@@ -291,11 +316,12 @@ def _connect_stages(session: Any) -> Iterator[Stages]:
 
 
 def _n_workers(session: Any) -> int:
-    """How many tasks run at a time; of Connect, which does not tell, more than eight."""
+    """How many tasks run at a time; for Connect, which does not tell, more than eight."""
     return FAN_IN + 1 if _is_connect(session) else max(int(session.sparkContext.defaultParallelism), 1)
 
 
 def _is_connect(session_or_frame: Any) -> bool:
+    """Whether it belongs to Spark Connect."""
     return type(session_or_frame).__module__.startswith("pyspark.sql.connect")
 
 
@@ -303,73 +329,86 @@ def _is_connect(session_or_frame: Any) -> bool:
 
 
 def _rows_of(names: Sequence[str], batches: Batches) -> Iterator[tuple[int, Any]]:
-    """The rows of this task's partition, read as they come."""
+    """The partition of this task and its rows as an Arrow stream with the column names ``names``."""
     partition = TaskContext.get().partitionId()
-    first = next(batches, None)
-    if first is None:
+    first_batch = next(batches, None)
+    if first_batch is None:
         yield partition, []
         return
-    named = (batch.rename_columns(names) for batch in _together(chain([first], batches)))
-    yield partition, pa.RecordBatchReader.from_batches(first.rename_columns(names).schema, named)
+    renamed = (batch.rename_columns(names) for batch in _join_small_batches(chain([first_batch], batches)))
+    yield partition, pa.RecordBatchReader.from_batches(first_batch.rename_columns(names).schema, renamed)
 
 
-def _together(batches: Batches) -> Batches:
-    """Batches one after the other as larger ones: many texts are counted quicker at once than in turn."""
-    held = list[pa.RecordBatch]()
+def _join_small_batches(batches: Batches) -> Batches:
+    """Joins consecutive batches into larger ones, since many texts are counted faster at once."""
+    pending = list[pa.RecordBatch]()
     size = 0
     for batch in batches:
-        held.append(batch)
+        pending.append(batch)
         size += batch.nbytes
-        if size >= TOGETHER:
-            yield _join_batches(held)
-            held = []
+        if size >= BYTES_TOGETHER:
+            yield _join_batches(pending)
+            pending = []
             size = 0
-    if held:
-        yield _join_batches(held)
+    if pending:
+        yield _join_batches(pending)
 
 
 def _join_batches(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Several Arrow batches as one."""
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 def _files_of(files: Sequence[Any], batches: Batches) -> Iterator[tuple[int, Any]]:
+    """The number and the file name (or group of files) of each row of the batches. ``files``: all of them; the first
+    column of the batches numbers them.
+    """
     for batch in batches:
         for number in batch.column(0).to_pylist():
             yield number, files[number]
 
 
 def _parts_of(batches: Batches) -> Iterator[tuple[int, Any]]:
+    """The number and the part of each row of the batches, whose columns are the number and the pickled part."""
     for batch in batches:
-        for number, part in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
-            yield number, pickle.loads(part.as_py())
+        for number, pickled_part in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
+            yield number, pickle.loads(pickled_part.as_py())
 
 
-# On workers: what is made of them. A parcel, or the error in its place, travels as a table of cells.
+# On workers: parcels. A parcel, or the error in its place, is sent as a table of cells.
 
 
-def _cells_of(work: PartWork, rows: Any, cell: int | None, batches: Batches) -> Batches:
-    for partition, part in rows(batches):
+def _cells_of(work: PartWork, rows: Any, cell_size: int | None, batches: Batches) -> Batches:
+    """Does the work on the partitions of this task, and yields the parcels, or errors in their place, as cells of
+    ``cell_size`` bytes. ``rows``: turns the batches into pairs of partition number and rows.
+    """
+    for partition, partition_rows in rows(batches):
         try:
-            made: Parcel | errors.BanburyError | None = work(partition, part)
-        except errors.BanburyError as problem:
-            made = problem
-        if made is not None:
-            yield from in_cells(partition, made, cell)
+            parcel_or_error: Parcel | errors.BanburyError | None = work(partition, partition_rows)
+        except errors.BanburyError as error:
+            parcel_or_error = error
+        if parcel_or_error is not None:
+            yield from in_cells(partition, parcel_or_error, cell_size)
 
 
 def _add_parcels(batches: Batches) -> Batches:
-    """The sum of the parcels of this task, or the first error among them, called by the first of their partitions."""
+    """Adds the parcels of this task and yields the sum, or the first error, as cells under the number of the first
+    partition.
+    """
     rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
-    first = next(rows, None)
-    if first is not None:
+    first_cell = next(rows, None)
+    if first_cell is not None:
         try:
-            made: Any = add_up(parcel for _, parcel in parcels_in(chain([first], rows)))
-        except errors.BanburyError as problem:
-            made = problem
-        yield from in_cells(first[0], made)
+            sum_or_error: Any = add_up(parcel for _, parcel in parcels_in(chain([first_cell], rows)))
+        except errors.BanburyError as error:
+            sum_or_error = error
+        yield from in_cells(first_cell[0], sum_or_error)
 
 
 def _answer_batches(work: Answer, names: Sequence[str], batches: Batches) -> Batches:
+    """The rows of this task's partition with the columns of the answer, batch by batch. ``names``: the rows' own
+    columns.
+    """
     partition = TaskContext.get().partitionId()
     for batch in batches:
         with at_partition(partition):
@@ -378,32 +417,35 @@ def _answer_batches(work: Answer, names: Sequence[str], batches: Batches) -> Bat
 
 
 def _arrow_columns(work: Answer, rows: Any) -> dict[str, pa.Array]:
-    """The columns of an answer to rows, as Arrow has them."""
+    """The columns of an answer as Arrow arrays."""
     columns = {}
     for name, values in work(rows).items():
         if (kind := work.columns[name]) == "string":
             values = [None if value is None else str(value) for value in values]
-        columns[name] = pa.array(values, ARROW_TYPES[kind])
+        columns[name] = pa.array(values, ARROW_TYPE_BY_KIND[kind])
     return columns
 
 
 # What goes wrong
 
 
-def _first_line(problem: BaseException) -> str:
-    return f"{type(problem).__name__}: {(str(problem).splitlines() or ['no reason given'])[0]}"
+def _first_line(error: BaseException) -> str:
+    """The type and the first line of an error."""
+    return f"{type(error).__name__}: {(str(error).splitlines() or ['no reason given'])[0]}"
 
 
-def _explain_failure(problem: Exception) -> Exception:
-    """What went wrong on Spark, in words; errors of a user's own frame stay as they are."""
-    text = str(problem)
+def _explain_failure(error: Exception) -> Exception:
+    """A clearer error for a failure of Spark; errors of the user's own frame stay as they are. ``error``: what Spark
+    raised.
+    """
+    text = str(error)
     if "stopped SparkContext" in text or "[SESSION_OR_CONTEXT_NOT_EXISTS]" in text or "[NO_ACTIVE_SESSION]" in text:
         return _no_session()
-    if lacking := lacking_package("Spark", text, ", in the environment that PYSPARK_PYTHON names there"):
-        return lacking
+    if install_error := lacking_package("Spark", text, ", in the environment that PYSPARK_PYTHON names there"):
+        return install_error
     if "spark.driver.maxResultSize" in text:
         return errors.EngineError(
-            f"eight tallies exceed what Spark can return to its driver ({_first_line(problem)}). Start the session with a larger "
+            f"eight tallies exceed what Spark can return to its driver ({_first_line(error)}). Start the session with a larger "
             "spark.driver.maxResultSize, or count fewer words: features=bb.Text(...)."
         )
-    return problem
+    return error

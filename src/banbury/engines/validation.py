@@ -1,4 +1,4 @@
-"""Validation where rows are: folds are counted apart in one pass, and scored in another by models of all rows minus the fold."""
+"""Cross-validation on partitions: one pass counts each fold, a second scores it with a model of all other rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from banbury.rows.folds import Dealing, Round, Split
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows, occurring_names, renumber
 from banbury.rows.scoring import FoldModels, PendingWarnings, score_batch
-from banbury.sums import in_order
+from banbury.sums import sort_keys
 from banbury.tally.schema import Schema
 from banbury.tally.table import Table, number_classes
 from banbury.tally.tally import Label, Tally, count_rows
@@ -29,172 +29,200 @@ from banbury.tally.tally import Label, Tally, count_rows
 
 @dataclass(frozen=True)
 class CountFolds(CountPart):
-    """The tally of a partition, each fold of each class a class of its own."""
+    """Counts a partition with a class for each pair of fold and class."""
 
     dealing: Dealing
 
     def count_batch(self, schema: Schema, table: Table, batch: Batch) -> Iterator[Tally]:
-        fits = table.align(batch, schema)
+        """The tally of a batch, whose classes are JSON texts of a list of fold and class. ``table``: says how its rows
+        are labelled and weighted.
+        """
+        aligned = table.align(batch, schema)
         n_folds = self.dealing.n_folds
-        numbers, names, weights = number_classes(fits, schema, table.labels)
-        codes = np.where(numbers >= 0, numbers * np.int32(n_folds) + self.dealing.folds(fits, schema), -1)
-        folded = [json.dumps([fold, name]) for name in names for fold in range(n_folds)]
-        labels = Codes(codes.astype(np.int32), 0, folded)
-        yield count_rows(fits, schema, labels, weights, table.labels.threads)
+        class_numbers, names, weights = number_classes(aligned, schema, table.labels)
+        codes = np.where(
+            class_numbers >= 0, class_numbers * np.int32(n_folds) + self.dealing.folds(aligned, schema), -1
+        )
+        pair_names = [json.dumps([fold, name]) for name in names for fold in range(n_folds)]
+        labels = Codes(codes.astype(np.int32), 0, pair_names)
+        yield count_rows(aligned, schema, labels, weights, table.labels.threads)
 
 
 @dataclass(frozen=True, eq=False)
 class Folded:
-    """The folds of all rows, counted apart: ``groups`` has the number of a fold among those that have rows."""
+    """The tallies of all folds. ``used``: the numbers of the folds that have rows; ``groups`` numbers these from 0."""
 
     groups: Groups
-    used: tuple[int, ...]  # the folds that have rows
+    used: tuple[int, ...]
 
     @classmethod
     def of(cls, counted: Tally, skipped: int) -> Folded:
-        """The tally of ``CountFolds``, whose classes say what class and what fold they are."""
-        places = [json.loads(str(name)) for name in counted.classes]
-        used = tuple(sorted({fold for fold, _ in places}))
+        """The folds of the tally that ``CountFolds`` made, whose classes are JSON texts of fold and class. ``skipped``:
+        how many rows without a class were skipped.
+        """
+        pairs = [json.loads(str(name)) for name in counted.classes]
+        used_folds = tuple(sorted({fold for fold, _ in pairs}))
         errors.require(
-            len(used) >= 2, "folds", f"{len(used)} that has rows", "at least two folds; identical rows share a fold"
+            len(used_folds) >= 2,
+            "folds",
+            f"{len(used_folds)} that has rows",
+            "at least two folds; identical rows share a fold",
         )
-        classes: Any = in_order({name for _, name in places})
-        numbers = [classes.index(name) * len(used) + used.index(fold) for fold, name in places]
-        order = np.argsort(numbers)
-        kept = counted.of_classes(order.tolist(), tuple(sorted(numbers)))
-        return cls(Groups(replace(kept, skipped=skipped), classes, len(used)), used)
+        classes: Any = sort_keys({name for _, name in pairs})
+        group_numbers = [classes.index(name) * len(used_folds) + used_folds.index(fold) for fold, name in pairs]
+        order = np.argsort(group_numbers)
+        reordered = counted._of_classes(order.tolist(), tuple(sorted(group_numbers)))
+        return cls(Groups(replace(reordered, skipped=skipped), classes, len(used_folds)), used_folds)
 
 
 def each_fold(n_folds: int) -> Round:
-    """Each fold scored by a model of all others; the rows, which are not here, are not numbered."""
-    nothing = np.zeros(0, dtype=np.int64)
-    splits = tuple(Split(nothing, learned) for learned in ~np.eye(n_folds, dtype=np.bool_))
+    """A round in which each fold is scored by a model of all others. Its rows are on the workers, so it has no row
+    numbers.
+    """
+    no_rows = np.zeros(0, dtype=np.int64)
+    splits = tuple(Split(no_rows, learned) for learned in ~np.eye(n_folds, dtype=np.bool_))
     return Round(np.zeros(0, dtype=np.int32), n_folds, splits)
 
 
-class _Models:
-    """The models of folds that a worker has made, so that it makes them once for all partitions."""
+class _ModelCache:
+    """The models of the folds that a worker has made, cached for all its partitions."""
 
-    made: tuple[str, list[list[Model]], PendingWarnings] | None = None
+    made: tuple[str, list[list[Model]], PendingWarnings] | None = None  # digest, models by recipe and fold, warnings
 
 
 @dataclass(frozen=True)
 class Scored:
-    """How the answers to the rows of some partitions came out, for each setting."""
+    """The outcomes of some rows for each recipe, and warnings to give later."""
 
     outcomes: tuple[Outcomes, ...]
     pending: PendingWarnings
 
     def __add__(self, other: Scored) -> Scored:
-        sums = tuple(a + b for a, b in zip(self.outcomes, other.outcomes, strict=True))
+        """The outcomes of both."""
+        sums = tuple(
+            outcome + other_outcome for outcome, other_outcome in zip(self.outcomes, other.outcomes, strict=True)
+        )
         return Scored(sums, self.pending + other.pending)
 
 
 @dataclass(frozen=True)
 class ScoreFolds(EachPart):
-    """How models of all rows minus the fold of each row answer those of a partition."""
+    """Scores the rows of a partition with models of all rows minus the row's fold, for each recipe. ``used``: the
+    numbers of the folds that have rows, in the order of ``groups``; ``digest``: identifies the tally and the recipes.
+    """
 
     settled: Settled
     dealing: Dealing
-    counted: Tally  # the folds, counted apart
-    classes: tuple[Label, ...]
+    groups: Groups
     used: tuple[int, ...]
     recipes: tuple[Plain, ...]
     digest: str
 
     @classmethod
     def of(cls, settled: Settled, dealing: Dealing, folded: Folded, recipes: Sequence[Plain]) -> ScoreFolds:
-        counted = folded.groups.counted
-        every = tuple(recipes)
-        return cls(settled, dealing, counted, folded.groups.classes, folded.used, every, f"{counted.digest()} {every}")
+        """The work for these folds and recipes."""
+        groups = replace(folded.groups)  # without what it has computed, which would be sent too
+        digest = f"{groups.counted.digest()} {tuple(recipes)}"
+        return cls(settled, dealing, groups, folded.used, tuple(recipes), digest)
 
     def _models(self) -> tuple[list[list[Model]], PendingWarnings]:
-        """For each setting the models of all rows minus each fold."""
-        if _Models.made is None or _Models.made[0] != self.digest:
-            groups = Groups(self.counted, self.classes, len(self.used))
+        """For each recipe the models of all rows minus each fold, in the order of ``used``, made once per worker; and
+        the warnings that making them gave.
+        """
+        if _ModelCache.made is None or _ModelCache.made[0] != self.digest:
             pending = PendingWarnings()
             weights = None if self.settled.settings.weights is None else np.zeros(1)
             rows = self._dataset((), np.zeros(0, dtype=np.int32), weights)
-            folds = each_fold(len(self.used))
-            every = [FoldModels(rows, folds, groups, recipe, pending) for recipe in self.recipes]
-            made = [[models[number] for number in range(len(self.used))] for models in every]
-            _Models.made = self.digest, made, pending
-        return _Models.made[1], _Models.made[2]
+            splits = each_fold(len(self.used))
+            fold_models = [FoldModels(rows, splits, self.groups, recipe, pending) for recipe in self.recipes]
+            models_by_recipe = [[models[number] for number in range(len(self.used))] for models in fold_models]
+            _ModelCache.made = self.digest, models_by_recipe, pending
+        return _ModelCache.made[1], _ModelCache.made[2]
 
     def _dataset(self, batches: tuple[Batch, ...], labels: NDArray[np.int32], weights: Any) -> MemoryRows:
+        """Batches and the class number of each row (-1: none) as rows in memory. ``weights``: of each row, or None."""
         threads = self.settled.settings.threads
-        return MemoryRows(self.settled.schema, self.classes, labels, weights, threads, batches=batches)
+        return MemoryRows(self.settled.schema, self.groups.classes, labels, weights, threads, batches=batches)
 
     def value_of(self, rows: Any) -> Scored | None:
-        models, noted = self._models()
-        place = np.full(self.dealing.n_folds, -1, dtype=np.int32)
-        place[list(self.used)] = np.arange(len(self.used))
+        """The outcomes of a partition's rows; None if it has none."""
+        models, known_warnings = self._models()
+        position_of_fold = np.full(self.dealing.n_folds, -1, dtype=np.int32)
+        position_of_fold[list(self.used)] = np.arange(len(self.used))
         schema = self.settled.schema
+        classes = self.groups.classes
         table = self.settled.settings.table(rows)
         scored: Scored | None = None
         for batch in table.batches("scoring"):
-            fits = table.align(batch, schema)
-            own_numbers, names, weights = number_classes(fits, schema, table.labels)
-            numbers = renumber([(names, own_numbers)], self.classes)
-            which = np.where(numbers >= 0, place[self.dealing.folds(fits, schema)], -1).astype(np.int32)
-            part = self._dataset((fits,), numbers, weights)
-            tested = which >= 0
+            aligned = table.align(batch, schema)
+            label_codes, names, weights = number_classes(aligned, schema, table.labels)
+            class_numbers = renumber([(names, label_codes)], classes)
+            positions = position_of_fold[self.dealing.folds(aligned, schema)]
+            fold_of_row = np.where(class_numbers >= 0, positions, -1).astype(np.int32)
+            memory_rows = self._dataset((aligned,), class_numbers, weights)
+            is_tested = fold_of_row >= 0
             outcomes = list[Outcomes]()
-            pending = PendingWarnings(0, dict(noted.wordless))
-            for of_recipe in models:
-                posteriors = np.empty((fits.n_rows, len(self.classes)))
-                pending.impossible += score_batch(part, of_recipe, fits, which, "posterior", posteriors)
-                tested_weights = None if weights is None else weights[tested]
-                outcomes.append(
-                    Outcomes.of(posteriors[tested], numbers[tested], which[tested], len(self.used), tested_weights)
+            pending = PendingWarnings(0, dict(known_warnings.wordless))
+            tested_weights = None if weights is None else weights[is_tested]
+            tested = class_numbers[is_tested], fold_of_row[is_tested], len(self.used), tested_weights
+            for fold_models in models:
+                posteriors = np.empty((aligned.n_rows, len(classes)))
+                pending.n_impossible += score_batch(
+                    memory_rows, fold_models, aligned, fold_of_row, "posterior", posteriors
                 )
-            of_batch = Scored(tuple(outcomes), pending)
-            scored = of_batch if scored is None else scored + of_batch
+                outcomes.append(Outcomes.of(posteriors[is_tested], *tested))
+            scored_batch = Scored(tuple(outcomes), pending)
+            scored = scored_batch if scored is None else scored + scored_batch
         return scored
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """How a model's answers to the rows of some partitions came out, over its classes and those it has not met."""
+    """The outcomes of a model's predictions for some rows, over its classes and those that only the rows have."""
 
     classes: tuple[Label, ...]
     outcomes: Outcomes | None
-    n_rows: int  # with a class or without
+    n_rows: int  # labelled or not
 
     def __add__(self, other: Evaluated) -> Evaluated:
+        """The outcomes of both, over the classes of both."""
         n_rows = self.n_rows + other.n_rows
         if self.outcomes is None or other.outcomes is None:
-            one = self if other.outcomes is None else other
-            return replace(one, n_rows=n_rows)
-        new: Any = in_order({*self.classes, *other.classes}.difference(self.classes))
-        every = (*self.classes, *new)
-        both = self.outcomes.among(self.classes, every) + other.outcomes.among(other.classes, every)
-        return Evaluated(every, both, n_rows)
+            non_empty = self if other.outcomes is None else other
+            return replace(non_empty, n_rows=n_rows)
+        new_classes: Any = sort_keys({*self.classes, *other.classes}.difference(self.classes))
+        all_classes = (*self.classes, *new_classes)
+        outcomes = self.outcomes.among(self.classes, all_classes) + other.outcomes.among(other.classes, all_classes)
+        return Evaluated(all_classes, outcomes, n_rows)
 
 
 @dataclass(frozen=True)
 class Evaluate(EachPart):
-    """How a model answers the rows of a partition."""
+    """Evaluates a model on the rows of a partition."""
 
     model: Model
     target: str
     reading: Mapping[str, Any]
 
     def value_of(self, rows: Any) -> Evaluated:
+        """The outcomes of a partition's rows."""
         evaluated = Evaluated(self.model.classes, None, 0)
         for batch, posteriors in self.model.stream(self.model._read(rows, self.reading)):
             evaluated += self._of(batch, posteriors)
         return evaluated
 
     def _of(self, batch: Batch, posteriors: Any) -> Evaluated:
+        """The outcomes of a batch. ``posteriors``: rows × classes of the model. Classes that only the rows have get
+        posterior 0.
+        """
         model = self.model
-        numbers, names = dense_numbers(batch.codes(self.target, model.target_kind), 1)
-        new: Any = in_order(occurring_names(names, numbers).difference(model.classes))
-        classes = (*model.classes, *new)
-        truth = renumber([(names, numbers)], classes)
+        codes, names = dense_numbers(batch.codes(self.target, model._target_kind), 1)
+        new_classes: Any = sort_keys(occurring_names(names, codes).difference(model.classes))
+        classes = (*model.classes, *new_classes)
+        truth = renumber([(names, codes)], classes)
         has_class = truth >= 0
         if not has_class.any():
             return Evaluated(classes, None, batch.n_rows)
-        scores = np.hstack([posteriors[has_class], np.zeros((int(has_class.sum()), len(new)))])
+        scores = np.hstack([posteriors[has_class], np.zeros((int(has_class.sum()), len(new_classes)))])
         folds = np.zeros(len(scores), dtype=np.int32)
         return Evaluated(classes, Outcomes.of(scores, truth[has_class], folds, 1, None), batch.n_rows)

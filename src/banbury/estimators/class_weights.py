@@ -1,4 +1,4 @@
-"""class_weight, as scikit-learn has it: so many times as much does a row of a class weigh."""
+"""The parameter class_weight of scikit-learn: a factor for the rows of each class, applied to the class prior."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ BALANCED = "balanced"
 
 
 def check_class_weight(class_weight: Any, classes: Iterable[Any] | None = None) -> None:
-    """Raises an error unless it is None, "balanced" or a mapping from class to a positive number.
+    """Raises an error unless ``class_weight`` is None, "balanced" or a mapping from class to a positive number.
 
     A class that is not listed has weight 1, and a listed class may be absent. If both occur, a name is probably
-    misspelt, and an error is raised. Without ``classes``, the listed classes may still come.
+    misspelt, and an error is raised. Without ``classes``, the classes of the rows, the listed ones may still come.
     """
     if class_weight is None or (isinstance(class_weight, str) and class_weight == BALANCED):
         return
@@ -46,12 +46,12 @@ class ClassifierSettings(ModelSettings):
     """Settings in which the class prior may name classes without rows and is multiplied by the class weights."""
 
     class_weight: Any = None
-    declared: frozenset[Any] = frozenset()  # classes that were named in advance
+    declared: frozenset[Any] = frozenset()  # classes named in advance
 
     def prior(self, tally: Tally) -> ClassPrior:
         """Returns the class prior multiplied by the class weights; "uniform" for balanced ones."""
         prior: Any = self.class_prior
-        if isinstance(prior, Mapping):  # what was said of classes without rows is shared among the others
+        if isinstance(prior, Mapping):  # the prior of classes without rows is divided among the others
             unseen = [name for name in self.declared if name in prior and name not in tally.classes]
             shares = shares_by_class(prior, (*tally.classes, *unseen))
             total = sum(shares[name] for name in tally.classes)

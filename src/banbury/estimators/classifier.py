@@ -1,4 +1,4 @@
-"""The scikit-learn face: NaiveBayesClassifier. X and y live here only."""
+"""NaiveBayesClassifier, naive Bayes as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from banbury.estimators.guard import in_one_step
 from banbury.estimators.rows import (
     LearnsRows,
     as_array,
+    count_batch,
     labels_of,
-    part_of,
+    rows_to_validate,
     sample_weights,
     sort_classes,
-    to_validate,
     warn_of_missing_labels,
+    with_absent_columns,
 )
 from banbury.learner import Learner
 from banbury.model.explain import Explanation, Informative
@@ -31,16 +32,19 @@ from banbury.reading import Batch, n_threads
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin
 from banbury.tally.partitioned import or_in_partitions, partitions_of
 from banbury.tally.schema import Schema
-from banbury.tally.table import Table, align_names, class_number
+from banbury.tally.table import align_names, class_number
 from banbury.tally.tally import Tally, count
 from banbury.threads import taken
 
 if TYPE_CHECKING:
     from banbury.quality import Tuning
 
-FOLDS = 10  # rows are left out in so many parts where something is chosen or calibrated
-CHOSEN = {"alpha": "auto", "features": "choose"}  # settings, and the word that has them chosen
-COUNTED_BY = ("features", "how", "alpha", "class_prior", "missing", "calibrate", "seed", "threads")
+FOLDS = 10  # folds that are held out in turn to choose or calibrate something
+VALUES_TO_CHOOSE = {
+    "alpha": "auto",
+    "features": "choose",
+}  # the value of each parameter that has it chosen on held-out rows
+PARAMETERS_OF_VALIDATION = ("features", "how", "alpha", "class_prior", "missing", "calibrate", "seed", "threads")
 
 
 class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -81,7 +85,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
     classes_: NDArray[Any]
     n_features_in_: int
     tuning_: Tuning | None
-    _dtype: np.dtype[Any] | None  # of the labels
+    _label_dtype: np.dtype[Any] | None  # of the labels; None if they are of several types
 
     def __init__(
         self,
@@ -95,6 +99,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         calibrate: str | None = None,
         class_weight: Any = None,
     ) -> None:
+        """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features
         self.missing = missing
         self.threads = threads
@@ -117,13 +122,15 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         if partitions_of(X) is not None:
             return self._begin(self._learn_partitions(X, y, sample_weight))
         batch, labels = self._read_rows_and_labels(X, y)
-        chooses = self._chosen or self.calibrate is not None
+        chooses = self._names_to_choose or self.calibrate is not None
         learn = self._learn_by_choosing if chooses else self._learn_first
         return self._begin(learn(batch, labels, sample_weight), labels.dtype)
 
     def _learn_partitions(self, frame: Any, target: Any, weights: Any) -> Learner:
-        """What all rows of a frame of Dask or Spark teach, counted where they are."""
-        if not self._chosen and self.calibrate is None:
+        """Learns from a Dask or Spark dataframe, whose rows are counted on the cluster. ``target``, ``weights``: column
+        names, or None for no weights.
+        """
+        if not self._names_to_choose and self.calibrate is None:
             settings = self._settings(self.alpha)
             tally = count(frame, target, weights=weights, features=self._families, **self._counting)
             warn_of_missing_labels(tally.skipped)
@@ -131,33 +138,30 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         from banbury.quality import tune
 
         names = ("how", "class_prior", "seed", "features", "calibrate")
-        settings_tried: dict[str, Any] = {name: getattr(self, name) for name in names}
-        settings_tried |= {"alpha": self._alpha_tried, "weights": weights}
-        tuning = tune(frame, target, folds=FOLDS, **settings_tried, **self._counting)
+        tuning_settings: dict[str, Any] = {name: getattr(self, name) for name in names}
+        tuning_settings |= {"alpha": self._alpha_tried, "weights": weights}
+        tuning = tune(frame, target, folds=FOLDS, **tuning_settings, **self._counting)
         warn_of_missing_labels(tuning.tally.skipped)
         return self._learner_of(tuning)
 
     @property
-    def _families(self) -> Any:
-        """What columns are counted as."""
-        return self.features
-
-    @property
     def _counting(self) -> dict[str, Any]:
+        """The options for counting, as keyword arguments of ``bb.count``."""
         return {"missing": self.missing, "threads": self.threads}
 
     def _settings(self, alpha: Any, calibration: Calibration | None = None, weighing: Any = None) -> ClassifierSettings:
-        """How models are derived, as the parameters say now."""
+        """The settings with which models are derived: the estimator's current parameters, with the pseudo-count
+        ``alpha``, a calibration, and weights of evidence (``weighing``).
+        """
         choice = choice_of(self.how, alpha, self.seed)
-        learned = {"calibration": calibration, "weighing": weighing}
-        return ClassifierSettings(
-            choice, self.class_prior, **learned, threads=self.threads, class_weight=self.class_weight
-        )
+        return ClassifierSettings(choice, self.class_prior, calibration, weighing, self.threads, self.class_weight)
 
     def _begin(self, learner: Learner, dtype: np.dtype[Any] | None = None) -> None:
-        """Goes on with all that ``fit`` learned; raises where no model can be derived from it."""
+        """Adopts the learner that ``fit`` made. Raises an error if no model can be derived from it. ``dtype``: the type
+        of the labels; that of the classes unless given.
+        """
         check_class_weight(self.class_weight, learner.classes)
-        _ = learner.current
+        _ = learner.current  # derives the model
         self._keep(learner, dtype_of(learner.classes) if dtype is None else dtype)
 
     @in_one_step
@@ -168,9 +172,9 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         The first call settles the schema. From then on, batches give the same tally in any order and of any size.
         Learning one text costs as much as its words, however many were learned before.
         """
-        for name in self._chosen:
+        for name in self._names_to_choose:
             raise errors.BadSetting(
-                f"{name}={CHOSEN[name]!r} needs all rows at once, but partial_fit sees only some of them at a time. "
+                f"{name}={VALUES_TO_CHOOSE[name]!r} needs all rows at once, but partial_fit sees only some of them at a time. "
                 "Choose with fit or bb.tune, then pass the choice to partial_fit.",
                 name=name,
             )
@@ -186,27 +190,27 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             if self.calibrate is not None:
                 errors.warn(errors.not_calibrated("partial_fit"))
             return
-        part = self._more(batch, labels, sample_weight)
-        dtype = _common(self._dtype, labels.dtype)
-        earlier_classes = self._learner.classes
-        before = self._learner.settings.declared
-        declared = declared | before
-        if dtype != self._dtype or declared != before or not set(earlier_classes).issuperset(part.classes):
-            self.classes_ = sort_classes(declared.union(earlier_classes, part.classes), dtype)
-        self._dtype = dtype
-        self._take_over(self._learner.learn, part, declared, "partial_fit")
+        tally = self._count_more(batch, labels, sample_weight)
+        self._label_dtype = _common_dtype(self._label_dtype, labels.dtype)
+        declared |= self._learner.settings.declared
+        self._take_over(self._learner.learn, tally, declared, "partial_fit")
 
     def _learn_texts(self, texts: Any, labels: Any) -> bool:
-        """Counts a list of texts, all that a row has, of classes that are known; False if it is something else."""
+        """A shortcut for ``partial_fit``: learns a list of texts with a list of labels, all of known classes.
+
+        Returns False, without learning anything, if it does not apply.
+        """
         if not (type(texts) is type(labels) is list and texts and self.__sklearn_is_fitted__()):
             return False
         learner = self._learner
-        if learner.settings.calibration is not None or (self._dtype is not None and self._dtype.kind not in "UT"):
+        if learner.settings.calibration is not None or (
+            self._label_dtype is not None and self._label_dtype.kind not in "UT"
+        ):
             return False
-        taught = learner.learn_texts(texts, labels, n_threads(self.threads))
-        if taught is not None:
-            self._learner = taught
-        return taught is not None
+        new_learner = learner.learn_texts(texts, labels, n_threads(self.threads))
+        if new_learner is not None:
+            self._learner = new_learner
+        return new_learner is not None
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
@@ -217,21 +221,25 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         """
         declared = self._learner_of_fit().settings.declared
         batch, labels = self._read_rows_and_labels(X, y)
-        part = self._more(batch, labels, sample_weight)
-        self._take_over(self._learner.forget, part, declared, "forget")
-        self.classes_ = sort_classes(declared.union(self._learner.classes), self._dtype)
+        tally = self._count_more(batch, labels, sample_weight)
+        self._take_over(self._learner.forget, tally, declared, "forget")
 
-    def _take_over(self, change: Callable[..., Learner], part: Tally, declared: frozenset[Any], why: str) -> None:
-        """Learns or forgets rows. A calibration that was learned from other rows does not hold any more."""
-        before = self._learner.settings
-        self._learner = change(part, replace(before, declared=declared, calibration=None))
-        if before.calibration is not None:
-            errors.warn(errors.not_calibrated(why))
+    def _take_over(
+        self, change: Callable[..., Learner], tally: Tally, declared: frozenset[Any], method_name: str
+    ) -> None:
+        """Replaces the learner by ``change`` (learn or forget) of it with the tally of some rows. Drops a calibration
+        with a warning, since it was learned from other rows. ``method_name``: the name of the public method.
+        """
+        settings_before = self._learner.settings
+        self._learner = change(tally, replace(settings_before, declared=declared, calibration=None))
+        self.classes_ = sort_classes(declared.union(self._learner.classes), self._label_dtype)
+        if settings_before.calibration is not None:
+            errors.warn(errors.not_calibrated(method_name))
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """Returns the rows and settings with which ``bb.cross_validate`` counts and estimates as this classifier does."""
-        settings = {name: getattr(self, name) for name in COUNTED_BY} | {"features": self._families}
-        return to_validate(X), settings | self._prior_to_validate()
+        settings = {name: getattr(self, name) for name in PARAMETERS_OF_VALIDATION} | {"features": self._families}
+        return rows_to_validate(X), settings | self._prior_to_validate()
 
     @or_in_partitions
     def predict(self, X: Any) -> NDArray[Any]:
@@ -242,8 +250,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             model = self._learner_of_fit().current
             if (scores := model._score_texts(X, model._wanted)) is None:
                 scores = model._score_all(self._read_rows(X), model._wanted, {})
-            same = len(self.classes_) == len(model.classes)
-            labels = self.classes_ if same else as_array(model.classes, self._dtype)
+            has_same_classes = len(self.classes_) == len(model.classes)
+            labels = self.classes_ if has_same_classes else as_array(model.classes, self._label_dtype)
             return taken(labels, model._best(scores), model.threads)
 
     @or_in_partitions
@@ -251,15 +259,15 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         """Returns P(class | row) in the order of ``classes_``; for a Dask or Spark dataframe, the dataframe with a
         column per class.
         """
-        return self._answers(X, lambda model, batch: model.posterior(batch), 0.0)
+        return self._answers(X, Model.posterior, 0.0)
 
     def predict_log_proba(self, X: Any) -> Real:
         """Returns log P(class | row)."""
-        return self._answers(X, lambda model, batch: model.log_posterior(batch), -np.inf)
+        return self._answers(X, Model.log_posterior, -np.inf)
 
     def predict_joint_log_proba(self, X: Any) -> Real:
         """Returns log P(class) + log P(row | class)."""
-        return self._answers(X, lambda model, batch: model.log_joint(batch), -np.inf)
+        return self._answers(X, Model.log_joint, -np.inf)
 
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
         """Explains why a row gets its class: the weight of evidence of every column and word, in decibans.
@@ -276,9 +284,9 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
                     setting="label",
                     value=label,
                 )
-            if against is None or (other := self._find_class(against)) in model.classes:
+            if against is None or (opponent := self._find_class(against)) in model.classes:
                 return model.explain(row, against, held_out=held_out, label=label)
-            return model.explain(row, held_out=held_out, label=label).against_unseen(other)
+            return model.explain(row, held_out=held_out, label=label).against_unseen(opponent)
 
     def informative(self, n: int = 10, classes: Any = None) -> Informative:
         """Returns the ``n`` values that best tell each class from the others. See ``Model.informative``."""
@@ -291,7 +299,9 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             return replace(ratios, ratios={name: ratios.ratios.get(name, ()) for name in names})
 
     def _find_class(self, name: Any) -> Any:
-        """A class as ``classes_`` lists it, which may have been named in advance and have no rows yet."""
+        """The class named ``name`` as ``classes_`` lists it, with its own type. It may have been declared and have no
+        rows yet.
+        """
         classes = self.classes_.tolist()
         return classes[class_number(name, classes)]
 
@@ -303,18 +313,20 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
     # Within
 
     @property
-    def _chosen(self) -> list[str]:
-        """The settings that are to be chosen, which needs all rows at once."""
-        settings = {name: getattr(self, name) for name in CHOSEN}
-        return [name for name, value in settings.items() if isinstance(value, str) and value == CHOSEN[name]]
+    def _names_to_choose(self) -> list[str]:
+        """The names of the parameters that are to be chosen, which needs all rows at once."""
+        settings = {name: getattr(self, name) for name in VALUES_TO_CHOOSE}
+        return [name for name, value in settings.items() if isinstance(value, str) and value == VALUES_TO_CHOOSE[name]]
 
     @property
     def _alpha_tried(self) -> Any:
-        """What is tuned: "auto", or the one α that is given."""
-        return "auto" if "alpha" in self._chosen else self._settings(self.alpha).choice.alpha
+        """What is tuned: "auto" for several pseudo-counts, or the given one."""
+        return "auto" if "alpha" in self._names_to_choose else self._settings(self.alpha).choice.alpha
 
     def _learn_by_choosing(self, batch: Batch, labels: Any, sample_weight: Any) -> Learner:
-        """What all rows teach, and what is chosen by leaving some of them out: α, families, a calibration."""
+        """Learns from all rows and chooses the pseudo-count, the families or a calibration on held-out rows.
+        ``sample_weight``: one per row, or None.
+        """
         from banbury.quality.tuning import Tuned
         from banbury.rows.labelled import load_rows
 
@@ -323,49 +335,53 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         if rows.n_labelled < 2:
             raise errors.empty_data(None, "choosing and calibrating need at least two rows")
         warn_of_missing_labels(rows.skipped)
-        families = "choose" if "features" in self._chosen else "auto"
+        families = "choose" if "features" in self._names_to_choose else "auto"
         grid = Tuned.of(self._alpha_tried, self.how, None, families, self.class_prior, self.seed, self.calibrate)
         return self._learner_of(grid.tune(rows, min(FOLDS, rows.n_labelled)))
 
     def _learner_of(self, tuning: Tuning) -> Learner:
-        """What a tuning teaches; it is kept where a setting was to be chosen."""
-        self.tuning_ = tuning if self._chosen else None
+        """The learner with the best settings of a tuning, which becomes ``tuning_`` if a parameter was to be chosen."""
+        self.tuning_ = tuning if self._names_to_choose else None
         return Learner(tuning.tally, self._settings(tuning.best["alpha"], tuning.calibration))
 
     def _learn_first(
         self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False
     ) -> Learner:
-        """What the first rows teach, which settle the schema."""
+        """A learner of the first rows, from which the schema is inferred. ``sample_weight``: one per row, or None;
+        ``more_to_come``: whether further rows follow.
+        """
         settings = self._settings(self.alpha)
         schema = self._schema(batch, more_to_come)
-        part = _count_part(batch, schema, labels, sample_weight, self.threads)
-        if not part.classes:
+        tally = _count_rows(batch, schema, labels, sample_weight, self.threads)
+        if not tally.classes:
             raise errors.empty_data(None, "every row has a missing label or a weight of zero")
-        return Learner(part, settings)
+        return Learner(tally, settings)
 
-    def _schema(self, batch: Batch, more_to_come: bool) -> Schema:
-        table = Table.of(batch, labelled=False, features=self._families, missing=self.missing)  # type: ignore[arg-type]
-        return table.settle_schema(batch, more_to_come)
-
-    def _more(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Tally:
-        """Rows under the schema that stands, apart."""
+    def _count_more(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Tally:
+        """The tally of more rows under the existing schema. Warns about columns that it does not have. ``labels``,
+        ``sample_weight``: one per row; the latter may be None.
+        """
         self._check_columns(batch)
         schema = self._learner.schema
         if batch.named and "feature_names_in_" in self.__dict__ and batch.names != schema.columns:
             counted_columns = set(schema.columns)
             if extra := [name for name in batch.names if name not in counted_columns]:
                 tell_other_columns([], extra, set())
-        return _count_part(align_names(batch, schema), schema, labels, sample_weight, self.threads)
+        return _count_rows(align_names(batch, schema), schema, labels, sample_weight, self.threads)
 
     def _keep(self, learner: Learner, dtype: np.dtype[Any] | None) -> None:
+        """Stores a learner and sets the attributes that follow from it. ``dtype``: the type of the labels, None for
+        mixed types.
+        """
         self.classes_ = sort_classes(learner.settings.declared.union(learner.classes), dtype)
-        self._learner, self._dtype = learner, dtype
+        self._learner = learner
+        self._label_dtype = dtype
         self._note_columns(learner.schema)
 
     # Weights of classes
 
     def _check_class_weight(self) -> None:
-        """Before anything is counted."""
+        """Raises BadSetting if ``class_weight`` is invalid or contradicts another parameter."""
         if self.class_weight is None:
             return
         check_class_weight(self.class_weight)
@@ -381,7 +397,9 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             )
 
     def _prior_to_validate(self) -> dict[str, Any]:
-        """The class prior within every fold, which weights by name would have depend on the fold."""
+        """The class prior for ``bb.cross_validate``: uniform for balanced class weights. Weights by class would depend
+        on the fold, so they are refused.
+        """
         if self.class_weight is None:
             return {}
         self._check_class_weight()
@@ -394,35 +412,37 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         return {"class_prior": "uniform"}
 
     def _answers(self, X: Any, score: Callable[[Model, Batch], Real], absent: float) -> Real:
-        """What the model says, with a column for each class that was declared and has no rows yet."""
+        """The scores (rows × classes) that ``score`` computes from the model for the rows X. A declared class without
+        rows gets the score ``absent``.
+        """
         with self._lock:
             model = self._learner_of_fit().current
-            scores = score(model, self._read_rows(X))
-            counted_classes = set(model.classes)
-            if len(self.classes_) == len(counted_classes):
-                return scores
-            wide = np.full((len(scores), len(self.classes_)), absent)
-            wide[:, [c for c, name in enumerate(self.classes_.tolist()) if name in counted_classes]] = scores
-            return wide
+            return with_absent_columns(score(model, self._read_rows(X)), model.classes, self.classes_, absent)
 
 
-def _count_part(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any, threads: int | None) -> Tally:
-    """The rows, counted but for their texts; raises unless some of them have a label."""
-    part = part_of(batch, schema, labels, weights, threads)
-    if part.skipped == batch.n_rows:
+def _count_rows(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any, threads: int | None) -> Tally:
+    """The tally of some rows, with one label and, unless None, one weight each. Raises an error if none has a label,
+    and warns about those without.
+    """
+    tally = count_batch(batch, schema, labels, weights, threads)
+    if tally.skipped == batch.n_rows:
         raise errors.no_target(batch.n_rows, None)
-    warn_of_missing_labels(part.skipped)
-    return part
+    warn_of_missing_labels(tally.skipped)
+    return tally
 
 
 def dtype_of(classes: tuple[Any, ...]) -> np.dtype[Any]:
-    """The type of labels that were counted on an engine."""
+    """The NumPy type of the classes, or object unless they are numbers or booleans."""
     dtype = np.asarray(classes).dtype
     return dtype if dtype.kind in "biuf" else np.dtype(object)
 
 
-def _common(a: np.dtype[Any] | None, b: np.dtype[Any]) -> np.dtype[Any] | None:
-    """A type for labels of both, None when only objects can hold them."""
-    if a is None or a == b or (a.kind in "UT" and b.kind in "UT"):
-        return a
-    return np.result_type(a, b) if a.kind in "biuf" and b.kind in "biuf" else None
+def _common_dtype(first_dtype: np.dtype[Any] | None, second_dtype: np.dtype[Any]) -> np.dtype[Any] | None:
+    """A NumPy type that holds the labels of both types; None if only objects can."""
+    if first_dtype is None or first_dtype == second_dtype or (first_dtype.kind in "UT" and second_dtype.kind in "UT"):
+        return first_dtype
+    return (
+        np.result_type(first_dtype, second_dtype)
+        if first_dtype.kind in "biuf" and second_dtype.kind in "biuf"
+        else None
+    )

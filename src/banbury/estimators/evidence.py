@@ -1,4 +1,4 @@
-"""EvidenceClassifier: naive Bayes whose evidence is weighed, as scikit-learn estimators are used."""
+"""EvidenceClassifier, naive Bayes with weighed evidence as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from banbury import errors
 from banbury.estimators.class_weights import check_class_weight
 from banbury.estimators.classifier import NaiveBayesClassifier
 from banbury.estimators.guard import in_one_step
-from banbury.estimators.rows import WeighsEvidence, sample_weights, to_validate, warn_of_missing_labels
+from banbury.estimators.rows import WeighsEvidence, rows_to_validate, sample_weights, warn_of_missing_labels
 from banbury.learner import Learner
 from banbury.model.naive_bayes import Model, check_seed
 from banbury.reading import Batch, n_threads
 from banbury.tally.partitioned import partitions_of
-from banbury.tally.schema import Schema, infer
-from banbury.tally.table import Held, Table, open_table
+from banbury.tally.table import Table, open_table
 from banbury.tally.tally import Tally, count_table
 from banbury.weighing import FEWEST_ROWS, learn_table
 
@@ -58,6 +57,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
     class_prior = None
     missing = "category"
     calibrate = None
+    _trees = "all"
 
     def __init__(
         self,
@@ -70,6 +70,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         class_weight: Any = None,
         sample: int | None = None,
     ) -> None:
+        """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features
         self.weigh = weigh
         self.pairs = pairs
@@ -98,8 +99,11 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         return self._begin(learner.under(self._settings(1.0, weighing=weighing)), labels.dtype)
 
     def _learn_partitions(self, frame: Any, target: Any, weights: Any, groups: Any = None) -> Learner:
-        counting = {"features": self.features, "missing": self.missing, "trees": "all", "threads": self.threads}
-        table = open_table(frame, target, weights=weights, groups=groups, **counting)
+        """Counts a Dask or Spark dataframe on the cluster and learns weights from a sample. ``target``, ``weights``,
+        ``groups``: column names.
+        """
+        count_options = {"features": self.features, "missing": self.missing, "trees": "all", "threads": self.threads}
+        table = open_table(frame, target, weights=weights, groups=groups, **count_options)
         tally = count_table(table)
         warn_of_missing_labels(tally.skipped)
         check_class_weight(self.class_weight, tally.classes)
@@ -140,28 +144,32 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         weigh: Any = False
         if self.weigh is not False:
             weigh = {"pairs": bool(self.pairs), "correct": bool(self.correct)}
-            weigh |= {"fewest": 0} if self.weigh is True else {}
+            weigh |= {"fewest": 0} if self.weigh is True else {}  # weighs however few rows there are
         settings = {"weigh": weigh, "features": self.features, "seed": self.seed, "threads": self.threads}
-        return to_validate(X), settings | self._prior_to_validate()
+        return rows_to_validate(X), settings | self._prior_to_validate()
 
     # Weighing
 
     def _check_weighing(self) -> None:
+        """Raises an error for invalid parameters."""
         check_seed(self.seed)
         if self.weigh not in ("auto", True, False):
             raise errors.unknown_choice("weigh", self.weigh, ["auto", True, False])
 
-    def _schema(self, batch: Batch, more_to_come: bool) -> Schema:
-        return infer(batch, [], None, self.features, self.missing, more_to_come, trees="all")  # type: ignore[arg-type]
-
     def _weigh_rows(self, tally: Tally, batch: Batch, labels: NDArray[Any], sample_weight: Any, groups: Any) -> Any:
-        """The weights, learned from rows that a tally counted."""
+        """The weights of evidence learned from these rows, which the tally has counted; None if nothing is weighed.
+        ``labels``, ``sample_weight`` and ``groups``: one per row; the latter two may be None.
+        """
         weights = sample_weights(sample_weight, batch.n_rows)
-        settings: dict[str, Any] = {"weights": weights, "groups": groups, "threads": n_threads(self.threads)}
-        return self._learn_weights(tally, Table.of(Held((batch,)), labels, schema=tally.schema, **settings))
+        table = Table.of(
+            batch, labels, schema=tally.schema, weights=weights, groups=groups, threads=n_threads(self.threads)
+        )
+        return self._learn_weights(tally, table)
 
     def _learn_weights(self, tally: Tally, table: Any) -> Any:
-        """The weights, learned from a table that a tally counted; None where there are too few rows, or nothing to weigh."""
+        """The weights of evidence learned from a table of rows that the tally has counted; None for too few rows, a
+        single class, or ``weigh=False``.
+        """
         has_few_rows = self.weigh == "auto" and float(tally.n_rows) < FEWEST_ROWS
         if self.weigh is False or len(tally.classes) < 2 or has_few_rows:
             return None

@@ -1,4 +1,4 @@
-"""What estimators share that learn row by row: the lock, changes in one step, and copies that learn apart."""
+"""What incremental estimators share: a lock, atomic changes, and independent copies."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from banbury.learner import Learner
+from banbury.scikit_learn import check_is_fitted
 
-MAKING = threading.Lock()
-DRAFT = "_is_draft"  # an attribute that only drafts have
+CREATING_LOCKS = threading.Lock()  # held while the lock of an estimator is created
+DRAFT_FLAG = "_is_draft"  # an attribute that only the copies on which ``in_one_step`` works have
 P = ParamSpec("P")
 E = TypeVar("E", bound="Guarded")
 
@@ -25,15 +26,16 @@ def in_one_step(method: Callable[Concatenate[E, P], object]) -> Callable[Concate
 
     @wraps(method)
     def change(self: E, /, *args: P.args, **kwargs: P.kwargs) -> E:
-        if DRAFT in self.__dict__:
+        """Calls the method on a draft and takes over its attributes; a draft is changed directly."""
+        if DRAFT_FLAG in self.__dict__:
             method(self, *args, **kwargs)
             return self
         with self._lock:
             draft = object.__new__(type(self))
             draft.__dict__.update(self.__dict__)
-            draft.__dict__[DRAFT] = True
+            draft.__dict__[DRAFT_FLAG] = True
             method(draft, *args, **kwargs)
-            del draft.__dict__[DRAFT]
+            del draft.__dict__[DRAFT_FLAG]
             self.__dict__ = draft.__dict__
         return self
 
@@ -43,26 +45,38 @@ def in_one_step(method: Callable[Concatenate[E, P], object]) -> Callable[Concate
 class Guarded:
     """An estimator that only one thread can use at a time. A copy has its own lock."""
 
-    _learner: Learner  # what was learned; absent before fitting, and where nothing is learned row by row
+    _learner: Learner  # absent before fitting, and in estimators that do not learn incrementally
 
     @property
     def _lock(self) -> threading.RLock:
+        """The lock of this estimator, created on first use."""
         lock = self.__dict__.get("_guard")
         if lock is None:
-            with MAKING:
+            with CREATING_LOCKS:
                 lock = self.__dict__.setdefault("_guard", threading.RLock())
         return lock  # type: ignore[no-any-return]
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether rows were learned."""
+        return "_learner" in self.__dict__
+
+    def _learner_of_fit(self) -> Learner:
+        """The learner. Raises NotFittedError before ``fit``."""
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
+        return self._learner
+
     def __getstate__(self) -> Any:
+        """The attributes without the lock, which cannot be pickled."""
         state: dict[str, Any] = {**super().__getstate__()}  # type: ignore[dict-item]
         state.pop("_guard", None)
         return state
 
     def __copy__(self) -> Self:
-        """A copy learns apart."""
+        """A copy that learns independently."""
         with self._lock:
-            other = type(self).__new__(type(self))
-            other.__dict__.update(self.__getstate__())
-            if "_learner" in other.__dict__:
-                other._learner = copy.copy(self._learner)
-        return other
+            duplicate = type(self).__new__(type(self))
+            duplicate.__dict__.update(self.__getstate__())
+            if "_learner" in duplicate.__dict__:
+                duplicate._learner = copy.copy(self._learner)
+        return duplicate

@@ -1,4 +1,4 @@
-"""MultiLabelClassifier: a yes or no for every label, as scikit-learn estimators are used."""
+"""MultiLabelClassifier, a yes/no decision for every label, as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from scipy.sparse import csr_matrix
 from banbury import errors
 from banbury.arrays import Real
 from banbury.estimators.guard import in_one_step
-from banbury.estimators.rows import WeighsEvidence, labels_of, part_of, sample_weights, to_validate
+from banbury.estimators.rows import (
+    WeighsEvidence,
+    count_batch,
+    labels_of,
+    row_weights,
+    rows_to_validate,
+    sample_weights,
+    with_absent_columns,
+)
 from banbury.labels import LabelModel, Thresholds
 from banbury.labels.calibration import METHODS
 from banbury.labels.model import find_label
@@ -27,10 +35,10 @@ from banbury.reading import Batch, n_threads
 from banbury.reading.columns import missing
 from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin
-from banbury.sums import in_order
+from banbury.sums import sort_keys
 from banbury.tally.label_sets import EVERY, LabelSets, LabelTarget, are_sets
 from banbury.tally.schema import Schema
-from banbury.tally.table import Held, Labels, Table, align_names
+from banbury.tally.table import align_names
 
 
 class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -71,8 +79,10 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     classes_: NDArray[Any]
     n_features_in_: int
-    _kind: str  # how labels were given: "sets", "flags", "sparse" or "one"
-    _columns: tuple[Any, ...]  # of flags
+    _label_form: (
+        str  # the form of y: "sets", "flags" (a matrix), "sparse" (a sparse matrix) or "one" (one label per row)
+    )
+    _flag_labels: tuple[Any, ...]  # the labels of the columns if y is a matrix of flags, otherwise empty
 
     def __init__(
         self,
@@ -87,6 +97,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
+        """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features
         self.how = how
         self.alpha = alpha
@@ -99,6 +110,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         self.seed = seed
 
     def __sklearn_tags__(self) -> Any:
+        """The tags of scikit-learn, which say that a row can have several labels."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         tags.target_tags.multi_output = True
@@ -110,12 +122,13 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Counts the rows, weighs their evidence and chooses thresholds, all within these rows."""
         self._check_settings()
-        batch, sets, kind, columns = self._read_sets(X, y)
+        batch, sets, label_form, flag_labels = self._read_sets(X, y)
         rows = self._rows(batch, sets, sample_weight)
         if not rows.names:
             raise errors.empty_data(None, "no row has a label and a positive weight, so there is nothing to learn")
         model = self._learn(rows)
-        self._kind, self._columns = kind, columns
+        self._label_form = label_form
+        self._flag_labels = flag_labels
         self._keep(Learner(model.tally, settings_of(model, self.threads)))
         self._note_columns(model.schema)
 
@@ -127,21 +140,21 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         The first call settles the schema and sets thresholds to one half; ``refit`` chooses them.
         """
         self._check_settings()
-        batch, sets, kind, columns = self._read_sets(X, y)
+        batch, sets, label_form, flag_labels = self._read_sets(X, y)
         if not self.__sklearn_is_fitted__():
             choice = choice_of(self.how, 1.0 if is_auto(self.alpha) else self.alpha, 0)
-            table = Table.of(batch, labelled=False, features=self.features, missing=self.missing)  # type: ignore[arg-type]
-            schema = replace(table.settle_schema(batch, True), labels=LabelTarget())
+            schema = replace(self._schema(batch, True), labels=LabelTarget())
             settings = LabelSettings(choice, Thresholds.half(()), threads=self.threads)
-            self._kind, self._columns = kind, columns
+            self._label_form = label_form
+            self._flag_labels = flag_labels
             self._note_columns(schema)
-            self._keep(Learner(part_of(batch, schema, sets, sample_weight, self.threads), settings))
+            self._keep(Learner(count_batch(batch, schema, sets, sample_weight, self.threads), settings))
             return
         learner = self._learner
         self._check_columns(batch)
-        self._check_kind(sets, columns)
+        self._check_label_form(sets, flag_labels)
         batch = align_names(batch, learner.schema)
-        self._keep(learner.learn(part_of(batch, learner.schema, sets, sample_weight, self.threads)))
+        self._keep(learner.learn(count_batch(batch, learner.schema, sets, sample_weight, self.threads)))
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
@@ -150,7 +163,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         batch, sets, _, _ = self._read_sets(X, y)
         self._check_columns(batch)
         learner = learner.forget(
-            part_of(align_names(batch, learner.schema), learner.schema, sets, sample_weight, self.threads)
+            count_batch(align_names(batch, learner.schema), learner.schema, sets, sample_weight, self.threads)
         )
         self._keep(learner.under(learner.settings.without_forgotten(learner.tally)))
 
@@ -177,12 +190,12 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             if top is not None:
                 return model.predict(batch, top=top)
             posterior = model.posterior(batch)
-            if self._kind == "one":
-                return self.classes_[self._wide(model, posterior).argmax(axis=1)]
-            if self._kind == "sets":
-                return model.choose_labels(posterior, at_least_one=bool(self.at_least_one))
-            flags = self._wide(model, model.flags(posterior, bool(self.at_least_one))).astype(np.int64)
-            return flags if self._kind == "flags" else csr_matrix(flags)
+            if self._label_form == "one":
+                return self.classes_[self._with_absent_labels(model, posterior).argmax(axis=1)]
+            if self._label_form == "sets":
+                return model._choose_labels(posterior, at_least_one=bool(self.at_least_one))
+            flags = self._with_absent_labels(model, model.flags(posterior, bool(self.at_least_one))).astype(np.int64)
+            return flags if self._label_form == "flags" else csr_matrix(flags)
 
     def predict_proba(self, X: Any) -> Real:
         """Returns P(label | row) (rows × labels) in the order of ``classes_``, for each label independently.
@@ -192,30 +205,30 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         with self._lock:
             model = self._learner_of_fit().current
             batch = self._read_rows(X)
-            posterior = np.asarray(self._wide(model, model.posterior(batch)), dtype=np.float64)
-            if self._kind != "one":
+            posterior = np.asarray(self._with_absent_labels(model, model.posterior(batch)), dtype=np.float64)
+            if self._label_form != "one":
                 return posterior
-            total = posterior.sum(axis=1, keepdims=True)
-            even = np.full(posterior.shape, 1.0 / posterior.shape[1])
-            return np.where(total > 0, posterior / np.where(total > 0, total, 1.0), even)
+            totals = posterior.sum(axis=1, keepdims=True)
+            uniform = np.full(posterior.shape, 1.0 / posterior.shape[1])
+            return np.where(totals > 0, posterior / np.where(totals > 0, totals, 1.0), uniform)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Returns the share of rows for which all labels are right."""
         self._learner_of_fit()
-        if self._kind != "sets":
+        if self._label_form != "sets":
             return float(super().score(X, y, sample_weight))
         batch, sets, _, _ = self._read_sets(X, y)
-        row_weights = Labels.without_target(sample_weights(sample_weight, batch.n_rows), n_threads(self.threads))
-        row_weights.check_length(batch.n_rows)
-        weights = row_weights.weights_of(batch)
-        is_labelled = sets.has_target if weights is None else sets.has_target & (weights > 0)
+        weights = row_weights(sample_weight, batch)
+        is_labelled = sets.has_target & (weights > 0)
         if not is_labelled.any():
             raise errors.empty_data(None, "no row has labels and a positive weight, so there is nothing to score")
-        true = ({sets.names[k] for k in sets.codes[a:b]} for a, b in pairwise(sets.offsets.tolist()))
-        right = np.array(
-            [set(predicted) == true_labels for predicted, true_labels in zip(self.predict(X), true, strict=True)]
+        label_sets = (
+            {sets.names[code] for code in sets.codes[start:end]} for start, end in pairwise(sets.offsets.tolist())
         )
-        return float(np.average(right[is_labelled], weights=None if weights is None else weights[is_labelled]))
+        is_correct = np.array(
+            [set(predicted) == true_labels for predicted, true_labels in zip(self.predict(X), label_sets, strict=True)]
+        )
+        return float(np.average(is_correct[is_labelled], weights=weights[is_labelled]))
 
     def explain(self, row: Any, label: Any) -> Explanation:
         """Explains why a row gets a label or does not: the weight of evidence of every column and word, in decibans."""
@@ -225,8 +238,8 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             if label in model.labels:
                 return model.explain(row, label)
             remarks = ("the model has no rows with this label, so the prior alone rules it out",)
-            nothing = {"prior": math.inf, "evidence": (), "log_odds": math.inf, "remarks": remarks}
-            return Explanation(f"not {label}", label, 1.0, 0.0, **nothing)  # type: ignore[arg-type]
+            fields = {"prior": math.inf, "evidence": (), "log_odds": math.inf, "remarks": remarks}
+            return Explanation(f"not {label}", label, 1.0, 0.0, **fields)  # type: ignore[arg-type]
 
     def informative(self, label: Any, n: int = 10) -> Informative:
         """Returns the ``n`` values that best tell rows with a label from rows without."""
@@ -242,17 +255,18 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """Returns the rows and settings with which ``bb.cross_validate`` learns as this classifier does."""
-        batch = to_validate(X)
+        batch = rows_to_validate(X)
         settings = {name: getattr(self, name) for name in ("features", "how", "missing", "threads", "seed")}
         weighable = False
         if isinstance(batch, Batch):
-            schema = Table.of(batch, labelled=False, features=self.features).settle_schema(batch)
-            weighable = any(f.family.has_cells or f.reads_text for f in schema.features)
+            templates = self._schema(batch).features.templates
+            weighable = any(feature.family.has_cells or feature.reads_text for feature in templates)
         return batch, settings | self._settle_options(len(y), weighable)
 
     # Within
 
     def _check_settings(self) -> None:
+        """Raises an error for invalid parameters."""
         check_seed(self.seed)
         if not is_auto(self.weigh) and not isinstance(self.weigh, (bool, np.bool_)):
             raise errors.unknown_choice("weigh", self.weigh, ["auto", True, False])
@@ -262,78 +276,84 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             raise errors.unknown_choice("threshold", self.threshold, ["auto", "f1", 0.5])
 
     def _read_sets(self, X: Any, y: Any) -> tuple[Batch, LabelSets, str, tuple[Any, ...]]:
-        """The rows, their labels, how these were given, and the columns of flags."""
+        """The rows, their label sets, the form of ``y`` ("sets", "flags", "sparse" or "one"), and the labels of the
+        columns of flags.
+        """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         batch = self._batch(X)
         if are_sets(y):
             sets = LabelSets.of(y)
-            kind = "sparse" if hasattr(y, "tocsr") else "flags" if sets.from_flags else "sets"
-            columns = sets.names if kind != "sets" else ()
-            if kind == "sets" and sets.single and len(sets) > 1:
+            label_form = "sparse" if hasattr(y, "tocsr") else "flags" if sets.from_flags else "sets"
+            flag_labels = sets.names if label_form != "sets" else ()
+            if label_form == "sets" and sets.single and len(sets) > 1:
                 errors.warn("every row has exactly one label, so use bb.NaiveBayesClassifier instead")
         else:
             labels = labels_of(y, "y").tolist()
-            kind = "one"
-            columns = ()
+            label_form = "one"
+            flag_labels = ()
             sets = LabelSets.of([None if missing(label) else [label] for label in labels])
         if len(sets) != batch.n_rows:
             raise errors.length_mismatch("labels", len(sets), batch.n_rows)
         if not sets.has_target.any():
             raise errors.no_target(batch.n_rows, None)
-        return batch, sets, kind, columns
+        return batch, sets, label_form, flag_labels
 
-    def _check_kind(self, sets: LabelSets, columns: tuple[Any, ...]) -> None:
-        """Raises where more rows have flags and the first had none, or labels that no flag of the first rows stands for."""
-        errors.require(not columns or self._columns, "y", "flags", "sets of labels, like the first rows")
-        new = in_order(name for name in sets.names if name not in self._columns)
-        if self._columns and (new or (columns and len(columns) != len(self._columns))):
-            actual = f"labels {errors.listed(map(repr, new), 5)}" if new else f"{len(columns)} labels"
+    def _check_label_form(self, sets: LabelSets, flag_labels: tuple[Any, ...]) -> None:
+        """Raises BadSetting if more rows come in another form than the first, or with labels that no flag stood for.
+        ``flag_labels``: the labels of the columns of their flags, empty if they are sets.
+        """
+        errors.require(not flag_labels or self._flag_labels, "y", "flags", "sets of labels, like the first rows")
+        new_labels = sort_keys(name for name in sets.names if name not in self._flag_labels)
+        if self._flag_labels and (new_labels or (flag_labels and len(flag_labels) != len(self._flag_labels))):
+            actual = f"labels {errors.listed(map(repr, new_labels), 5)}" if new_labels else f"{len(flag_labels)} labels"
             raise errors.bad_setting(
-                "y", actual, f"the {len(self._columns)} labels of the first rows, which were flags"
+                "y", actual, f"the {len(self._flag_labels)} labels of the first rows, which were flags"
             )
 
     def _rows(self, batch: Batch, sets: LabelSets, sample_weight: Any, schema: Schema | None = None) -> MemoryRows:
+        """The rows with their label sets and weights (one per row, or None), encoded in memory under ``schema`` or an
+        inferred one.
+        """
         settings = {"features": self.features, "missing": self.missing} if schema is None else {"schema": schema}
         weights = sample_weights(sample_weight, batch.n_rows)
-        return load_rows(Held((batch,)), sets, weights=weights, threads=n_threads(self.threads), **settings)
+        return load_rows(batch, sets, weights=weights, threads=n_threads(self.threads), **settings)
 
     def _learn(self, rows: MemoryRows) -> LabelModel:
-        """Counts, weighs and chooses thresholds within these rows."""
+        """Learns a model from these rows, with weights and thresholds according to the parameters."""
         weighable = is_auto(self.weigh) and rows.n_labelled >= FEWEST_ROWS and can_weigh(rows.tally, rows.n_rows)
-        # Where there is too much, nothing is weighed unless it is asked for, and then refused by name.
+        # Too large a problem is not weighed by default; if weighing is requested, it raises an error.
         options = self._settle_options(rows.n_labelled, weighable)
-        common = self.how, options["threshold"], self.calibrate, int(self.seed)
-        plain = PlainLabels(*common, alpha=options["alpha"])  # type: ignore[arg-type]
-        plain.check()
-        return WeighedLabels(*common).learn(rows) if options["weigh"] else plain.learn(rows)  # type: ignore[arg-type]
+        settings = self.how, options["threshold"], self.calibrate, int(self.seed)
+        unweighed_learning = PlainLabels(*settings, alpha=options["alpha"])  # type: ignore[arg-type]
+        unweighed_learning.check()
+        return WeighedLabels(*settings).learn(rows) if options["weigh"] else unweighed_learning.learn(rows)  # type: ignore[arg-type]
 
     def _settle_options(self, n_rows: int, weighable: bool) -> dict[str, Any]:
-        """What is weighed and chosen: of few rows nothing, unless it was asked for."""
-        enough = n_rows >= FEWEST_ROWS
+        """The options in place of "auto", for learning from ``n_rows`` rows: if they are few, nothing is weighed or
+        chosen by default. ``weighable``: whether weighing is possible.
+        """
+        has_enough_rows = n_rows >= FEWEST_ROWS
         threshold = self.threshold
         if isinstance(threshold, str):
-            threshold = None if threshold == "auto" and not enough else "f1"
-        alpha = 1.0 if isinstance(self.alpha, str) and not enough else self.alpha
-        weigh = enough and weighable if is_auto(self.weigh) else bool(self.weigh)
+            threshold = None if threshold == "auto" and not has_enough_rows else "f1"
+        alpha = 1.0 if isinstance(self.alpha, str) and not has_enough_rows else self.alpha
+        weigh = has_enough_rows and weighable if is_auto(self.weigh) else bool(self.weigh)
         return {"weigh": weigh, "threshold": threshold, "calibrate": self.calibrate, "alpha": alpha}
 
     def _keep(self, learner: Learner) -> None:
-        names = self._columns or in_order(name for name in learner.classes if name != EVERY)
+        """Stores a learner and sets ``classes_`` to its labels."""
+        names = self._flag_labels or sort_keys(name for name in learner.classes if name != EVERY)
         array = np.array(names)
         self.classes_ = array if array.tolist() == list(names) else np.array(names, dtype=object)
         self._learner = learner
 
     def _find_label(self, label: Any) -> Any:
-        """A label as ``classes_`` lists it, which some rows may have or, where ``y`` had flags, none."""
+        """The label as ``classes_`` lists it, with its own type. In a matrix of flags it may have no rows."""
         return find_label(label, self.classes_.tolist())
 
-    def _wide(self, model: LabelModel, columns: NDArray[Any]) -> NDArray[Any]:
-        """With a column for each label, those without rows too."""
-        names = self.classes_.tolist()
-        if tuple(names) == model.labels:
-            return columns
-        place = {name: k for k, name in enumerate(names)}
-        wide = np.zeros((len(columns), len(names)), dtype=columns.dtype)
-        wide[:, [place[label] for label in model.labels]] = columns
-        return wide
+    def _with_absent_labels(self, model: LabelModel, values: NDArray[Any]) -> NDArray[Any]:
+        """An array of rows × the labels of the model as an array of rows × ``classes_``, with zeros in the columns of
+        labels that have no rows.
+        """
+        return with_absent_columns(values, model.labels, self.classes_)

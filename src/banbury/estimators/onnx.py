@@ -12,17 +12,25 @@ from banbury.estimators.drop_in import BernoulliNB, CategoricalNB, ComplementNB,
 from banbury.estimators.evidence import EvidenceClassifier
 from banbury.estimators.multi_label import MultiLabelClassifier
 from banbury.files.export import written_model
-from banbury.files.export.onnx import ML_OPSET, OPSET, Graph, Tensor, are_whole, input_columns, posteriors
+from banbury.files.export.onnx import ML_OPSET, OPSET, Graph, add_posteriors, are_whole
 from banbury.labels import LabelModel
 
+# An ONNX program: inserts the flags (rows × labels) into columns for all labels, those without rows too.
+FLAGS_PROGRAM = """
+    flags = Cast<to = 11>(label)
+    all_flags = MatMul(flags, columns)
+    all = Cast<to = 7>(all_flags)
+"""
 CLASSIFIERS: tuple[type, ...] = (
     EvidenceClassifier,
     NaiveBayesClassifier,
     MultiLabelClassifier,
     GaussianNB,
     MultinomialNB,
+    ComplementNB,
+    BernoulliNB,
+    CategoricalNB,
 )
-CLASSIFIERS += (ComplementNB, BernoulliNB, CategoricalNB)
 
 
 def register_converters() -> None:
@@ -34,42 +42,54 @@ def register_converters() -> None:
             "converting pipelines needs skl2onnx, which is not installed. Install it with: pip install 'banbury[onnx]'"
         )
         raise errors.MissingLibrary(text, library="skl2onnx") from None
-    flags = [True, False]
-    options = {"zipmap": [*flags, "columns"], "nocl": flags, "output_class_labels": flags}
+    booleans = [True, False]
+    options = {"zipmap": [*booleans, "columns"], "nocl": booleans, "output_class_labels": booleans}
     for classifier in CLASSIFIERS:
         update_registered_converter(classifier, f"Banbury{classifier.__name__}", _set_types, _convert, options=options)
 
 
 def _set_types(operator: Any) -> None:
+    """Sets the types of an operator's two outputs: the labels, and the posteriors (rows × classes or labels)."""
     from skl2onnx.common import data_types
 
     model = written_model(operator.raw_operator)
-    labels = isinstance(model, LabelModel)
+    has_label_flags = isinstance(model, LabelModel)
     n_columns = len(operator.raw_operator.classes_)
-    label = data_types.Int64TensorType if labels or are_whole(model.names) else data_types.StringTensorType
-    operator.outputs[0].type = label([None, n_columns] if labels else [None])
+    tensor_type = (
+        data_types.Int64TensorType if has_label_flags or are_whole(model.names) else data_types.StringTensorType
+    )
+    operator.outputs[0].type = tensor_type([None, n_columns] if has_label_flags else [None])
     operator.outputs[1].type = data_types.FloatTensorType([None, n_columns])
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
+    """Adds the graph of a classifier to the graph of its Pipeline. ``scope``, ``operator``, ``container``: those of
+    skl2onnx's converters: a source of unused names, the classifier with its inputs and outputs, and the graph to
+    extend.
+    """
     model = written_model(operator.raw_operator)
     tables = model.evidence_table()
     graph = Graph(scope.get_unique_operator_name("banbury"))
-    columns = input_columns(tables)
-    inputs = [Tensor(graph, variable.full_name) for variable in operator.inputs]
-    if len(inputs) == 1 and len(columns) > 1:  # one matrix: a column each
-        inputs = [inputs[0].apply("Gather", [model.schema.columns.index(name)], axis=1) for name, *_ in columns]
-    by_name = {
-        name: x.cast("DOUBLE") if kind == "double" else x for (name, kind, _), x in zip(columns, inputs, strict=True)
-    }
-    label, shares = posteriors(graph, tables, by_name, model.names)
+    columns = tables.columns["name"].to_pylist()
+    input_tensors = [variable.full_name for variable in operator.inputs]
+    if len(input_tensors) == 1 and len(columns) > 1:  # one matrix, with a column of it for each
+        column_numbers = [model.schema.columns.index(name) for name in columns]
+        input_tensors = [
+            graph.add("column = Gather<axis = 1>(x, place)", x=input_tensors[0], place=[k])["column"]
+            for k in column_numbers
+        ]
+    label_tensor, posterior_tensor = add_posteriors(
+        graph, tables, dict(zip(columns, input_tensors, strict=True)), model.names
+    )
     if tables.answers == "labels":  # a column for each label, those without rows too
-        names = operator.raw_operator.classes_.tolist()
-        columns_of_labels = np.eye(len(names))[[names.index(name) for name in model.labels]]
-        shares @= columns_of_labels
-        label = (label.cast("DOUBLE") @ columns_of_labels).cast("INT64")
-    graph.answer(label, operator.outputs[0].full_name)
-    graph.answer(shares.cast("FLOAT"), operator.outputs[1].full_name)
+        all_labels = operator.raw_operator.classes_.tolist()
+        column_by_label = np.eye(len(all_labels))[[all_labels.index(name) for name in model.labels]]
+        posterior_tensor = graph.add("all = MatMul(shares, columns)", shares=posterior_tensor, columns=column_by_label)[
+            "all"
+        ]
+        label_tensor = graph.add(FLAGS_PROGRAM, label=label_tensor, columns=column_by_label)["all"]
+    graph.add_output(operator.outputs[0].full_name, label_tensor, "Identity")
+    graph.add_output(operator.outputs[1].full_name, posterior_tensor, "Cast", to=graph.onnx.TensorProto.FLOAT)
     container.nodes.extend(graph.nodes)
     container.initializers.extend(graph.initializers)
     container.node_domain_version_pair_sets.update({("", OPSET), ("ai.onnx.ml", ML_OPSET)})

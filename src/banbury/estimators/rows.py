@@ -1,26 +1,27 @@
-"""X and y as they come: one batch of rows, labels, weights, and what an estimator notes of its columns."""
+"""Converts X, y and sample_weight to batches, labels and weights; checks the columns as scikit-learn does."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.estimators.guard import Guarded
-from banbury.learner import Learner
 from banbury.reading import Batch, from_texts, is_texts, n_threads, read
 from banbury.reading.batches import join_batches
-from banbury.scikit_learn import DataConversionWarning, NotFittedError
-from banbury.sums import in_order
+from banbury.scikit_learn import DataConversionWarning
+from banbury.sums import sort_keys
 from banbury.tally.label_sets import are_sets
-from banbury.tally.schema import Schema
+from banbury.tally.schema import Schema, Trees, infer
 from banbury.tally.table import Labels
 from banbury.tally.tally import Tally, parts
 
-M = TypeVar("M")  # the model that an estimator makes
+M = TypeVar("M")  # the class of an estimator's model
 
 
 class TakesTables(Guarded):
@@ -28,9 +29,13 @@ class TakesTables(Guarded):
     ones.
     """
 
+    features: Any
+    missing: Any
     n_features_in_: int
+    _trees: Trees = "many"  # whether columns of numbers become quantile trees
 
     def __sklearn_tags__(self) -> Any:
+        """The tags of scikit-learn, which say that missing values, sparse matrices and texts are accepted."""
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
@@ -39,10 +44,20 @@ class TakesTables(Guarded):
         return tags
 
     def _batch(self, X: Any) -> Batch:
+        """The rows X as one batch."""
         return one_batch(X)
 
+    @property
+    def _families(self) -> Any:
+        """The families, as ``bb.count`` takes them in ``features``."""
+        return self.features
+
+    def _schema(self, batch: Batch, more_to_come: bool = False) -> Schema:
+        """The schema inferred from a batch. ``more_to_come``: whether further rows follow, which may have other values."""
+        return infer(batch, [], None, self._families, self.missing, more_to_come, self._trees)
+
     def _read_rows_and_labels(self, X: Any, y: Any) -> tuple[Batch, NDArray[Any]]:
-        """X and y, of one length."""
+        """The rows X as one batch, and the labels y as an array of the same length, in which some may be missing."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         batch = self._batch(X)
@@ -52,12 +67,15 @@ class TakesTables(Guarded):
         return batch, labels
 
     def _read_rows(self, X: Any) -> Batch:
+        """The rows X as one batch, whose columns are checked."""
         batch = self._batch(X)
         self._check_columns(batch)
         return batch
 
     def _check_columns(self, batch: Batch) -> None:
-        """scikit-learn's words; but named columns are matched by name, so that a frame may have more, fewer or others."""
+        """Checks the columns with scikit-learn's wording. Named columns are matched by name, so a frame may have more
+        or fewer.
+        """
         has_names = "feature_names_in_" in self.__dict__
         if batch.named and has_names:
             return
@@ -70,7 +88,7 @@ class TakesTables(Guarded):
             raise errors.wrong_width(len(batch.names), self.n_features_in_, type(self).__name__)
 
     def _note_columns(self, schema: Schema) -> None:
-        """Forgets what was known of the columns, and notes theirs."""
+        """Sets ``n_features_in_`` and ``feature_names_in_`` from a schema."""
         self.n_features_in_ = len(schema.columns)
         self.__dict__.pop("feature_names_in_", None)
         if schema.named:
@@ -79,17 +97,6 @@ class TakesTables(Guarded):
 
 class LearnsRows(TakesTables, Generic[M]):
     """An estimator that learns and forgets rows."""
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_learner" in self.__dict__
-
-    def _learner_of_fit(self) -> Learner:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before using "
-                "this estimator."
-            )
-        return self._learner
 
     @property
     def tally_(self) -> Tally:
@@ -128,7 +135,7 @@ def one_batch(X: Any) -> Batch:
     """Returns X as one batch with at least one row and one column."""
     if hasattr(X, "read_all"):  # an Arrow stream, which can be read only once
         X = X.read_all()
-    # A list of texts holds texts, whatever they look like: none of them is taken for a file's name.
+    # Strings in a list are always texts, never file names.
     batches = list(from_texts(X, None, None) if is_texts(X) else read(X))
     if len(batches) > 1 and hasattr(X, "combine_chunks"):  # an Arrow table in pieces
         batches = list(read(X.combine_chunks()))
@@ -137,21 +144,23 @@ def one_batch(X: Any) -> Batch:
     errors.require(len(batches) == 1, "X", f"{len(batches)} batches of rows", "one table")
     [batch] = batches
     if batch.n_rows == 0 or not batch.names:
-        what = "feature" if batch.n_rows else "sample"
+        kind = "feature" if batch.n_rows else "sample"
         shape = (batch.n_rows, len(batch.names))
-        raise errors.EmptyData(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
+        raise errors.EmptyData(f"Found array with 0 {kind}(s) (shape={shape}) while a minimum of 1 is required.")
     if batch.named and type(X).__module__.startswith("pandas") and not any(isinstance(c, str) for c in X.columns):
-        batch.named = False  # as scikit-learn has it: columns that are merely numbered have no names
+        batch.named = False  # as in scikit-learn, columns that are merely numbered have no names
     return batch
 
 
-def to_validate(X: Any) -> Any:
+def rows_to_validate(X: Any) -> Any:
     """Returns X for ``bb.cross_validate``, which reads files itself."""
     return X if isinstance(X, (str, os.PathLike)) else one_batch(X)
 
 
 def as_array(names: tuple[Any, ...], dtype: np.dtype[Any] | None) -> NDArray[Any]:
-    """Returns classes as an array of the labels' own type, or of objects if they have several types."""
+    """Returns classes as an array of the labels' own type ``dtype``, or of objects if they have several types
+    (``dtype`` is None).
+    """
     if dtype is not None and dtype.kind in "biufmM":
         return np.array(names, dtype=dtype)
     one_type = len({type(name) for name in names}) == 1
@@ -159,34 +168,37 @@ def as_array(names: tuple[Any, ...], dtype: np.dtype[Any] | None) -> NDArray[Any
 
 
 def sort_classes(names: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
-    """Returns the classes in order as an array. Raises an error if one of them is not of the labels' type."""
-    names = in_order(names)
+    """Returns the classes in order as an array. Raises an error if one of them is not of the type ``dtype`` of the
+    labels.
+    """
+    names = sort_keys(names)
     try:
         return as_array(names, dtype)
     except (TypeError, ValueError, OverflowError):
         raise errors.bad_setting("classes", list(names), f"labels of the type of y ({dtype})") from None
 
 
-def _several_labels(name: str) -> errors.BadSetting:
+def _label_set_error(name: str) -> errors.BadSetting:
+    """The error of labels that are sets. ``name``: the parameter that contains them."""
     return errors.bad_setting(name, "sets of labels", "one class per row; use bb.MultiLabelClassifier for several")
 
 
 def labels_of(y: Any, name: str) -> NDArray[Any]:
-    """Returns labels as a one-dimensional array. Errors use scikit-learn's wording."""
+    """Returns labels as a one-dimensional array. Errors use scikit-learn's wording and the parameter's ``name``."""
     if isinstance(y, np.ma.MaskedArray):
-        masked = np.ma.getmaskarray(y)
+        is_masked = np.ma.getmaskarray(y)
         y = np.array(y.data, dtype=object)
-        y[masked] = None
+        y[is_masked] = None
     try:
         labels = y if type(y) is np.ndarray else np.asarray(y)
     except ValueError:  # lists of several lengths
-        raise _several_labels(name) from None
+        raise _label_set_error(name) from None
     if labels.dtype.kind == "O" and labels.ndim == 1 and are_sets(labels):
-        raise _several_labels(name)
+        raise _label_set_error(name)
     if isinstance(y, (list, tuple)) and labels.ndim == 1:
-        # NumPy would make texts of numbers and of what is missing, or numbers of flags.
-        texts = labels.dtype.kind == "U" and not all(isinstance(label, str) for label in y)
-        if texts or (labels.dtype.kind == "f" and any(isinstance(label, (bool, np.bool_)) for label in y)):
+        # NumPy would turn numbers and missing values into texts, or booleans into numbers.
+        became_texts = labels.dtype.kind == "U" and not all(isinstance(label, str) for label in y)
+        if became_texts or (labels.dtype.kind == "f" and any(isinstance(label, (bool, np.bool_)) for label in y)):
             labels = np.empty(len(y), dtype=object)
             labels[:] = y
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -197,8 +209,8 @@ def labels_of(y: Any, name: str) -> NDArray[Any]:
         text = f"{name} should be a 1d array, got an array of shape {labels.shape} instead."
         hint = " For several labels per row, use bb.MultiLabelClassifier." if labels.ndim == 2 else ""
         raise ValueError(text + hint)
-    kind = labels.dtype.kind
-    if kind == "f":
+    dtype_kind = labels.dtype.kind
+    if dtype_kind == "f":
         if np.isinf(labels).any():
             raise ValueError(f"Input {name} contains infinity or a value too large for {labels.dtype!r}.")
         if not np.array_equal(labels, np.rint(labels), equal_nan=True):
@@ -206,22 +218,24 @@ def labels_of(y: Any, name: str) -> NDArray[Any]:
                 "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on "
                 "a regression target with continuous values."
             )
-    elif kind in "SVcmM":
+    elif dtype_kind in "SVcmM":
         raise TypeError(f"labels of type {labels.dtype} are not supported. Use texts, numbers or booleans.")
     return labels
 
 
-def part_of(batch: Batch, schema: Schema, labels: Any, sample_weight: Any, threads: int | None) -> Tally:
-    """Returns the tally of these rows."""
+def count_batch(batch: Batch, schema: Schema, labels: Any, sample_weight: Any, threads: int | None) -> Tally:
+    """Returns the tally of these rows, with their labels (one per row, or label sets) and sample weights (one per row,
+    or None).
+    """
     weights = sample_weights(sample_weight, batch.n_rows)
     target = Labels.of(labels, weights, None, n_threads(threads))
     target.check_length(batch.n_rows)
-    [part] = parts(batch, schema, target)
-    return part
+    [tally] = parts(batch, schema, target)
+    return tally
 
 
 def warn_of_missing_labels(skipped: int) -> None:
-    """Warns about rows without a label."""
+    """Warns about rows without a label, if there are any. ``skipped``: how many."""
     if skipped:
         errors.warn(
             f"{errors.many(skipped, 'row')} without a label (None or NaN) {'is' if skipped == 1 else 'are'} skipped. Label "
@@ -229,7 +243,31 @@ def warn_of_missing_labels(skipped: int) -> None:
         )
 
 
+def with_absent_columns(
+    scores: NDArray[Any], names: Sequence[Any], all_names: NDArray[Any], absent: float = 0.0
+) -> NDArray[Any]:
+    """Returns scores (rows × ``names``) as rows × ``all_names``, with the number ``absent`` in the columns that are not
+    in ``names``.
+    """
+    positions = {name: position for position, name in enumerate(all_names.tolist())}
+    if tuple(positions) == tuple(names):
+        return scores
+    all_scores = np.full((len(scores), len(positions)), absent, scores.dtype)
+    all_scores[:, [positions[name] for name in names]] = scores
+    return all_scores
+
+
+def row_weights(sample_weight: Any, batch: Batch) -> Real:
+    """Returns a weight for each row, checked as ``bb.count`` checks it; ones if ``sample_weight`` is None."""
+    labels = Labels.without_target(sample_weights(sample_weight, batch.n_rows), 1)
+    if labels.weights is None:
+        return np.ones(batch.n_rows)
+    labels.check_length(batch.n_rows)
+    return labels.weights
+
+
 def sample_weights(sample_weight: Any, n_rows: int) -> Any:
+    """The sample weights, one per row; None if there are none. A single number counts for every row."""
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight)

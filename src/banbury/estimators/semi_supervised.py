@@ -1,4 +1,4 @@
-"""The scikit-learn face of expectation maximisation: a classifier for rows some of which have no label, and a mixture."""
+"""Expectation maximisation as scikit-learn estimators: a classifier that also learns from unlabelled rows, and a mixture."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.errors import check_whole, many
 from banbury.estimators.guard import in_one_step
-from banbury.estimators.rows import TakesTables, as_array, one_batch, sample_weights
+from banbury.estimators.rows import TakesTables, as_array, one_batch, row_weights
 from banbury.families.family import check_positive
 from banbury.families.keys import dense_numbers
 from banbury.model.density import AsDensity, n_parameters
@@ -20,30 +20,36 @@ from banbury.model.explain import Explanation, Informative
 from banbury.model.naive_bayes import Model, check_seed, log_sum
 from banbury.reading import Batch, encode, n_threads
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin, check_is_fitted
-from banbury.semi_supervised import HOWS, TRIAL, Climb, Task, find_narrow, random_start, starts_from_labels, with_starts
+from banbury.semi_supervised import (
+    HOWS,
+    TRIAL,
+    Climb,
+    Task,
+    climb_from_starts,
+    find_narrow_curves,
+    random_start,
+    starts_from_labels,
+)
 from banbury.semi_supervised.observed import Observed
-from banbury.sums import in_order
-from banbury.tally.schema import Schema
-from banbury.tally.table import Labels, Table, align_names, refuse_continuous
+from banbury.sums import sort_keys
+from banbury.tally.table import align_names, refuse_continuous
 from banbury.tally.tally import Label, Tally
 
-FOLDS = 5  # parts of the rows, each of which is held out once
-NO_ROW = 0.5  # rows: a component that has less has none
+FOLDS = 5  # folds, each of which is held out once
+EMPTY_BELOW = 0.5  # a component with fewer rows than this counts as empty
 
 
 class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
-    """What both have in common: settings of counting, estimating and climbing, and what the model says of rows."""
+    """What SemiSupervisedClassifier and Mixture share: parameters, fitted attributes, explanations and posteriors."""
 
     how: Any
     alpha: Any
     tol: Any
     seed: Any
     threads: Any
-    features: Any
-    missing: Any
     class_prior: Any
     model_: Model
-    n_features_in_: int
+    _trees = "none"
     log_likelihoods_: NDArray[np.float64]
     objectives_: NDArray[np.float64]
     n_iter_: int
@@ -51,11 +57,11 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
 
     @property
     def tally_(self) -> Tally:
-        """The sums of all rows, each divided among the classes."""
+        """The tally of all rows, each divided among the classes by its posterior."""
         return self._model().tally
 
     def explain(self, row: Any, against: Any = None) -> Explanation:
-        """Why a row gets its class: the weight of evidence of every column and of every word, in decibans."""
+        """Explains why a row gets its class: the weight of evidence of every column and word, in decibans."""
         return self._model().explain(row, against)
 
     def informative(self, n: int = 10, classes: Any = None) -> Informative:
@@ -63,23 +69,27 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
         return self._model().informative(n, classes)
 
     def predict_proba(self, X: Any) -> Real:
-        """P(class | row), rows × classes."""
+        """Returns P(class | row), rows × classes."""
         return self._model().posterior(self._rows(X))
 
     def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is a model."""
         return "model_" in self.__dict__
 
     def _model(self) -> Model:
+        """The fitted model. Raises NotFittedError before ``fit``."""
         check_is_fitted(self)
         return self.model_
 
     def _rows(self, X: Any) -> Batch:
+        """The rows X as one batch. Raises an error if their number of columns is wrong."""
         batch = one_batch(X)
         if not (batch.named and "feature_names_in_" in self.__dict__) and len(batch.names) != self.n_features_in_:
             raise errors.wrong_width(len(batch.names), self.n_features_in_, type(self).__name__)
         return batch
 
     def _check(self) -> None:
+        """Raises an error for invalid parameters."""
         if not isinstance(self.how, str) or self.how not in HOWS:
             raise errors.unknown_choice("how", self.how, HOWS)
         check_positive("alpha", self.alpha, zero=True)
@@ -88,22 +98,27 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
         for name in ("starts", "max_iter"):
             check_whole(name, getattr(self, name), 1)
 
-    def _schema(self, batch: Batch) -> Schema:
-        table = Table.of(batch, labelled=False, features=self.features, missing=self.missing, trees="none")
-        return table.settle_schema(batch)
-
     def _observe(self, batch: Batch, weights: Real) -> Observed:
+        """The rows in the form that expectation maximisation needs. ``weights``: one per row."""
         schema = self._schema(batch)
         return Observed.of(align_names(batch, schema), schema, weights, n_threads(self.threads))
 
     def _task(self, observed: Observed, classes: Sequence[Label], labels: NDArray[np.int32], weights: Real) -> Task:
+        """The maximisation problem for these rows. ``classes``: all classes or components; ``labels``: for each row the
+        index of its class, −1 for unlabelled rows; ``weights``: one per row.
+        """
         settings = {"how": self.how, "alpha": float(self.alpha), "class_prior": self.class_prior}
         return Task(observed, tuple(classes), labels, weights, settings)
 
     def _keep(self, climb: Climb, batch: Batch) -> None:
+        """Sets the fitted attributes from the best climb (a run of expectation maximisation), and gives its warnings.
+        ``batch``: the rows.
+        """
         self.model_ = climb.model
-        self.log_likelihoods_, self.objectives_ = np.array(climb.log_likelihoods), np.array(climb.objectives)
-        self.n_iter_, self.converged_ = len(climb.objectives), climb.converged
+        self.log_likelihoods_ = np.array(climb.log_likelihoods)
+        self.objectives_ = np.array(climb.objectives)
+        self.n_iter_ = len(climb.objectives)
+        self.converged_ = climb.converged
         self._note_columns(climb.model.schema)
         for warning in climb.warnings:
             errors.warn(warning)
@@ -160,6 +175,7 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
+        """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features
         self.missing = missing
         self.threads = threads
@@ -177,25 +193,29 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Learns from all rows, with or without a label."""
         self._check()
-        share = self.unlabelled_weight
-        number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
-        errors.require(number and 0 <= share <= 1, "unlabelled_weight", share, "a number from 0 to 1")
+        unlabelled_weight = self.unlabelled_weight
+        is_number = isinstance(unlabelled_weight, (int, float, np.number)) and not isinstance(unlabelled_weight, bool)
+        errors.require(
+            is_number and 0 <= unlabelled_weight <= 1, "unlabelled_weight", unlabelled_weight, "a number from 0 to 1"
+        )
         batch, target = self._read_rows_and_labels(X, y)
-        row_weights = _weights(sample_weight, batch)
+        sample_weights = _weights(sample_weight, batch)
         classes, labels = _number_classes(target, self.unlabelled, n_threads(self.threads))
         if self.unlabelled is None and target.dtype.kind in "ifO" and len(classes) > 2 and -1 in classes:
-            named = int(np.count_nonzero(labels == classes.index(-1)))
+            n_negative = int(np.count_nonzero(labels == classes.index(-1)))
             errors.warn(
-                f"{many(named, 'row')} of label -1 {'is' if named == 1 else 'are'} treated as a class named -1, among "
+                f"{many(n_negative, 'row')} of label -1 {'is' if n_negative == 1 else 'are'} treated as a class named -1, among "
                 "others. If these rows are unlabelled, as in scikit-learn, pass unlabelled=-1."
             )
-        weights = np.where(labels >= 0, row_weights, row_weights * float(share))
+        weights = np.where(labels >= 0, sample_weights, sample_weights * float(unlabelled_weight))
         task = self._task(self._observe(batch, weights), classes, labels, weights)
-        climb = with_starts(
+        climb = climb_from_starts(
             task, starts_from_labels(task, int(self.starts), int(self.seed)), int(self.max_iter), self.tol
         )
         self._keep(climb, batch)
-        dtype = target.dtype if target.dtype.kind != "O" else None  # of the labels, where it holds labels alone
+        dtype = (
+            target.dtype if target.dtype.kind != "O" else None
+        )  # the type of the labels, unless they are mixed with None
         if dtype is None and len({*map(type, classes)}) == 1:
             dtype = np.array(classes).dtype
         self.classes_ = as_array(tuple(classes), dtype)
@@ -207,21 +227,21 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows that are predicted as they are labelled; rows without a label are left out."""
+        """Returns the share of labelled rows that are predicted correctly."""
         self._model()
         batch, target = self._read_rows_and_labels(X, y)
-        labelled = _codes(target, self.unlabelled, n_threads(self.threads))[0] >= 0
-        weights = np.where(labelled, _weights(sample_weight, batch), 0.0)
+        is_labelled = _codes(target, self.unlabelled, n_threads(self.threads))[0] >= 0
+        weights = np.where(is_labelled, _weights(sample_weight, batch), 0.0)
         if not weights.any():
             raise errors.EmptyData(
                 f"none of the {batch.n_rows:,} rows to score has a label and a positive weight. Score rows whose "
                 "class is known; in cross-validation, use fewer folds or folds that all contain labelled rows."
             )
-        right = self.predict(batch)[labelled].astype(object) == target[labelled].astype(object)
-        return float(np.average(right, weights=weights[labelled]))
+        is_correct = self.predict(batch)[is_labelled].astype(object) == target[is_labelled].astype(object)
+        return float(np.average(is_correct, weights=weights[is_labelled]))
 
     def predict_log_proba(self, X: Any) -> Real:
-        """log P(class | row), in the order of ``classes_``."""
+        """Returns log P(class | row), in the order of ``classes_``."""
         return self._model().log_posterior(self._rows(X))
 
 
@@ -277,6 +297,7 @@ class Mixture(AsDensity, _Maximiser):
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
+        """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features
         self.missing = missing
         self.threads = threads
@@ -300,33 +321,33 @@ class Mixture(AsDensity, _Maximiser):
         weights = _weights(sample_weight, batch)
         sizes = self._sizes(int(np.count_nonzero(weights > 0)))
         observed = self._observe(batch, weights)
-        by_bic = self.choose_by == "bic"
-        climbs = {n: self._climb(observed, weights, n) for n in sizes if len(sizes) == 1 or by_bic}
-        self.scores_ = {}
-        for n in sizes if len(sizes) > 1 else ():
-            if by_bic:
-                self.scores_[n] = _bic(climbs[n].model, climbs[n].log_likelihoods[-1], weights)
-            else:
-                self.scores_[n] = self._score_held_out(batch, weights, n)
-        best = min(sizes, key=lambda n: self.scores_.get(n, 0.0) * (1.0 if by_bic else -1.0))
-        self.n_components_ = best
-        self._keep(climbs.get(best) or self._climb(observed, weights, best), batch)
+        scores: dict[int, float] = {}
+        if len(sizes) > 1 and self.choose_by == "held_out":
+            scores = {n: self._score_held_out(batch, weights, n) for n in sizes}
+            sizes = [max(sizes, key=scores.__getitem__)]
+        climbs = {n: self._climb(observed, weights, n) for n in sizes}
+        if len(sizes) > 1:
+            scores = {n: _bic(climb.model, climb.log_likelihoods[-1], weights) for n, climb in climbs.items()}
+            sizes = [min(sizes, key=scores.__getitem__)]
+        self.scores_ = scores
+        [self.n_components_] = sizes
+        self._keep(climbs[self.n_components_], batch)
         self._warn_of_degenerate(weights)
 
     def _warn_of_degenerate(self, weights: Real) -> None:
-        """Says where a component has narrowed to a value, or has no rows."""
+        """Warns if a component has collapsed to a single value or is empty. ``weights``: those of the rows."""
         n = self.n_components_
-        rows = self.model_.tally.rows.value
-        if single := find_narrow(self.model_):
-            narrow = (f"component {number} at {column} = {value:.6g}" for number, column, value in single)
+        component_rows = self.model_.tally.rows.value
+        if collapsed := find_narrow_curves(self.model_):
+            descriptions = (f"component {number} at {column} = {value:.6g}" for number, column, value in collapsed)
             errors.warn(
                 "a Gaussian component has collapsed to a single value: "
-                f"{errors.listed(narrow, 4)}. Use a histogram (features={{{single[0][1]!r}: 'histogram'}}), a prior "
+                f"{errors.listed(descriptions, 4)}. Use a histogram (features={{{collapsed[0][1]!r}: 'histogram'}}), a prior "
                 "(bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or fewer components."
             )
-        if empty := np.flatnonzero(rows < NO_ROW * weights.mean()).tolist():
-            what = f"component{'s' * (len(empty) > 1)} {errors.listed(empty)} of {n:,}"
-            fewer = max(n - len(empty), 1)
+        if empty_components := np.flatnonzero(component_rows < EMPTY_BELOW * weights.mean()).tolist():
+            what = f"component{'s' * (len(empty_components) > 1)} {errors.listed(empty_components)} of {n:,}"
+            fewer = max(n - len(empty_components), 1)
             errors.warn(
                 f"{what} ended with less than half a row. Use fewer components (n_components={fewer}), or try more "
                 "starts= or another seed=."
@@ -351,18 +372,20 @@ class Mixture(AsDensity, _Maximiser):
 
     def bic(self, X: Any) -> float:
         """Returns the Bayesian information criterion: parameters × log(rows) − 2 log P(rows). Lower is better."""
-        logs = self.score_samples(X)
-        return _bic(self.model_, float(logs.sum()), np.ones(len(logs)))
+        log_probabilities = self.score_samples(X)
+        return _bic(self.model_, float(log_probabilities.sum()), np.ones(len(log_probabilities)))
 
     def aic(self, X: Any) -> float:
         """Returns Akaike's information criterion: 2 × parameters − 2 log P(rows). Lower is better."""
         return 2.0 * n_parameters(self.model_) - 2.0 * float(self.score_samples(X).sum())
 
     def _batches(self, X: Any) -> list[Batch]:
+        """The rows X as a list of one batch."""
         self._model()
         return [self._rows(X)]
 
     def _sizes(self, n_rows: int) -> list[int]:
+        """The numbers of components to try, in order. Raises an error if one is invalid or exceeds ``n_rows``."""
         sizes = [self.n_components] if np.ndim(self.n_components) == 0 else list(self.n_components)
         errors.require(sizes, "n_components", self.n_components, "a number, or a list of at least one")
         for n in sizes:
@@ -371,63 +394,72 @@ class Mixture(AsDensity, _Maximiser):
         return sorted({int(n) for n in sizes})
 
     def _climb(self, observed: Observed, weights: Real, n: int) -> Climb:
-        labels = np.zeros(observed.n_rows, dtype=np.int32) - np.int32(1)
+        """The best of several climbs (runs of expectation maximisation) from random starts, for a mixture of ``n``
+        components. ``weights``: one per row.
+        """
+        labels = np.full(observed.n_rows, -1, dtype=np.int32)
         task = self._task(observed, range(n), labels, weights)
         rng = np.random.default_rng(self.seed)
         starts = (random_start(task, rng) for _ in range(1 if n == 1 else int(self.starts)))
-        return with_starts(task, starts, int(self.max_iter), self.tol, TRIAL)
+        return climb_from_starts(task, starts, int(self.max_iter), self.tol, TRIAL)
 
     def _score_held_out(self, batch: Batch, weights: Real, n: int) -> float:
-        """The mean log-likelihood of rows under mixtures of the others."""
-        folds = np.random.default_rng(self.seed).permutation(batch.n_rows) % min(FOLDS, batch.n_rows)
+        """The mean log-likelihood per row, each row scored by a mixture of ``n`` components learned without its fold.
+        ``weights``: one per row.
+        """
+        fold_of_row = np.random.default_rng(self.seed).permutation(batch.n_rows) % min(FOLDS, batch.n_rows)
         schema = self._schema(batch)
-        total = 0.0
+        log_likelihood = 0.0
         threads = n_threads(self.threads)
-        for fold in range(int(folds.max()) + 1):
-            rest = np.flatnonzero(folds != fold)
-            held = np.flatnonzero(folds == fold)
-            observed = Observed.of(align_names(batch.take(rest), schema), schema, weights[rest], threads)
-            enough = np.count_nonzero(weights[rest] > 0) >= n
-            errors.require(enough, "n_components", n, "fewer than the rows left after holding some out")
-            model = self._climb(observed, weights[rest], n).model
-            total += float(weights[held] @ log_sum(model.log_joint(batch.take(held))))
-        return total / float(weights.sum())
+        for fold in range(int(fold_of_row.max()) + 1):
+            training_rows = np.flatnonzero(fold_of_row != fold)
+            tested_rows = np.flatnonzero(fold_of_row == fold)
+            observed = Observed.of(
+                align_names(batch.take(training_rows), schema), schema, weights[training_rows], threads
+            )
+            has_enough_rows = np.count_nonzero(weights[training_rows] > 0) >= n
+            errors.require(has_enough_rows, "n_components", n, "fewer than the rows left after holding some out")
+            model = self._climb(observed, weights[training_rows], n).model
+            log_likelihood += float(weights[tested_rows] @ log_sum(model.log_joint(batch.take(tested_rows))))
+        return log_likelihood / float(weights.sum())
 
 
 def _weights(sample_weight: Any, batch: Batch) -> Real:
-    """A weight for each row, checked as ``bb.count`` checks it."""
-    labels = Labels.without_target(sample_weights(sample_weight, batch.n_rows), 1)
-    if labels.weights is None:
-        return np.ones(batch.n_rows)
-    labels.check_length(batch.n_rows)
-    if not labels.weights.any():
+    """A weight for each row, checked as ``bb.count`` checks it; ones if ``sample_weight`` is None."""
+    weights = row_weights(sample_weight, batch)
+    if not weights.any():
         raise errors.empty_data(None, "every row has a weight of zero")
-    return labels.weights
+    return weights
 
 
 def _number_classes(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[tuple[Any, ...], NDArray[np.int32]]:
-    """The classes in order, and the number of each row's among them; −1 where it has none."""
+    """The sorted classes, and for each row the index of its class, −1 if it has no label. ``target``: the label of each
+    row; ``unlabelled``: a label that means none, or None.
+    """
     codes, names = _codes(target, unlabelled, threads)
     refuse_continuous(names, len(codes))
-    used = {names[c] for c in np.unique(codes[codes >= 0]).tolist()}
-    if not used:
+    used_names = {names[code] for code in np.unique(codes[codes >= 0]).tolist()}
+    if not used_names:
         raise errors.EmptyData(
             f"none of the {len(target):,} rows has a label. Label a few rows of each class, or cluster unlabelled rows with "
             "bb.Mixture."
         )
-    classes = in_order(used)
-    number = {name: c for c, name in enumerate(classes)}
-    return classes, np.array([*(number.get(name, -1) for name in names), -1], dtype=np.int32)[codes]
+    classes = sort_keys(used_names)
+    class_index = {name: code for code, name in enumerate(classes)}
+    return classes, np.array([*(class_index.get(name, -1) for name in names), -1], dtype=np.int32)[codes]
 
 
 def _codes(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[NDArray[np.int32], Sequence[Label]]:
-    """The number of each row's label among those given, −1 where it has none; and these labels."""
+    """For each row the index of its label in the returned list of labels, −1 if it has none or the label
+    ``unlabelled``, which means none.
+    """
     codes, names = dense_numbers(encode(target, threads), threads)
     if unlabelled is not None:
-        none = [c for c, name in enumerate(names) if name == unlabelled]
-        codes = np.where(np.isin(codes, none), np.int32(-1), codes)
+        unlabelled_codes = [code for code, name in enumerate(names) if name == unlabelled]
+        codes = np.where(np.isin(codes, unlabelled_codes), np.int32(-1), codes)
     return codes, names
 
 
 def _bic(model: Model, log_likelihood: float, weights: Real) -> float:
+    """The Bayesian information criterion of a model for rows with these weights. ``log_likelihood``: of all these rows."""
     return n_parameters(model) * float(np.log(weights.sum())) - 2.0 * log_likelihood

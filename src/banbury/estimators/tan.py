@@ -1,4 +1,4 @@
-"""TANClassifier: tree-augmented naive Bayes, as scikit-learn estimators are used."""
+"""TANClassifier, tree-augmented naive Bayes as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ class TANClassifier(NaiveBayesClassifier):
         seed: int = 0,
         class_weight: Any = None,
     ) -> None:
+        """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features
         self.missing = missing
         self.threads = threads
@@ -69,27 +70,32 @@ class TANClassifier(NaiveBayesClassifier):
         return BeliefNetwork.from_model(self.model_)
 
     @property
-    def _chosen(self) -> list[str]:
-        """No setting is chosen by leaving rows out."""
+    def _names_to_choose(self) -> list[str]:
+        """No parameter is chosen on held-out rows; raises an error for invalid parameters."""
         choice_of(self.how, self.alpha, self.seed)
         return []
 
     @property
     def _families(self) -> Family:
+        """The family of all columns: a tree."""
         return tree_of_columns(level=self.level, root=self.root, bins=self.bins, columns=self.features)
 
     def _learn_first(self, batch: Batch, labels: Any, sample_weight: Any, more_to_come: bool = False) -> Learner:
-        """Rows that weigh nothing do not settle where numbers are cut."""
+        """A learner of the first rows. Rows of weight zero are left out first, so that they have no influence on where
+        numbers are cut into bins. ``sample_weight``: one per row, or None; ``more_to_come``: whether further rows
+        follow.
+        """
         if sample_weight is not None:
             weights = np.asarray(sample_weights(sample_weight, batch.n_rows))
-            some = np.flatnonzero(weights)
-            if 0 < len(some) < batch.n_rows:
-                batch = batch.take(some)
-                labels = labels[some]
-                sample_weight = weights[some]
+            weighted_rows = np.flatnonzero(weights)
+            if 0 < len(weighted_rows) < batch.n_rows:
+                batch = batch.take(weighted_rows)
+                labels = labels[weighted_rows]
+                sample_weight = weights[weighted_rows]
         return super()._learn_first(batch, labels, sample_weight, more_to_come)
 
     def _batch(self, X: Any) -> Batch:
+        """The rows X as one batch. Raises TypeError for a sparse matrix."""
         if hasattr(X, "toarray") and hasattr(X, "nnz"):
             raise TypeError(
                 "Sparse data was passed, but dense data is required, because a tree needs every cell. Use X.toarray()."
@@ -97,6 +103,7 @@ class TANClassifier(NaiveBayesClassifier):
         return one_batch(X)
 
     def __sklearn_tags__(self) -> Any:
+        """The tags of scikit-learn, which say that sparse matrices are not accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags

@@ -42,7 +42,7 @@ __all__ += [
 
 
 def family(spec: Any) -> Family:
-    """A family from its name, its class or an instance."""
+    """Returns a family from its name, its class or an instance."""
     if isinstance(spec, Family):
         return spec
     if isinstance(spec, type) and issubclass(spec, Family):

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury._core import Integers
-from banbury.arrays import Real
+from banbury.arrays import Int, Real
 from banbury.families import dirichlet
 from banbury.families.categorical import check_prior
 from banbury.families.family import (
@@ -19,6 +20,7 @@ from banbury.families.family import (
     ColumnReader,
     Family,
     Feature,
+    Features,
     KeyedParameters,
     NumberColumn,
     Reads,
@@ -31,8 +33,8 @@ from banbury.reading import Batch, Codes
 from banbury.sums import Counts, Key, Keys, as_index
 
 KEYS: Keys = (False, True)
-NUMBERS = {"boolean", "integer", "float", "empty"}  # the kinds of columns that arrive as such
-WORDS = {"false": False, "true": True, "0": False, "1": True}
+NUMBERS = {"boolean", "integer", "float", "empty"}  # the kinds of columns that arrive as numbers
+MEANINGS = {"false": False, "true": True, "0": False, "1": True}
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,6 +66,7 @@ class Bernoulli(KeyedFamily):
     counting: ClassVar[tuple[str, ...]] = ("threshold", "yes")
 
     def __post_init__(self) -> None:
+        """Raises unless the settings are valid and go together."""
         if self.threshold is not None and self.yes is not None:
             raise errors.bad_setting("yes", self.yes, "omitted when a threshold is given")
         if self.threshold is not None:
@@ -75,18 +78,22 @@ class Bernoulli(KeyedFamily):
             raise errors.bad_setting("p", self.p, "a share from 0 to 1, given together with m")
 
     def counter(self, feature: Feature) -> FlagCounter:
+        """Returns the counter that turns the values of a feature of this family into sums."""
         return FLAGS
 
     def permanent_keys(self) -> frozenset[Key]:
+        """Returns no and yes, which stay in a tally even if no row has them."""
         return frozenset(KEYS)
 
     @property
     def takes_numbers(self) -> bool:
-        """Whether numbers are flags as they are, or by a threshold."""
+        """Whether numbers can be counted, directly or by a threshold; otherwise one declared value means yes."""
         return self.yes is None
 
     def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
-        """Of no and of yes."""
+        """Returns the pseudo-counts of no and of yes, in this order; ``alpha`` is the one for families that do not set
+        their own.
+        """
         if self.m is not None:
             share = 0.5 if self.p is None else self.p
             return self.m * np.array([1.0 - share, share])
@@ -94,85 +101,98 @@ class Bernoulli(KeyedFamily):
         return np.array([yes_count if self.beta is None else self.beta, yes_count])
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
+        """Returns no or yes of each row as codes, −1 if it is missing. ``strict`` makes no difference."""
         name = feature.name
         if self.threshold is not None:
             numbers = finite_numbers(rows, name)
             return Codes(np.where(np.isnan(numbers), -1, numbers > self.threshold).astype(np.int32), 0, (False, True))
-        coded, values = dense_numbers(rows.codes(name), threads)
-        return Codes(np.array([*self.means_yes(values, name), -1], dtype=np.int32)[coded], 0, (False, True))
+        code_of_row, values = dense_numbers(rows.codes(name), threads)
+        return Codes(np.array([*self.means_yes(values, name), -1], dtype=np.int32)[code_of_row], 0, (False, True))
 
     def means_yes(self, values: Sequence[Any], name: str) -> list[bool]:
+        """Returns whether each value of column ``name`` means yes; raises for a value that means neither."""
         if self.yes is not None:
-            means = [value == self.yes for value in values]
-            unlike = isinstance(self.yes, str)
-            if not any(means) and any(unlike != isinstance(value, str) for value in values):
+            are_yes = [value == self.yes for value in values]
+            expects_string = isinstance(self.yes, str)
+            if not any(are_yes) and any(expects_string != isinstance(value, str) for value in values):
                 raise errors.wrong_type(values[0], name, f"a value like {self.yes!r}, which was declared as yes,")
-            return means
+            return are_yes
         for value in values:
-            if (value.lower() not in WORDS) if isinstance(value, str) else value not in (0, 1):
+            if (value.lower() not in MEANINGS) if isinstance(value, str) else value not in (0, 1):
                 raise errors.wrong_type(value, name, "0, 1, true or false (or use bb.Bernoulli(yes=...))")
-        return [WORDS[value.lower()] if isinstance(value, str) else bool(value) for value in values]
+        return [MEANINGS[value.lower()] if isinstance(value, str) else bool(value) for value in values]
 
-    def estimate(
-        self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
-    ) -> BernoulliParameters:
+    def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> BernoulliParameters:
+        """Estimates the parameters of these features from their sums."""
         alpha = np.tile(self.pseudo_counts(KEYS, choice.alpha), len(features))
         share = dirichlet.shares(sums.cells.value, sums.offsets, alpha, choice.how, rng)
         table = dirichlet.log(share).reshape(len(features), 2, -1)
         return BernoulliParameters(features, np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]))
 
     def log_prior(self, parameters: BernoulliParameters, sums: Counts, choice: Choice) -> float:
+        """Returns what the Beta prior adds to the log-likelihood of these parameters."""
         logs = np.stack([parameters.no.sum(axis=0), parameters.yes.sum(axis=0)])
         return dirichlet.log_prior(logs, self.pseudo_counts(KEYS, choice.alpha), choice.how)
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        """Returns the settings of this family that are worth trying for a column."""
         if column.n_values != 2:
             return ()
-        low = column.least
-        high = column.greatest
-        middle = low / 2.0 + high / 2.0
-        return (self if (low, high) == (0.0, 1.0) else Bernoulli(threshold=middle if middle < high else low),)
+        least = column.least
+        greatest = column.greatest
+        middle = least / 2.0 + greatest / 2.0
+        return (
+            self if (least, greatest) == (0.0, 1.0) else Bernoulli(threshold=middle if middle < greatest else least),
+        )
 
 
 class FlagCounter(KeyCounter):
-    """No and yes: of all columns of numbers in one pass, and of other values by what each means."""
+    """Counts no and yes: all columns of numbers in one pass, other columns by what each value means."""
 
     def reads(self, feature: Feature) -> Reads | None:
+        """Returns what a column of a text file is read as: numbers if they are counted as such, else what the first
+        rows decide.
+        """
         return "number" if _family(feature).takes_numbers and feature.kind in ("integer", "float") else None
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
+        """Returns nothing: all counts of no and yes can be added."""
         return ()
 
-    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
-        numeric = [f for f, feature in enumerate(features) if _is_numeric(feature, rows.batch)]
-        answers = _count_numbers([features[f] for f in numeric], rows)
-        if len(numeric) == len(features):
-            return features, Counts((KEYS,) * len(features), answers)
-        parts = {f: answers.take(np.arange(2 * k, 2 * k + 2), 0) for k, f in enumerate(numeric)}
-        words = [f for f in range(len(features)) if f not in parts]
-        counted = count_values([features[f] for f in words], [None] * len(words), rows)
-        for f, (keys, cells) in zip(words, counted, strict=True):
-            parts[f] = cells.merge(as_index(_family(features[f]).means_yes(keys, features[f].name)), 2, 0)
+    def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
+        """Counts no and yes of these rows. Returns the features as they are, and their counts."""
+        numeric_features = [f for f, feature in enumerate(features) if _is_numeric(feature, rows.batch)]
+        numeric_cells = _count_numbers(features.take(numeric_features), rows)
+        if len(numeric_features) == len(features):
+            return features, Counts((KEYS,) * len(features), numeric_cells)
+        parts = {f: numeric_cells.take(np.arange(2 * k, 2 * k + 2), 0) for k, f in enumerate(numeric_features)}
+        other_features = [f for f in range(len(features)) if f not in parts]
+        counts_of_values = count_values([features.names[f] for f in other_features], [None] * len(other_features), rows)
+        for f, (keys, cells) in zip(other_features, counts_of_values, strict=True):
+            parts[f] = cells.merge(as_index(_family(features[f]).means_yes(keys, features.names[f])), 2, 0)
         return features, Counts.join([(KEYS, parts[f]) for f in range(len(features))], len(rows.labels))
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
+        """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
         if scalar_keys(feature, keys) != KEYS:
             raise ValueError(f"the keys of {feature.name!r} are not False and True")
         return KEYS
 
 
 def _family(feature: Feature) -> Bernoulli:
+    """Returns the Bernoulli family of a feature."""
     assert isinstance(feature.family, Bernoulli)
     return feature.family
 
 
 def _is_numeric(feature: Feature, batch: Batch) -> bool:
+    """Whether the batch holds the feature as numbers that can be counted directly."""
     return _family(feature).takes_numbers and batch.kind(feature.name) not in ("string", "other", "date")
 
 
-def _count_numbers(features: Sequence[Feature], rows: RowsToCount) -> Integers:
-    """No and yes of each feature, one below the other."""
-    names = [feature.name for feature in features]
+def _count_numbers(features: Features, rows: RowsToCount) -> Integers:
+    """Returns the rows of no and yes of each feature, (2 · features) × classes: no and yes of a feature are adjacent lines."""
+    names = features.names
     limits = [_family(feature).threshold for feature in features]
     threshold = np.array([np.nan if limit is None else limit for limit in limits], dtype=np.float64)
     columns = rows.batch.numbers(names) if names else []
@@ -184,7 +204,7 @@ FLAGS = FlagCounter()
 
 
 def flag_names(family: Family) -> tuple[list[Any], list[str]] | None:
-    """A value that means no and one that means yes, and what they are called; None where values are no flags."""
+    """Returns a value that means no and one that means yes, and their names; None for families other than Bernoulli."""
     if not isinstance(family, Bernoulli):
         return None
     if (limit := family.threshold) is not None:
@@ -196,18 +216,25 @@ def flag_names(family: Family) -> tuple[list[Any], list[str]] | None:
 
 @dataclass(frozen=True)
 class BernoulliParameters(KeyedParameters):
-    """Log-probabilities of no and of yes, (features, classes)."""
+    """Log-probabilities of no and of yes, each features × classes."""
 
-    features: tuple[Feature, ...]
+    features: Features
     no: Real
     yes: Real
 
     @property
     def family(self) -> Bernoulli:
-        return _family(self.features[0])
+        """The family with its settings, which all features of a group share."""
+        return _family(self.features.templates[0])
+
+    @property
+    def _table(self) -> Real:
+        """The log-probabilities of no and yes of each feature, one below the other (values × classes)."""
+        return np.stack([self.no, self.yes], axis=1).reshape(2 * len(self.features), -1)
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        names = [feature.name for feature in self.features]
+        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        names = self.features.names
         if self.family.yes is None and {rows.kind(name) for name in names} <= NUMBERS:
             limit = np.nan if self.family.threshold is None else self.family.threshold
             return [_core.FlagsPart(rows.numbers(names), np.full(len(names), float(limit)), self.no, self.yes)]
@@ -215,30 +242,36 @@ class BernoulliParameters(KeyedParameters):
         low = np.array([column.low for column in columns], dtype=np.int64)
         yes = (self.family.means_yes(column.values, name) for name, column in zip(names, columns, strict=True))
         lookups = [np.array(is_yes, dtype=np.uint32) + np.uint32(2 * f) for f, is_yes in enumerate(yes)]
-        table = np.stack([self.no, self.yes], axis=1).reshape(2 * len(names), -1)
-        return [_core.TablePart([column.codes for column in columns], low, lookups, np.full(len(names), -1), table)]
+        codes = [column.codes for column in columns]
+        return [_core.TablePart(codes, low, lookups, np.full(len(names), -1), self._table)]
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
-        table = np.exp(np.stack([self.no, self.yes], axis=1).reshape(2 * len(self.features), -1))
-        return table, [(f, yes) for f in range(len(self.features)) for yes in (False, True)]
+        """Returns P(value | class) of no and yes of every feature (values × classes), and the feature number and value
+        of each line.
+        """
+        return np.exp(self._table), [(f, yes) for f in range(len(self.features)) for yes in (False, True)]
 
     def categories(self, f: int, column: str) -> Keys | None:
-        """No and yes, as a column would have them; None where numbers are."""
+        """Returns the values of a column that mean no and yes; None if a threshold cuts numbers."""
         if self.family.threshold is not None:
             return None
         return self._no, True if self.family.yes is None else self.family.yes
 
     def cuts(self, column: str | None) -> list[float] | None:
-        """The least number above the threshold."""
+        """Returns the least number above the threshold, where the density jumps."""
         limit = self.family.threshold
         return None if limit is None else [float(np.nextafter(limit, np.inf))]
 
     @property
     def _no(self) -> Any:
+        """A value that means no, like those of the column: False, "not …" for strings, 0 (or 1 if 0 means yes) for
+        numbers.
+        """
         yes = self.family.yes
         return False if yes is None else f"not {yes}" if isinstance(yes, str) else 0 if yes else 1
 
-    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+    def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
+        """Draws a value for a row of each of these classes; returns the columns."""
         share = np.exp(self.yes)
         drawn = [rng.random(len(classes)) < share[f, classes] for f in range(len(self.features))]
         yes = self.family.yes

@@ -6,6 +6,7 @@ Bins are doubled when too many are occupied, so that a finer grid always fits in
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,132 +19,162 @@ from banbury.families.family import (
     ColumnReader,
     Counter,
     Feature,
+    Features,
     RowsToCount,
     bad_value,
+    column_of,
     columns_of,
     is_power,
 )
 from banbury.families.keys import LOWEST, KeyCounter, count_codes, narrow, scalar_keys
-from banbury.families.moments import first_rows, names_of, scales
+from banbury.families.moments import as_number, first_rows, scales
 from banbury.reading import Batch, Codes
 from banbury.sums import ROUNDING, Counts, Keys
 
-FINE_BINS = 6  # a fine bin is 2**-6 of the column's spread
-LARGEST_BIN = 2**53
-FARTHEST_BIN = 1e300  # in bins
-MOST_CELLS = 2**14
-FEW = 0.05  # of the rows may have values that are not rounded as the others are
+DOUBLINGS_TO_SPREAD = 6  # a fine bin is 2**-6 of the column's spread
+LARGEST_BIN = 2**53  # the largest number of a bin in a file
+FARTHEST_BIN = 1e300  # the largest number of a bin that is scored
+MOST_CELLS = 2**14  # of a block that may be occupied
+UNROUNDED_SHARE = 0.05  # of the rows may have values that are not rounded as the others are
 
 
 class BinCounter(KeyCounter):
-    """The rows of each fine bin of a column."""
+    """Counts the rows of each fine bin of a column."""
 
     most: ClassVar[int] = MOST_BINS  # that may be occupied
     reads = Counter.reads
     describe_scale = Counter.describe_scale
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
+        """Returns what two features must have in common for their counts to be added; widths may differ, because bins
+        can be joined.
+        """
         return feature.origin, feature.scales
 
-    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        fine = _fine(batch, names_of(features, batch))
-        grids = ((feature, *_grid(feature, fine[f : f + 1])[0]) for f, feature in enumerate(features))
-        return [feature._replace(kind="float", origin=start, unit=width) for feature, start, width in grids]
+    def settle(self, features: Features, batch: Batch) -> Features:
+        """Returns the features with a start and a width of their bins (origin and unit) that suit the first rows."""
+        fine_widths = _fine_widths(batch, features.names)
+        grids = [_grid(feature, fine_widths[f : f + 1])[0] for f, feature in enumerate(features)]
+        origins, units = np.array(grids, dtype=np.float64).reshape(-1, 2).T.copy()
+        return replace(features.change(as_number), origins=origins, units=units)
 
     def has_valid_scale(self, feature: Feature) -> bool:
+        """Whether a feature from a file is a single column, which has no scales of a block."""
         return not feature.scales
 
-    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
-        parts = [count_codes([feature], [_bins(feature, rows)], rows)[0] for feature in features]
+    def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
+        """Counts these rows in the bins of the features. Returns the features as they are, and the counts."""
+        parts = [count_codes([feature.name], [_bins(feature, rows)], rows)[0] for feature in features]
         return features, Counts.join(parts, len(rows.labels))
 
     def key(self, feature: Feature, key: Any) -> str:
-        return _span([feature.name], [feature.origin], [feature.unit], [key])
+        """Returns the interval of a bin in words, or of a block's cell in each column, for messages."""
+        numbers = key if feature.columns else [key]
+        bins = zip(feature.inputs, bin_starts(feature).tolist(), bin_widths(feature).tolist(), numbers, strict=True)
+        intervals = (
+            f"{name} {start + width * k:.9g} to {start + width * (k + 1):.9g}" for name, start, width, k in bins
+        )
+        return errors.listed(intervals, 6)
 
-    def widen(self, features: Sequence[Feature], sums: Counts) -> Sequence[Feature]:
-        if max(map(len, sums.keys), default=0) <= self.most:
+    def widen(self, features: Features, sums: Counts) -> Features:
+        """Returns the features with wider bins where too many bins are occupied."""
+        overfull = [f for f, keys in enumerate(sums.keys) if len(keys) > self.most]
+        if not overfull:
             return features
-        return [_within(feature, keys, self.most) for feature, keys in zip(features, sums.keys, strict=True)]
+        units = features.units.copy()
+        units[overfull] *= np.exp2([_doublings_to_fit(sums.keys[f], self.most) for f in overfull])
+        return replace(features, units=units)
 
-    def move_sums(self, old: Sequence[Feature], new: Sequence[Feature], sums: Counts) -> Counts:
-        for f, (a, b) in enumerate(zip(old, new, strict=True)):
-            if (a.unit, a.scales) != (b.unit, b.scales):
-                sums = sums.coarsen(f, _doublings(a, b))
+    def move_sums(self, old: Features, new: Features, sums: Counts) -> Counts:
+        """Returns the sums with bins joined to those of the new features, which may be wider than the old ones."""
+        for f in np.flatnonzero(old.units != new.units).tolist():
+            sums = sums.coarsen(f, _doublings(old[f], new[f]))
         return sums
 
     def summary(self, feature: Feature, sums: Counts, missing: str) -> str:
+        """Describes in a few words how many bins or cells have rows; ``missing`` is a phrase to append about rows
+        without a value.
+        """
         return f"{errors.many(len(sums.keys[0]), 'cell' if feature.columns else 'bin')} occupied{missing}"
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
+        """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
         if not all(type(key) is int and abs(key) <= LARGEST_BIN for key in scalar_keys(feature, keys)):
             raise ValueError(f"the keys of {feature.name!r} are not the numbers of bins")
         return tuple(keys)
 
 
-def _grid(feature: Feature, fine: Real) -> tuple[tuple[float, float], ...]:
+def _grid(feature: Feature, fine_widths: Real) -> tuple[tuple[float, float], ...]:
+    """Returns the start and width of each column's bins: those that the feature's family sets, or 0 and
+    ``fine_widths`` (columns).
+    """
     family: Any = feature.family
-    return family.grid(fine)  # type: ignore[no-any-return]
+    return family.grid(fine_widths)  # type: ignore[no-any-return]
 
 
-def _fine(batch: Batch, names: Sequence[str]) -> Real:
-    """Widths of fine bins, as the first rows want them."""
-    return np.maximum(scales(first_rows(batch, names))[1] * 2.0**-FINE_BINS, 2.0**-1020)
+def _fine_widths(batch: Batch, names: Sequence[str]) -> Real:
+    """Returns the width of a fine bin of each of these columns, from the spread of the first rows."""
+    return np.maximum(scales(first_rows(batch, names))[1] * 2.0**-DOUBLINGS_TO_SPREAD, 2.0**-1020)
 
 
 def _bins(feature: Feature, rows: RowsToCount) -> Codes:
-    """The numbers of the fine bins a column's values fall into."""
-    codes = bins_of(rows.batch.numbers([feature.name])[0].reshape(-1), feature.name, feature.origin, feature.unit, rows)
+    """Returns the number of the fine bin that each row's value is in, as codes."""
+    codes = bins_of(column_of(rows.batch, feature.name), feature.name, feature.origin, feature.unit, rows)
     low, high = (int(x[0]) for x in _core.span([codes], rows.threads))
     return narrow(Codes(codes, low, range(low, high + 1)), rows)
 
 
-def bins_of(column: NDArray[Any], name: str, start: float, width: float, rows: RowsToCount) -> NDArray[np.int64]:
+def bins_of(column: NDArray[Any], name: str, start: float, width: float, rows: RowsToCount) -> Int:
+    """Returns the number of the bin that each value of a column is in, given where bin 0 starts and how wide bins are;
+    raises an error for a value that cannot be in a bin. ``name`` is the column, for messages.
+    """
     try:
         return _core.bins(column, start, width, rows.threads)
     except _core.BadValue as bad:
         raise bad_value(bad, [name], rows.batch) from None
 
 
-def _within(feature: Feature, keys: Keys, most: int) -> Feature:
-    """The feature with bins doubled until no more of these are left than may be."""
+def _doublings_to_fit(keys: Keys, most: int) -> int:
+    """Returns how often bins must be joined in pairs so that at most ``most`` of the bins with these numbers (``keys``)
+    are left.
+    """
     codes = np.array(keys, dtype=np.int64)
     doublings = 0
     while len(np.unique(codes >> doublings)) > most:
         doublings += 1
-    return feature._replace(unit=feature.unit * 2.0**doublings) if doublings else feature
+    return doublings
 
 
 def _doublings(old: Feature, new: Feature) -> Any:
-    """How often the bins of a column, or of each of a block's, are doubled; raises where that does not make the new ones."""
-    here, there = (block_widths(feature) if feature.columns else np.array([feature.unit]) for feature in (old, new))
-    doublings = np.log2(there / here)
-    unfit = (doublings < 0) | (doublings != np.rint(doublings))
-    if unfit.any():
-        j = int(np.argmax(unfit))
+    """Returns how often the bins of a column, or of each of a block's columns, are joined in pairs to get the new ones;
+    raises an error if that is impossible.
+    """
+    old_widths = bin_widths(old)
+    new_widths = bin_widths(new)
+    doublings = np.log2(new_widths / old_widths)
+    is_impossible = (doublings < 0) | (doublings != np.rint(doublings))
+    if is_impossible.any():
+        j = int(np.argmax(is_impossible))
         name = old.inputs[j]
-        raise errors.schema_mismatch(f"bins of {name!r} of width {here[j]:g} cannot be cut to width {there[j]:g}")
+        raise errors.schema_mismatch(
+            f"bins of {name!r} of width {old_widths[j]:g} cannot be cut to width {new_widths[j]:g}"
+        )
     return doublings.astype(np.int64) if old.columns else int(doublings[0])
 
 
-def _span(names: Sequence[str], starts: Sequence[float], widths: Sequence[float], numbers: Sequence[int]) -> str:
-    """Where a bin lies, or a cell of a block: from where to where in each column."""
-    places = zip(names, starts, widths, numbers, strict=True)
-    return errors.listed(
-        (f"{name} {start + w * k:.9g} to {start + w * (k + 1):.9g}" for name, start, w, k in places), 6
-    )
-
-
 class CellCounter(BinCounter):
-    """The rows of each cell of a block of columns; a row that lacks one of the values is in none."""
+    """Counts the rows of each cell of a block of columns. A row that lacks one of the values is in no cell."""
 
-    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        return [f._replace(scales=_grid(f, _fine(batch, f.inputs))) for f in features]
+    def settle(self, features: Features, batch: Batch) -> Features:
+        """Returns the blocks with a start and a width of the bins of each column, from the spread of the first rows."""
+        return Features.of(f._replace(scales=_grid(f, _fine_widths(batch, f.inputs))) for f in features)
 
     def has_valid_scale(self, feature: Feature) -> bool:
+        """Whether a block from a file has a scale for each column, and joined its bins in pairs."""
         return len(feature.scales) == len(feature.columns) and is_power(feature.unit)
 
-    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
-        """With bins as wide as these rows want them, so that no more cells are made than are kept."""
+    def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
+        """Counts rows in bins that are as wide as these rows need, so that no more cells are created than are kept."""
         wider = []
         parts = []
         for feature in features:
@@ -151,40 +182,53 @@ class CellCounter(BinCounter):
             cells = distinct_cells(codes[(rows.classes >= 0) & (codes != LOWEST).all(axis=1)], rows.threads)[1]
             wider.append(fitting_block(feature, cells, rows.threads))
             codes = codes if wider[-1] is feature else _block_codes(wider[-1], rows)
-            parts += count_codes([feature], [_cells(codes, rows)], rows)
-        return wider, Counts.join(parts, len(rows.labels))
+            parts += count_codes([feature.name], [_cells(codes, rows)], rows)
+        return Features.of(wider), Counts.join(parts, len(rows.labels))
 
-    def key(self, feature: Feature, key: Any) -> str:
-        return _span(feature.inputs, block_starts(feature).tolist(), block_widths(feature).tolist(), list(key))
+    def widen(self, features: Features, sums: Counts) -> Features:
+        """Returns the features with wider bins where too many bins are occupied."""
+        blocks = list(zip(features, sums.keys, strict=True))
+        if all(len(keys) <= most_cells(feature) for feature, keys in blocks):
+            return features
+        return Features.of(fitting_block(feature, np.array(keys, dtype=np.int64)) for feature, keys in blocks)
 
-    def widen(self, features: Sequence[Feature], sums: Counts) -> Sequence[Feature]:
-        blocks = zip(features, sums.keys, strict=True)
-        return [fitting_block(f, np.array(k, dtype=np.int64)) if len(k) > most_cells(f) else f for f, k in blocks]
+    def move_sums(self, old: Features, new: Features, sums: Counts) -> Counts:
+        """Returns the sums with bins joined to those of the new blocks, which may be wider than the old ones."""
+        for f, (old_block, new_block) in enumerate(zip(old, new, strict=True)):
+            if (old_block.unit, old_block.scales) != (new_block.unit, new_block.scales):
+                sums = sums.coarsen(f, _doublings(old_block, new_block))
+        return sums
 
     def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
+        """Returns the block with the bins of another, if bin 0 starts at the same numbers in both."""
         if [start for start, _ in feature.scales] != [start for start, _ in other.scales]:
             return feature
         return feature._replace(scales=other.scales, unit=other.unit)
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
+        """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
         cells = tuple(tuple(key) for key in keys)
-        width = len(feature.inputs)
-        fit = all(len(cell) == width and all(type(b) is int and abs(b) <= LARGEST_BIN for b in cell) for cell in cells)
-        if not fit or tuple(sorted(set(cells))) != cells:
+        n_columns = len(feature.inputs)
+        are_cells = all(
+            len(cell) == n_columns
+            and all(type(bin_number) is int and abs(bin_number) <= LARGEST_BIN for bin_number in cell)
+            for cell in cells
+        )
+        if not are_cells or tuple(sorted(set(cells))) != cells:
             raise ValueError(f"the keys of {feature.name!r} are not distinct numbers of cells in ascending order")
         return cells  # type: ignore[return-value]
 
 
-def _block_codes(feature: Feature, rows: RowsToCount) -> NDArray[np.int64]:
-    """The numbers of the fine bins, (rows, columns)."""
+def _block_codes(feature: Feature, rows: RowsToCount) -> Int:
+    """Returns the numbers of the fine bins that rows of a block are in (rows × columns)."""
     matrices = [column.reshape(rows.batch.n_rows, -1) for column in rows.batch.numbers(feature.inputs)]
     columns = [np.ascontiguousarray(matrix[:, k]) for matrix in matrices for k in range(matrix.shape[1])]
-    places = zip(columns, feature.inputs, block_starts(feature), block_widths(feature), strict=True)
+    places = zip(columns, feature.inputs, bin_starts(feature), bin_widths(feature), strict=True)
     return np.column_stack([bins_of(*place, rows) for place in places])
 
 
-def _cells(codes: NDArray[np.int64], rows: RowsToCount) -> Codes:
-    """The numbers of the cells that a block's values fall into."""
+def _cells(codes: Int, rows: RowsToCount) -> Codes:
+    """Returns the number of each row's cell, from its bins (rows × columns), as codes."""
     complete = (rows.classes >= 0) & (codes != LOWEST).all(axis=1)
     numbers = np.full(len(codes), -1, dtype=np.int32)
     numbers[complete], cells = distinct_cells(codes[complete], rows.threads)
@@ -197,44 +241,53 @@ def _cells(codes: NDArray[np.int64], rows: RowsToCount) -> Codes:
 
 
 def most_cells(feature: Feature) -> int:
-    """How many cells of a block may be occupied: twice as many with every column more."""
+    """Returns how many cells of a block may be occupied: twice as many with each additional column, up to a limit."""
     return min(MOST_BINS << (len(feature.inputs) - 1), MOST_CELLS)
 
 
 def block_doublings(feature: Feature) -> Int:
-    """How often the bins of each column have been doubled."""
-    n = len(feature.inputs)
-    return (round(float(np.log2(feature.unit))) + np.arange(n - 1, -1, -1)) // n
+    """Returns how often the bins of each column have been joined in pairs."""
+    n_columns = len(feature.inputs)
+    return (round(float(np.log2(feature.unit))) + np.arange(n_columns - 1, -1, -1)) // n_columns
 
 
-def block_widths(feature: Feature) -> Real:
+def bin_widths(feature: Feature) -> Real:
+    """Returns the width of the bins of a column, or of each column of a block."""
+    if not feature.columns:
+        return np.array([feature.unit])
     return np.asarray(np.array([width for _, width in feature.scales]) * 2.0 ** block_doublings(feature))
 
 
-def block_starts(feature: Feature) -> Real:
-    """Where the bin 0 of each column begins."""
-    return np.array([start for start, _ in feature.scales])
+def bin_starts(feature: Feature) -> Real:
+    """Returns where bin 0 of a column begins, or of each column of a block."""
+    return np.array([start for start, _ in feature.scales] if feature.columns else [feature.origin])
 
 
 def rounding(codes: NDArray[Any], rows: Real) -> float:
-    """How many bins a column's values are apart at least, as if rounded; the rarest, a twentieth of the rows, aside."""
+    """Returns the smallest distance, in bins, between the values of a column, given its bins (``codes``, in order) and
+    the rows in each. The rarest values, which have a twentieth of the rows, are ignored.
+    """
     ordered = np.sort(rows)
-    below = np.cumsum(ordered)
-    rare = ordered[np.searchsorted(below, (FEW + ROUNDING) * below[-1], side="right")]
-    kept = codes[(rows > 0) & (rows >= (1.0 - ROUNDING) * rare)]
-    return float(np.diff(kept).min()) if len(kept) > 1 else 1.0
+    cumulative = np.cumsum(ordered)
+    fewest_rows = ordered[np.searchsorted(cumulative, (UNROUNDED_SHARE + ROUNDING) * cumulative[-1], side="right")]
+    frequent_codes = codes[(rows > 0) & (rows >= (1.0 - ROUNDING) * fewest_rows)]
+    return float(np.diff(frequent_codes).min()) if len(frequent_codes) > 1 else 1.0
 
 
 def distinct_cells(codes: NDArray[Any], threads: int = 1) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """The number of each row's cell, and the cells in the order in which they first occur."""
+    """Returns the number of each row's cell, and the cells in the order in which they first occur. ``codes`` has the
+    bins of rows (rows × columns).
+    """
     codes = np.ascontiguousarray(codes)
     records = codes.view(np.uint8).reshape(len(codes), codes.shape[1] * codes.itemsize)
-    numbers, first, _ = _core.encode_records(records, threads)
-    return numbers, codes[first]
+    numbers, first_rows, _ = _core.encode_records(records, threads)
+    return numbers, codes[first_rows]
 
 
 def fitting_block(feature: Feature, cells: Int, threads: int = 1) -> Feature:
-    """The block with bins doubled until no more of these cells are left than may be."""
+    """Returns the block with bins joined in pairs until at most as many of its occupied ``cells`` (cells × columns) are
+    left as are allowed.
+    """
     while len(cells) > most_cells(feature):
         wider = feature._replace(unit=feature.unit * 2.0)
         cells = distinct_cells(cells >> (block_doublings(wider) - block_doublings(feature)), threads)[1]
@@ -243,9 +296,11 @@ def fitting_block(feature: Feature, cells: Int, threads: int = 1) -> Feature:
 
 
 def block_steps(rows: ColumnReader, feature: Feature, width: Real) -> Real:
-    """The bins, of these widths, that rows to be scored fall into, (rows, columns); NaN where a value is missing."""
+    """Returns the numbers of the bins that rows are in (rows × columns), if bins have these widths (``width``, one per
+    column); NaN where a value is missing.
+    """
     steps = np.empty((rows.n_rows, len(width)))
-    for j, (column, start) in enumerate(zip(columns_of(rows, feature), block_starts(feature), strict=True)):
+    for j, (column, start) in enumerate(zip(columns_of(rows, feature), bin_starts(feature), strict=True)):
         with np.errstate(over="ignore", invalid="ignore"):
             z = (
                 np.floor(np.clip((column - start) / width[j], -FARTHEST_BIN, FARTHEST_BIN)) + 0.0

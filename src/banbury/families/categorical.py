@@ -1,4 +1,4 @@
-"""Categorical: one of several values, as they come; and Bernoulli, its two-valued kin."""
+"""Categorical: a column with one of several values."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury._core import Integers
-from banbury.arrays import Int, Real
+from banbury.arrays import Bool, Int, Real
 from banbury.families import dirichlet
-from banbury.families.cells import NamedCells, flat, prior_of
+from banbury.families.cells import NamedCells, flat
 from banbury.families.dirichlet import Shares
 from banbury.families.family import (
     Choice,
     ColumnReader,
     Family,
     Feature,
+    Features,
     KeyedParameters,
     NumberColumn,
     Reads,
@@ -30,7 +32,7 @@ from banbury.families.family import (
 )
 from banbury.families.keys import KEY_TYPES, KeyCounter, KeyedFamily, count_values, dense_numbers, look_up
 from banbury.reading import Codes
-from banbury.sums import Counts, Key, Keys, Moments, as_index, in_order, total
+from banbury.sums import Counts, Key, Keys, as_index, sort_keys, sum_axis
 
 WIDEST_LOOKUP = 1 << 20  # integer categories from a narrower range are looked up as they are
 FARTHEST = 2**62  # whole numbers beyond are looked up by name
@@ -68,6 +70,7 @@ class Categorical(KeyedFamily):
     has_cells: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        """Raises unless the settings are valid and go together; declared values become a sorted tuple."""
         if self.missing not in ("skip", "category"):
             raise errors.unknown_choice("missing", self.missing, ["skip", "category"])
         if self.values is not None:
@@ -77,12 +80,15 @@ class Categorical(KeyedFamily):
         check_prior(self.alpha, self.m, self.p)
 
     def counter(self, feature: Feature) -> ValueCounter:
+        """Returns the counter that turns the values of a feature of this family into sums."""
         return VALUES
 
     def permanent_keys(self) -> frozenset[Key] | None:
+        """Returns the declared values, which stay in a tally even if no row has them; None if none are declared."""
         return None if self.values is None else frozenset(self.values)
 
     def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
+        """Returns the pseudo-count of each key."""
         if self.m is not None:
             return self.m * _shares(self.p, keys)
         pseudo_count = self.alpha if self.alpha is not None else alpha
@@ -92,6 +98,9 @@ class Categorical(KeyedFamily):
         return np.full(len(keys), float(pseudo_count))
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
+        """Returns the value of each row as codes. ``strict`` raises for a value of another kind than the feature's;
+        otherwise it is an unknown value.
+        """
         column = rows.codes(feature.name, feature.kind) if strict else values_of(rows, feature)
         numbers, names = dense_numbers(column, threads)
         if self.missing == "skip":
@@ -99,70 +108,94 @@ class Categorical(KeyedFamily):
         with_none: Any = [*names, None]
         return Codes(np.where(numbers < 0, np.int32(len(names)), numbers), 0, with_none)
 
-    def estimate(
-        self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
-    ) -> CategoricalParameters:
-        counted = sums.keys
+    def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> CategoricalParameters:
+        """Estimates the parameters of these features from their sums."""
+        counted_keys = sums.keys
         if self.codes is not None:
             sums = sums.with_keys(tuple(self._all_codes(keys) for keys in sums.keys))
         cells = sums.cells.value
         alpha = np.concatenate([self.pseudo_counts(keys, choice.alpha) for keys in sums.keys])
-        seen = dirichlet.log(dirichlet.shares(cells, sums.offsets, alpha, choice.how, rng))
-        new = dirichlet.unseen(cells, sums.offsets, alpha, choice.how)
-        return CategoricalParameters(features, sums.keys, sums.offsets, np.concatenate([seen, new]), counted)
+        log_shares = dirichlet.log(dirichlet.shares(cells, sums.offsets, alpha, choice.how, rng))
+        log_shares_of_new = dirichlet.unseen(cells, sums.offsets, alpha, choice.how)
+        return CategoricalParameters(
+            features, sums.keys, sums.offsets, np.concatenate([log_shares, log_shares_of_new]), counted_keys
+        )
 
     def log_prior(self, parameters: CategoricalParameters, sums: Counts, choice: Choice) -> float:
+        """Returns what the Dirichlet prior adds to the log-likelihood of these parameters."""
         alpha = np.concatenate([self.pseudo_counts(keys, choice.alpha) for keys in parameters.keys])
         return dirichlet.log_prior(parameters.table[: len(alpha)], alpha, choice.how)
 
     def _all_codes(self, keys: Keys) -> Keys:
-        """The numbers from 0 up to the highest seen, or to as many as there are said to be."""
-        seen = [int(key) for key in keys if isinstance(key, (int, np.integer))]
-        every = tuple(range(max(max(seen, default=-1) + 1, self.codes or 0)))
-        return every if len(seen) == len(keys) and min(seen, default=0) >= 0 else in_order({*every, *keys})
+        """Returns the numbers from 0 up to the highest key, or up to the setting ``codes`` if that is more, and all
+        other keys, in order.
+        """
+        whole_numbers = [int(key) for key in keys if isinstance(key, (int, np.integer))]
+        all_numbers = tuple(range(max(max(whole_numbers, default=-1) + 1, self.codes or 0)))
+        return (
+            all_numbers
+            if len(whole_numbers) == len(keys) and min(whole_numbers, default=0) >= 0
+            else sort_keys({*all_numbers, *keys})
+        )
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        """Returns this family for a column of numbers that has few values, but more than two."""
         return (self,) if column.has_few_values and column.n_values > 2 else ()
 
-    def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
-        assert isinstance(sums, Counts)
+    def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
+        """Returns for each feature the number of its values less one per class, and 0 that classes share."""
         return [(max(len(keys) - 1, 0), 0) for keys in sums.keys]
 
-    def cells(self, features: tuple[Feature, ...], sums: Counts, missing: Real, threads: int) -> Sequence[Any]:
+    def cells(self, features: Features, sums: Counts, missing: Real, threads: int) -> Sequence[Any]:
+        """Returns the cells by which the evidence of each column is weighed: one for each value, None for a column
+        without values. Missing values have no cell, so ``missing`` is not used.
+        """
         rows = sums.cells.value
-        at = sums.offsets
-        return [self._cells(feature, sums.keys[f], rows[at[f] : at[f + 1]]) for f, feature in enumerate(features)]
+        offsets = sums.offsets
+        return [
+            self._cells(feature, sums.keys[f], rows[offsets[f] : offsets[f + 1]]) for f, feature in enumerate(features)
+        ]
 
     def _cells(self, feature: Feature, keys: Keys, rows: Real) -> NamedCells | None:
+        """Returns the cells of one column from the rows of each key and class; None without keys."""
         if not keys:
             return None
-        tree = flat(len(keys))
-        strengths = tree.choose_strengths(rows, prior_of(rows))[0]
-        return NamedCells(feature, tree, strengths, tree, strengths, keys)
+        tree = flat(len(keys)).with_likeliest_strengths(rows)
+        return NamedCells(feature, tree, tree, keys)
 
-    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+    def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
+        """Whether a formula leaves one row out; not with ``codes``, where the highest number may go."""
         return self.codes is None and super().can_leave_one_out(features, choice, weighted)
 
     def shares(self, feature: Feature, keys: Keys, cells: Real, choice: Choice) -> tuple[Shares, Int]:
+        """Returns the shares of a feature's values, from which rows can be left out, and the number of each key's
+        share. Under an m-estimate without ``p``, the prior is spread evenly over the values that are left.
+        """
         shares, cell_of_key = super().shares(feature, keys, cells, choice)
         return replace(shares, spread=self.m is not None and self.p is None), cell_of_key
 
 
 class ValueCounter(KeyCounter):
-    """The rows of each value; those declared stay, and missing is one where the family says so."""
+    """Counts the rows of each value. Declared values stay without rows, and missing may count as a value."""
 
     def reads(self, feature: Feature) -> Reads | None:
+        """Returns what a column of a text file is read as: strings if the first rows were strings, else what they
+        decide.
+        """
         return "string" if feature.kind == "string" else None
 
     def describe_scale(self, feature: Feature) -> str:
+        """Describes for people what else features must have in common for their counts to be added: the type of values."""
         return f" of {feature.kind}s"
 
-    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
-        counted = zip(features, count_values(features, [feature.kind for feature in features], rows), strict=True)
+    def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
+        """Counts the values of these rows. Returns the features as they are, and their counts."""
+        counted = zip(features, count_values(features.names, [feature.kind for feature in features], rows), strict=True)
         parts = [_complete_keys(feature, keys, cells, rows.per_class) for feature, (keys, cells) in counted]
         return features, Counts.join(parts, len(rows.labels))
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
+        """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
         values = super().check_keys(feature, keys)
         declared = feature.family.permanent_keys() or frozenset()
         types = {type(value) for value in values if value not in declared}
@@ -173,20 +206,22 @@ class ValueCounter(KeyCounter):
 
 
 def _complete_keys(feature: Feature, keys: Keys, cells: Integers, per_class: Integers) -> tuple[Keys, Integers]:
-    """The keys that the family has: those declared, and missing as a value where it is one."""
+    """Returns the keys of a feature, with declared values and, if it counts, the missing value added; and the rows of
+    each (keys × classes). ``per_class`` has the rows of each class.
+    """
     family = feature.family
     assert isinstance(family, Categorical)
     if family.missing == "category":
-        rest = per_class.arranged([1, *per_class.shape]) - total(cells, 0)
+        missing_rows = per_class.arranged([1, *per_class.shape]) - sum_axis(cells, 0)
         keys = (*keys, None)
-        cells = Integers.join([cells, rest])
+        cells = Integers.join([cells, missing_rows])
     declared = family.permanent_keys()
     if not declared:
         return keys, cells
     for key in keys:
         if key is not None and key not in declared:
-            raise errors.unknown_value(key, feature.name, in_order(declared))
-    all_keys = in_order(declared.union(keys))
+            raise errors.unknown_value(key, feature.name, sort_keys(declared))
+    all_keys = sort_keys(declared.union(keys))
     return all_keys, cells.merge(as_index([all_keys.index(key) for key in keys]), len(all_keys), 0)
 
 
@@ -194,21 +229,24 @@ VALUES = ValueCounter()
 
 
 def counts_missing(family: Family) -> bool:
-    """Whether a missing value is a value."""
+    """Whether a family counts a missing value as one of its values."""
     return isinstance(family, Categorical) and family.missing == "category"
 
 
 def scalar_values(values: Any) -> Keys:
-    """The values in order, each once; raises unless they are scalars."""
+    """Returns the distinct values in order; raises unless they are scalars."""
     expected = "a list of at least one value: texts, numbers or booleans"
     errors.require(not isinstance(values, (str, bytes)) and isinstance(values, Iterable), "values", values, expected)
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     if not plain or not all(isinstance(value, (bool, int, float, str)) and value == value for value in plain):
         raise errors.bad_setting("values", values, expected)
-    return in_order(dict.fromkeys(plain))
+    return sort_keys(dict.fromkeys(plain))
 
 
 def check_prior(alpha: Any, m: Any, p: Any) -> None:
+    """Raises unless the settings of a prior are valid and go together: the pseudo-count ``alpha``, or an m-estimate's
+    strength ``m`` and prior shares ``p``.
+    """
     errors.require(m is None or alpha is None, "m", m, "omitted when alpha is given (alpha = m · p)")
     errors.require(p is None or m is not None, "p", p, "given together with m, the number of pseudo-rows")
     if m is not None:
@@ -223,12 +261,16 @@ def check_prior(alpha: Any, m: Any, p: Any) -> None:
 
 
 def check_covers(setting: str, shares: Mapping[Key, float], keys: Keys) -> None:
+    """Raises unless a setting that maps keys to numbers (``shares``) has a number for every key. ``setting`` is its
+    name.
+    """
     absent = [key for key in keys if key not in shares]
     if absent:
         raise errors.bad_setting(setting, dict(shares), f"given for every value seen; {errors.listed(absent)} has none")
 
 
 def _shares(p: Mapping[Key, float] | None, keys: Keys) -> Real:
+    """Returns the prior share of each key: those of the mapping, or equal ones if ``p`` is None."""
     if p is None:
         return np.full(len(keys), 1.0 / max(len(keys), 1))
     check_covers("p", p, keys)
@@ -236,7 +278,9 @@ def _shares(p: Mapping[Key, float] | None, keys: Keys) -> Real:
 
 
 def values_of(rows: ColumnReader, feature: Feature) -> Any:
-    """A column to be scored as codes: of the kind that was counted, or else as it is; what cannot be counted is unseen."""
+    """Returns a column to be scored as codes: of the kind that was counted, or else as it is, so that what cannot be
+    counted is an unknown value.
+    """
     try:
         return rows.codes(feature.name, feature.kind)
     except errors.BadValue:
@@ -245,6 +289,9 @@ def values_of(rows: ColumnReader, feature: Feature) -> Any:
 
 
 def _convert(value: Any, kind: str) -> Any:
+    """Returns a value as the kind that was counted ("string", "float", "integer" or "boolean"); as it is if that is
+    impossible.
+    """
     try:
         if kind == "string":
             return str(value)
@@ -256,44 +303,40 @@ def _convert(value: Any, kind: str) -> Any:
 
 @dataclass(frozen=True)
 class CategoricalParameters(KeyedParameters):
-    """Log-probabilities of every key: ``table`` has the keys of all features, then a row per feature for unseen values.
+    """The log-probabilities of values.
 
-    ``counted`` are the keys that rows have or that were declared; codes may stand between them.
+    Args:
+        features: The columns.
+        keys: The values of each column.
+        offsets: The line of ``table`` at which the values of each column begin.
+        table: log P(value | class): a line per value of each column, then a line per column for unseen values (lines × classes).
+        counted: The values of each column that rows have or that were declared; codes may stand between them.
     """
 
-    features: tuple[Feature, ...]
+    features: Features
     keys: tuple[Keys, ...]
-    offsets: NDArray[np.int64]
+    offsets: Int
     table: Real
     counted: tuple[Keys, ...]
 
+    @cached_property
+    def _columns(self) -> list[Feature]:
+        """The features as a list, which is faster to index."""
+        return list(self.features)
+
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        matrix = rows.whole([feature.name for feature in self.features]) if self._by_number is not None else None
-        if matrix is not None:
-            assert self._by_number is not None
-            return [_core.TablePart([matrix], *self._by_number, self.table)]
-        columns = [self._column(f, rows) for f in range(len(self.features))]
+        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        columns = [self._column(f, feature, rows) for f, feature in enumerate(self._columns)]
         codes, low, lookups, outside = zip(*columns, strict=True)
         arrays = np.array(low, dtype=np.int64), list(lookups), np.array(outside, dtype=np.int64)
         return [_core.TablePart(side_by_side(codes), *arrays, self.table)]
 
-    @cached_property
-    def _by_number(self) -> tuple[NDArray[np.int64], list[NDArray[np.uint32]], NDArray[np.int64]] | None:
-        """Lowest codes, lookups and the rows of all other numbers, where every column holds whole numbers from a narrow range."""
-        lows = []
-        lookups = []
-        for f in range(len(self.features)):
-            span = self._span(f)
-            if span is None:
-                return None
-            lows.append(span.start)
-            lookups.append(self._lookup(f, span))
-        outside = [self._unseen(f) for f in range(len(self.features))]
-        return np.array(lows, dtype=np.int64), lookups, np.array(outside, dtype=np.int64)
-
-    def _column(self, f: int, rows: ColumnReader) -> tuple[NDArray[Any], int, NDArray[np.uint32], int]:
-        """A column's codes, the lowest of them, the table's row for each from there on, and the row for all others."""
-        feature = self.features[f]
+    def _column(
+        self, f: int, feature: Feature, rows: ColumnReader
+    ) -> tuple[NDArray[Any], int, NDArray[np.uint32], int]:
+        """Returns for column f the codes of its rows, the lowest code, the line of the table for each code from this
+        one on, and the line for all others.
+        """
         integers = rows.integers(feature.name) if feature.kind == "integer" else None
         span = self._span(f) if integers is not None else None
         if integers is not None and span is not None:
@@ -302,8 +345,10 @@ class CategoricalParameters(KeyedParameters):
         return column.codes, column.low, self._lookup(f, column.values), self._missing(f)
 
     def _span(self, f: int) -> range | None:
-        """From the least of a feature's whole numbers to the greatest; None if it has others, or they are far apart or huge."""
-        numbers = [key for key in self.keys[f] if key is not None] if self.features[f].kind == "integer" else []
+        """Returns the range from the lowest to the highest whole number of feature f; None if it has other values, or
+        its numbers are far apart or huge.
+        """
+        numbers = [key for key in self.keys[f] if key is not None] if self._columns[f].kind == "integer" else []
         if not numbers or not all(isinstance(number, int) for number in numbers):
             return None
         low = int(numbers[0])
@@ -313,63 +358,74 @@ class CategoricalParameters(KeyedParameters):
         return range(low, high + 1)
 
     def _unseen(self, f: int) -> int:
+        """Returns the line of the table for values of feature f that no row had."""
         return len(self.table) - len(self.features) + f
 
     def _lookup(self, f: int, values: Sequence[Any]) -> NDArray[np.uint32]:
-        """The table's row for each of a column's distinct values."""
+        """Returns the line of the table for each of these values of feature f, as an array."""
         start = self.offsets[f]
         unseen = self._unseen(f)
         numbers = [key for key in self.keys[f] if key is not None] if isinstance(values, range) else []
-        near = (isinstance(number, int) and -FARTHEST <= number < FARTHEST for number in (*numbers, *values[:1]))
-        if numbers and isinstance(values, range) and all(near):
+        is_small = (isinstance(number, int) and -FARTHEST <= number < FARTHEST for number in (*numbers, *values[:1]))
+        if numbers and isinstance(values, range) and all(is_small):
             lookup = np.full(len(values), unseen, dtype=np.uint32)
-            at = np.array(numbers, dtype=np.int64) - values.start
-            inside = (at >= 0) & (at < len(values))
-            lookup[at[inside]] = (start + np.arange(len(numbers)))[inside]
+            places = np.array(numbers, dtype=np.int64) - values.start
+            inside = (places >= 0) & (places < len(values))
+            lookup[places[inside]] = (start + np.arange(len(numbers)))[inside]
             return lookup
         position = self._positions[f]
         return np.fromiter((position.get(v, unseen) for v in values), dtype=np.uint32, count=len(values))
 
     @cached_property
     def _positions(self) -> list[dict[Any, int]]:
-        """The table's row of each key, feature by feature."""
+        """The line of the table of each key, for each feature."""
         starts_of_keys = zip(self.keys, self.offsets.tolist(), strict=False)
         return [{key: k for k, key in enumerate(keys, start)} for keys, start in starts_of_keys]
 
     def _missing(self, f: int) -> int:
-        if not counts_missing(self.features[f].family):
+        """Returns the line of the table for a missing value of feature f; −1 if missing values say nothing."""
+        if not counts_missing(self._columns[f].family):
             return -1
         keys = self.keys[f]
         return int(self.offsets[f]) + keys.index(None) if None in keys else self._unseen(f)
 
     def select(self, index: Sequence[int]) -> CategoricalParameters:
+        """Returns the parameters of the features with these numbers."""
         rows = [np.arange(self.offsets[f], self.offsets[f + 1]) for f in index]
         unseen = len(self.table) - len(self.features) + np.asarray(index, dtype=np.int64)
         keys = tuple(self.keys[f] for f in index)
         offsets = np.cumsum([0, *map(len, keys)], dtype=np.int64)
         table = self.table[np.concatenate([*rows, unseen])]
         counted = tuple(self.counted[f] for f in index)
-        return CategoricalParameters(tuple(self.features[f] for f in index), keys, offsets, table, counted)
+        return CategoricalParameters(self.features.take(index), keys, offsets, table, counted)
 
     def categories(self, f: int, column: str) -> Keys:
+        """Returns the values of feature f in order; ``column`` is its only column."""
         return self.keys[f]
 
-    def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:
+    def never_seen(self, rows: ColumnReader) -> Bool:
+        """Returns whether each row has a value that no counted row had (rows × features)."""
+
         def new(feature: Feature, seen_keys: set[Key]) -> Int:
+            """Returns for each row 1 if its value of this feature is not among the counted ones, else 0."""
             return look_up(values_of(rows, feature), lambda values: [value not in seen_keys for value in values], 0)
 
-        return np.stack([*map(new, self.features, map(set, self.counted))], axis=1).astype(np.bool_)
+        return np.stack([*map(new, self._columns, map(set, self.counted))], axis=1).astype(np.bool_)
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
+        """Returns P(value | class) of the values of all features (values × classes), and the feature number and value
+        of each line.
+        """
         names = [(f, key) for f, keys in enumerate(self.keys) for key in keys]
         return np.exp(self.table[: len(names)]), names
 
-    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+    def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
+        """Draws a value for a row of each of these classes; returns the columns."""
         columns = []
         for f, keys in enumerate(self.keys):
             share = np.exp(self.table[self.offsets[f] : self.offsets[f + 1]])
-            one = len({type(key) for key in keys}) == 1
-            values = np.array(keys if keys else [None], dtype=None if one else object)
-            drawn = dirichlet.draw_cells(share, classes, rng) if keys else np.zeros(len(classes), dtype=np.int64)
-            columns.append(values[drawn])
+            has_one_type = len({type(key) for key in keys}) == 1
+            values = np.array(keys if keys else [None], dtype=None if has_one_type else object)
+            drawn_keys = dirichlet.draw_cells(share, classes, rng) if keys else np.zeros(len(classes), dtype=np.int64)
+            columns.append(values[drawn_keys])
         return columns

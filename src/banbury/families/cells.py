@@ -1,7 +1,7 @@
-"""Cells: a column's values, or stretches of its numbers, as they are weighed; the trees over them say what each is part of.
+"""Cells: the values of a column, or stretches of its numbers, whose evidence is weighed; and trees that join similar cells.
 
-A tree has levels: on each, every finest cell belongs to one node. The share of a class in a node is
-p = (n + m · p of the wider node) / (N + m), from the share of the class among all rows down.
+A tree has levels, from wide to fine. On each level, every cell belongs to one node. The share of a class in a node is
+p = (n + m · p of the wider node) / (N + m); the widest node has the share of the class among all rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
-from banbury.arrays import Int, Real
+from banbury.arrays import Int, Real, divide
 from banbury.families.evidence import stretch
 from banbury.families.family import ColumnReader, Feature, bad_value
 from banbury.families.keys import places_of
@@ -25,63 +25,81 @@ from banbury.sums import Keys
 Strengths = tuple[float, float]  # m of the first level, and of the others
 
 MOST_LEAVES = 128  # of a column of numbers
-SMALLEST = 1e-300
+SMALLEST = 1e-300  # smaller shares and widths count as this
 HALF_ROW = 0.5  # of each class, and of each leaf, that was never seen
-SIGN = np.int64(np.iinfo(np.int64).max)
-INFINITE = int(np.float64(np.inf).view(np.int64))
-NINE_TENTHS = 3.29  # widths in which 90 % of a normal curve lie; and places from its middle, at most
-OUTERMOST = 4.0
-FEW_NODES = 4  # of a column, in the coarse and in the fine table of a pair
-MANY_NODES = 16
+SIGN = np.int64(np.iinfo(np.int64).max)  # flips all bits but the sign, which puts negative floats in order
+INFINITE = int(np.float64(np.inf).view(np.int64))  # the bits of infinity
+NINE_TENTHS = 3.29  # standard deviations between the 5 % and the 95 % quantile of a normal distribution
+OUTERMOST = 4.0  # standard deviations from the middle; positions beyond are clipped
+FEW_NODES = 4  # of a column in the coarse table of a pair, at most
+MANY_NODES = 16  # and in the fine one
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Of each level, from the widest to the finest, the node of every cell. The nodes of the last are the cells."""
+    """A tree over the cells of a column.
+
+    ``levels`` has for each level, from the widest to the finest, the node of every cell. The nodes of the last level
+    are the cells. ``strengths`` are those of the prior: of the first level, and of all others. ``cut_by_class``: whether
+    the cuts of the first level depend on the classes; it then has a strength of its own.
+    """
 
     levels: tuple[Int, ...]
-    told_apart: bool = False  # whether the first level's cuts were chosen by class: it has an m of its own then
+    strengths: Strengths = (0.0, 0.0)
+    cut_by_class: bool = False
 
     @property
     def n_cells(self) -> int:
+        """The number of cells."""
         return len(self.levels[-1])
 
     def sums(self, cells: Real) -> list[Real]:
-        """Rows per class of the nodes of each level, from those of the cells."""
+        """Returns the rows per class of the nodes of each level (nodes × classes), from those of the cells (cells ×
+        classes).
+        """
         return [sum_by_node(cells, level) for level in self.levels]
 
-    def strength(self, strengths: Strengths, depth: int) -> float:
-        return strengths[0] if depth == 0 else strengths[1]
+    def strength(self, depth: int) -> float:
+        """Returns the strength m of the prior on the level number ``depth``."""
+        return self.strengths[min(depth, 1)]
 
-    def shares(self, cells: Real, strengths: Strengths, prior: Real) -> list[Real]:
-        """P(class | node) of each level, (nodes, classes)."""
-        return self._alone().shares_by_level(cells, strengths, prior, False)
+    def shares(self, cells: Real, prior: Real) -> list[Real]:
+        """Returns P(class | node) of each level (nodes × classes). ``cells`` has the rows per class of the cells, and
+        ``prior`` the share of each class at the root.
+        """
+        return self._alone().shares_by_level(cells, self.strengths, prior, False)
 
-    def shares_left_out(self, cells: Real, strengths: Strengths, prior: Real) -> list[Real]:
-        """The same without one row of each class in turn, (nodes, own class, classes)."""
-        return self._alone().shares_by_level(cells, strengths, prior, True)
+    def shares_left_out(self, cells: Real, prior: Real) -> list[Real]:
+        """Returns P(class | node) of each level without one row of each class in turn (nodes × class of the row ×
+        classes). The arguments are those of ``shares``.
+        """
+        return self._alone().shares_by_level(cells, self.strengths, prior, True)
 
-    def of_rows(self, cells: Real, strengths: Strengths, prior: Real, at: Int, labels: Int, weights: Real) -> Real:
-        """P(class | cell) of rows in these cells, (rows, classes), each without its own weight."""
-        rows_at = np.arange(len(at))
-        share = np.broadcast_to(prior, (len(at), len(prior)))
+    def of_rows(self, cells: Real, prior: Real, row_cells: Int, labels: Int, weights: Real) -> Real:
+        """Returns P(class | cell) for rows in the cells ``row_cells``, of the classes ``labels`` (rows × classes), each
+        without its own weight. The first two arguments are those of ``shares``.
+        """
+        row_numbers = np.arange(len(row_cells))
+        share = np.broadcast_to(prior, (len(row_cells), len(prior)))
         for depth, (rows, level) in enumerate(zip(self.sums(cells), self.levels, strict=True)):
-            less = rows[level[at]]
-            less[rows_at, labels] = np.maximum(less[rows_at, labels] - weights, 0.0)
-            total = less.sum(axis=1, keepdims=True) + (m := self.strength(strengths, depth))
-            share = (less + m * share) / np.where(total > 0, total, 1.0) + (total <= 0) * share
+            rows_without_own = rows[level[row_cells]]
+            rows_without_own[row_numbers, labels] = np.maximum(rows_without_own[row_numbers, labels] - weights, 0.0)
+            m = self.strength(depth)
+            total = rows_without_own.sum(axis=1, keepdims=True) + m
+            share = divide(rows_without_own + m * share, total, share)
         return share
 
-    def choose_strengths(self, cells: Real, prior: Real) -> tuple[tuple[float, float], float]:
-        """The strengths under which rows, each left out, are likeliest, and how much likelier than by the prior alone."""
-        ((first, below),), (gain,) = self._alone().strengths(cells, [self.told_apart], prior, 1)
-        return (first, below), float(gain)
+    def with_likeliest_strengths(self, cells: Real) -> Tree:
+        """Returns the tree with the strengths under which rows (``cells``, cells × classes), each left out, are likeliest."""
+        ((of_first_level, of_others),), _ = self._alone().strengths(cells, [self.cut_by_class], prior_of(cells), 1)
+        return replace(self, strengths=(of_first_level, of_others))
 
     def _alone(self) -> _core.Trees:
+        """Returns the kernel's form of this tree."""
         return trees_together([self])
 
     def _parents(self) -> list[Int]:
-        """Of each level's nodes the node of the level above."""
+        """Returns for each level the node of the level above that each of its nodes belongs to."""
         parents = [np.zeros(int(self.levels[0].max(initial=-1)) + 1, dtype=np.int64)]
         for wide, fine in pairwise(self.levels):
             parent = np.zeros(int(fine.max(initial=-1)) + 1, dtype=np.int64)
@@ -90,116 +108,126 @@ class Tree:
         return parents
 
     def up_to(self, n: int) -> int:
-        """The finest level of no more nodes than these; the widest if all have more."""
+        """Returns the number of the finest level with at most n nodes, or of the widest if all have more."""
         finer = (k for k, level in enumerate(self.levels) if level.max(initial=-1) >= n)
         return max(next(finer, len(self.levels)) - 1, 0)
 
     def with_missing(self) -> Tree:
-        """The tree with a cell more, of missing values, on every level."""
+        """Returns the tree with an additional cell for missing values on every level."""
         levels = tuple(np.append(level, level.max(initial=-1) + 1) for level in self.levels)
-        return Tree(levels, self.told_apart)
+        return replace(self, levels=levels)
 
 
 def prior_of(cells: Real) -> Real:
-    """The share of each class among the rows, half a row of each added."""
+    """Returns the share of each class among the rows, with half a row added to each."""
     rows = cells.sum(axis=0) + HALF_ROW
     return np.asarray(rows / rows.sum())
 
 
 def sum_by_node(cells: Real, nodes: Int) -> Real:
-    """Rows per class of nodes, from those of cells; added in order."""
+    """Returns the rows per class of nodes, from those of cells (cells × classes). ``nodes`` has the node of each cell;
+    rows are added in the order of the cells.
+    """
     n = int(nodes.max(initial=-1)) + 1
     n_classes = cells.shape[1]
-    places = nodes[:, None] * n_classes + np.arange(n_classes)
-    sums = np.bincount(places.ravel(), cells.ravel(), n * n_classes)
+    node_and_class = nodes[:, None] * n_classes + np.arange(n_classes)
+    sums = np.bincount(node_and_class.ravel(), cells.ravel(), n * n_classes)
     return np.asarray(sums, dtype=np.float64).reshape(n, n_classes)
 
 
 def flat(n_cells: int) -> Tree:
-    """Cells that are part of nothing wider: values without an order."""
+    """Returns the tree of values without an order: its only level has the cells, which are not joined."""
     return Tree((np.arange(n_cells),))
 
 
-@dataclass(frozen=True)
 class Forest:
-    """The trees of columns and their strengths, one after the other, so that all are gone through in one call."""
+    """The trees of several columns, so that one call computes the shares of all."""
 
-    trees: _core.Trees
-    sizes: Int  # the cells of each
-    strengths: Real
-    told_apart: list[bool]
-
-    @classmethod
-    def of(cls, trees: Sequence[tuple[Tree, Strengths]]) -> Forest:
-        alone = [tree for tree, _ in trees]
-        sizes = np.array([tree.n_cells for tree in alone], dtype=np.int64)
-        strengths = np.array([strengths for _, strengths in trees], dtype=np.float64)
-        return cls(trees_together(alone), sizes, strengths, [tree.told_apart for tree in alone])
+    def __init__(self, trees: Sequence[Tree]) -> None:
+        """Joins the trees of columns into one forest."""
+        self._trees = trees_together(trees)
+        self._strengths = np.array([tree.strengths for tree in trees], dtype=np.float64)
+        self._cut_by_class = [tree.cut_by_class for tree in trees]
 
     def shares(self, cells: Real, prior: Real, left_out: bool, threads: int) -> Real:
-        """P(class | cell), (cells, classes), or without a row of each class, (cells, own class, classes).
+        """Returns P(class | cell) (cells × classes); or, if ``left_out``, without one row of each class in turn (cells
+        × class of the row × classes).
 
-        Each tree has a cell more, of values that are in none: there it is the prior.
+        ``cells`` has the rows of the cells of all trees, and ``prior`` the share of each class. Each tree gets one more
+        cell, for values in none of its cells, with the shares of the prior.
         """
-        return self.trees.shares(cells, self.strengths, prior, left_out, threads)
+        return self._trees.shares(cells, self._strengths, prior, left_out, threads)
 
     def gains(self, cells: Real, prior: Real, threads: int) -> Real:
-        """How much likelier the rows of each column are than by the prior alone."""
-        return self.trees.strengths(cells, self.told_apart, prior, threads)[1]
+        """Returns for each tree how much likelier its rows (``cells``, those of all trees × classes) are than by
+        ``prior`` alone, in nats.
+        """
+        return self._trees.strengths(cells, self._cut_by_class, prior, threads)[1]
 
 
 def trees_together(trees: Sequence[Tree]) -> _core.Trees:
+    """Returns the kernel's form of several trees."""
     levels = np.concatenate([level for tree in trees for level in tree.levels])
     sizes = np.array([(len(tree.levels), tree.n_cells) for tree in trees], dtype=np.int64).T
     return _core.Trees(levels, *np.ascontiguousarray(sizes))
 
 
-def trees_of(cells: Sequence[Real], threads: int) -> list[tuple[tuple[Tree, Strengths], tuple[Tree, Strengths]]]:
-    """The tree of each column of numbers, from rows per leaf and class, and its strengths; and the same of halves alone.
+def trees_of(cells: Sequence[Real], threads: int) -> list[tuple[Tree, Tree]]:
+    """Returns for each column of numbers a tree over its leaves, and a tree whose cuts do not depend on the classes.
 
-    Leaves are joined by count; first by cuts that tell the classes apart where these gain more than it costs to name them.
+    Leaves are joined by count. The first level is cut where the class frequencies change, if this gains more than it
+    costs to describe the cuts. ``cells`` has the rows per class of each column's leaves.
     """
-    every = np.concatenate(cells)
+    all_leaves = np.concatenate(cells)
     sizes = np.array([len(column) for column in cells], dtype=np.int64)
-    rows = np.add.reduceat(every, np.cumsum(sizes) - sizes, axis=0) + HALF_ROW
-    priors = rows / rows.sum(axis=1, keepdims=True)
+    rows_per_class = np.add.reduceat(all_leaves, np.cumsum(sizes) - sizes, axis=0) + HALF_ROW
+    priors = rows_per_class / rows_per_class.sum(axis=1, keepdims=True)
     trees = []
-    for (levels, strengths), by_class in _core.Trees.grown(every, every.sum(axis=1), sizes, priors, threads):
-        plain = Tree(tuple(levels)), strengths
-        trees.append((plain if by_class is None else (Tree(tuple(by_class[0]), True), by_class[1]), plain))
+    for by_count, by_class in _core.Trees.grown(all_leaves, all_leaves.sum(axis=1), sizes, priors, threads):
+        plain = Tree(tuple(by_count[0]), by_count[1])
+        trees.append((plain if by_class is None else Tree(tuple(by_class[0]), by_class[1], True), plain))
     return trees
 
 
 def number_of(keys: Int) -> Real:
-    """The numbers whose bits, in the order of numbers, are these keys."""
+    """Returns the numbers that these keys stand for. Keys are the bits of numbers as integers that are in the order of
+    the numbers.
+    """
     keys = np.minimum(np.maximum(np.asarray(keys, dtype=np.int64), -INFINITE), INFINITE - 1)
     return np.where(keys < 0, keys ^ SIGN, keys).astype(np.int64).view(np.float64)
 
 
 def bin_edges(keys: Int, unit: float | Real) -> Real:
-    """Where the bins of these keys begin: their leading bits, the rest of them zero; of one unit, or each of its own."""
+    """Returns the lower edge of each bin of leading bits. A key is the bits of a number shifted right as often as
+    ``unit`` is 2.
+    """
     shift = np.log2(unit).astype(np.int64)
     farthest = (INFINITE >> shift) + 1
     return number_of(np.minimum(np.maximum(keys, -farthest), farthest - (shift > 0)) << shift)
 
 
 def between(low: Real, high: Real) -> Real:
-    return np.asarray(np.minimum(np.maximum(low / 2.0 + high / 2.0, low), high))
+    """Returns the middle of each interval from ``low`` to ``high``."""
+    return np.minimum(np.maximum(low / 2.0 + high / 2.0, low), high)
 
 
 def n_nodes(level: Int) -> int:
-    """The nodes of a level, and one more for values in no cell."""
+    """Returns the number of nodes of a level, plus one for values in no cell. ``level`` has the node of each cell."""
     return int(level.max(initial=-1)) + 2
 
 
 class Nodes:
-    """The nodes of a column that pairs use: few and many. The last of each is that of values in no cell."""
+    """A column's coarse and fine nodes that pairs of columns use: how many there are, the fine node of each cell, and
+    the coarse node of each fine one. The last of each is for values in no cell.
+    """
 
     def __init__(self, tree: Tree) -> None:
+        """Selects a coarse and a fine level of a column's tree."""
         coarse = tree.levels[tree.up_to(FEW_NODES)]
         fine = tree.levels[tree.up_to(MANY_NODES)]
         self.levels = tree.up_to(FEW_NODES), tree.up_to(MANY_NODES)
-        self.n_coarse, self.n_fine = n_nodes(coarse), n_nodes(fine)
+        self.n_coarse = n_nodes(coarse)
+        self.n_fine = n_nodes(fine)
         self.fine = np.append(fine, self.n_fine - 1).astype(np.uint32)
         self.coarse = np.full(self.n_fine, self.n_coarse - 1, dtype=np.uint32)
         self.coarse[fine] = coarse
@@ -207,124 +235,140 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Cells:
-    """A column's cells, as they were when its weights were learned, with the strength of each tree's prior.
+    """The cells of a column, as they were when its weights were learned.
 
-    ``tree`` may begin with cuts that tell the classes apart; ``plain`` never does, and pairs of columns use its nodes. The code
-    of a value that is in no cell is the number of cells.
+    The cuts of ``tree`` may depend on the classes; those of ``plain`` do not, and pairs of columns use its nodes. A
+    value in no cell has the number of cells as its code.
     """
 
     feature: Feature
     tree: Tree
-    strengths: tuple[float, float]
     plain: Tree
-    plain_strengths: tuple[float, float]
 
     @property
     def n_cells(self) -> int:
+        """The number of cells."""
         return self.tree.n_cells
 
     @cached_property
     def nodes(self) -> Nodes:
+        """The coarse and fine nodes that pairs of columns use."""
         return Nodes(self.plain)
 
-    @cached_property
+    @property
     def n_fine(self) -> int:
-        """Nodes in the fine table of a pair."""
-        return n_nodes(self.plain.levels[self.plain.up_to(MANY_NODES)])
+        """The number of nodes in the fine table of a pair."""
+        return self.nodes.n_fine
 
     def find(self, rows: ColumnReader, threads: int) -> Int:
-        """The cell of each row; of a value in none the number of cells, or −1."""
+        """Returns the cell of each row. A value in no cell has the number of cells, or −1."""
         raise NotImplementedError
 
     def rows_by_cell(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
-        """Rows per cell and class, from what is counted now; ``missing``: rows of each class without a value."""
+        """Returns the rows per cell and class. ``keys`` and ``rows`` (keys × classes) are what a feature has counted
+        now, and ``missing`` the rows of each class without a value.
+        """
         raise NotImplementedError
 
     def name(self, first: int, last: int) -> Any:
-        """The value of a cell, or where the numbers of several lie, one beside the other."""
+        """Returns the value of cell ``first``, or the interval of neighbouring cells of numbers, from ``first`` to
+        ``last``.
+        """
         raise NotImplementedError
 
     @property
     def stretches(self) -> bool:
-        """Whether they are stretches of numbers."""
+        """Whether the cells are stretches of numbers."""
         return False
 
     @property
     def categories(self) -> Keys | None:
-        """The named values, if they are named."""
+        """The values of the cells if they are categories, otherwise None."""
         return None
 
     @property
     def listed_cuts(self) -> list[float] | None:
-        """The cuts between stretches of numbers, if they are such."""
+        """The cuts between the stretches of numbers, otherwise None."""
         return None
 
     @cached_property
-    def places(self) -> Real:
-        """Where the stretches of numbers lie, which come first among the cells."""
+    def positions(self) -> Real:
+        """The positions of the stretches of numbers, which are the first cells, on a standard scale."""
         return np.zeros(0)
 
     @property
     def has_trend(self) -> bool:
-        """Whether there is more to say of where they lie than that one is beside the other."""
-        return len(self.places) > 2
+        """Whether there are enough stretches of numbers for a trend."""
+        return len(self.positions) > 2
 
     def restrict(self, keys: Keys) -> tuple[Int, Cells]:
-        """The places of the cells whose values are among these keys, and those cells alone. Stretches of numbers all stay."""
+        """Returns the numbers of the cells whose values are among these keys, and those cells. Stretches of numbers all
+        stay.
+        """
         return np.arange(self.n_cells), self
 
 
 @dataclass(frozen=True)
 class NamedCells(Cells):
-    """One cell for each named value; none is part of a wider one, so that any of them can be left out."""
+    """One cell for each category. Cells are not joined, so that any of them can be dropped."""
 
     keys: Keys
 
     def find(self, rows: ColumnReader, threads: int) -> Int:
+        """Returns the cell of each row's category; −1 for a category that has no cell."""
         return places_of(self.feature.family.keys_of(rows, self.feature, threads), self.keys)
 
     def rows_by_cell(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
-        place = {key: k for k, key in enumerate(keys)}
-        at = np.array([place.get(key, -1) for key in self.keys], dtype=np.int64)
-        counts = np.zeros((len(at), rows.shape[1]))
-        counts[at >= 0] = rows[at[at >= 0]]
+        """Returns the rows of each cell (cells × classes), from rows by key and rows without a value."""
+        place_of = {key: k for k, key in enumerate(keys)}
+        places = np.array([place_of.get(key, -1) for key in self.keys], dtype=np.int64)
+        counts = np.zeros((len(places), rows.shape[1]))
+        counts[places >= 0] = rows[places[places >= 0]]
         return counts
 
     def name(self, first: int, last: int) -> Any:
+        """Returns the category of cell ``first``; categories have no neighbours, so ``last`` is the same cell."""
         return self.keys[first]
 
     @property
     def categories(self) -> Keys:
+        """The categories, in the order of the cells."""
         return self.keys
 
     def restrict(self, keys: Keys) -> tuple[Int, Cells]:
-        there = set(keys)
-        places = np.array([k for k, key in enumerate(self.keys) if key in there], dtype=np.int64)
+        """Returns the numbers of the cells whose values are among these keys, and those cells."""
+        key_set = set(keys)
+        places = np.array([k for k, key in enumerate(self.keys) if key in key_set], dtype=np.int64)
         if len(places) == self.n_cells:
             return places, self
-        tree = flat(len(places))
+        tree = replace(flat(len(places)), strengths=self.tree.strengths)
         return places, replace(self, tree=tree, plain=tree, keys=tuple(self.keys[k] for k in places.tolist()))
 
 
 @dataclass(frozen=True)
 class NumberCells(Cells):
-    """Of numbers: the stretches between cuts; and one more where some are missing."""
+    """The stretches between the cuts of a column of numbers, and a cell for missing values if there are any."""
 
     cuts: Real
 
     def find(self, rows: ColumnReader, threads: int) -> Int:
+        """Returns the stretch between cuts that each row's number is in; the number of stretches if it is missing."""
         return _steps([self], rows, threads)[:, 0].astype(np.int64)
 
     def rows_by_cell(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
-        k = len(missing)
+        """Returns the rows of each cell (cells × classes), from rows by key and rows without a value."""
+        n_classes = len(missing)
         bins = np.array(keys, dtype=np.int64)
         middles = between(bin_edges(bins, feature.unit), bin_edges(bins + 1, feature.unit))
-        places = np.searchsorted(self.cuts, middles, side="right")[:, None] * k + np.arange(k)
-        counts = np.bincount(places.ravel(), rows.ravel(), (len(self.cuts) + 2) * k).reshape(-1, k)
+        cell_and_class = np.searchsorted(self.cuts, middles, side="right")[:, None] * n_classes + np.arange(n_classes)
+        counts = np.bincount(cell_and_class.ravel(), rows.ravel(), (len(self.cuts) + 2) * n_classes).reshape(
+            -1, n_classes
+        )
         counts[-1] = missing
         return np.asarray(counts[: self.n_cells], dtype=np.float64)
 
     def name(self, first: int, last: int) -> Any:
+        """Returns the value of a cell, or the interval of several neighbouring cells."""
         if first > len(self.cuts):
             return None
         ends = np.concatenate([[-np.inf], self.cuts, [np.inf]])
@@ -332,16 +376,19 @@ class NumberCells(Cells):
 
     @property
     def stretches(self) -> bool:
+        """True: the cells are stretches of numbers."""
         return True
 
     @property
     def listed_cuts(self) -> list[float]:
+        """The cuts between stretches as plain numbers, in order."""
         return [float(cut) for cut in self.cuts]
 
     @cached_property
-    def places(self) -> Real:
-        """Their middles, the outer ones as wide as those beside them; from the middle one, in such units that a normal curve's
-        would have width 1, and none farther than four."""
+    def positions(self) -> Real:
+        """The middles of the stretches, shifted and scaled so that a normal distribution would have mean 0 and variance
+        1, and clipped at ±4. The outer stretches are as wide as their neighbours.
+        """
         if len(self.cuts) < 2:
             return np.zeros(len(self.cuts) + 1)
         cuts = self.cuts / (np.abs(self.cuts).max() or 1.0)
@@ -354,19 +401,25 @@ class NumberCells(Cells):
 
 
 def cells_by_column(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> list[NDArray[Any]]:
-    """The cell of each row, column by column; of a value in none its number of cells, or −1. Numbers are found together."""
-    numbers = {j: cells for j, cells in enumerate(columns) if isinstance(cells, NumberCells)}
+    """Returns the cell of each row, column by column. All columns of numbers are found together. A value in no cell has
+    the number of cells, or −1. If all columns hold numbers, the only array has them side by side.
+    """
+    numeric_columns = {j: cells for j, cells in enumerate(columns) if isinstance(cells, NumberCells)}
     number_cells = (
-        _steps(list(numbers.values()), rows, threads) if numbers else np.zeros((rows.n_rows, 0), dtype=np.uint16)
+        _steps(list(numeric_columns.values()), rows, threads)
+        if numeric_columns
+        else np.zeros((rows.n_rows, 0), dtype=np.uint16)
     )
-    if len(numbers) == len(columns):
+    if len(numeric_columns) == len(columns):
         return [number_cells]
-    steps = iter(number_cells.T)
-    return [next(steps) if j in numbers else cells.find(rows, threads) for j, cells in enumerate(columns)]
+    columns_found = iter(number_cells.T)
+    return [
+        next(columns_found) if j in numeric_columns else cells.find(rows, threads) for j, cells in enumerate(columns)
+    ]
 
 
 def codes_of(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> NDArray[np.uint32]:
-    """The cell of each row in each column, (rows, columns); the number of cells where a value is in none."""
+    """Returns the cell of each row in each column (rows × columns). A value in no cell has the number of cells."""
     columns_of_cells = [
         column if column.ndim == 2 else column[:, None] for column in cells_by_column(columns, rows, threads)
     ]
@@ -375,7 +428,7 @@ def codes_of(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> NDAr
 
 
 def _steps(columns: Sequence[NumberCells], rows: ColumnReader, threads: int) -> NDArray[np.uint16]:
-    """The stretches that numbers are in, (rows, columns)."""
+    """Returns the stretch that each number is in (rows × columns)."""
     names = [cells.feature.name for cells in columns]
     try:
         return _core.steps(rows.numbers(names), [cells.cuts for cells in columns], threads)

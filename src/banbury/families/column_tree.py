@@ -1,4 +1,4 @@
-"""ColumnTree: columns of values that each depend on one other column beside the class, at most; with it naive Bayes is TAN."""
+"""ColumnTree: columns that each depend on the class and on at most one other column: tree-augmented naive Bayes (TAN)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from math import isfinite
 from typing import Any, ClassVar, get_args
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury._core import Integers
-from banbury.arrays import Int, Real
+from banbury.arrays import Bool, Int, Real
 from banbury.families.bernoulli import Bernoulli
 from banbury.families.categorical import Categorical, counts_missing
 from banbury.families.dirichlet import conditional
@@ -23,6 +24,7 @@ from banbury.families.family import (
     ColumnReader,
     Family,
     Feature,
+    Features,
     Kind,
     Parameters,
     RowsToCount,
@@ -30,7 +32,7 @@ from banbury.families.family import (
 )
 from banbury.families.histogram import Histogram
 from banbury.families.information import FEWEST_ROWS, LEVEL, PairInformation, pair_information
-from banbury.families.joint import TOGETHER, CombinationCounter, OrderedColumn, fill_tables, stack_columns
+from banbury.families.joint import COLUMNS_TOGETHER, CombinationCounter, OrderedColumn, fill_tables, stack_columns
 from banbury.families.keys import KEY_TYPES, kind_of
 from banbury.families.nodes import (
     FEWEST_FINE,
@@ -49,12 +51,12 @@ from banbury.families.nodes import (
     intervals,
 )
 from banbury.reading import Batch
-from banbury.sums import Combinations, Counts, Keys, as_index, cells_of, in_order, lines_with_some
+from banbury.sums import Combinations, Counts, Keys, as_index, cells_of, nonzero_lines, sort_keys
 from banbury.threads import n_threads
 
 MOST_CELLS = 1 << 26  # of the tables of all pairs: half a gigabyte
-TIED = 9  # decimals of bits: where pairs differ by less, the first columns come first, whichever way sums are rounded
-MOST_AT_ONCE = 1 << 22  # numbers in the tables of the rows that are scored together
+DECIMALS_OF_BITS = 9  # pairs that differ by less are tied: the first columns come first, whichever way sums are rounded
+MOST_NUMBERS_AT_ONCE = 1 << 22  # in the tables of the rows that are scored together
 NODES: dict[str, Any] = {family.name: family for family in (Bernoulli, Categorical, Histogram)}  # that have tables
 
 
@@ -92,102 +94,132 @@ class ColumnTree(Family):
     block: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        """Raises unless the settings are valid; nodes from a file become variables."""
         check_level(self.level)
         object.__setattr__(self, "bins", check_bins(self.bins))
         if not all(isinstance(node, Variable) for node in self.nodes):  # out of a file
             object.__setattr__(self, "nodes", tuple(_restore_node(node) for node in self.nodes))
 
     def settings(self) -> dict[str, Any]:
-        """The settings that differ from the defaults, as JSON can hold them; what columns were to be is in the nodes."""
-        chosen = super().settings()
+        """Returns the settings that differ from the defaults, for JSON. Once the nodes are known, they replace
+        ``columns``.
+        """
+        settings = super().settings()
         if self.nodes:
-            chosen.pop("columns", None)
-            chosen["nodes"] = self.counting_key()[1]
-        return chosen
+            settings.pop("columns", None)
+            settings["nodes"] = self.counting_key()[1]
+        return settings
 
     def __str__(self) -> str:
+        """Returns the name of the family with its settings, without the nodes, which the rows decided."""
         return str(replace(self, nodes=())) if self.nodes else super().__str__()
 
     def __repr__(self) -> str:
+        """Returns the family as Python code, without the nodes, which the rows decided."""
         return repr(replace(self, nodes=())) if self.nodes else super().__repr__()
 
     def counter(self, feature: Feature) -> TreeCounter:
+        """Returns the counter that turns the values of a feature of this family into sums."""
         return TREES
 
     def counting_key(self) -> tuple[Any, ...]:
+        """Returns what two trees must have in common for their counts to be added: the same nodes, cut at the same
+        numbers.
+        """
         return self.name, [_plain_node(node) for node in self.nodes]
 
     def check_columns(self, feature: Feature) -> None:
+        """Raises an error if the settings do not fit the columns of the feature."""
         if not self.nodes and self.columns != "auto":
             expected = "omitted when the columns are named as a block; features=ColumnTree(columns=...) joins all columns it can"
             raise errors.bad_setting("columns", self.columns, expected)
         if self.root is not None and self.root not in feature.columns:
             raise errors.unknown_column(self.root, feature.columns)
 
-    def join(self, features: Sequence[Feature], batch: Batch) -> list[Feature]:
-        """The columns that have tables as one feature; all others stand beside it."""
-        inside = [feature for feature in features if can_be_node(feature)]
-        if not inside:
-            return list(features)
-        nodes = self.settle_nodes(inside, batch)
+    def join(self, features: Features, batch: Batch) -> Features:
+        """Joins the columns that can have tables into one feature, the tree; all others stay as they are. ``batch`` has
+        the first rows, which decide where numbers are cut.
+        """
+        tree_columns = [feature for feature in features if can_be_node(feature)]
+        if not tree_columns:
+            return features
+        nodes = self.settle_nodes(tree_columns, batch)
         names = tuple(node.name for node in nodes)
         block = Feature("tree", replace(self, nodes=nodes), columns=names)
         while block.name in batch.names:
             block = block._replace(name=f"({block.name})")
         block.family.check_columns(block)
-        return [block, *(feature for feature in features if feature not in inside)]
+        return Features.of([block, *(feature for feature in features if not can_be_node(feature))])
 
     def settle_nodes(self, columns: Sequence[Feature], batch: Batch) -> tuple[Variable, ...]:
-        """The columns as nodes; the more of them are numbers, the fewer fine bins has each."""
+        """Returns the columns as nodes of the tree. The more columns of numbers there are, the fewer fine bins each
+        has. ``batch`` has the first rows, which decide where numbers are cut.
+        """
         n_numbers = sum(column.family.has_density() for column in columns)
         n_fine = int(np.clip(FINE_IN_ALL // max(n_numbers, 1), FEWEST_FINE, MOST_FINE))
         return tuple(as_node(batch, column, self.bins, n_fine=n_fine) for column in columns)
 
-    def estimate(
-        self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
-    ) -> TreeParameters:
-        trees = (self.draw(feature, sums.select([f])) for f, feature in enumerate(features))
-        return TreeParameters(features, tuple(EstimatedTree.of(tree, choice, rng) for tree in trees))
+    def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> TreeParameters:
+        """Finds the tree of a block and estimates its tables P(value | class, parent's value) from the counts of pairs."""
+        tree = self.draw(features[0], sums)
+        nodes = dict[int, Node]()
+        for k in tree.known:
+            variable = tree.variables[k]
+            parent = tree.parents[k]
+            alpha = variable.family.pseudo_counts(variable.values, choice.alpha)
+            table, unseen = conditional(tree.cells(k).value, alpha, choice.how, rng)
+            if parent is None:
+                table = table[..., None]
+                unseen = unseen[..., None]
+            nodes[k] = Node(k, parent, np.ascontiguousarray(table.transpose(1, 2, 0)), unseen)
+        order = [k for k in children_first(tree.parents) if k in nodes]
+        forest = NodeForest(tuple(nodes[k] for k in order), None, tree.pairs.cells.shape[1])
+        return TreeParameters(features, tree, forest)
 
     def draw(self, feature: Feature, sums: Counts) -> DrawnTree:
-        """The tree of the pairs that were counted of one feature."""
+        """Returns the tree of a block, from its counts of pairs (``sums`` of this block alone)."""
         pairs = CountedPairs.of(feature, sums)
         return DrawnTree(pairs, pairs.parents(self.level, self.root))
 
-    def n_parameters(self, features: tuple[Feature, ...], sums: Counts) -> list[tuple[int, int]]:
-        trees = [self.draw(feature, sums.select([f])) for f, feature in enumerate(features)]
-        return [(tree.n_parameters, 0) for tree in trees]
+    def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
+        """Returns for the block the number of parameters of its tree per class, and 0 that classes share."""
+        return [(self.draw(features[0], sums).n_parameters, 0)]
 
     def has_density(self) -> bool:
+        """Trees give probabilities of values and bins, not densities."""
         return False
 
-    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+    def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
+        """Whether there is a formula for leaving one row out; there is none."""
         return False  # a row may change every edge
 
 
 def joining_family(family: Family) -> ColumnTree | None:
-    """The family, where it joins all columns it can."""
+    """Returns the family if it joins columns, otherwise None."""
     return family if isinstance(family, ColumnTree) else None
 
 
 def find_trees(parameters: Iterable[Parameters]) -> list[DrawnTree]:
-    """The trees of columns that each depend on one other, of a model's parameters."""
-    return [tree.drawn for group in parameters if isinstance(group, TreeParameters) for tree in group.trees]
+    """Returns the trees among a model's parameters."""
+    return [group.tree for group in parameters if isinstance(group, TreeParameters)]
 
 
 def tree_of_columns(**settings: Any) -> Family:
-    """The family that joins all columns it can, for those who ask for it and do not look inside."""
+    """Returns a ``ColumnTree`` with these settings."""
     return ColumnTree(**settings)
 
 
 def check_level(level: Any) -> None:
-    number = level is None or (isinstance(level, (int, float, np.number)) and not isinstance(level, bool))
-    if not number or (level is not None and not 0 < level <= 1):
+    """Raises an error unless the level of significance is above 0 and up to 1, or None."""
+    is_number = level is None or (isinstance(level, (int, float, np.number)) and not isinstance(level, bool))
+    if not is_number or (level is not None and not 0 < level <= 1):
         raise errors.bad_setting("level", level, "a share above 0 and up to 1, or None for the whole tree")
 
 
 def check_bins(bins: Any, with_classes: bool = True) -> Any:
-    """How numbers are cut; where the classes change only if there are classes."""
+    """Checks a setting of how numbers are cut into bins, and returns it: a whole number of at least 2, or "mdl", which
+    is allowed only if the rows have classes (``with_classes``).
+    """
     if with_classes and isinstance(bins, str) and bins == "mdl":
         return bins
     if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 2:
@@ -196,7 +228,9 @@ def check_bins(bins: Any, with_classes: bool = True) -> Any:
 
 
 def _plain_node(node: Variable) -> list[Any]:
-    """A node as JSON can hold it."""
+    """Returns a node as nested lists for JSON: name, family, settings, type of values, cuts, and lowest and highest
+    number.
+    """
     settings = [
         [name, list(value) if isinstance(value, tuple) else value] for name, value in node.family.settings().items()
     ]
@@ -205,14 +239,16 @@ def _plain_node(node: Variable) -> list[Any]:
 
 
 def _restore_node(node: Any) -> Variable:
-    """A node out of a file; raises some error or other where it is none."""
+    """Returns the node that a list made by ``_plain_node`` describes; raises an error if it is malformed."""
     name, family, settings, kind, cuts, ends = node
-    chosen = {key: dict(map(tuple, value["pairs"])) if isinstance(value, dict) else value for key, value in settings}
-    node_family = NODES[family](**chosen)
+    family_settings = {
+        key: dict(map(tuple, value["pairs"])) if isinstance(value, dict) else value for key, value in settings
+    }
+    node_family = NODES[family](**family_settings)
     if not isinstance(name, str) or kind not in get_args(Kind) or (cuts is None) is node_family.has_density():
         raise ValueError(f"{name!r} is not a column of a tree")
     if cuts is None:
-        return Variable(name, in_order(node_family.permanent_keys() or ()), node_family, kind)
+        return Variable(name, sort_keys(node_family.permanent_keys() or ()), node_family, kind)
     if not all(type(number) is float and isfinite(number) for number in (*cuts, *ends)) or len(ends) != 2:
         raise ValueError(f"the bins of {name!r} are not those of numbers")
     if not all(np.diff(cuts) > 0) or not ends[0] <= ends[1]:
@@ -224,21 +260,24 @@ def _restore_node(node: Any) -> Variable:
 
 
 class TreeCounter(CombinationCounter):
-    """Rows of each two values of two columns, and of each value alone.
+    """Counts the rows of each pair of values of two columns, and of each value alone.
 
-    A key is a column's number and value, and those of a column before it, or of itself again for the value alone.
+    A key is the number and value of a column, and those of an earlier column; or of the same column for a value alone.
     """
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
+        """Returns nothing: all that has to agree is in the nodes, which are settings of the family."""
         return ()
 
     def describe_scale(self, feature: Feature) -> str:
-        """Where the first rows cut numbers, since that is what differs between trees of the same columns."""
+        """Returns where the first rows cut numbers, which is what differs between trees of the same columns."""
         cuts = [f"{node.name!r} at {errors.listed(map(str, node.cuts), 6)}" for node in nodes_of(feature) if node.cuts]
         return f" that cuts {errors.listed(cuts)}" if cuts else ""
 
-    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        """With the nodes of columns that were named as a block: numbers are cut, all else are values."""
+    def settle(self, features: Features, batch: Batch) -> Features:
+        """Returns the features with the nodes of their columns: numbers are cut into bins, everything else is a
+        category.
+        """
         settled = []
         for feature in features:
             family: Any = feature.family
@@ -246,118 +285,140 @@ class TreeCounter(CombinationCounter):
                 columns = [_by_type(name, batch) for name in feature.columns]
                 feature = feature._replace(family=replace(family, nodes=family.settle_nodes(columns, batch)))
             settled.append(feature)
-        return settled
+        return Features.of(settled)
 
-    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
+    def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
+        """Counts the pairs of values in these rows. Returns the features as they are, and their counts."""
         parts = [self._count_feature(feature, rows) for feature in features]
         return features, Counts.join(parts, len(rows.labels))
 
     def _count_feature(self, feature: Feature, rows: RowsToCount) -> tuple[Any, Integers]:
+        """Returns the keys of one feature, its pairs of values that rows have, and their counts (keys × classes)."""
         columns = [
             OrderedColumn.of(node.codes_to_count(rows.batch, rows.threads), rows.threads) for node in nodes_of(feature)
         ]
         values = [column.values for column in columns]
         check_pairs(feature.columns, [len(column_values) for column_values in values], len(rows.labels))
-        axis = stack_columns(values)
-        starts = np.cumsum([0, *map(len, values)])
+        numbered_values = stack_columns(values)
+        first_values = np.cumsum([0, *map(len, values)])
         keys = [np.zeros(0, dtype=np.int64)]
         cells = list[Integers]()
-        for b, column in enumerate(columns):
-            size = max(len(column.values), 1)
-            line = 0
-            tables = [*fill_tables([column], [], rows), *fill_tables(columns[:b], [column], rows, TOGETHER)]
-            for number, table in enumerate(tables):
-                used = np.flatnonzero(lines_with_some(table))
-                cells.append(table.take(used, 0))
-                if number == 0:  # the values alone
-                    upper = lower = starts[b] + used
+        for later_column, column in enumerate(columns):
+            n_values = max(len(column.values), 1)
+            first_lower = 0
+            tables = [
+                *fill_tables([column], [], rows),
+                *fill_tables(columns[:later_column], [column], rows, COLUMNS_TOGETHER),
+            ]
+            for table_number, table in enumerate(tables):
+                used_lines = np.flatnonzero(nonzero_lines(table))
+                cells.append(table.take(used_lines, 0))
+                if table_number == 0:  # the values alone
+                    upper_values = lower_values = first_values[later_column] + used_lines
                 else:
-                    upper = starts[b] + used % size
-                    lower = line + used // size
-                    line += table.shape[0] // size
-                keys.append(upper * len(axis) + lower)
-        places = np.concatenate(keys)
-        order = np.argsort(places)
-        return Combinations((axis, axis), places[order]), Integers.join(cells).take(order, 0)
+                    upper_values = first_values[later_column] + used_lines % n_values
+                    lower_values = first_lower + used_lines // n_values
+                    first_lower += table.shape[0] // n_values
+                keys.append(upper_values * len(numbered_values) + lower_values)
+        key_numbers = np.concatenate(keys)
+        order = np.argsort(key_numbers)
+        return Combinations((numbered_values, numbered_values), key_numbers[order]), Integers.join(cells).take(order, 0)
 
-    def check(self, features: Sequence[Feature], sums: Counts, rows: Integers, classes: Sequence[Any]) -> None:
+    def check(self, features: Features, sums: Counts, rows: Integers, classes: Sequence[Any]) -> None:
+        """Raises an error if no rows can have these sums. ``rows`` has the rows of each class, and ``classes`` their
+        labels.
+        """
         for f, feature in enumerate(features):  # a row counts once for each pair
-            n = len(feature.columns)
-            most, _ = rows.times(n * (n + 1) / 2)
-            super().check([feature], sums.select([f]), most, classes)
-            pairs = CountedPairs.of(feature, sums.select([f]), joined=False)
-            for k, _ in np.argwhere(pairs.overfull(rows.value)):
-                raise errors.impossible_sums(classes[0], feature.columns[k])
+            n_columns = len(feature.columns)
+            n_pairs_of_rows, _ = rows.times(n_columns * (n_columns + 1) / 2)
+            super().check(features.take([f]), sums.select([f]), n_pairs_of_rows, classes)
+            pairs = CountedPairs.of(feature, sums.select([f]), joins_bins=False)
+            for column, _ in np.argwhere(pairs.overfull(rows.value)):
+                raise errors.impossible_sums(classes[0], feature.columns[column])
 
     def key(self, feature: Feature, key: Any) -> str:
-        (k, value), (j, other) = key
-        shown = f"{feature.columns[k]} = {value!r}"
-        return shown if j == k else f"{shown} with {feature.columns[j]} = {other!r}"
+        """Returns a key, a pair of (column number, value) pairs, in words for messages."""
+        (column, value), (other_column, other_value) = key
+        shown = f"{feature.columns[column]} = {value!r}"
+        return shown if other_column == column else f"{shown} with {feature.columns[other_column]} = {other_value!r}"
 
     def summary(self, feature: Feature, sums: Counts, missing: str) -> str:
+        """Describes in a few words what was counted; rows that lack a value are counted with all other columns, so
+        ``missing`` is not shown.
+        """
         return f"{errors.many(len(feature.columns), 'column')}, each two together"
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
+        """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
         nodes = nodes_of(feature)
         if tuple(node.name for node in nodes) != feature.columns:
             raise ValueError(f"the nodes of {feature.name!r} are not its columns")
-        combined: Any = tuple((tuple(upper), tuple(lower)) for upper, lower in keys)
-        allowed = [_key_check(node) for node in nodes]
-        for (k, value), (j, other) in combined:
-            if type(k) is not int or type(j) is not int or not 0 <= j <= k < len(nodes) or (j == k and value != other):
+        pairs: Any = tuple((tuple(upper), tuple(lower)) for upper, lower in keys)
+        for (column, value), (other_column, other_value) in pairs:
+            if (
+                type(column) is not int
+                or type(other_column) is not int
+                or not 0 <= other_column <= column < len(nodes)
+                or (other_column == column and value != other_value)
+            ):
                 raise ValueError(f"the keys of {feature.name!r} are not pairs of its columns")
-            if not (allowed[k](value) and allowed[j](other)):
+            if not (_is_key(nodes[column], value) and _is_key(nodes[other_column], other_value)):
                 raise TypeError(f"the keys of {feature.name!r} are not all values of its columns")
-        if in_order(set(combined)) != combined:
+        if sort_keys(set(pairs)) != pairs:
             raise ValueError(f"the keys of {feature.name!r} are not distinct and in ascending order")
-        single_values = {upper for upper, lower in combined if upper == lower}
-        if not all(upper in single_values and lower in single_values for upper, lower in combined):
+        single_values = {upper for upper, lower in pairs if upper == lower}
+        if not all(upper in single_values and lower in single_values for upper, lower in pairs):
             raise ValueError(f"the keys of {feature.name!r} have values that no row has")
-        return combined  # type: ignore[no-any-return]
+        return pairs  # type: ignore[no-any-return]
 
 
 TREES = TreeCounter()
 
 
 def pairs_of(names: Sequence[str]) -> Feature:
-    """Every two of these columns, whose values are taken as they come."""
+    """Returns the feature that counts every pair of these columns, with values as they are."""
     kind: Any = None
     nodes = tuple(Variable(name, (), kind=kind) for name in names)
     return Feature("pairs", ColumnTree(nodes=nodes), columns=tuple(names))
 
 
 def nodes_of(feature: Feature) -> tuple[Variable, ...]:
+    """Returns the nodes of a tree's columns."""
     family: Any = feature.family
     return family.nodes  # type: ignore[no-any-return]
 
 
 def _by_type(name: str, batch: Batch) -> Feature:
+    """Returns a column as a histogram if it has numbers, otherwise as categories."""
     kind = kind_of(batch, name)
-    numbers = kind in ("integer", "float")
-    return Feature(name, Histogram() if numbers else Categorical(), kind=kind)
+    has_numbers = kind in ("integer", "float")
+    return Feature(name, Histogram() if has_numbers else Categorical(), kind=kind)
 
 
-def _key_check(node: Variable) -> Any:
-    """What says whether a key out of a file is one of a node's."""
+def _is_key(node: Variable, key: Any) -> bool:
+    """Whether a key from a file can be one of this node's keys."""
     if node.cuts is not None:
-        return lambda key: type(key) is int and 0 <= key < node.size
+        return type(key) is int and 0 <= key < node.size
+    if key is None:
+        return counts_missing(node.family)
     declared = node.family.permanent_keys()
-    of_kind = KEY_TYPES[node.kind]
-    if declared:
-        return lambda key: (key in declared and key == key) or (key is None and counts_missing(node.family))
-    return lambda key: (type(key) is of_kind and key == key) or (key is None and counts_missing(node.family))
+    return key in declared if declared else type(key) is KEY_TYPES[node.kind] and key == key
 
 
 def check_pairs(names: Sequence[str], sizes: Sequence[int], n_classes: int) -> None:
-    """Raises where the tables of all pairs would not fit."""
+    """Raises an error if the tables of all pairs of columns would be too large. ``sizes`` has the number of values of
+    each column.
+    """
     n_values = np.array(sizes, dtype=np.float64)
-    cells = (n_values.sum() ** 2 - (n_values**2).sum()) / 2 * n_classes
-    if cells > MOST_CELLS:
+    n_cells = (n_values.sum() ** 2 - (n_values**2).sum()) / 2 * n_classes
+    if n_cells > MOST_CELLS:
         widest = int(n_values.argmax())
-        text = f"the tables of all pairs of columns would have {int(cells):,} cells, but the limit is {MOST_CELLS:,}; "
+        text = (
+            f"the tables of all pairs of columns would have {int(n_cells):,} cells, but the limit is {MOST_CELLS:,}; "
+        )
         text += f"{names[widest]!r} alone has {sizes[widest]:,} values. Leave it out with features={{{names[widest]!r}: None}}, "
         text += "join its rare values, or cut numbers into fewer bins."
-        raise errors.TooManyCells(text, column=names[widest], cells=int(cells))
+        raise errors.TooManyCells(text, column=names[widest], cells=int(n_cells))
 
 
 # Drawing --------------------------------------------------------------------------------------------------------------
@@ -365,9 +426,10 @@ def check_pairs(names: Sequence[str], sizes: Sequence[int], n_classes: int) -> N
 
 @dataclass(frozen=True, eq=False)
 class CountedPairs:
-    """The rows of each two values, of columns with the values that rows have, or that are declared, and of bins joined by class.
+    """The rows of each pair of values of two columns.
 
-    Values are numbered through all columns; ``upper`` and ``lower`` are those of each key, the later column's first.
+    The values of all columns are numbered one after the other; ``upper`` and ``lower`` are the numbers of the two
+    values of each key, where the upper one belongs to the later column.
     """
 
     variables: tuple[Variable, ...]
@@ -376,189 +438,224 @@ class CountedPairs:
     cells: Integers  # (keys, classes)
 
     @classmethod
-    def of(cls, feature: Feature, sums: Counts, joined: bool = True) -> CountedPairs:
+    def of(cls, feature: Feature, sums: Counts, joins_bins: bool = True) -> CountedPairs:
+        """Returns the pairs that one feature has counted. ``joins_bins``: whether fine bins are merged where the class
+        frequencies do not change.
+        """
         keys, cells = sums.feature(0)
         values: list[set[Any]] = [set() for _ in feature.columns]
-        for k, value in _values_of(keys):
-            values[k].add(value)
+        for column, value in _values_of(keys):
+            values[column].add(value)
         variables = [node.of_keys(column_values) for node, column_values in zip(nodes_of(feature), values, strict=True)]
         check_pairs(feature.columns, [variable.size for variable in variables], cells.shape[1])
-        axis = stack_columns([variable.keys for variable in variables])
-        upper, lower = np.divmod(cells_of(keys, (axis, axis)), max(len(axis), 1))
+        numbered_keys = stack_columns([variable.keys for variable in variables])
+        upper, lower = np.divmod(cells_of(keys, (numbered_keys, numbered_keys)), max(len(numbered_keys), 1))
         pairs = cls(tuple(variables), upper, lower, cells)
-        return pairs._join_bins() if joined else pairs
+        return pairs._join_bins() if joins_bins else pairs
 
     def _join_bins(self) -> CountedPairs:
-        """With the bins that the classes make of fine ones."""
+        """Returns the pairs with fine bins merged where the class frequencies do not change."""
         if not any(variable.cut_by_class for variable in self.variables):
             return self
         variables = []
-        groups = list[Int]()
+        new_numbers = list[Int]()
         start = 0
-        for k, fine in enumerate(self.variables):
-            variable, group = fine.join_bins(self.alone(k).value)
+        for k, fine_variable in enumerate(self.variables):
+            variable, column_numbers = fine_variable.join_bins(self.alone(k).value)
             variables.append(variable)
-            groups.append(start + group)
+            new_numbers.append(start + column_numbers)
             start += variable.size
-        moved = np.concatenate(groups)
-        return replace(self, variables=tuple(variables), upper=moved[self.upper], lower=moved[self.lower])
+        new_number = np.concatenate(new_numbers)
+        return replace(self, variables=tuple(variables), upper=new_number[self.upper], lower=new_number[self.lower])
 
     @cached_property
     def starts(self) -> Int:
+        """The number of each column's first value; last, the number of values."""
         return np.cumsum([0, *(variable.size for variable in self.variables)])
 
     @cached_property
-    def _columns(self) -> tuple[Int, Int]:
-        """The columns of each key."""
-        owner = np.repeat(np.arange(len(self.variables)), np.diff(self.starts))
-        return owner[self.upper], owner[self.lower]
+    def _columns_of_keys(self) -> tuple[Int, Int]:
+        """The columns of the upper and the lower value of each key."""
+        column_of_value = np.repeat(np.arange(len(self.variables)), np.diff(self.starts))
+        return column_of_value[self.upper], column_of_value[self.lower]
 
-    def overfull(self, rows: Real) -> NDArray[np.bool_]:
-        """Where a column has more rows than there are, (columns, classes)."""
-        k, j = self._columns
-        alone = np.flatnonzero(k == j)
-        present = self.cells.take(alone, 0).merge(as_index(k[alone]), len(self.variables), 0)
-        return np.asarray(present.value > rows)
+    def overfull(self, rows: Real) -> Bool:
+        """Returns whether each column has more rows of a class than there are (columns × classes). ``rows`` is the
+        number of rows of each class.
+        """
+        upper_columns, lower_columns = self._columns_of_keys
+        single_values = np.flatnonzero(upper_columns == lower_columns)
+        present = self.cells.take(single_values, 0).merge(
+            as_index(upper_columns[single_values]), len(self.variables), 0
+        )
+        return present.value > rows
 
     def alone(self, k: int) -> Integers:
-        """Rows by the values of a column, (values, classes)."""
+        """Returns the rows by the values of column k (values × classes)."""
         return self._table(k, k, self.variables[k].size, self.upper - self.starts[k])
 
     def together(self, k: int, j: int) -> Integers:
-        """Rows by the values of two columns, (values of the one, values of the other, classes)."""
+        """Returns the rows by the values of two different columns, by number (values of k × values of j × classes)."""
         sizes = self.variables[k].size, self.variables[j].size
         later = self.upper - self.starts[max(k, j)]
         earlier = self.lower - self.starts[min(k, j)]
-        of_k, of_j = (later, earlier) if k > j else (earlier, later)
-        table = self._table(max(k, j), min(k, j), sizes[0] * sizes[1], of_k * sizes[1] + of_j)
+        value_of_k, value_of_j = (later, earlier) if k > j else (earlier, later)
+        table = self._table(max(k, j), min(k, j), sizes[0] * sizes[1], value_of_k * sizes[1] + value_of_j)
         return table.arranged([*sizes, self.cells.shape[1]])
 
-    def _table(self, k: int, j: int, size: int, places: Int) -> Integers:
-        columns = self._columns
-        at = np.flatnonzero((columns[0] == k) & (columns[1] == j))
-        return self.cells.take(at, 0).merge(as_index(places[at]), size, 0)
+    def _table(self, k: int, j: int, size: int, lines: Int) -> Integers:
+        """Returns the counts of the pairs of columns k and j, k the later one, as a table of ``size`` lines (lines ×
+        classes). ``lines`` has the line of each key.
+        """
+        columns = self._columns_of_keys
+        keys_of_pair = np.flatnonzero((columns[0] == k) & (columns[1] == j))
+        return self.cells.take(keys_of_pair, 0).merge(as_index(lines[keys_of_pair]), size, 0)
 
     def parents(self, level: float | None, root: str | None) -> list[int | None]:
-        """Of each column the one it depends on beside the class: Chow and Liu's tree, or what of it is beyond chance."""
+        """Returns the number of the column that each column depends on, None for none: the Chow–Liu tree, without edges
+        that are not significant at ``level`` (None: with all edges). Edges lead away from the column named ``root``, or
+        from the first.
+        """
         names = [variable.name for variable in self.variables]
         edges = [(a, b) for a, b, _ in self.rank_edges(level)]
-        first = 0 if root is None else names.index(root)
-        return direct_edges(spanning_forest(edges, len(names)), len(names), first)
+        root_number = 0 if root is None else names.index(root)
+        return direct_edges(spanning_forest(edges, len(names)), len(names), root_number)
 
     def information(self, n_rows: float, least: float, fewest: int = 1) -> tuple[Int, Int, PairInformation]:
-        """Every two columns of so many values at least, and what they share, as ``informed`` says of their tables."""
-        varied = [k for k, variable in enumerate(self.variables) if variable.size >= fewest]
-        sizes = [self.variables[k].size for k in varied]
-        first, second, every = pair_information(self._tables(varied, sizes), sizes, n_rows, least)
-        return as_index(varied)[first], as_index(varied)[second], every
+        """Returns the pairs of columns with at least ``fewest`` values each, as two arrays of column numbers, and the
+        information that they share. A class counts if it has at least the share ``least`` of the ``n_rows`` rows.
+        """
+        usable_columns = [k for k, variable in enumerate(self.variables) if variable.size >= fewest]
+        sizes = [self.variables[k].size for k in usable_columns]
+        first, second, information = pair_information(self._tables(usable_columns, sizes), sizes, n_rows, least)
+        return as_index(usable_columns)[first], as_index(usable_columns)[second], information
 
     def rank_edges(self, level: float | None) -> list[tuple[int, int, float]]:
-        """Pairs of columns and I(A; B | class) in bits, the greatest first: those beyond chance at the level, or all."""
+        """Returns pairs of columns, by number, with I(A; B | class) in bits, largest first: those that are significant
+        at ``level``, or all if it is None.
+        """
         n_rows = max((float(self.alone(k).value.sum()) for k in range(len(self.variables))), default=0.0)
         if not n_rows > 0:
             return []
         least = 0.0 if level is None else FEWEST_ROWS / n_rows
-        first, second, every = self.information(n_rows, least, fewest=2)
-        bits = every.joint
-        shown = np.arange(len(first))
+        first, second, information = self.information(n_rows, least, fewest=2)
+        bits = information.joint
+        ranked_pairs = np.arange(len(first))
         if level is not None:
-            measured_pairs = every.beyond_chance(lambda k: (str(first[k]), str(second[k])), n_rows, 1.0)
+            measured_pairs = information.beyond_chance(lambda k: (str(first[k]), str(second[k])), n_rows, 1.0)
             bits = measured_pairs.bits
-            shown = measured_pairs.beyond(level, len(first))
-        order = shown[np.lexsort((second[shown], first[shown], -np.round(bits[shown], TIED)))]
+            ranked_pairs = measured_pairs.beyond(level, len(first))
+        order = ranked_pairs[
+            np.lexsort((second[ranked_pairs], first[ranked_pairs], -np.round(bits[ranked_pairs], DECIMALS_OF_BITS)))
+        ]
         return [(int(first[k]), int(second[k]), float(bits[k])) for k in order]
 
     def _tables(self, varied: Sequence[int], sizes: Sequence[int]) -> Iterator[Real]:
-        """Of each varied column but the first: rows by the values of all before it, its own values, and classes."""
-        place = np.full(int(self.starts[-1]), -1)
+        """Yields for each of the columns ``varied`` but the first a table of rows: values of all earlier ones × its own
+        values × classes. ``sizes`` has the number of values of each.
+        """
+        new_number = np.full(int(self.starts[-1]), -1)
         starts = np.cumsum([0, *sizes])
         for k, start in zip(varied, starts.tolist(), strict=False):
-            place[self.starts[k] : self.starts[k + 1]] = start + np.arange(self.variables[k].size)
+            new_number[self.starts[k] : self.starts[k + 1]] = start + np.arange(self.variables[k].size)
         rows = self.cells.value
-        columns = self._columns
-        for at, b in enumerate(varied[1:], 1):
-            table = np.zeros((starts[at] * sizes[at], rows.shape[1]))
-            keys_of_pair = np.flatnonzero((columns[0] == b) & (columns[1] < b) & (place[self.lower] >= 0))
-            lines = place[self.lower[keys_of_pair]] * sizes[at] + self.upper[keys_of_pair] - self.starts[b]
+        columns = self._columns_of_keys
+        for k_th, column in enumerate(varied[1:], 1):
+            table = np.zeros((starts[k_th] * sizes[k_th], rows.shape[1]))
+            keys_of_pair = np.flatnonzero(
+                (columns[0] == column) & (columns[1] < column) & (new_number[self.lower] >= 0)
+            )
+            lines = new_number[self.lower[keys_of_pair]] * sizes[k_th] + self.upper[keys_of_pair] - self.starts[column]
             np.add.at(table, lines, rows[keys_of_pair])
-            yield table.reshape(starts[at], sizes[at], rows.shape[1])
+            yield table.reshape(starts[k_th], sizes[k_th], rows.shape[1])
 
 
 def _values_of(keys: Sequence[Any]) -> Iterable[tuple[int, Any]]:
-    """The numbers of columns, and the values, of which there are rows."""
+    """Returns the values that rows have, each as a pair of its column's number and the value, from the keys of a tree."""
     if isinstance(keys, Combinations):
-        upper, lower = np.unravel_index(keys.cells, [len(axis) for axis in keys.axes])
-        axis: Any = keys.axes[0]
-        return [axis[k] for k in upper[upper == lower].tolist()]
+        upper, lower = np.unravel_index(keys.cells, [len(numbered_values) for numbered_values in keys.axes])
+        numbered_values: Any = keys.axes[0]
+        return [numbered_values[k] for k in upper[upper == lower].tolist()]
     return [upper for upper, lower in keys if upper == lower]
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnTree:
-    """Columns, and of each the one that it depends on beside the class, if any."""
+    """A tree of columns: the counts of pairs, and the column that each column depends on, None for none."""
 
     pairs: CountedPairs
     parents: list[int | None]
 
     @property
     def variables(self) -> tuple[Variable, ...]:
+        """The columns as variables."""
         return self.pairs.variables
 
     @property
     def known(self) -> list[int]:
-        """The columns of which rows have a value."""
+        """The columns that have a value in some row."""
         return [k for k, variable in enumerate(self.variables) if variable.size]
 
     @property
     def n_parameters(self) -> int:
-        sizes = [variable.size for variable in self.variables]
-        above = (1 if parent is None else sizes[parent] for parent in self.parents)
-        return sum(max(size - 1, 0) * n for size, n in zip(sizes, above, strict=True))
+        """The number of free parameters per class: each column has one distribution, or one for each value of its
+        parent.
+        """
+        n_values = [variable.size for variable in self.variables]
+        n_distributions = (1 if parent is None else n_values[parent] for parent in self.parents)
+        return sum(max(n - 1, 0) * copies for n, copies in zip(n_values, n_distributions, strict=True))
 
     def cells(self, k: int) -> Integers:
-        """Rows by a column's values and classes, and by its parent's values, if it has a parent."""
+        """Returns the rows of column k by its values and classes (values × classes), or by the values of its parent too
+        (values × classes × parent's values).
+        """
         parent = self.parents[k]
         if parent is None:
             return self.pairs.alone(k)
         table = self.pairs.together(k, parent)
-        index = np.arange(np.prod(table.shape)).reshape(table.shape).transpose(0, 2, 1)
-        return table.arranged(list(index.shape), as_index(index.reshape(-1)))
+        cell_numbers = np.arange(np.prod(table.shape)).reshape(table.shape).transpose(0, 2, 1)
+        return table.arranged(list(cell_numbers.shape), as_index(cell_numbers.reshape(-1)))
 
 
 def spanning_forest(edges: Iterable[tuple[int, int]], n_nodes: int) -> list[tuple[int, int]]:
-    """The edges that close no cycle with those before them (Kruskal): of edges by falling weight, a tree of the greatest."""
-    root = list(range(n_nodes))
+    """Returns the edges that close no cycle with earlier ones (Kruskal's algorithm). Edges are pairs of node numbers,
+    with the heaviest first.
+    """
+    parent_of = list(range(n_nodes))
 
     def find(node: int) -> int:
-        while root[node] != node:
-            root[node] = root[root[node]]
-            node = root[node]
+        """Returns the node that stands for the tree in which a node is (union–find with path halving)."""
+        while parent_of[node] != node:
+            parent_of[node] = parent_of[parent_of[node]]
+            node = parent_of[node]
         return node
 
-    kept = []
+    forest = []
     for a, b in edges:
-        if (of_a := find(a)) != (of_b := find(b)):
-            root[of_b] = of_a
-            kept.append((a, b))
-    return kept
+        if (root_of_a := find(a)) != (root_of_b := find(b)):
+            parent_of[root_of_b] = root_of_a
+            forest.append((a, b))
+    return forest
 
 
 def direct_edges(edges: Iterable[tuple[int, int]], n_nodes: int, root: int = 0) -> list[int | None]:
-    """The parent of each node, when the edges of a forest lead away from ``root``, and in other trees from the first node."""
-    beside: list[list[int]] = [[] for _ in range(n_nodes)]
+    """Returns the parent of each node, None for none, if edges lead away from ``root``, and in other trees of the
+    forest from their first node.
+    """
+    neighbours: list[list[int]] = [[] for _ in range(n_nodes)]
     for a, b in edges:
-        beside[a].append(b)
-        beside[b].append(a)
+        neighbours[a].append(b)
+        neighbours[b].append(a)
     parent: list[int | None] = [None] * n_nodes
-    met: set[int] = set()
+    visited: set[int] = set()
     for first in (root, *range(n_nodes)):
-        waiting = [] if first in met or first >= n_nodes else [first]
-        met.update(waiting)
+        waiting = [] if first in visited or first >= n_nodes else [first]
+        visited.update(waiting)
         while waiting:
             node = waiting.pop()
-            for other in beside[node]:
-                if other not in met:
-                    met.add(other)
+            for other in neighbours[node]:
+                if other not in visited:
+                    visited.add(other)
                     parent[other] = node
                     waiting.append(other)
     return parent
@@ -567,97 +664,76 @@ def direct_edges(edges: Iterable[tuple[int, int]], n_nodes: int, root: int = 0) 
 # Answering ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class EstimatedTree:
-    """The tables of a tree: what is missing of a row is summed out exactly."""
+@dataclass(frozen=True)
+class TreeParameters(Parameters):
+    """The probability tables of a tree. Missing values of a row are summed out exactly."""
 
-    drawn: DrawnTree
+    features: Features
+    tree: DrawnTree
     forest: NodeForest
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        return self.drawn.variables
-
-    @classmethod
-    def of(cls, tree: DrawnTree, choice: Choice, rng: np.random.Generator) -> EstimatedTree:
-        nodes = dict[int, Node]()
-        n_classes = tree.pairs.cells.shape[1]
-        for k in tree.known:
-            variable = tree.variables[k]
-            parent = tree.parents[k]
-            alpha = variable.family.pseudo_counts(variable.values, choice.alpha)
-            table, unseen = conditional(tree.cells(k).value, alpha, choice.how, rng)
-            if parent is None:
-                table = table[..., None]
-                unseen = unseen[..., None]
-            nodes[k] = Node(k, parent, np.ascontiguousarray(table.transpose(1, 2, 0)), unseen)
-        order = [k for k in children_first(tree.parents) if k in nodes]
-        return cls(tree, NodeForest(tuple(nodes[k] for k in order), None, n_classes))
-
-    def places(self, rows: ColumnReader) -> list[Places]:
-        threads = n_threads(None)
-        nothing = np.full(rows.n_rows, MISSING, dtype=np.int32)
-        return [variable.places(rows, threads) if variable.size else nothing for variable in self.variables]
-
-    def log_likelihood(self, places: Sequence[Places]) -> Real:
-        """log P(what the rows show | class), (rows, classes)."""
-        n_rows = len(places[0])
-        scores = np.empty((n_rows, self.forest.size))
-        at_once = max(int(MOST_AT_ONCE // max(self.forest.width, 1)), 1)
-        for start in range(0, n_rows, at_once):
-            part = slice(start, start + at_once)
-            scores[part] = self.forest.log_joint([column[part] for column in places])
-        return scores
-
-    def terms(self, rows: ColumnReader) -> list[Term]:
-        """What each column says given the columns above it: parents come before their children."""
-        places = np.array([column[:1] for column in self.places(rows)], dtype=np.int32)[:, 0]
-        order = [node.variable for node in reversed(self.forest.nodes) if places[node.variable] != MISSING]
-        # Rows that show nothing, then one column more each.
-        prefixes = np.full((len(places), len(order) + 1), MISSING, dtype=np.int32)
-        for n_shown, k in enumerate(order, 1):
-            prefixes[k, n_shown:] = places[k]
-        scores = self.log_likelihood(list(prefixes))
-        ruled_out = np.isneginf(scores[:-1])  # already, so that nothing is added
-        steps = np.where(ruled_out, 0.0, scores[1:] - np.where(ruled_out, 0.0, scores[:-1]))
-        terms = []
-        for k, step in zip(order, steps, strict=True):
-            value = next(iter(rows.head(self.variables[k].name, 1)), None)
-            terms.append(Term(self.variables[k].name, value, step, bool(places[k] != UNSEEN)))
-        return terms
-
-    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
-        places: dict[int, Int] = {}
-        for node in reversed(self.forest.nodes):
-            above = places[node.parent] if node.parent is not None else np.zeros(len(classes), dtype=np.int64)
-            below = np.cumsum(node.table, axis=2)[:, :, :-1]
-            places[node.variable] = (below[classes, above] <= rng.random(len(classes))[:, None]).sum(axis=1)
-        nothing = np.full(len(classes), None, dtype=object)
-        numbered_variables = enumerate(self.variables)
-        return [variable.draw(places[k], rng) if k in places else nothing for k, variable in numbered_variables]
-
-
-@dataclass(frozen=True)
-class TreeParameters(Parameters):
-    """The tables of some trees."""
-
-    features: tuple[Feature, ...]
-    trees: tuple[EstimatedTree, ...]
+        """The columns as variables."""
+        return self.tree.variables
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        lines = np.arange(rows.n_rows, dtype=np.int32)
-        return [line_by_line(lines, tree.log_likelihood(tree.places(rows))) for tree in self.trees]
+        """Returns what the kernel needs to score these rows: log P(values of the row | class) of the tree."""
+        return [line_by_line(np.arange(rows.n_rows, dtype=np.int32), self.log_likelihood(self.places(rows)))]
+
+    def places(self, rows: ColumnReader) -> list[Places]:
+        """Returns for each column the number of each row's value, negative if it is missing or was never counted."""
+        threads = n_threads(None)
+        all_missing = np.full(rows.n_rows, MISSING, dtype=np.int32)
+        return [variable.places(rows, threads) if variable.size else all_missing for variable in self.variables]
+
+    def log_likelihood(self, places: Sequence[Places]) -> Real:
+        """Returns log P(observed values | class) (rows × classes). ``places`` has for each column the numbers of the
+        rows' values.
+        """
+        n_rows = len(places[0])
+        scores = np.empty((n_rows, self.forest.size))
+        rows_at_once = max(int(MOST_NUMBERS_AT_ONCE // max(self.forest.width, 1)), 1)
+        for start in range(0, n_rows, rows_at_once):
+            some_rows = slice(start, start + rows_at_once)
+            scores[some_rows] = self.forest.log_joint([column[some_rows] for column in places])
+        return scores
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
-        return [term for tree in self.trees for term in tree.terms(rows)]
+        """Explains the first row: a term for each column given the columns above it; parents come before their children."""
+        places = np.array([column[:1] for column in self.places(rows)], dtype=np.int32)[:, 0]
+        order = [node.variable for node in reversed(self.forest.nodes) if places[node.variable] != MISSING]
+        # Made-up rows: the first shows no value, and each other one the value of one more column.
+        places_shown = np.full((len(places), len(order) + 1), MISSING, dtype=np.int32)
+        for n_shown, k in enumerate(order, 1):
+            places_shown[k, n_shown:] = places[k]
+        scores = self.log_likelihood(list(places_shown))
+        is_ruled_out = np.isneginf(scores[:-1])  # already, so that nothing is added
+        differences = np.where(is_ruled_out, 0.0, scores[1:] - np.where(is_ruled_out, 0.0, scores[:-1]))
+        terms = []
+        for k, difference in zip(order, differences, strict=True):
+            value = next(iter(rows.head(self.variables[k].name, 1)), None)
+            terms.append(Term(self.variables[k].name, value, difference, bool(places[k] != UNSEEN)))
+        return terms
 
-    def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:
-        columns = (np.any([column == UNSEEN for column in tree.places(rows)], axis=0) for tree in self.trees)
-        return np.stack(list(columns), axis=1)
+    def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
+        """Draws a value for a row of each of these classes; returns the columns."""
+        places: dict[int, Int] = {}
+        for node in reversed(self.forest.nodes):
+            parent_values = places[node.parent] if node.parent is not None else np.zeros(len(classes), dtype=np.int64)
+            cumulative = np.cumsum(node.table, axis=2)[:, :, :-1]
+            places[node.variable] = (cumulative[classes, parent_values] <= rng.random(len(classes))[:, None]).sum(
+                axis=1
+            )
+        all_missing = np.full(len(classes), None, dtype=object)
+        numbered_variables = enumerate(self.variables)
+        return [variable.draw(places[k], rng) if k in places else all_missing for k, variable in numbered_variables]
+
+    def never_seen(self, rows: ColumnReader) -> Bool:
+        """Returns whether a row has a value that no counted row had (rows × 1)."""
+        return np.any([column == UNSEEN for column in self.places(rows)], axis=0)[:, None]  # type: ignore[no-any-return]
 
     def categories(self, f: int, column: str) -> Keys | None:
-        variable = next(node for node in self.trees[f].variables if node.name == column)
+        """Returns the values of a column of the tree; None for a column of numbers in bins."""
+        variable = next(node for node in self.variables if node.name == column)
         return variable.values if variable.cuts is None else None
-
-    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
-        return [column for tree in self.trees for column in tree.sample(classes, rng)]

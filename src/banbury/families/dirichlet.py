@@ -1,4 +1,4 @@
-"""Shares of keys under a Dirichlet prior: what Bernoulli, categorical, histograms and the nodes of networks have in common."""
+"""Shares of keys under a Dirichlet prior, for Bernoulli and categorical columns, histograms and the nodes of networks."""
 
 from __future__ import annotations
 
@@ -6,23 +6,27 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import Generator
 
-from banbury.arrays import Int, Real
+from banbury.arrays import Bool, Int, Real, divide
 from banbury.families.family import HeldOutRows, How, at_least, by_class
 
 
 def prior_counts(alpha: Any, how: How) -> Any:
-    """What the prior adds to the rows of each key; under map it may be less than nothing."""
+    """Returns what the prior adds to the rows of each key, from its pseudo-counts ``alpha`` (a number or an array);
+    under "map" this can be negative.
+    """
     if how == "mle":
         return 0.0 * alpha
     return alpha - 1.0 if how == "map" else at_least(alpha)
 
 
-def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: np.random.Generator) -> Real:
-    """P(key | class), (keys, classes), for features whose keys begin at ``offsets``; ``alpha`` holds one number per key.
+def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: Generator) -> Real:
+    """Returns P(key | class) (keys × classes) from the rows of keys (``cells``, keys × classes), for features whose
+    keys begin at ``offsets``. ``alpha`` has one pseudo-count per key, and ``rng`` draws under "gibbs".
 
-    A feature without rows in a class gets equal shares under mle, and under map when nothing is left to divide.
+    If a feature has no rows in a class, "mle" gives its keys equal shares, and so does "map" if nothing is left to
+    divide.
     """
     weights = np.maximum(cells + prior_counts(alpha, how)[:, None], 0.0)
     if how == "gibbs":
@@ -31,27 +35,37 @@ def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: np.random.Gene
 
 
 def log_prior(logs: Real, alpha: Real, how: How) -> float:
-    """What the prior adds to the log-likelihood of all keys and classes: its pseudo-counts times their log-probabilities."""
-    pseudo = np.maximum(prior_counts(alpha, how), 0.0)
-    return float(pseudo @ np.where(pseudo[:, None] > 0, logs, 0.0).sum(axis=1))
+    """Returns what the prior adds to the log-likelihood: the sum of its pseudo-counts (``alpha``, one per key) times
+    the log-probabilities of keys (``logs``, keys × classes).
+    """
+    pseudo_counts = np.maximum(prior_counts(alpha, how), 0.0)
+    return float(pseudo_counts @ np.where(pseudo_counts[:, None] > 0, logs, 0.0).sum(axis=1))
 
 
 def unseen(cells: Real, offsets: Int, alpha: Real, how: How) -> Real:
-    """Log-probability of a key that is in no class, (features, classes): α / (n + αK); 0, no evidence, where it has no α.
+    """Returns the log-probability of a key that was never counted (features × classes): α / (n + αK), with K keys and n
+    rows; 0, which is no evidence, if there is no α.
 
-    The keys' own probabilities sum to one already; this is what the next new key would have had.
+    The keys' own probabilities already sum to one; this is what the next new key would have had.
     """
-    size = np.diff(offsets)
-    strength = per_feature(alpha[:, None], offsets)[:, 0] / np.maximum(size, 1)
-    strength = np.maximum(prior_counts(strength, how), 0.0)
-    rows = per_feature(cells, offsets) + (strength * size)[:, None]
-    skip = (strength == 0)[:, None] | (size == 0)[:, None] | (rows <= 0)
-    share = np.broadcast_to(strength[:, None], rows.shape) / np.where(skip, 1.0, rows)
-    return np.where(skip, 0.0, np.log(np.where(skip, 1.0, np.maximum(share, np.finfo(float).tiny))))
+    n_keys = np.diff(offsets)
+    mean_alpha = per_feature(alpha[:, None], offsets)[:, 0] / np.maximum(n_keys, 1)
+    return _log_unseen(mean_alpha, n_keys, per_feature(cells, offsets), how)
+
+
+def _log_unseen(alpha: Real, n_keys: Any, n_rows: Real, how: How) -> Real:
+    """Returns the log-probability of a key that was never counted, α / (n + αK); 0 if there is no α. Each line has a mean
+    pseudo-count (``alpha``), a number of keys (or all have the same), and the rows of each class (``n_rows``).
+    """
+    strength = np.maximum(prior_counts(alpha, how), 0.0)
+    total = n_rows + (strength * n_keys)[:, None]
+    has_prior = ((strength > 0) & (n_keys > 0))[:, None] & (total > 0)
+    share = np.maximum(divide(strength[:, None], total), np.finfo(float).tiny)
+    return np.where(has_prior, np.log(share), 0.0)
 
 
 def per_feature(cells: Real, offsets: Int) -> Real:
-    """Sums over each feature's keys, (features, classes)."""
+    """Returns the sums of cells (keys × classes) over each feature's keys (features × classes)."""
     sums = np.zeros((len(offsets) - 1, cells.shape[1]))
     has_keys = np.diff(offsets) > 0  # reduceat would give an empty feature its neighbour's first row
     if has_keys.any():
@@ -60,14 +74,17 @@ def per_feature(cells: Real, offsets: Int) -> Real:
 
 
 def _divide(weights: Real, offsets: Int) -> Real:
-    size = np.diff(offsets)
-    sums = np.repeat(per_feature(weights, offsets), size, axis=0)
-    equal = 1.0 / np.repeat(size, size)[:, None]
-    return np.where(sums > 0, weights / np.where(sums > 0, sums, 1.0), equal)
+    """Divides the weights of keys (keys × classes) by their sum in each feature and class; equal shares if the sum is
+    0.
+    """
+    n_keys = np.diff(offsets)
+    sums = np.repeat(per_feature(weights, offsets), n_keys, axis=0)
+    equal_shares = 1.0 / np.repeat(n_keys, n_keys)[:, None]
+    return divide(weights, sums, equal_shares)
 
 
-def draw_cells(share: Real, classes: Int, rng: np.random.Generator) -> Int:
-    """A cell for each of these classes, from the shares of cells, (cells, classes)."""
+def draw_cells(share: Real, classes: Int, rng: Generator) -> Int:
+    """Draws a cell, by number, for each of these classes, from the shares of cells (cells × classes)."""
     cells = np.zeros(len(classes), dtype=np.int64)
     for c, rows in enumerate(by_class(classes, share.shape[1])):
         cells[rows] = rng.choice(len(share), size=len(rows), p=share[:, c] / share[:, c].sum())
@@ -75,7 +92,7 @@ def draw_cells(share: Real, classes: Int, rng: np.random.Generator) -> Int:
 
 
 def log(shares: Any) -> Real:
-    """Logarithms, −inf for 0 without a warning."""
+    """Returns logarithms of shares; −∞ for 0, without a warning."""
     with np.errstate(divide="ignore"):
         return np.log(np.asarray(shares, dtype=np.float64))
 
@@ -83,59 +100,67 @@ def log(shares: Any) -> Real:
 # A node given its parents ---------------------------------------------------------------------------------------------
 
 
-def conditional(cells: Real, alpha: Real, how: How, rng: np.random.Generator) -> tuple[Real, Real]:
-    """P(value | values of the parents), and the log-probability of a value that was never counted, by the parents' values.
+def conditional(cells: Real, alpha: Real, how: How, rng: Generator) -> tuple[Real, Real]:
+    """Returns P(value | values of the parents), and the log-probability of a value that was never counted, by the
+    parents' values.
 
-    ``cells`` are rows, (values, values of each parent); ``alpha`` is the prior's pseudo-count of each value. With one parent or
-    none that is all. With several, the parents' values may never have been seen together, so the prior is what fewer parents
-    say: P(x | all but the last) · P(x | the last) / P(x), as if the last and the others were independent given the node. It is
-    worth α (1 + h² √n) rows: n rows have the values of all parents but the last, and h is the share of the node's entropy that
-    the last one leaves. So a table that only repeats its last parent stays sharp, and any number of rows outgrows the prior.
-    Under "mle", and under "map" with α up to 1, it answers only where there is no row at all.
+    ``cells`` has the rows (values × values of each parent); ``alpha`` is the prior's pseudo-count of each value. With
+    several parents, some combinations of their values may be rare, so the prior is the estimate with fewer parents: P(x
+    | all but the last) · P(x | the last) / P(x), as if the last parent and the others were independent given the node.
+    The prior is worth α (1 + h² √n) rows, where n rows have the values of all parents but the last, and h is the share
+    of the node's entropy that the last parent leaves. A table that only repeats its last parent therefore stays sharp,
+    and enough rows outweigh the prior. Under "mle", and under "map" with α up to 1, the prior is used only where there
+    is no row at all.
     """
     if cells.ndim < 3:
         offsets = np.array([0, len(cells)])
-        flat = cells.reshape(len(cells), -1)
-        table = shares(flat, offsets, alpha, how, rng).reshape(cells.shape)
-        return table, unseen(flat, offsets, alpha, how).reshape(cells.shape[1:])
-    lower, new = _of_fewer_parents(cells, alpha, how, rng)
+        as_matrix = cells.reshape(len(cells), -1)
+        table = shares(as_matrix, offsets, alpha, how, rng).reshape(cells.shape)
+        return table, unseen(as_matrix, offsets, alpha, how).reshape(cells.shape[1:])
+    shares_of_fewer, log_unseen_of_fewer = _of_fewer_parents(cells, alpha, how, rng)
     rows_of_fewer = cells.sum(axis=(0, -1))[..., None]
     entropy_of_node = _entropy(cells.sum(axis=-1))
     mean_alpha = float(alpha.mean())
-    left_open = (
+    entropy_left = (
         _entropy(cells) / entropy_of_node if entropy_of_node > 0 else 1.0
     )  # of the node's entropy given its other parents
     pseudo_count = 0.0 if how == "mle" else max(mean_alpha - 1.0, 0.0) if how == "map" else float(at_least(mean_alpha))
-    strength = pseudo_count * (1.0 + left_open**2 * np.sqrt(rows_of_fewer))
-    weights = cells + strength * lower
+    strength = pseudo_count * (1.0 + entropy_left**2 * np.sqrt(rows_of_fewer))
+    weights = cells + strength * shares_of_fewer
     if how == "gibbs":
         weights = np.maximum(rng.standard_gamma(weights), np.finfo(float).tiny)
-    rows = weights.sum(axis=0)
-    table = np.where(rows > 0, weights / np.where(rows > 0, rows, 1.0), lower)
-    pulled = strength > 0
-    logs = np.log(np.where(pulled, strength, 1.0)) - np.log(np.where(pulled, cells.sum(axis=0) + strength, 1.0))
-    return table, np.where(pulled, logs + new, 0.0)
+    totals = weights.sum(axis=0)
+    table = divide(weights, totals, shares_of_fewer)
+    has_prior = strength > 0
+    log_factor = np.log(np.where(has_prior, strength, 1.0)) - np.log(
+        np.where(has_prior, cells.sum(axis=0) + strength, 1.0)
+    )
+    return table, np.where(has_prior, log_factor + log_unseen_of_fewer, 0.0)
 
 
 def _entropy(cells: Real) -> float:
-    """H(node | parents) of all rows together, in nats."""
+    """Returns H(node | parents) times the number of rows, in nats, from the rows ``cells`` (values × values of each
+    parent).
+    """
     share = cells / np.maximum(cells.sum(axis=0), np.finfo(float).tiny)
     return -float((cells * np.log(np.where(share > 0, share, 1.0))).sum())
 
 
-def _of_fewer_parents(cells: Real, alpha: Real, how: How, rng: np.random.Generator) -> tuple[Real, Real]:
-    """P(x | all parents but the last) · P(x | the last) / P(x), in shares; and the log-probability of a new value."""
-    all_but_last, new_of_all_but_last = conditional(cells.sum(axis=-1), alpha, how, rng)
-    between = tuple(range(1, cells.ndim - 1))
-    last, new_of_last = conditional(cells.sum(axis=between), alpha, how, rng)
-    alone, new_alone = conditional(cells.sum(axis=(*between, -1)), alpha, how, rng)
-    shape = (len(cells), *(1 for _ in between), -1)
-    ratio = np.where(alone[:, None] > 0, last / np.where(alone > 0, alone, 1.0)[:, None], 0.0)
+def _of_fewer_parents(cells: Real, alpha: Real, how: How, rng: Generator) -> tuple[Real, Real]:
+    """Returns P(x | all parents but the last) · P(x | the last) / P(x), normalised, from the rows ``cells`` (values ×
+    values of each parent); and the log-probability of a new value, by the parents' values.
+    """
+    all_but_last, log_new_given_others = conditional(cells.sum(axis=-1), alpha, how, rng)
+    other_axes = tuple(range(1, cells.ndim - 1))
+    given_last, log_new_given_last = conditional(cells.sum(axis=other_axes), alpha, how, rng)
+    without_parents, log_new_alone = conditional(cells.sum(axis=(*other_axes, -1)), alpha, how, rng)
+    shape = (len(cells), *(1 for _ in other_axes), -1)
+    ratio = divide(given_last, without_parents[:, None])
     product = all_but_last[..., None] * ratio.reshape(shape)
     total = product.sum(axis=0)
-    lower = np.where(total > 0, product / np.where(total > 0, total, 1.0), all_but_last[..., None])
-    new = new_of_all_but_last[..., None] + (new_of_last - new_alone).reshape(shape[1:])
-    return lower, new - np.log(np.where(total > 0, total, 1.0))
+    normalised = divide(product, total, all_but_last[..., None])
+    log_new = log_new_given_others[..., None] + (log_new_given_last - log_new_alone).reshape(shape[1:])
+    return normalised, log_new - np.log(np.where(total > 0, total, 1.0))
 
 
 # Every row left out, from the sums of all: they differ in one cell, so that most of what is estimated stays -------------------
@@ -143,74 +168,98 @@ def _of_fewer_parents(cells: Real, alpha: Real, how: How, rng: np.random.Generat
 
 @dataclass(frozen=True)
 class Shares:
-    """One feature's cells, (cells, classes), under a Dirichlet prior. Those that do not stay are gone with their last row.
+    """The cells of one feature under a Dirichlet prior, from which rows are left out.
 
-    ``spread``: the prior's strength is spread evenly over whatever cells there are. ``log_width`` is taken off.
+    Args:
+        cells: The rows of each cell (cells × classes).
+        alpha: The pseudo-count of each cell.
+        how: How shares are estimated: "mle", "map", "mean" or "predictive".
+        stays: Whether each cell remains without rows; the others vanish with their last row.
+        spread: Whether the prior's total strength is divided evenly among the cells that there are.
+        log_width: What is subtracted from log shares to get densities.
     """
 
     cells: Real
     alpha: Real
     how: How
-    stays: NDArray[np.bool_]
+    stays: Bool
     spread: bool = False
     log_width: float = 0.0
 
     def log_leave_one_out(self, cells: Int, held_out: HeldOutRows) -> Real:
-        """log P(cell | class) of rows in these cells, (rows, classes), each without its own weight; 0 for a row in none."""
-        total = np.zeros((len(cells), held_out.n_classes))
-        there = np.flatnonzero(cells >= 0)
-        cells = cells[there]
-        labels = held_out.labels[there]
-        if held_out.weights is not None:
-            total[there] = self._log_shares(cells, labels, held_out.weights[there]) - self.log_width
-            return total
-        cells, labels, row = different_rows(cells, labels, self.cells.shape)
-        total[there] = (self._log_shares(cells, labels, np.ones(len(cells))) - self.log_width)[row]
-        return total
+        """Returns log P(cell | class) for rows in these cells (rows × classes), each without its own weight; 0 for rows
+        in no cell (−1). ``held_out`` has the labels and weights of the rows.
+        """
+        log_likelihoods = np.zeros((len(cells), held_out.n_classes))
+        in_cell = np.flatnonzero(cells >= 0)
+        group_cells, labels, weights, group_of_row = group_alike_rows(
+            cells[in_cell], in_cell, held_out, len(self.cells)
+        )
+        log_shares = self._log_shares(group_cells, labels, weights)
+        log_likelihoods[in_cell] = (log_shares - self.log_width)[group_of_row]
+        return log_likelihoods
 
-    def _log_shares(self, keys: Int, labels: Int, weights: Real) -> Real:
-        at = np.arange(len(keys))
-        n_keys = len(self.cells)
-        pseudo = prior_counts(self.alpha, self.how)
-        counts = self.cells[keys]
+    def _log_shares(self, own_cells: Int, labels: Int, weights: Real) -> Real:
+        """Returns log P(cell | class) for rows in these cells, with these labels and weights (rows × classes), each without
+        its own weight.
+        """
+        row_numbers = np.arange(len(own_cells))
+        n_cells = len(self.cells)
+        pseudo_counts = prior_counts(self.alpha, self.how)
+        counts = self.cells[own_cells]
         n_rows = np.broadcast_to(self.cells.sum(axis=0), counts.shape).copy()
-        parts = np.maximum(self.cells + pseudo[:, None], 0.0)
-        totals = np.broadcast_to(parts.sum(axis=0), counts.shape).copy()
-        mine = np.maximum(counts[at, labels] - weights, 0.0)
-        part = parts[keys]
-        left = np.maximum(mine + pseudo[keys], 0.0)
-        totals[at, labels] += left - part[at, labels]
-        part[at, labels] = left
-        n_rows[at, labels] -= counts[at, labels] - mine
-        counts[at, labels] = mine
-        if pseudo.min() >= 0:  # of whole numbers the sum is exact, and next to no smoothing is not lost in a difference
-            totals = np.maximum(n_rows, 0.0) + pseudo.sum()
-        share = np.where(totals > 0, part / np.where(totals > 0, totals, 1.0), 1.0 / n_keys)
-        logs = log(np.maximum(share, 0.0))
-        gone = ~self.stays[keys] & ~counts.any(axis=1)
-        if gone.any():
-            logs[gone] = self._unseen(keys[gone], np.maximum(n_rows[gone], 0.0))
+        all_weights = np.maximum(self.cells + pseudo_counts[:, None], 0.0)
+        totals = np.broadcast_to(all_weights.sum(axis=0), counts.shape).copy()
+        own_count = np.maximum(counts[row_numbers, labels] - weights, 0.0)
+        weight = all_weights[own_cells]
+        own_weight = np.maximum(own_count + pseudo_counts[own_cells], 0.0)
+        totals[row_numbers, labels] += own_weight - weight[row_numbers, labels]
+        weight[row_numbers, labels] = own_weight
+        n_rows[row_numbers, labels] -= counts[row_numbers, labels] - own_count
+        counts[row_numbers, labels] = own_count
+        if (
+            pseudo_counts.min() >= 0
+        ):  # of whole numbers the sum is exact, and next to no smoothing is not lost in a difference
+            totals = np.maximum(n_rows, 0.0) + pseudo_counts.sum()
+        logs = log(np.maximum(divide(weight, totals, 1.0 / n_cells), 0.0))
+        is_gone = ~self.stays[own_cells] & ~counts.any(axis=1)
+        if is_gone.any():
+            logs[is_gone] = self._unseen(own_cells[is_gone], np.maximum(n_rows[is_gone], 0.0))
         return logs
 
-    def _unseen(self, keys: Int, n_rows: Real) -> Real:
-        """The same of keys that no other row has."""
-        size = len(self.cells) - 1
-        rest = self.alpha.sum() - (0.0 if self.spread else self.alpha[keys])
-        strength = np.broadcast_to(rest / max(size, 1), keys.shape)
-        strength = np.maximum(prior_counts(strength, self.how), 0.0)
-        rows = n_rows + (strength * size)[:, None]
-        skip = (strength == 0)[:, None] | (rows <= 0) | (size == 0)
-        return np.where(skip, 0.0, np.log(np.where(skip, 1.0, strength[:, None] / np.where(skip, 1.0, rows))))
+    def _unseen(self, own_cells: Int, n_rows: Real) -> Real:
+        """Returns log P(cell | class) for rows whose cells no other row has (rows × classes). ``own_cells`` has the row's
+        cell, and ``n_rows`` the other rows of each class (rows × classes).
+        """
+        n_other_cells = len(self.cells) - 1
+        other_alpha = self.alpha.sum() - (0.0 if self.spread else self.alpha[own_cells])
+        mean_alpha = np.broadcast_to(other_alpha / max(n_other_cells, 1), own_cells.shape)
+        return _log_unseen(mean_alpha, n_other_cells, n_rows, self.how)
 
 
-def different_rows(cells: Int, labels: Int, shape: tuple[int, ...]) -> tuple[Int, Int, Int]:
-    """The different pairs of cell and label that rows have, (cells, labels), and which of them each row is."""
-    n_cells, n_classes = shape
+def group_alike_rows(cells: Int, rows: Int, held_out: HeldOutRows, n_cells: int) -> tuple[Int, Int, Real, Int]:
+    """Groups rows of weight 1 that have the same cell and label, because leaving out any of them gives the same scores.
+    Rows with other weights are groups by themselves.
+
+    Args:
+        cells: The cell of each row.
+        rows: The numbers of these rows among those that are held out.
+        held_out: All rows that are held out.
+        n_cells: The number of all cells.
+
+    Returns:
+        The cells, labels and weights of the groups, and the number of each row's group.
+    """
+    labels = held_out.labels[rows]
+    if held_out.weights is not None:
+        return cells, labels, held_out.weights[rows], np.arange(len(rows))
+    n_classes = held_out.n_classes
     pairs = cells * n_classes + labels
     if n_cells * n_classes > 4 * len(pairs):
-        distinct, row = np.unique(pairs, return_inverse=True)
-        return distinct // n_classes, distinct % n_classes, row.reshape(-1)
-    there = np.zeros(n_cells * n_classes, dtype=np.bool_)
-    there[pairs] = True
-    distinct = np.flatnonzero(there)
-    return distinct // n_classes, distinct % n_classes, (np.cumsum(there) - 1)[pairs]
+        groups, group_of_row = np.unique(pairs, return_inverse=True)
+    else:  # quicker, where there are few pairs
+        occurs = np.zeros(n_cells * n_classes, dtype=np.bool_)
+        occurs[pairs] = True
+        groups = np.flatnonzero(occurs)
+        group_of_row = (np.cumsum(occurs) - 1)[pairs]
+    return groups // n_classes, groups % n_classes, np.ones(len(groups)), group_of_row.reshape(-1)

@@ -1,4 +1,4 @@
-"""Exponential: how long until, how far to; numbers from 0 up, the smaller the likelier."""
+"""Exponential: waiting times and distances; numbers from 0 up, of which small ones are likelier."""
 
 from __future__ import annotations
 
@@ -6,34 +6,41 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.random import Generator
 
 from banbury.arrays import Real
-from banbury.families.family import Feature, check_settings
+from banbury.families.family import Features, check_settings
 from banbury.families.positive import SMALLEST_MEAN, RateFamily, RateParameters
 from banbury.sums import Moments
 
 
 @dataclass(frozen=True)
 class ExponentialParameters(RateParameters):
-    """Exponential of these rates; where they are uncertain, Lomax."""
+    """Exponential distributions with these rates, or Lomax distributions if the rates are uncertain."""
 
     def log_density(self, z: Real) -> Real:
+        """Returns the log density of z."""
         if self.scale is None:
-            return np.asarray(np.log(self.rate) - self.rate * z)
-        return np.asarray(np.log(self.rate) - (self.rate * self.scale + 1.0) * np.log1p(z / self.scale))
+            return np.log(self.rate) - self.rate * z
+        return np.log(self.rate) - (self.rate * self.scale + 1.0) * np.log1p(z / self.scale)
 
-    def curve_terms(self) -> tuple[Any, Any, Any, Any] | None:
-        return None if self.scale is not None else (1.0, np.log(self.rate), -self.rate, 0.0)
+    def curve_terms(self) -> tuple[Any, ...] | None:
+        """Returns width, centre and the coefficients of 1, x and log of the log density; None for Lomax, which has
+        another form.
+        """
+        return None if self.scale is not None else (1.0, 0.0, np.log(self.rate), -self.rate, 0.0)
 
-    def draw(self, rng: np.random.Generator) -> Real:
+    def draw(self, rng: Generator) -> Real:
+        """Draws a z for each rate."""
         rate = self.draw_rates(rng)
-        return np.asarray(rng.standard_exponential(len(rate)) / rate)
+        return rng.standard_exponential(len(rate)) / rate
 
     def moments(self) -> tuple[Real, Real]:
-        """Of Lomax those of an exponential of the expected rate."""
+        """Returns mean and deviation; for Lomax, those of an exponential distribution with the expected rate."""
         return 1.0 / self.rate, 1.0 / self.rate
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
+        """Returns the probabilities below and above z."""
         above = -self.rate * z if self.scale is None else -self.rate * self.scale * np.log1p(z / self.scale)
         return -np.expm1(above), np.exp(above)
 
@@ -60,25 +67,31 @@ class Exponential(RateFamily):
     parameters: ClassVar[type[RateParameters]] = ExponentialParameters
 
     def __post_init__(self) -> None:
+        """Raises unless the settings of the prior are positive or None."""
         check_settings(self, "prior_rows", "prior_total")
 
     @property
     def least_shape(self) -> float:  # type: ignore[override]
+        """The least shape of the posterior's mode, so that "map" never has a rate of 0."""
         return self._rows * 2.0**-30
 
     @property
     def _rows(self) -> float:
+        """How many pseudo-rows the prior is worth; one by default."""
         return 1.0 if self.prior_rows is None else self.prior_rows
 
     def likeliest(self, sums: Moments) -> Real:
+        """Returns the rates 1 / mean (features × classes); a class without values has the mean of all classes."""
         n = sums.n.value
         mean = np.where(n > 0, sums.mean, sums.pool()[1])
-        return np.asarray(1.0 / np.maximum(mean, SMALLEST_MEAN))
+        return 1.0 / np.maximum(mean, SMALLEST_MEAN)
 
-    def prior(self, features: tuple[Feature, ...], sums: Moments) -> tuple[Any, Any]:
+    def prior(self, features: Features, sums: Moments) -> tuple[Any, Any]:
+        """Returns the shape and the scale of the Gamma prior: a number of rows, and their total in units of z."""
         if self.prior_total is None:
             return self._rows, self._rows * np.maximum(sums.pool()[1], SMALLEST_MEAN)
-        return self._rows, np.array([self.prior_total / feature.unit for feature in features])[:, None]
+        return self._rows, (self.prior_total / features.units)[:, None]
 
     def posterior(self, shape: Any, scale: Any, n: Real, total: Real) -> tuple[Real, Real]:
+        """Returns the shape and the scale of the Gamma posterior: n rows are n events in the time ``total``."""
         return shape + n, scale + total

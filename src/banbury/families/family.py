@@ -1,25 +1,26 @@
-"""Three protocols, each asked of a group of features at once: count, estimate, ask.
+"""The three protocols of families, each for a group of features at once: count, estimate and ask.
 
-A ``Counter`` makes sums of rows, and answers for them; families whose sums are alike share one. A ``Family`` has settings, and
-turns sums into ``Parameters``, which score, explain and draw. What another room needs it derives from these, and what one family
-alone can say stands in that family's file.
+A ``Counter`` turns rows into sums and answers questions about them; families with the same kind of sums share one. A ``Family``
+has settings and turns sums into ``Parameters``, which score, explain and draw. Other packages derive what they need from these
+questions, and a question that only one family can answer stays in that family's file.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from itertools import accumulate, chain, compress, pairwise
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, overload
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury._core import Integers
-from banbury.arrays import Int, Real
+from banbury.arrays import Bool, Int, Real
 from banbury.families import evidence
 from banbury.families.evidence import Comparison, TellingValues, Term
 from banbury.reading import Batch, Codes
@@ -36,11 +37,11 @@ MOST_BINS = 4096  # of a column that are occupied
 MOST_CATEGORIES = 20  # different numbers, for a column to be one of categories ...
 FEWEST_ROWS = 100  # ... and rows that have to show it
 SMALLEST_ALPHA = 1e-10  # α = 0 asks for 0/0; scikit-learn raises it to the same value
-UNUSED = np.random.default_rng(0)  # where an estimate draws nothing
+UNUSED = np.random.default_rng(0)  # a generator for estimates that draw nothing
 
 
 def at_least(alpha: Any) -> Any:
-    """The prior's α, of which none is 0."""
+    """Returns the α of the prior (``alpha``, a number or an array), raised to at least 1e-10."""
     if isinstance(alpha, np.ndarray):
         return np.where(alpha > 0, alpha, SMALLEST_ALPHA)
     return alpha if alpha > 0 else SMALLEST_ALPHA
@@ -57,13 +58,12 @@ class ColumnReader(Protocol):
     def lists(self, name: str, width: int) -> NDArray[Any]: ...
     def codes(self, name: str, kind: Any = None) -> Any: ...
     def integers(self, name: str) -> NDArray[Any] | None: ...
-    def whole(self, names: Sequence[str]) -> NDArray[Any] | None: ...
     def kind(self, name: str) -> Any: ...
     def texts(self, name: str) -> Any: ...
     def occurrences(self, names: Sequence[str]) -> Any: ...
     def head(self, name: str, n: int) -> list[Any]: ...
     def first(self, names: Sequence[str]) -> list[Any]: ...
-    def take(self, rows: NDArray[np.int64]) -> ColumnReader: ...
+    def take(self, rows: Int) -> ColumnReader: ...
 
 
 class Feature(NamedTuple):
@@ -78,7 +78,7 @@ class Feature(NamedTuple):
     origin: float = 0.0
     unit: float = 1.0
     kind: Kind = "string"
-    why: str = "declared"
+    why: str = "declared"  # why it has this family, in words for people
     columns: tuple[str, ...] = ()  # of a block
     scales: tuple[tuple[float, float], ...] = ()  # of a block of numbers: origin and unit of each
     kinds: tuple[Kind, ...] = ()  # of a block of values: their types
@@ -91,11 +91,13 @@ class Feature(NamedTuple):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The columns it is counted from."""
+        """The names of the columns that the feature is counted from."""
         return self.columns or (self.name,)
 
     def numbers(self, rows: ColumnReader) -> list[NDArray[Any]]:
-        """Arrays that together hold its numbers in order, as the kernels read them; missing is NaN."""
+        """Returns the numbers of the feature's columns as the kernels read them, NaN where missing: arrays of rows, or of rows ×
+        columns.
+        """
         return [rows.lists(self.inputs[0], len(self.scales))] if self.holds_lists else rows.numbers(self.inputs)
 
     @property
@@ -105,30 +107,206 @@ class Feature(NamedTuple):
 
     @property
     def counter(self) -> Counter:
-        """What makes sums of its values."""
+        """The counter that turns its values into sums."""
         return self.family.counter(self)
 
     def counting_key(self) -> tuple[Any, ...]:
-        """What two features must share for their sums to add."""
+        """Returns what two features must have in common for their sums to be added: how the family counts, and the
+        scale.
+        """
         return self.family.counting_key(), *self.counter.scale(self)
 
 
-def alike(
-    names: Sequence[str], like: Feature, origins: Sequence[float] | None = None, units: Sequence[float] | None = None
-) -> list[Feature]:
-    """Features that are like one but for their names, and where these are given their origins and units.
+@dataclass(frozen=True, eq=False, repr=False)
+class Features(Sequence[Feature]):
+    """Features in order, held as columns: their names, origins and units, and the number of the template that each
+    follows.
 
-    Of a great many columns, this is done in half the time that making them one by one takes.
+    A template is a feature without a name, an origin and a unit, so a million columns of one family are a tuple of
+    names, three arrays and one template. A ``Feature`` is made when somebody asks for it. No template is there twice or
+    unused.
+
+    Args:
+        names: The name of each feature.
+        origins: The origin of each feature.
+        units: The unit of each feature.
+        templates: What features can have in common: the family, the kind and the columns of a block.
+        codes: The place in ``templates`` of each feature's template.
     """
-    n, (_, family, origin, unit, *rest) = len(names), like
-    origins = [origin] * n if origins is None else origins
-    units = [unit] * n if units is None else units
-    same = ([part] * n for part in rest)
-    return list(map(Feature._make, zip(names, [family] * n, origins, units, *same, strict=True)))
+
+    names: tuple[str, ...]
+    origins: Real
+    units: Real
+    templates: tuple[Feature, ...]
+    codes: NDArray[np.int32]  # the number of each feature's template
+
+    @classmethod
+    def of(cls, features: Iterable[Feature]) -> Features:
+        """Turns single features, which may be of several families, into columns."""
+        if isinstance(features, Features):
+            return features
+        single = list(features)
+        origins = np.array([feature.origin for feature in single], dtype=np.float64)
+        units = np.array([feature.unit for feature in single], dtype=np.float64)
+        return cls(tuple([feature.name for feature in single]), origins, units, *_number_templates(single))
+
+    @classmethod
+    def named(cls, names: Iterable[str], templates: Sequence[Feature]) -> Features:
+        """Returns features with these names, each after the template in the same place, with origin 0 and unit 1."""
+        n = len(templates)
+        return cls(tuple(names), np.zeros(n), np.ones(n), *_number_templates(templates))
+
+    @classmethod
+    def join(cls, groups: Sequence[Features]) -> Features:
+        """Puts groups of features one after the other."""
+        if len(groups) == 1:
+            return groups[0]
+        templates, numbers = _number_templates([template for group in groups for template in group.templates])
+        firsts = accumulate((len(group.templates) for group in groups), initial=0)
+        codes = [numbers[group.codes + first] for group, first in zip(groups, firsts, strict=False)]
+        return cls(
+            tuple(chain.from_iterable(group.names for group in groups)),
+            np.concatenate([np.zeros(0), *(group.origins for group in groups)]),
+            np.concatenate([np.zeros(0), *(group.units for group in groups)]),
+            templates,
+            np.concatenate([np.zeros(0, dtype=np.int32), *codes]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[Feature]:
+        """Makes the features one by one."""
+        families = [template.family for template in self.templates]
+        other_fields = [template[4:] for template in self.templates]
+        columns = zip(self.names, self.origins.tolist(), self.units.tolist(), self.codes.tolist(), strict=True)
+        return (
+            Feature(name, families[code], origin, unit, *other_fields[code]) for name, origin, unit, code in columns
+        )
+
+    @overload
+    def __getitem__(self, index: int) -> Feature: ...
+    @overload
+    def __getitem__(self, index: slice) -> Features: ...
+    def __getitem__(self, index: int | slice) -> Feature | Features:
+        """Returns one feature, or a slice of them."""
+        if isinstance(index, slice):
+            return self.take(range(len(self))[index])
+        _, family, _, _, *other_fields = self.templates[self.codes[index]]
+        return Feature(self.names[index], family, self.origins.item(index), self.units.item(index), *other_fields)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether names, origins, units and templates are equal, place by place."""
+        if not isinstance(other, Features):
+            return NotImplemented
+        same = self.names == other.names and np.array_equal(self.origins, other.origins)
+        same = same and np.array_equal(self.units, other.units)
+        return same and all(a == b for a, b, _ in self.pair_templates(other))
+
+    def __hash__(self) -> int:
+        """Hashes the names alone, which equal features have in common."""
+        return hash(self.names)
+
+    def __repr__(self) -> str:
+        """Shows the features as a tuple."""
+        return repr(tuple(self))
+
+    def take(self, index: Sequence[int] | Int) -> Features:
+        """Returns the features with these numbers (``index``), in this order; a number may come twice."""
+        feature_numbers = np.asarray(index, dtype=np.int64)
+        names = tuple(map(self.names.__getitem__, feature_numbers.tolist()))
+        return Features(
+            names,
+            self.origins[feature_numbers],
+            self.units[feature_numbers],
+            *_drop_unused(self.templates, self.codes[feature_numbers]),
+        )
+
+    def put(self, groups: Iterable[tuple[Int, Features]]) -> Features:
+        """Returns the features with others in place of some: ``groups`` of new features, each with the numbers of those
+        that they replace.
+        """
+        index = np.arange(len(self))
+        parts = [self]
+        n_so_far = len(self)
+        for places, features in groups:
+            index[places] = np.arange(n_so_far, n_so_far + len(features))
+            parts.append(features)
+            n_so_far += len(features)
+        return Features.join(parts).take(index)
+
+    def where(self, test: Callable[[Feature], Any]) -> Int:
+        """Returns the numbers of the features whose template passes a test."""
+        passes = np.array([bool(test(template)) for template in self.templates], dtype=np.bool_)
+        return np.flatnonzero(passes[self.codes])
+
+    def change(self, change: Callable[[Feature], Feature], at: Any = slice(None)) -> Features:
+        """Returns the features with templates changed by a function, to another family for example. ``at`` selects
+        features by number or mask; by default all.
+        """
+        changed, changed_codes = _drop_unused(self.templates, self.codes[at])
+        templates, number_of_template = _number_templates([*self.templates, *map(change, changed)])
+        codes = self.codes.copy()
+        codes[at] = changed_codes + np.int32(len(self.templates))
+        templates, codes = _drop_unused(templates, number_of_template[codes])
+        return replace(self, templates=templates, codes=codes)
+
+    def pair_templates(self, other: Features) -> Iterator[tuple[Feature, Feature, int]]:
+        """Yields each pair of templates that features in the same place have, in these features and in ``other``, with
+        the first such place.
+        """
+        pairs = self.codes * np.int64(len(other.templates)) + other.codes
+        for pair, place in zip(*(part.tolist() for part in np.unique(pairs, return_index=True)), strict=True):
+            own_template, other_template = divmod(pair, len(other.templates))
+            yield self.templates[own_template], other.templates[other_template], place
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether some feature is a block of columns."""
+        return any(template.columns for template in self.templates)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns that the features are counted from."""
+        if not self.has_blocks:
+            return self.names
+        columns = [template.columns for template in self.templates]
+        features = zip(self.names, self.codes.tolist(), strict=True)
+        return tuple([column for name, code in features for column in columns[code] or (name,)])
+
+
+Templates = tuple[tuple[Feature, ...], NDArray[np.int32]]  # templates, and the number of each feature's template
+
+
+def _number_templates(features: Sequence[Feature]) -> Templates:
+    """Returns the distinct templates of features, and the number of each feature's template.
+
+    Templates with equal families share a number only if they hold one family object: 1 equals True, but a file writes them apart.
+    """
+    feature_by_id = dict(zip(map(id, features), features, strict=True))
+    numbers = dict[tuple[Any, ...], int]()
+    templates = list[Feature]()
+    number_of = dict[int, int]()
+    for feature_id, feature in feature_by_id.items():
+        number = number_of[feature_id] = numbers.setdefault((id(feature.family), *feature[4:]), len(templates))
+        if number == len(templates):
+            templates.append(feature._replace(name="", origin=0.0, unit=1.0))
+    return tuple(templates), np.array([number_of[feature_id] for feature_id in map(id, features)], dtype=np.int32)
+
+
+def _drop_unused(templates: tuple[Feature, ...], codes: NDArray[np.int32]) -> Templates:
+    """Returns the templates that some feature has, and the new number of each feature's template (``codes`` are the old
+    ones).
+    """
+    is_used = np.bincount(codes, minlength=len(templates)) > 0
+    if is_used.all():
+        return templates, codes
+    new_numbers = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
+    return tuple(compress(templates, is_used.tolist())), new_numbers[codes]
 
 
 class NumberColumn(NamedTuple):
-    """A column of numbers whose family is to be chosen: what is known of the rows that have a value."""
+    """Facts about a column of numbers from which its family is chosen, over the rows that have a value."""
 
     least: float
     greatest: float
@@ -138,16 +316,21 @@ class NumberColumn(NamedTuple):
 
     @property
     def has_few_values(self) -> bool:
-        """Whether the values are so few that each is known by itself."""
+        """Whether there are so few different values that each can be a category."""
         return self.n_values <= (MOST_CATEGORIES if self.n_rows >= FEWEST_ROWS else 2)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The estimating half: how, and the prior's strength for families that do not say their own.
+    """How parameters are estimated, and the strength of the prior for families that do not set their own.
 
-    ``n_folds``: over how many folds this choice was compared with others, so that every command judges the model over as many.
-    ``waits``: words are weighed when texts ask for them, so that a large file answers at once.
+    Args:
+        how: "mle" (maximum likelihood), "map" (the mode of the posterior), "mean" (its mean), "predictive" (the distribution of
+            a new row under it) or "gibbs" (one draw from it).
+        alpha: The pseudo-count of the prior.
+        seed: Decides what "gibbs" draws.
+        n_folds: The number of folds over which this choice was compared with others, so that every command uses as many.
+        waits: Whether the rows of words are made only when texts need them, so that a large file can answer at once.
     """
 
     how: How = "mean"
@@ -159,9 +342,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class HeldOutRows:
-    """Rows that were counted, each to be left out: the number of its class, and its weight; None for ones.
+    """Rows that were counted and are left out one at a time, with their class numbers (``labels``).
 
-    ``own_sums`` has the sums of features as if every row were a class of its own.
+    ``weights`` are None if all are 1. ``own_sums`` returns the sums of features as if every row were a class of its
+    own.
     """
 
     rows: Batch
@@ -169,52 +353,57 @@ class HeldOutRows:
     weights: Real | None
     n_classes: int
     threads: int
-    own_sums: Callable[[tuple[Feature, ...]], Any]
+    own_sums: Callable[[Features], Any]
 
     @property
     def weight(self) -> Real:
+        """The weight of each row."""
         return np.ones(len(self.labels)) if self.weights is None else self.weights
 
     def take(self, rows: Int) -> HeldOutRows:
-        """Some of the rows."""
+        """Returns the rows with these numbers."""
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, rows=self.rows.take(rows), labels=self.labels[rows], weights=weights)
 
     def scores(self, parameters: Parameters, want: Literal["log_joint", "parts"] = "log_joint") -> Real:
-        """log P(values | class), (rows, classes); "parts": feature by feature, (rows, features, classes)."""
+        """Returns log P(values | class) under some parameters (rows × classes), or with ``want="parts"`` one for each
+        feature (rows × features × classes).
+        """
         parts = parameters.parts(self.rows)
         n_rows = self.rows.n_rows
-        return np.asarray(_core.score(n_rows, np.zeros(self.n_classes), parts, want, self.threads)[0])
+        return _core.score(n_rows, np.zeros(self.n_classes), parts, want, self.threads)[0]
 
 
 class Curve(NamedTuple):
-    """Coefficients in each class of 1, x, x² and log x, where x = ((number − origin) / unit − centre) / width."""
+    """A log density as a sum: the coefficients, one for each class, of 1, x, x² and log (x + centre) − x, where
+    x = (number − origin) / unit / width − centre.
+    """
 
     origin: float
     unit: float
-    centre: Real
     width: Real
+    centre: Real
     one: Real
     x: Real
     x2: Real
-    log_x: Real
+    log: Real
 
     @property
     def by_class(self) -> tuple[list[float], ...]:
-        """Centres, widths and coefficients of the classes."""
+        """The widths, centres and coefficients as lists of numbers, one for each class."""
         return tuple(column.tolist() for column in self[2:])
 
     def times(self, weight: float) -> Curve:
-        """The same evidence, so many times as heavy."""
-        return self._replace(one=weight * self.one, x=weight * self.x, x2=weight * self.x2, log_x=weight * self.log_x)
+        """Returns the curve of the same evidence multiplied by a weight."""
+        return self._replace(one=weight * self.one, x=weight * self.x, x2=weight * self.x2, log=weight * self.log)
 
 
 class LinearWords(NamedTuple):
-    """Words, or columns of occurrences, that add up: a row scores intercepts + Σ a · weights.
+    """A linear model of words or of columns of counts: a row scores intercepts + Σ a · weights.
 
-    a is what a word counts in its row, times its ``scale`` where it has one; those rows are then divided by √Σ a² of their known
-    words. ``reading`` says how a row is read: "count" ("count", "log", "root" or "presence"), "length" (what counts are divided
-    by: "none", "all" words of the row or the "known" ones), and the settings of the tokeniser or the threshold.
+    a is how much a word counts in the row, times its ``scale`` if words have one; then a is also divided by √Σ a² over the known
+    words of the row. ``reading`` says how rows are read: "count" ("count", "log", "root" or "presence"), "length" (whether counts
+    are divided by the length of "none", "all" or the "known" words of the row), and the tokeniser's settings or the threshold.
     """
 
     words: list[str]
@@ -225,109 +414,134 @@ class LinearWords(NamedTuple):
 
 
 class Parameters:
-    """A group of features of one family with what was estimated for them: the base of every family's parameters."""
+    """The base of every family's parameters: a group of features and what was estimated for them."""
 
-    features: tuple[Feature, ...]
+    features: Features
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """The group's arguments to the scoring kernel, for these rows; feature after feature."""
+        """Returns what the scoring kernel needs to score these rows, feature by feature."""
         raise NotImplementedError
 
     def select(self, index: Sequence[int]) -> Self:
-        """The same parameters of some of the features. Here: of each array its rows, of each tuple its members."""
+        """Returns the parameters of the features with these numbers, in this order.
+
+        Here: those rows of each array and members of each tuple.
+        """
         if is_all(index, len(self.features)):
             return self
-        every = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
-        chosen = {name: _take(array, index) for name, array in every.items() if array is not None}
-        return replace(self, **chosen)  # type: ignore[type-var]
+        fields_by_name = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        selected_fields = {name: _take(array, index) for name, array in fields_by_name.items() if array is not None}
+        return replace(self, **selected_fields)  # type: ignore[type-var]
 
-    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
-        """A value of each feature for rows of these classes."""
+    def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
+        """Draws a value of each feature for a row of each of these classes; returns one array per column."""
         raise NotImplementedError
 
     def follow(self, sums: Any) -> bool:
-        """Brings the parameters up to date with other sums, in place, where that costs what changed; False: estimate anew."""
+        """Updates the parameters in place if that is cheap.
+
+        Returns False if they must be estimated anew.
+        """
         return False
 
     def categories(self, f: int, column: str) -> Keys | None:
-        """The values of a feature's column, where they are listed: those that rows had."""
+        """Returns the values that rows had in a column of feature f; None if the family does not list values."""
         return None
 
-    def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_] | None:
-        """Which rows have a value of each feature that no row counted had, (rows, features); None where none is listed."""
+    def never_seen(self, rows: ColumnReader) -> Bool | None:
+        """Returns whether a row's value occurred in no counted row, rows × features; None if no feature lists its values."""
         return None
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
-        """What the first row says of each class, from the likelihoods of its features: a term for each, or for each word."""
-        if any(feature.columns for feature in self.features):
-            values = [first_value(rows, feature) for feature in self.features]
-        else:
-            values = rows.first([feature.name for feature in self.features])
-        new = self.never_seen(rows)
-        unseen = np.zeros(len(values), dtype=np.bool_) if new is None else new[0]
-        evidence_of_features = zip(self.features, values, log_likelihoods, unseen.tolist(), strict=True)
-        return [Term(f.name, value, says, bool(f.columns) or not new) for f, value, says, new in evidence_of_features]
+        """Explains the first row from the log-likelihoods of its features (features × classes).
+
+        Returns a term per feature or word.
+        """
+        features = self.features
+        values = [first_value(rows, f) for f in features] if features.has_blocks else rows.first(features.names)
+        never_seen = self.never_seen(rows)
+        is_unseen = np.zeros(len(values), dtype=np.bool_) if never_seen is None else never_seen[0]
+        is_block = np.array([bool(template.columns) for template in features.templates], dtype=np.bool_)[features.codes]
+        is_known = is_block | ~is_unseen
+        return list(map(Term, features.names, values, log_likelihoods, is_known.tolist()))
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
-        """Values that may tell classes apart, some at a time; None: columns speak together, and have none."""
-        if any(feature.columns for feature in self.features):
+        """Yields values that may tell classes apart; None if columns are modelled jointly and have none.
+
+        ``compared`` says which classes are compared with which others.
+        """
+        if self.features.has_blocks:
             return None
-        drawn = self.sample(np.repeat(np.arange(len(compared.rest)), evidence.DRAWN), np.random.default_rng(0))
+        drawn = self.sample(np.repeat(np.arange(len(compared.rest)), evidence.DRAWS), np.random.default_rng(0))
         columns = ((self.select([f]), values) for f, values in enumerate(drawn))
         return (
             telling_values for column in columns for telling_values in evidence.telling_from_draws(*column, compared)
         )
 
     def cuts(self, column: str | None) -> list[float] | None:
-        """The numbers at which the density of a column jumps, in order; None: it is no histogram."""
+        """Returns the numbers at which the density of a column jumps, in order; None if it is not piecewise constant.
+        ``column`` names one of a block; a single column needs no name.
+        """
         return None
 
     def curve(self, f: int) -> Curve | None:
-        """The log density of a feature, if it is a sum of 1, x, x² and log x but for what classes share; None: it is not."""
+        """Returns the log density of feature f as a curve, a sum of 1, x, x² and log x, up to what all classes share;
+        None if it is no such sum.
+        """
         return None
 
     def linear(self) -> LinearWords | None:
-        """The words of a feature, where a row scores intercepts + counts @ weights; None: it does not."""
+        """Returns the words of the feature if a row scores intercepts + counts @ weights; None if it does not."""
         return None
 
 
 def _take(array: Any, index: Sequence[int]) -> Any:
+    """Returns the entries of ``array`` (features, a tuple or an array with one entry per feature) for the features with
+    these numbers.
+    """
+    if isinstance(array, Features):
+        return array.take(index)
     return tuple(array[f] for f in index) if isinstance(array, tuple) else array[np.asarray(index, dtype=np.int64)]
 
 
 class NumericParameters(Parameters):
-    """Parameters of columns of numbers that know their distribution functions."""
+    """The base of parameters of columns of numbers whose distribution functions are known."""
 
     def spread(self, f: int) -> tuple[Real, Real]:
-        """Of a feature: its mean and deviation in each class."""
+        """Returns the mean and the standard deviation of feature f in each class."""
         raise NotImplementedError
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """P(x < cut | class) and P(x ≥ cut | class), (cuts, classes)."""
+        """Returns P(x < cut | class) and P(x ≥ cut | class) of feature f, cuts × classes."""
         raise NotImplementedError
 
     def ends(self, f: int, near: Real, step: Real) -> Real:
-        """Where a stretch may end, near each of the numbers wanted: at multiples of a round step."""
+        """Returns round numbers near the wanted ones, at which an interval shown to people may end.
+
+        Here: multiples of ``step``.
+        """
         return evidence.round_ends(self.features[f], near, step)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+        """Yields the most informative interval of each column for each class."""
         return evidence.stretches(self, compared)
 
 
 class KeyedParameters(Parameters):
-    """Parameters of columns of named values, or of combinations of them, each with a probability."""
+    """The base of parameters that give each of a list of values, or combinations of values, a probability."""
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
-        """P(value | class) of all values, (values, classes), and the feature's number and value of each."""
+        """Returns P(value | class) of all values, values × classes, and the feature number and the value of each row of it."""
         raise NotImplementedError
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+        """Yields all values, any of which may tell classes apart."""
         share, names = self.values()
-        return iter([TellingValues(share, share, lambda i: (self.features[names[i][0]].name, names[i][1]))])
+        return iter([TellingValues(share, share, lambda i: (self.features.names[names[i][0]], names[i][1]))])
 
 
 def first_value(rows: ColumnReader, feature: Feature) -> Any:
-    """The first row's value of a feature, None where it is missing; of a block a tuple of them."""
+    """Returns the first row's value of a feature, None if missing; for a block, a tuple of values."""
     values = tuple(next(iter(rows.head(name, 1)), None) for name in feature.inputs)
     return values if feature.columns and not feature.holds_lists else values[0]
 
@@ -346,14 +560,18 @@ class RowsToCount:
 
     @property
     def has_whole_weights(self) -> bool:
+        """Whether all weights are whole numbers."""
         return self.weights is None or self.weights.ndim == 1
 
     @cached_property
     def per_class(self) -> Integers:
+        """The weight of the rows in each class."""
         return _core.count_classes(self.classes, len(self.labels), self.weights, self.threads)
 
     def run_kernel(self, kernel: Callable[..., Any], names: Sequence[str], *arguments: Any) -> Any:
-        """What a counting kernel makes of these rows; a bad value gets its column's name and its row."""
+        """Runs a counting kernel on these rows, with ``arguments`` before the rows' own; its errors name the column
+        (``names`` are those of the columns that it counts) and the row.
+        """
         try:
             return kernel(*arguments, self.classes, len(self.labels), self.weights, self.threads)
         except _core.BadValue as bad:
@@ -361,83 +579,95 @@ class RowsToCount:
 
 
 def bad_value(bad: _core.BadValue, names: Sequence[str], batch: Batch) -> errors.BadValue:
-    """A value that cannot be counted, in a user's words."""
+    """Returns the error for a value that a kernel could not count, with its column, row and file. ``names`` are the
+    columns that the kernel was counting.
+    """
     what, feature, row, number = bad.args
     return errors.bad_value(what, number, names[feature], batch.first_row + row, batch.source)
 
 
 class Counter:
-    """How features are counted: a row adds whole numbers to their sums. Each question is asked of a group of features."""
+    """The base of counters, which say how rows become sums: every row adds whole numbers to the sums of a group of
+    features.
+    """
 
-    apart: ClassVar[bool] = False  # whether each feature has sums of its own; others share theirs
-    words: ClassVar[bool] = False  # whether these are tables of words
+    apart: ClassVar[bool] = False  # whether each feature has sums of its own, rather than one group sharing arrays
+    words: ClassVar[bool] = False  # whether the sums are tables of words
 
     def reads(self, feature: Feature) -> Reads | None:
-        """What the column of a text file is read as, where its first rows do not settle it."""
+        """Returns what the column of a text file is read as; None if the first rows decide."""
         return "number"
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
-        """Of what the first rows settled, that which two features must share for their sums to add."""
+        """Returns what the first rows decided that two features must have in common for their sums to be added."""
         return feature.origin, feature.unit, feature.scales, feature.kinds
 
     def describe_scale(self, feature: Feature) -> str:
-        """The same, for people; after the family's name."""
+        """Describes the scale of a feature for people, as a phrase that follows the family's name."""
         if feature.scales:
             places = (f"{start:g} in steps of {width * feature.unit:g}" for start, width in feature.scales)
             return f" about {errors.listed(places)}"
         return f" about {feature.origin:g} in units of {feature.unit:g}"
 
-    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        """The features with what the first rows settle."""
+    def settle(self, features: Features, batch: Batch) -> Features:
+        """Returns the features with what the first rows decide: origins, units and kinds."""
         return features
 
     def has_valid_scale(self, feature: Feature) -> bool:
-        """Whether a feature that was read from a file has a scale that could have been settled."""
+        """Whether a feature from a file has a scale that ``settle`` could have given it."""
         return not feature.scales and is_power(feature.unit)
 
-    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
-        """The features, whose bins may have become wider, and the sums of these rows."""
+    def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Any]:
+        """Counts rows; returns the features, whose bins may have become wider, and the sums."""
         raise NotImplementedError
 
-    def check(self, features: Sequence[Feature], sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
-        """Raises if these sums cannot be those of any rows: something below zero, or more rows than a class has."""
-        overfull = sums.present.value > rows.value  # both are rounded alike: no larger number becomes the smaller one
-        for f, label in np.argwhere(overfull):
-            raise errors.impossible_sums(classes[label], features[f].name)
+    def check(self, features: Features, sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
+        """Raises if no rows can have these sums: something is negative, or a feature has more rows than a class.
 
-    def widen(self, features: Sequence[Feature], sums: Any) -> Sequence[Feature]:
-        """The features with bins so wide that no more are occupied than may be: a function of the totals alone."""
+        ``rows`` are the rows of each class, and ``classes`` their labels.
+        """
+        has_too_many_rows = (
+            sums.present.value > rows.value
+        )  # both are rounded alike: no larger number becomes the smaller one
+        for f, label in np.argwhere(has_too_many_rows):
+            raise errors.impossible_sums(classes[label], features.names[f])
+
+    def widen(self, features: Features, sums: Any) -> Features:
+        """Returns the features with bins wide enough that not too many are occupied; depends on the total sums alone."""
         return features
 
     def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
-        """The feature with the other's scale, if sums can be moved from one to the other."""
+        """Returns the feature with the scale of the other, if sums can be moved to that scale."""
         return feature
 
-    def move_sums(self, old: Sequence[Feature], new: Sequence[Feature], sums: Any) -> Any:
-        """The sums under features of another scale, or of wider bins."""
+    def move_sums(self, old: Features, new: Features, sums: Any) -> Any:
+        """Returns the sums moved from old features to new ones with another scale or wider bins."""
         return sums
 
     def summary(self, feature: Feature, sums: Any, missing: str) -> str:
-        """What was counted of one feature, in a few words; ``missing`` says how many rows have no value."""
+        """Describes in a few words what was counted of one feature; ``missing`` is a phrase to append."""
         return f"{errors.many(len(feature.inputs), 'column')}{missing}"
 
-    def restore(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
-        """The sums out of a file; raises where they are not such sums, or are said to be exact and those of no rows."""
+    def restore(self, features: Features, stored: Stored, n_classes: int) -> Any:
+        """Returns the sums that a file holds; raises an error if no rows can have them."""
         raise NotImplementedError
 
 
 class Stored(Protocol):
-    """The sums of a group in a file."""
+    """The sums of a group of features in a file: whether they are ``exact``, the plain ``arrays``, whole numbers by
+    name, and keys after a check.
+    """
 
     @property
     def exact(self) -> bool: ...
     @property
     def arrays(self) -> dict[str, NDArray[Any]]: ...
     def integers(self, name: str, shape: tuple[int, ...], signed: bool = False) -> Integers: ...
-    def keys(self, features: Sequence[Feature], check: Callable[[Feature, Any], Any]) -> tuple[Any, ...]: ...
+    def keys(self, features: Features, check: Callable[[Feature, Any], Any]) -> tuple[Any, ...]: ...
 
 
 def is_power(unit: float) -> bool:
+    """Whether a number is a power of two."""
     return math.frexp(unit)[0] == 0.5
 
 
@@ -457,80 +687,85 @@ class Family:
     has_cells: ClassVar[bool] = False  # whether evidence of a column is weighed by ``cells``
 
     def counter(self, feature: Feature) -> Counter:
-        """What makes sums of a feature's values."""
+        """Returns the counter that turns the feature's values into sums."""
         raise NotImplementedError
 
     def counting_key(self) -> tuple[Any, ...]:
-        """What two families must share for their sums to add: the name of what is counted, and the settings that decide it."""
+        """Returns what two families must have in common for their sums to be added: what is counted, and how."""
         return self.name, *(getattr(self, setting) for setting in self.counting)
 
     def check_columns(self, feature: Feature) -> None:
-        """Raises where settings do not fit the feature's columns."""
+        """Raises if the settings do not fit the columns of the feature."""
 
     def permanent_keys(self) -> frozenset[Key] | None:
-        """The keys that stay in a tally even when no row has them."""
+        """Returns the keys that stay in a tally even if no row has them; None if there are none."""
         return None
 
-    def estimate(
-        self, features: tuple[Feature, ...], sums: Any, choice: Choice, rng: np.random.Generator
-    ) -> Parameters:
-        """Parameters of features of this family, from their Counts, Moments or Words."""
+    def estimate(self, features: Features, sums: Any, choice: Choice, rng: Generator) -> Parameters:
+        """Estimates the parameters of features of this family from their sums (Counts, Moments, Products or Words).
+        ``rng`` draws for how="gibbs".
+        """
         raise NotImplementedError
 
     def log_prior(self, parameters: Any, sums: Any, choice: Choice) -> float:
-        """What the prior adds to the log-likelihood that "map" and "mean" maximise, but for a constant; 0 where it has no part.
+        """Returns the log prior that "map" and "mean" add to the log-likelihood, up to a constant; 0 without a prior.
 
         The mean under a Dirichlet, Beta or Gamma prior is the mode under one that is worth one more of each.
         """
         return 0.0
 
     def empty_share(self, feature: Feature, sums: Any) -> float | None:
-        """Of a block's table the share of cells that no row has; None where there is no table."""
+        """Returns the share of the cells of a block's table that no row has; None if there is no table."""
         return None
 
-    def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
-        """Per feature: free parameters per class, and those shared by all classes. Here: one per class."""
+    def n_parameters(self, features: Features, sums: Any) -> list[tuple[int, int]]:
+        """Returns for each feature how many free parameters each class has, and how many all classes share."""
         return [(1, 0)] * len(features)
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
-        """What is tried of it where the family of a column of numbers is chosen: nothing where it cannot help, or is dear."""
+        """Returns the settings of this family to try for a column of numbers; none if it cannot fit or is too slow."""
         return ()
 
     def has_density(self) -> bool:
-        """Whether a value has a density, and no probability."""
+        """Whether values have a density rather than a probability."""
         return True
 
     # Keys
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes | None:
-        """Each row's key as the feature is counted, −1 for none; ``strict`` raises for a value of another kind than it has."""
+        """Returns the key of each row as codes, −1 for none.
+
+        ``strict`` raises for a value of another kind than the feature's; otherwise it is an unknown key.
+        """
         return None
 
     def join_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
-        """Rows per key and class, as an estimate takes them."""
+        """Returns the rows per key and class as an estimate uses them, for example with bins joined."""
         return cells
 
     def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
-        """The prior's pseudo-count of each key."""
+        """Returns the pseudo-count of each key; ``alpha`` is for families that do not set their own."""
         return np.full(len(keys), float(alpha))
 
-    def cells(self, features: tuple[Feature, ...], sums: Any, missing: Real, threads: int) -> Sequence[Any]:
-        """The cells of columns as their evidence is weighed (``Cells``); None where one is not counted by key.
+    def cells(self, features: Features, sums: Any, missing: Real, threads: int) -> Sequence[Any]:
+        """Returns the cells by which the evidence of each column is weighed (``Cells``); None for a column without keys.
 
-        ``missing``: the rows of each column and class without a value.
+        ``missing`` has the rows without a value, columns × classes.
         """
         return [None] * len(features)
 
     # Leave-one-out
 
-    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
-        """Whether ``leave_one_out`` says what refitting without each row would; otherwise every row has to be refitted."""
+    def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
+        """Whether ``leave_one_out`` equals refitting without each row; otherwise rows are left out by folds.
+        ``weighted``: whether rows have weights.
+        """
         return choice.how != "gibbs"
 
-    def leave_one_out(self, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
-        """log P(values | class) of each row, (rows, classes), under what all rows but itself add up to.
+    def leave_one_out(self, features: Features, sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
+        """Returns log P(values | class) of each row under the parameters of all other rows, rows × classes.
 
-        Here everything is estimated anew for every row: slow, and right for all sums that subtract.
+        Here everything is estimated anew for every row, which is slow but right for all sums that can be subtracted.
         """
         scores = [np.zeros((0, held_out.n_classes))]
         for row, parameters in enumerate(estimates_without_each(self, features, sums, choice, held_out)):
@@ -538,42 +773,50 @@ class Family:
         return np.concatenate(scores)
 
     def leave_one_out_notes(self) -> list[str]:
-        """What stays that of all rows where each is left out."""
+        """Returns what is still estimated from all rows when one is left out, as phrases for people."""
         return []
 
     def settings(self) -> dict[str, Any]:
-        """The settings that differ from the defaults."""
+        """Returns the settings that differ from the defaults."""
         return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}  # type: ignore[arg-type]
 
     def __str__(self) -> str:
+        """Returns the name of the family with the settings that differ from the defaults."""
         inside = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
         return f"{self.name}({inside})" if inside else self.name
 
     def __repr__(self) -> str:
+        """Returns the family as Python code, with the settings that differ from the defaults."""
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.settings().items())})"
 
 
 def estimates_without_each(
-    family: Family, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows
+    family: Family, features: Features, sums: Any, choice: Choice, held_out: HeldOutRows
 ) -> Iterator[Parameters]:
-    """Row by row the parameters that are estimated after the row's own sums were subtracted."""
-    own_sums = held_out.own_sums(features)
+    """Yields for each row the parameters estimated after subtracting the row's own sums."""
+    sums_by_row = held_out.own_sums(features)
     for row, label in enumerate(held_out.labels.tolist()):
-        of_row = own_sums.take([row]).merge([label], held_out.n_classes)
-        left = (sums - of_row).without_empty(feature.family.permanent_keys() for feature in features)
-        yield family.estimate(features, left, choice, UNUSED)
+        sums_of_row = sums_by_row.take([row]).merge([label], held_out.n_classes)
+        sums_of_others = (sums - sums_of_row).without_empty(permanent_keys(features))
+        yield family.estimate(features, sums_of_others, choice, UNUSED)
+
+
+def permanent_keys(features: Features) -> Iterator[frozenset[Key] | None]:
+    """Yields the keys of each feature that stay in a tally even when no row has them."""
+    keys = [template.family.permanent_keys() for template in features.templates]
+    return map(keys.__getitem__, features.codes.tolist())
 
 
 def in_words(family: Family) -> str:
-    """A family's name in a sentence."""
+    """Returns the name of a family as it stands in a sentence: "kernel density", "Gaussian"."""
     words = family.name.replace("_", " ")
     return words.capitalize() if family.name in ("bernoulli", "gaussian", "poisson") else words
 
 
 def columns_of(rows: ColumnReader, feature: Feature) -> list[Real]:
-    """The numbers of a block to be scored, column by column; none of them may be infinite."""
-    matrices = [_matrix(column) for column in feature.numbers(rows)]
-    columns = list((matrices[0] if len(matrices) == 1 else np.concatenate(matrices, axis=1)).T)
+    """Returns the numbers of a block to be scored, column by column; raises if one is infinite."""
+    blocks = [_matrix(column) for column in feature.numbers(rows)]
+    columns = list((blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)).T)
     names = feature.inputs * len(columns) if feature.holds_lists else feature.inputs
     for name, column in zip(names, columns, strict=True):
         if (infinite := np.isinf(column)).any():
@@ -583,53 +826,75 @@ def columns_of(rows: ColumnReader, feature: Feature) -> list[Real]:
 
 
 def _matrix(columns: NDArray[Any]) -> Real:
-    """One column, or several side by side, as rows by columns; there may be no rows."""
+    """Returns one column, or several side by side, as a float array rows × columns."""
     numbers = np.asarray(columns, dtype=np.float64)
     return numbers[:, None] if numbers.ndim == 1 else numbers
 
 
+def column_of(rows: ColumnReader, name: str) -> NDArray[Any]:
+    """Returns a column of numbers as the kernels read it, NaN where missing (rows)."""
+    return rows.numbers([name])[0].reshape(-1)
+
+
+def rows_by_columns_present(numbers: Real) -> Iterator[tuple[Int, Int]]:
+    """Groups the rows of a block of ``numbers`` (rows × columns), NaN where missing, by the columns that they have. Yields
+    the numbers of these columns, and those of their rows, unless no column is left.
+    """
+    patterns, pattern_of_row = np.unique(~np.isnan(numbers), axis=0, return_inverse=True)
+    for p, pattern in enumerate(patterns):
+        if pattern.any():
+            yield np.flatnonzero(pattern), np.flatnonzero(pattern_of_row.reshape(-1) == p)
+
+
 def side_by_side(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """The columns as one matrix where they are the columns of one, so that a kernel reads each row once."""
+    """Returns columns that are adjacent in memory as one matrix, so that a kernel reads each row once; others as they are."""
     first = columns[0] if columns else np.empty(0)
     if len(columns) < 2 or len(first) < 2 or any(c.dtype != first.dtype or c.strides != first.strides for c in columns):
         return list(columns)
-    places = [column.__array_interface__["data"][0] for column in columns]
-    if any(b - a != first.itemsize for a, b in pairwise(places)):
+    addresses = [column.__array_interface__["data"][0] for column in columns]
+    if any(b - a != first.itemsize for a, b in pairwise(addresses)):
         return list(columns)
     shape = (len(first), len(columns))
     strides = (first.strides[0], first.itemsize)
     return [np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)]
 
 
-def line_by_line(lines: NDArray[Any], table: Real) -> _core.Part:
-    """The scoring kernel's part of one feature whose rows each name their line of a table of log-likelihoods; −1: none."""
+def line_by_line(lines: NDArray[Any], table: Real, low: int = 0) -> _core.Part:
+    """Returns the kernel part of a feature whose rows each point to a line of a table of log-likelihoods (lines ×
+    classes). ``low`` is the number of the first line; other numbers than those of lines point to none.
+    """
     lookup = np.arange(len(table), dtype=np.uint32)
-    return _core.TablePart([lines], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table)
+    return _core.TablePart([lines], np.array([low]), [lookup], np.full(1, -1), table)
 
 
 def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
-    """Raises unless ``value`` is a number above zero (or zero, if allowed) that no sum makes infinite."""
-    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    number: Any = (value if isinstance(value, int) else float(value)) if real else np.nan
+    """Raises unless ``value`` is a number above zero (or zero, if ``zero``) that no sum makes infinite. ``setting`` is
+    its name in the message.
+    """
+    is_real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    number: Any = (value if isinstance(value, int) else float(value)) if is_real else np.nan
     if not 0 <= number <= LARGEST_SETTING or (number == 0 and not zero):
         expected = "a finite number of at least 0" if zero else "a finite number above 0"
-        large = LARGEST_SETTING < number < np.inf
-        raise errors.bad_setting(setting, value, f"{expected} and at most {LARGEST_SETTING:g}" if large else expected)
+        is_too_large = LARGEST_SETTING < number < np.inf
+        raise errors.bad_setting(
+            setting, value, f"{expected} and at most {LARGEST_SETTING:g}" if is_too_large else expected
+        )
 
 
 def check_settings(family: Family, *settings: str, zero: bool = False) -> None:
-    """Raises unless those of its settings that are given are positive, or zero if allowed."""
+    """Raises unless the named settings of a family are None or positive, or zero if ``zero``."""
     for setting in settings:
         if (value := getattr(family, setting)) is not None:
             check_positive(setting, value, zero=zero)
 
 
 def check_finite(setting: str, value: Any) -> None:
+    """Raises unless ``value`` is a finite number. ``setting`` is its name in the message."""
     number: Any = value if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else np.nan
     errors.require(-np.inf < number < np.inf, setting, value, "a finite number")
 
 
-def by_class(classes: NDArray[np.integer[Any]], n_classes: int) -> list[NDArray[np.int64]]:
-    """The row numbers of each class, in order; −1 is none."""
+def by_class(classes: NDArray[np.integer[Any]], n_classes: int) -> list[Int]:
+    """Returns the numbers of the rows of each class, in order; class −1 is none. ``classes`` has the class of each row."""
     order, starts = _core.by_class(np.ascontiguousarray(classes, dtype=np.int32), n_classes, n_threads(None))
     return [order[a:b] for a, b in pairwise(starts.tolist())]

@@ -6,17 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.random import Generator
 
 from banbury.arrays import Real
-from banbury.families.family import Choice, Feature, check_settings
-from banbury.families.moments import LARGE
-from banbury.families.positive import (
-    SMALLEST_MEAN,
-    TINY,
-    LogMomentFamily,
-    LogMoments,
-    PositiveParameters,
-)
+from banbury.families.family import Choice, Features, check_settings
+from banbury.families.moments import LARGE, stirling_remainder
+from banbury.families.positive import TINY, LogMomentFamily, LogMoments, PositiveParameters
 
 NARROWEST = 1e8  # no shape is larger: a deviation is a ten-thousandth of the mean at least
 WIDEST = 1e-3  # no shape is smaller
@@ -45,31 +40,16 @@ class Gamma(LogMomentFamily):
     name: ClassVar[str] = "gamma"
 
     def __post_init__(self) -> None:
+        """Raises unless the strength of the prior is positive or None."""
         check_settings(self, "prior_rows")
 
-    def estimate(
-        self, features: tuple[Feature, ...], sums: LogMoments, choice: Choice, rng: np.random.Generator
-    ) -> GammaParameters:
-        unit = np.array([feature.unit for feature in features])[:, None]
-        n = sums.values.n.value
-        mean = sums.values.mean
-        every = sums.values.pool()
-        logs = sums.logs.mean - np.log(unit)
-        every_log = sums.logs.pool()[1] - np.log(unit)
-        some = every[0] > 0  # a column without any number has a mean of 1
-        every_mean = np.where(some, every[1], 1.0)
-        every_log = np.where(some, every_log, 0.0)
-        mean = np.maximum(mean, SMALLEST_MEAN)
-        every_mean = np.maximum(every_mean, SMALLEST_MEAN)
+    def estimate(self, features: Features, sums: LogMoments, choice: Choice, rng: Generator) -> GammaParameters:
+        """Estimates the parameters of these features from their sums."""
         if choice.how == "mle":
-            mean = np.where(n > 0, mean, every_mean)
-            logs = np.where(n > 0, logs, every_log)
-            return GammaParameters(features, shape_of(np.log(mean) - logs), mean, None)
-        m = 1.0 if self.prior_rows is None else self.prior_rows
-        rows = n + m
-        mean = (n * mean + m * every_mean) / rows
-        logs = (n * logs + m * every_log) / rows
-        shape = shape_of(np.log(mean) - logs)
+            _, mean, mean_log = sums.means(features.units, prior_rows=0.0)
+            return GammaParameters(features, shape_of(np.log(mean) - mean_log), mean, None)
+        rows, mean, mean_log = sums.means(features.units, 1.0 if self.prior_rows is None else self.prior_rows)
+        shape = shape_of(np.log(mean) - mean_log)
         if choice.how == "map":
             return GammaParameters(features, shape, mean, None)
         if choice.how == "gibbs":
@@ -82,21 +62,33 @@ class Gamma(LogMomentFamily):
 
 
 def shape_of(s: Real) -> Real:
-    """The shape k with log k − ψ(k) = s, what the logarithm of the mean is above the mean of logarithms; by Newton's steps."""
+    """Returns the shape k with log k − ψ(k) = s by Newton's method, where ``s`` is the log of the mean minus the mean
+    of the logs.
+    """
     from scipy.special import digamma, polygamma  # a third of a second to import; few need it
 
     s = np.clip(s, 0.5 / NARROWEST, 1.0 / WIDEST)
-    k = (3.0 - s + np.sqrt((s - 3.0) ** 2 + 24.0 * s)) / (12.0 * s)
+    shape = (3.0 - s + np.sqrt((s - 3.0) ** 2 + 24.0 * s)) / (12.0 * s)
     for _ in range(6):  # the start is within 2 % (Minka 2002), and each step squares the error
-        large = np.maximum(k, LARGE)
-        excess = np.where(k < LARGE, np.log(k) - digamma(k), 0.5 / large + 1.0 / (12.0 * large * large)) - s
-        near = 1.0 / k - polygamma(1, np.minimum(k, LARGE))
-        slope = np.where(k < LARGE, near, -0.5 / large**2 - 1.0 / (6.0 * large**3))
-        k = np.clip(k - excess / slope, k / 2.0, k * 2.0)
-    return np.asarray(np.clip(k, WIDEST, NARROWEST))
+        large_shape = np.maximum(shape, LARGE)
+        excess = (
+            np.where(
+                shape < LARGE,
+                np.log(shape) - digamma(shape),
+                0.5 / large_shape + 1.0 / (12.0 * large_shape * large_shape),
+            )
+            - s
+        )
+        slope_of_small = 1.0 / shape - polygamma(1, np.minimum(shape, LARGE))
+        slope = np.where(shape < LARGE, slope_of_small, -0.5 / large_shape**2 - 1.0 / (6.0 * large_shape**3))
+        shape = np.clip(shape - excess / slope, shape / 2.0, shape * 2.0)
+    return np.clip(shape, WIDEST, NARROWEST)
 
 
-def _draw_shape(shape: Real, rows: Real, rng: np.random.Generator) -> Real:
+def _draw_shape(shape: Real, rows: Real, rng: Generator) -> Real:
+    """Draws log k from a normal distribution about the log of its mode (``shape``), with the Fisher information of
+    ``rows`` rows.
+    """
     from scipy.special import polygamma
 
     small = np.minimum(shape, LARGE)
@@ -107,59 +99,68 @@ def _draw_shape(shape: Real, rows: Real, rng: np.random.Generator) -> Real:
 
 @dataclass(frozen=True)
 class GammaParameters(PositiveParameters):
-    """Gamma of these shapes and means of z; or, where ``strength`` is given, under a rate of Gamma(strength, …) about its own."""
+    """Gamma distributions of z with these shapes and means (features × classes).
 
-    features: tuple[Feature, ...]
+    ``strength`` is None if shapes and means are fixed. For the predictive distribution, the rate has a Gamma
+    distribution itself, and ``strength`` is the shape of that one.
+    """
+
+    features: Features
     shape: Real
     mean: Real
     strength: Real | None
 
     def log_density(self, z: Real) -> Real:
-        """About the mean, so that nothing is lost where shapes are large: u = z / mean.
+        """Returns the log density of z, written about the mean so that large shapes lose no digits: u = z / mean.
 
-        ½ log(k / 2π) − δ(k) − log z + k (log u − u + 1), δ the rest of Stirling's formula; under a rate of strength a the last
+        ½ log(k / 2π) − δ(k) − log z + k (log u − u + 1), δ is Stirling's remainder; under a rate of strength a the last
         term is k log u − (a + k) log(1 + k (u − 1) / (a + k)) − ½ log(1 + k / a) + δ(a + k) − δ(a).
         """
         k = self.shape
         a = self.strength
         u = z / self.mean
         log_u = np.where(u < 0.5, np.log(np.maximum(u, TINY)), np.log1p(np.maximum(u, 0.5) - 1.0))
-        common = 0.5 * np.log(k / (2.0 * np.pi)) - _rest(k) - np.log(np.maximum(z, TINY))
+        common = 0.5 * np.log(k / (2.0 * np.pi)) - stirling_remainder(k) - np.log(np.maximum(z, TINY))
         if a is None:
-            return np.asarray(common + k * (log_u - (u - 1.0)))
+            return common + k * (log_u - (u - 1.0))
         wide = np.log1p(np.maximum(k * (u - 1.0) / (a + k), -a / (a + k)))
-        return np.asarray(common + k * log_u - (a + k) * wide - 0.5 * np.log1p(k / a) + _rest(a + k) - _rest(a))
+        return (
+            common
+            + k * log_u
+            - (a + k) * wide
+            - 0.5 * np.log1p(k / a)
+            + stirling_remainder(a + k)
+            - stirling_remainder(a)
+        )
 
-    def curve_terms(self) -> tuple[Any, Any, Any, Any] | None:
+    def curve_terms(self) -> tuple[Any, ...] | None:
+        """Returns width, centre and the coefficients of 1, x and log of the log density; None if the rate is uncertain,
+        because the density then has another form.
+        """
         k = self.shape
-        one = 0.5 * np.log(k / (2.0 * np.pi)) - _rest(k) + k
-        return None if self.strength is not None else (self.mean, one, -k, k)
+        one = 0.5 * np.log(k / (2.0 * np.pi)) - stirling_remainder(k)
+        return None if self.strength is not None else (self.mean, 1.0, one, 0.0, k)
 
-    def draw(self, rng: np.random.Generator) -> Real:
+    def draw(self, rng: Generator) -> Real:
+        """Draws a z for each shape and mean."""
         mean = self.mean
         if self.strength is not None:
             mean = mean * self.strength / np.maximum(rng.standard_gamma(self.strength), TINY)
         return mean * rng.standard_gamma(self.shape) / self.shape
 
     def moments(self) -> tuple[Real, Real]:
-        """Of the predictive distribution those of a Gamma of the expected rate."""
+        """Returns the mean and the standard deviation of z; for the predictive distribution, those of a Gamma with the
+        expected rate.
+        """
         return self.mean, self.mean / np.sqrt(self.shape)
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
+        """Returns the probabilities below and above z."""
         from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
 
-        k = self.shape
-        t = z / self.mean
+        shape = self.shape
+        ratio = z / self.mean
         if self.strength is None:
-            return gammainc(k, k * t), gammaincc(k, k * t)
-        share = k * t / (self.strength + k * t)
-        return betainc(k, self.strength, share), betainc(self.strength, k, 1.0 - share)
-
-
-def _rest(x: Real) -> Real:
-    """log Γ(x) − (x − ½) log x + x − ½ log 2π."""
-    from scipy.special import gammaln  # a third of a second to import; few need it
-
-    small = np.minimum(x, LARGE)
-    near = gammaln(small) - (small - 0.5) * np.log(small) + small - 0.5 * np.log(2.0 * np.pi)
-    return np.asarray(np.where(x < LARGE, near, 1.0 / (12.0 * x)))
+            return gammainc(shape, shape * ratio), gammaincc(shape, shape * ratio)
+        share = shape * ratio / (self.strength + shape * ratio)
+        return betainc(shape, self.strength, share), betainc(self.strength, shape, 1.0 - share)

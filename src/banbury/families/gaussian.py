@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from banbury import _core, errors
-from banbury.arrays import Real
+from banbury.arrays import Int, Real, divide
 from banbury.families.evidence import Comparison, TellingValues, stretches
 from banbury.families.family import (
     Choice,
@@ -20,6 +21,7 @@ from banbury.families.family import (
     Curve,
     Family,
     Feature,
+    Features,
     HeldOutRows,
     How,
     NumberColumn,
@@ -30,9 +32,10 @@ from banbury.families.family import (
     check_settings,
     columns_of,
     line_by_line,
+    rows_by_columns_present,
 )
 from banbury.families.moments import MOMENTS, PRODUCTS, log_rising, one_by_one
-from banbury.sums import Counts, Moments, Products
+from banbury.sums import Moments, Products
 
 COVARIANCES = ("full", "tied", "shrunk")
 LARGEST = 2.0**400  # in units of z: a prior farther away is as far as this
@@ -43,7 +46,7 @@ NEAR = 4.0  # a variance below so many times the least one may be raised to it
 NARROW = 1e-6  # of a column's variance: a density of less stands on one value
 EXACT = 1e-4  # of the sum of squares at least must be left for a difference to be exact
 MIXED_IN = 1e-6  # of the columns' variances, mixed into a covariance that rows do not settle
-SHARES = (1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 2.0 * 64)  # of its diagonal, for a covariance that has no root by rounding
+SHARES_OF_DIAGONAL = (1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 2.0 * 64)  # added to a covariance without a root
 NARROW_BLOCK = 1e-12  # a covariance is not settled if its smallest eigenvalue is less than this share of its largest
 
 
@@ -60,6 +63,7 @@ class NormalInverseGamma:
     variance: float | None = None
 
     def __post_init__(self) -> None:
+        """Raises unless the strengths and the variance are positive and the mean is finite."""
         check_positive("kappa", self.kappa)
         check_positive("nu", self.nu)
         if self.mean is not None:
@@ -68,7 +72,9 @@ class NormalInverseGamma:
             check_positive("variance", self.variance)
 
     def place(self, origin: Real, unit: Real, centre: Real, variance: Real) -> tuple[Real, Real]:
-        """Where it is centred, in units of z: where it says, or else there."""
+        """Returns the prior's mean and variance in units of z = (x − origin) / unit; where it has none of its own, the
+        given ones (``centre`` and ``variance``).
+        """
         with np.errstate(over="ignore"):
             if self.mean is not None:
                 centre = np.clip((self.mean - origin) / unit, -LARGEST, LARGEST)
@@ -110,15 +116,19 @@ class Gaussian(Family):
 
     @property
     def block(self) -> bool:  # type: ignore[override]
+        """Whether it takes several columns together: if it has a covariance."""
         return self.covariance is not None
 
     def counter(self, feature: Feature) -> Counter:
+        """Returns the counter of single columns, or of blocks if the family has a covariance."""
         return MOMENTS if self.covariance is None else PRODUCTS
 
     def counting_key(self) -> tuple[Any, ...]:
+        """Returns what two families must have in common for their sums to be added: the same kind of sums."""
         return ("moments" if self.covariance is None else "products",)
 
     def __post_init__(self) -> None:
+        """Raises unless the settings are valid and go together."""
         if self.variance not in ("per class", "shared"):
             raise errors.unknown_choice("variance", self.variance, ["per class", "shared"])
         if self.covariance not in (None, *COVARIANCES):
@@ -131,43 +141,32 @@ class Gaussian(Family):
         check_settings(self, "smoothing", zero=True)
 
     def estimate(
-        self, features: tuple[Feature, ...], sums: Any, choice: Choice, rng: np.random.Generator
+        self, features: Features, sums: Any, choice: Choice, rng: Generator
     ) -> GaussianParameters | GaussianBlockParameters:
-        if self.covariance is not None:
-            return self._estimate_block(features[0], sums, choice.how, rng)
-        if self._without_prior(choice.how):
-            return _normal(features, *self._plain(features, sums))
-        posterior = self._posterior(features, sums)
-        if choice.how == "predictive":
-            return _student(features, posterior)
-        if choice.how == "gibbs":
-            return _normal(features, *posterior.draw(self.variance == "shared", rng))
-        return _normal(features, posterior.mean, posterior.mode() if choice.how == "map" else posterior.expectation())
-
-    def _estimate_block(
-        self, feature: Feature, sums: Products, how: How, rng: np.random.Generator
-    ) -> GaussianBlockParameters:
-        tied = self._tied
+        """Estimates the parameters of these features from their sums."""
+        how = choice.how
+        if self.covariance is None:
+            if self._without_prior(how):
+                return density(features, *self._plain(features, sums))
+            return density(features, *self._posterior(features, sums).estimate(how, rng))
+        (feature,) = features
         shrink = self.covariance == "shrunk" and how != "mle"
         if sums.n.is_zero().all():
             _warn_of_gaps(feature)
         if self._without_prior(how):
-            return normal_block((feature,), *block_without_prior(sums, tied, shrink, feature))
-        posterior = block_posterior(sums, self._block_prior(feature, sums), tied, shrink)
-        if how == "predictive":
-            return student_block((feature,), posterior)
-        if how == "gibbs":
-            return normal_block((feature,), *posterior.draw(tied, rng))
-        covariance = posterior.mode() if how == "map" else posterior.expectation()
-        return normal_block((feature,), posterior.mean, covariance)
+            return block_density(features, *block_without_prior(sums, self._tied, shrink, feature))
+        posterior = block_posterior(sums, self._block_prior(feature, sums), self._tied, shrink)
+        return block_density(features, *posterior.estimate(how, rng))
 
     @property
     def _tied(self) -> bool:
+        """Whether all classes share a covariance matrix."""
         return self.covariance in ("tied", "shrunk")
 
     def _block_prior(self, feature: Feature, sums: Products) -> BlockPrior:
-        """The prior of one column's mean and variance, for each of them apart."""
-        family_prior, (rows, centre, scatter) = self.prior or NormalInverseGamma(), sums.pool()
+        """Returns the prior of a block, which gives each column the prior of a single column."""
+        family_prior = self.prior or NormalInverseGamma()
+        rows, centre, scatter = sums.pool()
         variance = np.diagonal(scatter) / max(rows, 1e-300)
         variance = np.where(variance > 0, variance, 1.0)
         origin, unit = np.array(feature.scales).T
@@ -175,232 +174,302 @@ class Gaussian(Family):
         return BlockPrior(family_prior.kappa, family_prior.nu, centre, np.diag(variance))
 
     def _without_prior(self, how: How) -> bool:
+        """Whether an estimate by this ``how`` uses no prior."""
         return how == "mle" or (self.prior is None and how in ("map", "mean"))
 
-    def _plain(self, features: tuple[Feature, ...], sums: Moments) -> tuple[Real, Real]:
-        n, spread, (all_mean, all_variance) = sums.n.value, sums.spread, pool_classes(sums)
+    def _plain(self, features: Features, sums: Moments) -> tuple[Real, Real]:
+        """Returns the means and variances of z without a prior (features × classes each). A class without values has
+        those of the column.
+        """
+        n = sums.n.value
+        sums_of_squares = sums.spread
+        mean_of_column, variance_of_column = pool_classes(sums)
         if self.variance == "shared":
             rows = n.sum(axis=1, keepdims=True)
-            variance = np.broadcast_to(spread.sum(axis=1, keepdims=True) / np.where(rows > 0, rows, 1.0), n.shape)
+            variance = np.broadcast_to(divide(sums_of_squares.sum(axis=1, keepdims=True), rows), n.shape)
         else:
-            variance = np.where(n > 0, spread / np.where(n > 0, n, 1.0), all_variance)
-        least = FLOOR * all_variance
+            variance = divide(sums_of_squares, n, variance_of_column)
+        minimum = FLOOR * variance_of_column
         if self.smoothing is not None:
-            rows, _, apart = sums.pool()
-            every = apart / np.where(rows > 0, rows, 1.0)  # 0 where there is none: such a column tells no classes apart
-            variance = np.where(n > 0, variance, every)
+            rows, _, squares_of_column = sums.pool()
+            # 0 where there is none: such a column tells no classes apart
+            variance = np.where(n > 0, variance, divide(squares_of_column, rows))
             with np.errstate(over="ignore"):
                 variance = np.minimum(variance + self._smoothing_of_z(features, sums), WIDEST)
-            least = np.where(variance > 0, 0.0, least)
-        return np.where(n > 0, sums.mean, all_mean), np.maximum(variance, least)
+            minimum = np.where(variance > 0, 0.0, minimum)
+        return np.where(n > 0, sums.mean, mean_of_column), np.maximum(variance, minimum)
 
-    def smoothing_variance(self, features: tuple[Feature, ...], sums: Moments) -> float:
-        """What smoothing adds to every variance: its share of the widest column's."""
+    def smoothing_variance(self, features: Features, sums: Moments) -> float:
+        """Returns what smoothing adds to every variance: its share of the largest variance of all columns."""
         with np.errstate(over="ignore", under="ignore"):
             return float(np.square(np.sqrt(self.smoothing or 0.0) * self._widest(features, sums)))
 
-    def _widest(self, features: tuple[Feature, ...], sums: Moments) -> float:
+    def _widest(self, features: Features, sums: Moments) -> float:
+        """Returns the largest standard deviation of all columns, over all classes."""
         n, _, spread = sums.pool()
-        deviation = np.sqrt(spread / np.where(n > 0, n, 1.0))[:, 0]
+        deviation = np.sqrt(divide(spread, n))[:, 0]
         with np.errstate(over="ignore", under="ignore"):
-            return min(float((_scales(features)[1] * deviation).max(initial=0.0)), float(np.finfo(float).max))
+            return min(float((features.units * deviation).max(initial=0.0)), float(np.finfo(float).max))
 
-    def _smoothing_of_z(self, features: tuple[Feature, ...], sums: Moments) -> Real:
-        """The same in units of z, (features, 1): deviations are divided before they are squared, so that none vanishes."""
-        deviation = np.sqrt(self.smoothing or 0.0) * self._widest(features, sums) / _scales(features)[1]
+    def _smoothing_of_z(self, features: Features, sums: Moments) -> Real:
+        """Returns what smoothing adds to the variance of z (features × 1). The deviation is divided by the unit before
+        it is squared, so that it does not underflow.
+        """
+        deviation = np.sqrt(self.smoothing or 0.0) * self._widest(features, sums) / features.units
         return np.asarray(np.square(deviation)[:, None])
 
-    def _posterior(self, features: tuple[Feature, ...], sums: Moments) -> _Posterior:
+    def _posterior(self, features: Features, sums: Moments) -> ColumnPosterior:
+        """Returns the posterior of means and variances under the prior."""
         prior = self.prior or NormalInverseGamma()
         n = sums.n.value
         mean = sums.mean
-        spread = sums.spread
-        centre, variance = self._centre(prior, features, sums)
+        sums_of_squares = sums.spread
+        centre, variance = prior.place(features.origins[:, None], features.units[:, None], *pool_classes(sums))
         kappa = prior.kappa + n
-        extra = np.maximum(spread, 0.0) + prior.kappa * n / kappa * (mean - centre) ** 2
+        squares = np.maximum(sums_of_squares, 0.0) + prior.kappa * n / kappa * (mean - centre) ** 2
         if self.variance == "shared":
-            n, extra = (np.broadcast_to(x.sum(axis=1, keepdims=True), kappa.shape) for x in (n, extra))
+            n, squares = (np.broadcast_to(x.sum(axis=1, keepdims=True), kappa.shape) for x in (n, squares))
         nu = prior.nu + n
-        centres = (prior.kappa * centre + sums.n.value * mean) / kappa
-        return _Posterior(centres, kappa, nu, (prior.nu * variance + extra) / nu, self._n_means(sums))
+        means = (prior.kappa * centre + sums.n.value * mean) / kappa
+        is_shared = self.variance == "shared"
+        return ColumnPosterior(means, kappa, nu, is_shared, (prior.nu * variance + squares) / nu, self._n_means(sums))
 
     def _n_means(self, sums: Moments) -> Real:
-        """How many means have a variance in common, (features, 1): of all classes that have values, or one."""
+        """Returns how many means share a variance (features × 1): those of all classes with values, or one."""
         n = sums.n.value
         counts = (n > 0).sum(axis=1, keepdims=True) if self.variance == "shared" else np.ones((len(n), 1))
         return np.asarray(counts, dtype=np.float64)
 
-    def _centre(self, prior: NormalInverseGamma, features: tuple[Feature, ...], sums: Moments) -> tuple[Real, Real]:
-        """The prior's mean and variance of z, (features, 1)."""
-        origin, unit = _scales(features)
-        return prior.place(origin[:, None], unit[:, None], *pool_classes(sums))
-
     def log_prior(self, parameters: Any, sums: Any, choice: Choice) -> float:
+        """Returns what the prior adds to the log-likelihood of these parameters, up to a constant; 0 without a prior."""
         if self.prior is None or choice.how == "mle":
             return 0.0
         if isinstance(parameters, GaussianBlockParameters):
             prior = self._block_prior(parameters.features[0], sums)
-            d = parameters.mean.shape[1]
-            rows = prior.nu + 2.0 * d + n_means_of_block(sums, self._tied) if choice.how == "map" else prior.nu - 2.0
-            return parameters.log_prior(prior, rows, self._tied)
-        centre, variance = self._centre(self.prior, parameters.features, sums)
+            n_columns = parameters.mean.shape[1]
+            prior_rows = (
+                prior.nu + 2.0 * n_columns + n_means_of_block(sums, self._tied)
+                if choice.how == "map"
+                else prior.nu - 2.0
+            )
+            return parameters.log_prior(prior, prior_rows, self._tied)
+        features = parameters.features
+        centre, variance = self.prior.place(features.origins[:, None], features.units[:, None], *pool_classes(sums))
         precision = parameters.precision  # 1 / (2 · variance)
-        rows = self.prior.nu + 2.0 + self._n_means(sums) if choice.how == "map" else self.prior.nu - 2.0
+        prior_rows = self.prior.nu + 2.0 + self._n_means(sums) if choice.how == "map" else self.prior.nu - 2.0
         of_means = self.prior.kappa * precision * (parameters.mean - centre) ** 2
-        of_variances = self.prior.nu * variance * precision - 0.5 * rows * np.log(2.0 * precision)
+        of_variances = self.prior.nu * variance * precision - 0.5 * prior_rows * np.log(2.0 * precision)
         return -float(of_means.sum()) - float(of_variances[:, : 1 if self.variance == "shared" else None].sum())
 
-    def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
+    def n_parameters(self, features: Features, sums: Any) -> list[tuple[int, int]]:
+        """Returns for each feature its number of parameters per class, and the number that all classes share."""
         if self.covariance is not None:
-            d = len(features[0].scales)
-            cells = d * (d + 1) // 2
-            return [(d, cells) if self._tied else (d + cells, 0)]
+            n_columns = len(features[0].scales)
+            n_covariances = n_columns * (n_columns + 1) // 2
+            return [(n_columns, n_covariances) if self._tied else (n_columns + n_covariances, 0)]
         return [(1, 1) if self.variance == "shared" else (2, 0)] * len(features)
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        """Returns this family for every column of numbers with more than two values."""
         return (self,) if column.n_values > 2 else ()
 
-    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
-        alone = self.covariance is None and self.smoothing is None
-        return alone and super().can_leave_one_out(features, choice, weighted)
+    def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
+        """Whether ``leave_one_out`` applies: not to blocks, nor to smoothing, by which a row changes all columns."""
+        has_formula = self.covariance is None and self.smoothing is None
+        return has_formula and super().can_leave_one_out(features, choice, weighted)
 
-    def leave_one_out(self, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Only the row's own class changes, by the formula for one value less, but where little would be left of the variance.
+    def leave_one_out(self, features: Features, sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
+        """Scores each row by all others. Only the parameters of the row's own class change.
 
-        There, and in columns where some class has next to no variance, every row's sums are estimated by themselves.
+        There is a formula for one value less. It is not exact where hardly anything would be left of the variance;
+        there, and in columns where a class has almost no variance, the sums without the row are estimated one row at a
+        time.
         """
-        plain = self.variance == "per class" and self.smoothing is None and self.covariance is None
-        if not plain or not self._without_prior(choice.how):
+        if self.variance == "shared" or not self._without_prior(choice.how):
             return one_by_one(self, features, sums, choice, held_out)
-        floor = FLOOR * pool_classes(sums)[1]
+        minimum = FLOOR * pool_classes(sums)[1]
         n = sums.n.value
-        low = ((n <= 0) | (sums.spread < NEAR * floor * n)).any(axis=1)  # a class without values has those of all
-        slow = np.flatnonzero(low).tolist()
-        quick = np.flatnonzero(~low).tolist()
-        slow_features = tuple(features[f] for f in slow)
-        if not quick:
-            return one_by_one(self, slow_features, sums.select(slow), choice, held_out)
-        quick_parameters = _normal(features, *self._plain(features, sums)).select(quick)
-        quick_sums = sums.select(quick)
-        total = held_out.scores(quick_parameters)
-        if slow:
-            total += one_by_one(self, slow_features, sums.select(slow), choice, held_out)
-        gains = _gains(quick_parameters, quick_sums, floor[quick][:, 0], held_out)
-        total[np.arange(len(gains)), held_out.labels] += gains
-        doubtful = np.flatnonzero(np.isnan(gains))
-        if len(doubtful):
-            doubtful_rows = held_out.take(doubtful)
-            total[doubtful] = one_by_one(self, quick_parameters.features, quick_sums, choice, doubtful_rows)
-            total[doubtful] += one_by_one(self, slow_features, sums.select(slow), choice, doubtful_rows)
-        return total
+        is_narrow = (n <= 0) | (sums.spread < NEAR * minimum * n)  # a class without values has those of all
+        slow_columns = np.flatnonzero(is_narrow.any(axis=1)).tolist()
+        quick_columns = np.flatnonzero(~is_narrow.any(axis=1)).tolist()
+        slow_features = features.take(slow_columns)
+        slow_sums = sums.select(slow_columns)
+        scores = one_by_one(self, slow_features, slow_sums, choice, held_out)
+        if not quick_columns:
+            return scores
+        quick_parameters = density(features, *self._plain(features, sums)).select(quick_columns)
+        quick_sums = sums.select(quick_columns)
+        scores += held_out.scores(quick_parameters)
+        gains = _gains(quick_parameters, quick_sums, minimum[quick_columns][:, 0], held_out)
+        scores[np.arange(len(gains)), held_out.labels] += gains
+        inexact_rows = np.flatnonzero(np.isnan(gains))
+        if len(inexact_rows):
+            rows = held_out.take(inexact_rows)
+            scores[inexact_rows] = one_by_one(self, quick_parameters.features, quick_sums, choice, rows)
+            scores[inexact_rows] += one_by_one(self, slow_features, slow_sums, choice, rows)
+        return scores
 
 
 def _warn_of_gaps(block: Feature) -> None:
-    what = f"{len(block.scales):,} numbers" if block.holds_lists else errors.listed(block.columns)
-    text = f"no row has all of {what}, so block {block.name!r} cannot separate the classes. Fill the gaps, or remove the columns "
-    errors.warn(errors.BanburyWarning(f"{text}with the most gaps."))
+    """Warns that no row has a value in every column of a block, so that nothing could be counted."""
+    columns = f"{len(block.scales):,} numbers" if block.holds_lists else errors.listed(block.columns)
+    text = f"no row has all of {columns}, so block {block.name!r} cannot separate the classes. "
+    text += "Fill the gaps, or remove the columns with the most gaps."
+    errors.warn(errors.BanburyWarning(text))
 
 
 @dataclass(frozen=True)
-class _Posterior:
-    """Normal-inverse-gamma: mean and variance where it is centred, kappa and nu its strength, (features, classes)."""
+class Posterior:
+    """A normal-inverse-gamma posterior, or a normal-inverse-Wishart one for a block, one of each class.
+
+    Args:
+        mean: Its mean of z.
+        kappa: The strength of the mean.
+        nu: The strength of the variance or covariance.
+        is_shared: Whether all classes share one variance or covariance, so that it is drawn once.
+    """
 
     mean: Real
     kappa: Real
     nu: Real
+    is_shared: bool
+
+    def estimate(self, how: How, rng: Generator) -> tuple[Real, Real, Real | None]:
+        """Returns means, variances or covariances, and degrees of freedom, which are None if densities are normal."""
+        if how == "predictive":
+            return self.mean, self.predictive(), self.nu
+        if how == "gibbs":
+            return *self.draw(rng), None
+        return self.mean, self.mode() if how == "map" else self.expectation(), None
+
+    def predictive(self) -> Real:
+        """Returns the squared scale of Student's t."""
+        raise NotImplementedError
+
+    def draw(self, rng: Generator) -> tuple[Real, Real]:
+        """Draws means and variances or covariances once."""
+        raise NotImplementedError
+
+    def mode(self) -> Real:
+        """Returns the variance or covariance at the joint mode of it and the means."""
+        raise NotImplementedError
+
+    def expectation(self) -> Real:
+        """Returns the mean of the variance or covariance, or its mode where the mean does not exist, up to two degrees
+        of freedom.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ColumnPosterior(Posterior):
+    """The posterior of columns: all arrays are features × classes."""
+
     variance: Real
     n_means: Real  # that have a variance in common, (features, 1)
 
-    def draw(self, shared: bool, rng: np.random.Generator) -> tuple[Real, Real]:
-        """One draw of means and variances."""
-        chi = rng.chisquare(self.nu[:, :1] if shared else self.nu)
+    def predictive(self) -> Real:
+        """Returns the squared scale of Student's t."""
+        return self.variance * (self.kappa + 1.0) / self.kappa
+
+    def draw(self, rng: Generator) -> tuple[Real, Real]:
+        """Draws means and variances once."""
+        chi = rng.chisquare(self.nu[:, :1] if self.is_shared else self.nu)
         variance = self.nu * self.variance / np.maximum(chi, np.finfo(float).tiny)
         return self.mean + rng.standard_normal(self.nu.shape) * np.sqrt(variance / self.kappa), variance
 
     def mode(self) -> Real:
-        """The variance at the joint mode of it and its means."""
+        """Returns the variance at the joint mode of variance and means."""
         return self.nu * self.variance / (self.nu + 2.0 + self.n_means)
 
     def expectation(self) -> Real:
-        """The variance's mean, which exists only above two degrees of freedom; below, the mode."""
-        proper = self.nu > 2.0
-        return np.where(proper, self.nu * self.variance / np.where(proper, self.nu - 2.0, 1.0), self.mode())
+        """Returns the mean of the variance, or its mode where the mean does not exist."""
+        return divide(self.nu * self.variance, self.nu - 2.0, self.mode())
 
 
 def pool_classes(sums: Moments) -> tuple[Real, Real]:
-    """Mean and variance of z over all classes, (features, 1); variance 1 where there is none."""
+    """Returns the mean and variance of z over all classes (features × 1); the variance is 1 if there is none."""
     n, mean, spread = sums.pool()
-    variance = spread / np.where(n > 0, n, 1.0)
+    variance = divide(spread, n)
     return mean, np.where(variance > 0, variance, 1.0)
 
 
-def _scales(features: tuple[Feature, ...]) -> tuple[Real, Real]:
-    """Origins and units."""
-    return np.array([f.origin for f in features]), np.array([f.unit for f in features])
-
-
-def _normal(features: tuple[Feature, ...], mean: Real, variance: Real) -> GaussianParameters:
-    origin, unit = _scales(features)
-    constant = -0.5 * np.log(2.0 * np.pi * variance) - np.log(unit)[:, None]
-    return GaussianParameters(features, origin, unit, mean, 0.5 / variance, constant, None)
-
-
-def _student(features: tuple[Feature, ...], posterior: _Posterior) -> GaussianParameters:
-    origin, unit = _scales(features)
-    nu = posterior.nu
-    variance = posterior.variance * (posterior.kappa + 1.0) / posterior.kappa
-    constant = log_rising(nu / 2.0, 0.5) - 0.5 * np.log(nu * np.pi * variance) - np.log(unit)[:, None]
-    return GaussianParameters(features, origin, unit, posterior.mean, 1.0 / (nu * variance), constant, (nu + 1.0) / 2.0)
-
-
-def _gains(kept: GaussianParameters, sums: Moments, floor: Real, held_out: HeldOutRows) -> Real:
-    """What one value less changes in the log density of that value in its own class, summed over features.
-
-    Without weight w, n becomes n − w, and the sum of squares S becomes S · (1 − t), t = w n / (n − w) · gap² / S. NaN where next
-    to nothing would be left of S, so that the difference is not exact.
+def density(features: Features, mean: Real, variance: Real, nu: Real | None = None) -> GaussianParameters:
+    """Returns densities of features with these means and variances of z (features × classes): normal, or Student t with
+    ``nu`` degrees of freedom, whose squared scale is ``variance``.
     """
-    columns = held_out.rows.numbers([feature.name for feature in kept.features])
-    tables = (kept.mean, kept.precision, sums.n.value, sums.spread)
-    curves = (*(np.ascontiguousarray(table, dtype=np.float64) for table in tables), np.ascontiguousarray(floor))
-    labels = np.ascontiguousarray(held_out.labels, dtype=np.int32)
+    log_unit = np.log(features.units)[:, None]
+    if nu is None:
+        return GaussianParameters(
+            features, mean, 0.5 / variance, -0.5 * np.log(2.0 * np.pi * variance) - log_unit, None
+        )
+    constant = log_rising(nu / 2.0, 0.5) - 0.5 * np.log(nu * np.pi * variance) - log_unit
+    return GaussianParameters(features, mean, 1.0 / (nu * variance), constant, (nu + 1.0) / 2.0)
+
+
+def _gains(parameters: GaussianParameters, sums: Moments, least_variances: Real, held_out: HeldOutRows) -> Real:
+    """Returns how much the log density of each value in its own class changes if the value is left out, summed over
+    features.
+
+    Without weight w, n becomes n − w, and the sum of squares S becomes S · (1 − t), t = w n / (n − w) · gap² / S. The
+    result is NaN where hardly anything would be left of S, because the difference is then not exact.
+    ``least_variances`` has the least variance of each feature.
+    """
+    columns = held_out.rows.numbers(parameters.features.names)
+    tables_of_classes = (parameters.mean, parameters.precision, sums.n.value, sums.spread)
+    tables = *map(np.ascontiguousarray, tables_of_classes), np.ascontiguousarray(least_variances)
+    scales = parameters.origin, parameters.unit
+    labels = held_out.labels.astype(np.int32)
     weights = None if held_out.weights is None else np.ascontiguousarray(held_out.weights)
-    return _core.one_less(columns, kept.origin, kept.unit, labels, curves, weights, (EXACT, NEAR), held_out.threads)  # type: ignore[arg-type]
+    return _core.one_less(columns, *scales, labels, tables, weights, (EXACT, NEAR), held_out.threads)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class GaussianParameters(NumericParameters):
-    """Normal densities, or Student t where ``power`` is given, in units of z; all but the scales are (features, classes).
+    """Normal densities, or Student t if ``power`` is given, in units of z. Arrays are features × classes.
 
-    Normal: constant − precision · (z − mean)². Student: constant − power · log1p(precision · (z − mean)²).
+    Normal: constant − precision · (z − mean)², where the precision is 1 / (2 σ²). Student t with ν degrees of freedom:
+    constant − power · log1p(precision · (z − mean)²), where the power is (ν + 1) / 2 and the precision is 1 / (ν s²).
     """
 
-    features: tuple[Feature, ...]
-    origin: Real
-    unit: Real
+    features: Features
     mean: Real
     precision: Real
     constant: Real
     power: Real | None
 
+    @property
+    def origin(self) -> Real:
+        """The origin of each feature."""
+        return self.features.origins
+
+    @property
+    def unit(self) -> Real:
+        """The unit of each feature."""
+        return self.features.units
+
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        columns = rows.numbers([feature.name for feature in self.features])
+        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        columns = rows.numbers(self.features.names)
         curves = (self.mean, self.precision, self.constant, self.power)
         return [_core.NormalPart(columns, self.origin, self.unit, *curves)]
 
     def curve(self, f: int) -> Curve | None:
+        """Returns the log density of a feature as a curve of 1, x, x² and log x, or None if it has another form."""
         if self.power is not None:
             return None
-        nothing = np.zeros(self.mean.shape[1])
+        zeros = np.zeros(self.mean.shape[1])
         scale = float(self.origin[f]), float(self.unit[f])
-        return Curve(*scale, self.mean[f], nothing + 1.0, self.constant[f], nothing, -self.precision[f], nothing)
+        return Curve(*scale, zeros + 1.0, self.mean[f], self.constant[f], zeros, -self.precision[f], zeros)
 
     def log_probability(self, x: Real) -> Real:
-        """log P(value | class) of each value, (values, classes), where every value has a feature of its own."""
+        """Returns log P(value | class) (values × classes), where value i belongs to feature i."""
         z = np.clip((x - self.origin) / self.unit, -LARGEST, LARGEST)[:, None]
         square = self.precision * (z - self.mean) ** 2
-        return np.asarray(self.constant - (square if self.power is None else self.power * np.log1p(square)))
+        return self.constant - (square if self.power is None else self.power * np.log1p(square))
 
-    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+    def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
+        """Draws a value for a row of each of these classes; returns the columns."""
         columns = []
         for f in range(len(self.features)):
             mean = self.mean[f, classes]
@@ -414,27 +483,32 @@ class GaussianParameters(NumericParameters):
         return columns
 
     def spread(self, f: int) -> tuple[Real, Real]:
+        """Returns the mean and the standard deviation of feature f in each class; for Student t the scale."""
         variance = 0.5 / self.precision[f] if self.power is None else 1.0 / (self.precision[f] * self._nu(f))
         return self.origin[f] + self.unit[f] * self.mean[f], self.unit[f] * np.sqrt(variance)
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        """Returns P(value < cut) and P(value ≥ cut) of a feature in each class (cuts × classes)."""
         z = ((cuts - self.origin[f]) / self.unit[f])[:, None] - self.mean[f]
         nu = None if self.power is None else self._nu(f)
         return normal_tails(z * np.sqrt(self.precision[f] * (2.0 if nu is None else nu)), nu)
 
     def _nu(self, f: int) -> Real:
+        """Returns the degrees of freedom of Student's t of feature f in each class."""
         assert self.power is not None
         return np.asarray(2.0 * self.power[f] - 1.0)
 
 
 def find_narrow_classes(parameters: Parameters, sums: Any) -> list[tuple[int, int, float]]:
-    """Where a class's bell curve is so narrow, beside its column, that it stands on one value: feature, class and value."""
+    """Returns the features and classes, by number, whose variance is so small, compared with that of the column, that
+    the density stands on one value; and this value.
+    """
     if not isinstance(parameters, GaussianParameters):
         return []
-    rows, _, spread = sums.pool()
-    narrow = 0.5 / parameters.precision < NARROW * spread / np.maximum(rows, 1e-300)
-    there = np.argwhere(narrow & (sums.n.value > 0)).tolist()
-    return [(f, c, float(parameters.spread(f)[0][c])) for f, c in there]
+    rows, _, sums_of_squares = sums.pool()
+    is_narrow = 0.5 / parameters.precision < NARROW * sums_of_squares / np.maximum(rows, 1e-300)
+    places = np.argwhere(is_narrow & (sums.n.value > 0)).tolist()
+    return [(f, c, float(parameters.spread(f)[0][c])) for f, c in places]
 
 
 # Blocks of columns: one normal distribution per class, or one covariance for all ------------------------------------------------
@@ -442,8 +516,9 @@ def find_narrow_classes(parameters: Parameters, sums: Any) -> list[tuple[int, in
 
 @dataclass(frozen=True)
 class BlockPrior:
-    """Normal-inverse-Wishart: ``kappa`` pseudo-rows for the mean, ``nu`` for the covariance, which is centred on the columns'
-    own variances."""
+    """A normal-inverse-Wishart prior: ``kappa`` pseudo-rows for the mean, and ``nu`` for the covariance, which is
+    centred on the columns' variances.
+    """
 
     kappa: float
     nu: float
@@ -452,105 +527,120 @@ class BlockPrior:
 
 
 @dataclass(frozen=True)
-class BlockPosterior:
-    """Where it is centred and how strong it is, per class; ``scale`` is a sum of products."""
+class BlockPosterior(Posterior):
+    """The posterior of a block: means are classes × columns, strengths one per class."""
 
-    mean: Real  # (classes, columns)
-    kappa: Real
-    nu: Real
-    scale: Real  # (classes, columns, columns)
+    scale: Real  # a sum of products, (classes, columns, columns)
     n_means: int  # that have a covariance in common
 
+    def predictive(self) -> Real:
+        """Returns the squared scale of Student's t, a matrix for each class."""
+        return self.scale * ((self.kappa + 1.0) / (self.kappa * self.nu))[:, None, None]
+
     def expectation(self) -> Real:
-        """The covariance's mean, which exists only above two degrees of freedom; below, the mode."""
-        proper = self.nu > 2.0
-        share = np.where(proper, 1.0 / np.where(proper, self.nu - 2.0, 1.0), 1.0 / self._mode)
-        return np.asarray(share[:, None, None] * self.scale)
+        """Returns the mean of the covariance, or its mode where the mean does not exist."""
+        return divide(1.0, self.nu - 2.0, 1.0 / self._mode)[:, None, None] * self.scale
 
     def mode(self) -> Real:
-        """The covariance at the joint mode of it and its means."""
+        """Returns the covariance at the joint mode of covariance and means."""
         return self.scale / self._mode[:, None, None]
 
     @property
     def _mode(self) -> Real:
+        """What the scale is divided by at the mode, in each class."""
         return np.asarray(self.nu + 2.0 * self.mean.shape[1] + self.n_means)
 
-    def draw(self, tied: bool, rng: np.random.Generator) -> tuple[Real, Real]:
-        """One draw of means and covariances (Bartlett)."""
-        size, d = self.mean.shape
-        covariance = np.empty((size, d, d))
-        for c in range(size):
-            if tied and c:
+    def draw(self, rng: Generator) -> tuple[Real, Real]:
+        """Draws means and covariances once, by Bartlett's decomposition."""
+        n_classes, n_columns = self.mean.shape
+        covariance = np.empty((n_classes, n_columns, n_columns))
+        for c in range(n_classes):
+            if self.is_shared and c:
                 covariance[c] = covariance[0]
                 continue
-            degrees = float(self.nu[c]) + d - 1.0
-            lower = np.tril(rng.standard_normal((d, d)), -1)
-            lower[np.diag_indices(d)] = np.sqrt(rng.chisquare(degrees - np.arange(d)))
-            root = _cholesky(self.scale[c : c + 1])[1][0] @ np.linalg.inv(lower).T
+            degrees_of_freedom = float(self.nu[c]) + n_columns - 1.0
+            triangle = np.tril(rng.standard_normal((n_columns, n_columns)), -1)
+            triangle[np.diag_indices(n_columns)] = np.sqrt(rng.chisquare(degrees_of_freedom - np.arange(n_columns)))
+            root = _cholesky(self.scale[c : c + 1])[1][0] @ np.linalg.inv(triangle).T
             covariance[c] = root @ root.T
         roots = _cholesky(covariance)[1]
-        noise = np.einsum("cij,cj->ci", roots, rng.standard_normal((size, d)))
+        noise = np.einsum("cij,cj->ci", roots, rng.standard_normal((n_classes, n_columns)))
         return self.mean + noise / np.sqrt(self.kappa)[:, None], covariance
 
 
 def shrink_scatter(sums: Products) -> Real:
-    """The products about the means of their classes, summed, with a share of their correlations taken away.
+    """Returns the products about the class means, summed over classes, with correlations shrunk towards zero.
 
-    The share is that of the oracle-approximating shrinkage (Chen, Wiesel, Eldar and Hero, 2010, "Shrinkage algorithms for MMSE
-    covariance estimation", IEEE Transactions on Signal Processing 58), which needs the sums alone. It is that of the correlations
-    R, whose target is 1 on the diagonal, so that units have no part in it: of d columns that vary, and n rows less one for
-    each class's mean, min(1, ((1 − 2/d) tr R² + d²) / ((n + 1 − 2/d) (tr R² − d))).
+    The factor is that of the oracle-approximating shrinkage (Chen, Wiesel, Eldar and Hero, 2010, "Shrinkage algorithms
+    for MMSE covariance estimation", IEEE Transactions on Signal Processing 58), which needs only the sums. It is
+    computed from the correlations R, so that units do not matter: with d columns that vary, and n rows less one for
+    each class mean, min(1, ((1 − 2/d) tr R² + d²) / ((n + 1 − 2/d) (tr R² − d))).
     """
-    within = sums.scatter.sum(axis=0)
-    variance = np.diagonal(within)
+    scatter = sums.scatter.sum(axis=0)
+    variance = np.diagonal(scatter)
     deviation = np.sqrt(np.where(variance > 0, variance, 1.0))
-    correlation = within / deviation[:, None] / deviation
+    correlation = scatter / deviation[:, None] / deviation
     degrees = float(sums.n.value.sum() - np.minimum(sums.n.value, 1.0).sum())  # rows, less one for each class's mean
-    kept = 1.0 - shrinkage(float(np.square(correlation).sum()), int((variance > 0).sum()), degrees)
-    return np.asarray(np.where(np.eye(len(within), dtype=np.bool_), within, kept * within))
+    kept_share = 1.0 - shrinkage(float(np.square(correlation).sum()), int((variance > 0).sum()), degrees)
+    return np.asarray(np.where(np.eye(len(scatter), dtype=np.bool_), scatter, kept_share * scatter))
 
 
-def shrinkage(squares: float, d: int, n: float) -> float:
-    """The share, where the correlations of d columns in n degrees of freedom have this sum of squares."""
-    beyond = (n + 1.0 - 2.0 / max(d, 1)) * (squares - d)
-    return min((((1.0 - 2.0 / d) * squares + d * d) / beyond), 1.0) if d > 1 and beyond > 0 else 1.0
+def shrinkage(sum_of_squares: float, n_columns: int, degrees_of_freedom: float) -> float:
+    """Returns which share of the correlations is taken away, from 0 to 1, given the sum of their squares (with the ones
+    of the diagonal), the number of columns, and the degrees of freedom of the sample.
+    """
+    denominator = (degrees_of_freedom + 1.0 - 2.0 / max(n_columns, 1)) * (sum_of_squares - n_columns)
+    return (
+        min((((1.0 - 2.0 / n_columns) * sum_of_squares + n_columns * n_columns) / denominator), 1.0)
+        if n_columns > 1 and denominator > 0
+        else 1.0
+    )
 
 
 def block_without_prior(sums: Products, tied: bool, shrink: bool, feature: Feature) -> tuple[Real, Real]:
-    """Means and 1/n covariances; a class without rows has those of all, and what rows do not settle is mended."""
-    n, (rows, centre, scatter) = sums.n.value, sums.pool()
-    every = scatter / max(rows, 1e-300)
+    """Returns means (classes × columns) and 1/n covariances (classes × columns × columns) of a block.
+
+    ``tied``: the classes share a covariance, whose correlations are shrunk if ``shrink``. A class without rows gets the
+    mean and covariance of all rows, and covariances are made invertible; the warning names the block, ``feature``.
+    """
+    n = sums.n.value
+    rows, centre, scatter = sums.pool()
+    covariance_of_all = scatter / max(rows, 1e-300)
     if tied:
-        within = (shrink_scatter(sums) if shrink else sums.scatter.sum(axis=0)) / max(rows, 1e-300)
+        shared_covariance = (shrink_scatter(sums) if shrink else sums.scatter.sum(axis=0)) / max(rows, 1e-300)
         if shrink:  # of many numbers some are the same in all rows, and tell nothing
-            within = within + MIXED_IN * np.diag(np.diagonal(every) <= 0)
-        covariance = np.broadcast_to(within, sums.scatter.shape)
+            shared_covariance = shared_covariance + MIXED_IN * np.diag(np.diagonal(covariance_of_all) <= 0)
+        covariance = np.broadcast_to(shared_covariance, sums.scatter.shape)
     else:
-        some = (n > 0)[:, None, None]
-        covariance = np.where(some, sums.scatter / np.where(n > 0, n, 1.0)[:, None, None], every)
+        covariance = divide(sums.scatter, n[:, None, None], covariance_of_all)
     means = np.where((n > 0)[:, None], sums.mean, centre)
-    return means, _make_invertible(covariance, every, n if not tied else np.full(len(n), rows), feature)
+    return means, _make_invertible(covariance, covariance_of_all, n if not tied else np.full(len(n), rows), feature)
 
 
-def _make_invertible(covariance: Real, every: Real, n: Real, feature: Feature) -> Real:
-    """The covariances, with a little of the columns' own variances where they would have no inverse."""
-    variance = np.diagonal(every)
+def _make_invertible(covariance: Real, covariance_of_all: Real, n_rows: Real, feature: Feature) -> Real:
+    """Adds a little of the columns' own variances to covariances that have no inverse, with a warning. ``n_rows`` is
+    the number of rows that each covariance was computed from.
+    """
+    variance = np.diagonal(covariance_of_all)
     diagonal = np.diag(np.where(variance > 0, variance, 1.0))
     scale = np.sqrt(np.diagonal(diagonal))
-    values = np.linalg.eigvalsh(covariance / scale[:, None] / scale)
-    loose = ~(values[:, 0] > NARROW_BLOCK * np.maximum(values[:, -1], 1.0))
-    if loose.any() and n.any():
+    eigenvalues = np.linalg.eigvalsh(covariance / scale[:, None] / scale)
+    is_singular = ~(eigenvalues[:, 0] > NARROW_BLOCK * np.maximum(eigenvalues[:, -1], 1.0))
+    if is_singular.any() and n_rows.any():
         tied = getattr(feature.family, "covariance", None) != "full"
         columns = errors.many(len(variance), "column")
-        rows = errors.many(int(n[loose].min()), "row")
+        rows = errors.many(int(n_rows[is_singular].min()), "row")
         too_few = rows if tied else f"a class of {rows}"
         advice = "" if tied else "covariance='tied', "
         text = f"block {feature.name!r} of {columns} has {too_few}, so its covariance has no inverse and a little "
         errors.warn(f"{text}of each column's variance is added. Use fewer columns, {advice}or a prior.")
-    return np.where(loose[:, None, None], (1.0 - MIXED_IN) * covariance + MIXED_IN * diagonal, covariance)
+    return np.where(is_singular[:, None, None], (1.0 - MIXED_IN) * covariance + MIXED_IN * diagonal, covariance)
 
 
 def block_posterior(sums: Products, prior: BlockPrior, tied: bool, shrink: bool) -> BlockPosterior:
+    """Returns the posterior of a block's means and covariances. ``tied``: the classes share a covariance, whose
+    correlations are shrunk towards zero if ``shrink``.
+    """
     n = sums.n.value
     kappa = prior.kappa + n
     shift = sums.mean - prior.mean
@@ -559,64 +649,59 @@ def block_posterior(sums: Products, prior: BlockPrior, tied: bool, shrink: bool)
     if not tied:
         scatter = sums.scatter + scatter
     else:
-        within = shrink_scatter(sums) if shrink else sums.scatter.sum(axis=0)
-        scatter = np.broadcast_to(within + scatter.sum(axis=0), scatter.shape)
+        shared_scatter = shrink_scatter(sums) if shrink else sums.scatter.sum(axis=0)
+        scatter = np.broadcast_to(shared_scatter + scatter.sum(axis=0), scatter.shape)
         n_rows = np.full(len(n), n.sum())
     mean = (prior.kappa * prior.mean + n[:, None] * sums.mean) / kappa[:, None]
-    return BlockPosterior(
-        mean, kappa, prior.nu + n_rows, prior.nu * prior.scale + scatter, n_means_of_block(sums, tied)
-    )
+    scale = prior.nu * prior.scale + scatter
+    return BlockPosterior(mean, kappa, prior.nu + n_rows, tied, scale, n_means_of_block(sums, tied))
 
 
 def n_means_of_block(sums: Products, tied: bool) -> int:
-    """How many means have a covariance in common: of all classes that have rows, or one."""
+    """Returns how many means share a covariance: those of all classes with rows if ``tied``, otherwise one."""
     return int(np.count_nonzero(sums.n.value)) if tied else 1
 
 
-def normal_block(features: tuple[Feature, ...], mean: Real, covariance: Real) -> GaussianBlockParameters:
-    d = mean.shape[1]
+def block_density(features: Features, mean: Real, covariance: Real, nu: Real | None = None) -> GaussianBlockParameters:
+    """Returns the densities of a block with these means (classes × columns) and covariances (classes × columns ×
+    columns): normal, or Student t with ``nu`` degrees of freedom (classes), whose scale the covariances are.
+    """
+    n_columns = mean.shape[1]
     covariance, roots = _cholesky(covariance)
-    constant = -0.5 * d * np.log(2.0 * np.pi) - _log_volume(roots)
-    return GaussianBlockParameters(features, mean, covariance, constant, None)
-
-
-def student_block(features: tuple[Feature, ...], posterior: BlockPosterior) -> GaussianBlockParameters:
-    """The predictive distribution: Student t of ``nu`` degrees of freedom."""
-    scale = posterior.scale * ((posterior.kappa + 1.0) / (posterior.kappa * posterior.nu))[:, None, None]
-    return _student_t_block(features, posterior.mean, scale, posterior.nu)
-
-
-def _student_t_block(features: tuple[Feature, ...], mean: Real, scale: Real, nu: Real) -> GaussianBlockParameters:
-    d = mean.shape[1]
-    scale, roots = _cholesky(scale)
-    constant = log_rising(nu / 2.0, d / 2.0) - 0.5 * d * np.log(nu * np.pi) - _log_volume(roots)
-    return GaussianBlockParameters(features, mean, scale, constant, nu)
+    if nu is None:
+        constant = -0.5 * n_columns * np.log(2.0 * np.pi)
+    else:
+        constant = log_rising(nu / 2.0, n_columns / 2.0) - 0.5 * n_columns * np.log(nu * np.pi)
+    return GaussianBlockParameters(features, mean, covariance, constant - _log_volume(roots), nu)
 
 
 def _cholesky(covariance: Real) -> tuple[Real, Real]:
-    """Covariances and their lower triangular roots; more and more of their own diagonal is added to one that has none."""
+    """Returns covariances (classes × columns × columns) and their lower triangular roots. Where rounding leaves no
+    root, more and more of the diagonal is added until there is one.
+    """
     deviation = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), np.finfo(float).tiny))
-    sides = deviation[:, :, None] * deviation[:, None, :]
-    correlation = covariance / sides
-    for share in (0.0, *SHARES):
-        mended = correlation + share * np.eye(covariance.shape[1])
+    products_of_deviations = deviation[:, :, None] * deviation[:, None, :]
+    correlation = covariance / products_of_deviations
+    for share in (0.0, *SHARES_OF_DIAGONAL):
+        with_diagonal = correlation + share * np.eye(covariance.shape[1])
         try:
-            roots = np.linalg.cholesky(mended)
+            roots = np.linalg.cholesky(with_diagonal)
         except np.linalg.LinAlgError:
             continue
-        return mended * sides, roots * deviation[:, :, None]
+        return with_diagonal * products_of_deviations, roots * deviation[:, :, None]
     raise AssertionError("a correlation is no more than 1")
 
 
 def _log_volume(roots: NDArray[Any]) -> Real:
+    """Returns the log determinant of triangular roots (classes × columns × columns), one for each class."""
     return np.asarray(np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1))
 
 
 @dataclass(frozen=True)
 class GaussianBlockParameters(Parameters):
-    """Normal densities of a block, or Student t where ``nu`` is given, in units of z, per class."""
+    """Normal densities of a block per class, or Student t if ``nu`` is given, in units of z."""
 
-    features: tuple[Feature, ...]
+    features: Features
     mean: Real  # (classes, columns)
     covariance: Real  # (classes, columns, columns)
     constant: Real  # of z
@@ -624,26 +709,31 @@ class GaussianBlockParameters(Parameters):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
         return self.features[0].inputs
 
     @cached_property
     def _scales(self) -> tuple[Real, Real]:
+        """The origin and the unit of each column."""
         origin, unit = np.array(self.features[0].scales).T
         return np.ascontiguousarray(origin), np.ascontiguousarray(unit)
 
     @cached_property
     def _whiten(self) -> Real:
-        """What turns z − mean into independent numbers of variance 1."""
+        """For each class the matrix that turns z − mean into independent numbers of variance 1."""
         roots = _cholesky(self.covariance)[1]
-        size, d, _ = roots.shape
-        return np.ascontiguousarray(np.linalg.solve(roots, np.broadcast_to(np.eye(d), (size, d, d))))
+        n_classes, n_columns, _ = roots.shape
+        return np.ascontiguousarray(
+            np.linalg.solve(roots, np.broadcast_to(np.eye(n_columns), (n_classes, n_columns, n_columns)))
+        )
 
     @cached_property
     def _constant(self) -> Real:
-        """The constant of the columns as they are."""
+        """The constant of the density in the columns' own units."""
         return np.asarray(self.constant - np.log(self._scales[1]).sum())
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
+        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
         columns = self.features[0].numbers(rows)
         if any(column.dtype.kind == "f" and np.isnan(column).any() for column in columns):
             return [self._with_gaps(rows)]
@@ -652,6 +742,9 @@ class GaussianBlockParameters(Parameters):
         return [self._part(columns)]
 
     def _part(self, columns: list[NDArray[Any]]) -> _core.Part:
+        """Returns the kernel's part for rows without missing values; ``columns`` are arrays of rows, or of rows ×
+        columns.
+        """
         whiten = self._whiten
         power = None
         if self.nu is not None:
@@ -660,43 +753,45 @@ class GaussianBlockParameters(Parameters):
         return _core.EllipsePart(columns, *self._scales, self.mean, whiten, self._constant, power)
 
     def _with_gaps(self, rows: ColumnReader) -> _core.Part:
-        """The same where some rows lack some values: each by the marginal distribution of those that it has."""
-        numbers = np.column_stack(columns_of(rows, self.features[0]))
-        there = ~np.isnan(numbers)
-        table = np.zeros((rows.n_rows, len(self.mean)))
-        patterns, which = np.unique(there, axis=0, return_inverse=True)
-        for p, pattern in enumerate(patterns):
-            if pattern.any():
-                at = np.flatnonzero(which.reshape(-1) == p)
-                marginal = self if pattern.all() else self.of(np.flatnonzero(pattern))
-                part = marginal._part([np.ascontiguousarray(numbers[np.ix_(at, pattern)])])
-                table[at] = _core.score(len(at), np.zeros(len(self.mean)), [part], "log_joint", 1)[0]
-        return line_by_line(np.where(there.any(axis=1), np.arange(rows.n_rows), -1), table)
+        """Returns the part for rows with missing values: each is scored by the marginal distribution of the values it
+        has.
+        """
+        values = np.column_stack(columns_of(rows, self.features[0]))
+        n_classes, n_columns = self.mean.shape
+        log_likelihoods = np.zeros((rows.n_rows, n_classes))
+        for columns, rows_of_pattern in rows_by_columns_present(values):
+            marginal = self if len(columns) == n_columns else self.of(columns)
+            part = marginal._part([np.ascontiguousarray(values[np.ix_(rows_of_pattern, columns)])])
+            scores = _core.score(len(rows_of_pattern), np.zeros(n_classes), [part], "log_joint", 1)
+            log_likelihoods[rows_of_pattern] = scores[0]
+        return line_by_line(np.where(np.isnan(values).all(axis=1), -1, np.arange(rows.n_rows)), log_likelihoods)
 
     def log_prior(self, prior: BlockPrior, rows: float, tied: bool) -> float:
-        """What the prior, worth so many rows of the covariance, adds to the log-likelihood, but for a constant."""
-        apart = np.einsum("cij,cj->ci", self._whiten, self.mean - prior.mean)
+        """Returns what a prior adds to the log-likelihood of these parameters, up to a constant. ``rows`` is how many
+        rows its covariance is worth; ``tied``: the classes share a covariance, which counts once.
+        """
+        whitened_means = np.einsum("cij,cj->ci", self._whiten, self.mean - prior.mean)
         spread = np.einsum("cij,jk,cik->c", self._whiten, prior.nu * prior.scale, self._whiten)
         of_covariances = spread - 2.0 * rows * _log_volume(self._whiten)
         if tied:
             of_covariances = of_covariances[:1]
-        return -0.5 * (prior.kappa * float(np.square(apart).sum()) + float(of_covariances.sum()))
+        return -0.5 * (prior.kappa * float(np.square(whitened_means).sum()) + float(of_covariances.sum()))
 
-    def of(self, columns: NDArray[np.int64]) -> GaussianBlockParameters:
-        """The marginal distribution of some of the columns."""
+    def of(self, columns: Int) -> GaussianBlockParameters:
+        """Returns the marginal distribution of the columns with these numbers."""
         (feature,) = self.features
         inputs = tuple(feature.inputs[j] for j in columns.tolist())
-        marginal_feature = feature._replace(columns=inputs, scales=tuple(feature.scales[j] for j in columns.tolist()))
+        scales = tuple(feature.scales[j] for j in columns.tolist())
+        marginal_features = Features.of([feature._replace(columns=inputs, scales=scales)])
         covariance = self.covariance[:, columns[:, None], columns]
-        if self.nu is None:
-            return normal_block((marginal_feature,), self.mean[:, columns], covariance)
-        return _student_t_block((marginal_feature,), self.mean[:, columns], covariance, self.nu)
+        return block_density(marginal_features, self.mean[:, columns], covariance, self.nu)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
-        """The stretches of each column, as it is distributed whatever the others are."""
+        """Yields the informative intervals of each column, by its marginal distribution."""
         return None if self.features[0].holds_lists else stretches(MarginalParameters(self), compared)
 
-    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+    def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
+        """Draws a value for a row of each of these classes; returns the columns."""
         roots = _cholesky(self.covariance)[1]
         z = np.einsum("rij,rj->ri", roots[classes], rng.standard_normal((len(classes), self.mean.shape[1])))
         if self.nu is not None:
@@ -707,24 +802,32 @@ class GaussianBlockParameters(Parameters):
 
 
 class MarginalParameters(NumericParameters):
-    """The columns of a Gaussian block, one by one."""
+    """The marginal distributions of a Gaussian block's columns."""
 
     def __init__(self, block: GaussianBlockParameters) -> None:
-        self.features = tuple(block.features[0]._replace(name=name, columns=(), scales=()) for name in block.names)
-        self._block, self._variance = block, np.diagonal(block.covariance, axis1=1, axis2=2)
+        """Takes the columns of a block as features of their own, each with its marginal distribution."""
+        self.features = Features.named(
+            block.names, [block.features[0]._replace(columns=(), scales=())] * len(block.names)
+        )
+        self._block = block
+        self._variance = np.diagonal(block.covariance, axis1=1, axis2=2)
 
     def spread(self, f: int) -> tuple[Real, Real]:
+        """Returns the mean and the standard deviation of column f of the block in each class."""
         origin, unit = (scales[f] for scales in self._block._scales)
         return origin + unit * self._block.mean[:, f], unit * np.sqrt(self._variance[:, f])
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        """Returns P(value < cut) and P(value ≥ cut) of a feature in each class (cuts × classes)."""
         origin, unit = (scales[f] for scales in self._block._scales)
         z = ((cuts - origin) / unit)[:, None] - self._block.mean[:, f]
         return normal_tails(z / np.sqrt(self._variance[:, f]), self._block.nu)
 
 
 def normal_tails(z: Real, nu: Real | None) -> tuple[Real, Real]:
-    """What lies below z and what above, of the standard normal distribution, or of Student's t."""
+    """Returns the probabilities below and above z, of the standard normal distribution if ``nu`` is None, or of
+    Student's t with ``nu`` degrees of freedom.
+    """
     from scipy.special import ndtr, stdtr  # a third of a second to import; few need it
 
     return (ndtr(z), ndtr(-z)) if nu is None else (stdtr(nu, z), stdtr(nu, -z))

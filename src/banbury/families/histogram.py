@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from banbury import _core, errors
@@ -17,9 +18,9 @@ from banbury.families.bins import (
     BINS,
     BLOCK_CELLS,
     BinCounter,
-    block_starts,
+    bin_starts,
+    bin_widths,
     block_steps,
-    block_widths,
     distinct_cells,
     rounding,
 )
@@ -31,6 +32,7 @@ from banbury.families.family import (
     ColumnReader,
     Family,
     Feature,
+    Features,
     NumberColumn,
     NumericParameters,
     Parameters,
@@ -38,31 +40,30 @@ from banbury.families.family import (
     check_finite,
     check_positive,
     check_settings,
+    column_of,
     line_by_line,
+    rows_by_columns_present,
 )
-from banbury.families.joint import (
-    MOST_COMBINATIONS,
-    columns_of_table,
-    log_prior_of_cells,
-    shares,
-    too_many_combinations,
-)
+from banbury.families.information import equal_groups
+from banbury.families.joint import MOST_COMBINATIONS, SparseShares, columns_of_table, too_many_combinations
 from banbury.families.keys import BinnedFamily
-from banbury.sums import ROUNDING, Counts, Keys, Moments
+from banbury.sums import ROUNDING, Counts, Keys
 
-FINE = 2.0**-6  # of a column's spread: its fine bins
-FINEST = 2.0**-1020
-FARTHEST = 2.0**20  # steps: farther out a sum would lose what tells the classes apart
-NODE_BINS = 10  # that a network cuts numbers into, where nothing else is said and no class says where
+FINE_WIDTH = 2.0**-6  # of a column's spread: the width of its fine bins
+LEAST_WIDTH = 2.0**-1020  # of a bin
+MOST_STEPS_BEYOND = 2.0**20  # of the outer bins: farther out a sum would lose what tells the classes apart
+NODE_BINS = 10  # that a network cuts numbers into, unless a setting or the classes decide
 
 
 def numbers_of_setting(setting: Any) -> tuple[Any, ...]:
-    """A setting's numbers, one for each column of a block; none of None."""
+    """Returns the numbers of a setting: the one, or one for each column of a block; no number if the setting is None."""
     return setting if isinstance(setting, tuple) else () if setting is None else (setting,)
 
 
 def reach_of(sizes: Int) -> Real:
-    """Over how many steps' worth of density the share of each bin is spread; beyond an outer one lies one more."""
+    """Returns how many steps each bin's share is spread over, given its size in steps. The outer bins also have the
+    mass beyond them, as much as another step.
+    """
     steps = sizes.astype(np.float64)
     steps[0] += 1.0
     steps[-1] += 1.0
@@ -70,16 +71,20 @@ def reach_of(sizes: Int) -> Real:
 
 
 class Joined(NamedTuple):
-    """Bins for estimation: each is of one or more equal steps, numbered from ``first`` on and ``width`` fine bins wide."""
+    """The bins of a column for estimation. Each joins one or more equal steps, and each step one or more fine bins.
+
+    ``first`` is the number of the first step, counted from the column's origin, and ``width`` the number of fine bins
+    in a step.
+    """
 
     first: int
     width: float
     cells: Real  # rows per bin and class
     sizes: Int  # steps per bin
 
-    @property
-    def reach(self) -> Real:
-        return reach_of(self.sizes)
+    def axis(self, start: float, fine_width: float) -> BinAxis:
+        """Returns the bins in the units of the column, whose fine bins have this width and are numbered from ``start`` on."""
+        return BinAxis(start, min(self.width * fine_width, 2.0**1023), self.first, self.sizes)
 
 
 class GridFamily(BinnedFamily):
@@ -92,6 +97,7 @@ class GridFamily(BinnedFamily):
     per_column: ClassVar[tuple[str, ...]] = ("start", "width")  # settings of which a block may have several
 
     def __post_init__(self) -> None:
+        """Raises unless start and width are valid and given together; lists of numbers become tuples."""
         for setting in self.per_column:
             if isinstance(values := getattr(self, setting), (list, np.ndarray)):
                 object.__setattr__(self, setting, tuple(np.asarray(values, dtype=object).tolist()))
@@ -104,27 +110,34 @@ class GridFamily(BinnedFamily):
             check_finite("start", number)
 
     def counter(self, feature: Feature) -> BinCounter:
+        """Returns the counter of single columns, or of blocks."""
         return BLOCK_CELLS if feature.columns else BINS
 
     def counting_key(self) -> tuple[Any, ...]:
+        """Returns what two families must have in common for their counts to be added: the start and width that were
+        set, if any.
+        """
         return "bins", self.start, self.width
 
     def check_columns(self, feature: Feature) -> None:
-        """Raises where a setting has several numbers, and not one for each column of a block."""
+        """Raises an error if a setting has several numbers, but not one for each column of the block."""
         n_columns = len(feature.columns)
-        block = f"a number, or one for each of the {n_columns} columns"
-        column = f"one number for the column {feature.name!r}; only a block takes several"
+        for_block = f"a number, or one for each of the {n_columns} columns"
+        for_column = f"one number for the column {feature.name!r}; only a block takes several"
         for setting in self.per_column:
             value = getattr(self, setting)
             fits = not isinstance(value, tuple) or (n_columns and len(value) == n_columns)
-            errors.require(fits, setting, value, block if n_columns else column)
+            errors.require(fits, setting, value, for_block if n_columns else for_column)
 
-    def grid(self, fine: Real) -> tuple[tuple[float, float], ...]:
-        """Start and width of each column's bins; ``fine`` are widths that will do."""
+    def grid(self, default_widths: Real) -> tuple[tuple[float, float], ...]:
+        """Returns the start and width of each column's bins: those that were set, or 0 and
+        ``default_widths`` (columns).
+        """
         if self.start is None:
-            return tuple((0.0, width) for width in fine.tolist())
+            return tuple((0.0, width) for width in default_widths.tolist())
         starts_and_widths = (
-            np.broadcast_to(np.array(g, dtype=np.float64), fine.shape).tolist() for g in (self.start, self.width)
+            np.broadcast_to(np.array(g, dtype=np.float64), default_widths.shape).tolist()
+            for g in (self.start, self.width)
         )
         return tuple(zip(*starts_and_widths, strict=True))
 
@@ -164,6 +177,7 @@ class Histogram(GridFamily):
     name: ClassVar[str] = "histogram"
 
     def __post_init__(self) -> None:
+        """Raises unless the settings are valid and go together."""
         super().__post_init__()
         check_settings(self, "alpha", zero=True)
         is_number = isinstance(self.bins, int) and not isinstance(self.bins, bool) and self.bins >= 1
@@ -171,123 +185,146 @@ class Histogram(GridFamily):
             raise errors.bad_setting("bins", self.bins, "'auto', 'mdl' or a whole number of at least 1")
 
     def doublings(self, codes: Int, rows: Real, n_columns: int = 1) -> int:
-        """How often the fine bins are doubled before estimation; a function of the totals alone."""
+        """Returns how often neighbouring fine bins are joined in pairs before estimation. It depends only on the total
+        rows (``rows``) of each occupied fine bin (its number in ``codes``), and on the number of columns of the block.
+        """
         if not len(codes):
             return 0
-        free = self.bins == "auto" and self.width is None
-        times = max(0, round(float(np.log2(_freedman_diaconis(codes, rows, n_columns))))) if free else 0
+        chooses_width = self.bins == "auto" and self.width is None
+        n_doublings = max(0, round(float(np.log2(_freedman_diaconis(codes, rows, n_columns))))) if chooses_width else 0
         if self.width is None and self.bins != "mdl":  # narrower bins would have voids between them, and reach too high
-            times = max(times, int(np.log2(rounding(codes, rows))))
-        most = MOST_BINS if isinstance(self.bins, str) else min(max(self.bins, 2), MOST_BINS)  # 0 is an edge: never one
-        while (codes[-1] >> times) - (codes[0] >> times) + 1 > most:
-            times += 1
-        return times
+            n_doublings = max(n_doublings, int(np.log2(rounding(codes, rows))))
+        most_bins = (
+            MOST_BINS if isinstance(self.bins, str) else min(max(self.bins, 2), MOST_BINS)
+        )  # 0 is an edge: never one
+        while (codes[-1] >> n_doublings) - (codes[0] >> n_doublings) + 1 > most_bins:
+            n_doublings += 1
+        return n_doublings
 
     def estimate(
-        self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
+        self, features: Features, sums: Counts, choice: Choice, rng: Generator
     ) -> HistogramParameters | HistogramBlockParameters:
+        """Estimates the parameters of these features from their sums."""
         alpha = self._alpha(choice)
-        if features[0].columns:
-            counted_blocks = ((feature, *_cells(sums, f)) for f, feature in enumerate(features))
-            cells = tuple(cells_of(self, *block, alpha, choice, rng) for block in counted_blocks)
-            return HistogramBlockParameters(features, cells)
+        if features.has_blocks:
+            axes, numbers, rows = block_table(self, features[0], sums.keys[0], sums.cells.value)
+            n_cells = float(prod(axis.n_bins for axis in axes))
+            shares = SparseShares.estimate(rows, n_cells, alpha, choice, rng)
+            return HistogramBlockParameters(features, BlockCells(axes, numbers, shares))
         joined = self._join_all(sums)
-        ends = np.cumsum([0, *(len(bins.cells) for bins in joined)])
+        ends_of_columns = np.cumsum([0, *(len(bins.cells) for bins in joined)])
         all_cells = np.concatenate([b.cells for b in joined])
-        share = dirichlet.shares(all_cells, ends, np.full(ends[-1], alpha), choice.how, rng)
-        log_density = dirichlet.log(share / np.concatenate([bins.reach for bins in joined])[:, None])
-        parameters = HistogramParameters.of(features, joined, np.split(log_density, ends[1:-1]))
-        steps = zip(parameters.tables, joined, parameters.widths, strict=True)
-        mdl = self.bins == "mdl"
-        tables = (
-            (np.repeat(table, bins.sizes, axis=0) if mdl else table) - np.log(width) for table, bins, width in steps
-        )
-        return replace(parameters, tables=tuple(tables))
+        share = dirichlet.shares(all_cells, ends_of_columns, np.full(ends_of_columns[-1], alpha), choice.how, rng)
+        log_density = dirichlet.log(share / np.concatenate([reach_of(bins.sizes) for bins in joined])[:, None])
+        grids = zip(joined, features.origins.tolist(), features.units.tolist(), strict=True)
+        axes = tuple(bins.axis(start, fine_width) for bins, start, fine_width in grids)
+        tables = zip(np.split(log_density, ends_of_columns[1:-1]), axes, strict=True)
+        table_of_steps = (np.repeat(table, axis.sizes, axis=0) - np.log(axis.width) for table, axis in tables)
+        return HistogramParameters(features, axes, tuple(table_of_steps))
 
     def _alpha(self, choice: Choice) -> float:
+        """Returns the pseudo-count of a bin: the family's own, or the one that was chosen for all families."""
         return choice.alpha if self.alpha is None else self.alpha
 
     def _join_all(self, sums: Counts) -> list[Joined]:
-        """The bins of every column, which no prior changes."""
-        settings = (type(self), self.bins, self.width)
-        if any(settings not in derived for derived in sums.derived):
+        """Returns the bins for estimation of every column. They are cached with the sums, because no prior changes
+        them.
+        """
+        cache_key = (type(self), self.bins, self.width)
+        if any(cache_key not in cache for cache in sums.caches):
             counts = zip(sums.keys, np.split(sums.cells.value, sums.offsets[1:-1]), strict=True)
-            for derived, (keys, cells) in zip(sums.derived, counts, strict=True):
-                derived[settings] = self.join_bins(keys, cells)
-        return [derived[settings] for derived in sums.derived]
+            for cache, (keys, cells) in zip(sums.caches, counts, strict=True):
+                cache[cache_key] = self.join_bins(keys, cells)
+        return [cache[cache_key] for cache in sums.caches]
 
     def join_bins(self, keys: Keys, cells: Real, n_columns: int = 1) -> Joined:
-        """The bins for estimation, from the fine ones and their rows per class; ``n_columns``: of the block they are of."""
+        """Returns the bins for estimation of one column, from its occupied fine bins (``keys``) and their rows per
+        class (``cells``).
+
+        ``n_columns`` is the number of columns of the block that the column is in.
+        """
         codes = np.array(keys, dtype=np.int64)
-        times = self.doublings(codes, cells.sum(axis=1), n_columns)
-        coarse = codes >> times
+        n_doublings = self.doublings(codes, cells.sum(axis=1), n_columns)
+        coarse = codes >> n_doublings
         low, high = (int(coarse[0]), int(coarse[-1])) if len(coarse) else (0, 0)
         rows = np.zeros((high - low + 3, cells.shape[1]))
         np.add.at(rows, coarse - low + 1, cells)
         if self.bins != "mdl":
-            return Joined(low - 1, float(2**times), rows, np.ones(len(rows), dtype=np.int64))
-        there = np.flatnonzero(rows.any(axis=1))
-        begins = np.array(_core.cuts_of(rows[there]), dtype=np.int64)
-        cuts = (there[begins - 1] + there[begins] + 1) // 2  # half-way between neighbours, as far as bins allow
+            return Joined(low - 1, float(2**n_doublings), rows, np.ones(len(rows), dtype=np.int64))
+        occupied = np.flatnonzero(rows.any(axis=1))
+        first_of_bin = np.array(_core.cuts_of(rows[occupied]), dtype=np.int64)
+        cuts = (
+            occupied[first_of_bin - 1] + occupied[first_of_bin] + 1
+        ) // 2  # half-way between neighbours, as far as bins allow
         starts = np.array([0, *cuts], dtype=np.int64)
         sizes = np.diff([*starts, len(rows)])
-        return Joined(low - 1, float(2**times), np.add.reduceat(rows, starts, axis=0), sizes)
+        return Joined(low - 1, float(2**n_doublings), np.add.reduceat(rows, starts, axis=0), sizes)
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
-        told_apart = Histogram(bins="mdl")
-        return (told_apart,) if column.has_few_values else (self, told_apart)
+        """Returns histograms to try for a column of numbers: one cut by the classes and, if there are many values, this
+        one.
+        """
+        cut_by_class = Histogram(bins="mdl")
+        return (cut_by_class,) if column.has_few_values else (self, cut_by_class)
 
     def log_prior(self, parameters: Any, sums: Counts, choice: Choice) -> float:
+        """Returns what the prior adds to the log-likelihood of these parameters."""
         alpha = self._alpha(choice)
         if isinstance(parameters, HistogramBlockParameters):
-            return sum(log_prior_of_cells(c.seen, c.empty, c.n_empty, alpha, choice) for c in parameters.cells)
-        first_steps = [np.cumsum(sizes) - sizes for sizes in parameters.sizes]
-        logs = [bins[steps] for bins, steps in zip(parameters.tables, first_steps, strict=True)]
-        return sum(dirichlet.log_prior(bins_logs, np.full(len(bins_logs), alpha), choice.how) for bins_logs in logs)
+            return parameters.cells.shares.log_prior(alpha, choice)
+        total = 0.0
+        for table, axis in zip(parameters.tables, parameters.axes, strict=True):
+            first_steps = np.cumsum(axis.sizes) - axis.sizes
+            total += dirichlet.log_prior(table[first_steps], np.full(axis.n_bins, alpha), choice.how)
+        return total
 
-    def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
-        assert isinstance(sums, Counts)
-        n_columns = [len(feature.inputs) for feature in features]
-        if features[0].columns:
-            bins = [join_columns(self, *_cells(sums, f), d) for f, d in enumerate(n_columns)]
-            return [(prod(len(column.sizes) for column in block) - 1, 0) for block in bins]
+    def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
+        """Returns for each feature its number of parameters per class, and the number that all classes share."""
+        if features.has_blocks:
+            columns = join_columns(self, sums.keys[0], sums.cells.value, len(features[0].inputs))
+            return [(prod(len(column.sizes) for column in columns) - 1, 0)]
         return [(len(bins.cells) - 1, 0) for bins in self._join_all(sums)]
 
     def empty_share(self, feature: Feature, sums: Counts) -> float:
-        """Between the lowest and the highest bin of each column that rows have."""
-        axes, numbers, _ = block_table(self, feature, *_cells(sums, 0))
+        """Returns the share of empty cells between the lowest and the highest occupied bin of each column."""
+        axes, numbers, _ = block_table(self, feature, sums.keys[0], sums.cells.value)
         bins = np.unravel_index(numbers, [axis.n_bins for axis in axes])
         return 1.0 - len(numbers) / prod(int(np.ptp(column)) + 1 for column in bins) if len(numbers) else 0.0
 
     def join_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
+        """Returns the rows per bin or cell and class, with the bins joined as for an estimate."""
         return block_table(self, feature, keys, cells)[2] if feature.columns else self.join_bins(keys, cells).cells
 
     def node_cuts(self, values: Real, cells: Real, bins: int | Literal["mdl"], name: str) -> tuple[float, ...]:
-        """Where a network cuts a column's numbers, midway between two that occur: with "mdl" where the classes change.
+        """Returns where a network cuts a column's numbers, midway between two that occur: with "mdl" where the class
+        frequencies change.
 
-        Where they do not change, or where a number of bins is asked for: a bin for each where they are few; of many, a number
-        that alone is as frequent as a bin would be has its own, and the others are cut into about equal shares. ``cells`` are
-        the rows of each number and class. What the family says comes before ``bins``.
+        If they do not change, or if a number of bins is requested, few distinct numbers have a bin each. Of many, a
+        number that alone is as frequent as a bin has its own, and the others are cut into parts of about equal size.
+        The settings of the family take precedence over ``bins``.
+
+        Args:
+            values: The distinct numbers, in order.
+            cells: The rows of each number (numbers × classes).
+            bins: The number of bins, or "mdl".
+            name: The name of the column, for messages.
         """
         if self.width is not None:
             return self._edges_between(values, name)
         bins_or_rule = bins if self.bins == "auto" else self.bins
         cuts = _core.cuts_of(cells) if bins_or_rule == "mdl" else []
-        most = next((choice for choice in (bins_or_rule, bins) if isinstance(choice, int)), NODE_BINS)
-        group = np.arange(len(values))
+        most_bins = next((choice for choice in (bins_or_rule, bins) if isinstance(choice, int)), NODE_BINS)
+        bin_of_number = np.arange(len(values))
         if cuts:
-            group = np.searchsorted(cuts, group, side="right")
-        elif len(values) > most:
-            n = cells.sum(axis=1)
-            large = n * most > n.sum()
-            rest = np.where(large, 0.0, n)
-            middle = (np.cumsum(rest) - rest / 2.0) / max(rest.sum(), np.finfo(float).tiny)
-            left = max(most - int(large.sum()), 1)
-            group = np.where(large, -1 - np.arange(len(n)), np.minimum((middle * left).astype(np.int64), left - 1))
-        return cuts_after(values, np.flatnonzero(np.diff(group)))
+            bin_of_number = np.searchsorted(cuts, bin_of_number, side="right")
+        elif len(values) > most_bins:
+            bin_of_number = equal_groups(cells.sum(axis=1, keepdims=True), np.array([most_bins]))[:, 0]
+        return cuts_after(values, np.flatnonzero(np.diff(bin_of_number)))
 
     def _edges_between(self, values: Real, name: str) -> tuple[float, ...]:
-        """The edges of bins of the given start and width, between the lowest number and the highest."""
+        """Returns the edges between the lowest and the highest number, for bins of the start and width that were set.
+        ``name`` is the column, for messages.
+        """
         start = self.start
         width = self.width
         if not isinstance(start, (int, float)) or not isinstance(width, (int, float)):
@@ -300,28 +337,32 @@ class Histogram(GridFamily):
         return tuple((start + width * np.arange(first + 1, last + 1)).tolist())
 
     def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
+        """Returns the same pseudo-count for each key: the family's own, or ``alpha`` if it has none."""
         return np.full(len(keys), float(alpha if self.alpha is None else self.alpha))
 
-    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
-        """A row may move every cut of "mdl"."""
-        cuts_depend_on_rows = self.bins == "mdl" or bool(features[0].columns)
+    def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
+        """Whether there is a leave-one-out formula; with "mdl" a row may move every cut."""
+        cuts_depend_on_rows = self.bins == "mdl" or features.has_blocks
         return not cuts_depend_on_rows and super().can_leave_one_out(features, choice, weighted)
 
     def shares(self, feature: Feature, keys: Keys, cells: Real, choice: Choice) -> tuple[Shares, Int]:
-        """The bins are those of all rows, and all stay."""
+        """Returns the shares of the bins, which are those of all rows, and the bin of each key."""
         bins = self.join_bins(keys, cells)
-        width = _width(bins, feature)
+        log_width = np.log(bins.axis(feature.origin, feature.unit).width)
         n_bins = len(bins.cells)
-        every = np.ones(n_bins, dtype=np.bool_)
-        shares = Shares(bins.cells, np.full(n_bins, self._alpha(choice)), choice.how, every, log_width=np.log(width))
+        all_bins = np.ones(n_bins, dtype=np.bool_)
+        shares = Shares(bins.cells, np.full(n_bins, self._alpha(choice)), choice.how, all_bins, log_width=log_width)
         return shares, (np.array(keys, dtype=np.int64) >> int(np.log2(bins.width))) - bins.first
 
     def leave_one_out_notes(self) -> list[str]:
+        """Returns what is still estimated from all rows when one is left out, as phrases for people."""
         return ["the bins of histograms"]
 
 
 def cuts_after(values: Real, last: Int) -> tuple[float, ...]:
-    """Cuts midway between these of the values, which are in order, and the next."""
+    """Returns cuts midway between the values in the places ``last`` and the values that follow them; ``values`` are in
+    order.
+    """
     low = values[last]
     high = values[last + 1]
     between = low / 2.0 + high / 2.0
@@ -329,19 +370,23 @@ def cuts_after(values: Real, last: Int) -> tuple[float, ...]:
 
 
 def cutting_histogram(feature: Feature) -> Histogram | None:
-    """What says where a network cuts a column; None where another family was asked for, which has no cuts."""
+    """Returns the histogram that decides where a network cuts a column; None if the column is a text or was declared to
+    have another family.
+    """
     if isinstance(feature.family, Histogram):
         return feature.family
     return None if feature.declared or feature.reads_text else Histogram()
 
 
 def column_in_bins(name: str, start: float, width: float) -> Feature:
-    """A column of numbers in bins so wide, to be compared with others."""
-    return Feature(name, Histogram(), start, max(width, FINEST), "float")
+    """Returns a column of numbers in bins of this start and width, for comparison with other columns."""
+    return Feature(name, Histogram(), start, max(width, LEAST_WIDTH), "float")
 
 
 def columns_to_compare(feature: Feature, rows: Any) -> tuple[Feature, ...]:
-    """The columns of a feature as they are compared with others: numbers in fine bins, all else as values."""
+    """Returns the columns of a feature for comparison with other columns: numbers in fine bins, everything else as
+    values. ``rows`` say what type a column has.
+    """
     family = feature.family
     inputs = feature.inputs
     if feature.counter.words or (family.keyed and not feature.columns):
@@ -349,130 +394,34 @@ def columns_to_compare(feature: Feature, rows: Any) -> tuple[Feature, ...]:
     if feature.kinds or feature.holds_lists:
         return columns_of_table(feature)
     if family.keyed:
-        grid = zip(inputs, block_starts(feature).tolist(), block_widths(feature).tolist(), strict=True)
+        grid = zip(inputs, bin_starts(feature).tolist(), bin_widths(feature).tolist(), strict=True)
         return tuple(column_in_bins(*column) for column in grid)
-    fine = FINE if family.has_density() else 1.0
+    width_share = FINE_WIDTH if family.has_density() else 1.0
     scales = feature.scales or ((feature.origin, feature.unit),) * len(inputs)
     columns = []
     for name, (origin, unit) in zip(inputs, scales, strict=True):
         kind = rows.kind(name)
-        numeric = kind in ("integer", "float", "empty")
+        has_numbers = kind in ("integer", "float", "empty")
         columns.append(
-            column_in_bins(name, origin, unit * fine) if numeric else Feature(name, Categorical(), kind=kind)
+            column_in_bins(name, origin, unit * width_share) if has_numbers else Feature(name, Categorical(), kind=kind)
         )
     return tuple(columns)
 
 
-def _cells(sums: Counts, f: int) -> tuple[Keys, Real]:
-    keys, rows = sums.feature(f)
-    return keys, rows.value
-
-
 def _freedman_diaconis(codes: Int, rows: Real, n_columns: int) -> float:
-    """2 · IQR / n^(1 / (2 + columns)) in bins, at least 1; of the occupied bins where half the rows share one bin."""
-    below = np.cumsum(rows)
-    low, high = (codes[np.searchsorted(below, (share - ROUNDING) * below[-1])] for share in (0.25, 0.75))
+    """Returns the width of Freedman and Diaconis in fine bins, at least 1: 2 · IQR / n^(1 / (2 + columns)). ``codes``
+    are the occupied fine bins, in order, and ``rows`` their rows. If half the rows are in one bin, a quarter of the
+    range replaces the IQR.
+    """
+    cumulative = np.cumsum(rows)
+    low, high = (codes[np.searchsorted(cumulative, (share - ROUNDING) * cumulative[-1])] for share in (0.25, 0.75))
     spread = float(high - low) or float(codes[-1] - codes[0]) / 4.0
-    return float(max(1.0, 2.0 * spread / float(below[-1]) ** (1.0 / (2.0 + n_columns))))
-
-
-def _width(bins: Joined, feature: Feature) -> float:
-    """How wide a step is, as the column has it."""
-    return min(bins.width * feature.unit, 2.0**1023)
+    return float(max(1.0, 2.0 * spread / float(cumulative[-1]) ** (1.0 / (2.0 + n_columns))))
 
 
 @dataclass(frozen=True)
-class HistogramParameters(NumericParameters):
-    """Log densities of the steps of each feature, (steps, classes), from step ``first`` on, ``width`` wide; steps per bin."""
-
-    features: tuple[Feature, ...]
-    firsts: tuple[int, ...]
-    widths: tuple[float, ...]
-    tables: tuple[Real, ...]
-    sizes: tuple[Int, ...]
-
-    @classmethod
-    def of(cls, features: tuple[Feature, ...], joined: Sequence[Joined], tables: Sequence[Real]) -> HistogramParameters:
-        firsts = tuple(bins.first for bins in joined)
-        sizes = tuple(bins.sizes for bins in joined)
-        widths = map(_width, joined, features)
-        return cls(features, firsts, tuple(widths), tuple(tables), sizes)
-
-    def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        columns = [rows.numbers([feature.name])[0].reshape(-1) for feature in self.features]
-        origins = [feature.origin for feature in self.features]
-        bins = zip(columns, origins, self.widths, self.firsts, self.tables, strict=True)
-        return [_core.HistogramPart(*arguments) for arguments in bins]
-
-    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
-        columns = []
-        for feature, first, width, table in zip(self.features, self.firsts, self.widths, self.tables, strict=True):
-            share = np.exp(table + np.log(width))
-            share[[0, -1]] *= 2.0
-            bins = dirichlet.draw_cells(share, classes, rng)
-            beyond = rng.geometric(0.5, len(classes)) - 1
-            bins = np.where(bins == 0, -beyond, np.where(bins == len(share) - 1, bins + beyond, bins))
-            columns.append(feature.origin + width * (first + bins + rng.random(len(classes))))
-        return columns
-
-    def spread(self, f: int) -> tuple[Real, Real]:
-        """Of a feature: its mean and deviation in each class, what lies beyond the outer bins taken as within them."""
-        share = self._masses(f)
-        share[[0, -1]] *= 2.0
-        bins = np.arange(len(share)) + 0.5
-        mean = bins @ share
-        deviation = np.sqrt(((bins[:, None] - mean) ** 2 * share).sum(axis=0))
-        return self._edges(f)[0] + self.widths[f] * mean, self.widths[f] * deviation
-
-    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        edges = self._edges(f)
-        masses = self._masses(f)
-        below = _below(edges, masses, self.widths[f], cuts)
-        return below, _below(-edges[::-1], masses[::-1], self.widths[f], -cuts)
-
-    def ends(self, f: int, near: Real, step: Real) -> Real:
-        """The edges of bins that lie nearest to round numbers."""
-        edges = self._edges(f)
-        cuts = super().ends(f, near, step)
-        at = np.clip(np.round((cuts - edges[0]) / self.widths[f]), 0, len(edges) - 1).astype(np.int64)
-        ends = np.cumsum([0, *self.sizes[f]])
-        above = np.searchsorted(ends, at)
-        below = np.maximum(above - 1, 0)
-        nearest = np.where(at - ends[below] < ends[above] - at, ends[below], ends[above])
-        return np.asarray(edges[nearest])
-
-    def cuts(self, column: str | None) -> list[float]:
-        """The edges between the bins of the one feature, in order."""
-        return [float(cut) for cut in self._edges(0)[np.cumsum(self.sizes[0])[:-1]]]
-
-    def _edges(self, f: int) -> Real:
-        bins = self.firsts[f] + np.arange(len(self.tables[f]) + 1)
-        return np.asarray(self.features[f].origin + self.widths[f] * bins, dtype=np.float64)
-
-    def _masses(self, f: int) -> Real:
-        """The shares of the bins, (bins, classes); beyond each outer bin lies as much again."""
-        return np.asarray(np.exp(self.tables[f]) * self.widths[f])
-
-
-def _below(edges: Real, masses: Real, width: float, cuts: Real) -> Real:
-    """The mass below each cut, (cuts, classes): even within a bin; of what lies beyond the first, half in each next one."""
-    sums = np.cumsum(np.concatenate([masses[:1], masses]), axis=0)
-    within = np.stack([np.interp(cuts, edges, column) for column in sums.T], axis=1)
-    far = np.maximum(edges[0] - cuts, 0.0) / width
-    n_bins = np.floor(far)
-    left = masses[0] * (2.0**-n_bins * (1.0 - (far - n_bins) / 2.0))[:, None]
-    far = np.maximum(cuts - edges[-1], 0.0) / width
-    n_bins = np.floor(far)
-    right = masses[-1] * (1.0 - 2.0**-n_bins * (1.0 - (far - n_bins) / 2.0))[:, None]
-    return np.asarray(np.where((cuts < edges[0])[:, None], left, within + right))
-
-
-# Blocks ---------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class BlockAxis:
-    """The bins of one column of a block: steps of equal ``width`` from number ``first`` on, one or more to a bin."""
+class BinAxis:
+    """The bins of a column. They join one or more steps of equal ``width``, which are numbered from ``first`` on."""
 
     start: float
     width: float
@@ -481,164 +430,249 @@ class BlockAxis:
 
     @property
     def n_bins(self) -> int:
+        """The number of bins."""
         return len(self.sizes)
 
     def bins(self, steps: Real) -> tuple[Int, Real]:
-        """The bin of each step, and how many steps it lies beyond the outer ones."""
+        """Returns the bin of each step, given by its number, and how many steps it lies beyond the outer bins."""
         ends = np.cumsum(self.sizes)
         place = steps - self.first
         inside = np.clip(place, 0.0, ends[-1] - 1.0)
-        return np.searchsorted(ends, inside, side="right"), np.minimum(np.abs(place - inside), FARTHEST)
+        return np.searchsorted(ends, inside, side="right"), np.minimum(np.abs(place - inside), MOST_STEPS_BEYOND)
+
+    def edges(self) -> Real:
+        """Returns the edges of the steps."""
+        step_numbers = self.first + np.arange(self.sizes.sum() + 1)
+        return np.asarray(self.start + self.width * step_numbers, dtype=np.float64)
 
     def cuts(self) -> list[float]:
+        """Returns the edges between bins."""
         return [self.start + self.width * (self.first + int(step)) for step in np.cumsum(self.sizes)[:-1]]
 
     def log_sizes(self) -> Real:
-        """Of each bin the logarithm of what its share is divided by: its size, and beyond an outer one as much as a step."""
+        """Returns the logarithm of the width that each bin's share is divided by; an outer bin is one step wider."""
         return np.asarray(np.log(reach_of(self.sizes)) + np.log(self.width))
 
-    def draw(self, bins: Int, rng: np.random.Generator) -> Real:
-        """A value in each of these bins, or beyond an outer one, where the density halves from step to step."""
-        before = (bins == 0).astype(np.int64)
-        after = (bins == self.n_bins - 1).astype(np.int64)
+    def draw(self, bins: Int, rng: Generator) -> Real:
+        """Draws a value in each of these bins. Beyond the outer bins, the density halves from step to step."""
+        is_first = (bins == 0).astype(np.int64)
+        is_last = (bins == self.n_bins - 1).astype(np.int64)
         size = self.sizes[bins]
-        place = np.floor(rng.random(len(bins)) * (before + size + after)).astype(np.int64) - before
-        beyond = rng.geometric(0.5, len(bins)) - 1
-        place = np.where(place < 0, -1 - beyond, np.where(place >= size, place + beyond, place))
+        place = np.floor(rng.random(len(bins)) * (is_first + size + is_last)).astype(np.int64) - is_first
+        n_beyond = rng.geometric(0.5, len(bins)) - 1
+        place = np.where(place < 0, -1 - n_beyond, np.where(place >= size, place + n_beyond, place))
         steps = self.first + (np.cumsum(self.sizes) - self.sizes)[bins] + place
-        return np.asarray(self.start + self.width * (steps + rng.random(len(bins))))
+        return self.start + self.width * (steps + rng.random(len(bins)))
+
+
+@dataclass(frozen=True)
+class HistogramParameters(NumericParameters):
+    """The bins of each feature, and the log density of their steps (``tables``, steps × classes)."""
+
+    features: Features
+    axes: tuple[BinAxis, ...]
+    tables: tuple[Real, ...]
+
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
+        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        columns = [column_of(rows, name) for name in self.features.names]
+        bins = zip(columns, self.axes, self.tables, strict=True)
+        return [_core.HistogramPart(column, axis.start, axis.width, axis.first, table) for column, axis, table in bins]
+
+    def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
+        """Draws a value for a row of each of these classes; returns the columns."""
+        columns = []
+        for axis, table in zip(self.axes, self.tables, strict=True):
+            share = np.exp(table + np.log(axis.width))
+            share[[0, -1]] *= 2.0
+            steps = dirichlet.draw_cells(share, classes, rng)
+            n_steps_beyond = rng.geometric(0.5, len(classes)) - 1
+            steps = np.where(
+                steps == 0, -n_steps_beyond, np.where(steps == len(share) - 1, steps + n_steps_beyond, steps)
+            )
+            columns.append(axis.start + axis.width * (axis.first + steps + rng.random(len(classes))))
+        return columns
+
+    def spread(self, f: int) -> tuple[Real, Real]:
+        """Returns the mean and deviation of a feature in each class. Mass beyond the outer bins counts as within them."""
+        axis = self.axes[f]
+        share = self._masses(f)
+        share[[0, -1]] *= 2.0
+        middles = np.arange(len(share)) + 0.5
+        mean = middles @ share
+        deviation = np.sqrt(((middles[:, None] - mean) ** 2 * share).sum(axis=0))
+        return axis.edges()[0] + axis.width * mean, axis.width * deviation
+
+    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        """Returns P(value < cut) and P(value ≥ cut) of a feature in each class (cuts × classes)."""
+        edges = self.axes[f].edges()
+        width = self.axes[f].width
+        masses = self._masses(f)
+        return _below(edges, masses, width, cuts), _below(-edges[::-1], masses[::-1], width, -cuts)
+
+    def ends(self, f: int, near: Real, step: Real) -> Real:
+        """Returns the edges of bins that are nearest to round numbers: to multiples of ``step`` near the wanted ones."""
+        axis = self.axes[f]
+        edges = axis.edges()
+        cuts = super().ends(f, near, step)
+        wanted_step = np.clip(np.round((cuts - edges[0]) / axis.width), 0, len(edges) - 1).astype(np.int64)
+        bin_ends = np.cumsum([0, *axis.sizes])
+        upper_bin = np.searchsorted(bin_ends, wanted_step)
+        lower_bin = np.maximum(upper_bin - 1, 0)
+        nearest = np.where(
+            wanted_step - bin_ends[lower_bin] < bin_ends[upper_bin] - wanted_step,
+            bin_ends[lower_bin],
+            bin_ends[upper_bin],
+        )
+        return np.asarray(edges[nearest])
+
+    def cuts(self, column: str | None) -> list[float]:
+        """Returns the edges between the bins of the only feature, in order."""
+        return self.axes[0].cuts()
+
+    def _masses(self, f: int) -> Real:
+        """Returns the probability of each step (steps × classes). Beyond each outer step lies the same again."""
+        return np.exp(self.tables[f]) * self.axes[f].width
+
+
+def _below(edges: Real, masses: Real, width: float, cuts: Real) -> Real:
+    """Returns the probability below each cut (cuts × classes), given the edges of steps, their masses (steps × classes)
+    and their width. It is even within a step; beyond the outer steps it halves from step to step.
+    """
+    cumulative = np.cumsum(np.concatenate([masses[:1], masses]), axis=0)
+    probability_within = np.stack([np.interp(cuts, edges, column) for column in cumulative.T], axis=1)
+    steps_beyond = np.maximum(edges[0] - cuts, 0.0) / width
+    n_whole_steps = np.floor(steps_beyond)
+    left = masses[0] * (2.0**-n_whole_steps * (1.0 - (steps_beyond - n_whole_steps) / 2.0))[:, None]
+    steps_beyond = np.maximum(cuts - edges[-1], 0.0) / width
+    n_whole_steps = np.floor(steps_beyond)
+    right = masses[-1] * (1.0 - 2.0**-n_whole_steps * (1.0 - (steps_beyond - n_whole_steps) / 2.0))[:, None]
+    return np.asarray(np.where((cuts < edges[0])[:, None], left, probability_within + right))
+
+
+# Blocks ---------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class BlockCells:
-    """Log-shares of the cells of a block: of those that rows have, by number, and of each of the others, per class."""
+    """The log-shares of a block's cells per class.
 
-    axes: tuple[BlockAxis, ...]
-    numbers: Int  # ascending
-    seen: Real  # (cells, classes)
-    empty: Real
-    n_empty: float
+    Args:
+        axes: The bins of each column.
+        numbers: The numbers of the cells that rows have, in ascending order; a cell's number tells its bin on every axis.
+        shares: The log-shares of these cells and of all others.
+    """
+
+    axes: tuple[BinAxis, ...]
+    numbers: Int
+    shares: SparseShares
 
     def of(self, columns: Sequence[int]) -> BlockCells:
-        """The same of some of the columns, whatever the others are."""
+        """Returns the cells of the columns with these numbers, summed over the others."""
         axes = tuple(self.axes[j] for j in columns)
         bins = np.unravel_index(self.numbers, [axis.n_bins for axis in self.axes])
-        here = _cell_numbers([bins[j] for j in columns], axes)
-        numbers, where = np.unique(here, return_inverse=True)
+        cells_of_columns = _cell_numbers([bins[j] for j in columns], axes)
+        numbers, new_cell = np.unique(cells_of_columns, return_inverse=True)
         n_others = prod(axis.n_bins for j, axis in enumerate(self.axes) if j not in columns)
-        with np.errstate(divide="ignore"):
-            some = np.zeros((len(numbers), len(self.empty)))
-            np.add.at(some, where, np.exp(self.seen))
-            some += (n_others - np.bincount(where, minlength=len(numbers)))[:, None] * np.exp(self.empty)
-            seen = np.log(some)
-            empty = np.log(float(n_others)) + self.empty
-        return BlockCells(axes, numbers, seen, empty, float(prod(axis.n_bins for axis in axes) - len(numbers)))
+        shares = np.zeros((len(numbers), len(self.shares.empty)))
+        np.add.at(shares, new_cell, np.exp(self.shares.seen))
+        n_empty = n_others - np.bincount(new_cell, minlength=len(numbers))
+        shares += n_empty[:, None] * np.exp(self.shares.empty)
+        empty = np.log(float(n_others)) + self.shares.empty
+        n_cells = prod(axis.n_bins for axis in axes)
+        return BlockCells(axes, numbers, SparseShares(dirichlet.log(shares), empty, float(n_cells - len(numbers))))
 
     def log_densities(self, steps: Real) -> Real:
-        """Of cells of steps, (cells, columns), the log density in each class."""
-        places = [axis.bins(steps[:, j]) for j, axis in enumerate(self.axes)]
-        numbers = _cell_numbers([bins for bins, _ in places], self.axes)
-        at = np.minimum(np.searchsorted(self.numbers, numbers), max(len(self.numbers) - 1, 0))
-        log_shares = np.broadcast_to(self.empty, (len(numbers), len(self.empty)))
-        if len(self.numbers):
-            log_shares = np.where((self.numbers[at] == numbers)[:, None], self.seen[at], log_shares)
-        sizes = sum(axis.log_sizes()[bins] for axis, (bins, _) in zip(self.axes, places, strict=True))
-        beyond = sum(far for _, far in places) * np.log(2.0)
-        return np.asarray(log_shares - (sizes + beyond)[:, None])
+        """Returns the log density at some places in each class (places × classes). A place has the number of a step on
+        each axis (``steps``, places × columns).
+        """
+        bins_and_distances = [axis.bins(steps[:, j]) for j, axis in enumerate(self.axes)]
+        numbers = _cell_numbers([bins for bins, _ in bins_and_distances], self.axes)
+        lines = np.searchsorted(self.numbers, numbers)
+        lines[~np.isin(numbers, self.numbers)] = len(self.numbers)
+        log_shares = np.vstack([self.shares.seen, self.shares.empty])[lines]
+        sizes = sum(axis.log_sizes()[bins] for axis, (bins, _) in zip(self.axes, bins_and_distances, strict=True))
+        log_decay = sum(far for _, far in bins_and_distances) * np.log(2.0)
+        return np.asarray(log_shares - (sizes + log_decay)[:, None])
 
-    def draw(self, n: int, c: int, rng: np.random.Generator) -> list[Real]:
-        share = np.append(np.exp(self.seen[:, c]), self.n_empty * np.exp(self.empty[c]))
-        chosen = rng.choice(len(share), n, p=share / share.sum())
-        numbers = np.append(self.numbers, -1)[chosen]
-        every = prod(axis.n_bins for axis in self.axes)
-        while (other := np.flatnonzero(numbers < 0)).size:
-            tried = rng.integers(every, size=len(other))
-            numbers[other] = np.where(np.isin(tried, self.numbers), -1, tried)
+    def draw(self, n: int, c: int, rng: Generator) -> list[Real]:
+        """Draws n values of each column for class c."""
+        numbers = np.append(self.numbers, -1)[self.shares.draw(n, c, rng)]
+        n_cells = prod(axis.n_bins for axis in self.axes)
+        while (in_other_cells := np.flatnonzero(numbers < 0)).size:
+            tried = rng.integers(n_cells, size=len(in_other_cells))
+            numbers[in_other_cells] = np.where(np.isin(tried, self.numbers), -1, tried)
         bins = np.unravel_index(numbers, [axis.n_bins for axis in self.axes])
         return [axis.draw(np.asarray(column), rng) for axis, column in zip(self.axes, bins, strict=True)]
 
 
-def _cell_numbers(bins: Sequence[Any], axes: Sequence[BlockAxis]) -> Int:
+def _cell_numbers(bins: Sequence[Any], axes: Sequence[BinAxis]) -> Int:
+    """Returns the number of each cell among all combinations of bins. ``bins`` has for each axis the bin of every cell."""
     return np.asarray(np.ravel_multi_index(tuple(bins), [axis.n_bins for axis in axes]), dtype=np.int64)
 
 
-def join_columns(family: Histogram, keys: Any, cells: Real, d: int) -> list[Joined]:
-    """The bins of each column: those of a histogram of it alone, but wider, since rows are spread over more cells."""
-    codes = np.array(keys, dtype=np.int64).reshape(len(keys), d)
+def join_columns(family: Histogram, keys: Any, cells: Real, n_columns: int) -> list[Joined]:
+    """Returns the bins of each of a block's d columns, from its cells (``keys``, the fine bins of each column) and
+    their rows (cells × classes): like those of a single histogram, but wider, because a block has more cells.
+    """
+    codes = np.array(keys, dtype=np.int64).reshape(len(keys), n_columns)
     joined = []
-    for j in range(d):
-        column_bins, where = np.unique(codes[:, j], return_inverse=True)
+    for j in range(n_columns):
+        column_bins, bin_of_cell = np.unique(codes[:, j], return_inverse=True)
         rows = np.zeros((len(column_bins), cells.shape[1]))
-        np.add.at(rows, where, cells)
-        joined.append(family.join_bins(tuple(column_bins.tolist()), rows, d))
+        np.add.at(rows, bin_of_cell, cells)
+        joined.append(family.join_bins(tuple(column_bins.tolist()), rows, n_columns))
     return joined
 
 
-def block_table(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tuple[tuple[BlockAxis, ...], Int, Real]:
-    """The bins of each column, the cells that rows have, and their rows per class."""
-    d = len(feature.inputs)
-    bins = join_columns(family, keys, cells, d)
+def block_table(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tuple[tuple[BinAxis, ...], Int, Real]:
+    """Returns the bins of each column, the numbers of the cells that rows have, and their rows per class; from the fine
+    cells that were counted (``keys``) and their rows per class (``cells``).
+    """
+    n_columns = len(feature.inputs)
+    bins = join_columns(family, keys, cells, n_columns)
     if prod(len(column.sizes) for column in bins) > MOST_COMBINATIONS:
-        raise too_many_combinations(feature.name, d)
-    codes = np.array(keys, dtype=np.int64).reshape(len(keys), d)
-    width = block_widths(feature)
-    scales = zip(block_starts(feature).tolist(), width.tolist(), bins, strict=True)
-    axes = tuple(
-        BlockAxis(start, min(w * column.width, 2.0**1023), column.first, column.sizes) for start, w, column in scales
-    )
+        raise too_many_combinations(feature.name, n_columns)
+    codes = np.array(keys, dtype=np.int64).reshape(len(keys), n_columns)
+    grids = zip(bins, bin_starts(feature).tolist(), bin_widths(feature).tolist(), strict=True)
+    axes = tuple(column.axis(start, fine_width) for column, start, fine_width in grids)
     steps = (codes[:, j] >> round(np.log2(column.width)) for j, column in enumerate(bins))
     places = [axis.bins(column_steps.astype(np.float64))[0] for axis, column_steps in zip(axes, steps, strict=True)]
-    numbers, where = np.unique(_cell_numbers(places, axes), return_inverse=True)
+    numbers, cell_of_key = np.unique(_cell_numbers(places, axes), return_inverse=True)
     rows = np.zeros((len(numbers), cells.shape[1]))
-    np.add.at(rows, where, cells)
+    np.add.at(rows, cell_of_key, cells)
     return axes, numbers, rows
-
-
-def cells_of(
-    family: Histogram, feature: Feature, keys: Any, rows: Real, alpha: float, choice: Choice, rng: np.random.Generator
-) -> BlockCells:
-    axes, numbers, cells = block_table(family, feature, keys, rows)
-    every = float(prod(axis.n_bins for axis in axes))
-    seen, empty = shares(cells, every, alpha, choice, rng)
-    return BlockCells(axes, numbers, seen, empty, every - len(numbers))
 
 
 @dataclass(frozen=True)
 class HistogramBlockParameters(Parameters):
-    """The cells of some blocks."""
+    """The cells of a block."""
 
-    features: tuple[Feature, ...]
-    cells: tuple[BlockCells, ...]
+    features: Features
+    cells: BlockCells
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        parts = []
-        for feature, cells in zip(self.features, self.cells, strict=True):
-            width = np.array([axis.width for axis in cells.axes])
-            numbers, distinct = distinct_cells(block_steps(rows, feature, width))
-            table = np.zeros((len(distinct), len(cells.empty)))
-            there = ~np.isnan(distinct)
-            patterns, which = np.unique(there, axis=0, return_inverse=True)
-            for p, pattern in enumerate(patterns):
-                if columns := np.flatnonzero(pattern).tolist():
-                    at = np.flatnonzero(which.reshape(-1) == p)
-                    marginal = cells if len(columns) == len(cells.axes) else cells.of(columns)
-                    table[at] = marginal.log_densities(distinct[at][:, columns])
-            codes = np.where(there.any(axis=1)[numbers], numbers, -1) if len(distinct) else numbers
-            parts.append(line_by_line(codes, table))
-        return parts
+        """Returns what the kernel needs to score these rows: log P(values | class)."""
+        cells = self.cells
+        widths = np.array([axis.width for axis in cells.axes])
+        place_of_row, places = distinct_cells(block_steps(rows, self.features[0], widths))
+        log_densities = np.zeros((len(places), len(cells.shares.empty)))
+        for columns, places_of_pattern in rows_by_columns_present(places):
+            marginal = cells if len(columns) == len(cells.axes) else cells.of(columns.tolist())
+            log_densities[places_of_pattern] = marginal.log_densities(places[np.ix_(places_of_pattern, columns)])
+        is_empty = np.isnan(places).all(axis=1)
+        return [line_by_line(np.where(is_empty[place_of_row], -1, place_of_row), log_densities)]
 
     def cuts(self, column: str | None) -> list[float]:
-        """The edges between the bins of a column of the one block, in order."""
+        """Returns the edges between the bins of one column of the block, in order; raises unless ``column`` names one."""
         names = self.features[0].columns
         if column not in names:
             raise errors.bad_setting("feature", column, f"one column of the block: {errors.listed(names)}")
-        return self.cells[0].axes[names.index(column)].cuts()
+        return self.cells.axes[names.index(column)].cuts()
 
-    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
-        columns: list[NDArray[Any]] = []
-        for feature, cells in zip(self.features, self.cells, strict=True):
-            drawn = np.empty((len(feature.inputs), len(classes)))
-            for c, rows in enumerate(by_class(classes, len(cells.empty))):
-                drawn[:, rows] = cells.draw(len(rows), c, rng)
-            columns += list(drawn)
-        return columns
+    def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
+        """Draws a value for a row of each of these classes; returns the columns."""
+        drawn = np.empty((len(self.cells.axes), len(classes)))
+        for c, rows in enumerate(by_class(classes, len(self.cells.shares.empty))):
+            drawn[:, rows] = self.cells.draw(len(rows), c, rng)
+        return list(drawn)

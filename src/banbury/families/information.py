@@ -1,4 +1,4 @@
-"""Information in tables of counts, in bits, and the test of chance: of one column and the class, and of two given the class."""
+"""Information in tables of counts, in bits, and whether it is significant; for single columns and for pairs given the class."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banbury.arrays import Int, Real
+from banbury.arrays import Bool, Int, Real, divide
 
-LEVEL = 0.05  # the chance of taking noise for information that tests allow
-SAME = 1e-9  # entropies closer than this share are equal
-NEARLY = 0.95  # of what a column holds is also in another, which duplicates it
+LEVEL = 0.05  # of significance: the chance of taking noise for information
+SAME = 1e-9  # entropies that differ by a smaller share are equal
+NEARLY = 0.95  # a column duplicates another if it has this share of what the other tells
 BIT = float(np.log(2.0))
-LEAST_SHARE = 2.0**-1000  # whose terms of an entropy are told apart from 0
+LEAST_SHARE = 2.0**-1000  # smaller shares add nothing to an entropy
 FEWEST_ROWS = 10  # of a class, for it to be tested by itself
 
 
@@ -22,94 +21,106 @@ FEWEST_ROWS = 10  # of a class, for it to be tested by itself
 
 
 def shares(cells: Real) -> Real:
-    """Of the sum of all; zeros where there is none."""
+    """Divides cells by their sum; zeros if the sum is 0."""
     total = float(cells.sum())
     return np.asarray(cells / total) if total > 0 else np.zeros_like(cells)
 
 
 def entropy_terms(share: Real) -> Real:
-    """−p log2 p, 0 for 0."""
+    """Returns −p log2 p of each share p; 0 for 0."""
     return -share * np.log2(np.maximum(share, LEAST_SHARE))
 
 
 def entropy(share: Real) -> float:
+    """Returns the entropy of shares, in bits."""
     return float(entropy_terms(share).sum())
 
 
 def bits_of(cells: Real) -> float:
-    """I(row; column) of a table of counts."""
+    """Returns the mutual information of rows and columns of a table of counts, in bits."""
     share = shares(cells)
     return max(entropy(share.sum(axis=0)) + entropy(share.sum(axis=1)) - entropy(share), 0.0)
 
 
-def equal_groups(cells: Real, most: Int) -> Int:
-    """Of each column of cells the places in groups of about equal size, ``most`` of them; a place as large is one by itself."""
+def equal_groups(cells: Real, n_groups: Int) -> Int:
+    """Assigns the places of each column of cells to groups of about equal size. A place as large as a group is a group
+    by itself.
+
+    ``cells`` is places × columns, and ``n_groups`` the number of groups of each column.
+    """
     totals = cells.sum(axis=0)
-    large = cells * most > totals
-    rest = np.where(large, 0.0, cells)
-    sums = rest.sum(axis=0)
-    left = most - large.sum(axis=0)
-    middle = (np.cumsum(rest, axis=0) - rest / 2.0) / np.where(sums > 0, sums, 1.0)
-    shared = np.clip((middle * left).astype(np.int64), 0, left - 1)
-    return np.asarray(np.where(large, left + np.cumsum(large, axis=0) - 1, shared))
+    is_large = cells * n_groups > totals
+    other_cells = np.where(is_large, 0.0, cells)
+    sums = other_cells.sum(axis=0)
+    n_other_groups = n_groups - is_large.sum(axis=0)
+    middle_of_share = divide(np.cumsum(other_cells, axis=0) - other_cells / 2.0, sums)
+    group_of_others = np.clip((middle_of_share * n_other_groups).astype(np.int64), 0, n_other_groups - 1)
+    return np.asarray(np.where(is_large, n_other_groups + np.cumsum(is_large, axis=0) - 1, group_of_others))
 
 
 # Chance --------------------------------------------------------------------------------------------------------------
 
 
 def bits_by_chance(freedom: Any, n: Any) -> Any:
-    """The bits that chance alone gives, about."""
+    """Returns the bits that chance alone gives on average, with these degrees of freedom and n rows."""
     return freedom / (2.0 * np.maximum(n, 1e-300) * BIT)
 
 
 def p_values(bits: Any, freedom: Any, excess: Any, n: Any) -> Real:
-    """How often chance alone gives as many bits: the likelihood-ratio test.
+    """Returns how often chance alone gives at least as many ``bits`` of n rows, by the likelihood-ratio test.
 
-    Where cells hold few rows, G = 2 · rows · nats is higher on average than chi-square with its degrees of freedom; ``excess`` is
-    by how much, and G is brought down to it.
+    If cells have few rows, G = 2 · rows · nats is higher on average than chi-square with its degrees of freedom
+    (``freedom``). ``excess`` is the difference, and G is scaled down accordingly.
     """
     from scipy.special import chdtrc  # few need it
 
-    some = np.asarray(freedom) > 0
-    freedom = np.where(some, freedom, 1.0)
+    has_freedom = np.asarray(freedom) > 0
+    freedom = np.where(has_freedom, freedom, 1.0)
     g = 2.0 * BIT * np.asarray(n) * bits * freedom / (freedom + excess)
-    return np.where(some, chdtrc(freedom, g), 1.0)
+    return np.where(has_freedom, chdtrc(freedom, g), 1.0)
 
 
 def excess(first: Any, second: Any, n: Any) -> Any:
-    """Williams' correction (1976), in degrees of freedom, from Σ n / n_i over the rows of a table and over its columns."""
+    """Returns Williams' correction (1976), in degrees of freedom, of a table of n rows; ``first`` is Σ n / n_i over the
+    lines of the table, and ``second`` over its columns.
+    """
     return (first - 1.0) * (second - 1.0) / (6.0 * n)
-
-
-def inverse_shares(cells: Real, total: Any) -> Real:
-    """whole / cell, 0 for an empty cell."""
-    some = cells > 0
-    return np.where(some, total / np.where(some, cells, 1.0), 0.0)
 
 
 # Every two columns, given the class -----------------------------------------------------------------------------------
 
 
 class MeasuredPairs(NamedTuple):
-    """What each pair shares beyond chance, one entry per pair."""
+    """The information that each pair of columns shares beyond chance; one entry per pair.
+
+    Args:
+        names: Returns the names of the columns of pair k.
+        bits: I(A; B | class) beyond chance.
+        share: ``bits`` as a share of the most that the pair could share.
+        p: The p-value.
+        rows: The number of rows that the pair was measured on.
+        duplicated: Whether one column duplicates the other.
+    """
 
     names: Callable[[int], tuple[str, str]]
     bits: Real
     share: Real
     p: Real
     rows: Real
-    duplicated: NDArray[np.bool_]
+    duplicated: Bool
 
     def beyond(self, level: float, n_pairs: int) -> Int:
-        """The pairs that share anything beyond chance, at a level for all ``n_pairs`` that were looked at."""
+        """Returns the pairs with significant information, at a level that holds for all ``n_pairs`` pairs that were
+        examined.
+        """
         return np.flatnonzero((self.p * n_pairs < level) & (self.bits > 0))
 
 
 class PairInformation(NamedTuple):
-    """I(A; B | class), H(A | class) and H(B | class) as they are in the counts; and what the test needs. One entry per pair.
+    """I(A; B | class), H(A | class) and H(B | class) of the counts, and what the test needs; one entry per pair.
 
-    ``repeated`` is I(A; B) as a share of the smaller of H(A) and H(B), the classes together: small where A and B go together in
-    one way in one class and in another way in another, so that the two tell more than each.
+    ``repeated`` is I(A; B), regardless of the class, as a share of the smaller of H(A) and H(B). It is small if A and B
+    depend on each other in different ways in different classes, so that together they tell more than alone.
     """
 
     joint: Real
@@ -121,33 +132,40 @@ class PairInformation(NamedTuple):
     repeated: Real
 
     def beyond_chance(self, names: Callable[[int], tuple[str, str]], total: float, scale: float) -> MeasuredPairs:
-        """Bits beyond chance, and the test. ``rows`` are shares of ``total``, of which ``scale`` makes numbers of rows."""
+        """Returns the bits beyond chance, and the test. ``names`` returns the names of pair k. Rows are shares of
+        ``total``, which ``scale`` converts to numbers of rows.
+        """
         rows = self.rows * total
         rows = np.where(np.abs(rows - np.rint(rows)) <= SAME * rows, np.rint(rows), rows)
-        chance = bits_by_chance(self.freedom, rows * scale)
-        smaller = np.minimum(self.first, self.second)
-        bits = np.maximum(self.joint - chance, 0.0)
-        room = smaller - chance
-        share = np.where(room > 0, np.minimum(bits / np.where(room > 0, room, 1.0), 1.0), 0.0)
-        share = np.where((self.joint >= smaller * (1.0 - SAME)) & (smaller > SAME) & (bits > 0), 1.0, share)
+        bits_of_chance = bits_by_chance(self.freedom, rows * scale)
+        smaller_entropy = np.minimum(self.first, self.second)
+        bits = np.maximum(self.joint - bits_of_chance, 0.0)
+        most_beyond_chance = smaller_entropy - bits_of_chance
+        share = np.minimum(divide(bits, most_beyond_chance), 1.0)
+        share = np.where(
+            (self.joint >= smaller_entropy * (1.0 - SAME)) & (smaller_entropy > SAME) & (bits > 0), 1.0, share
+        )
         duplicated = (share >= NEARLY) & (self.repeated >= NEARLY)
         p = p_values(np.maximum(self.joint, 0.0), self.freedom, self.excess / (total * scale), rows * scale)
         return MeasuredPairs(names, bits, share, p, rows, duplicated)
 
 
-NOTHING = (np.zeros(0),) * 7
+NO_PAIRS = (np.zeros(0),) * 7  # the columns of ``PairInformation``, for no pair
 
 
 def pair_information(
     tables: Iterable[Real], sizes: Sequence[int], total: float, least: float
 ) -> tuple[Int, Int, PairInformation]:
-    """Every two of some columns, and what they share.
+    """Returns every pair of columns, as two arrays of column numbers, and the information they share.
 
-    ``tables`` has a table for each column but the first: rows by the values of all columns before it, one below the other, its
-    own values, and classes. ``sizes`` says how many values each column has, and ``least`` the share of the ``whole`` that a class
-    must have to be looked at.
+    Args:
+        tables: A table for each column but the first: values of all earlier columns, one below the other × its own values ×
+            classes.
+        sizes: The number of values of each column.
+        total: The number of all rows.
+        least: The share of all rows that a class must have to be examined.
     """
-    measures = [PairInformation(*NOTHING)]
+    measures = [PairInformation(*NO_PAIRS)]
     starts = np.cumsum([0, *sizes])
     for b, table in enumerate(tables, 1):
         shares = np.divide(table.transpose(0, 2, 1), total, order="C")
@@ -157,43 +175,50 @@ def pair_information(
 
 
 def measure_column(table: Real, starts: Int, least: float) -> PairInformation:
-    """Of B with each A, whose groups begin at ``starts``, in the classes that have the least share of rows.
+    """Returns the information that column B shares with each column A, in the classes with at least the share ``least``
+    of rows.
 
-    ``table`` is (groups of all A, classes, groups of B).
+    ``table`` is values of all A × classes × values of B; the values of each A begin at ``starts``.
     """
     if not len(starts):
-        return PairInformation(*NOTHING)
-    of_class = np.add.reduceat(table.sum(axis=2), starts, axis=0)  # (A, classes)
-    enough = of_class >= least * (1.0 - SAME)
-    if not enough.all():
-        table = np.where(np.repeat(enough, np.diff(starts, append=len(table)), axis=0)[:, :, None], table, 0.0)
-        of_class = np.where(enough, of_class, 0.0)
-    of_a = table.sum(axis=2)  # (groups of A, classes)
-    of_b = np.add.reduceat(table, starts, axis=0)  # (A, classes, groups of B)
-    rows = of_class.sum(axis=1)
+        return PairInformation(*NO_PAIRS)
+    rows_of_class = np.add.reduceat(table.sum(axis=2), starts, axis=0)  # (A, classes)
+    is_large = rows_of_class >= least * (1.0 - SAME)
+    if not is_large.all():
+        table = np.where(np.repeat(is_large, np.diff(starts, append=len(table)), axis=0)[:, :, None], table, 0.0)
+        rows_of_class = np.where(is_large, rows_of_class, 0.0)
+    rows_of_a = table.sum(axis=2)  # (groups of A, classes)
+    rows_of_b = np.add.reduceat(table, starts, axis=0)  # (A, classes, groups of B)
+    rows = rows_of_class.sum(axis=1)
     total = np.where(rows > 0, rows, 1.0)
-    e_cells = np.add.reduceat(entropy_terms(table).sum(axis=(1, 2)), starts)
-    e_a = np.add.reduceat(entropy_terms(of_a).sum(axis=1), starts)
-    e_b = entropy_terms(of_b).sum(axis=(1, 2))
-    e_class = entropy_terms(of_class).sum(axis=1)
-    groups_a = np.add.reduceat((of_a > 0).astype(np.int64), starts, axis=0)
-    groups_b = np.count_nonzero(of_b, axis=2)
-    freedom = np.maximum(groups_a - 1, 0) * np.maximum(groups_b - 1, 0)  # (A, classes)
-    rare_a = of_class * np.add.reduceat(inverse_shares(of_a, 1.0), starts, axis=0)
-    rare_b = of_class * inverse_shares(of_b, 1.0).sum(axis=2)
-    above = np.where(freedom > 0, excess(rare_a, rare_b, np.where(of_class > 0, of_class, 1.0)), 0.0)
-    bits = (e_a + e_b - e_cells - e_class) / total, (e_a - e_class) / total, (e_b - e_class) / total
+    entropy_cells = np.add.reduceat(entropy_terms(table).sum(axis=(1, 2)), starts)
+    entropy_a = np.add.reduceat(entropy_terms(rows_of_a).sum(axis=1), starts)
+    entropy_b = entropy_terms(rows_of_b).sum(axis=(1, 2))
+    entropy_class = entropy_terms(rows_of_class).sum(axis=1)
+    n_values_a = np.add.reduceat((rows_of_a > 0).astype(np.int64), starts, axis=0)
+    n_values_b = np.count_nonzero(rows_of_b, axis=2)
+    freedom = np.maximum(n_values_a - 1, 0) * np.maximum(n_values_b - 1, 0)  # (A, classes)
+    rare_a = rows_of_class * np.add.reduceat(divide(1.0, rows_of_a), starts, axis=0)
+    rare_b = rows_of_class * divide(1.0, rows_of_b).sum(axis=2)
+    excess_of_g = np.where(freedom > 0, excess(rare_a, rare_b, np.where(rows_of_class > 0, rows_of_class, 1.0)), 0.0)
+    bits = (
+        (entropy_a + entropy_b - entropy_cells - entropy_class) / total,
+        (entropy_a - entropy_class) / total,
+        (entropy_b - entropy_class) / total,
+    )
     repeated = _repetition(table.sum(axis=1), starts)
-    return PairInformation(*bits, freedom.sum(axis=1).astype(np.float64), above.sum(axis=1), rows, repeated)
+    return PairInformation(*bits, freedom.sum(axis=1).astype(np.float64), excess_of_g.sum(axis=1), rows, repeated)
 
 
 def _repetition(table: Real, starts: Int) -> Real:
-    """I(A; B) of B with each A as a share of the smaller entropy, from a ``table`` of (groups of all A, groups of B)."""
-    of_b = np.add.reduceat(table, starts, axis=0)
-    e_cells, e_a = (
+    """Returns I(A; B) of B with each A as a share of the smaller entropy. ``table`` is values of all A × values of B."""
+    rows_of_b = np.add.reduceat(table, starts, axis=0)
+    entropy_cells, entropy_a = (
         np.add.reduceat(terms, starts) for terms in (entropy_terms(table).sum(axis=1), entropy_terms(table.sum(axis=1)))
     )
-    e_b = entropy_terms(of_b).sum(axis=1)
-    e_rows = entropy_terms(of_b.sum(axis=1))
-    smaller = np.minimum(e_a, e_b) - e_rows
-    return np.asarray((e_a + e_b - e_cells - e_rows) / np.where(smaller > 0, smaller, np.inf))
+    entropy_b = entropy_terms(rows_of_b).sum(axis=1)
+    entropy_rows = entropy_terms(rows_of_b.sum(axis=1))
+    smaller_entropy = np.minimum(entropy_a, entropy_b) - entropy_rows
+    return np.asarray(
+        (entropy_a + entropy_b - entropy_cells - entropy_rows) / np.where(smaller_entropy > 0, smaller_entropy, np.inf)
+    )

@@ -10,11 +10,12 @@ from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury._core import Integers
-from banbury.arrays import Real
+from banbury.arrays import Bool, Int, Real, divide
 from banbury.families import dirichlet
 from banbury.families.categorical import Categorical, values_of
 from banbury.families.dirichlet import log
@@ -22,20 +23,22 @@ from banbury.families.family import (
     Choice,
     ColumnReader,
     Feature,
+    Features,
     KeyedParameters,
     RowsToCount,
     by_class,
     check_settings,
+    line_by_line,
 )
 from banbury.families.keys import KEY_TYPES, KeyCounter, KeyedFamily, count_codes, dense_numbers, kind_of
 from banbury.reading import Batch, Codes
-from banbury.sums import Combinations, Counts, Keys, in_order, lines_with_some
+from banbury.sums import Combinations, Counts, Keys, nonzero_lines, sort_keys
 
 MOST_COMBINATIONS = 2**62
-FEWEST_ALONE = 50  # rows of a joint table before it is doubted
-FEW_CELLS = 1 << 16  # of tables that have a cell for every combination
-CELLS_PER_ROW = 4
-TOGETHER = 16  # columns whose tables are filled together: so many stay in the processor's cache
+FEWEST_ROWS_TO_WARN = 50  # of a joint table of fractional numbers
+FEW_CELLS = 1 << 16  # tables with a cell for every combination may have so many cells × classes ...
+CELLS_PER_ROW = 4  # ... or so many for each row
+COLUMNS_TOGETHER = 16  # whose tables are filled together: so many stay in the processor's cache
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,323 +62,364 @@ class Joint(KeyedFamily):
     block: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        """Raises unless the pseudo-count is at least 0 or None."""
         check_settings(self, "alpha", zero=True)
 
     def counter(self, feature: Feature) -> CombinationCounter:
+        """Returns the counter that turns the values of a feature of this family into sums."""
         return COMBINATIONS
 
-    def estimate(
-        self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
-    ) -> JointParameters:
-        alpha = float(choice.alpha if self.alpha is None else self.alpha)
-        tables = []
-        for f, block in enumerate(features):
-            keys, rows = sums.feature(f)
-            _warn_of_fractions(block, rows.value.sum(axis=1))
-            tables.append(_table(keys, rows.value, len(block.inputs), alpha, choice, rng))
-        return JointParameters(features, tuple(tables))
+    def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> JointParameters:
+        """Estimates the parameters of these features from their sums."""
+        (block,) = features
+        keys: Any = sums.keys[0]
+        rows = sums.cells.value
+        _warn_of_fractions(block, rows.sum(axis=1))
+        values = tuple(frozenset(key[j] for key in keys) for j in range(len(block.inputs)))
+        shares = SparseShares.estimate(rows, float(prod(map(len, values))), self._alpha(choice), choice, rng)
+        new = (
+            np.zeros_like(shares.empty)
+            if choice.how == "mle"
+            else np.where(np.isneginf(shares.empty), 0.0, shares.empty)
+        )
+        return JointParameters(features, {key: k for k, key in enumerate(keys)}, values, shares, new)
+
+    def _alpha(self, choice: Choice) -> float:
+        """Returns the pseudo-count of a cell: the family's own, or the one that was chosen for all families."""
+        return float(choice.alpha if self.alpha is None else self.alpha)
 
     def log_prior(self, parameters: JointParameters, sums: Counts, choice: Choice) -> float:
-        alpha = float(choice.alpha if self.alpha is None else self.alpha)
-        return sum(log_prior_of_cells(t.seen, t.empty, t.n_empty, alpha, choice) for t in parameters.tables)
+        """Returns what the Dirichlet prior adds to the log-likelihood of these parameters."""
+        return parameters.shares.log_prior(self._alpha(choice), choice)
 
     def empty_share(self, feature: Feature, sums: Counts) -> float:
+        """Returns the share of all combinations of the values seen that no row has."""
         every = prod(_sizes(sums.keys[0], len(feature.inputs)))
         return 1.0 - len(sums.keys[0]) / every if every else 0.0
 
-    def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
+    def n_parameters(self, features: Features, sums: Any) -> list[tuple[int, int]]:
+        """Returns for each block the number of combinations less one per class, and 0 that classes share."""
         sizes = [_sizes(keys, len(feature.inputs)) for feature, keys in zip(features, sums.keys, strict=True)]
         return [(max(prod(size) - 1, 0), 0) for size in sizes]
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
+        """Returns each row's combination of values as codes; ``strict`` raises for a value that does not fit the type
+        of its column.
+        """
         numbers, tuples = combinations(rows, feature, threads, counting=strict)
         return Codes(numbers, 0, tuples)  # type: ignore[arg-type]
 
-    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+    def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
+        """Whether there is a formula for leaving one row out; there is none."""
         return False  # refitting is quicker
 
 
 def columns_of_table(feature: Feature) -> tuple[Feature, ...]:
-    """The columns of a joint table, one by one."""
+    """Returns the columns of a joint table, each as a feature of its own."""
     names_and_kinds = zip(feature.columns, feature.kinds, strict=False)
     return tuple(Feature(column, Categorical(), kind=kind) for column, kind in names_and_kinds)
 
 
 def _warn_of_fractions(block: Feature, rows: Real) -> None:
-    """Of fractional numbers that hardly two rows have in common."""
-    if "float" in block.kinds and rows.sum() >= FEWEST_ALONE and np.count_nonzero(rows == 1) > rows.sum() / 2:
+    """Warns if a block contains fractional numbers whose combinations hardly ever occur twice. ``rows`` has the rows of
+    each combination.
+    """
+    if "float" in block.kinds and rows.sum() >= FEWEST_ROWS_TO_WARN and np.count_nonzero(rows == 1) > rows.sum() / 2:
         text = f"block {block.name!r} is a table of fractional numbers, and more than half of its rows have a "
         text += "combination of values that is unlikely to occur again. Use bb.Histogram() or bb.KernelDensity() "
         errors.warn(errors.BanburyWarning(f"{text}for the block, which group nearby numbers."))
 
 
 class CombinationCounter(KeyCounter):
-    """The rows of each combination of the values of a block; a row that lacks one has none."""
+    """Counts the rows of each combination of a block's values. A row that lacks one of them is not counted."""
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
+        """Returns what two blocks must have in common for their counts to be added: the types of their columns."""
         return (feature.kinds,)
 
-    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        return [f._replace(kinds=tuple(kind_of(batch, name) for name in f.inputs)) for f in features]
+    def settle(self, features: Features, batch: Batch) -> Features:
+        """Returns the blocks with the type of each column in the first rows."""
+        return Features.of(f._replace(kinds=tuple(kind_of(batch, name) for name in f.inputs)) for f in features)
 
-    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
-        most = max(FEW_CELLS, CELLS_PER_ROW * rows.batch.n_rows) / max(len(rows.labels), 1)
+    def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
+        """Counts the combinations of these rows. Returns the features as they are, and their counts."""
+        most_cells = max(FEW_CELLS, CELLS_PER_ROW * rows.batch.n_rows) / max(len(rows.labels), 1)
         parts = []
-        once = dict[Any, OrderedColumn]()
+        ordered_columns = dict[Any, OrderedColumn]()
         for feature in features:
-            block = order_columns(feature, rows, once)
-            if prod(len(column.values) for column in block) > most:
-                parts += count_codes([feature], [_combination_codes(feature, rows)], rows)
+            block = order_columns(feature, rows, ordered_columns)
+            if prod(len(column.values) for column in block) > most_cells:
+                parts += count_codes([feature.name], [_combination_codes(feature, rows)], rows)
             else:
                 (cells,) = fill_tables(block[:1], block[1:], rows)
-                used = np.flatnonzero(lines_with_some(cells))
-                keys: Any = Combinations(tuple(column.values for column in block), used)
-                parts.append((keys, cells.take(used, 0)))
+                used_cells = np.flatnonzero(nonzero_lines(cells))
+                keys: Any = Combinations(tuple(column.values for column in block), used_cells)
+                parts.append((keys, cells.take(used_cells, 0)))
         return features, Counts.join(parts, len(rows.labels))
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
+        """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
         if isinstance(keys, Combinations):  # no file has them: they were made of numbers that were checked
             return keys  # type: ignore[return-value]
-        combined: Any = tuple(tuple(key) for key in keys)
-        width = len(feature.inputs)
-        if len(feature.kinds) != width or not all(len(key) == width for key in combined):
+        tuples_of_values: Any = tuple(tuple(key) for key in keys)
+        n_columns = len(feature.inputs)
+        if len(feature.kinds) != n_columns or not all(len(key) == n_columns for key in tuples_of_values):
             raise ValueError(f"the keys of {feature.name!r} are not combinations of its columns")
         types = [KEY_TYPES[kind] for kind in feature.kinds]
-        for part, of_column in ((part, kind) for key in combined for part, kind in zip(key, types, strict=True)):
-            if type(part) is not of_column or part != part:
+        for part, column_type in (
+            (part, kind) for key in tuples_of_values for part, kind in zip(key, types, strict=True)
+        ):
+            if type(part) is not column_type or part != part:
                 raise TypeError(f"the keys of {feature.name!r} are not all combinations of values")
-        if in_order(set(combined)) != combined:
+        if sort_keys(set(tuples_of_values)) != tuples_of_values:
             raise ValueError(f"the keys of {feature.name!r} are not distinct and in ascending order")
-        return tuple(combined)
+        return tuple(tuples_of_values)
 
 
 @dataclass(frozen=True, eq=False)
 class OrderedColumn:
-    """A column by the numbers of its values, which are in order; −1 where one is missing."""
+    """A column as numbers of its values, which are in order; −1 if a value is missing."""
 
     numbers: NDArray[np.int32]
     values: Keys
 
     @classmethod
     def of(cls, codes: Codes, threads: int) -> OrderedColumn:
+        """Numbers the values of codes in order."""
         numbers, names = dense_numbers(codes, threads)
-        values = in_order(names)
+        values = sort_keys(names)
         if values != tuple(names):
-            place = {name: k for k, name in enumerate(values)}
-            numbers = np.array([*(place[name] for name in names), -1], dtype=np.int32)[numbers]
+            number_of = {name: k for k, name in enumerate(values)}
+            numbers = np.array([*(number_of[name] for name in names), -1], dtype=np.int32)[numbers]
         return cls(numbers, values)
 
 
 Block = Sequence[OrderedColumn]
 
 
-def order_columns(feature: Feature, rows: RowsToCount, once: dict[Any, OrderedColumn]) -> list[OrderedColumn]:
-    """The columns of a block, each made ``once``."""
-    names = list(zip(feature.inputs, feature.kinds, strict=True))
-    for column in names:
-        if column not in once:
-            once[column] = OrderedColumn.of(rows.batch.codes(*column), rows.threads)
-    return [once[column] for column in names]
+def order_columns(feature: Feature, rows: RowsToCount, converted: dict[Any, OrderedColumn]) -> list[OrderedColumn]:
+    """Returns the columns of a block as numbers of their values. ``converted`` has the columns that were already converted,
+    by name and type; new ones are added to it.
+    """
+    names_and_kinds = list(zip(feature.inputs, feature.kinds, strict=True))
+    for column in names_and_kinds:
+        if column not in converted:
+            converted[column] = OrderedColumn.of(rows.batch.codes(*column), rows.threads)
+    return [converted[column] for column in names_and_kinds]
 
 
-def fill_tables(outer: Block, inner: Block, rows: RowsToCount, together: int = 1) -> Iterator[Integers]:
-    """Tables of first columns, so many one below the other: a line for every combination of its values and the others'."""
+def fill_tables(outer: Block, inner: Block, rows: RowsToCount, columns_together: int = 1) -> Iterator[Integers]:
+    """Yields tables of counts (lines × classes), where a line is a combination of an outer column's value and the inner
+    columns' values.
+
+    Each table has ``columns_together`` of the ``outer`` columns, one below the other; every line of each has all ``inner``
+    columns.
+    """
     n_classes = len(rows.labels)
-    size = prod(len(column.values) for column in inner)
+    n_inner = prod(len(column.values) for column in inner)
     inner_cells = np.zeros(len(rows.classes), dtype=np.int32)
     for column in inner:
         inner_cells = inner_cells * np.int32(len(column.values)) + column.numbers
     inner_cells = inner_cells * np.int32(n_classes) + rows.classes
     for numbers in (rows.classes, *(column.numbers for column in inner)):
         inner_cells[numbers < 0] = -1
-    for start in range(0, len(outer), together):
-        outer_columns = outer[start : start + together]
+    for start in range(0, len(outer), columns_together):
+        outer_columns = outer[start : start + columns_together]
         sizes = np.array([len(column.values) for column in outer_columns], dtype=np.int64)
         codes = [column.numbers for column in outer_columns]
         low = np.zeros(len(sizes), dtype=np.int64)
-        cells, _ = _core.count_codes(codes, low, sizes, inner_cells, size * n_classes, rows.weights, rows.threads)
-        yield cells.arranged([int(sizes.sum()) * size, n_classes])
+        cells, _ = _core.count_codes(codes, low, sizes, inner_cells, n_inner * n_classes, rows.weights, rows.threads)
+        yield cells.arranged([int(sizes.sum()) * n_inner, n_classes])
 
 
 def _combination_codes(feature: Feature, rows: RowsToCount) -> Codes:
-    """The combinations that rows have, numbered as they occur: there may be many more that none has."""
+    """Returns the combinations that rows have as codes, numbered as they occur, because far more are possible. A row
+    that lacks a value has none (−1).
+    """
     numbers, tuples = combinations(rows.batch, feature, rows.threads, counting=True)
-    complete = np.array([None not in value for value in tuples], dtype=np.bool_)
-    place = np.where(complete, np.cumsum(complete) - 1, -1).astype(np.int32)
-    keys: Any = list(compress(tuples, complete))
-    return Codes(place[numbers], 0, keys)
+    is_complete = np.array([None not in value for value in tuples], dtype=np.bool_)
+    new_number = np.where(is_complete, np.cumsum(is_complete) - 1, -1).astype(np.int32)
+    keys: Any = list(compress(tuples, is_complete))
+    return Codes(new_number[numbers], 0, keys)
 
 
 COMBINATIONS = CombinationCounter()
 
 
 def _sizes(keys: Sequence[Any], n_columns: int) -> list[int]:
+    """Returns the number of distinct values of each column of a block, from its combinations of values (``keys``)."""
     return [len({key[j] for key in keys}) for j in range(n_columns)]
 
 
-@dataclass(frozen=True, eq=False)
-class JointTable:
-    """Log-probabilities of the cells that rows have, of any other, and of a cell of a value never seen, per class."""
+@dataclass(frozen=True)
+class SparseShares:
+    """The log-shares of the cells of a table, most of which have no rows.
 
-    cells: dict[tuple[Any, ...], int]
-    values: tuple[frozenset[Any], ...]
-    seen: Real  # (cells, classes)
+    Args:
+        seen: The log-shares of the cells that rows have (cells × classes).
+        empty: The log-share of each other cell (classes).
+        n_empty: How many other cells there are.
+    """
+
+    seen: Real
     empty: Real
-    new: Real
     n_empty: float
 
-    def of(self, value: tuple[Any, ...]) -> Real:
-        """log P(value | class); where some of it is missing, of the rest."""
-        present = [j for j, part in enumerate(value) if part is not None]
-        places_of_known = [j for j in present if value[j] in self.values[j]]
-        if len(places_of_known) < len(present):  # beside a value never seen all others are as likely as one another
-            return np.where(
-                self.new < 0, self.new - np.log(float(prod(len(self.values[j]) for j in places_of_known))), self.new
-            )
-        if len(present) == len(value):
-            at = self.cells.get(value)
-            return self.empty if at is None else np.asarray(self.seen[at])
-        match = [at for key, at in self.cells.items() if all(key[j] == value[j] for j in present)]
-        free = prod(len(values) for j, values in enumerate(self.values) if j not in present)
-        with np.errstate(divide="ignore"):
-            both = np.exp(self.seen[match]).sum(axis=0) + (free - len(match)) * np.exp(self.empty)
-            return np.asarray(np.log(both))
+    @classmethod
+    def estimate(cls, rows: Real, n_cells: float, alpha: float, choice: Choice, rng: Generator) -> SparseShares:
+        """Estimates the shares of ``n_cells`` cells with the pseudo-count ``alpha`` each, from the ``rows`` of those that have
+        any (cells × classes).
+        """
+        n_empty = n_cells - len(rows)
+        pseudo_count = dirichlet.prior_counts(alpha, choice.how)
+        weights = np.maximum(rows + pseudo_count, 0.0)
+        empty_count = max(pseudo_count, 0.0)
+        empty_weight: Any = np.full(rows.shape[1], empty_count)
+        if choice.how == "gibbs":
+            tiny = np.finfo(float).tiny
+            weights = np.maximum(rng.standard_gamma(weights), tiny)
+            if n_empty > 0:
+                empty_weight = np.maximum(rng.standard_gamma(empty_count * n_empty, rows.shape[1]), tiny) / n_empty
+        total = weights.sum(axis=0) + n_empty * empty_weight
+        equal_share = 1.0 / max(n_cells, 1.0)
+        seen, empty = (log(divide(weight, total, equal_share)) for weight in (weights, empty_weight))
+        return cls(seen, empty, n_empty)
 
+    def log_prior(self, alpha: float, choice: Choice) -> float:
+        """Returns what the prior adds to the log-likelihood: the pseudo-count ``alpha`` times the log-share of every cell."""
+        pseudo_counts = np.full(len(self.seen), alpha)
+        of_empty = dirichlet.log_prior(self.empty[None], np.array([alpha]), choice.how) if self.n_empty > 0 else 0.0
+        return dirichlet.log_prior(self.seen, pseudo_counts, choice.how) + self.n_empty * of_empty
 
-def _table(
-    keys: Sequence[Any], cells: Real, n_columns: int, alpha: float, choice: Choice, rng: np.random.Generator
-) -> JointTable:
-    values = tuple(frozenset(key[j] for key in keys) for j in range(n_columns))
-    every = float(prod(map(len, values)))
-    seen, empty = shares(cells, every, alpha, choice, rng)
-    new = np.zeros_like(empty) if choice.how == "mle" else np.where(np.isneginf(empty), 0.0, empty)
-    return JointTable({key: k for k, key in enumerate(keys)}, values, seen, empty, new, every - len(keys))
-
-
-def shares(cells: Real, every: float, alpha: float, choice: Choice, rng: np.random.Generator) -> tuple[Real, Real]:
-    """Log-shares of the cells that rows have, (cells, classes), and of each of the others, of ``every`` so many in all."""
-    n_empty = every - len(cells)
-    more = dirichlet.prior_counts(alpha, choice.how)
-    weights = np.maximum(cells + more, 0.0)
-    rest = max(more, 0.0)
-    empty_weight: Any = np.full(cells.shape[1], rest)
-    if choice.how == "gibbs":
-        tiny = np.finfo(float).tiny
-        weights = np.maximum(rng.standard_gamma(weights), tiny)
-        if n_empty > 0:
-            empty_weight = np.maximum(rng.standard_gamma(rest * n_empty, cells.shape[1]), tiny) / n_empty
-    total = weights.sum(axis=0) + n_empty * empty_weight
-    nothing = total <= 0
-    safe = np.where(nothing, 1.0, total)
-    equal = 1.0 / max(every, 1.0)
-    return log(np.where(nothing, equal, weights / safe)), log(np.where(nothing, equal, empty_weight / safe))
-
-
-def log_prior_of_cells(seen: Real, empty: Real, n_empty: float, alpha: float, choice: Choice) -> float:
-    """What the prior of a table adds to the log-likelihood: the pseudo-count of every cell times its log-probability."""
-    both = np.concatenate([seen, empty[None]])
-    pseudo = np.full(len(both), alpha)
-    rest = dirichlet.log_prior(both[-1:], pseudo[-1:], choice.how) if n_empty > 0 else 0.0
-    return dirichlet.log_prior(both[:-1], pseudo[:-1], choice.how) + n_empty * rest
+    def draw(self, n: int, c: int, rng: Generator) -> Int:
+        """Draws n cells of class c, each as its place in ``seen``; the place after the last stands for any other cell."""
+        share = np.append(np.exp(self.seen[:, c]), self.n_empty * np.exp(self.empty[c]))
+        return rng.choice(len(share), n, p=share / share.sum())
 
 
 def combinations(
     rows: ColumnReader, feature: Feature, threads: int = 1, counting: bool = False
 ) -> tuple[NDArray[np.int32], list[tuple[Any, ...]]]:
-    """The number of each row's combination of values, and the combinations, in which None stands for what is missing.
+    """Returns the number of each row's combination of values, and the combinations, in which None is a missing value.
 
-    ``counting``: a value that is not of its column's kind is an error, and not merely one that was never seen.
+    ``counting``: whether a value that does not fit its column's type raises an error instead of counting as one that
+    was never seen.
     """
     names_and_kinds = zip(feature.inputs, feature.kinds, strict=True)
-    read = rows.codes if counting else lambda name, kind: values_of(rows, Feature(name, feature.family, kind=kind))
-    columns = [read(name, kind) for name, kind in names_and_kinds]
+    read_column = (
+        rows.codes if counting else lambda name, kind: values_of(rows, Feature(name, feature.family, kind=kind))
+    )
+    columns = [read_column(name, kind) for name, kind in names_and_kinds]
     if prod(len(column.values) + 1 for column in columns) > MOST_COMBINATIONS:
         raise too_many_combinations(feature.name, len(feature.inputs))
-    parts = []
+    codes_and_values = []
     stride = 1
-    total = np.zeros(rows.n_rows, dtype=np.int64)
+    combination_codes = np.zeros(rows.n_rows, dtype=np.int64)
     for column in columns:
         codes = np.asarray(column.codes).astype(np.int64) - column.low
         codes = np.where((codes < 0) | (codes >= len(column.values)), len(column.values), codes)
-        parts.append((codes, [*column.values, None]))
-        total += codes * stride
+        codes_and_values.append((codes, [*column.values, None]))
+        combination_codes += codes * stride
         stride *= len(column.values) + 1
-    numbers, first, _ = _core.encode_records(np.ascontiguousarray(total).view(np.uint8).reshape(-1, 8), threads)
-    tuples = [tuple(values[int(codes[row])] for codes, values in parts) for row in first.tolist()]
+    numbers, first_rows, _ = _core.encode_records(
+        np.ascontiguousarray(combination_codes).view(np.uint8).reshape(-1, 8), threads
+    )
+    tuples = [tuple(values[int(codes[row])] for codes, values in codes_and_values) for row in first_rows.tolist()]
     return numbers, tuples
 
 
 @dataclass(frozen=True)
 class JointParameters(KeyedParameters):
-    """The tables of some blocks."""
+    """The table of a block.
 
-    features: tuple[Feature, ...]
-    tables: tuple[JointTable, ...]
+    Args:
+        features: The block.
+        cells: The number of each combination that rows have.
+        seen_values: The values of each column.
+        shares: The log-shares of the combinations that rows have, and of all others of these values.
+        new: The log-probability of a combination with a value that was never seen (classes).
+    """
+
+    features: Features
+    cells: dict[tuple[Any, ...], int]
+    seen_values: tuple[frozenset[Any], ...]
+    shares: SparseShares
+    new: Real
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        columns = []
-        lookups = []
-        tables = []
-        start = 0
-        for feature, table in zip(self.features, self.tables, strict=True):
-            numbers, tuples = combinations(rows, feature)
-            nothing = np.array([all(part is None for part in value) for value in tuples], dtype=np.bool_)
-            columns.append(np.where(nothing[numbers], -1, numbers) if len(tuples) else numbers)
-            lookups.append(np.arange(start, start + len(tuples), dtype=np.uint32))
-            zero = np.zeros_like(table.empty)
-            tuples_and_gaps = zip(tuples, nothing, strict=True)
-            scores = [zero if gone else table.of(value) for value, gone in tuples_and_gaps]
-            tables.append(np.array(scores).reshape(len(tuples), len(table.empty)))
-            start += len(tuples)
-        low = np.zeros(len(columns), dtype=np.int64)
-        outside = np.full(len(columns), -1, dtype=np.int64)
-        return [_core.TablePart(columns, low, lookups, outside, np.concatenate(tables))]
+        """Returns what the kernel needs to score these rows: log P(combination | class)."""
+        numbers, tuples = combinations(rows, self.features[0])
+        is_missing = np.array([all(part is None for part in value) for value in tuples], dtype=np.bool_)
+        lines = np.where(is_missing[numbers], -1, numbers) if len(tuples) else numbers
+        table = np.zeros((len(tuples), len(self.new)))
+        for k in np.flatnonzero(~is_missing).tolist():
+            table[k] = self.log_probability(tuples[k])
+        return [line_by_line(lines, table)]
+
+    def log_probability(self, value: tuple[Any, ...]) -> Real:
+        """Returns log P(value | class) of a combination of values (classes); missing values, which are None, are summed
+        out.
+        """
+        present = [j for j, part in enumerate(value) if part is not None]
+        seen_columns = [j for j in present if value[j] in self.seen_values[j]]
+        if len(seen_columns) < len(present):  # beside a value never seen all others are as likely as one another
+            n_alike = float(prod(len(self.seen_values[j]) for j in seen_columns))
+            return np.where(self.new < 0, self.new - np.log(n_alike), self.new)
+        shares = self.shares
+        if len(present) == len(value):
+            cell = self.cells.get(value)
+            return shares.empty if cell is None else np.asarray(shares.seen[cell])
+        matching = [cell for key, cell in self.cells.items() if all(key[j] == value[j] for j in present)]
+        n_combinations = prod(len(values) for j, values in enumerate(self.seen_values) if j not in present)
+        share_of_empty = (n_combinations - len(matching)) * np.exp(shares.empty)
+        return log(np.exp(shares.seen[matching]).sum(axis=0) + share_of_empty)
 
     def categories(self, f: int, column: str) -> Keys:
-        return in_order(self.tables[f].values[self.features[f].columns.index(column)])
+        """Returns the values that rows had in one column of the block."""
+        return sort_keys(self.seen_values[self.features[0].columns.index(column)])
 
-    def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:
-        columns = []
-        for feature, table in zip(self.features, self.tables, strict=True):
-            numbers, tuples = combinations(rows, feature)
-            parts = [zip(value, table.values, strict=True) for value in tuples]
-            unseen = [any(part is not None and part not in seen for part, seen in cell) for cell in parts]
-            columns.append(np.array([*unseen, False], dtype=np.bool_)[numbers])
-        return np.stack(columns, axis=1)
+    def never_seen(self, rows: ColumnReader) -> Bool:
+        """Returns whether each row has a value that no counted row had (rows × 1)."""
+        numbers, tuples = combinations(rows, self.features[0])
+        parts = [zip(value, self.seen_values, strict=True) for value in tuples]
+        is_unseen = [any(part is not None and part not in seen for part, seen in cell) for cell in parts]
+        return np.array([*is_unseen, False], dtype=np.bool_)[numbers][:, None]
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
-        names = [(f, key) for f, table in enumerate(self.tables) for key in table.cells]
-        return np.exp(np.concatenate([table.seen for table in self.tables])), names
+        """Returns P(combination | class) of the combinations that rows had (combinations × classes), and the feature
+        number and combination of each line.
+        """
+        return np.exp(self.shares.seen), [(0, key) for key in self.cells]
 
     @cached_property
-    def _orders(self) -> list[list[tuple[Any, ...]]]:
-        return [list(table.cells) for table in self.tables]
+    def _combinations(self) -> list[tuple[Any, ...]]:
+        """The combinations that rows have, in order."""
+        return list(self.cells)
 
-    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
-        """Combinations that rows had, or any other where smoothing gives it a share: its values are then drawn one by one."""
-        columns: list[NDArray[Any]] = []
-        for feature, table, keys in zip(self.features, self.tables, self._orders, strict=True):
-            drawn = np.empty((len(classes), len(feature.inputs)), dtype=object)
-            options = [sorted(values, key=str) for values in table.values]
-            for c, rows in enumerate(by_class(classes, len(table.empty))):
-                if not keys:  # no row had all values: none is known
-                    continue
-                share = np.append(np.exp(table.seen[:, c]), table.n_empty * np.exp(table.empty[c]))
-                for row, k in zip(rows.tolist(), rng.choice(len(share), len(rows), p=share / share.sum()), strict=True):
-                    drawn[row] = keys[k] if k < len(keys) else self._other(table, options, rng)
-            columns += [np.array(column.tolist()) for column in drawn.T]
-        return columns
+    def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
+        """Draws combinations that rows had, or others where smoothing gives them a share; returns one array per column."""
+        keys = self._combinations
+        drawn = np.empty((len(classes), len(self.seen_values)), dtype=object)
+        values_of_columns = [sorted(values, key=str) for values in self.seen_values]
+        for c, rows in enumerate(by_class(classes, len(self.new))):
+            if not keys:  # no row had all values: none is known
+                continue
+            for row, k in zip(rows.tolist(), self.shares.draw(len(rows), c, rng), strict=True):
+                drawn[row] = keys[k] if k < len(keys) else self._draw_other(values_of_columns, rng)
+        return [np.array(column.tolist()) for column in drawn.T]
 
-    def _other(self, table: JointTable, options: list[list[Any]], rng: np.random.Generator) -> tuple[Any, ...]:
+    def _draw_other(self, options: list[list[Any]], rng: Generator) -> tuple[Any, ...]:
+        """Draws a combination that no row had. ``options`` has the values of each column."""
         while True:
             value = tuple(values[int(rng.integers(len(values)))] for values in options)
-            if value not in table.cells:
+            if value not in self.cells:
                 return value
 
 
 def too_many_combinations(block: str, n_columns: int) -> errors.BanburyError:
-    what = f"block {block!r} of {n_columns} columns has too many combinations of values (more than 2**62)"
-    return errors.BanburyError(f"{what}. Use fewer columns.")
+    """Returns the error for a block (by name) whose table would be too large."""
+    problem = f"block {block!r} of {n_columns} columns has too many combinations of values (more than 2**62)"
+    return errors.BanburyError(f"{problem}. Use fewer columns.")
 
 
 # Every two columns ----------------------------------------------------------------------------------------------------
@@ -385,11 +429,13 @@ JOINT = Joint()
 
 
 def stack_columns(columns: Sequence[Keys]) -> Any:
-    """The values of columns, one column below the other, each with the column's number."""
+    """Returns the values of all columns as pairs of the column's number and the value."""
     return tuple((k, value) for k, values in enumerate(columns) for value in values)
 
 
 def table_of(columns: Sequence[str]) -> Feature:
-    """A table of columns, with a cell for every combination; it is called by the first of them."""
+    """Returns a feature that is a table of columns, with a cell for every combination. Its name is that of the first
+    column.
+    """
     kinds: Any = (None,) * len(columns)
     return Feature(columns[0], JOINT, columns=tuple(columns), kinds=kinds)

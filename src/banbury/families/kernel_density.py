@@ -1,23 +1,23 @@
-"""Kernel density: a bump on every row, added up; kept as fine bins, so that it adds and subtracts like everything else.
+"""Kernel density: a sum of kernels, one on every row. Rows are counted in fine bins, so that counts add and subtract.
 
-On a block of columns the bump is a product of kernels, one per column, each with its bandwidth.
+On a block of columns, each row has a product of kernels, one per column, each with its own bandwidth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import product
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury._core import Integers
-from banbury.arrays import Int, Real
-from banbury.families.bins import block_starts, block_widths, rounding
+from banbury.arrays import Int, Real, divide
+from banbury.families.bins import bin_starts, bin_widths, rounding
 from banbury.families.dirichlet import log
 from banbury.families.evidence import Comparison, TellingValues
 from banbury.families.family import (
@@ -26,107 +26,126 @@ from banbury.families.family import (
     ColumnReader,
     Family,
     Feature,
+    Features,
     HeldOutRows,
     NumberColumn,
     NumericParameters,
     Parameters,
     by_class,
     check_positive,
+    column_of,
 )
 from banbury.families.histogram import GridFamily, Histogram, numbers_of_setting
 from banbury.families.moments import CELLS
-from banbury.sums import ROUNDING, Counts, Keys, Moments
+from banbury.sums import ROUNDING, Counts, Keys
 from banbury.threads import n_threads
 
 RULES = ("scott", "silverman", "leave-one-out")
-FINER = (0.25, 0.125, 0.0625)  # doublings from the best bandwidth to the next; at first half of one
-MANY = 32  # bins to a bandwidth; more do not change its likelihood
-SPARSE = 16  # times as many bins as are occupied: then they are added pair by pair
-NEAR = 9.0  # bandwidths: beyond, a normal kernel's height is below 1e-18 ...
+SEARCH_STEPS = (0.25, 0.125, 0.0625)  # doublings from the best bandwidth to the next; at first half of one
+MOST_BINS_PER_BANDWIDTH = 32  # of a column; more do not change its likelihood
+SPARSE = 16  # where the range has this many times as many bins as are occupied, they are added pair by pair
+NORMAL_REACH = 9.0  # bandwidths: beyond, a normal kernel's height is below 1e-18 ...
 LONELY = 1e-11  # ... and nothing to a density above this share of all rows
-MOST_TRIED = 10_000  # rows of a column whose family is chosen: every row is scored by every bin
-AROUND = 256  # occupied bins on either side of a lonely one
-BLOCK_FINER = (1.0, 0.5, 0.25, 0.125)  # doublings from the best bandwidth of a block's column to the next
-SWEEPS = 8  # over the columns at most, with each of these steps
-BLOCK_MANY = 8  # bins of a block to a bandwidth; more hardly change its likelihood
-SOME = 2048  # cells whose rows are left out; of more, every second, third, ...
+MOST_ROWS_TRIED = 10_000  # rows of a column whose family is chosen: every row is scored by every bin
+NEIGHBOURS = 256  # occupied bins on either side of a lonely one
+BLOCK_SEARCH_STEPS = (1.0, 0.5, 0.25, 0.125)  # doublings from the best bandwidth of a block's column to the next
+MOST_SWEEPS = 8  # over the columns, with each of these steps
+MOST_BLOCK_BINS_PER_BANDWIDTH = 8  # of a block's column; more hardly change its likelihood
+MOST_CELLS_LEFT_OUT = 2048  # in one likelihood; of more cells, every second, third, ...
 
 Kernel = Literal["normal", "box", "triangle", "epanechnikov", "biweight", "triweight", "cosine"]
 
-# The standard deviation of each kernel at bandwidth 1: box on [−½, ½), the others on [−1, 1].
-DEVIATION: dict[str, float] = {
-    "normal": 1.0,
-    "box": 12.0**-0.5,
-    "triangle": 6.0**-0.5,
-    "epanechnikov": 5.0**-0.5,
-    "biweight": 7.0**-0.5,
-    "triweight": 1.0 / 3.0,
-    "cosine": (1.0 - 8.0 / np.pi**2) ** 0.5,
-}
 WIDEST = 2.0**480  # bins that a bandwidth may be
 MIXED_IN = 1e-6  # of a normal over all classes, so that a compact kernel makes nothing impossible
 
 
 def means_and_deviations(centres: Real, rows: Real) -> tuple[Any, Any]:
-    """Of centres, or of each column of them; the deviation with n − 1 as SciPy has it, below two rows' weight with n / 2."""
+    """Returns the mean and standard deviation of centres weighted by rows, or of each column of centres (bins ×
+    columns).
+
+    The variance is divided by n − 1, as in SciPy, or by n / 2 if the weights sum to less than two.
+    """
     n = max(float(rows.sum()), np.finfo(float).tiny)
-    about = centres[rows.argmax()]  # far from 0 a sum would be rounded
-    mean = about + rows @ (centres - about) / n
+    reference = centres[rows.argmax()]  # far from 0 a sum would be rounded
+    mean = reference + rows @ (centres - reference) / n
     return mean, np.sqrt(rows @ (centres - mean) ** 2 / max(n - 1.0, n / 2.0))
 
 
 def least_bandwidth(kernel: str, centres: Real, rows: Real) -> float:
-    """In bins: under it, the density would be a comb of the values that rows are rounded to."""
-    return max(1.0, 0.5 * rounding(centres, rows) / DEVIATION[kernel])
+    """Returns the least useful bandwidth of a column, in bins, from the centres of its occupied bins and their rows.
+    Below it, the density would be a comb of the values that rows are rounded to.
+    """
+    return max(1.0, 0.5 * rounding(centres, rows) / SHAPES[kernel].deviation)
 
 
-def height(kernel: str, u: Real) -> Real:
-    """K(u)."""
-    inside = np.maximum(1.0 - u * u, 0.0)
-    if kernel == "normal":
-        return np.asarray(np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi))
-    if kernel == "box":
-        return ((u >= -0.5) & (u < 0.5)).astype(np.float64)
-    if kernel == "triangle":
-        return np.maximum(1.0 - np.abs(u), 0.0)
-    if kernel == "cosine":
-        return np.where(np.abs(u) <= 1.0, np.pi / 4.0 * np.cos(np.pi / 2.0 * u), 0.0)
-    power, top = {"epanechnikov": (1, 0.75), "biweight": (2, 15.0 / 16.0), "triweight": (3, 35.0 / 32.0)}[kernel]
-    return top * inside**power
+class KernelShape(NamedTuple):
+    """A kernel with bandwidth 1: box on [−½, ½), the normal kernel everywhere, the others on [−1, 1].
+
+    Args:
+        deviation: Its standard deviation.
+        height: Returns the density at u.
+        area: Returns the integral up to u.
+        draw: Draws random numbers: an array of the given size or shape.
+    """
+
+    deviation: float
+    height: Callable[[Real], Real]
+    area: Callable[[Real], Real]
+    draw: Callable[[Generator, Any], Real]
 
 
-def area(kernel: str, u: Real) -> Real:
-    """The integral of K up to u."""
-    if kernel == "normal":
-        from scipy.special import ndtr  # a third of a second to import; few need it
+def _beta_shape(power: int, top: float, deviation: float, half_area: Callable[[Real], Real]) -> KernelShape:
+    """Returns the kernel ``top`` · (1 − u²)^``power``. ``half_area`` returns its integral from 0 to u, divided by ``top``."""
+    return KernelShape(
+        deviation,
+        lambda u: top * np.maximum(1.0 - u * u, 0.0) ** power,
+        lambda u: 0.5 + top * half_area(np.clip(u, -1.0, 1.0)),
+        lambda rng, size: 2.0 * rng.beta(power + 1.0, power + 1.0, size) - 1.0,
+    )
 
-        return np.asarray(ndtr(u))
-    if kernel == "box":
-        return np.clip(u + 0.5, 0.0, 1.0)
+
+def _normal_area(u: Real) -> Real:
+    """Returns the standard normal distribution function at u."""
+    from scipy.special import ndtr  # a third of a second to import; few need it
+
+    return np.asarray(ndtr(u))
+
+
+def _triangle_area(u: Real) -> Real:
+    """Returns the integral of the triangle up to u."""
     u = np.clip(u, -1.0, 1.0)
-    if kernel == "triangle":
-        return 0.5 + u - 0.5 * u * np.abs(u)
-    if kernel == "cosine":
-        return 0.5 + 0.5 * np.sin(np.pi / 2.0 * u)
-    if kernel == "epanechnikov":
-        return 0.5 + 0.75 * (u - u**3 / 3.0)
-    if kernel == "biweight":
-        return 0.5 + 15.0 / 16.0 * (u - 2.0 * u**3 / 3.0 + u**5 / 5.0)
-    return 0.5 + 35.0 / 32.0 * (u - u**3 + 3.0 * u**5 / 5.0 - u**7 / 7.0)
+    return 0.5 + u - 0.5 * u * np.abs(u)
 
 
-def noise(kernel: str, size: Any, rng: np.random.Generator) -> Real:
-    """Draws from the kernel itself."""
-    if kernel == "normal":
-        return np.asarray(rng.standard_normal(size))
-    if kernel == "box":
-        return np.asarray(rng.random(size) - 0.5)
-    if kernel == "triangle":
-        return np.asarray(rng.random(size) - rng.random(size))
-    if kernel == "cosine":
-        return np.asarray(2.0 / np.pi * np.arcsin(2.0 * rng.random(size) - 1.0))
-    shape = {"epanechnikov": 2.0, "biweight": 3.0, "triweight": 4.0}[kernel]
-    return np.asarray(2.0 * rng.beta(shape, shape, size) - 1.0)
+SHAPES: dict[str, KernelShape] = {
+    "normal": KernelShape(
+        1.0,
+        lambda u: np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi),
+        _normal_area,
+        lambda rng, size: rng.standard_normal(size),
+    ),
+    "box": KernelShape(
+        12.0**-0.5,
+        lambda u: ((u >= -0.5) & (u < 0.5)).astype(np.float64),
+        lambda u: np.clip(u + 0.5, 0.0, 1.0),
+        lambda rng, size: rng.random(size) - 0.5,
+    ),
+    "triangle": KernelShape(
+        6.0**-0.5,
+        lambda u: np.maximum(1.0 - np.abs(u), 0.0),
+        _triangle_area,
+        lambda rng, size: rng.random(size) - rng.random(size),
+    ),
+    "epanechnikov": _beta_shape(1, 0.75, 5.0**-0.5, lambda u: u - u**3 / 3.0),
+    "biweight": _beta_shape(2, 15.0 / 16.0, 7.0**-0.5, lambda u: u - 2.0 * u**3 / 3.0 + u**5 / 5.0),
+    "triweight": _beta_shape(3, 35.0 / 32.0, 1.0 / 3.0, lambda u: u - u**3 + 3.0 * u**5 / 5.0 - u**7 / 7.0),
+    "cosine": KernelShape(
+        (1.0 - 8.0 / np.pi**2) ** 0.5,
+        lambda u: np.where(np.abs(u) <= 1.0, np.pi / 4.0 * np.cos(np.pi / 2.0 * u), 0.0),
+        lambda u: 0.5 + 0.5 * np.sin(np.pi / 2.0 * np.clip(u, -1.0, 1.0)),
+        lambda rng, size: 2.0 / np.pi * np.arcsin(2.0 * rng.random(size) - 1.0),
+    ),
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,9 +177,10 @@ class KernelDensity(GridFamily):
     per_column: ClassVar[tuple[str, ...]] = ("start", "width", "bandwidth")
 
     def __post_init__(self) -> None:
+        """Raises unless the settings are valid and go together."""
         super().__post_init__()
-        if not isinstance(self.kernel, str) or self.kernel not in DEVIATION:
-            raise errors.unknown_choice("kernel", self.kernel, DEVIATION)
+        if not isinstance(self.kernel, str) or self.kernel not in SHAPES:
+            raise errors.unknown_choice("kernel", self.kernel, SHAPES)
         if isinstance(self.bandwidth, str):
             if self.bandwidth not in RULES:
                 raise errors.unknown_choice("bandwidth", self.bandwidth, RULES)
@@ -169,55 +189,71 @@ class KernelDensity(GridFamily):
                 check_positive("bandwidth", number)
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
-        return () if column.has_few_values or column.n_rows > MOST_TRIED else (self,)
+        """Returns this family for a column with many values and few enough rows to score each by all others."""
+        return () if column.has_few_values or column.n_rows > MOST_ROWS_TRIED else (self,)
 
-    def estimate(
-        self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
-    ) -> KernelDensityParameters:
-        bumps = (self._bumps(feature, *sums.feature(f), choice, rng) for f, feature in enumerate(features))
-        return KernelDensityParameters(features, tuple(bumps))
+    def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> KernelDensityParameters:
+        """Places the kernels of each feature from its counts of fine bins."""
+        kernels = (self._kernels(feature, *sums.feature(f), choice, rng) for f, feature in enumerate(features))
+        return KernelDensityParameters(features, tuple(kernels))
 
-    def _bumps(self, feature: Feature, keys: Any, rows: Integers, choice: Choice, rng: np.random.Generator) -> Bumps:
-        d = len(feature.inputs)
-        cells = rows.value
+    def _kernels(self, feature: Feature, keys: Any, rows: Integers, choice: Choice, rng: Generator) -> Kernels:
+        """Returns the kernels of one feature. ``keys`` are its occupied bins, or the cells of a block, and ``rows``
+        their counts (bins × classes).
+        """
+        n_columns = len(feature.inputs)
+        class_weights = rows.value
         n_classes = rows.shape[1]
         if not keys:
-            nothing = np.zeros((1, d)), np.zeros((1, n_classes)), np.ones((n_classes, d))
-            return Bumps(self.kernel, *nothing, np.array([np.zeros(d), np.ones(d)]))
-        together = cells.sum(axis=1, keepdims=True)
-        cells = np.where(cells.sum(axis=0) > 0, cells, together)  # a class without rows here: all classes together
-        centres = np.array(keys, dtype=np.float64).reshape(len(keys), d) + 0.5
-        bandwidth = np.clip(self._bandwidths(feature, centres, cells), 1.0, WIDEST)
+            no_kernels = np.zeros((1, n_columns)), np.zeros((1, n_classes)), np.ones((n_classes, n_columns))
+            return Kernels(self.kernel, *no_kernels, np.array([np.zeros(n_columns), np.ones(n_columns)]))
+        rows_of_all = class_weights.sum(axis=1, keepdims=True)
+        class_weights = np.where(
+            class_weights.sum(axis=0) > 0, class_weights, rows_of_all
+        )  # a class without rows here: all classes together
+        centres = np.array(keys, dtype=np.float64).reshape(len(keys), n_columns) + 0.5
+        bandwidths = np.clip(self._bandwidths(feature, centres, class_weights), 1.0, WIDEST)
         if choice.how == "gibbs":
-            drawn = rng.standard_gamma(cells)
-            cells = np.where(drawn.sum(axis=0) > 0, drawn, cells)
-        mean, deviation = means_and_deviations(centres, together[:, 0])
-        floor = np.array([mean, np.maximum(deviation, 1.0)])
-        return Bumps(self.kernel, centres, cells / cells.sum(axis=0), bandwidth, floor)
+            drawn_weights = rng.standard_gamma(class_weights)
+            class_weights = np.where(drawn_weights.sum(axis=0) > 0, drawn_weights, class_weights)
+        mean_of_all, deviation_of_all = means_and_deviations(centres, rows_of_all[:, 0])
+        wide_normal = np.array([mean_of_all, np.maximum(deviation_of_all, 1.0)])
+        return Kernels(self.kernel, centres, class_weights / class_weights.sum(axis=0), bandwidths, wide_normal)
 
-    def _bandwidths(self, feature: Feature, centres: Real, cells: Real) -> Real:
-        """Per class and column, in bins."""
+    def _bandwidths(self, feature: Feature, centres: Real, rows_in_bins: Real) -> Real:
+        """Returns the bandwidth of each class and column, in bins (classes × columns), from the centres of the occupied
+        bins (bins × columns) and the rows in each (bins × classes).
+        """
         if not isinstance(self.bandwidth, str):
             by_column = np.broadcast_to(np.asarray(self.bandwidth, dtype=np.float64), centres.shape[1:])
-            return np.tile(by_column / _places(feature)[1], (cells.shape[1], 1))
-        return np.array([self._by_rule(centres, rows, bool(feature.columns)) for rows in cells.T])
+            return np.tile(by_column / bin_widths(feature), (rows_in_bins.shape[1], 1))
+        return np.array([self._by_rule(centres, rows, bool(feature.columns)) for rows in rows_in_bins.T])
 
-    def _by_rule(self, centres: Real, rows: Real, block: bool = False) -> Real:
-        """Scott's or Silverman's, or from Scott's on the one under which rows are most likely, each without its own kernel."""
-        d = centres.shape[1]
+    def _by_rule(self, centres: Real, rows: Real, is_block: bool = False) -> Real:
+        """Returns the bandwidth of each column for one class, in bins, by the rule that was chosen. ``rows`` are those
+        of the class in each bin.
+
+        "leave-one-out" searches from Scott's bandwidth for the one with the highest likelihood of each row under the
+        kernels of the others. ``is_block``: whether the columns are a block, whose bandwidths are searched together.
+        """
+        n_columns = centres.shape[1]
         n = rows.sum()
-        deviation = means_and_deviations(centres, rows)[1] / DEVIATION[self.kernel]
-        n = n * (d + 2.0) / 4.0 if self.bandwidth == "silverman" else n
-        rule = deviation * n ** (-1.0 / (d + 4.0))
+        deviation = means_and_deviations(centres, rows)[1] / SHAPES[self.kernel].deviation
+        n = n * (n_columns + 2.0) / 4.0 if self.bandwidth == "silverman" else n
+        bandwidth = deviation * n ** (-1.0 / (n_columns + 4.0))
         if self.bandwidth != "leave-one-out":
-            return np.asarray(rule)
-        if block:
-            return _leave_one_out(self.kernel, centres, rows, rule)
-        tried, likelihoods = self._try_bandwidths(centres[:, 0], rows, float(rule[0]))
-        return np.asarray(tried[[likelihoods.argmax()]] if len(tried) else rule)
+            return np.asarray(bandwidth)
+        if is_block:
+            return _leave_one_out(self.kernel, centres, rows, bandwidth)
+        tried, likelihoods = self._try_bandwidths(centres[:, 0], rows, float(bandwidth[0]))
+        return tried[[likelihoods.argmax()]] if len(tried) else bandwidth
 
     def _try_bandwidths(self, centres: Real, rows: Real, rule: float) -> tuple[Real, Real]:
-        """Bandwidths, in bins, and the rows' log-likelihood under each; none where there is nothing to leave out."""
+        """Returns bandwidths of one column, in bins, and the log-likelihood of the rows under each, where every row is
+        left out of its own density. ``rule`` is the bandwidth in the middle of those tried.
+
+        Both are empty if fewer than two bins are occupied.
+        """
         centres = centres[rows > 0]
         rows = rows[rows > 0]
         if len(centres) < 2:
@@ -225,69 +261,83 @@ class KernelDensity(GridFamily):
         least = least_bandwidth(self.kernel, centres, rows)
 
         def likelihoods(tried: Iterable[float]) -> dict[float, float]:
+            """Returns the leave-one-out log-likelihood of each of these bandwidths, raised to the least useful one."""
             return {h: self._likelihood_left_out(centres, rows, h) for h in (max(h, least) for h in tried)}
 
         by_bandwidth = likelihoods(rule * 2.0 ** (k / 2.0) for k in range(-12, 7))
-        for finer in FINER:
-            best = max(by_bandwidth, key=lambda h: by_bandwidth[h])
-            by_bandwidth |= likelihoods([best / 2.0**finer, best * 2.0**finer])
+        for step in SEARCH_STEPS:
+            likeliest = max(by_bandwidth, key=lambda h: by_bandwidth[h])
+            by_bandwidth |= likelihoods([likeliest / 2.0**step, likeliest * 2.0**step])
         tried = np.array(sorted(by_bandwidth))
         return tried, np.array([by_bandwidth[h] for h in tried.tolist()])
 
     def _likelihood_left_out(self, centres: Real, rows: Real, bandwidth: float) -> float:
-        centres, rows, h = _join_bins(centres, rows, bandwidth)
-        left_out = np.minimum(rows, 1.0)  # one row of a bin; all of it where weights make it less
+        """Returns the log-likelihood of the rows of each bin (``centres``), each row left out of its own density."""
+        centres, rows, joined_bandwidth = _join_bins(centres, rows, bandwidth)
+        own_weight = np.minimum(rows, 1.0)  # one row of a bin; all of it where weights make it less
         n = rows.sum()
         density = (
-            _density_of_other_bins(self.kernel, centres, rows, h)
-            + (rows - left_out) * height(self.kernel, np.zeros(1))[0]
+            _density_of_other_bins(self.kernel, centres, rows, joined_bandwidth)
+            + (rows - own_weight) * SHAPES[self.kernel].height(np.zeros(1))[0]
         )
-        least = np.finfo(float).tiny
-        logs = np.log(np.maximum(density, least)) - np.log(np.maximum(n - left_out, least))
-        return float(rows @ np.where(n - left_out > ROUNDING * n, logs, np.log(least))) - float(n * np.log(bandwidth))
+        smallest = np.finfo(float).tiny
+        log_densities = np.log(np.maximum(density, smallest)) - np.log(np.maximum(n - own_weight, smallest))
+        return float(rows @ np.where(n - own_weight > ROUNDING * n, log_densities, np.log(smallest))) - float(
+            n * np.log(bandwidth)
+        )
 
-    def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
-        assert isinstance(sums, Counts)
+    def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
+        """Returns for each feature its number of parameters per class, and the number that all classes share."""
         sizes = zip(features, sums.keys, strict=True)
         return [(max(len(keys) - 1, 0) + len(feature.inputs), 0) for feature, keys in sizes]
 
     def join_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
+        """Returns the rows per bin and class, with fine bins joined like those of a histogram."""
         return Histogram().join_cells(feature, keys, cells)
 
-    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
-        return not features[0].columns and super().can_leave_one_out(features, choice, weighted)
+    def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
+        """Whether ``leave_one_out`` applies: to single columns, not to blocks."""
+        return not features.has_blocks and super().can_leave_one_out(features, choice, weighted)
 
-    def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Only the row's own class changes, by the row's own kernel; the bandwidths are those of all rows."""
+    def leave_one_out(self, features: Features, sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
+        """Scores each row by all others. Only the density of the row's own class changes; the bandwidths are those of
+        all rows.
+        """
         parameters = self.estimate(features, sums, choice, UNUSED)
         scores = held_out.scores(parameters, "parts")
-        for f, (feature, bump) in enumerate(zip(features, parameters.bumps, strict=True)):
+        for f, (feature, kernels) in enumerate(zip(features, parameters.kernels, strict=True)):
             keys, rows = sums.feature(f)
             if not keys:
                 continue
-            x = np.asarray(held_out.rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
-            there = np.flatnonzero(~np.isnan(x))
-            z = (x[there] - feature.origin) / feature.unit
-            codes = _core.bins(np.ascontiguousarray(x[there]), feature.origin, feature.unit, held_out.threads)
+            x = column_of(held_out.rows, feature.name).astype(np.float64)
+            rows_with_value = np.flatnonzero(~np.isnan(x))
+            z = (x[rows_with_value] - feature.origin) / feature.unit
+            codes = _core.bins(np.ascontiguousarray(x[rows_with_value]), feature.origin, feature.unit, held_out.threads)
             bins = np.searchsorted(np.array(keys, dtype=np.int64), codes)
-            labels = held_out.labels[there]
-            weights = held_out.weight[there]
-            empty = rows.value.sum(axis=0) <= 0  # such a class has the kernels of all classes, the row's own among them
-            for c in range(len(empty)):
-                mine = np.flatnonzero((labels == c) | empty[c])
-                for some in np.array_split(mine, max(1, len(mine) * len(keys) // CELLS)):
-                    density = _density_without(bump, rows.value, c, z[some], bins[some], weights[some])
-                    scores[there[some], f, c] = density - np.log(feature.unit)
+            labels = held_out.labels[rows_with_value]
+            weights = held_out.weight[rows_with_value]
+            class_is_empty = (
+                rows.value.sum(axis=0) <= 0
+            )  # such a class has the kernels of all classes, the row's own among them
+            for c in range(len(class_is_empty)):
+                own_rows = np.flatnonzero((labels == c) | class_is_empty[c])
+                for rows_together in np.array_split(own_rows, max(1, len(own_rows) * len(keys) // CELLS)):
+                    log_density = _density_without(
+                        kernels, rows.value, c, z[rows_together], bins[rows_together], weights[rows_together]
+                    )
+                    scores[rows_with_value[rows_together], f, c] = log_density - np.log(feature.unit)
         return np.asarray(scores.sum(axis=1))
 
     def leave_one_out_notes(self) -> list[str]:
+        """Returns what is still estimated from all rows when one is left out, as phrases for people."""
         return ["the bandwidths of kernels"]
 
 
 def try_bandwidths(feature: Feature, sums: Any, f: int, c: int) -> tuple[Real, Real] | None:
-    """Bandwidths of a column in class c, in its own unit, and the mean log-likelihood of a row under the kernels of the others.
+    """Returns bandwidths of column f (``feature``) in class c, in its own unit, and the mean log-likelihood of a row
+    under the kernels of the others.
 
-    None where it is no kernel density; without any where there are no two values.
+    Returns None if the column has no kernel density, and empty arrays if it has fewer than two values.
     """
     family = feature.family
     if not isinstance(family, KernelDensity):
@@ -303,238 +353,277 @@ def try_bandwidths(feature: Feature, sums: Any, f: int, c: int) -> tuple[Real, R
 
 
 def _join_bins(centres: Real, rows: Real, bandwidth: float) -> tuple[Real, Real, float]:
-    """Bins joined in pairs, again and again, while the bandwidth is many of them; and the bandwidth in these bins."""
-    times = max(int(np.floor(np.log2(bandwidth / MANY))), 0)
-    if not times:
+    """Joins bins in pairs until the bandwidth is only a few bins. Returns the centres and rows of the new bins, and the
+    bandwidth in new bins.
+    """
+    n_joins = max(int(np.floor(np.log2(bandwidth / MOST_BINS_PER_BANDWIDTH))), 0)
+    if not n_joins:
         return centres, rows, bandwidth
-    joined, where = np.unique(np.floor(centres / 2.0**times), return_inverse=True)
-    return joined, np.asarray(np.bincount(where, rows), dtype=np.float64), bandwidth / 2.0**times
+    joined, new_bin = np.unique(np.floor(centres / 2.0**n_joins), return_inverse=True)
+    return joined, np.asarray(np.bincount(new_bin, rows), dtype=np.float64), bandwidth / 2.0**n_joins
 
 
 def _density_of_other_bins(kernel: str, centres: Real, rows: Real, bandwidth: float) -> Real:
-    """Σ rows K((centre − other) / bandwidth) over the other bins: those near, and farther ones where they are all there is.
+    """Returns for each bin Σ rows · K((centre − other centre) / bandwidth) over all other bins. Bins far away are added
+    only where no bin is near.
 
-    Terms are added one by one: an FFT's rounding would decide how likely the loneliest rows are.
+    Terms are added directly, because the rounding of an FFT would decide the density of isolated rows.
     """
-    density = _near(kernel, centres, rows, bandwidth, NEAR if kernel == "normal" else 1.0)
+    density = _near(kernel, centres, rows, bandwidth, NORMAL_REACH if kernel == "normal" else 1.0)
     if kernel == "normal":
-        lonely = np.flatnonzero(density < LONELY * rows.sum())
-        for block in np.array_split(lonely, len(lonely) // 256 + 1):
-            neighbours = block[:, None] + np.concatenate([np.arange(-AROUND, 0), np.arange(1, AROUND + 1)])
+        isolated = np.flatnonzero(density < LONELY * rows.sum())
+        for some_bins in np.array_split(isolated, len(isolated) // 256 + 1):
+            neighbours = some_bins[:, None] + np.concatenate([np.arange(-NEIGHBOURS, 0), np.arange(1, NEIGHBOURS + 1)])
             inside = (neighbours >= 0) & (neighbours < len(centres))
             neighbours = np.clip(neighbours, 0, len(centres) - 1)
-            heights = height(kernel, (centres[block, None] - centres[neighbours]) / bandwidth)
-            density[block] = (heights * rows[neighbours] * inside).sum(axis=1)
+            heights = SHAPES[kernel].height((centres[some_bins, None] - centres[neighbours]) / bandwidth)
+            density[some_bins] = (heights * rows[neighbours] * inside).sum(axis=1)
     return density
 
 
 def _near(kernel: str, centres: Real, rows: Real, bandwidth: float, reach: float) -> Real:
-    """The same over the other bins within reach, in bandwidths."""
-    steps = int(reach * bandwidth) + 1
+    """Returns for each bin Σ rows · K((centre − other centre) / bandwidth) over the other bins within ``reach``
+    bandwidths.
+    """
+    n_bins_in_reach = int(reach * bandwidth) + 1
     if centres[-1] - centres[0] > SPARSE * len(centres):
         density = np.empty(len(centres))
-        for block in np.array_split(np.arange(len(centres)), len(centres) // 64 + 1):
-            low, high = np.searchsorted(centres, [centres[block[0]] - steps, centres[block[-1]] + steps + 1])
-            heights = height(kernel, (centres[block, None] - centres[low:high]) / bandwidth)
-            heights[block - block[0], block - low] = 0.0
-            density[block] = heights @ rows[low:high]
+        for some_bins in np.array_split(np.arange(len(centres)), len(centres) // 64 + 1):
+            low, high = np.searchsorted(
+                centres, [centres[some_bins[0]] - n_bins_in_reach, centres[some_bins[-1]] + n_bins_in_reach + 1]
+            )
+            heights = SHAPES[kernel].height((centres[some_bins, None] - centres[low:high]) / bandwidth)
+            heights[some_bins - some_bins[0], some_bins - low] = 0.0
+            density[some_bins] = heights @ rows[low:high]
         return density
-    at = (centres - centres[0]).astype(np.int64)
-    heights = height(kernel, np.arange(-steps, steps + 1) / bandwidth)
-    heights[steps] = 0.0
-    return np.asarray(np.convolve(np.bincount(at, rows), heights)[steps + at])
+    bin_numbers = (centres - centres[0]).astype(np.int64)
+    heights = SHAPES[kernel].height(np.arange(-n_bins_in_reach, n_bins_in_reach + 1) / bandwidth)
+    heights[n_bins_in_reach] = 0.0
+    return np.asarray(np.convolve(np.bincount(bin_numbers, rows), heights)[n_bins_in_reach + bin_numbers])
 
 
-def _density_without(bump: Bumps, cells: Real, c: int, z: Real, bins: Int, weights: Real) -> Real:
-    """Log density, in bins, of values of class c, each without its own weight in its own bin."""
+def _density_without(kernels: Kernels, cells: Real, c: int, z: Real, bins: Int, weights: Real) -> Real:
+    """Returns the log density, in bins, of values of class c, where each value's own weight is left out of its own bin.
+
+    Args:
+        kernels: The kernels of the column, from all rows.
+        cells: The rows in each bin (bins × classes).
+        z: The values, in bins.
+        bins: The number of each value's bin.
+        weights: The weight of each value.
+    """
     counts = np.broadcast_to(cells[:, c], (len(z), len(cells))).copy()
-    at = np.arange(len(z))
-    counts[at, bins] = np.maximum(counts[at, bins] - weights, 0.0)
-    alone = ~counts.any(axis=1)
-    if alone.any():  # a class without rows: all classes together
-        together = np.broadcast_to(cells.sum(axis=1), (int(alone.sum()), len(cells))).copy()
-        together[np.arange(len(together)), bins[alone]] -= weights[alone]
-        counts[alone] = np.maximum(together, 0.0)
-    (bandwidth,) = bump.bandwidth[c]
-    u = (z[:, None] - bump.centres[:, 0]) / bandwidth
-    size = counts.sum(axis=1)
-    nothing = size <= 0
-    share = counts / np.where(nothing, 1.0, size)[:, None]
-    if bump.kernel == "normal":
-        logs = log(share) - 0.5 * u * u - 0.5 * np.log(2.0 * np.pi)
-        top = np.where(nothing, 0.0, logs.max(axis=1))
-        result = top + np.log(np.where(nothing, 1.0, np.exp(logs - top[:, None]).sum(axis=1))) - np.log(bandwidth)
-        return np.where(nothing, 0.0, result)
-    density = (share * height(bump.kernel, u)).sum(axis=1) / bandwidth
-    mean, deviation = bump.floor[:, 0]
-    floor = np.exp(-0.5 * ((z - mean) / deviation) ** 2) / (deviation * np.sqrt(2.0 * np.pi))
-    mixed = (1.0 - MIXED_IN) * density + MIXED_IN * floor
-    far = np.log(MIXED_IN) - 0.5 * ((z - mean) / deviation) ** 2 - np.log(deviation * np.sqrt(2.0 * np.pi))
-    return np.where(nothing, 0.0, np.where(mixed > 0, np.log(np.where(mixed > 0, mixed, 1.0)), far))
+    row_numbers = np.arange(len(z))
+    counts[row_numbers, bins] = np.maximum(counts[row_numbers, bins] - weights, 0.0)
+    class_is_empty = ~counts.any(axis=1)
+    if class_is_empty.any():  # a class without rows: all classes together
+        counts_of_all = np.broadcast_to(cells.sum(axis=1), (int(class_is_empty.sum()), len(cells))).copy()
+        counts_of_all[np.arange(len(counts_of_all)), bins[class_is_empty]] -= weights[class_is_empty]
+        counts[class_is_empty] = np.maximum(counts_of_all, 0.0)
+    (bandwidth,) = kernels.bandwidth[c]
+    distances = (z[:, None] - kernels.centres[:, 0]) / bandwidth
+    totals = counts.sum(axis=1)
+    no_rows = totals <= 0
+    share = divide(counts, totals[:, None])
+    if kernels.kernel == "normal":
+        logs = log(share) - 0.5 * distances * distances - 0.5 * np.log(2.0 * np.pi)
+        highest = np.where(no_rows, 0.0, logs.max(axis=1))
+        log_density = (
+            highest + np.log(np.where(no_rows, 1.0, np.exp(logs - highest[:, None]).sum(axis=1))) - np.log(bandwidth)
+        )
+        return np.where(no_rows, 0.0, log_density)
+    density = (share * SHAPES[kernels.kernel].height(distances)).sum(axis=1) / bandwidth
+    mean, deviation = kernels.wide_normal[:, 0]
+    normal_density = np.exp(-0.5 * ((z - mean) / deviation) ** 2) / (deviation * np.sqrt(2.0 * np.pi))
+    mixed_density = (1.0 - MIXED_IN) * density + MIXED_IN * normal_density
+    log_normal_density = (
+        np.log(MIXED_IN) - 0.5 * ((z - mean) / deviation) ** 2 - np.log(deviation * np.sqrt(2.0 * np.pi))
+    )
+    return np.where(
+        no_rows,
+        0.0,
+        np.where(mixed_density > 0, np.log(np.where(mixed_density > 0, mixed_density, 1.0)), log_normal_density),
+    )
 
 
 # Blocks ---------------------------------------------------------------------------------------------------------------
 
 
 def _leave_one_out(kernel: str, centres: Real, rows: Real, rule: Real) -> Real:
-    """First all bandwidths together, then each of them, in smaller and smaller steps."""
-    used = rows > 0
-    centres = centres[used]
-    rows = rows[used]
+    """Returns the bandwidths of a block's columns with the highest leave-one-out likelihood of one class's rows in
+    cells (``centres``, cells × columns). The search starts at ``rule``; it changes all bandwidths together first, then
+    each of them, in smaller and smaller steps.
+    """
+    is_occupied = rows > 0
+    centres = centres[is_occupied]
+    rows = rows[is_occupied]
     if len(centres) < 2:
         return rule
     likelihoods: dict[tuple[float, ...], float] = {}
 
-    def better(tried: Real, best: Real) -> Real:
+    def likelier(tried: Real, best: Real) -> Real:
+        """Returns whichever of two bandwidths of the columns makes the rows likelier; ``best`` if they are equal."""
         for h in (tried, best):
             if tuple(h) not in likelihoods:
                 likelihoods[tuple(h)] = _likelihood(kernel, centres, rows, h)
         return tried if likelihoods[tuple(tried)] > likelihoods[tuple(best)] else best
 
-    least = np.array([_least(kernel, column, rows) for column in centres.T])
-    best = np.maximum(rule, least)
+    least_bandwidths = np.array([_least_of_column(kernel, column, rows) for column in centres.T])
+    best = np.maximum(rule, least_bandwidths)
     for k in range(-8, 5):
-        best = better(np.maximum(rule * 2.0 ** (k / 2.0), least), best)
-    for finer in BLOCK_FINER:
-        for _ in range(SWEEPS):
-            before = best
-            for j, way in product(range(len(rule)), (-finer, finer)):
-                best = better(np.maximum(best * 2.0 ** (way * (np.arange(len(rule)) == j)), least), best)
-            if best is before:
+        best = likelier(np.maximum(rule * 2.0 ** (k / 2.0), least_bandwidths), best)
+    for step in BLOCK_SEARCH_STEPS:
+        for _ in range(MOST_SWEEPS):
+            previous = best
+            for j, change in product(range(len(rule)), (-step, step)):
+                best = likelier(
+                    np.maximum(best * 2.0 ** (change * (np.arange(len(rule)) == j)), least_bandwidths), best
+                )
+            if best is previous:
                 break
     return np.asarray(best)
 
 
-def _least(kernel: str, column: Real, rows: Real) -> float:
-    values, where = np.unique(column, return_inverse=True)
-    return least_bandwidth(kernel, values, np.asarray(np.bincount(where, rows), dtype=np.float64))
+def _least_of_column(kernel: str, column: Real, rows: Real) -> float:
+    """Returns the least useful bandwidth of one column of a block, in bins. ``column`` has the centre of each cell in
+    this column.
+    """
+    values, value_number = np.unique(column, return_inverse=True)
+    return least_bandwidth(kernel, values, np.asarray(np.bincount(value_number, rows), dtype=np.float64))
 
 
 def _likelihood(kernel: str, centres: Real, rows: Real, bandwidth: Real) -> float:
-    """The mean log-likelihood of the rows, each under the kernels of the others."""
-    times = max(int(np.floor(np.log2(bandwidth.min() / BLOCK_MANY))), 0)
-    if times:
-        cells, where = np.unique(np.floor(centres / 2.0**times), axis=0, return_inverse=True)
-        rows = np.asarray(np.bincount(where.reshape(-1), rows), dtype=np.float64)
+    """Returns the mean log-likelihood of a block's rows, each left out of its own density.
+
+    ``centres`` are the occupied cells (cells × columns), ``rows`` the number of rows in each, and lengths are in cells.
+    """
+    n_joins = max(int(np.floor(np.log2(bandwidth.min() / MOST_BLOCK_BINS_PER_BANDWIDTH))), 0)
+    if n_joins:
+        cells, new_cell = np.unique(np.floor(centres / 2.0**n_joins), axis=0, return_inverse=True)
+        rows = np.asarray(np.bincount(new_cell.reshape(-1), rows), dtype=np.float64)
         centres = cells + 0.5
-        bandwidth = bandwidth / 2.0**times
-    some = np.arange(0, len(rows), -(-len(rows) // SOME))
+        bandwidth = bandwidth / 2.0**n_joins
+    sampled = np.arange(0, len(rows), -(-len(rows) // MOST_CELLS_LEFT_OUT))
     centres = np.ascontiguousarray(centres)
-    logs = _core.kernels_left_out(kernel, centres, rows, bandwidth, some, n_threads(None))
-    least = np.finfo(float).tiny
+    log_densities = _core.kernels_left_out(kernel, centres, rows, bandwidth, sampled, n_threads(None))
+    smallest = np.finfo(float).tiny
     n = rows.sum()
-    left_out = np.minimum(rows[some], 1.0)
-    logs = np.maximum(logs, np.log(least)) - np.log(np.maximum(n - left_out, least))
-    logs = np.where(n - left_out > ROUNDING * n, logs, np.log(least))
-    return float(rows[some] @ logs / rows[some].sum()) - times * len(bandwidth) * float(np.log(2.0))
+    own_weight = np.minimum(rows[sampled], 1.0)
+    log_densities = np.maximum(log_densities, np.log(smallest)) - np.log(np.maximum(n - own_weight, smallest))
+    log_densities = np.where(n - own_weight > ROUNDING * n, log_densities, np.log(smallest))
+    return float(rows[sampled] @ log_densities / rows[sampled].sum()) - n_joins * len(bandwidth) * float(np.log(2.0))
 
 
 # Asking ---------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Bumps:
-    """The kernels of one feature, in bins; ``floor`` has means and deviations of the normals mixed into compact kernels."""
+class Kernels:
+    """The kernels of one feature, in bins: one on each occupied bin, or on each cell of a block.
+
+    ``wide_normal`` has the mean and the deviation of a wide normal distribution of all classes, which is mixed into compact
+    kernels so that no value is impossible.
+    """
 
     kernel: str
     centres: Real  # (cells, columns)
     weights: Real  # (cells, classes)
     bandwidth: Real  # (classes, columns)
-    floor: Real  # (2, columns)
-
-
-def _places(feature: Feature) -> tuple[Real, Real]:
-    """Where the bins of each column begin, and how wide they are."""
-    if feature.columns:
-        return block_starts(feature), block_widths(feature)
-    return np.array([feature.origin]), np.array([feature.unit])
+    wide_normal: Real  # (2, columns)
 
 
 @dataclass(frozen=True)
 class KernelDensityParameters(NumericParameters):
-    """The kernels of columns, or of blocks."""
+    """The kernels of each feature, a column or a block."""
 
-    features: tuple[Feature, ...]
-    bumps: tuple[Bumps, ...]
+    features: Features
+    kernels: tuple[Kernels, ...]
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
+        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
         parts: list[_core.Part] = []
-        for feature, (kernel_part, *shape) in zip(self.features, self._shapes, strict=True):
-            columns: Any = rows.numbers(feature.inputs)
-            parts.append(kernel_part(columns if feature.columns else columns[0].reshape(-1), *shape))
+        for feature, kernels in zip(self.features, self.kernels, strict=True):
+            columns = rows.numbers(feature.inputs)
+            widths = bin_widths(feature)
+            units = 2.0 ** np.floor(np.log2(widths))  # powers of two, so that dividing by them is exact
+            scale = widths / units  # lengths are now in units instead of bins
+            centres, bandwidth, wide_normal = (
+                lengths * scale for lengths in (kernels.centres, kernels.bandwidth, kernels.wide_normal)
+            )
+            if feature.columns:
+                arrays = (centres, kernels.weights, bandwidth, wide_normal)
+                parts.append(_core.ProductPart(columns, bin_starts(feature), units, kernels.kernel, *arrays))
+                continue
+            (unit,) = units.tolist()
+            constant = np.full(len(bandwidth), -np.log(unit))
+            arrays_of_column = (centres[:, 0], kernels.weights, bandwidth[:, 0], constant, wide_normal[:, 0])
+            column = columns[0].reshape(-1)
+            parts.append(_core.KernelPart(column, feature.origin, unit, kernels.kernel, *arrays_of_column))
         return parts
 
-    @cached_property
-    def _shapes(self) -> list[tuple[Any, ...]]:
-        """The class of each part, and its arguments beside the columns."""
-        shapes: list[tuple[Any, ...]] = []
-        for feature, bump in zip(self.features, self.bumps, strict=True):
-            starts, widths = _places(feature)
-            units = 2.0 ** np.floor(np.log2(widths))  # powers of two, which a bin need not be
-            bins = widths / units
-            centres = bump.centres * bins
-            bandwidth = bump.bandwidth * bins
-            floor = bump.floor * bins
-            if feature.columns:
-                arrays = (centres, bump.weights, bandwidth, floor)
-                shapes.append((_core.ProductPart, starts, units, bump.kernel, *arrays))
-                continue
-            constant = np.full(len(bandwidth), -np.log(units[0]))
-            unit = float(units[0])
-            shape = (bump.kernel, centres[:, 0], bump.weights, bandwidth[:, 0], constant, floor[:, 0])
-            shapes.append((_core.KernelPart, feature.origin, unit, *shape))
-        return shapes
-
-    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+    def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
+        """Draws a value for a row of each of these classes; returns the columns."""
         columns: list[NDArray[Any]] = []
-        for feature, bump in zip(self.features, self.bumps, strict=True):
+        for feature, kernels in zip(self.features, self.kernels, strict=True):
             z = np.empty((len(classes), len(feature.inputs)))
-            for c, rows in enumerate(by_class(classes, bump.weights.shape[1])):
+            for c, rows in enumerate(by_class(classes, kernels.weights.shape[1])):
                 if not len(rows):
                     continue
-                share = bump.weights[:, c] if bump.weights[:, c].any() else np.full(len(bump.weights), 1.0)
-                centre = bump.centres[rng.choice(len(share), size=len(rows), p=share / share.sum())]
-                z[rows] = centre + bump.bandwidth[c] * noise(bump.kernel, centre.shape, rng)
-                stray = (rng.random(len(rows)) < MIXED_IN) & (bump.kernel != "normal")
-                z[rows[stray]] = rng.normal(bump.floor[0], bump.floor[1], (int(stray.sum()), z.shape[1]))
-            starts, widths = _places(feature)
-            columns += list((starts + widths * z).T)
+                share = kernels.weights[:, c] if kernels.weights[:, c].any() else np.full(len(kernels.weights), 1.0)
+                centre = kernels.centres[rng.choice(len(share), size=len(rows), p=share / share.sum())]
+                z[rows] = centre + kernels.bandwidth[c] * SHAPES[kernels.kernel].draw(rng, centre.shape)
+                from_wide_normal = (rng.random(len(rows)) < MIXED_IN) & (kernels.kernel != "normal")
+                z[rows[from_wide_normal]] = rng.normal(
+                    kernels.wide_normal[0], kernels.wide_normal[1], (int(from_wide_normal.sum()), z.shape[1])
+                )
+            columns += list((bin_starts(feature) + bin_widths(feature) * z).T)
         return columns
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
-        return None if self.features[0].columns else super().telling(compared)
+        """Yields the most informative interval of each column for each class; None for blocks."""
+        return None if self.features.has_blocks else super().telling(compared)
 
     def spread(self, f: int) -> tuple[Real, Real]:
-        bump = self.bumps[f]
+        """Returns the mean and the standard deviation of a feature in each class."""
+        kernels = self.kernels[f]
         feature = self.features[f]
-        mean = bump.centres[:, 0] @ bump.weights
-        variance = ((bump.centres - mean) ** 2 * bump.weights).sum(axis=0)
-        deviation = np.sqrt(variance + (bump.bandwidth[:, 0] * DEVIATION[bump.kernel]) ** 2)
+        mean = kernels.centres[:, 0] @ kernels.weights
+        variance = ((kernels.centres - mean) ** 2 * kernels.weights).sum(axis=0)
+        deviation = np.sqrt(variance + (kernels.bandwidth[:, 0] * SHAPES[kernels.kernel].deviation) ** 2)
         return feature.origin + feature.unit * mean, feature.unit * deviation
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        """Returns P(value < cut) and P(value ≥ cut) of a feature in each class (cuts × classes)."""
         from scipy.special import ndtr  # a third of a second to import; few need it
 
-        bump = self.bumps[f]
+        feature_kernels = self.kernels[f]
         z = (cuts - self.features[f].origin) / self.features[f].unit
-        apart = z[:, None] - bump.centres[:, 0]
+        distances = z[:, None] - feature_kernels.centres[:, 0]
         tails = []
         for sign in (1.0, -1.0):
-            bumps = zip(bump.bandwidth[:, 0], bump.weights.T, strict=True)
-            mass = np.stack([area(bump.kernel, sign * apart / h) @ weights for h, weights in bumps], axis=1)
-            if bump.kernel != "normal":
-                floor = ndtr(sign * (z - bump.floor[0]) / bump.floor[1])
-                mass = (1.0 - MIXED_IN) * mass + MIXED_IN * floor[:, None]
+            bandwidths_and_weights = zip(feature_kernels.bandwidth[:, 0], feature_kernels.weights.T, strict=True)
+            mass = np.stack(
+                [
+                    SHAPES[feature_kernels.kernel].area(sign * distances / h) @ weights
+                    for h, weights in bandwidths_and_weights
+                ],
+                axis=1,
+            )
+            if feature_kernels.kernel != "normal":
+                normal_mass = ndtr(sign * (z - feature_kernels.wide_normal[0]) / feature_kernels.wide_normal[1])
+                mass = (1.0 - MIXED_IN) * mass + MIXED_IN * normal_mass[:, None]
             tails.append(mass)
         return tails[0], tails[1]
 
 
 def bandwidths_of(parameters: Parameters) -> list[Any] | None:
-    """The bandwidth of the one feature's kernels in each class, or those of a block's columns; None: it has none."""
+    """Returns the bandwidth of the only feature in each class, or of each of a block's columns; None if it has no
+    kernel density.
+    """
     if not isinstance(parameters, KernelDensityParameters):
         return None
     (feature,) = parameters.features
-    bandwidths = (parameters.bumps[0].bandwidth * _places(feature)[1]).tolist()
+    bandwidths = (parameters.kernels[0].bandwidth * bin_widths(feature)).tolist()
     if not feature.columns:
         return [row for (row,) in bandwidths]
     return [dict(zip(feature.columns, row, strict=True)) for row in bandwidths]

@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.random import Generator
 
 from banbury.arrays import Real
-from banbury.families.family import Choice, Feature
+from banbury.families.family import Choice, Features
 from banbury.families.gaussian import Gaussian, NormalInverseGamma, normal_tails
 from banbury.families.positive import LogMomentFamily, LogMoments, PositiveParameters
 
@@ -19,9 +20,13 @@ HIGHEST = np.log(np.finfo(np.float64).max)
 
 @dataclass(frozen=True)
 class LogNormalParameters(PositiveParameters):
-    """Normal densities of log x, or Student t where ``power`` is given; as ``GaussianParameters`` has them."""
+    """Normal densities of log x, or Student t if there is a ``power`` (features × classes each).
 
-    features: tuple[Feature, ...]
+    Normal: constant − precision · (log x − mean)². Student t: constant − power · log1p(precision · (log x − mean)²).
+    Both less log x.
+    """
+
+    features: Features
     mean: Real
     precision: Real
     constant: Real
@@ -31,30 +36,33 @@ class LogNormalParameters(PositiveParameters):
 
     @cached_property
     def units(self) -> Real:
-        """1 of each feature: its logarithms are those of the numbers themselves."""
+        """1 for each feature, because the logarithms are those of the numbers themselves."""
         return np.ones(len(self.features))
 
     def log_density(self, z: Real) -> Real:
+        """Returns the log density of z."""
         logs = np.log(z)
         square = self.precision * (logs - self.mean) ** 2
         if self.power is not None:
             square = self.power * np.log1p(square)
-        return np.asarray(self.constant - square - logs)
+        return self.constant - square - logs
 
-    def draw(self, rng: np.random.Generator) -> Real:
+    def draw(self, rng: Generator) -> Real:
+        """Draws a number for each mean and precision."""
         noise = rng.standard_normal(len(self.mean))
         if self.power is not None:
             noise = rng.standard_t(self._degrees)
-        return np.asarray(np.exp(np.clip(self.mean + noise * self._deviation, LOWEST, HIGHEST)))
+        return np.exp(np.clip(self.mean + noise * self._deviation, LOWEST, HIGHEST))
 
     def moments(self) -> tuple[Real, Real]:
-        """Of the predictive distribution those of a log-normal distribution of its scale."""
+        """Returns mean and deviation; for the predictive distribution, those of a log-normal distribution of the same scale."""
         variance = self._deviation**2
         with np.errstate(over="ignore", invalid="ignore"):
             mean = np.exp(self.mean + variance / 2.0)
             return mean, mean * np.sqrt(np.expm1(variance))
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
+        """Returns the probabilities below and above z."""
         with np.errstate(divide="ignore"):
             distance = (np.log(z) - self.mean) / self._deviation
         return normal_tails(distance, None if self.power is None else self._degrees)
@@ -63,13 +71,13 @@ class LogNormalParameters(PositiveParameters):
     def _degrees(self) -> Real:
         """The degrees of freedom of Student's t."""
         assert self.power is not None
-        return np.asarray(2.0 * self.power - 1.0)
+        return 2.0 * self.power - 1.0
 
     @property
     def _deviation(self) -> Real:
-        """Of log x, or the scale of Student's t."""
+        """The standard deviation of log x, or the scale of Student's t."""
         degrees = 2.0 if self.power is None else self._degrees
-        return np.asarray(1.0 / np.sqrt(self.precision * degrees))
+        return 1.0 / np.sqrt(self.precision * degrees)
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,19 +99,20 @@ class LogNormal(LogMomentFamily):
     name: ClassVar[str] = "log_normal"
 
     def __post_init__(self) -> None:
-        Gaussian(prior=self.prior)  # which refuses what is no prior
+        """Raises unless the prior is valid."""
+        Gaussian(prior=self.prior)  # raises if the prior is not valid
 
-    def estimate(
-        self, features: tuple[Feature, ...], sums: LogMoments, choice: Choice, rng: np.random.Generator
-    ) -> LogNormalParameters:
+    def estimate(self, features: Features, sums: LogMoments, choice: Choice, rng: Generator) -> LogNormalParameters:
+        """Estimates a Gaussian from the sums of the logarithms."""
         normal: Any = Gaussian(prior=self.prior).estimate(_of_logarithms(features), sums.logs, choice, rng)
         return LogNormalParameters(features, normal.mean, normal.precision, normal.constant, normal.power)
 
     def log_prior(self, parameters: Any, sums: LogMoments, choice: Choice) -> float:
+        """Returns what the Gaussian prior of the logarithms adds to the log-likelihood of these parameters."""
         of_logarithms = replace(parameters, features=_of_logarithms(parameters.features))
         return Gaussian(prior=self.prior).log_prior(of_logarithms, sums.logs, choice)
 
 
-def _of_logarithms(features: tuple[Feature, ...]) -> tuple[Feature, ...]:
-    """Features as logarithms are counted: about 0, in units of 1."""
-    return tuple(feature._replace(origin=0.0, unit=1.0) for feature in features)
+def _of_logarithms(features: Features) -> Features:
+    """Returns features with the scale of their logarithms, which are counted about 0 in units of 1."""
+    return replace(features, origins=np.zeros(len(features)), units=np.ones(len(features)))

@@ -1,4 +1,4 @@
-"""Variables: columns whose values are numbered, as trees and networks take them; numbers are cut into bins."""
+"""Variables: the nodes of trees and networks. Their values are numbered; numbers are cut into bins."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.arrays import Int, Real
-from banbury.digits import told_apart
+from banbury.arrays import Bool, Int, Real
+from banbury.digits import format_distinctly
 from banbury.families.categorical import Categorical
 from banbury.families.dirichlet import log
 from banbury.families.family import ColumnReader, Family, Feature, Kind, check_positive
@@ -22,13 +23,13 @@ from banbury.families.histogram import NODE_BINS, Histogram, cuts_after, cutting
 from banbury.families.keys import finite_numbers
 from banbury.reading import Batch, Codes, read
 from banbury.reading.columns import kind_of
-from banbury.sums import Key, Keys, in_order
+from banbury.sums import Key, Keys, sort_keys
 
 Places = NDArray[np.int32]
 Bins = int | Literal["mdl"]
 
-MISSING = -1  # in place of a value's number
-UNSEEN = -2
+MISSING = -1  # in place of a value's number: the row has no value
+UNSEEN = -2  # the value was never counted
 CATEGORICAL = Categorical()
 MOST_FINE = 256  # bins of numbers that are cut by the classes, before they are joined ...
 FEWEST_FINE = 16
@@ -38,44 +39,45 @@ LARGEST_INTEGER = 2.0**63  # larger whole numbers are drawn as real ones
 
 @dataclass(frozen=True)
 class Variable:
-    """A node: its column, and the values it can have, in order. Of numbers the values are intervals, between ``cuts``."""
+    """A node: a column, and its possible values in order. The values of a column of numbers are intervals between
+    ``cuts``.
+    """
 
     name: str
     values: Keys
     family: Family = CATEGORICAL
     kind: Kind = "string"
     cuts: tuple[float, ...] | None = None
-    ends: tuple[float, float] = (0.0, 0.0)  # the lowest and highest of the numbers that were cut
+    ends: tuple[float, float] = (0.0, 0.0)  # the lowest and highest number seen, if numbers were cut
 
     @property
     def size(self) -> int:
+        """The number of values."""
         return len(self.values)
 
     @cached_property
     def index(self) -> dict[Key, int]:
+        """The number of each value."""
         return {value: k for k, value in enumerate(self.values)}
 
     @cached_property
     def keys(self) -> Keys:
-        """What its values are counted by: themselves, or the numbers of the bins."""
+        """What the values are counted by: the values themselves, or the numbers of the bins."""
         return self.values if self.cuts is None else tuple(range(self.size))
 
-    @cached_property
-    def number(self) -> dict[Key, int]:
-        return {key: k for k, key in enumerate(self.keys)}
-
     def name_of_key(self, key: Any) -> Key:
+        """Returns the value that a key stands for."""
         return key if self.cuts is None else self.values[key]  # type: ignore[no-any-return]
 
     def of_keys(self, keys: Iterable[Key]) -> Variable:
-        """The same with the values that have these keys, and those that are declared."""
+        """Returns the same variable with the values that have these keys, and those that are declared."""
         if self.cuts is not None:
             return self
-        values = in_order({*keys, *(self.family.permanent_keys() or ())})
+        values = sort_keys({*keys, *(self.family.permanent_keys() or ())})
         return self if values == self.values else replace(self, values=values)
 
     def differs(self, other: Variable) -> str | None:
-        """Why sums of the two cannot be added, or None."""
+        """Returns why counts of this variable and another cannot be added, in words for people; None if they can."""
         if self.cuts != other.cuts:
             return f"the bins of {self.name!r} have different edges"
         if self.family.counting_key() == other.family.counting_key() and self.kind == other.kind:
@@ -84,54 +86,57 @@ class Variable:
 
     @property
     def cut_by_class(self) -> bool:
-        """Whether its bins are fine ones, to be joined where the classes do not change."""
+        """Whether its bins are fine bins that are to be merged where the class frequencies do not change."""
         return isinstance(self.family, Histogram) and self.family.bins == "mdl" and self.family.width is None
 
     def join_bins(self, cells: Real) -> tuple[Variable, Int]:
-        """The same with bins that end where the classes change, by the rows of each fine bin and class; and where each went."""
+        """Returns the variable with fine bins merged where the class frequencies do not change, and the new number of
+        each fine bin; the variable as it is if its bins are final.
+
+        ``cells`` has the rows of each fine bin (bins × classes).
+        """
         if self.cuts is None or not (isinstance(self.family, Histogram) and self.cut_by_class):
             return self, np.arange(self.size)
         occupied = np.flatnonzero(cells.sum(axis=1) > 0)
-        between = self.family.node_cuts(occupied.astype(np.float64), cells[occupied], "mdl", self.name)
-        last = np.floor(between).astype(np.int64)  # of the fine bins of each bin, but for the last
-        cuts = tuple(self.cuts[k] for k in last.tolist())
-        return replace(self, values=intervals(cuts), cuts=cuts), np.searchsorted(last, np.arange(self.size))
+        cut_positions = self.family.node_cuts(occupied.astype(np.float64), cells[occupied], "mdl", self.name)
+        last_fine_bins = np.floor(cut_positions).astype(np.int64)  # of the fine bins of each bin, but for the last
+        cuts = tuple(self.cuts[k] for k in last_fine_bins.tolist())
+        return replace(self, values=intervals(cuts), cuts=cuts), np.searchsorted(last_fine_bins, np.arange(self.size))
 
     # Rows
 
     def codes(self, batch: ColumnReader, threads: int) -> Codes:
-        """The number of each row's key among some, −1 where it has none."""
+        """Returns the key of each row as codes: numbers of some keys, −1 if the row has none."""
         if self.cuts is None:
-            return self._keys(batch, threads)
+            keys = self.family.keys_of(batch, Feature(self.name, self.family, kind=self.kind), threads)
+            assert keys is not None
+            return keys
         numbers = finite_numbers(batch, self.name)
         places = np.searchsorted(np.array(self.cuts), numbers, side="right").astype(np.int32)
         places[np.isnan(numbers)] = MISSING
         return Codes(places, 0, self.keys)  # type: ignore[arg-type]
 
-    def _keys(self, batch: ColumnReader, threads: int) -> Codes:
-        keys = self.family.keys_of(batch, Feature(self.name, self.family, kind=self.kind), threads)
-        assert keys is not None
-        return keys
-
     def codes_to_count(self, batch: ColumnReader, threads: int) -> Codes:
-        """The same of rows to count; raises for a value that is not declared."""
+        """Returns the key of each row as codes, for rows that are counted; raises an error for a value that is not
+        declared.
+        """
         codes = self.codes(batch, threads)
         declared = self.family.permanent_keys() if self.cuts is None else None
         for key in codes.values if declared else ():
             if key is not None and key not in declared:  # type: ignore[operator]
-                raise errors.unknown_value(key, self.name, in_order(declared))
+                raise errors.unknown_value(key, self.name, sort_keys(declared))
         return codes
 
     def places(self, batch: ColumnReader, threads: int) -> Places:
-        """The number of each row's value; MISSING where there is none, UNSEEN for a value that was never counted."""
+        """Returns the number of each row's value: MISSING if there is none, UNSEEN if the value was never counted."""
         codes = self.codes(batch, threads)
         if codes.values is self.keys:
-            return np.asarray(codes.codes)
-        numbers = [*(self.number.get(key, UNSEEN) for key in codes.values), MISSING]
+            return codes.codes
+        numbers = [*(self.index.get(key, UNSEEN) for key in codes.values), MISSING]
         return np.array(numbers, dtype=np.int32).take(codes.codes)
 
     def place(self, value: Any) -> int:
-        """The number of one value; raises where it was never counted."""
+        """Returns the number of a value; raises an error if it was never counted."""
         value = value.item() if isinstance(value, np.generic) else value
         if self.cuts is not None and not isinstance(value, str):
             if isinstance(value, (int, float)) and abs(value) < np.inf:
@@ -148,7 +153,9 @@ class Variable:
         return place
 
     def likelihood(self, evidence: Any) -> Real:
-        """How likely what was observed is under each value: 1 or 0 of a value or several; soft evidence names every value."""
+        """Returns the likelihood of the evidence under each value: 1 or 0 if ``evidence`` is one or several values;
+        soft evidence is a mapping that gives every value a number.
+        """
         weights = np.zeros(self.size)
         if isinstance(evidence, np.ndarray) and evidence.ndim == 0:
             evidence = evidence.item()
@@ -162,27 +169,28 @@ class Variable:
         for place, (value, weight) in zip(places, evidence.items(), strict=True):
             check_positive(f"the evidence of {self.name} = {value!r}", weight, zero=True)
             weights[place] = weight
-        if lacking := [value for place, value in enumerate(self.values) if place not in places]:
+        if without_likelihood := [value for place, value in enumerate(self.values) if place not in places]:
             text = f"the soft evidence of {self.name!r} has no likelihood for "
-            text += (
-                f"{errors.listed(map(repr, lacking))}. Give every value, with 0 for impossible ones: {lacking[0]!r}: 0"
-            )
+            text += f"{errors.listed(map(repr, without_likelihood))}. Give every value, with 0 for impossible ones: "
+            text += f"{without_likelihood[0]!r}: 0"
             raise errors.BadSetting(text, name="given", value=self.name)
         return weights
 
-    def draw(self, places: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
-        """Values with these numbers: of bins any number within, each as likely as another."""
+    def draw(self, places: Int, rng: Generator) -> NDArray[Any]:
+        """Returns values with these numbers (``places``); for bins, numbers drawn uniformly within them."""
         if self.cuts is None:
-            same = len({type(value) for value in self.values}) == 1
-            return np.array(self.values, dtype=None if same else object)[places]
-        lowest = min([self.ends[0], *self.cuts[:1]])
-        highest = max([self.ends[1], *self.cuts[-1:]])
-        edges = np.array([lowest, *self.cuts, highest])
+            same_type = len({type(value) for value in self.values}) == 1
+            return np.array(self.values, dtype=None if same_type else object)[places]
+        first_edge = min([self.ends[0], *self.cuts[:1]])
+        last_edge = max([self.ends[1], *self.cuts[-1:]])
+        edges = np.array([first_edge, *self.cuts, last_edge])
         low = edges[places]
         high = edges[places + 1]
         if self.kind != "integer" or np.abs(edges).max() >= LARGEST_INTEGER:
-            half = (high / 2.0 - low / 2.0) * rng.random(len(places))  # the whole width may be beyond all numbers
-            return np.asarray(low + half + half)
+            half_offset = (high / 2.0 - low / 2.0) * rng.random(
+                len(places)
+            )  # the whole width may be beyond all numbers
+            return low + half_offset + half_offset
         first = np.ceil(low).astype(np.int64)
         last = np.ceil(high).astype(np.int64)
         last += (places == len(self.cuts)) & (high == last)  # the highest itself is in the last bin
@@ -190,48 +198,54 @@ class Variable:
 
 
 def kind_of_values(values: Sequence[Any]) -> Kind:
+    """Returns the type of a node's values."""
     kind = kind_of([value for value in values if value is not None])
     return kind if kind in ("boolean", "integer", "float", "string") else "string"
 
 
 def encode_variables(batch: Batch, variables: Sequence[Variable], threads: int) -> Batch:
-    """The rows with the columns of these variables as codes of their keys; raises for a value that is not declared."""
+    """Returns the batch with the columns of these variables as codes of their keys, so that they can be counted; raises
+    an error for a value that is not declared.
+    """
     return batch.with_columns({v.name: v.codes_to_count(batch, threads).as_categorical() for v in variables})
 
 
 def count_numbers(batch: Batch, name: str, weights: Real | None = None) -> tuple[Real, Real]:
-    """The numbers that occur in a column, in order, and the rows or the weight of each; rows of no weight do not count."""
+    """Returns the distinct numbers of a column, in order, and the rows of each, or their total weight. Missing numbers
+    and rows of weight 0 do not count.
+    """
     numbers = finite_numbers(batch, name)
-    kept = ~np.isnan(numbers)
+    is_counted = ~np.isnan(numbers)
     if weights is not None:
         if len(weights) != batch.n_rows:
             raise errors.length_mismatch("weights", len(weights), batch.n_rows)
-        kept &= weights > 0
-    values, at = np.unique(numbers[kept], return_inverse=True)
-    rows = np.bincount(at.reshape(-1), None if weights is None else weights[kept], len(values))
-    return values, rows.astype(np.float64)
+        is_counted &= weights > 0
+    values, value_number = np.unique(numbers[is_counted], return_inverse=True)
+    rows_of_value = np.bincount(value_number.reshape(-1), None if weights is None else weights[is_counted], len(values))
+    return values, rows_of_value.astype(np.float64)
 
 
 def fine_cuts(values: Real, rows: Real, n_bins: int) -> tuple[float, ...]:
-    """Cuts into about so many bins of about equal shares, each cut in the widest gap that is near.
+    """Returns cuts into about ``n_bins`` bins of about equal size, each cut in the widest gap nearby. ``values`` are
+    distinct numbers in order, and ``rows`` the rows of each.
 
-    So values that stand apart are not in one bin, and a number that alone is as frequent as a bin has its own.
+    Values that stand apart are therefore not in one bin, and a number that alone is as frequent as a bin has its own.
     """
-    last = np.arange(len(values) - 1)
+    last_of_bin = np.arange(len(values) - 1)
     if len(values) > n_bins:
         n_rows = rows.sum()
-        window = ((np.cumsum(rows) - rows / 2.0) / n_rows * n_bins).astype(np.int64)[:-1]
+        bin_by_size = ((np.cumsum(rows) - rows / 2.0) / n_rows * n_bins).astype(np.int64)[:-1]
         with np.errstate(over="ignore"):
-            widest_first = np.lexsort((-np.diff(values), window))
-        last = widest_first[np.unique(window[widest_first], return_index=True)[1]]
-        frequent = np.flatnonzero(rows * n_bins > n_rows)
-        last = np.unique(np.concatenate([last, frequent, frequent - 1]))
-        last = last[(last >= 0) & (last < len(values) - 1)]
-    return cuts_after(values, last)
+            widest_first = np.lexsort((-np.diff(values), bin_by_size))
+        last_of_bin = widest_first[np.unique(bin_by_size[widest_first], return_index=True)[1]]
+        frequent_values = np.flatnonzero(rows * n_bins > n_rows)
+        last_of_bin = np.unique(np.concatenate([last_of_bin, frequent_values, frequent_values - 1]))
+        last_of_bin = last_of_bin[(last_of_bin >= 0) & (last_of_bin < len(values) - 1)]
+    return cuts_after(values, last_of_bin)
 
 
 def can_be_node(feature: Feature) -> bool:
-    """Whether a column has a table of its values, or of bins of its numbers."""
+    """Whether a column can have a table of its values or of bins of its numbers."""
     family = feature.family
     if feature.columns or feature.reads_text:
         return False
@@ -241,65 +255,82 @@ def can_be_node(feature: Feature) -> bool:
 def as_node(
     batch: Batch, feature: Feature, bins: Bins, weights: Real | None = None, n_fine: int = MOST_FINE
 ) -> Variable:
-    """The variable of a column; where numbers are cut is settled by the first rows, which these are.
+    """Returns the variable of a column. The rows of ``batch``, which are the first, decide where numbers are cut;
+    ``weights`` are theirs.
 
-    Where they are to be cut by the classes, which are not looked at here, they are cut finely first (``Variable.joined``).
+    ``bins`` says how numbers are cut if the column's own family does not. If cuts depend on the classes ("mdl"), which
+    are not known here, the numbers are cut into ``n_fine`` fine bins first (see ``Variable.join_bins``).
     """
-    cut = cutting_histogram(feature) if feature.family.has_density() else None
-    if cut is None:
-        return Variable(feature.name, in_order(feature.family.permanent_keys() or ()), feature.family, feature.kind)
+    histogram = cutting_histogram(feature) if feature.family.has_density() else None
+    if histogram is None:
+        return Variable(feature.name, sort_keys(feature.family.permanent_keys() or ()), feature.family, feature.kind)
     values, rows = count_numbers(batch, feature.name, weights)
-    if cut.bins == "auto":
-        cut = replace(cut, bins=bins)
-    if cut.bins == "mdl" and cut.width is None:
+    if histogram.bins == "auto":
+        histogram = replace(histogram, bins=bins)
+    if histogram.bins == "mdl" and histogram.width is None:
         cuts = fine_cuts(values, rows, n_fine)
     else:
-        cuts = cut.node_cuts(values, rows[:, None], NODE_BINS, feature.name)
+        cuts = histogram.node_cuts(values, rows[:, None], NODE_BINS, feature.name)
     kind: Kind = "integer" if batch.kind(feature.name) == "integer" else "float"
     ends = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
-    return Variable(feature.name, intervals(cuts), cut, kind, cuts, ends)
+    return Variable(feature.name, intervals(cuts), histogram, kind, cuts, ends)
 
 
 def intervals(cuts: Sequence[float]) -> Keys:
+    """Names the intervals between cuts, in order: "below 2", "2 to 5", "5 and above"; "any" without cuts."""
     if not cuts:
         return ("any",)
-    shown = told_apart(cuts)
-    between = (f"{a} to {b}" for a, b in pairwise(shown))
-    return (f"below {shown[0]}", *between, f"{shown[-1]} and above")
+    names_of_cuts = format_distinctly(cuts)
+    middle_intervals = (f"{low} to {high}" for low, high in pairwise(names_of_cuts))
+    return (f"below {names_of_cuts[0]}", *middle_intervals, f"{names_of_cuts[-1]} and above")
 
 
 def no_block(block: str) -> errors.BadSetting:
+    """Returns the error for a block of columns where a network needs single columns."""
     text = f"block {block!r} cannot be a node, because the nodes of a network are single columns. "
     text += "Name the columns one by one in features=, or leave the block out of it."
     return errors.BadSetting(text, name="features", value=block)
 
 
-# Forests: where each variable has one parent at most beside the one that is asked for, one pass sums out all that is missing.
-# Children come before their parents. Each says of its parent, for every row and every value of what is asked for, how likely it
-# is that the row shows what it does at the child and below. Rows need not lack the same values.
+# Forests: where each variable has at most one parent beside the queried variable, one pass sums out all missing values, by
+# message passing (the sum–product algorithm). Children come before their parents. The message of a child to its parent has, for
+# every row and every queried value, the log-likelihood of the row's values at the child and below it, given the parent's value.
+# If a row lacks the parent's value, the message has it for each value of the parent. Rows need not lack the same values.
 
-Says = Callable[[Int, Places | None], Real]  # of some rows, given their parents' values or else for each value
+MessageOfRows = Callable[
+    [Int, Places | None], Real
+]  # given the parent's value in each row; if None, for each of its values
 
 
 @dataclass(frozen=True)
 class Node:
-    """A variable and its table, P(value | asked, parent): (values of what is asked for, of the parent, of the variable)."""
+    """A variable (by number), its parent or None, and its table P(value | queried value, parent's value): queried
+    values × parent's values × values.
+    """
 
     variable: int
     parent: int | None
     table: Real
-    unseen: Real | None  # log-probability of a value that was never counted, without the axis of values
+    unseen: Real | None  # log-probability of a value that was never counted: queried values × parent's values
 
     @cached_property
     def logs(self) -> Real:
+        """The logarithm of the table."""
         return log(self.table)
 
     def log_shown(self, place: Places, above: Places | None) -> Real:
-        """log P(value) where rows show it: (rows, asked), or (rows, asked, parent) where they do not show the parent's."""
+        """Returns the message log P(value | parent's value) of rows that have a value: rows × queried values.
+
+        ``place`` has the number of each row's value, and ``above`` of the parent's. If ``above`` is None because these
+        rows lack the parent's value: rows × queried values × parent's values.
+        """
         return self.logs.transpose(2, 0, 1)[place] if above is None else self.logs.transpose(2, 1, 0)[place, above]
 
     def sum_out(self, messages: Real, above: Places | None) -> Real:
-        """The same where rows lack it, and its children have said something of each of its values: (rows, asked, values)."""
+        """Returns the message of rows that lack the variable, summed over its values, in the shape of ``log_shown``.
+
+        ``messages`` has the sum of the messages from the variable's children (rows × queried values × values).
+        """
         highest = messages.max(axis=2, keepdims=True)
         highest = np.where(np.isfinite(highest), highest, 0.0)
         weights = np.exp(messages - highest)
@@ -308,45 +339,62 @@ class Node:
         return log((weights * self.table.transpose(1, 0, 2)[above]).sum(axis=2)) + highest[:, :, 0]
 
     def log_unseen(self, unseen: Real, above: Places | None) -> Real:
-        """The same where rows have a value that was never counted."""
+        """Returns the message of rows with a value that was never counted, in the shape of ``log_shown``; ``unseen`` is
+        its log-probability (queried values × parent's values).
+        """
         return unseen[None] if above is None else unseen.T[above]
 
 
 @dataclass
 class Messages:
-    """What is known of each row, (rows, asked); and of rows that lack a variable, what its children say of its values."""
+    """What is known about each row so far, while messages go from children to parents.
+
+    Args:
+        log_joint: The sum of the messages to parents whose value the rows have (rows × queried values).
+        below: For a variable that some rows lack, the sum of the messages from its children (rows × queried values × values).
+        lacking: For such a variable, whether each row lacks it and has a message.
+    """
 
     log_joint: Real
-    below: dict[int, Real] = field(default_factory=dict)  # (rows, asked, values)
-    lacking: dict[int, NDArray[np.bool_]] = field(default_factory=dict)  # which of the rows that is said of
+    below: dict[int, Real] = field(default_factory=dict)
+    lacking: dict[int, Bool] = field(default_factory=dict)
 
-    def tell(self, node: Node, rows: Int, above: Places, says: Says) -> None:
-        """What a node says of its parent is known where the parent is; elsewhere it is kept for the parent's turn."""
-        there = above[rows] >= 0
-        shown = rows[there]
-        lacking = rows[~there]
-        self.log_joint[shown] += says(shown, above[shown])
-        if node.parent is not None and len(lacking):
+    def add(self, node: Node, rows: Int, above: Places, message: MessageOfRows) -> None:
+        """Adds the message of a node for some rows: to the joint probability if a row has the parent's value, otherwise
+        to the messages that the parent has received.
+
+        ``above`` has the number of the parent's value in each row, and ``message`` computes the message for some of the
+        rows.
+        """
+        has_parent = above[rows] >= 0
+        complete_rows = rows[has_parent]
+        incomplete_rows = rows[~has_parent]
+        self.log_joint[complete_rows] += message(complete_rows, above[complete_rows])
+        if node.parent is not None and len(incomplete_rows):
             if node.parent not in self.below:
                 self.below[node.parent] = np.zeros((*self.log_joint.shape, node.table.shape[1]))
                 self.lacking[node.parent] = np.zeros(len(self.log_joint), dtype=np.bool_)
-            self.below[node.parent][lacking] += says(lacking, None)
-            self.lacking[node.parent][lacking] = True
+            self.below[node.parent][incomplete_rows] += message(incomplete_rows, None)
+            self.lacking[node.parent][incomplete_rows] = True
 
-    def speak(self, node: Node, place: Places, above: Places) -> None:
-        """A node's turn, after all of its children's."""
-        self.tell(node, np.flatnonzero(place >= 0), above, lambda rows, at: node.log_shown(place[rows], at))
+    def send(self, node: Node, place: Places, above: Places) -> None:
+        """Sends the messages of a node to its parent, after all of its children have sent theirs. ``place`` has the
+        number of each row's value of the node, and ``above`` of its parent.
+        """
+        self.add(node, np.flatnonzero(place >= 0), above, lambda rows, at: node.log_shown(place[rows], at))
         if node.variable in self.below:
-            message = self.below.pop(node.variable)
+            from_children = self.below.pop(node.variable)
             lacking = self.lacking.pop(node.variable)
-            self.tell(node, np.flatnonzero(lacking), above, lambda rows, at: node.sum_out(message[rows], at))
+            self.add(node, np.flatnonzero(lacking), above, lambda rows, at: node.sum_out(from_children[rows], at))
         if (unseen := node.unseen) is not None:
-            self.tell(node, np.flatnonzero(place == UNSEEN), above, lambda rows, at: node.log_unseen(unseen, at))
+            self.add(node, np.flatnonzero(place == UNSEEN), above, lambda rows, at: node.log_unseen(unseen, at))
 
 
 @dataclass(frozen=True)
 class NodeForest:
-    """The nodes, children before their parents; what is asked for, if anything, and how many values it has."""
+    """The nodes of a forest, children before their parents; the number of the queried variable, None if there is none;
+    and ``size``, how many queried values (or classes) the first axis of each table has.
+    """
 
     nodes: tuple[Node, ...]
     query: int | None
@@ -360,61 +408,77 @@ class NodeForest:
         parents: Sequence[tuple[int, ...]],
         query: int | None,
     ) -> NodeForest | None:
-        """None where a variable has two parents beside what is asked for."""
-        above = [[p for p in node_parents if p != query] for node_parents in parents]
-        if any(len(node_parents) > 1 for node_parents in above):
+        """Returns the forest that remains without the queried variable; None if a variable has two other parents.
+
+        Args:
+            tables: For each variable, P(value | parents' values): values × values of each parent.
+            unseen: For each variable, the log-probability of a value that was never counted, by the parents' values; or None.
+            parents: For each variable, the numbers of its parents.
+            query: The number of the queried variable, or None.
+        """
+        other_parents = [[other for other in node_parents if other != query] for node_parents in parents]
+        if any(len(node_parents) > 1 for node_parents in other_parents):
             return None
-        parent = [node_parents[0] if node_parents else None for node_parents in above]
-        size = 1 if query is None else len(tables[query])
+        parent = [node_parents[0] if node_parents else None for node_parents in other_parents]
+        n_queried = 1 if query is None else len(tables[query])
         nodes = []
-        for v in children_first(parent):
-            table = tables[v]
-            new = unseen[v]
-            if v == query:  # it has one value, whichever is asked for
-                expanded = _laid_out(table, (v, *parents[v]), (query, parent[v]), size)[:, :, None]
-                nodes.append(Node(v, parent[v], expanded, None))
-                continue
-            expanded = _laid_out(table, (v, *parents[v]), (query, parent[v], v), size)
-            new = None if new is None else _laid_out(new, parents[v], (query, parent[v]), size)
-            nodes.append(Node(v, parent[v], expanded, new))
-        return cls(tuple(nodes), query, size)
+        for variable in children_first(parent):
+            scope = (variable, *parents[variable])
+            axes = (query, parent[variable])
+            log_unseen = unseen[variable]
+            if variable == query:  # it has one value, whichever is asked for
+                table = _arrange_axes(tables[variable], scope, axes, n_queried)[:, :, None]
+                log_unseen = None
+            else:
+                table = _arrange_axes(tables[variable], scope, (*axes, variable), n_queried)
+            if log_unseen is not None:
+                log_unseen = _arrange_axes(log_unseen, parents[variable], axes, n_queried)
+            nodes.append(Node(variable, parent[variable], table, log_unseen))
+        return cls(tuple(nodes), query, n_queried)
 
     def at(self, k: int) -> NodeForest:
-        """The same for the one value of what is asked for that has this number."""
-        one = slice(k, k + 1)
-        tables_at = ((node, None if node.unseen is None else node.unseen[one]) for node in self.nodes)
-        nodes = (replace(node, table=node.table[one], unseen=unseen) for node, unseen in tables_at)
+        """Returns the forest for value number k of the queried variable alone."""
+        this_value = slice(k, k + 1)
+        tables_at = ((node, None if node.unseen is None else node.unseen[this_value]) for node in self.nodes)
+        nodes = (replace(node, table=node.table[this_value], unseen=unseen) for node, unseen in tables_at)
         return replace(self, nodes=tuple(nodes), size=1)
 
     @property
     def width(self) -> int:
-        """How many numbers a row needs at most."""
+        """How many numbers the tables of a row need at most."""
         return self.size * sum(int(node.table.shape[2]) for node in self.nodes)
 
     def log_joint(self, places: Sequence[Places]) -> Real:
-        """log P(asked, what the rows show), (rows, values of what is asked for)."""
+        """Returns log P(queried value, observed values) (rows × queried values). ``places`` has for each variable the
+        numbers of the rows' values.
+        """
         n_rows = len(places[0])
         messages = Messages(np.zeros((n_rows, self.size)))
-        first = np.zeros(n_rows, dtype=np.int32)
+        zeros = np.zeros(n_rows, dtype=np.int32)
         for node in self.nodes:
-            place = first if node.variable == self.query else places[node.variable]
-            messages.speak(node, place, first if node.parent is None else places[node.parent])
+            place = zeros if node.variable == self.query else places[node.variable]
+            messages.send(node, place, zeros if node.parent is None else places[node.parent])
         return messages.log_joint
 
 
 def children_first(parent: Sequence[int | None]) -> list[int]:
+    """Returns the numbers of the nodes with children before their parents. ``parent`` has the parent of each node, or
+    None.
+    """
     children: list[list[int]] = [[] for _ in parent]
-    for v, above in enumerate(parent):
-        if above is not None:
-            children[above].append(v)
-    order = [v for v, above in enumerate(parent) if above is None]
-    for v in order:
-        order += children[v]
+    for node, node_parent in enumerate(parent):
+        if node_parent is not None:
+            children[node_parent].append(node)
+    order = [node for node, node_parent in enumerate(parent) if node_parent is None]
+    for node in order:
+        order += children[node]
     return order[::-1]
 
 
-def _laid_out(table: Real, scope: tuple[int, ...], axes: tuple[int | None, ...], size: int) -> Real:
-    """The table with these axes, the first of which has this size; of length 1 where the table has none."""
-    turned = table.transpose([scope.index(axis) for axis in axes if axis in scope])
-    spread = np.expand_dims(turned, [at for at, axis in enumerate(axes) if axis not in scope])
-    return np.broadcast_to(spread, (size, *spread.shape[1:]))
+def _arrange_axes(table: Real, scope: tuple[int, ...], axes: tuple[int | None, ...], size: int) -> Real:
+    """Returns a table whose axes belong to the variables ``scope`` with the axes ``axes`` instead. An axis that the
+    table does not have (None, or another variable) gets length 1, and the first axis length ``size``.
+    """
+    transposed = table.transpose([scope.index(axis) for axis in axes if axis in scope])
+    expanded = np.expand_dims(transposed, [at for at, axis in enumerate(axes) if axis not in scope])
+    return np.broadcast_to(expanded, (size, *expanded.shape[1:]))

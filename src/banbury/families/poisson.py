@@ -1,4 +1,4 @@
-"""Poisson: how many times."""
+"""Poisson: counts of events."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from banbury.arrays import Int, Real
-from banbury.families.family import ColumnReader, Family, Feature, NumberColumn, check_settings
+from banbury.families.family import ColumnReader, Family, Feature, Features, NumberColumn, check_settings
 from banbury.families.moments import log_rising
 from banbury.families.positive import WHOLE_NUMBERS, RateFamily, RateParameters, WholeNumberCounter, check_counts
 from banbury.reading import Codes
@@ -21,9 +22,10 @@ SMALLEST_RATE = 1e-9  # of one pseudo-row: keeps a column of zeros from making e
 
 @dataclass(frozen=True)
 class PoissonParameters(RateParameters):
-    """Poisson of these means; where they are uncertain, negative binomial."""
+    """Poisson distributions with these means, or negative binomial ones if the means are uncertain."""
 
     def log_density(self, z: Real) -> Real:
+        """Returns the log density of z."""
         from scipy.special import gammaln, xlogy  # a third of a second to import; few need it
 
         if self.scale is None:
@@ -32,20 +34,27 @@ class PoissonParameters(RateParameters):
         choose = log_rising(shape, z) - gammaln(z + 1.0)
         return np.asarray(choose - shape * np.log1p(1.0 / self.scale) - z * np.log1p(self.scale))
 
-    def codes(self, rows: ColumnReader, feature: Feature) -> Codes:
-        check_counts(rows, [feature.name])
-        return rows.codes(feature.name, "integer")  # type: ignore[no-any-return]
+    def codes(self, rows: ColumnReader, f: int) -> Codes:
+        """Returns the counts of feature f as codes; raises for a number that is no count."""
+        check_counts(rows, [self.features.names[f]])
+        return rows.codes(self.features.names[f], "integer")  # type: ignore[no-any-return]
 
-    def curve_terms(self) -> tuple[Any, Any, Any, Any] | None:
-        return None if self.scale is not None else (1.0, -self.rate, np.log(self.rate), 0.0)
+    def curve_terms(self) -> tuple[Any, ...] | None:
+        """Returns width, centre and the coefficients of 1, x and log of the log-probability; None for a negative
+        binomial.
+        """
+        return None if self.scale is not None else (1.0, 0.0, -self.rate, np.log(self.rate), 0.0)
 
-    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
+    def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
+        """Draws a count of each feature for rows of these classes; returns one array per column."""
         return [rng.poisson(self.at((f, classes)).draw_rates(rng)) for f in range(len(self.features))]
 
     def moments(self) -> tuple[Real, Real]:
+        """Returns the mean and the standard deviation of counts; wider if the means are uncertain."""
         return self.rate, np.sqrt(self.rate if self.scale is None else self.rate * (1.0 + 1.0 / self.scale))
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
+        """Returns the probabilities below and above z."""
         from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
 
         if self.scale is None:
@@ -55,6 +64,7 @@ class PoissonParameters(RateParameters):
         return betainc(shape, z, p), betainc(z, shape, 1.0 - p)
 
     def ends(self, f: int, near: Real, step: Real) -> Real:
+        """Returns multiples of ``step``, at least 1, near the wanted numbers: counts are whole, and none is below 0."""
         step = np.maximum(step, 1.0)
         return np.maximum(np.round(near / step), 1.0) * step
 
@@ -80,27 +90,34 @@ class Poisson(RateFamily):
     parameters: ClassVar[type[RateParameters]] = PoissonParameters
 
     def __post_init__(self) -> None:
+        """Raises unless the settings of the prior are positive or None."""
         check_settings(self, "prior_count", "prior_rows")
 
     def counter(self, feature: Feature) -> WholeNumberCounter:
+        """Returns the counter that turns the values of a feature of this family into sums."""
         return WHOLE_NUMBERS
 
     def likeliest(self, sums: Moments) -> Real:
+        """Returns the means (features × classes); a class without values has the mean of all classes."""
         n = sums.n.value
-        none = ~(n > 0).any(axis=1, keepdims=True)  # no value in any class: no count is impossible
-        return np.where(n > 0, np.maximum(sums.mean, 0.0), np.where(none, 1.0, sums.pool()[1]))
+        has_no_value = ~(n > 0).any(axis=1, keepdims=True)  # no value in any class: no count is impossible
+        return np.where(n > 0, np.maximum(sums.mean, 0.0), np.where(has_no_value, 1.0, sums.pool()[1]))
 
-    def prior(self, features: tuple[Feature, ...], sums: Moments) -> tuple[Any, Any]:
+    def prior(self, features: Features, sums: Moments) -> tuple[Any, Any]:
+        """Returns the shape and the scale of the Gamma prior: a number of events, and of rows in which they happened."""
         rows = 1.0 if self.prior_rows is None else self.prior_rows
         if self.prior_count is None:
             return rows * np.maximum(sums.pool()[1], SMALLEST_RATE), rows
         return self.prior_count, rows
 
     def posterior(self, shape: Any, scale: Any, n: Real, total: Real) -> tuple[Real, Real]:
+        """Returns the shape and the scale of the Gamma posterior: ``total`` events in n rows."""
         return shape + total, scale + n
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        """Returns this family for a column of whole numbers from 0 up with more than two values."""
         return (self,) if column.holds_whole_numbers and column.least >= 0 and column.n_values > 2 else ()
 
     def has_density(self) -> bool:
+        """Counts have probabilities, not densities."""
         return False

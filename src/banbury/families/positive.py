@@ -1,13 +1,14 @@
-"""Numbers from 0 up: what Poisson, exponential, gamma and log-normal share."""
+"""Numbers from 0 up: what Poisson, exponential, gamma and log-normal have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from banbury import _core, errors
@@ -19,18 +20,21 @@ from banbury.families.family import (
     Curve,
     Family,
     Feature,
+    Features,
     HeldOutRows,
     NumberColumn,
     NumericParameters,
     RowsToCount,
     Stored,
     bad_value,
+    column_of,
+    line_by_line,
 )
-from banbury.families.moments import MOMENTS, MomentCounter, first_rows, names_of, one_by_one, scales
+from banbury.families.moments import MOMENTS, MomentCounter, as_number, first_rows, one_by_one, scales
 from banbury.reading import Batch, Codes
-from banbury.sums import GRID, Keyless, Moments
+from banbury.sums import GRID, Moments, SumsOfParts
 
-EACH = slice(None)  # features, one for each number
+EACH = slice(None)  # every feature: x has one number for each
 FARTHEST = 2.0**400  # of z: what lies beyond is as far as this
 SMALLEST_MEAN = 2.0**-200  # of z: keeps a column of zeros from making every other number impossible
 TINY = float(np.finfo(np.float64).tiny)  # numbers below have too few digits
@@ -39,38 +43,46 @@ TINY = float(np.finfo(np.float64).tiny)  # numbers below have too few digits
 class PositiveCounter(MomentCounter):
     """Moments of numbers from 0 up, about 0."""
 
-    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        units = scales(first_rows(batch, names_of(features, batch)))[1].tolist()
-        return [Feature(f.name, f.family, 0.0, u, "float", f.why) for f, u in zip(features, units, strict=True)]
+    def settle(self, features: Features, batch: Batch) -> Features:
+        """Returns the features with origin 0 and a unit near the spread of the first rows."""
+        units = scales(first_rows(batch, features.names))[1]
+        return replace(features.change(as_number), origins=np.zeros(len(features)), units=units)
 
     def has_valid_scale(self, feature: Feature) -> bool:
+        """Whether a feature from a file is counted about 0, in a valid unit."""
         return feature.origin == 0.0 and super().has_valid_scale(feature)
 
-    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
-        check_least(rows.batch, features)
+    def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Any]:
+        """Counts these rows, after checking that no number is too small. Returns the features as they are, and their
+        sums.
+        """
+        check_least(rows.batch, features.names, features.templates[0].family)
         return super().count(features, rows)
 
-    def check(self, features: Sequence[Feature], sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
+    def check(self, features: Features, sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
+        """Raises an error if no rows can have these sums. ``rows`` has the rows of each class, and ``classes`` their
+        labels.
+        """
         super().check(features, sums, rows, classes)
         for f, label in np.argwhere(sums.sums.is_negative()[..., 0]):
-            raise errors.impossible_sums(classes[label], features[f].name)
+            raise errors.impossible_sums(classes[label], features.names[f])
 
     def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
+        """Returns the feature with the unit of another; both are counted about 0."""
         return feature._replace(unit=other.unit)
 
 
-def check_least(rows: Any, features: Sequence[Feature]) -> None:
-    """Raises unless all numbers of columns of one family are the least that it takes, or more."""
-    family = features[0].family
+def check_least(rows: Any, names: Sequence[str], family: Family) -> None:
+    """Raises an error unless all numbers of the columns with these names are at least as large as their family allows."""
     least = family.least
     start = 0
-    for block in rows.numbers(names_of(features, rows)):
+    for block in rows.numbers(names):
         columns = block[:, None] if block.ndim == 1 else block
         below = columns < least
         if below.any():
             j = int(below.any(axis=0).argmax())
             row = int(below[:, j].argmax())
-            column = features[start + j].name
+            column = names[start + j]
             value = float(columns[row, j])
             place = f"row {rows.first_row + row:,} of column {column!r}{errors.where(rows.source)}"
             article = "an" if family.name[0] in "aeiou" else "a"
@@ -87,21 +99,29 @@ POSITIVE = PositiveCounter()
 class WholeNumberCounter(PositiveCounter):
     """Moments of whole numbers from 0 up."""
 
-    def settle(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        return [feature._replace(kind="integer") for feature in features]
+    def settle(self, features: Features, batch: Batch) -> Features:
+        """Returns the features as columns of whole numbers, which are counted about 0 in units of 1."""
+        return features.change(lambda feature: feature._replace(kind="integer"))
 
     def has_valid_scale(self, feature: Feature) -> bool:
+        """Whether a feature from a file is counted about 0 in units of 1."""
         return feature.unit == 1.0 and super().has_valid_scale(feature)
 
-    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Moments]:
-        check_counts(rows.batch, names_of(features, rows.batch), rows.threads)
+    def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Moments]:
+        """Counts these rows, after checking that they have whole numbers from 0 up. Returns the features as they are,
+        and their sums.
+        """
+        check_counts(rows.batch, features.names, rows.threads)
         return MomentCounter.count(self, features, rows)
 
-    def check(self, features: Sequence[Feature], sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
+    def check(self, features: Features, sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
+        """Raises an error if no rows can have these sums. ``rows`` has the rows of each class, and ``classes`` their
+        labels.
+        """
         super().check(features, sums, rows, classes)
-        uneven = sums.sums.values(-GRID)[..., 0] > sums.sums.values(-2 * GRID)[..., 1]  # Σx ≤ Σx²
-        for f, label in np.argwhere(uneven):
-            raise errors.impossible_sums(classes[label], features[f].name)
+        is_impossible = sums.sums.values(-GRID)[..., 0] > sums.sums.values(-2 * GRID)[..., 1]  # Σx ≤ Σx²
+        for f, label in np.argwhere(is_impossible):
+            raise errors.impossible_sums(classes[label], features.names[f])
 
 
 def check_counts(rows: Any, names: Sequence[str], threads: int = 1) -> None:
@@ -121,98 +141,108 @@ class Positive(Family):
     least: ClassVar[float] = 0.0
 
     def counter(self, feature: Feature) -> PositiveCounter:
+        """Returns the counter that turns the values of a feature of this family into sums."""
         return POSITIVE
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        """Returns this family for a column with many values, none below the least that it allows."""
         return (self,) if column.least >= self.least and not column.has_few_values else ()
 
-    def leave_one_out(self, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
+    def leave_one_out(self, features: Features, sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
+        """Returns log P(values | class) of each row without itself (rows × classes)."""
         return one_by_one(self, features, sums, choice, held_out)
 
 
 class PositiveParameters(NumericParameters):
-    """Parameters of columns of numbers from 0 up, each an array (features, classes), in units of z = x / unit.
+    """Parameters of columns of numbers from 0 up: each is an array, features × classes, about z = x / unit.
 
-    A family says what z is like under parameters of any shape that fits, which ``at`` takes out of these.
+    A family declares the density, the distribution function and the moments of z, for parameters that broadcast with z.
     """
 
     farthest: ClassVar[float] = FARTHEST
 
     def log_density(self, z: Real) -> Real:
-        """The logarithm of the density of z."""
+        """Returns the log density of z, numbers × classes."""
         raise NotImplementedError
 
-    def curve_terms(self) -> tuple[Any, Any, Any, Any] | None:
-        """The width of its curve, and its coefficients of 1, x and log x; None: it has no curve."""
+    def curve_terms(self) -> tuple[Any, ...] | None:
+        """Returns width, centre and the coefficients of 1, x and log of the log density, each for features × classes or
+        a number; None if it is not such a sum.
+        """
         return None
 
-    def draw(self, rng: np.random.Generator) -> Real:
-        """A z for each parameter."""
+    def draw(self, rng: Generator) -> Real:
+        """Draws one z for each parameter; used on parameters that were indexed by feature and class (``at``)."""
         raise NotImplementedError
 
     def moments(self) -> tuple[Real, Real]:
-        """The mean and the deviation of z."""
+        """Returns the mean and the standard deviation of z."""
         raise NotImplementedError
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
-        """What lies below z, and what lies above."""
+        """Returns the probabilities below and above z."""
         raise NotImplementedError
 
     def at(self, index: Any) -> Self:
-        """The parameters of a feature, or those in any other place."""
+        """Returns the parameters at an index of their arrays: of a feature, or of features and classes."""
         features, *arrays = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
         return type(self)(features, *(None if array is None else array[index] for array in arrays))  # type: ignore[call-arg]
 
     @cached_property
     def units(self) -> Real:
-        """That of each feature."""
-        return np.array([feature.unit for feature in self.features])
+        """The unit of each feature."""
+        return self.features.units
 
     def log_probability(self, x: Real, f: int | slice = EACH) -> Real:
-        """Of numbers of a feature, or of numbers each of which has a feature of its own: (numbers, classes)."""
+        """Returns the log density of numbers ``x``: all of feature f, or one for each feature (numbers × classes)."""
         unit = self.units[f]
-        logs = self.at(f).log_density(np.minimum(x / unit, self.farthest)[:, None])
+        with np.errstate(over="ignore"):  # of the largest doubles, whose z is as far as any
+            z = np.minimum(x / unit, self.farthest)
+        logs = self.at(f).log_density(z[:, None])
         return np.asarray(logs - np.reshape(np.log(unit), (-1, 1)))
 
-    def codes(self, rows: ColumnReader, feature: Feature) -> Codes:
-        """The different numbers of a column, or all, and which of them each row has."""
-        check_least(rows, [feature])
-        x = np.asarray(rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
-        there = ~np.isnan(x)
-        return Codes(np.where(there, np.arange(len(x)), -1), 0, np.where(there, x, feature.unit))  # type: ignore[arg-type]
+    def codes(self, rows: ColumnReader, f: int) -> Codes:
+        """Returns the numbers of feature f as codes: the numbers to score, and the place of each row's number among
+        them, −1 if it is missing.
+        """
+        check_least(rows, self.features.names[f : f + 1], self.features.templates[0].family)
+        x = column_of(rows, self.features.names[f]).astype(np.float64)
+        is_present = ~np.isnan(x)
+        return Codes(np.where(is_present, np.arange(len(x)), -1), 0, np.where(is_present, x, self.features.units[f]))  # type: ignore[arg-type]
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        columns = [self.codes(rows, feature) for feature in self.features]
-        tables = [self.log_probability(np.asarray(c.values, dtype=np.float64), f) for f, c in enumerate(columns)]
-        ends = np.cumsum([len(table) for table in tables])
-        lines = np.split(np.arange(ends[-1], dtype=np.uint32), ends[:-1])
-        low = np.array([column.low for column in columns], dtype=np.int64)
-        codes = [column.codes for column in columns]
-        return [_core.TablePart(codes, low, lines, np.full(len(low), -1), np.concatenate(tables))]
+        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        parts = []
+        for f in range(len(self.features)):
+            column = self.codes(rows, f)
+            table = self.log_probability(np.asarray(column.values, dtype=np.float64), f)
+            parts.append(line_by_line(column.codes, table, column.low))
+        return parts
 
     def curve(self, f: int) -> Curve | None:
-        """But for what all classes share."""
+        """Returns the log density of feature f as a curve, up to what all classes share."""
         if (terms := self.at(f).curve_terms()) is None:
             return None
-        width, one, x, log_x = np.broadcast_arrays(*terms)
-        return Curve(0.0, float(self.units[f]), np.zeros_like(one), width, one, x, np.zeros_like(one), log_x)
+        width, centre, one, x, log = np.broadcast_arrays(*terms)
+        return Curve(0.0, float(self.units[f]), width, centre, one, x, np.zeros_like(one), log)
 
-    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
+    def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
+        """Draws a value of each feature for rows of these classes; returns one array per column."""
         columns = [unit * self.at((f, classes)).draw(rng) for f, unit in enumerate(self.units.tolist())]
-        return [
-            np.maximum(column, feature.family.least) for column, feature in zip(columns, self.features, strict=True)
-        ]
+        return [np.maximum(column, self.features.templates[0].family.least) for column in columns]
 
     def spread(self, f: int) -> tuple[Real, Real]:
-        """Of a predictive distribution, which may have neither, those of what it is made of."""
+        """Returns mean and deviation of feature f; for a predictive distribution, those of the distributions that it mixes."""
         mean, deviation = self.at(f).moments()
         unit = self.units[f]
         return unit * mean, unit * deviation
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        """Returns P(x < cut | class) and P(x ≥ cut | class) of feature f (cuts × classes)."""
         return self.at(f).tails_of(np.maximum(cuts, 0.0)[:, None] / self.units[f])
 
     def ends(self, f: int, near: Real, step: Real) -> Real:
+        """Returns round numbers near the wanted ones, none below 0, at which an interval may end."""
         return np.maximum(super().ends(f, near, step), 0.0)
 
 
@@ -220,70 +250,107 @@ class PositiveParameters(NumericParameters):
 
 
 @dataclass(frozen=True, eq=False)
-class LogMoments(Keyless):
-    """Moments of z = x / unit and of log x, of the same rows."""
+class LogMoments(SumsOfParts):
+    """Moments of the same rows: ``values`` are those of z = x / unit, and ``logs`` those of log x."""
 
     values: Moments
     logs: Moments
 
     @property
     def present(self) -> Integers:
+        """The rows of each feature and class that have a value."""
         return self.values.n
 
-    def __add__(self, other: LogMoments) -> LogMoments:
-        return LogMoments(self.values + other.values, self.logs + other.logs)
-
-    def __sub__(self, other: LogMoments) -> LogMoments:
-        return LogMoments(self.values - other.values, self.logs - other.logs)
-
     def times(self, factor: float) -> tuple[LogMoments, bool]:
-        (values, exact), (logs, also) = self.values.times(factor), self.logs.times(factor)
-        return LogMoments(values, logs), exact and also
+        """Multiplies the sums by a factor. Also returns whether the product is exact."""
+        values, are_values_exact = self.values.times(factor)
+        logs, are_logs_exact = self.logs.times(factor)
+        return LogMoments(values, logs), are_values_exact and are_logs_exact
 
-    def same(self, other: LogMoments) -> bool:
-        return self.values.same(other.values) and self.logs.same(other.logs)
+    def _change_both(self, change: Callable[[Moments], Moments]) -> LogMoments:
+        """Returns the sums with both moments changed by a function."""
+        return LogMoments(change(self.values), change(self.logs))
 
     def take(self, classes: Any) -> LogMoments:
-        return LogMoments(self.values.take(classes), self.logs.take(classes))
+        """Returns the sums of these classes, in this order."""
+        return self._change_both(lambda moments: moments.take(classes))
 
     def merge(self, index: Any, size: int) -> LogMoments:
-        return LogMoments(self.values.merge(index, size), self.logs.merge(index, size))
+        """Returns the sums of ``size`` classes: those of class c are added to class ``index[c]``."""
+        return self._change_both(lambda moments: moments.merge(index, size))
 
     def select(self, features: Sequence[int]) -> LogMoments:
-        return LogMoments(self.values.select(features), self.logs.select(features))
+        """Returns the sums of these features."""
+        return self._change_both(lambda moments: moments.select(features))
 
     def as_features(self, labels: Int, n_classes: int) -> LogMoments:
-        return LogMoments(self.values.as_features(labels, n_classes), self.logs.as_features(labels, n_classes))
+        """Turns the classes of a single feature into features: feature k has the sums of class k, in class
+        ``labels[k]``.
+        """
+        return self._change_both(lambda moments: moments.as_features(labels, n_classes))
 
     def arrays(self) -> dict[str, Integers]:
+        """Returns the arrays that a file holds, by name."""
         return {"n": self.values.n, "sums": self.values.sums, "logs": self.logs.sums}
+
+    def means(self, units: Real, prior_rows: float) -> tuple[Real, Real, Real]:
+        """Returns the number of rows, the mean of z and the mean of log z (features × classes each), with
+        ``prior_rows`` average rows added.
+
+        An average row has the means of the column over all classes. A class without rows has those means too. ``units``
+        has the unit of each feature.
+        """
+        log_units = np.log(units[:, None])
+        n = self.values.n.value
+        n_column, column_mean, _ = self.values.pool()
+        has_rows = n_column > 0  # a column without any number has a mean of 1
+        column_mean = np.maximum(np.where(has_rows, column_mean, 1.0), SMALLEST_MEAN)
+        column_log = np.where(has_rows, self.logs.pool()[1] - log_units, 0.0)
+        mean = np.maximum(self.values.mean, SMALLEST_MEAN)
+        mean_log = self.logs.mean - log_units
+        if not prior_rows:
+            return n, np.where(n > 0, mean, column_mean), np.where(n > 0, mean_log, column_log)
+        rows = n + prior_rows
+        mean = (n * mean + prior_rows * column_mean) / rows
+        return rows, mean, (n * mean_log + prior_rows * column_log) / rows
 
 
 class LogMomentCounter(PositiveCounter):
     """Moments of numbers above 0, about 0, and of their logarithms: all columns in one pass."""
 
-    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
-        names = names_of(features, rows.batch)
-        size = len(features)
-        check_least(rows.batch, features)
+    def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Any]:
+        """Counts these rows. Returns the features as they are, and their sums."""
+        names = features.names
+        n_features = len(features)
+        check_least(rows.batch, features.names, features.templates[0].family)
         columns = rows.batch.numbers(names)
-        units = np.concatenate([[feature.unit for feature in features], np.ones(size)])
-        both = [*columns, *(logarithm(column) for column in columns)]
-        every = Moments(*rows.run_kernel(_core.count_moments, (*names, *names), both, np.zeros(2 * size), units))
-        return features, LogMoments(every.select(range(size)), every.select(range(size, 2 * size)))
+        units = np.concatenate([features.units, np.ones(n_features)])
+        numbers_and_logs = [*columns, *(logarithm(column) for column in columns)]
+        all_moments = Moments(
+            *rows.run_kernel(_core.count_moments, (*names, *names), numbers_and_logs, np.zeros(2 * n_features), units)
+        )
+        return features, LogMoments(
+            all_moments.select(range(n_features)), all_moments.select(range(n_features, 2 * n_features))
+        )
 
-    def check(self, features: Sequence[Feature], sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
+    def check(self, features: Features, sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
+        """Raises if no rows can have these sums, of the numbers or of their logarithms."""
         super().check(features, sums.values, rows, classes)
         MOMENTS.check(features, sums.logs, rows, classes)
 
-    def move_sums(self, old: Sequence[Feature], new: Sequence[Feature], sums: Any) -> Any:
+    def move_sums(self, old: Features, new: Features, sums: Any) -> Any:
+        """Returns the sums of numbers moved to other units; sums of logarithms have none."""
         values = super().move_sums(old, new, sums.values)
         return sums if values is sums.values else LogMoments(values, sums.logs)
 
     def summary(self, feature: Feature, sums: Any, missing: str) -> str:
+        """Describes the mean and deviation of the numbers; ``missing`` is a phrase to append about rows without a
+        value.
+        """
         return super().summary(feature, sums.values, missing)
 
-    def restore(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
+    def restore(self, features: Features, stored: Stored, n_classes: int) -> Any:
+        """Returns the sums that a file holds; raises an error if no rows can have them."""
         values = super().restore(features, stored, n_classes)
         logs = Moments(values.n, stored.integers("logs", (len(features), n_classes, 2), signed=True))
         if logs.below_zero().any() or not np.isfinite(logs.sums.values(-2 * GRID)).all():
@@ -292,20 +359,20 @@ class LogMomentCounter(PositiveCounter):
 
 
 def logarithm(x: NDArray[Any]) -> Real:
-    """log x by additions, multiplications and divisions alone, so that every machine has the same bits; NaN stays.
+    """Returns log x by additions, multiplications and divisions alone, so that all machines get the same bits; NaN stays NaN.
 
     x = 2ᵏ m with m from √½ to √2; log m = 2 artanh(s), s = (m − 1) / (m + 1), by its series up to s²³.
     """
     m, k = np.frexp(np.asarray(x, dtype=np.float64))
-    low = m < 0.7071067811865476
-    m = np.where(low, 2.0 * m, m)
-    k = np.where(low, k - 1, k)
+    is_low = m < 0.7071067811865476
+    m = np.where(is_low, 2.0 * m, m)
+    k = np.where(is_low, k - 1, k)
     s = (m - 1.0) / (m + 1.0)
     square = s * s
     series = np.zeros(np.shape(s))
     for power in range(23, 0, -2):
         series = series * square + 1.0 / power
-    return np.asarray(k * 0.6931471805599453 + 2.0 * s * series)
+    return k * 0.6931471805599453 + 2.0 * s * series
 
 
 LOG_MOMENTS = LogMomentCounter()
@@ -317,12 +384,15 @@ class LogMomentFamily(Positive):
     least: ClassVar[float] = TINY
 
     def counter(self, feature: Feature) -> LogMomentCounter:
+        """Returns the counter that turns the values of a feature of this family into sums."""
         return LOG_MOMENTS
 
     def counting_key(self) -> tuple[Any, ...]:
+        """Returns what two families must have in common for their sums to be added: the same kind of sums."""
         return ("log moments",)
 
-    def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
+    def n_parameters(self, features: Features, sums: Any) -> list[tuple[int, int]]:
+        """Returns two parameters per class for each feature, and 0 that classes share."""
         return [(2, 0)] * len(features)
 
 
@@ -331,16 +401,21 @@ class LogMomentFamily(Positive):
 
 @dataclass(frozen=True)
 class RateParameters(PositiveParameters):
-    """Rates of z; where ``scale`` is given, they are uncertain: each is drawn from Gamma(rate · scale, scale)."""
+    """The rates of z (features × classes).
 
-    features: tuple[Feature, ...]
+    ``scale`` is None if they are fixed. Otherwise rates are uncertain: each has a Gamma distribution with shape
+    ``rate`` · ``scale`` and inverse scale ``scale``, so that ``rate`` is its mean.
+    """
+
+    features: Features
     rate: Real
     scale: Real | None
 
-    def draw_rates(self, rng: np.random.Generator) -> Real:
+    def draw_rates(self, rng: Generator) -> Real:
+        """Returns the rates; if they are uncertain, draws each from its Gamma distribution."""
         if self.scale is None:
             return self.rate
-        return np.asarray(np.maximum(rng.standard_gamma(self.rate * self.scale), TINY) / self.scale)
+        return np.maximum(rng.standard_gamma(self.rate * self.scale), TINY) / self.scale
 
 
 class RateFamily(Positive):
@@ -350,20 +425,21 @@ class RateFamily(Positive):
     least_shape: ClassVar[float] = 0.0  # less 1, of the posterior's mode
 
     def likeliest(self, sums: Moments) -> Real:
-        """The rates of greatest likelihood."""
+        """Returns the maximum likelihood estimates of the rates."""
         raise NotImplementedError
 
-    def prior(self, features: tuple[Feature, ...], sums: Moments) -> tuple[Any, Any]:
-        """Shape and scale, numbers or (features, 1)."""
+    def prior(self, features: Features, sums: Moments) -> tuple[Any, Any]:
+        """Returns the shape and the scale of the Gamma prior: numbers, or arrays features × 1."""
         raise NotImplementedError
 
     def posterior(self, shape: Any, scale: Any, n: Real, total: Real) -> tuple[Real, Real]:
-        """The same after n rows that add up to a total."""
+        """Returns the shape and the scale of the Gamma posterior, given those of the prior, after n rows whose sum is
+        ``total``.
+        """
         raise NotImplementedError
 
-    def estimate(
-        self, features: tuple[Feature, ...], sums: Moments, choice: Choice, rng: np.random.Generator
-    ) -> RateParameters:
+    def estimate(self, features: Features, sums: Moments, choice: Choice, rng: Generator) -> RateParameters:
+        """Estimates the parameters of these features from their sums."""
         how = choice.how
         if how == "mle":
             return self.parameters(features, self.likeliest(sums), None)
@@ -378,10 +454,11 @@ class RateFamily(Positive):
         return self.parameters(features, np.asarray(shape / scale), None)
 
     def log_prior(self, parameters: RateParameters, sums: Moments, choice: Choice) -> float:
+        """Returns what the prior adds to the log-likelihood of these parameters."""
         if choice.how == "mle":
             return 0.0
         shape, scale = self.prior(parameters.features, sums)
         shape = np.maximum(shape - 1.0, 0.0) if choice.how == "map" else shape
-        some = np.asarray(shape) > 0
-        logs = np.where(some, np.log(np.where(some, parameters.rate, 1.0)), 0.0)
+        has_shape = np.asarray(shape) > 0
+        logs = np.where(has_shape, np.log(np.where(has_shape, parameters.rate, 1.0)), 0.0)
         return float((shape * logs - scale * parameters.rate).sum())

@@ -1,4 +1,4 @@
-"""Files: a tally, a model or a network as safetensors: arrays by name, and one JSON text. Loading runs nothing of the file."""
+"""Saves and loads tallies, models and networks as safetensors: named arrays and one JSON text. Loading executes no code."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 from banbury import __version__, errors
 from banbury.families.family import check_positive
 from banbury.files import arrays, contents
-from banbury.files.checking import Arrays
+from banbury.files.checking import Arrays, JsonObject
 from banbury.model.naive_bayes import Model, model_of
 from banbury.tally.tally import Tally
-from banbury.uncollected import uncollected
 
-if TYPE_CHECKING:  # what few files hold is imported with the first of them: a short command starts at once
+if TYPE_CHECKING:  # imported only when needed, so that short commands start fast
     from banbury.labels import LabelModel
     from banbury.model.networks import BeliefNetwork
 
@@ -47,33 +46,33 @@ def save(
         target = Path(path)
     except TypeError:
         raise errors.bad_setting("path", path, "the name of a file") from None
-    arrays.write(target, *_take_apart(model_of(thing), target, min_count))
+    arrays.write(target, *_to_json_and_arrays(model_of(thing), target, min_count))
 
 
 def to_bytes(model: Model | Tally | LabelModel) -> bytes:
     """Returns what ``save`` would write."""
-    target = Path("what is sent")
-    return b"".join(arrays.contents(target, *_take_apart(model, target, 0)))
+    target = Path("the model")
+    return b"".join(arrays.contents(target, *_to_json_and_arrays(model, target, 0)))
 
 
 def from_bytes(content: bytes, name: str) -> Model | Tally | BeliefNetwork | LabelModel:
     """Restores what ``to_bytes`` returned. ``name`` is the name of the source in error messages."""
-    with uncollected():
-        return _put_together(name, *arrays.parse(name, content, True))
+    return _from_json_and_arrays(name, *arrays.parse(name, content, True))
 
 
-def _take_apart(model: Any, target: Path, min_count: float) -> tuple[dict[str, Any], Arrays]:
-    """The JSON text and the arrays of a file."""
+def _to_json_and_arrays(model: Any, target: Path, min_count: float) -> tuple[JsonObject, Arrays]:
+    """The JSON object and the arrays of a file. Raises an error that names ``target`` if something cannot be saved."""
     try:
-        about, numbers = _about_and_arrays(model, float(min_count))
+        description, named_arrays = _about_and_arrays(model, float(min_count))
     except errors.BanburyError:
         raise
-    except (TypeError, ValueError) as problem:
-        raise arrays.cannot_save(target, problem) from None
-    return {"library": __version__, **about}, numbers
+    except (TypeError, ValueError) as error:
+        raise arrays.cannot_save(target, error) from None
+    return {"library": __version__, **description}, named_arrays
 
 
-def _about_and_arrays(model: Any, min_count: float) -> tuple[dict[str, Any], Arrays]:
+def _about_and_arrays(model: Any, min_count: float) -> tuple[JsonObject, Arrays]:
+    """The JSON object and the arrays of a tally, a model or a network."""
     if isinstance(model, (Model, Tally)):
         model = contents.without_rare(model, min_count)
         return contents.about(model), contents.arrays(model)
@@ -87,7 +86,9 @@ def _about_and_arrays(model: Any, min_count: float) -> tuple[dict[str, Any], Arr
         model = contents.without_rare(model, min_count)
         return labels.about(model), labels.arrays(model)
     raise errors.bad_setting(
-        "what is saved", type(model).__name__, "a Model, a LabelModel, a Tally, a BeliefNetwork or a fitted estimator"
+        "the object to save",
+        type(model).__name__,
+        "a Model, a LabelModel, a Tally, a BeliefNetwork or a fitted estimator",
     )
 
 
@@ -104,25 +105,25 @@ def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally 
     >>> bb.load(file).tally == model.tally
     True
     """
-    with uncollected():
-        about, numbers = arrays.read(path, verify)
-        return _put_together(path, about, numbers)
+    about, numbers = arrays.read(path, verify)
+    return _from_json_and_arrays(path, about, numbers)
 
 
-def _put_together(
-    path: str | os.PathLike[str], about: dict[str, Any], numbers: Arrays
+def _from_json_and_arrays(
+    path: str | os.PathLike[str], about: JsonObject, named_arrays: Arrays
 ) -> Model | Tally | BeliefNetwork | LabelModel:
+    """Restores what a file contains. Raises BadFile if its contents are inconsistent."""
     try:
         if "network" in about:
             from banbury.files import networks
 
-            return networks.put_together(about, numbers)
+            return networks.from_json_and_arrays(about, named_arrays)
         if "labels" in about:
             from banbury.files import labels
 
-            return labels.put_together(about, numbers)
-        return contents.put_together(about, numbers)
-    except errors.BanburyWarning:  # of a user who takes warnings for errors: the file is sound
+            return labels.from_json_and_arrays(about, named_arrays)
+        return contents.from_json_and_arrays(about, named_arrays)
+    except errors.BanburyWarning:  # raised if the user turns warnings into errors; the file is valid
         raise
-    except Exception as problem:  # whatever it is, the file is the cause
-        raise errors.bad_file(path, f"its contents do not fit together ({problem})") from None
+    except Exception as error:  # whatever it is, the cause is in the file
+        raise errors.bad_file(path, f"its contents do not fit together ({error})") from None

@@ -1,6 +1,6 @@
-"""Arrays by name and one JSON text in a file: safetensors, with checksums of the header and of every array.
+"""Reads and writes safetensors files: named arrays and one JSON text, with checksums of the header and of every array.
 
-``docs/reference/format.md`` describes it. Reading maps the file, and trusts nothing in it.
+``docs/reference/format.md`` describes the format. Reading maps the file into memory and trusts nothing in it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from math import prod
 from pathlib import Path
@@ -20,10 +20,10 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from banbury import _core, errors
-from banbury.files.checking import Arrays, check
+from banbury.files.checking import Arrays, JsonObject, check
 from banbury.reading import n_threads
 from banbury.reading.files import near
-from banbury.reading.lines import each_once
+from banbury.reading.lines import refuse_duplicate_names
 
 try:
     import fcntl
@@ -33,15 +33,15 @@ except ImportError:  # Windows, which lets no open file be removed
 O_BINARY = getattr(os, "O_BINARY", 0)
 LONGEST_HEADER = 100_000_000  # bytes; safetensors' own limit
 MOST_DIMENSIONS = 4
-LARGEST = 2**40  # of a dimension, or bytes
-KINDS = {"U8": "u1", "U32": "<u4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
-DTYPES = {name: np.dtype(kind) for name, kind in KINDS.items()}
-NAMES = {dtype: name for name, dtype in DTYPES.items()}
-MARK = b'"checksum":"'  # quotes inside a text are escaped, so that this stands in a header once
-NOTHING = b"0" * 16  # stands for the header's checksum while it is summed
-NAME = "banbury-1"  # the first entry of the metadata, which every file of this format has at its ninth byte
+LARGEST = 2**40  # largest dimension, or number of bytes
+FORMAT_OF_TYPE = {"U8": "u1", "U32": "<u4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
+DTYPES = {name: np.dtype(kind) for name, kind in FORMAT_OF_TYPE.items()}
+TYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+CHECKSUM_MARK = b'"checksum":"'  # occurs only once in a header, since quotes inside texts are escaped
+NO_CHECKSUM = b"0" * 16  # replaces the header's checksum while that is computed
+FORMAT_NAME = "banbury-1"  # the first entry of the metadata, which every file of this format has at its ninth byte
 BEGINNING = re.compile(rb'\{"__metadata__":\{"banbury(?:-(\d{1,9}))?":')
-NO_FILE_OF_OURS = "it is not a Banbury file, or its beginning is damaged"
+NOT_OUR_FILE = "it is not a Banbury file, or its beginning is damaged"
 
 
 def checksum(content: Any) -> str:
@@ -53,19 +53,21 @@ def checksum(content: Any) -> str:
 # Writing --------------------------------------------------------------------------------------------------------------
 
 
-def write(target: Path, about: Mapping[str, Any], arrays: Arrays) -> None:
-    """Writes the file completely or not at all."""
+def write(target: Path, about: JsonObject, arrays: Arrays) -> None:
+    """Writes the file completely or not at all. ``about``: the JSON object."""
     content = contents(target, about, arrays)
     with replacing(target) as file:
         for part in content:
             file.write(part)
 
 
-def contents(target: Path, about: Mapping[str, Any], arrays: Arrays) -> list[Any]:
-    """Yields the contents of the file: its header, and then the arrays."""
-    ordered = {name: arrays[name] for name in sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))}
-    parts = [array.tobytes() if array.size == 0 else array.data for array in ordered.values()]
-    return [_header(target, about, ordered), *parts]
+def contents(target: Path, about: JsonObject, arrays: Arrays) -> list[Any]:
+    """Returns the contents of the file as bytes and buffers: its header, and then the arrays. ``target``: its name in
+    errors; ``about``: the JSON object.
+    """
+    sorted_arrays = {name: arrays[name] for name in sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))}
+    array_bytes = [array.tobytes() if array.size == 0 else array.data for array in sorted_arrays.values()]
+    return [_header(target, about, sorted_arrays), *array_bytes]
 
 
 @contextmanager
@@ -73,58 +75,60 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
     """Opens a temporary file that replaces the target when it is complete. If anything fails, the target does not
     change.
     """
-    beside: Path | None = None
+    temporary_path: Path | None = None
     try:
-        place = Path(os.path.realpath(target))  # a link stays, and what it leads to is replaced
-        if place.exists() and not place.is_file():
-            raise errors.unwritable_file(target, "it is a folder" if place.is_dir() else "it is not a regular file")
-        _remove_left_over(place)
-        beside, file = _begun(place)
+        real_path = Path(os.path.realpath(target))  # a link stays; its target is replaced
+        if real_path.exists() and not real_path.is_file():
+            raise errors.unwritable_file(target, "it is a folder" if real_path.is_dir() else "it is not a regular file")
+        _remove_leftovers(real_path)
+        temporary_path, file = _create_temporary(real_path)
         with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if place.exists():
-                os.chmod(beside, place.stat().st_mode)
-            if fcntl is not None:  # elsewhere no open file is moved
-                os.replace(beside, place)
-                beside = None
-        if beside is not None:
-            os.replace(beside, place)
-            beside = None
-    except OSError as problem:
-        raise errors.unwritable_file(target, problem.strerror or str(problem)) from None
+            if real_path.exists():
+                os.chmod(temporary_path, real_path.stat().st_mode)
+            if fcntl is not None:  # Windows cannot move an open file
+                os.replace(temporary_path, real_path)
+        if fcntl is None:
+            os.replace(temporary_path, real_path)
+    except OSError as error:
+        raise errors.unwritable_file(target, error.strerror or str(error)) from None
     except errors.BanburyError:
         raise
-    except (UnicodeError, ValueError) as problem:
-        raise errors.bad_setting("path", str(target), f"the name of a file ({problem})") from None
+    except (UnicodeError, ValueError) as error:
+        raise errors.bad_setting("path", str(target), f"the name of a file ({error})") from None
     finally:
-        if beside is not None:
-            with suppress(OSError):
-                os.unlink(beside)
+        if temporary_path is not None:
+            with suppress(OSError):  # it is gone if it has replaced the target
+                os.unlink(temporary_path)
 
 
-def _begun(place: Path) -> tuple[Path, BinaryIO]:
-    """A new file beside its place, locked as long as it is open: what is not locked was left over by a save that was killed."""
+def _create_temporary(target: Path) -> tuple[Path, BinaryIO]:
+    """A new temporary file next to the target, locked while it is open. Files without a lock are left over from saves
+    that were killed.
+    """
     while True:
-        beside = place.with_name(f"{place.name}{secrets.token_hex(4)}.part")
-        mode = 0o600 if place.exists() else 0o666  # less the umask; what replaces a file gets its mode in the end
-        file = open(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL | O_BINARY, mode), "wb")  # noqa: SIM115
-        if _lock(file.fileno(), wait=True) is False or beside.exists():
-            return beside, file
-        file.close()  # another save took it for left over in the moment before it was locked
+        path = target.with_name(f"{target.name}{secrets.token_hex(4)}.part")
+        mode = (
+            0o600 if target.exists() else 0o666
+        )  # minus the umask; a file that replaces another gets its mode at the end
+        file = open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | O_BINARY, mode), "wb")  # noqa: SIM115
+        if _lock(file.fileno(), wait=True) is False or path.exists():
+            return path, file
+        file.close()  # another save removed it before it was locked
 
 
-def _remove_left_over(place: Path) -> None:
-    """Removes what earlier saves to the same place left beside it when they were killed; not what one that runs is writing."""
-    ours = re.compile(re.escape(place.name) + r"[a-z0-9_]{8}\.part")
+def _remove_leftovers(target: Path) -> None:
+    """Removes temporary files that killed saves to the same target left over; not those that are still being written."""
+    pattern = re.compile(re.escape(target.name) + r"[a-z0-9_]{8}\.part")
     with suppress(OSError):
-        for entry in os.scandir(place.parent):
-            if ours.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+        for entry in os.scandir(target.parent):
+            if pattern.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
                 with suppress(OSError):
                     handle = os.open(entry.path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
                     try:
-                        if _lock(handle, wait=False):  # so that no save that has just begun goes on with it
+                        if _lock(handle, wait=False):  # so that no save has just created it
                             os.unlink(entry.path)
                     finally:
                         os.close(handle)
@@ -133,7 +137,9 @@ def _remove_left_over(place: Path) -> None:
 
 
 def _lock(handle: int, wait: bool) -> bool:
-    """Whether the open file could be locked. Where there are no locks, it cannot."""
+    """Whether the open file could be locked; False if the platform has no locks. ``wait``: whether to wait until nobody
+    else has locked it.
+    """
     if fcntl is None:
         return False
     try:
@@ -143,20 +149,22 @@ def _lock(handle: int, wait: bool) -> bool:
     return True
 
 
-def _header(target: Path, about: Mapping[str, Any], arrays: Arrays) -> bytes:
-    """The length of the JSON text, and the text, filled up with spaces to a multiple of 8 bytes."""
-    sums = {name: checksum(array) for name, array in arrays.items()}
+def _header(target: Path, about: JsonObject, arrays: Arrays) -> bytes:
+    """The length of the JSON text in 8 bytes, and the text, padded with spaces to a multiple of 8 bytes. ``target``:
+    the file's name in errors; ``about``: the JSON object.
+    """
+    checksums = {name: checksum(array) for name, array in arrays.items()}
     try:
-        metadata = {NAME: json.dumps({**about, "checksums": sums}), "checksum": NOTHING.decode()}
-    except (TypeError, ValueError) as problem:
-        raise cannot_save(target, problem) from None
-    table: dict[str, Any] = {"__metadata__": metadata}
+        metadata = {FORMAT_NAME: json.dumps({**about, "checksums": checksums}), "checksum": NO_CHECKSUM.decode()}
+    except (TypeError, ValueError) as error:
+        raise cannot_save(target, error) from None
+    entries: JsonObject = {"__metadata__": metadata}
     start = 0
     for name, array in arrays.items():
         offsets = [start, start + array.nbytes]
-        table[name] = {"dtype": NAMES[array.dtype], "shape": list(array.shape), "data_offsets": offsets}
+        entries[name] = {"dtype": TYPE_NAMES[array.dtype], "shape": list(array.shape), "data_offsets": offsets}
         start += array.nbytes
-    text = json.dumps(table, separators=(",", ":")).encode()
+    text = json.dumps(entries, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > LONGEST_HEADER:
         raise errors.BadFile(
@@ -165,13 +173,14 @@ def _header(target: Path, about: Mapping[str, Any], arrays: Arrays) -> bytes:
             "features={...: None}.",
             path=str(target),
         )
-    text = text.replace(MARK + NOTHING, MARK + checksum(text).encode())
+    text = text.replace(CHECKSUM_MARK + NO_CHECKSUM, CHECKSUM_MARK + checksum(text).encode())
     return len(text).to_bytes(8, "little") + text
 
 
-def cannot_save(path: Path, why: Exception) -> errors.BadFile:
+def cannot_save(path: Path, error: Exception) -> errors.BadFile:
+    """The error of something that JSON cannot hold. ``error``: the underlying error."""
     return errors.BadFile(
-        f"cannot write {path}: one of its labels, names or settings cannot be saved ({why}). Make it a text, a number "
+        f"cannot write {path}: one of its labels, names or settings cannot be saved ({error}). Make it a text, a number "
         "or a boolean.",
         path=str(path),
     )
@@ -189,37 +198,39 @@ class Place(NamedTuple):
     shape: tuple[int, ...]
 
 
-def read(path: str | os.PathLike[str], verify: bool) -> tuple[dict[str, Any], Arrays]:
+def read(path: str | os.PathLike[str], verify: bool) -> tuple[JsonObject, Arrays]:
     """Returns the JSON text and the arrays, which are views of the memory-mapped file."""
     return parse(path, _map_file(path), verify)
 
 
-def parse(path: Any, content: mmap.mmap | bytes, verify: bool) -> tuple[dict[str, Any], Arrays]:
-    """Returns the same for the contents of a file. ``path`` is its name in error messages."""
+def parse(path: Any, content: mmap.mmap | bytes, verify: bool) -> tuple[JsonObject, Arrays]:
+    """Returns the JSON object and the arrays of a file's contents. ``path`` is its name in error messages. ``verify``:
+    check the arrays' checksums.
+    """
     length = int.from_bytes(content[:8], "little")
     if not 2 <= length <= min(LONGEST_HEADER, len(content) - 8) or length % 8:
-        raise errors.bad_file(path, NO_FILE_OF_OURS)
+        raise errors.bad_file(path, NOT_OUR_FILE)
     head = content[8 : 8 + length]
     _check_format(path, head)
     try:
-        table = json.loads(head, object_pairs_hook=each_once)
-        metadata = table.pop("__metadata__")
-        about = json.loads(metadata[NAME], object_pairs_hook=each_once)
+        entries = json.loads(head, object_pairs_hook=refuse_duplicate_names)
+        metadata = entries.pop("__metadata__")
+        about = json.loads(metadata[FORMAT_NAME], object_pairs_hook=refuse_duplicate_names)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise errors.bad_file(path, NO_FILE_OF_OURS) from None
+        raise errors.bad_file(path, NOT_OUR_FILE) from None
     if not isinstance(about, dict):
-        raise errors.bad_file(path, NO_FILE_OF_OURS)
+        raise errors.bad_file(path, NOT_OUR_FILE)
     if not _is_sound(head, metadata.get("checksum")):
         raise errors.damaged_file(path, "its header has changed since it was written")
     try:
-        places = {name: _place(entry) for name, entry in table.items()}
-        _check_gapless(list(places.values()), len(content) - 8 - length)
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
-        raise errors.damaged_file(path, f"its arrays are not where they should be ({problem})") from None
+        place_by_name = {name: _place(entry) for name, entry in entries.items()}
+        _check_gapless(list(place_by_name.values()), len(content) - 8 - length)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise errors.damaged_file(path, f"its arrays are not where they should be ({error})") from None
     arrays: Arrays = {}
-    for name, (start, end, dtype, shape) in places.items():
-        flat = np.frombuffer(content, dtype, prod(shape), 8 + length + start) if start < end else np.zeros(0, dtype)
-        arrays[name] = flat.reshape(shape)
+    for name, (start, end, dtype, shape) in place_by_name.items():
+        numbers = np.frombuffer(content, dtype, prod(shape), 8 + length + start) if start < end else np.zeros(0, dtype)
+        arrays[name] = numbers.reshape(shape)
     if verify:
         checksums = about.get("checksums")
         if not isinstance(checksums, dict) or checksums.keys() != arrays.keys():
@@ -231,11 +242,11 @@ def parse(path: Any, content: mmap.mmap | bytes, verify: bool) -> tuple[dict[str
 
 
 def _check_format(path: Any, head: bytes) -> None:
-    """Raises unless the header begins as those of this format do."""
+    """Raises BadFile or UnknownFormat unless the header is of this format."""
     beginning = BEGINNING.match(head)
     if beginning is None:
-        raise errors.bad_file(path, NO_FILE_OF_OURS)
-    if beginning[0].endswith(f'"{NAME}":'.encode()):
+        raise errors.bad_file(path, NOT_OUR_FILE)
+    if beginning[0].endswith(f'"{FORMAT_NAME}":'.encode()):
         return
     if beginning[1] is None:
         raise errors.UnknownFormat(
@@ -253,50 +264,51 @@ def _check_format(path: Any, head: bytes) -> None:
 
 
 def _map_file(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
-    """The file's bytes. A pipe is not waited for."""
+    """The contents of a file, mapped into memory. Raises an error for anything but a regular file."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | O_BINARY)
         try:
-            kind = os.fstat(handle)
-            if not stat.S_ISREG(kind.st_mode):
-                raise errors.bad_file(path, "it is no file")
-            return mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if kind.st_size else b""
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
+                raise errors.bad_file(path, "it is not a regular file")
+            return mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if status.st_size else b""
         finally:
             os.close(handle)
     except FileNotFoundError:
         raise errors.missing_file(path, near(os.fsdecode(path)), otherwise="") from None
-    except OSError as problem:
-        raise errors.bad_file(path, problem.strerror or str(problem)) from None
+    except OSError as error:
+        raise errors.bad_file(path, error.strerror or str(error)) from None
     except errors.BanburyError:
         raise
-    except (TypeError, ValueError) as problem:
-        raise errors.bad_setting("path", path, f"the name of a file ({problem})") from None
+    except (TypeError, ValueError) as error:
+        raise errors.bad_setting("path", path, f"the name of a file ({error})") from None
 
 
 def _is_sound(head: bytes, stated: Any) -> bool:
-    """Whether the header has the checksum it states; the place of that is summed as zeros."""
-    before, mark, rest = head.partition(MARK)
-    digits = rest[: len(NOTHING)]
-    rest = rest[len(NOTHING) :]
-    actual = checksum(before + mark + NOTHING + rest)
-    return isinstance(stated, str) and digits == stated.encode() and actual == stated
+    """Whether the header has the checksum ``stated`` in it, which is computed with zeros in its place."""
+    head_start, mark, head_end = head.partition(CHECKSUM_MARK)
+    checksum_bytes = head_end[: len(NO_CHECKSUM)]
+    head_end = head_end[len(NO_CHECKSUM) :]
+    actual = checksum(head_start + mark + NO_CHECKSUM + head_end)
+    return isinstance(stated, str) and checksum_bytes == stated.encode() and actual == stated
 
 
 def _place(entry: Any) -> Place:
+    """The place of an array that an entry of the header describes. Raises ValueError if it is inconsistent."""
     start, end = entry["data_offsets"]
     dtype = DTYPES[entry["dtype"]]
     shape = tuple(entry["shape"])
-    numbers = all(type(n) is int and 0 <= n <= LARGEST for n in (start, end, *shape))
-    check(numbers and len(shape) <= MOST_DIMENSIONS, "a shape or an offset is not a list of whole numbers")
-    sized = end - start == prod(shape) * dtype.itemsize and start % dtype.itemsize == 0
-    check(sized, "the size of an array does not match its shape")
+    are_whole = all(type(n) is int and 0 <= n <= LARGEST for n in (start, end, *shape))
+    check(are_whole and len(shape) <= MOST_DIMENSIONS, "a shape or an offset is not a list of whole numbers")
+    has_size = end - start == prod(shape) * dtype.itemsize and start % dtype.itemsize == 0
+    check(has_size, "the size of an array does not match its shape")
     return Place(start, end, dtype, shape)
 
 
 def _check_gapless(places: list[Place], size: int) -> None:
-    """Arrays lie one after the other, without a gap, up to the end of the file."""
-    at = 0
+    """Raises ValueError unless the arrays follow each other without gaps up to the end of the file."""
+    position = 0
     for place in sorted(places, key=lambda place: (place.start, place.end)):
-        check(place.start == at, "two of them overlap or have a gap between them")
-        at = place.end
-    check(at == size, f"they take {at:,} bytes, but the file has {size:,}")
+        check(place.start == position, "two of them overlap or have a gap between them")
+        position = place.end
+    check(position == size, f"they take {position:,} bytes, but the file has {size:,}")

@@ -1,8 +1,7 @@
-"""Numbers and names out of a file: each is what it should be, or an error says what is not."""
+"""Checks numbers and names from a file; raises ValueError for anything invalid."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,13 @@ from banbury._core import Integers
 from banbury.reading.options import SETTINGS, Options, class_patterns, is_mark
 
 Arrays = dict[str, NDArray[Any]]
+JsonObject = dict[str, Any]  # as the json module reads and writes it
 
 
-def check(fits: object, why: str) -> None:
-    """Raises an error unless the contents of a file are consistent."""
-    if not fits:
-        raise ValueError(why)
+def check(is_valid: object, text: str) -> None:
+    """Raises ValueError with this text unless ``is_valid`` is true."""
+    if not is_valid:
+        raise ValueError(text)
 
 
 def under(prefix: str, arrays: Arrays) -> Arrays:
@@ -26,19 +26,21 @@ def under(prefix: str, arrays: Arrays) -> Arrays:
 
 
 def texts(what: str, names: Any) -> tuple[str, ...]:
-    """Names of columns."""
+    """The names as a tuple. Raises ValueError unless they are a list of texts. ``what``: what they are, for the
+    message.
+    """
     check(isinstance(names, list) and all(isinstance(name, str) for name in names), f"{what} are not all texts")
     return tuple(names)
 
 
-def reading_of(about: Mapping[str, Any]) -> dict[str, Any]:
+def reading_of(about: JsonObject) -> JsonObject:
     """Returns how files were read. Raises an error for invalid settings."""
-    settings: dict[str, Any] = about.get("reading", {})
+    settings: JsonObject = about.get("reading", {})
     are_settings = isinstance(settings, dict) and settings.keys() <= {*SETTINGS}
     check(are_settings, "the settings for reading files contain an unknown name")
     for name, value in settings.items():
-        fits = value is not None and isinstance(value, dict) == (name == "class_from")
-        check(fits, f"the setting {name} for reading files has the wrong type")
+        is_valid = value is not None and isinstance(value, dict) == (name == "class_from")
+        check(is_valid, f"the setting {name} for reading files has the wrong type")
     texts("names of columns", settings.get("columns", []))
     texts("missing values", settings.get("missing_values", []))
     class_patterns(settings.get("class_from"))
@@ -48,20 +50,23 @@ def reading_of(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def integers_of(name: str, arrays: Arrays, digits: Any, shape: tuple[int, ...], signed: bool = False) -> Integers:
-    """Returns whole numbers in as few limbs and digits as possible; none is negative unless ``signed``."""
+    """Returns whole numbers, checked to be of this shape and stored in as few limbs and digits as possible. ``digits``:
+    the decimal digits after the point of each array by name; ``signed``: whether numbers may be negative.
+    """
     limbs = arrays[name]
-    shaped = limbs.dtype == np.int64 and limbs.shape[:-1] == shape and limbs.shape[-1:] != (0,)
-    check(shaped, f"{name} is not {shape} whole numbers")
+    has_shape = limbs.dtype == np.int64 and limbs.shape[:-1] == shape and limbs.shape[-1:] != (0,)
+    check(has_shape, f"{name} is not {shape} whole numbers")
     check(type(digits[name]) is int and digits[name] in (0, 18), f"{name} has neither 0 nor 18 decimal digits")
     integers = Integers.of(limbs, digits[name])
-    short = integers.digits == digits[name] and integers.limbs().shape == limbs.shape
-    check(short, f"{name} has more limbs or digits than it needs")
+    is_shortest = integers.digits == digits[name] and integers.limbs().shape == limbs.shape
+    check(is_shortest, f"{name} has more limbs or digits than it needs")
     check(signed or not integers.is_negative().any(), f"{name} has numbers below 0")
     return integers
 
 
 def real(name: str, arrays: Arrays, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """A copy of an array of finite floats. Raises ValueError for another type or shape."""
     numbers = arrays[name]
-    fits = numbers.dtype == np.float64 and numbers.shape == shape and np.isfinite(numbers).all()
-    check(fits, f"{name} is not {shape} finite numbers")
+    is_valid = numbers.dtype == np.float64 and numbers.shape == shape and np.isfinite(numbers).all()
+    check(is_valid, f"{name} is not {shape} finite numbers")
     return numbers.copy()

@@ -1,9 +1,9 @@
-"""What is in a file: a tally as arrays and a JSON text, the settings of a model, its calibration; and all of it checked."""
+"""Converts tallies and models to JSON and arrays and back, and checks everything that comes from a file."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -12,31 +12,31 @@ import numpy as np
 from banbury import errors
 from banbury._core import Integers
 from banbury.families.bags.words import without_rare_words
-from banbury.families.family import Choice, Feature, Kind
+from banbury.families.family import Choice, Feature, Features, Kind
 from banbury.families.keys import names_of
-from banbury.files.checking import Arrays, check, integers_of, reading_of, under
+from banbury.files.checking import Arrays, JsonObject, check, integers_of, reading_of, under
 from banbury.model.naive_bayes import Model, choice_of, model_under
-from banbury.sums import MOST_ROWS, WORD_STATES, Words, some
+from banbury.sums import MOST_ROWS, WORD_STATES, Words, is_nonzero
 from banbury.tally.label_sets import EVERY
 from banbury.tally.schema import Schema
 from banbury.tally.tally import Tally
 
-if TYPE_CHECKING:  # few models have one: imported with the first
+if TYPE_CHECKING:  # imported only when needed
     from banbury.labels import LabelModel
     from banbury.quality.calibration import Calibration
     from banbury.weighing import Weighing
 
 SETTINGS = {"how", "alpha", "seed", "class_prior"}
 KINDS = set(get_args(Kind))
-CALIBRATION = "calibration."  # how the names of their arrays begin
+CALIBRATION = "calibration."  # prefixes of array names
 WEIGHING = "weighing."
 
 
 # Taken apart ----------------------------------------------------------------------------------------------------------
 
 
-def about(saved: Model | Tally) -> dict[str, Any]:
-    """All but the arrays, as JSON can hold it."""
+def about(saved: Model | Tally) -> JsonObject:
+    """The JSON object of a tally or model: everything but the arrays."""
     tally = saved.tally if isinstance(saved, Model) else saved
     identity = {
         "schema": tally.schema.to_dict(),
@@ -45,7 +45,7 @@ def about(saved: Model | Tally) -> dict[str, Any]:
     }
     model = None
     calibration = calibration_of(saved)
-    weighed = _weighing_of(saved)
+    current_weighing = _weighing_of(saved)
     weighing_entry = {}
     if isinstance(saved, Model):
         prior = saved.class_prior
@@ -55,29 +55,29 @@ def about(saved: Model | Tally) -> dict[str, Any]:
         elif prior is not None and not isinstance(prior, (str, int, float)):
             prior = np.asarray(prior, dtype=np.float64).tolist()
         model = {**about_choice(choice), "seed": choice.seed, "class_prior": prior}
-    if weighed is not None:
+    if current_weighing is not None:
         from banbury.files import weighing
 
-        weighing_entry = {"weighing": weighing.about(weighed)}
+        weighing_entry = {"weighing": weighing.about(current_weighing)}
     tally_entry = identity | about_sums(tally)
     return {"tally": tally_entry, "model": model, "calibration": calibration and calibration.method, **weighing_entry}
 
 
-def about_choice(choice: Choice) -> dict[str, Any]:
-    """How a model is estimated, and over how many folds that was chosen, if it was."""
+def about_choice(choice: Choice) -> JsonObject:
+    """How a model is estimated, and with how many folds that was chosen, for JSON."""
     folds = {} if choice.n_folds is None else {"folds": choice.n_folds}
     return {"how": choice.how, "alpha": choice.alpha, **folds}
 
 
-def restore_choice(about: Mapping[str, Any], seed: Any) -> Choice:
-    """The choice that a file has."""
+def restore_choice(about: JsonObject, seed: Any) -> Choice:
+    """The estimation settings in a file."""
     n_folds = about.get("folds")
     check(n_folds is None or (type(n_folds) is int and n_folds >= 2), "the number of folds is less than two")
     return replace(choice_of(about["how"], about["alpha"], seed, waits=True), n_folds=n_folds)
 
 
-def about_sums(tally: Tally) -> dict[str, Any]:
-    """What a tally says beside what its sums are of."""
+def about_sums(tally: Tally) -> JsonObject:
+    """What a tally contains besides its arrays and the keys of its sums, for JSON."""
     return {
         "skipped": tally.skipped,
         "digits": {name: numbers.digits for name, numbers in tally.numbers().items()},
@@ -87,26 +87,27 @@ def about_sums(tally: Tally) -> dict[str, Any]:
 
 
 def _key(key: Any) -> Any:
-    """Zeros have no sign, so that equal keys are written alike."""
+    """A key as JSON can hold it: a list for a tuple, and 0.0 for −0.0, so that equal keys are written alike."""
     if isinstance(key, tuple):
-        return [_key(part) for part in key]
+        return [_key(element) for element in key]
     return 0.0 if isinstance(key, float) and key == 0.0 else key
 
 
 def arrays(saved: Model | Tally) -> Arrays:
+    """The arrays of a tally or model by name."""
     tally = saved.tally if isinstance(saved, Model) else saved
-    state: Arrays = {name: numbers.limbs() for name, numbers in tally.numbers().items()} | tally.states()
+    state: Arrays = {name: numbers.limbs() for name, numbers in tally.numbers().items()} | tally._states()
     if (calibration := calibration_of(saved)) is not None:
         state |= {f"{CALIBRATION}{name}": array for name, array in calibration.state().items()}
-    if (weighed := _weighing_of(saved)) is not None:
+    if (current_weighing := _weighing_of(saved)) is not None:
         from banbury.files import weighing
 
-        state |= {f"{WEIGHING}{name}": array for name, array in weighing.state_of(weighed).items()}
+        state |= {f"{WEIGHING}{name}": array for name, array in weighing.state_of(current_weighing).items()}
     return {name: np.ascontiguousarray(array) for name, array in state.items()}
 
 
 def calibration_of(model: Any) -> Calibration | None:
-    """Of a model or a network."""
+    """The calibration of a model or network; None if it has none."""
     if isinstance(model, Tally) or model.calibration is None:
         return None
     from banbury.quality.calibration import Calibration
@@ -121,44 +122,44 @@ def calibration_of(model: Any) -> Calibration | None:
 
 
 def _weighing_of(model: Model | Tally) -> Weighing | None:
-    """Without the names of values that no row has any more."""
+    """The weights of a model without values that no row has any more; None if it is not weighed."""
     if not isinstance(model, Model) or model.weighing is None:
         return None
     from banbury.weighing import Weighing
 
     if not isinstance(model.weighing, Weighing):
         raise errors.bad_setting("the model's weighing", type(model.weighing).__name__, "a weighing from bb.weigh")
-    return model.weighing.without_forgotten(model.tally)
+    return model.weighing._without_forgotten(model.tally)
 
 
 def without_rare(saved: Model | Tally | LabelModel, min_count: float) -> Model | Tally | LabelModel:
-    """The same without the words, of every column of text, that occur fewer times than this in all rows."""
+    """A copy without the words that occur fewer than ``min_count`` times in all rows, in every text column."""
     if not min_count:
         return saved
     tally = saved if isinstance(saved, Tally) else saved.tally
-    every = None if tally.schema.labels is None or not tally.classes else tally.classes.index(EVERY)
-    common = tuple(
-        without_rare_words(sums, min_count, every) if isinstance(sums, Words) else sums for sums in tally.sums
+    class_of_all = None if tally.schema.labels is None or not tally.classes else tally.classes.index(EVERY)
+    trimmed_sums = tuple(
+        without_rare_words(sums, min_count, class_of_all) if isinstance(sums, Words) else sums for sums in tally.sums
     )
-    if all(new is old for new, old in zip(common, tally.sums, strict=True)):
+    if all(trimmed is full for trimmed, full in zip(trimmed_sums, tally.sums, strict=True)):
         return saved
-    fewer = replace(tally, sums=common)
+    trimmed_tally = replace(tally, sums=trimmed_sums)
     if isinstance(saved, Tally):
-        return fewer
+        return trimmed_tally
     errors.require(
         saved.calibration is None,
         "min_count",
         min_count,
         "omitted for a calibrated model, because all its words took part in the calibration (see model.calibrated(None))",
     )
-    return replace(saved, tally=fewer)
+    return replace(saved, tally=trimmed_tally)
 
 
 # Put together ---------------------------------------------------------------------------------------------------------
 
 
-def put_together(about: Mapping[str, Any], arrays: Arrays) -> Model | Tally:
-    """The tally, or the model estimated anew from it; whatever does not fit raises some error or other."""
+def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> Model | Tally:
+    """The tally, or the model derived from it, of a file. Raises some exception if the contents are inconsistent."""
     tally = _tally(about["tally"], arrays)
     if about["model"] is None:
         return tally
@@ -168,12 +169,12 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> Model | Tally:
     if "weighing" in about:
         from banbury.files import weighing
 
-        model = model.weighed(weighing.put_together(about["weighing"], under(WEIGHING, arrays), tally))
+        model = model.weighed(weighing.from_json_and_arrays(about["weighing"], under(WEIGHING, arrays), tally))
     return restore_calibration(model, about, arrays)  # type: ignore[no-any-return]
 
 
-def restore_calibration(model: Any, about: Mapping[str, Any], arrays: Arrays) -> Any:
-    """The model or network with the calibration that the file has for it, if it has one."""
+def restore_calibration(model: Any, about: JsonObject, arrays: Arrays) -> Any:
+    """The model or network with the calibration in the file, if there is one."""
     state = {name: array.copy() for name, array in under(CALIBRATION, arrays).items()}
     if (method := about["calibration"]) is None:
         check(not state, "there are arrays of a calibration, but no calibration")
@@ -184,113 +185,149 @@ def restore_calibration(model: Any, about: Mapping[str, Any], arrays: Arrays) ->
 
 
 def _is_state(sums: Any, names: set[str]) -> bool:
-    """Whether sums have a state of these names. Of words it is not made to see: that would sort them all."""
+    """Whether the names of arrays are those of these sums. Does not ask Words for its state, which would sort them."""
     return names in WORD_STATES if isinstance(sums, Words) else names == sums.state().keys()
 
 
-def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
+def _tally(about: JsonObject, arrays: Arrays) -> Tally:
+    """The tally in a file."""
     classes = names_of("classes", about["classes"])
     check(None not in classes, "a class is missing")
     return restore_tally(_schema(about["schema"]), classes, about, arrays)
 
 
-def restore_tally(schema: Schema, classes: tuple[Any, ...], about: Mapping[str, Any], arrays: Arrays) -> Tally:
-    """The tally of these features and classes; raises where the sums are not those of rows."""
+def restore_tally(schema: Schema, classes: tuple[Any, ...], about: JsonObject, arrays: Arrays) -> Tally:
+    """The tally of a schema and classes. ``about``, ``arrays``: its JSON object and arrays in a file.
+
+    Raises an error if the sums cannot be those of rows, or arrays are missing or do not belong to it.
+    """
     digits = about["digits"]
-    n = len(classes)
-    exact = about["rounded"] is False
+    n_classes = len(classes)
+    is_exact = about["rounded"] is False
     sums = tuple(
-        group.counter.restore(group.features, StoredSums(f"{g}.", arrays, digits, keys, exact), n)
-        for g, (group, keys) in enumerate(zip(schema.groups, about["keys"], strict=True))
+        group.counter.restore(group.features, StoredSums(f"{group_number}.", arrays, digits, keys, is_exact), n_classes)
+        for group_number, (group, keys) in enumerate(zip(schema.groups, about["keys"], strict=True))
     )
     rounded = about["rounded"]
     skipped = about["skipped"]
-    rows = integers_of("classes", arrays, digits, (n,))
+    rows = integers_of("classes", arrays, digits, (n_classes,))
     check(type(rounded) is bool, "rounded is neither true nor false")
     check(type(skipped) is int and 0 <= skipped < 2**63, "skipped is not a non-negative whole number")
-    held = about.get("parts", [])
-    check(isinstance(held, list) and set(map(type, held)) <= {str}, "the names of parts are not texts")
-    check(len(set(held)) == len(held), "two parts have the same name")
-    tally = Tally(schema, classes, rows, sums, skipped, rounded, frozenset(held))
-    beside = {name for name in arrays if name.startswith((CALIBRATION, WEIGHING))}
-    rest = arrays.keys() - beside - tally.numbers().keys()
-    states = ({name.removeprefix(f"{g}.") for name in rest if name.startswith(f"{g}.")} for g in range(len(sums)))
-    complete = all(_is_state(group_sums, names) for group_sums, names in zip(sums, states, strict=True))
-    alike = digits.keys() == tally.numbers().keys() and tally.numbers().keys() <= arrays.keys() and complete
-    alike = alike and all(name.partition(".")[0] in map(str, range(len(sums))) for name in rest)
-    check(alike, "there are arrays, or digits of arrays, that do not belong to the tally")
+    parts = about.get("parts", [])
+    check(isinstance(parts, list) and set(map(type, parts)) <= {str}, "the names of parts are not texts")
+    check(len(set(parts)) == len(parts), "two parts have the same name")
+    tally = Tally(schema, classes, rows, sums, skipped, rounded, frozenset(parts))
+    model_arrays = {name for name in arrays if name.startswith((CALIBRATION, WEIGHING))}
+    sum_arrays = arrays.keys() - model_arrays - tally.numbers().keys()
+    state_names = (
+        {name.removeprefix(f"{group_number}.") for name in sum_arrays if name.startswith(f"{group_number}.")}
+        for group_number in range(len(sums))
+    )
+    are_complete = all(_is_state(group_sums, names) for group_sums, names in zip(sums, state_names, strict=True))
+    are_consistent = (
+        digits.keys() == tally.numbers().keys() and tally.numbers().keys() <= arrays.keys() and are_complete
+    )
+    are_consistent = are_consistent and all(name.partition(".")[0] in map(str, range(len(sums))) for name in sum_arrays)
+    check(are_consistent, "there are arrays, or digits of arrays, that do not belong to the tally")
     check(float(tally.n_rows) < MOST_ROWS, "there are more rows than can be counted")
     if rounded:
         _check_rounding(tally)
     else:  # sums that are exact are those of rows, in all that can be told
-        tally.verify()
+        tally._verify()
     return tally
 
 
 @dataclass(frozen=True)
 class StoredSums:
-    """The sums of a group of features in a file, whose arrays have names that begin alike."""
+    """The stored sums of a group of features, whose array names begin with ``prefix``."""
 
     prefix: str
-    every: Arrays
-    digits: Mapping[str, Any]
-    names: Any
-    exact: bool  # none of them was rounded
+    all_arrays: Arrays
+    digits: JsonObject
+    names: Any  # for each feature the keys of its sums, as JSON has them
+    exact: bool  # whether none was rounded
 
     @property
     def arrays(self) -> Arrays:
-        return under(self.prefix, self.every)
+        """The arrays of this group, without the prefix."""
+        return under(self.prefix, self.all_arrays)
 
     def integers(self, name: str, shape: tuple[int, ...], signed: bool = False) -> Integers:
-        return integers_of(self.prefix + name, self.every, self.digits, shape, signed)
+        """The integers of an array, checked as in ``integers_of``."""
+        return integers_of(self.prefix + name, self.all_arrays, self.digits, shape, signed)
 
-    def keys(self, features: Sequence[Feature], check: Callable[[Feature, Any], tuple[Any, ...]]) -> tuple[Any, ...]:
+    def keys(self, features: Features, check: Callable[[Feature, Any], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """The keys of each feature, checked by ``check``."""
         return tuple(check(feature, names) for feature, names in zip(features, self.names, strict=True))
 
 
 def _check_rounding(tally: Tally) -> None:
-    """Raises where a class without rows has values, or a feature has too many rows: rounding leaves both as they were."""
+    """Raises ValueError if a class without rows has values or a feature has too many rows, which rounding does not
+    explain.
+    """
     for sums in tally.sums:
-        check(not (some(sums.present) & tally.rows.is_zero()).any(), "a class without rows has values")
+        check(not (is_nonzero(sums.present) & tally.rows.is_zero()).any(), "a class without rows has values")
         check((sums.present.value < MOST_ROWS).all(), "a feature has more rows than can be counted")
 
 
-def _schema(about: Mapping[str, Any]) -> Schema:
+def _schema(about: JsonObject) -> Schema:
+    """The schema in a file. Raises ValueError if it is inconsistent."""
     vocabularies = [feature["settings"].get("vocabulary") for feature in about["features"]]
-    listed = all(isinstance(words, (list, type(None))) for words in vocabularies)
-    check(listed, "a vocabulary is not a list of words")  # a name would be read as that of another file
-    schema = Schema.from_dict({**about, "reading": reading_of(about)})
-    start = 0
+    are_lists = all(isinstance(words, (list, type(None))) for words in vocabularies)
+    check(are_lists, "a vocabulary is not a list of words")  # a text would be taken for the name of another file
     for entry in about["features"]:
-        stop = start + (len(entry["name"]) if isinstance(entry["name"], list) else 1)
-        _check_alike(schema.features[start:stop])
-        start = stop
-    names = [f.name for f in schema.features]
-    blocks = [f for f in schema.features if f.columns]
+        _check_numbers(entry)
+    schema = Schema.from_dict({**about, "reading": reading_of(about)})
+    _check_features(schema.features)
+    names = schema.features.names
+    blocks = [schema.features[f] for f in schema.features.where(lambda template: template.columns)]
     texts = [name for block in blocks for name in block.columns]
     texts += [text for pair in schema.left_out.items() for text in pair]
     texts += [text for text in (schema.target, schema.target_kind) if text is not None]
     types = {type(text) for names_or_texts in (names, schema.columns, texts) for text in names_or_texts}
-    types |= {type(f.why) for f in schema.features}
+    types |= {type(template.why) for template in schema.features.templates}
     check(types <= {str} and isinstance(schema.named, bool), "a name is not a text")
-    distinct = set(names)
+    distinct_names = set(names)
     columns = set(schema.columns)
-    check(len(distinct) == len(names), "two features have the same name")
+    check(len(distinct_names) == len(names), "two features have the same name")
     if blocks:
-        distinct = distinct.difference(block.name for block in blocks).union(*(block.columns for block in blocks))
-    check(distinct <= columns, "a feature is not one of the columns")
+        distinct_names = distinct_names.difference(block.name for block in blocks).union(
+            *(block.columns for block in blocks)
+        )
+    check(distinct_names <= columns, "a feature is not one of the columns")
     return schema
 
 
-def _check_alike(features: Sequence[Feature]) -> None:
-    """Raises unless features that differ in name, origin and unit alone are as their counter settles them."""
-    lost = next((f.name for f in features if type(f.origin) is not float or not math.isfinite(f.origin)), None)
-    check(lost is None, f"feature {lost!r} has no origin")
-    for feature in {(type(f.unit), f.unit): f for f in features}.values():  # powers of two: of a million there are few
-        places = ((feature.origin, feature.unit), *feature.scales)
-        finite = all(type(part) is float and math.isfinite(part) for place in places for part in place)
-        settled = finite and all(unit >= 2.0**-1022 for _, unit in places) and feature.counter.has_valid_scale(feature)
-        check(settled, f"feature {feature.name!r} has no origin or unit")
+def _check_numbers(entry: JsonObject) -> None:
+    """Raises ValueError unless the origins and units of a feature, or of a group of features, are finite floats.
+    ``entry``: its JSON object.
+    """
+    is_group = isinstance(entry["name"], list)
+    names, origins, units = (entry[field] if is_group else [entry[field]] for field in ("name", "origin", "unit"))
+    for numbers, what in ((origins, "origin"), (units, "origin or unit")):
+        if not set(map(type, numbers)) <= {float} or not np.isfinite(numbers).all():
+            feature_name = next(
+                name
+                for name, number in zip(names, numbers, strict=False)
+                if type(number) is not float or not math.isfinite(number)
+            )
+            raise ValueError(f"feature {feature_name!r} has no {what}")
+
+
+def _check_features(features: Features) -> None:
+    """Raises ValueError unless each feature is scaled as its counter requires. Units are powers of two, so a million
+    columns have few.
+    """
+    units, unit_numbers = np.unique(features.units, return_inverse=True)
+    scale_codes = (features.codes * np.int64(len(units)) + unit_numbers) * 2 + (features.origins != 0.0)
+    for feature_number in np.unique(scale_codes, return_index=True)[1].tolist():
+        feature = features[feature_number]
+        scales = ((feature.origin, feature.unit), *feature.scales)
+        are_finite = all(type(number) is float and math.isfinite(number) for scale in scales for number in scale)
+        is_valid = (
+            are_finite and all(unit >= 2.0**-1022 for _, unit in scales) and feature.counter.has_valid_scale(feature)
+        )
+        check(is_valid, f"feature {feature.name!r} has no origin or unit")
         has_known_kind = {feature.kind, *feature.kinds} <= KINDS
         check(has_known_kind, f"feature {feature.name!r} is of the unknown kind {feature.kind!r}")
         check(isinstance(feature.holds_lists, bool), "holds_lists is neither true nor false")

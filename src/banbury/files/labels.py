@@ -1,16 +1,14 @@
-"""What is in a file of a model of labels beside its tally: thresholds, and corrections of words and cells."""
+"""Converts multi-label models to JSON and arrays and back: thresholds, and corrections of words and cells."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from banbury.families.keys import scalars
 from banbury.files import contents, weighing
-from banbury.files.checking import Arrays, check, real, under
+from banbury.files.checking import Arrays, JsonObject, check, real, under
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
 from banbury.labels.calibration import LabelCalibration
 from banbury.labels.cells import CellWords
@@ -21,20 +19,20 @@ SETTINGS = {"how", "alpha", "telling", "labels", "common", "slope", "shift", "we
 WEIGHING = {"labels", "columns", "cells", "setting", "strength", "digest", "losses"}
 
 
-def about(model: LabelModel) -> dict[str, Any]:
-    """All but the arrays, as JSON can hold it."""
+def about(model: LabelModel) -> JsonObject:
+    """The JSON object of a multi-label model: everything but the arrays."""
     thresholds = model.thresholds
-    learned = _weighing(model)
-    weighed = None
-    if learned is not None:
-        weighed = {
-            "labels": list(learned.labels),
-            "columns": list(learned.columns),
-            "cells": [weighing.about_cells(cells) for cells in learned.cells.cells],
-            "setting": list(learned.setting),
-            "strength": learned.strength,
-            "digest": learned.digest,
-            "losses": [list(trial) for trial in learned.losses],
+    label_weighing = _weighing(model)
+    weighing_entry = None
+    if label_weighing is not None:
+        weighing_entry = {
+            "labels": list(label_weighing.labels),
+            "columns": list(label_weighing.columns),
+            "cells": [weighing.about_cells(cells) for cells in label_weighing.cells.cells],
+            "setting": list(label_weighing.setting),
+            "strength": label_weighing.strength,
+            "digest": label_weighing.digest,
+            "losses": [list(trial) for trial in label_weighing.losses],
         }
     settings = {
         **contents.about_choice(model.choice),
@@ -43,17 +41,18 @@ def about(model: LabelModel) -> dict[str, Any]:
         "common": thresholds.common,
         "slope": thresholds.calibration.slope,
         "shift": thresholds.calibration.shift,
-        "weighing": weighed,
+        "weighing": weighing_entry,
     }
     return {**contents.about(model.tally), "labels": settings}
 
 
 def _weighing(model: LabelModel) -> LabelWeighing | None:
-    """Without the words and labels that no row has any more."""
-    return None if model.weighing is None else model.weighing.without_forgotten(model.tally)
+    """The weights of the model without words and labels that no row has any more; None if it is not weighed."""
+    return None if model.weighing is None else model.weighing._without_forgotten(model.tally)
 
 
 def arrays(model: LabelModel) -> Arrays:
+    """The arrays of a multi-label model by name."""
     state = contents.arrays(model.tally)
     state[f"{PREFIX}thresholds"] = model.thresholds.probabilities
     if not (calibration := model.thresholds.calibration).is_shared:
@@ -61,53 +60,64 @@ def arrays(model: LabelModel) -> Arrays:
     return state | {f"{PREFIX}{name}": array for name, array in _state(_weighing(model)).items()}
 
 
-def _state(learned: LabelWeighing | None) -> Arrays:
-    """The arrays of weights, by name."""
-    if learned is None:
+def _state(label_weighing: LabelWeighing | None) -> Arrays:
+    """The arrays of the weights by name."""
+    if label_weighing is None:
         return {}
-    state: Arrays = {"corrections": np.ascontiguousarray(learned.corrections)}
-    for t, words in enumerate(learned.words):
-        state |= weighing.state_of_words(t, words)
-    return state | {f"{CELLS}{name}": array for name, array in weighing.state_of_cells(learned.cells.cells).items()}
+    state: Arrays = {"corrections": np.ascontiguousarray(label_weighing.corrections)}
+    for column_number, words in enumerate(label_weighing.words):
+        state |= weighing.state_of_words(column_number, words)
+    return state | {
+        f"{CELLS}{name}": array for name, array in weighing.state_of_cells(label_weighing.cells.cells).items()
+    }
 
 
-def put_together(about: Mapping[str, Any], arrays: Arrays) -> LabelModel:
-    """The model; whatever does not fit raises some error or other."""
+def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> LabelModel:
+    """The multi-label model of a file. Raises some exception if the contents are inconsistent."""
     settings = about["labels"]
-    beside = under(PREFIX, arrays)
+    label_arrays = under(PREFIX, arrays)
     check(settings.keys() - {"folds"} == SETTINGS, "the settings of the multi-label model are missing or unknown")
-    rest = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
-    tally = contents.put_together({**about, "model": None, "calibration": None}, rest)
+    tally_arrays = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
+    tally = contents.from_json_and_arrays({**about, "model": None, "calibration": None}, tally_arrays)
     model = LabelModel.of(tally, telling=settings["telling"])  # type: ignore[arg-type]
     model = replace(model, choice=replace(contents.restore_choice(settings, 0), waits=False))
     check(bool((model.n_rows <= float(tally.n_rows)).all()), "a label has more rows than the tally")
     labels = scalars("labels", settings["labels"])
-    numbers = beside["thresholds"]
-    fit = numbers.dtype == np.float64 and numbers.shape == (len(labels),)
-    check(fit and ((numbers >= 0) & (numbers <= 1)).all(), "thresholds are not probabilities")
+    probabilities = label_arrays["thresholds"]
+    are_valid = probabilities.dtype == np.float64 and probabilities.shape == (len(labels),)
+    check(are_valid and ((probabilities >= 0) & (probabilities <= 1)).all(), "thresholds are not probabilities")
     common, slope, shift = (float(settings[name]) for name in ("common", "slope", "shift"))
     check(0 <= common <= 1, "the threshold of new labels is not a probability")
     calibration = LabelCalibration.uniform(len(labels), slope, shift)
-    lines = {"slopes", "shifts"} & set(beside)
-    if lines:
-        slopes, shifts = (real(name, beside, (len(labels),)) for name in ("slopes", "shifts"))
+    calibration_names = {"slopes", "shifts"} & set(label_arrays)
+    if calibration_names:
+        slopes, shifts = (real(name, label_arrays, (len(labels),)) for name in ("slopes", "shifts"))
         calibration = LabelCalibration(slopes, shifts, slope, shift)
-    thresholds = Thresholds(labels, numbers.copy(), calibration, common)
-    learned = None if settings["weighing"] is None else _put_weighing(settings["weighing"], beside, model)
-    check(set(beside) == {"thresholds", *lines, *_state(learned)}, "there are arrays that do not belong to the labels")
-    return model.weighed(learned).with_thresholds(thresholds)
+    thresholds = Thresholds(labels, probabilities.copy(), calibration, common)
+    label_weighing = (
+        None if settings["weighing"] is None else _restore_weighing(settings["weighing"], label_arrays, model)
+    )
+    check(
+        set(label_arrays) == {"thresholds", *calibration_names, *_state(label_weighing)},
+        "there are arrays that do not belong to the labels",
+    )
+    return model.weighed(label_weighing).with_thresholds(thresholds)
 
 
-def _put_weighing(about: Mapping[str, Any], arrays: Arrays, model: LabelModel) -> LabelWeighing:
+def _restore_weighing(about: JsonObject, arrays: Arrays, model: LabelModel) -> LabelWeighing:
+    """The weights in a file."""
     check(about.keys() | {"cells"} == WEIGHING, "the settings of the weights are missing or unknown")
     labels = scalars("labels of weights", about["labels"])
     columns = tuple(model.schema[name].name for name in about["columns"])
     for name in columns:
         check(weighing.is_text(model.tally, name), f"{name!r} has no words")
-    words = tuple(weighing.words_of(t, arrays) for t in range(len(columns)))
-    beside = under(CELLS, arrays)
+    words = tuple(weighing.words_of(column_number, arrays) for column_number in range(len(columns)))
+    cell_arrays = under(CELLS, arrays)
     cells = CellWords(
-        tuple(weighing.cells_of(cells, j, beside, model.tally) for j, cells in enumerate(about.get("cells", [])))
+        tuple(
+            weighing.cells_of(cells, cell_column, cell_arrays, model.tally)
+            for cell_column, cells in enumerate(about.get("cells", []))
+        )
     )
     weighing.check_once([*columns, *cells.names])
     check(len(columns) + len(cells.cells) > 0, "no column is weighed")
@@ -117,5 +127,12 @@ def _put_weighing(about: Mapping[str, Any], arrays: Arrays, model: LabelModel) -
         corrections.dtype == np.float32 and corrections.shape == shape,
         "the number of corrections does not match the words",
     )
-    learned = weighing.read_setting(about, corrections)
-    return LabelWeighing(labels, columns, words, *learned, weighing.digest_of(about), weighing.losses_of(about), cells)
+    return LabelWeighing(
+        labels,
+        columns,
+        words,
+        *weighing.read_setting(about, corrections),
+        weighing.digest_of(about),
+        weighing.losses_of(about),
+        cells,
+    )

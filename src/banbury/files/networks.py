@@ -1,9 +1,9 @@
-"""A belief network in a file: its nodes as JSON; its tally, or the tables that were given; and all of it checked."""
+"""Converts belief networks to JSON and arrays and back: nodes, and counts or given tables; checks everything from a file."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from math import prod
 from typing import Any, get_args
@@ -15,16 +15,16 @@ from banbury.families.family import Choice, Kind
 from banbury.families.keys import names_of, scalars
 from banbury.families.nodes import Variable, intervals
 from banbury.files import contents
-from banbury.files.checking import Arrays, check, reading_of, real, texts
+from banbury.files.checking import Arrays, JsonObject, check, reading_of, real, texts
 from banbury.model.naive_bayes import choice_of
 from banbury.model.networks import BeliefNetwork
 from banbury.model.networks.counting import EVERY, NetworkCounts, Parents, axes_of, check_size, keys_at, tables_of
 from banbury.model.networks.structure import complete_parents, in_topological_order
 from banbury.model.networks.tables import CLOSE, check_shares
-from banbury.sums import in_order
+from banbury.sums import sort_keys
 from banbury.tally.schema import family_from_dict, family_to_dict
 
-FAMILIES = {"bernoulli", "categorical", "histogram"}  # that a node may have
+FAMILIES = {"bernoulli", "categorical", "histogram"}  # families that a node may have
 SETTINGS = {"how", "alpha", "seed"}
 GIVEN = "tables"
 PLACES = "places"
@@ -33,8 +33,8 @@ PLACES = "places"
 # Taken apart ----------------------------------------------------------------------------------------------------------
 
 
-def about(network: BeliefNetwork) -> dict[str, Any]:
-    """All but the arrays, as JSON can hold it."""
+def about(network: BeliefNetwork) -> JsonObject:
+    """The JSON object of a network: everything but the arrays."""
     nodes = [_node(variable, network.parents[variable.name]) for variable in network.variables]
     choice = network.choice
     sums = network.sums
@@ -52,7 +52,8 @@ def about(network: BeliefNetwork) -> dict[str, Any]:
     }
 
 
-def _node(variable: Variable, parents: Sequence[str]) -> dict[str, Any]:
+def _node(variable: Variable, parents: Sequence[str]) -> JsonObject:
+    """A node for JSON."""
     node = {"name": variable.name, "parents": list(parents), **family_to_dict(variable.family), "kind": variable.kind}
     if variable.cuts is not None:
         return node | {"cuts": list(variable.cuts), "ends": list(variable.ends)}
@@ -60,7 +61,7 @@ def _node(variable: Variable, parents: Sequence[str]) -> dict[str, Any]:
 
 
 def arrays(network: BeliefNetwork) -> Arrays:
-    """The tally's, or the tables of all nodes, one after the other."""
+    """The arrays of a network: its counts, or the concatenated tables of all nodes."""
     if network.sums is not None:
         return {PLACES: network.sums.places, **contents.arrays(network.sums.tally)}
     return {GIVEN: np.concatenate([table.reshape(-1) for table in network.tables.values()])}
@@ -69,17 +70,17 @@ def arrays(network: BeliefNetwork) -> Arrays:
 # Put together ---------------------------------------------------------------------------------------------------------
 
 
-def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
-    """The network; whatever does not fit raises some error or other."""
+def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> BeliefNetwork:
+    """The network of a file. Raises some exception if the contents are inconsistent."""
     network = about["network"]
     settings = about["model"]
     variables = tuple(_variable(node, settings is not None) for node in network["nodes"])
     parents = _parents(network["nodes"])
     columns = texts("columns", network["columns"])
-    named = network["named"]
+    has_names = network["named"]
     left_out = network["left_out"]
     texts("what is left out", [*left_out.keys(), *left_out.values()])
-    check(isinstance(named, bool), "named is neither true nor false")
+    check(isinstance(has_names, bool), "named is neither true nor false")
     check(
         (target := network["target"]) in [None, *(variable.name for variable in variables)],
         "the target is not one of the nodes",
@@ -93,11 +94,14 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
         check(settings.keys() == SETTINGS, "the network's settings are missing or unknown")
         choice = choice_of(**settings)
         sums = _sums(variables, parents, about["tally"], arrays)
-    rest = target, columns, named, left_out
-    return BeliefNetwork(variables, parents, choice, sums, tables, *rest, reading=reading_of(network))
+    reading = reading_of(network)
+    return BeliefNetwork(
+        variables, parents, choice, sums, tables, target, columns, has_names, left_out, reading=reading
+    )
 
 
-def _variable(node: Mapping[str, Any], counted: bool) -> Variable:
+def _variable(node: JsonObject, counted: bool) -> Variable:
+    """The variable of a node. ``counted``: whether its values were counted rather than given."""
     (name,) = texts("names of nodes", [node["name"]])
     can_be_node = node["family"] in FAMILIES and node["kind"] in get_args(Kind)
     check(can_be_node, f"{name!r} has the family {node['family']!r} of {node['kind']!r}, which no node can have")
@@ -110,40 +114,47 @@ def _variable(node: Mapping[str, Any], counted: bool) -> Variable:
         return Variable(name, intervals(cuts), family, kind, cuts, (ends[0], ends[1]))
     values = (names_of if counted else scalars)(f"the values of {name!r}", node["values"])
     declared = family.permanent_keys()
-    there = tuple(value for value in values if value is not None)
-    fit = declared is None or there == in_order(declared)
-    check(fit, f"the values of {name!r} are not those that were declared")
+    present = tuple(value for value in values if value is not None)
+    are_declared = declared is None or present == sort_keys(declared)
+    check(are_declared, f"the values of {name!r} are not those that were declared")
     return Variable(name, values, family, kind)
 
 
 def _numbers(what: str, numbers: Any) -> tuple[float, ...]:
-    finite = all(type(number) is float and math.isfinite(number) for number in numbers)
-    check(finite, f"{what} are not finite numbers")
-    check(all(a <= b for a, b in pairwise(numbers)), f"{what} are not in order")
+    """The numbers as a tuple. Raises ValueError unless they are finite and ascending. ``what``: what they are."""
+    are_finite = all(type(number) is float and math.isfinite(number) for number in numbers)
+    check(are_finite, f"{what} are not finite numbers")
+    check(all(number <= next_number for number, next_number in pairwise(numbers)), f"{what} are not in order")
     return tuple(numbers)
 
 
-def _parents(nodes: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, ...], ...]:
-    """Of each node the numbers of its parents; raises where one is no node, or where there is a cycle."""
+def _parents(nodes: Sequence[JsonObject]) -> tuple[tuple[int, ...], ...]:
+    """For each node the numbers of its parents. Raises an error for unknown parents or cycles."""
     parent_names = {node["name"]: texts(f"the parents of {node['name']!r}", node["parents"]) for node in nodes}
-    place = {name: v for v, name in enumerate(parent_names)}
-    structure = complete_parents(parent_names)
-    check(len(nodes) == len(parent_names) == len(structure), "two nodes have the same name, or a parent is not a node")
-    in_topological_order(structure)
-    return tuple(tuple(place[name] for name in above) for above in parent_names.values())
+    node_numbers = {name: number for number, name in enumerate(parent_names)}
+    complete = complete_parents(parent_names)
+    check(len(nodes) == len(parent_names) == len(complete), "two nodes have the same name, or a parent is not a node")
+    in_topological_order(complete)
+    return tuple(tuple(node_numbers[name] for name in parent_list) for parent_list in parent_names.values())
 
 
-def _sums(variables: tuple[Variable, ...], parents: Parents, about: Mapping[str, Any], arrays: Arrays) -> NetworkCounts:
-    for v, above in enumerate(parents):
-        check_size(variables, v, above)
-    places = arrays[PLACES]
-    rest = {name: array for name, array in arrays.items() if name != PLACES}
-    check(places.dtype == np.int64 and places.ndim == 1 and (np.diff(places) > 0).all(), "places are not in order")
-    most = sum(prod(map(len, axes)) for axes in axes_of(variables, parents))
-    check(not len(places) or 0 <= places[0] <= places[-1] < most, "a place lies outside the tables")
-    keys = keys_at(places.copy(), variables, parents)
+def _sums(variables: tuple[Variable, ...], parents: Parents, about: JsonObject, arrays: Arrays) -> NetworkCounts:
+    """The counts in a file. Raises ValueError if they cannot be those of rows."""
+    for node, node_parents in enumerate(parents):
+        check_size(variables, node, node_parents)
+    cell_numbers = arrays[PLACES]
+    tally_arrays = {name: array for name, array in arrays.items() if name != PLACES}
+    check(
+        cell_numbers.dtype == np.int64 and cell_numbers.ndim == 1 and (np.diff(cell_numbers) > 0).all(),
+        "places are not in order",
+    )
+    n_cells = sum(prod(map(len, axes)) for axes in axes_of(variables, parents))
+    check(
+        not len(cell_numbers) or 0 <= cell_numbers[0] <= cell_numbers[-1] < n_cells, "a place lies outside the tables"
+    )
+    keys = keys_at(cell_numbers.copy(), variables, parents)
     try:
-        tally = contents.restore_tally(tables_of(variables, parents), EVERY, {**about, "keys": [keys]}, rest)
+        tally = contents.restore_tally(tables_of(variables, parents), EVERY, {**about, "keys": [keys]}, tally_arrays)
         counts = NetworkCounts.of(variables, parents, tally)
         check(counts.variables == variables, "a node has a value that no row has")
         return counts if tally.rounded else counts.check_consistency()
@@ -152,12 +163,16 @@ def _sums(variables: tuple[Variable, ...], parents: Parents, about: Mapping[str,
 
 
 def _tables(variables: Sequence[Variable], parents: Parents, arrays: Arrays) -> tuple[Any, ...]:
-    shapes = [tuple(variables[u].size for u in (v, *above)) for v, above in enumerate(parents)]
+    """The given tables in a file, one per node. Raises ValueError if they are not probabilities."""
+    shapes = [
+        tuple(variables[axis_node].size for axis_node in (node, *node_parents))
+        for node, node_parents in enumerate(parents)
+    ]
     check(arrays.keys() == {GIVEN}, "there are arrays other than the tables")
-    every = real(GIVEN, arrays, (sum(map(prod, shapes)),))
-    check((every >= 0).all() and (every <= 1.0 + CLOSE).all(), "a share is not from 0 to 1")
-    places = pairwise([0, *accumulate(map(prod, shapes))])
-    tables = tuple(every[a:b].reshape(shape) for (a, b), shape in zip(places, shapes, strict=True))
+    all_shares = real(GIVEN, arrays, (sum(map(prod, shapes)),))
+    check((all_shares >= 0).all() and (all_shares <= 1.0 + CLOSE).all(), "a share is not between 0 and 1")
+    ranges = pairwise([0, *accumulate(map(prod, shapes))])
+    tables = tuple(all_shares[start:end].reshape(shape) for (start, end), shape in zip(ranges, shapes, strict=True))
     for variable, table in zip(variables, tables, strict=True):
         check_shares(variable.name, table)
     return tables

@@ -1,4 +1,4 @@
-"""Examples: rows in any of the usual shapes, with their targets; and what hypotheses say of them."""
+"""Examples: rows in any of the usual forms, with their targets; and the predictions of hypotheses for them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,26 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.hypotheses.values import Array, is_scalar, objects, vector
 
-Chosen = NDArray[np.intp] | None  # numbers of hypotheses; None: all of them
+HypothesisNumbers = NDArray[np.intp] | slice  # the numbers of some hypotheses, or ALL
+ALL = slice(None)
 
 
 class Examples:
     """Rows in any form: a frame, a mapping of columns or of one row's values, a matrix, or a sequence of rows."""
 
     def __init__(self, data: Any, target: Any = None) -> None:
-        self._target = target if is_scalar(target) else None  # a column's name, or the targets themselves
+        """Reads the rows in ``data``. ``target``: the name of the target column, which is no part of a row, or the
+        targets themselves, which are not stored.
+        """
+        self._target = target if is_scalar(target) else None  # the name of the target column, if it is one
         self._rows: Any = None
         self.columns: dict[Any, Array] = {}
         names = getattr(data, "column_names", getattr(data, "columns", None))  # Arrow's, or pandas' and Polars'
         if names is not None or isinstance(data, Mapping):
             self._read_columns(data, list(data if names is None else names))
             return
-        rows = not is_scalar(data) and (not isinstance(data, np.ndarray) or data.ndim)
-        errors.require(rows, "rows", data, "a frame, a mapping of columns, a list of rows or an array")
+        are_rows = not is_scalar(data) and (not isinstance(data, np.ndarray) or data.ndim)
+        errors.require(are_rows, "rows", data, "a frame, a mapping of columns, a list of rows or an array")
         self._rows = data if isinstance(data, np.ndarray) else list(data)
         self._length = len(self._rows)
         if isinstance(data, np.ndarray) and data.ndim == 2:
@@ -37,6 +41,7 @@ class Examples:
             self.columns = {name: vector([row.get(name) for row in self._rows]) for name in self._rows[0]}
 
     def _read_columns(self, data: Any, names: list[Any]) -> None:
+        """Reads the columns ``names`` of a frame or mapping. Raises an error for duplicate names or unequal lengths."""
         for name in names if len(set(names)) < len(names) else ():
             if names.count(name) > 1:
                 raise errors.DuplicateColumn(f"two columns are named {name!r}. Rename one of them.", column=name)
@@ -54,23 +59,25 @@ class Examples:
         self._length = len(self.columns[names[0]]) if names else 0
         for name, column in self.columns.items():
             if len(column) != self._length:
-                first = f"column {str(names[0])!r} has {self._length:,} rows"
+                first_text = f"column {str(names[0])!r} has {self._length:,} rows"
                 text = "All columns must have the same length."
-                other = f"column {str(name)!r} has {len(column):,}"
-                raise errors.LengthMismatch(f"{first} but {other}. {text}", column=str(name))
+                other_text = f"column {str(name)!r} has {len(column):,}"
+                raise errors.LengthMismatch(f"{first_text} but {other_text}. {text}", column=str(name))
 
     def __len__(self) -> int:
+        """The number of rows."""
         return self._length
 
     @cached_property
-    def each(self) -> Any:
-        """Yields the rows one by one, for functions of a row. A row of a table is a mapping without the target column."""
+    def records(self) -> Any:
+        """The rows as a sequence, for functions of a row. A row of a table is a mapping without the target column."""
         if self._rows is not None:
             return self._rows
         columns = {name: column.tolist() for name, column in self.columns.items() if name != self._target}
         return [{name: values[row] for name, values in columns.items()} for row in range(len(self))]
 
     def column(self, name: Any) -> Array:
+        """The column with this name."""
         if not len(self) and not self.columns:
             return vector([])  # an empty list has no columns, and every one
         if name not in self.columns:
@@ -78,14 +85,14 @@ class Examples:
         return self.columns[name]
 
     def target(self, target: Any) -> Array:
-        """Returns the targets, from a column or one for each row."""
+        """Returns the targets. ``target``: the name of a column, or one target for each row."""
         column = self.column(target) if is_scalar(target) else vector(target)
         if len(column) != len(self):
             raise errors.length_mismatch("targets", len(column), len(self))
         return column
 
     def choose_columns(self, columns: Iterable[Any] | None, target: Any) -> list[Any]:
-        """Returns the columns that hypotheses are about: all but the target."""
+        """Returns the names of the columns that hypotheses are about: ``columns``, or by default all but the target."""
         errors.require(
             self.columns,
             "the table",
@@ -96,13 +103,13 @@ class Examples:
         if target is not None:
             self.target(target)
             target_name = target if is_scalar(target) else getattr(target, "name", None)
-        every = [name for name in self.columns if name != target_name]
-        chosen = every if columns is None else vector(columns, "columns").tolist()
-        for name in chosen:
+        feature_names = [name for name in self.columns if name != target_name]
+        names = feature_names if columns is None else vector(columns, "columns").tolist()
+        for name in names:
             self.column(name)
-        each_once = chosen and len(set(chosen)) == len(chosen)
-        errors.require(each_once, "columns", chosen, "columns of the table, one at least and each once")
-        return chosen
+        are_unique = names and len(set(names)) == len(names)
+        errors.require(are_unique, "columns", names, "columns of the table, one at least and each once")
+        return names
 
 
 @runtime_checkable
@@ -115,29 +122,35 @@ class Askable(Protocol):
 
 @dataclass(frozen=True)
 class Predictions:
-    """The predictions of hypotheses for rows.
+    """The predictions of hypotheses for ``n_rows`` rows.
 
-    ``mistakes`` counts the mistakes of each hypothesis, given the numbers of the correct labels, if the hypotheses can
-    count them themselves; predictions are then label numbers.
+    ``of(rows, hypotheses)`` returns them (rows × hypotheses) for a slice of the rows and the numbers of some
+    hypotheses, or ALL. ``mistakes(rows, truth, hypotheses)`` counts the mistakes of each hypothesis against the
+    numbers of the correct labels, if the hypotheses can count them themselves; predictions are then label numbers.
+    ``at_once``: so many rows cost little more than one; ``counted_at_once``: the same for counting mistakes, if more.
     """
 
     n_rows: int
-    of: Callable[[slice, Chosen], Array]  # predictions of some rows by some hypotheses, rows × hypotheses
-    mistakes: Callable[[slice, Array, Chosen], Array] | None = None
-    at_once: int = 8  # rows that cost little more than one
-    counted_at_once: int = 0  # the same where mistakes are counted, if it is more
+    of: Callable[[slice, HypothesisNumbers], Array]
+    mistakes: Callable[[slice, Array, HypothesisNumbers], Array] | None = None
+    at_once: int = 8
+    counted_at_once: int = 0
 
 
 class Functions:
     """Hypotheses that are functions of a row."""
 
     def __init__(self, functions: list[Any]) -> None:
-        self.functions = functions
+        """Stores the functions, each of which takes a row and returns its prediction."""
+        self.functions = objects(functions)
 
     def on(self, rows: Examples) -> Predictions:
-        def predict(part: slice, chosen: Chosen) -> Array:
-            functions = self.functions if chosen is None else [self.functions[h] for h in chosen.tolist()]
-            return objects([function(row) for row in rows.each[part] for function in functions]).reshape(
+        """The predictions of the functions for these rows."""
+
+        def predict(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Array:
+            """The predictions for a slice of rows (rows × hypotheses)."""
+            functions = self.functions[hypothesis_numbers].tolist()
+            return objects([function(row) for row in rows.records[row_slice] for function in functions]).reshape(
                 -1, len(functions)
             )
 

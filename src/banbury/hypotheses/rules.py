@@ -15,17 +15,18 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real, plain
-from banbury.digits import told_apart
-from banbury.hypotheses.examples import Chosen, Examples, Predictions
-from banbury.hypotheses.space import MOST, Hypotheses, Likelihood
+from banbury.digits import format_distinctly
+from banbury.hypotheses.examples import Examples, HypothesisNumbers, Predictions
+from banbury.hypotheses.space import MOST_HYPOTHESES, Hypotheses, Likelihood
 from banbury.hypotheses.values import Array, codes, floats, is_hashable, is_missing, is_scalar, vector
 
-Holds = Callable[[slice], NDArray[np.bool_]]  # of some of the rows, rows × conditions
-ODD = frozenset("=<>,'\"")  # in a text, what the name of a hypothesis is made of, too
-EXACT = 2.0**53  # whole numbers below this are told apart
-DIGITS = 12  # at least, of a cut in the name of a hypothesis
-ANYTHING = 0  # the conditions that hold of every row, and of none
-NOTHING = 1
+Holds = Callable[[slice], NDArray[np.bool_]]  # which conditions hold in a slice of the rows, rows × conditions
+SPECIAL_CHARACTERS = frozenset("=<>,'\"")  # characters with a meaning in the name of a hypothesis
+EXACT_BELOW = 2.0**53  # doubles distinguish all whole numbers below this
+MIN_DIGITS_OF_CUT = 12  # fewest digits of a cut in the name of a hypothesis
+ALWAYS_TRUE = 0  # the number of the condition that holds for every row
+NEVER_TRUE = 1  # the number of the condition that holds for no row
+FIRST_OF_FEATURES = 2  # the number of the first condition on a feature
 
 
 def conjunctions(
@@ -55,22 +56,22 @@ def conjunctions(
     >>> len(space), len(space.update(days, "play").version_space)
     (973, 6)
     """
-    rows = Examples(table)
+    examples = Examples(table)
     declared = dict(values or {})
-    chosen = rows.choose_columns(columns, target)
-    _check_features("values", declared, chosen)
-    tests = [_Equal(name, _distinct(rows.column(name), name, declared.get(name))) for name in chosen]
+    feature_names = examples.choose_columns(columns, target)
+    _check_features("values", declared, feature_names)
+    tests = [_Equal(name, _distinct(examples.column(name), name, declared.get(name))) for name in feature_names]
     tests = [test for test in tests if test.values]
     sizes = [len(test.values) for test in tests]
     if conditions is not None:
         errors.check_whole("conditions", conditions, 0)
-    most = len(tests) if conditions is None else min(int(conditions), len(tests))
-    sums = [1] + [0] * len(sizes)  # conjunctions of 0, 1, 2, … conditions
+    max_conditions = len(tests) if conditions is None else min(int(conditions), len(tests))
+    n_by_length = [1] + [0] * len(sizes)  # conjunctions of 0, 1, 2, … conditions
     for size in sizes:
-        sums = [1, *(here + size * before for before, here in pairwise(sums))]
-    _check_number(sum(sums[: most + 1]) + 1, "fewer conditions per hypothesis with conditions=")
-    members, lengths = _every_conjunction(sizes, most)
-    return _space(_Rules(tests, members), lengths, prior, likelihood, noise, _labels(rows, target, labels))
+        n_by_length = [1, *(n + size * n_shorter for n_shorter, n in pairwise(n_by_length))]
+    _check_number(sum(n_by_length[: max_conditions + 1]) + 1, "fewer conditions per hypothesis with conditions=")
+    members, lengths = _every_conjunction(sizes, max_conditions)
+    return _make_space(_Rules(tests, members), lengths, prior, likelihood, noise, _labels(examples, target, labels))
 
 
 def thresholds(
@@ -95,113 +96,137 @@ def thresholds(
     >>> list(space.names)
     ['anything', 'nothing', 'length>1.45', 'length>3.1', 'length<=1.45', 'length<=3.1']
     """
-    rows = Examples(table)
+    examples = Examples(table)
     declared = dict(cuts) if isinstance(cuts, Mapping) else {}
-    chosen = rows.choose_columns(columns, target)
-    _check_features("cuts", declared, chosen)
+    feature_names = examples.choose_columns(columns, target)
+    _check_features("cuts", declared, feature_names)
     if cuts is not None and not isinstance(cuts, Mapping):
         errors.check_whole("cuts", cuts, 0)
     tests = []
-    for name in chosen:
+    for name in feature_names:
         if name in declared:
-            places = floats(vector(declared[name], f"the cuts of {name!r}"))
-            errors.require(np.isfinite(places).all(), f"the cuts of {name!r}", list(declared[name]), "finite numbers")
-            places = np.unique(places)
+            cut_points = floats(vector(declared[name], f"the cuts of {name!r}"))
+            errors.require(
+                np.isfinite(cut_points).all(), f"the cuts of {name!r}", list(declared[name]), "finite numbers"
+            )
+            cut_points = np.unique(cut_points)
         else:
-            places = _cuts(rows.column(name), name)
-        if isinstance(cuts, (int, np.integer)) and len(places) > cuts:
-            places = places[((np.arange(cuts) + 0.5) * len(places) / max(cuts, 1)).astype(np.intp)]
-        tests += [_Above(name, places)] * bool(len(places))
+            cut_points = _cuts(examples.column(name), name)
+        if isinstance(cuts, (int, np.integer)) and len(cut_points) > cuts:
+            cut_points = cut_points[((np.arange(cuts) + 0.5) * len(cut_points) / max(cuts, 1)).astype(np.intp)]
+        tests += [_Above(name, cut_points)] * bool(len(cut_points))
     sizes = [2 * len(test.cuts) for test in tests]
     _check_number(2 + sum(sizes), "fewer cuts of each with cuts=")
     lengths = log2(2 + len(tests)) + np.repeat([0.0, *map(log2, sizes)], [2, *sizes])
     rules = _Thresholds(tests, np.arange(2 + sum(sizes))[None, :])
-    return _space(rules, lengths, prior, likelihood, noise, _labels(rows, target, labels))
+    return _make_space(rules, lengths, prior, likelihood, noise, _labels(examples, target, labels))
 
 
 class _Rules(Sequence[str]):
-    """Hypotheses that say yes where all their conditions hold: ``members``, (conditions, hypotheses), filled up with ANYTHING."""
+    """Hypotheses that predict yes where all their conditions hold; as a sequence, their names."""
 
     def __init__(self, tests: Sequence[_Equal | _Above], members: NDArray[np.intp]) -> None:
+        """``tests``: the conditions of each feature. ``members``: for each hypothesis the numbers of its conditions
+        (conditions × hypotheses), padded with ALWAYS_TRUE. Conditions are numbered from FIRST_OF_FEATURES, in the order
+        of the tests.
+        """
         self.tests = tests
         self.members = members
 
     @cached_property
     def texts(self) -> list[str]:
-        names = _written([test.feature for test in self.tests])
+        """The text of each condition, in the order of their numbers."""
+        names = _texts_of([test.feature for test in self.tests])
         tests = zip(names, self.tests, strict=True)
         return ["anything", "nothing", *(text for name, test in tests for text in test.texts(name))]
 
     def __len__(self) -> int:
+        """The number of hypotheses."""
         return int(self.members.shape[1])
 
     def __getitem__(self, h: Any) -> Any:
+        """The name of the hypothesis number ``h``: its conditions; or the names in a slice."""
         if isinstance(h, slice):
             return [self[i] for i in range(*h.indices(len(self)))]
-        return ", ".join(self.texts[m] for m in self.members[:, h] if m != ANYTHING) or self.texts[ANYTHING]
+        return ", ".join(self.texts[m] for m in self.members[:, h] if m != ALWAYS_TRUE) or self.texts[ALWAYS_TRUE]
 
     def on(self, rows: Examples) -> Predictions:
-        """What they say. 64 rows are looked up at once, as the bits of a word, since looking up is what costs."""
-        holds = [test.on(rows) for test in self.tests]
+        """The predictions for these rows. Rows are packed 64 to a word, since lookups dominate the time."""
+        tests_on_rows = [test.on(rows) for test in self.tests]
 
-        def words(part: slice, chosen: Chosen) -> NDArray[np.uint64]:
-            always = np.array([[True, False]]).repeat(part.stop - part.start, axis=0)
-            bits = _pack(np.hstack([always, *(holds_of(part) for holds_of in holds)]))
-            first, *later_members = self.members if chosen is None else self.members[:, chosen]
-            fulfilled: NDArray[np.uint64] = bits.take(first, axis=1)
-            for other in later_members:
-                fulfilled &= bits.take(other, axis=1)
-            return fulfilled
+        def prediction_words(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> NDArray[np.uint64]:
+            """The predictions for a slice of rows, 64 rows to a word (words × hypotheses)."""
+            constant_conditions = np.array([[True, False]]).repeat(row_slice.stop - row_slice.start, axis=0)
+            bits = _pack(np.hstack([constant_conditions, *(holds_of(row_slice) for holds_of in tests_on_rows)]))
+            first_conditions, *later_conditions = self.members[:, hypothesis_numbers]
+            predictions: NDArray[np.uint64] = bits.take(first_conditions, axis=1)
+            for conditions in later_conditions:
+                predictions &= bits.take(conditions, axis=1)
+            return predictions
 
-        def mistakes(part: slice, truth: Array, chosen: Chosen) -> Array:
-            wrong = words(part, chosen) ^ _pack(truth[:, None].astype(np.bool_))
-            return np.asarray(_n_bits(wrong).sum(axis=0, dtype=np.int64))
+        def mistakes(row_slice: slice, truth: Array, hypothesis_numbers: HypothesisNumbers) -> Array:
+            """The number of mistakes of each hypothesis in a slice of rows. ``truth``: the correct predictions, 0 or 1."""
+            mistake_bits = prediction_words(row_slice, hypothesis_numbers) ^ _pack(truth[:, None].astype(np.bool_))
+            return np.asarray(_n_bits(mistake_bits).sum(axis=0, dtype=np.int64))
 
-        def predict(part: slice, chosen: Chosen) -> Array:
-            octets = np.ascontiguousarray(words(part, chosen))[:, :, None].view(np.uint8).transpose(0, 2, 1)
-            flat = octets.reshape(8 * len(octets), octets.shape[2])
-            return np.unpackbits(flat, axis=0, count=part.stop - part.start)
+        def predict(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Array:
+            """The predictions for a slice of rows as 0 and 1 (rows × hypotheses)."""
+            bytes_by_row = (
+                np.ascontiguousarray(prediction_words(row_slice, hypothesis_numbers))[:, :, None]
+                .view(np.uint8)
+                .transpose(0, 2, 1)
+            )
+            flat = bytes_by_row.reshape(8 * len(bytes_by_row), bytes_by_row.shape[2])
+            return np.unpackbits(flat, axis=0, count=row_slice.stop - row_slice.start)
 
         return Predictions(len(rows), predict, mistakes, 64)
 
 
 class _Thresholds(_Rules):
-    """Thresholds, one condition each: what they get wrong is counted by how many cuts each row is above."""
+    """Hypotheses of one threshold each. Mistakes are counted by how many cuts each row is above."""
 
     def on(self, rows: Examples) -> Predictions:
+        """The predictions for these rows; mistakes of all thresholds of a column come from one histogram."""
         tests: Any = self.tests
-        places = [(test.places(rows), len(test.cuts)) for test in tests]
+        cuts_below_and_counts = [(test.n_cuts_below(rows), len(test.cuts)) for test in tests]
 
-        def mistakes(part: slice, truth: Array, chosen: Chosen) -> Array:
-            yes = truth.astype(np.bool_)
+        def mistakes(row_slice: slice, truth: Array, hypothesis_numbers: HypothesisNumbers) -> Array:
+            """The number of mistakes of each hypothesis in a slice of rows. ``truth``: the correct predictions, 0 or 1."""
+            is_positive = truth.astype(np.bool_)
             n_yes = int(np.count_nonzero(truth))
-            wrong = [np.array([len(yes) - n_yes, n_yes])]
-            for place, n_cuts in places:
-                above = place[part] + 1  # of the column's n_cuts + 2 bins; the first is that of missing values
-                gain = np.bincount(above[~yes], minlength=n_cuts + 2) - np.bincount(above[yes], minlength=n_cuts + 2)
-                below = np.cumsum(gain[1:])
-                wrong += [n_yes + below[-1] - below[:-1], n_yes + below[:-1]]
-            every = np.concatenate(wrong)
-            return every if chosen is None else every[chosen]
+            mistake_counts = [np.array([len(is_positive) - n_yes, n_yes])]
+            for cuts_below_rows, n_cuts in cuts_below_and_counts:
+                # The column has n_cuts + 2 bins; the first is that of missing values.
+                bin_of_row = cuts_below_rows[row_slice] + 1
+                # By how much predicting yes in a bin changes the number of mistakes, and in all bins up to each cut.
+                net_mistakes = np.bincount(bin_of_row[~is_positive], minlength=n_cuts + 2) - np.bincount(
+                    bin_of_row[is_positive], minlength=n_cuts + 2
+                )
+                net_mistakes_up_to = np.cumsum(net_mistakes[1:])
+                mistake_counts += [
+                    n_yes + net_mistakes_up_to[-1] - net_mistakes_up_to[:-1],
+                    n_yes + net_mistakes_up_to[:-1],
+                ]
+            return np.concatenate(mistake_counts)[hypothesis_numbers]
 
         return replace(super().on(rows), mistakes=mistakes, counted_at_once=max(len(rows), 1))
 
 
-def _pack(yes: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Rows × anything, 64 rows to a word."""
-    n_words = -(-len(yes) // 64)
-    padded = np.zeros((64 * n_words, yes.shape[1]), dtype=np.bool_)
-    padded[: len(yes)] = yes
-    octets = np.packbits(padded, axis=0).reshape(n_words, 8, yes.shape[1])
-    return np.ascontiguousarray(octets.transpose(0, 2, 1)).view(np.uint64)[:, :, 0]
+def _pack(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Packs booleans (rows × columns) along the rows, 64 to a word (words × columns)."""
+    n_words = -(-len(flags) // 64)
+    padded = np.zeros((64 * n_words, flags.shape[1]), dtype=np.bool_)
+    padded[: len(flags)] = flags
+    packed_bytes = np.packbits(padded, axis=0).reshape(n_words, 8, flags.shape[1])
+    return np.ascontiguousarray(packed_bytes.transpose(0, 2, 1)).view(np.uint64)[:, :, 0]
 
 
 def _n_bits(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """How many bits are set in each word: counted in pairs, fours and octets, which a product then adds up."""
-    pairs = words - ((words >> 1) & 0x5555555555555555)
-    fours = (pairs & 0x3333333333333333) + ((pairs >> 2) & 0x3333333333333333)
-    octets = (fours + (fours >> 4)) & 0x0F0F0F0F0F0F0F0F
-    return np.asarray((octets * 0x0101010101010101) >> 56)
+    """The number of bits set in each word, counted in pairs, fours and bytes, which a product adds up."""
+    pair_counts = words - ((words >> 1) & 0x5555555555555555)
+    four_bit_counts = (pair_counts & 0x3333333333333333) + ((pair_counts >> 2) & 0x3333333333333333)
+    byte_counts = (four_bit_counts + (four_bit_counts >> 4)) & 0x0F0F0F0F0F0F0F0F
+    return np.asarray((byte_counts * 0x0101010101010101) >> 56)
 
 
 @dataclass(frozen=True)
@@ -212,12 +237,14 @@ class _Equal:
     values: list[Any]
 
     def on(self, rows: Examples) -> Holds:
-        numbers = codes(rows.column(self.feature), self.values)
-        every = np.arange(len(self.values))
-        return lambda part: numbers[part, None] == every
+        """A function that takes a slice of these rows and returns whether each condition holds (rows × conditions)."""
+        value_numbers = codes(rows.column(self.feature), self.values)
+        all_values = np.arange(len(self.values))
+        return lambda row_slice: value_numbers[row_slice, None] == all_values
 
     def texts(self, name: str) -> Iterator[str]:
-        return (f"{name}={value}" for value in _written(self.values))
+        """The text of each condition. ``name``: the feature as a text."""
+        return (f"{name}={value}" for value in _texts_of(self.values))
 
 
 @dataclass(frozen=True)
@@ -228,35 +255,49 @@ class _Above:
     cuts: Real
 
     def on(self, rows: Examples) -> Holds:
+        """A function that takes a slice of these rows and returns whether each condition holds (rows × conditions)."""
         values = _numbers(rows.column(self.feature), self.feature)
-        return lambda part: np.hstack([values[part, None] > self.cuts, values[part, None] <= self.cuts])
+        return lambda row_slice: np.hstack([values[row_slice, None] > self.cuts, values[row_slice, None] <= self.cuts])
 
-    def places(self, rows: Examples) -> NDArray[np.intp]:
-        """How many cuts each row is above; −1 where its value is missing."""
+    def n_cuts_below(self, rows: Examples) -> NDArray[np.intp]:
+        """How many cuts are below the value of each row; −1 where it is missing."""
         values = _numbers(rows.column(self.feature), self.feature)
         return np.where(np.isnan(values), -1, np.searchsorted(self.cuts, values))
 
     def texts(self, name: str) -> Iterator[str]:
-        cuts = told_apart(self.cuts.tolist(), DIGITS)
-        return (f"{name}{sign}{cut}" for sign, cut in product((">", "<="), cuts))
+        """The text of each condition. ``name``: the feature as a text."""
+        cut_texts = format_distinctly(self.cuts.tolist(), MIN_DIGITS_OF_CUT)
+        return (f"{name}{sign}{cut}" for sign, cut in product((">", "<="), cut_texts))
 
 
-def _written(values: Sequence[Any]) -> list[str]:
-    """The values as they are read; texts in quotation marks where they could be taken for something else."""
-    seen = Counter(map(str, values))
-    odd = [isinstance(value, str) and (seen[value] > 1 or not ODD.isdisjoint(value)) for value in values]
-    return [repr(value) if quoted else str(value) for value, quoted in zip(values, odd, strict=True)]
+def _texts_of(values: Sequence[Any]) -> list[str]:
+    """The values as texts; in quotation marks where they could be mistaken for something else."""
+    frequencies = Counter(map(str, values))
+    needs_quotes = [
+        isinstance(value, str) and (frequencies[value] > 1 or not SPECIAL_CHARACTERS.isdisjoint(value))
+        for value in values
+    ]
+    return [repr(value) if quoted else str(value) for value, quoted in zip(values, needs_quotes, strict=True)]
 
 
-def _labels(rows: Examples, target: Any, labels: Iterable[Any] | None) -> Any:
-    """Two labels: these, or the target's values in order where it has two; flags otherwise."""
+def _labels(examples: Examples, target: Any, labels: Iterable[Any] | None) -> Any:
+    """The two labels, for rows that do not satisfy a hypothesis and for rows that do: those given, or the target's two
+    values in order, or else False and True. ``target``: a column's name, one label per row, or None.
+    """
     if labels is not None or target is None:
         return (False, True) if labels is None else labels
-    seen = _distinct(rows.target(target), target if is_scalar(target) else "target", None)
-    return sorted(seen, key=lambda value: (type(value).__name__, value)) if len(seen) == 2 else (False, True)
+    target_values = _distinct(examples.target(target), target if is_scalar(target) else "target", None)
+    return (
+        sorted(target_values, key=lambda value: (type(value).__name__, value))
+        if len(target_values) == 2
+        else (False, True)
+    )
 
 
-def _space(rules: _Rules, lengths: Real, prior: Any, likelihood: Any, noise: Any, labels: Any) -> Hypotheses:
+def _make_space(rules: _Rules, lengths: Real, prior: Any, likelihood: Any, noise: Any, labels: Any) -> Hypotheses:
+    """The hypothesis space of these rules. ``lengths``: the description length of each in bits, for a prior that needs
+    it. The other arguments are those of ``conjunctions``, and are checked here.
+    """
     if likelihood not in ("noise_free", "label_noise"):
         raise errors.unknown_choice("likelihood", likelihood, ("noise_free", "label_noise"))
     labels = vector(labels, "labels")
@@ -271,53 +312,62 @@ def _space(rules: _Rules, lengths: Real, prior: Any, likelihood: Any, noise: Any
     return Hypotheses(rules, prior, lengths=bits, likelihood=likelihood, noise=noise, labels=labels)
 
 
-def _every_conjunction(sizes: Sequence[int], most: int) -> tuple[NDArray[np.intp], Real]:
-    """The conditions of each, those with fewest first and that of nothing last; and the bits that tell it."""
-    members = np.zeros((max(most, 1), 1), dtype=np.intp)
-    n = np.zeros(1, dtype=np.intp)
+def _every_conjunction(sizes: Sequence[int], max_conditions: int) -> tuple[NDArray[np.intp], Real]:
+    """All conjunctions with at most ``max_conditions`` conditions, shortest first, and last the one that no row
+    satisfies: condition numbers (conditions × hypotheses), and the description length of each in bits. ``sizes``: the
+    number of values of each feature.
+    """
+    members = np.zeros((max(max_conditions, 1), 1), dtype=np.intp)
+    n_conditions = np.zeros(1, dtype=np.intp)
     bits = np.zeros(1)
-    first = 2
+    first_condition = FIRST_OF_FEATURES
     for size in sizes:
-        room = np.flatnonzero(n < most)
-        grown = members[:, room].repeat(size, axis=1)
-        grown[n[room].repeat(size), np.arange(grown.shape[1])] = first + np.tile(np.arange(size), len(room))
-        members = np.hstack([members, grown])
-        bits = np.concatenate([bits, bits[room].repeat(size) + log2(size)])
-        n = np.concatenate([n, n[room].repeat(size) + 1])
-        first += size
-    order = np.argsort(n, kind="stable")
-    which = np.array([log2(comb(len(sizes), k)) for k in range(most + 1)])  # of the features
-    nothing = np.where(np.arange(len(members)) == 0, NOTHING, ANYTHING)[:, None]
-    lengths = log2(most + 2) + np.append((bits + which[n])[order], 0.0)
-    return np.hstack([members[:, order], nothing]), lengths
+        extendable = np.flatnonzero(n_conditions < max_conditions)
+        extended = members[:, extendable].repeat(size, axis=1)
+        extended[n_conditions[extendable].repeat(size), np.arange(extended.shape[1])] = first_condition + np.tile(
+            np.arange(size), len(extendable)
+        )
+        members = np.hstack([members, extended])
+        bits = np.concatenate([bits, bits[extendable].repeat(size) + log2(size)])
+        n_conditions = np.concatenate([n_conditions, n_conditions[extendable].repeat(size) + 1])
+        first_condition += size
+    order = np.argsort(n_conditions, kind="stable")
+    feature_bits = np.array([log2(comb(len(sizes), i)) for i in range(max_conditions + 1)])  # of the features
+    never_true = np.where(np.arange(len(members)) == 0, NEVER_TRUE, ALWAYS_TRUE)[:, None]
+    lengths = log2(max_conditions + 2) + np.append((bits + feature_bits[n_conditions])[order], 0.0)
+    return np.hstack([members[:, order], never_true]), lengths
 
 
 def _distinct(column: Array, name: Any, declared: Iterable[Any] | None) -> list[Any]:
-    """The values of a column, in the order in which they come; or those declared, among which they must be."""
+    """The distinct values of a column in order of occurrence; or the ``declared`` ones. Raises an error for a value
+    that was not declared. ``name``: the column, for messages.
+    """
     present = [plain(value) for value in column.tolist() if not is_missing(value)]
     for value in present:
         errors.require(is_hashable(value), f"column {name!r}", value, "a column of texts, numbers or booleans")
-    seen = list(dict.fromkeys(present))
+    values_in_column = list(dict.fromkeys(present))
     if declared is None:
-        return seen
+        return values_in_column
     values = list(dict.fromkeys(vector(declared, f"the values of {name!r}").tolist()))
-    for value in seen:
+    for value in values_in_column:
         if value not in values:
             raise errors.unknown_value(value, str(name), values)
     return values
 
 
 def _cuts(column: Array, name: Any) -> Real:
-    """Midway between neighbouring values."""
+    """The midpoints between neighbouring values of a column. Raises BadValue if values are too close for doubles.
+    ``name``: the column, for messages.
+    """
     values = _numbers(column, name)
-    far = sorted({plain(value) for value in column[np.abs(values) >= EXACT].tolist()})
-    for one, other in pairwise(far):
-        if float(one) == float(other):
+    large_values = sorted({plain(value) for value in column[np.abs(values) >= EXACT_BELOW].tolist()})
+    for value, next_value in pairwise(large_values):
+        if float(value) == float(next_value):
             raise errors.BadValue(
-                f"column {name!r} contains {one!r} and {other!r}, which are too close for a threshold: numbers have 53 "
+                f"column {name!r} contains {value!r} and {next_value!r}, which are too close for a threshold: numbers have 53 "
                 "bits. Subtract a constant from the column, or name other columns with columns=[...].",
                 column=name,
-                value=other,
+                value=next_value,
             )
     distinct = np.unique(values[np.isfinite(values)])
     low = distinct[:-1]
@@ -327,6 +377,7 @@ def _cuts(column: Array, name: Any) -> Real:
 
 
 def _numbers(column: Array, name: Any) -> Real:
+    """The column as floats, NaN where missing. Raises BadValue for other values. ``name``: the column, for messages."""
     values = floats(column)
     for row in np.flatnonzero(np.isnan(values)).tolist():
         if not is_missing(value := plain(column[row])):
@@ -340,16 +391,22 @@ def _numbers(column: Array, name: Any) -> Real:
     return values
 
 
-def _check_number(n_hypotheses: int, otherwise: str) -> None:
-    if n_hypotheses > MOST:
+def _check_number(n_hypotheses: int, advice: str) -> None:
+    """Raises BadSetting for too many hypotheses. ``advice``: further advice for the message."""
+    if n_hypotheses > MOST_HYPOTHESES:
         raise errors.BadSetting(
-            f"these features make {n_hypotheses:,} hypotheses, but the limit is {MOST:,}. Name fewer columns=, "
-            f"or allow {otherwise}.",
+            f"these features make {n_hypotheses:,} hypotheses, but the limit is {MOST_HYPOTHESES:,}. Name fewer columns=, "
+            f"or allow {advice}.",
             n_hypotheses=n_hypotheses,
         )
 
 
-def _check_features(what: str, declared: Mapping[Any, Any], chosen: Sequence[Any]) -> None:
+def _check_features(what: str, declared: Mapping[Any, Any], feature_names: Sequence[Any]) -> None:
+    """Raises BadSetting if a setting names a feature that is not used. ``what``: the setting; ``declared``: its entries
+    by feature.
+    """
     for name in declared:
-        if name not in chosen:
-            raise errors.bad_setting(what, name, f"given only for features that are used ({errors.listed(chosen)})")
+        if name not in feature_names:
+            raise errors.bad_setting(
+                what, name, f"given only for features that are used ({errors.listed(feature_names)})"
+            )

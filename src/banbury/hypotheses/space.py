@@ -1,4 +1,4 @@
-"""Hypotheses: what is believed of each before and after rows, and what all of them together say of a row."""
+"""Hypotheses: their probabilities before and after rows, and their joint predictions."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real, plain
-from banbury.hypotheses.examples import Askable, Chosen, Examples, Functions, Predictions
+from banbury.hypotheses.examples import ALL, Askable, Examples, Functions, HypothesisNumbers, Predictions
 from banbury.hypotheses.values import Array, codes, floats, is_hashable, is_missing, matrix, vector
 
 Likelihood = Literal["noise_free", "label_noise", "gaussian", "bernoulli"]
 
 LIKELIHOODS = get_args(Likelihood)
-MOST = 10_000_000  # hypotheses that are held
-ROUNDING = 1e-6  # by which a prior may miss one: single precision does
-CELLS = 2**23  # of a block of predictions
-COLUMNS = 2**11  # hypotheses whose votes are counted together
-ALIKE = 1e-12  # scores that differ by less, in parts of their size, are equal
-LARGEST = 1e300  # a log-likelihood: a hundred million of them still have a sum
+MOST_HYPOTHESES = 10_000_000  # hypotheses in a space
+PRIOR_SUM_TOLERANCE = 1e-6  # the sum of a prior may differ from one by so much, as in single precision
+CELLS_PER_BLOCK = 2**23  # of predictions (rows × hypotheses) that are computed together
+HYPOTHESES_TOGETHER = 2**11  # hypotheses whose votes are counted together
+SCORE_TOLERANCE = 1e-12  # scores with a smaller relative difference are equal
+# The highest absolute value of a log-likelihood: the sum of a hundred million of them is still finite.
+LARGEST_LOG_LIKELIHOOD = 1e300
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -56,12 +57,12 @@ class Hypotheses:
 
     names: Sequence[Any]
     log_prior: Real
-    log_likelihood: Real  # of all rows so far
+    log_likelihood: Real  # of all rows so far, one per hypothesis
     n_rows: int
     likelihood: Likelihood
     noise: float
     labels: tuple[Any, ...]
-    _asked: Askable | None  # None: hypotheses known by name only
+    _askable: Askable | None  # makes the predictions; None if the hypotheses are only names
 
     def __init__(
         self,
@@ -73,29 +74,40 @@ class Hypotheses:
         noise: float | None = None,
         labels: Iterable[Any] = (False, True),
     ) -> None:
+        """Names the hypotheses and checks all arguments, which the class describes."""
         names, askable = name_hypotheses(hypotheses)
-        self._set(names=names, _asked=askable, log_prior=log_prior(names, prior, lengths))
-        self._set(log_likelihood=np.zeros(len(names)), n_rows=0)
-        noise = check_noise(likelihood, noise)
-        labels = check_labels(labels, likelihood)
-        self._set(likelihood=likelihood, noise=noise, labels=labels)
+        self._set(
+            names=names,
+            log_prior=log_prior(names, prior, lengths),
+            log_likelihood=np.zeros(len(names)),
+            n_rows=0,
+            likelihood=likelihood,
+            noise=check_noise(likelihood, noise),
+            labels=check_labels(labels, likelihood),
+            _askable=askable,
+        )
 
     def _set(self, **values: Any) -> None:
+        """Sets fields of the frozen object; arrays become read-only."""
         for name, value in values.items():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
             object.__setattr__(self, name, value)
 
-    def _after(self, evidence: _Likelihoods, part: slice) -> Self:
-        total = self.log_likelihood + evidence.of(part, None)
-        if self._rules_out_all(total):
-            raise self._impossible(evidence, self.log_likelihood, part)
-        after = object.__new__(type(self))
-        after._set(**{field.name: getattr(self, field.name) for field in fields(self)})
-        after._set(log_likelihood=total, n_rows=self.n_rows + part.stop - part.start)
-        return after
+    def _after(self, evidence: _Likelihoods, row_slice: slice) -> Self:
+        """The space after a slice of the rows in ``evidence``. Raises ImpossibleEvidence if no hypothesis remains
+        possible.
+        """
+        log_likelihood = self.log_likelihood + evidence.of(row_slice, ALL)
+        if self._rules_out_all(log_likelihood):
+            raise self._impossible(evidence, self.log_likelihood, row_slice)
+        space = object.__new__(type(self))
+        space._set(**{field.name: getattr(self, field.name) for field in fields(self)})
+        space._set(log_likelihood=log_likelihood, n_rows=self.n_rows + row_slice.stop - row_slice.start)
+        return space
 
     def __len__(self) -> int:
+        """The number of hypotheses."""
         return len(self.log_prior)
 
     # What is believed -------------------------------------------------------------------------------------------------
@@ -107,10 +119,12 @@ class Hypotheses:
 
     @cached_property
     def _scale(self) -> tuple[float, float]:
-        """The highest log joint, and the log of the sum of all in parts of it: beside −1e20 the second would not be seen."""
+        """The highest log joint, and the log of the sum of all joints relative to it. Kept apart, since beside −1e20
+        the second would be lost.
+        """
         joint = self.log_joint
-        top = float(joint.max())
-        return top, float(np.log(np.exp(joint - top).sum()))
+        highest = float(joint.max())
+        return highest, float(np.log(np.exp(joint - highest).sum()))
 
     @property
     def log_evidence(self) -> float:
@@ -126,16 +140,16 @@ class Hypotheses:
         [0.667, 0.333, 0.0]
         """
         joint = self.log_joint
-        shares: Real = np.exp(joint - joint.max())
-        shares /= shares.sum()
-        shares.flags.writeable = False
-        return shares
+        posterior: Real = np.exp(joint - joint.max())
+        posterior /= posterior.sum()
+        posterior.flags.writeable = False
+        return posterior
 
     @property
     def log_posterior(self) -> Real:
         """log P(h | rows), also where the probability underflows; −∞ means impossible."""
-        top, rest = self._scale
-        return self.log_joint - top - rest
+        highest, log_sum = self._scale
+        return self.log_joint - highest - log_sum
 
     @property
     def map(self) -> Any:
@@ -188,11 +202,13 @@ class Hypotheses:
         return [(self.names[h], float(self.posterior[h])) for h in best if joint[h] > -np.inf]
 
     def __str__(self) -> str:
-        n = len(self)
-        possible = int(self.possible.sum())
-        size = f"{n:,} hypothes{'i' if n == 1 else 'e'}s after {_rows(self.n_rows)}, {possible:,} of them possible"
-        lines = [f"  {share:.4f}  {errors.shortened(name, 100)}" for name, share in self.most_probable(8)]
-        return "\n".join([size, *lines] + [f"  … and {possible - 8:,} more"] * (possible > 8))
+        """The number of hypotheses, and the most probable of them."""
+        n_hypotheses = len(self)
+        n_possible = int(self.possible.sum())
+        hypotheses = f"{n_hypotheses:,} hypothes{'i' if n_hypotheses == 1 else 'e'}s"
+        size = f"{hypotheses} after {_rows_in_words(self.n_rows)}, {n_possible:,} of them possible"
+        lines = [f"  {posterior:.4f}  {errors.shortened(name, 100)}" for name, posterior in self.most_probable(8)]
+        return "\n".join([size, *lines] + [f"  … and {n_possible - 8:,} more"] * (n_possible > 8))
 
     __repr__ = __str__
 
@@ -221,8 +237,8 @@ class Hypotheses:
         """
         evidence = self._evidence(rows, target, predictions, likelihoods, log_likelihoods)
         space = self
-        for part in _blocks(evidence.n_rows, len(self), evidence.at_once):
-            space = space._after(evidence, part)
+        for row_slice in _blocks(evidence.n_rows, len(self), evidence.at_once):
+            space = space._after(evidence, row_slice)
         return space
 
     def trace(
@@ -251,45 +267,64 @@ class Hypotheses:
             last = last._after(evidence, slice(row, row + 1))
             np.maximum(highest, last.log_posterior, out=highest)
             scales.append((*last._scale, last.possible.sum()))
-        kept = np.arange(len(self)) if len(self) <= n else np.lexsort((-last.log_joint, -highest))[:n]
-        row_evidence = [self.log_likelihood[kept]] + [
-            evidence.of(slice(r, r + 1), kept) for r in range(evidence.n_rows)
+        shown = np.arange(len(self)) if len(self) <= n else np.lexsort((-last.log_joint, -highest))[:n]
+        row_evidence = [self.log_likelihood[shown]] + [
+            evidence.of(slice(row, row + 1), shown) for row in range(evidence.n_rows)
         ]
-        tops, rests, n_possible = np.array(scales).T
-        posteriors = np.exp(self.log_prior[kept] + np.cumsum(row_evidence, axis=0) - tops[:, None] - rests[:, None])
-        return Trace([self.names[h] for h in kept.tolist()], posteriors, n_possible.astype(np.int64), self, last)
+        highest_joints, log_sums, n_possible = np.array(scales).T
+        posteriors = np.exp(
+            self.log_prior[shown] + np.cumsum(row_evidence, axis=0) - highest_joints[:, None] - log_sums[:, None]
+        )
+        return Trace([self.names[h] for h in shown.tolist()], posteriors, n_possible.astype(np.int64), self, last)
 
     def _rules_out_all(self, log_likelihood: Real) -> bool:
+        """Whether no hypothesis is possible with these log-likelihoods, one per hypothesis."""
         return bool((self.log_prior + log_likelihood).max() == -np.inf)
 
-    def _impossible(self, evidence: _Likelihoods, total: Real, part: slice) -> errors.ImpossibleEvidence:
-        """Names the row after which nothing is possible: what is ruled out stays so, so that halves are looked at."""
-        first = part.start
-        last = part.stop - 1
+    def _impossible(self, evidence: _Likelihoods, log_likelihood: Real, row_slice: slice) -> errors.ImpossibleEvidence:
+        """The error that names the row of the slice after which no hypothesis is possible, found by bisection.
+        ``log_likelihood``: of each hypothesis, before the slice.
+        """
+        first = row_slice.start
+        last = row_slice.stop - 1
         while first < last:
-            half = (first + last) // 2 + 1
-            after = total + evidence.of(slice(first, half), None)
-            first, last, total = (first, half - 1, total) if self._rules_out_all(after) else (half, last, after)
-        possible = int((self.log_prior + total > -np.inf).sum())
-        noisy = "Allow for mistakes with likelihood='label_noise', or add hypotheses."
-        advice = noisy if self.likelihood == "noise_free" else "Add hypotheses."
+            middle = (first + last) // 2 + 1
+            log_likelihood_after = log_likelihood + evidence.of(slice(first, middle), ALL)
+            if self._rules_out_all(log_likelihood_after):
+                last = middle - 1
+            else:
+                first = middle
+                log_likelihood = log_likelihood_after
+        n_possible = int((self.log_prior + log_likelihood > -np.inf).sum())
+        advice_on_noise = "Allow for mistakes with likelihood='label_noise', or add hypotheses."
+        advice = advice_on_noise if self.likelihood == "noise_free" else "Add hypotheses."
         return errors.ImpossibleEvidence(
-            f"row {first:,} has probability zero under every hypothesis that was still possible ({possible:,} of "
+            f"row {first:,} has probability zero under every hypothesis that was still possible ({n_possible:,} of "
             f"{len(self):,}), so there is no posterior. The space is as it was before the update. {advice}",
             row=first,
-            n_possible=possible,
+            n_possible=n_possible,
         )
 
     def _evidence(
         self, rows: Any, target: Any, predictions: Any, likelihoods: Any, log_likelihoods: Any
     ) -> _Likelihoods:
-        outright = {"likelihoods": likelihoods, "log_likelihoods": log_likelihoods}
-        kinds = {"rows": rows, "predictions": predictions, **outright}
-        there = [kind for kind, value in kinds.items() if value is not None]
-        errors.require(len(there) == 1, "the evidence", " and ".join(there) or None, f"one of {', '.join(kinds)}")
-        if there[0] in outright:
-            errors.require(target is None, "target", target, f"omitted when {there[0]} are given")
-            return self._outright(outright[there[0]], there[0])
+        """The log-likelihoods of the rows, from the one kind of evidence that is given; the others are None. The
+        arguments are those of ``update``. Raises an error for none or several.
+        """
+        arguments = {
+            "rows": rows,
+            "predictions": predictions,
+            "likelihoods": likelihoods,
+            "log_likelihoods": log_likelihoods,
+        }
+        evidence = {name: argument for name, argument in arguments.items() if argument is not None}
+        errors.require(
+            len(evidence) == 1, "the evidence", " and ".join(evidence) or None, f"one of {', '.join(arguments)}"
+        )
+        [(name, argument)] = evidence.items()
+        if name.endswith("likelihoods"):
+            errors.require(target is None, "target", target, f"omitted when {name} are given")
+            return self._evidence_of_likelihoods(argument, name)
         errors.require(target is not None, "target", target, "a column's name, or each row's label or number")
         table = None if rows is None else Examples(rows, target)
         predicted = self._predictions(table, predictions)
@@ -298,54 +333,58 @@ class Hypotheses:
             raise errors.length_mismatch("targets", len(column), predicted.n_rows)
         truth = self._truth(column)
 
-        def of(part: slice, chosen: Chosen) -> Real:
+        def log_likelihood_of(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Real:
+            """log P(targets of a slice of rows | h) of some hypotheses, or of ALL."""
             if predicted.mistakes is not None:
-                wrong = predicted.mistakes(part, truth[part], chosen)
-                return self._of_mistakes(wrong, part.stop - part.start)
-            return self._log_likelihood_of(self._check(predicted, part, chosen), truth[part])
+                mistake_counts = predicted.mistakes(row_slice, truth[row_slice], hypothesis_numbers)
+                return self._log_likelihood_of_mistakes(mistake_counts, row_slice.stop - row_slice.start)
+            return self._log_likelihood_of(self._check(predicted, row_slice, hypothesis_numbers), truth[row_slice])
 
-        return _Likelihoods(predicted.n_rows, of, max(predicted.at_once, predicted.counted_at_once))
+        return _Likelihoods(predicted.n_rows, log_likelihood_of, max(predicted.at_once, predicted.counted_at_once))
 
-    def _outright(self, values: Any, what: str) -> _Likelihoods:
-        """Likelihoods, or their logarithms, said outright."""
-        logs = what == "log_likelihoods"
-        numbers = self._matrix(by_name(what, values, self.names), what)
+    def _evidence_of_likelihoods(self, values: Any, what: str) -> _Likelihoods:
+        """The evidence of likelihoods or their logarithms (rows × hypotheses, or for one row by hypothesis). ``what``:
+        "likelihoods" or "log_likelihoods".
+        """
+        are_logs = what == "log_likelihoods"
+        noun = "log-likelihood" if are_logs else "likelihood"
+        requirement = (
+            "a number of at most 1e300 in absolute value, or −inf," if are_logs else "a finite number of at least 0"
+        )
+        cells = self._matrix(order_by_name(what, values, self.names), what)
 
-        def of(part: slice, chosen: Chosen) -> Real:
-            values = floats(block := numbers[part] if chosen is None else numbers[part, chosen])
-            if logs:
-                wrong = ~(np.isneginf(values) | (np.abs(values) <= LARGEST))
-                self._refuse(
-                    wrong,
-                    block,
-                    part,
-                    chosen,
-                    "log-likelihood",
-                    "a number of at most 1e300 in absolute value, or −inf,",
-                )
-                return np.asarray(values.sum(axis=0))
-            wrong = ~(np.isfinite(values) & (values >= 0))
-            self._refuse(wrong, block, part, chosen, "likelihood", "a finite number of at least 0")
+        def log_likelihood_of(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Real:
+            """The log-likelihood of a slice of rows under some hypotheses, or under ALL."""
+            block = cells[row_slice, hypothesis_numbers]
+            numbers = floats(block)
+            is_valid = (
+                np.isneginf(numbers) | (np.abs(numbers) <= LARGEST_LOG_LIKELIHOOD)
+                if are_logs
+                else np.isfinite(numbers) & (numbers >= 0)
+            )
+            self._refuse_cells(~is_valid, block, row_slice, hypothesis_numbers, noun, requirement)
             with np.errstate(divide="ignore"):
-                return np.asarray(np.log(values).sum(axis=0))
+                return np.asarray((numbers if are_logs else np.log(numbers)).sum(axis=0))
 
-        return _Likelihoods(len(numbers), of)
+        return _Likelihoods(len(cells), log_likelihood_of)
 
     def _truth(self, column: Array) -> Array:
-        """The targets as the likelihood takes them: numbers, or the numbers of labels."""
+        """The targets as numbers, or as the numbers of their labels. Raises an error for any other value. ``column``:
+        one target per row.
+        """
         gaussian = self.likelihood == "gaussian"
         values = floats(column) if gaussian else codes(column, self.labels)
         for row in np.flatnonzero(~np.isfinite(values) if gaussian else values < 0).tolist():
             value = plain(column[row])
-            what = f"the target of row {row:,} is {value!r},"
+            fact = f"the target of row {row:,} is {value!r},"
             if gaussian:
                 raise errors.BadValue(
-                    f"{what} but must be a finite number. Remove the row, or choose another likelihood=.",
+                    f"{fact} but must be a finite number. Remove the row, or choose another likelihood=.",
                     value=value,
                     row=row,
                 )
             raise errors.UnknownLabel(
-                f"{what} which is not one of the labels.{errors.did_you_mean(value, self.labels)}\n  Labels: "
+                f"{fact} which is not one of the labels.{errors.did_you_mean(value, self.labels)}\n  Labels: "
                 f"{errors.listed(map(repr, self.labels))}. Name all labels with labels=[...], or remove the row.",
                 value=value,
                 row=row,
@@ -353,7 +392,9 @@ class Hypotheses:
         return values
 
     def _log_likelihood_of(self, predicted: Array, truth: Array) -> Real:
-        """log P(targets of some rows | h), of each hypothesis."""
+        """log P(targets of some rows | h) of each hypothesis. ``predicted``: rows × hypotheses; ``truth``: as
+        ``_truth`` returns it.
+        """
         n = len(truth)
         if self.likelihood == "gaussian":
             with np.errstate(over="ignore"):
@@ -363,23 +404,26 @@ class Hypotheses:
             return np.asarray(-0.5 * squares - n * (log(self.noise) + 0.5 * log(2 * pi)))
         if self.likelihood == "bernoulli":
             with np.errstate(divide="ignore"):
-                yes = np.log(predicted[truth == 1]).sum(axis=0)
-                no = np.log1p(-predicted[truth == 0]).sum(axis=0)
-            return np.asarray(yes + no)
-        return self._of_mistakes((predicted != truth[:, None]).sum(axis=0, dtype=np.uint8 if n < 256 else np.int64), n)
+                log_yes = np.log(predicted[truth == 1]).sum(axis=0)
+                log_no = np.log1p(-predicted[truth == 0]).sum(axis=0)
+            return np.asarray(log_yes + log_no)
+        return self._log_likelihood_of_mistakes(
+            (predicted != truth[:, None]).sum(axis=0, dtype=np.uint8 if n < 256 else np.int64), n
+        )
 
-    def _of_mistakes(self, wrong: Array, n_rows: int) -> Real:
-        """log P(labels of some rows | h), where each hypothesis gets so many of them wrong."""
+    def _log_likelihood_of_mistakes(self, n_mistakes: Array, n_rows: int) -> Real:
+        """log P(labels of ``n_rows`` rows | h). ``n_mistakes``: the number of mistakes of each hypothesis."""
         if self.noise == 0:
-            return np.where(wrong > 0, -np.inf, 0.0)
-        right = log1p(-self.noise)
-        mistake = log(self.noise / (len(self.labels) - 1))
-        return np.asarray(n_rows * right + wrong * (mistake - right))
+            return np.where(n_mistakes > 0, -np.inf, 0.0)
+        log_right = log1p(-self.noise)
+        log_wrong = log(self.noise / (len(self.labels) - 1))
+        return np.asarray(n_rows * log_right + n_mistakes * (log_wrong - log_right))
 
     # What hypotheses say ----------------------------------------------------------------------------------------------
 
     def predictive(self, rows: Any = None, *, predictions: Any = None) -> Real:
-        """Returns P(label | row) (rows × labels), averaged over the posterior of the hypotheses.
+        """Returns P(label | row) (rows × labels), averaged over the posterior of the hypotheses. Pass either ``rows``,
+        for which the hypotheses make predictions, or their ``predictions`` (rows × hypotheses).
 
         >>> three = Hypotheses(["h1", "h2", "h3"], prior=[0.4, 0.3, 0.3], labels=["+", "-"])
         >>> three.predictive(predictions=["+", "-", "-"]).round(2).tolist()
@@ -388,39 +432,49 @@ class Hypotheses:
         predicts_labels = self.likelihood != "gaussian"
         requirement = "a space with labels here; bayes_optimal has the mean number"
         errors.require(predicts_labels, "likelihood", "gaussian", requirement)
-        hypotheses, weights = self._heard()
+        hypotheses, weights = self._possible_hypotheses()
         n_labels = len(self.labels)
 
-        def shares_of(block: Array) -> Real:
+        def probabilities_of(block: Array) -> Real:
+            """P(label) for each row of a block of predictions (rows × hypotheses), averaged over the hypotheses."""
             if self.likelihood == "bernoulli":
-                second = np.clip(block @ weights, 0.0, 1.0)
-                return np.stack([1.0 - second, second], axis=1)
-            shares = np.zeros((len(block), n_labels))
-            for start in range(0, len(weights), COLUMNS):  # a few hypotheses at a time stay in the processor's reach
-                part = slice(start, start + COLUMNS)
+                probability_of_second = np.clip(block @ weights, 0.0, 1.0)
+                return np.stack([1.0 - probability_of_second, probability_of_second], axis=1)
+            probabilities = np.zeros((len(block), n_labels))
+            for start in range(
+                0, len(weights), HYPOTHESES_TOGETHER
+            ):  # a few hypotheses at a time stay in the processor's reach
+                column_slice = slice(start, start + HYPOTHESES_TOGETHER)
                 for label in range(n_labels):
-                    shares[:, label] += (block[:, part] == label) @ weights[part]
-            return shares
+                    probabilities[:, label] += (block[:, column_slice] == label) @ weights[column_slice]
+            return probabilities
 
-        shares = self._answers(rows, predictions, hypotheses, shares_of)
-        return (1.0 - self.noise) * shares + self.noise / (n_labels - 1) * (1.0 - shares) if self.noise else shares
+        probabilities = self._answers(rows, predictions, hypotheses, probabilities_of)
+        return (
+            (1.0 - self.noise) * probabilities + self.noise / (n_labels - 1) * (1.0 - probabilities)
+            if self.noise
+            else probabilities
+        )
 
     def bayes_optimal(self, rows: Any = None, *, predictions: Any = None) -> Array:
         """Returns the most probable label of each row, averaged over all hypotheses; for numbers, the mean. No other
-        answer makes fewer mistakes on average.
+        answer makes fewer mistakes on average. Pass either ``rows`` or ``predictions``, as for ``predictive``.
 
         >>> three = Hypotheses(["h1", "h2", "h3"], prior=[0.4, 0.3, 0.3], labels=["+", "-"])
         >>> three.map, three.bayes_optimal(predictions=["+", "-", "-"]).tolist()
         ('h1', ['-'])
         """
         if self.likelihood != "gaussian":
-            shares = self.predictive(rows, predictions=predictions)
-            return self._words((shares >= shares.max(axis=1, keepdims=True) - ALIKE).argmax(axis=1))
-        heard, weights = self._heard()
-        return self._answers(rows, predictions, heard, lambda block: block @ weights)
+            probabilities = self.predictive(rows, predictions=predictions)
+            return self._labels_of(
+                (probabilities >= probabilities.max(axis=1, keepdims=True) - SCORE_TOLERANCE).argmax(axis=1)
+            )
+        hypotheses, weights = self._possible_hypotheses()
+        return self._answers(rows, predictions, hypotheses, lambda block: block @ weights)
 
     def gibbs(self, rows: Any = None, *, predictions: Any = None, seed: int = 0) -> Array:
-        """Returns the predictions of one hypothesis that is drawn from the posterior with ``seed``.
+        """Returns the predictions of one hypothesis that is drawn from the posterior with ``seed``. Pass either
+        ``rows`` or ``predictions``, as for ``predictive``.
 
         Averaged over targets drawn from the prior, it makes at most twice as many mistakes as ``bayes_optimal``.
 
@@ -429,39 +483,50 @@ class Hypotheses:
         '--++----+-'
         """
         errors.check_whole("seed", seed, 0)
-        drawn = np.random.default_rng(seed).choice(len(self), 1, p=self.posterior)
-        answers = self._answers(rows, predictions, drawn, lambda block: block[:, 0])
+        drawn_hypothesis = np.random.default_rng(seed).choice(len(self), 1, p=self.posterior)
+        answers = self._answers(rows, predictions, drawn_hypothesis, lambda block: block[:, 0])
         if self.likelihood == "gaussian":
             return answers
-        return self._words(((answers > 0.5) if self.likelihood == "bernoulli" else answers).astype(np.int64))
+        return self._labels_of(((answers > 0.5) if self.likelihood == "bernoulli" else answers).astype(np.int64))
 
-    def _answers(self, rows: Any, predictions: Any, chosen: Chosen, answer: Callable[[Array], Array]) -> Array:
-        """What is made of the predictions of some hypotheses, block by block."""
+    def _answers(
+        self, rows: Any, predictions: Any, hypothesis_numbers: HypothesisNumbers, answer: Callable[[Array], Array]
+    ) -> Array:
+        """What ``answer`` makes of the predictions of these hypotheses (rows × hypotheses), computed block by block.
+        Either ``rows`` or ``predictions`` is given, as for ``predictive``; the other is None.
+        """
         predicted = self._predictions(rows, predictions)
         blocks = list(_blocks(predicted.n_rows, len(self), predicted.at_once)) or [slice(0, 0)]
-        return np.concatenate([answer(self._check(predicted, part, chosen)) for part in blocks])
+        return np.concatenate([answer(self._check(predicted, row_slice, hypothesis_numbers)) for row_slice in blocks])
 
-    def _heard(self) -> tuple[Chosen, Real]:
-        heard = np.flatnonzero(self.posterior)
-        return (None, self.posterior) if len(heard) == len(self) else (heard, self.posterior[heard])
+    def _possible_hypotheses(self) -> tuple[HypothesisNumbers, Real]:
+        """The numbers of the hypotheses with a positive posterior (or ALL), and their posteriors."""
+        numbers = np.flatnonzero(self.posterior)
+        return (ALL, self.posterior) if len(numbers) == len(self) else (numbers, self.posterior[numbers])
 
-    def _words(self, numbers: Array) -> Array:
+    def _labels_of(self, numbers: Array) -> Array:
+        """The labels with these numbers, as an array."""
         return vector(self.labels)[numbers]
 
     def _predictions(self, rows: Any, predictions: Any) -> Predictions:
+        """The predictions of the hypotheses for ``rows``, or the given ``predictions`` (rows × hypotheses). Raises an
+        error unless exactly one of the two is given; the other is None.
+        """
         errors.require((rows is None) != (predictions is None), "rows", rows, "given, or replaced by predictions=")
         if predictions is not None:
             array = self._matrix(predictions, "predictions")
-            return Predictions(len(array), lambda part, chosen: array[part] if chosen is None else array[part, chosen])
-        if self._asked is None:
+            return Predictions(len(array), lambda row_slice, hypothesis_numbers: array[row_slice, hypothesis_numbers])
+        if self._askable is None:
             raise errors.BadSetting(
                 "these hypotheses are only names, so they cannot predict rows. Pass predictions= (rows × "
                 "hypotheses), or create the space from functions of a row."
             )
-        return self._asked.on(rows if isinstance(rows, Examples) else Examples(rows))
+        return self._askable.on(rows if isinstance(rows, Examples) else Examples(rows))
 
     def _matrix(self, values: Any, what: str) -> Array:
-        """Rows × hypotheses; a single row may come as it is."""
+        """The values as a matrix, rows × hypotheses; a vector is a single row. ``what``: what they are, for the
+        message.
+        """
         array = matrix(values)
         if array.ndim == 1 and len(array) in (0, len(self)):
             array = array.reshape(-1, len(self))
@@ -469,24 +534,26 @@ class Hypotheses:
             raise unlike_hypotheses(what, array.shape, len(self))
         return array
 
-    def _check(self, predicted: Predictions, part: slice, chosen: Chosen) -> Array:
-        """Predictions as the likelihood takes them: numbers, probabilities, or the numbers of labels."""
-        block = predicted.of(part, chosen)
+    def _check(self, predicted: Predictions, row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Array:
+        """The predictions of some hypotheses for a slice of rows as the likelihood needs them: numbers, probabilities, or
+        label numbers. Raises an error for others.
+        """
+        block = predicted.of(row_slice, hypothesis_numbers)
         if predicted.mistakes is not None:
             return block
         if self.likelihood in ("gaussian", "bernoulli"):
             values = floats(block)
-            share = self.likelihood == "bernoulli"
-            wrong = ~((values >= 0) & (values <= 1)) if share else ~np.isfinite(values)
-            needed = "a probability from 0 to 1" if share else "a finite number"
-            self._refuse(wrong, block, part, chosen, "prediction", needed)
+            is_probability = self.likelihood == "bernoulli"
+            is_wrong = ~((values >= 0) & (values <= 1)) if is_probability else ~np.isfinite(values)
+            needed = "a probability from 0 to 1" if is_probability else "a finite number"
+            self._refuse_cells(is_wrong, block, row_slice, hypothesis_numbers, "prediction", needed)
             return values
         numbers = codes(block, self.labels)
         if numbers.min(initial=0) < 0:
-            r, h = np.argwhere(numbers < 0)[0].tolist()
-            value = plain(block[r, h])
-            name = self._name(h, chosen)
-            row = part.start + r
+            i, h = np.argwhere(numbers < 0)[0].tolist()
+            value = plain(block[i, h])
+            name = self._name_of(h, hypothesis_numbers)
+            row = row_slice.start + i
             raise errors.UnknownLabel(
                 f"hypothesis {name!r} predicts {value!r} for row {row:,}, which is not one of the labels.\n  Labels: "
                 f"{errors.listed(map(repr, self.labels))}. Name all labels with labels=[...].",
@@ -496,13 +563,28 @@ class Hypotheses:
             )
         return numbers
 
-    def _refuse(self, wrong: Array, block: Array, part: slice, chosen: Chosen, what: str, needed: str) -> None:
-        if wrong.any():
-            r, h = np.argwhere(wrong)[0].tolist()
-            raise bad_number(what, plain(block[r, h]), self._name(h, chosen), needed, part.start + r)
+    def _refuse_cells(
+        self,
+        is_wrong: Array,
+        block: Array,
+        row_slice: slice,
+        hypothesis_numbers: HypothesisNumbers,
+        what: str,
+        needed: str,
+    ) -> None:
+        """Raises BadValue for the first cell of the block (rows × hypotheses) that is wrong. ``row_slice``,
+        ``hypothesis_numbers``: where the block is from; ``what``: what a cell is, such as "likelihood"; ``needed``:
+        what it must be.
+        """
+        if is_wrong.any():
+            i, h = np.argwhere(is_wrong)[0].tolist()
+            raise bad_number(
+                what, plain(block[i, h]), self._name_of(h, hypothesis_numbers), needed, row_slice.start + i
+            )
 
-    def _name(self, h: int, chosen: Chosen) -> Any:
-        return self.names[h if chosen is None else int(chosen[h])]
+    def _name_of(self, h: int, hypothesis_numbers: HypothesisNumbers) -> Any:
+        """The name of the h-th of the hypotheses with these numbers."""
+        return self.names[int(np.arange(len(self))[hypothesis_numbers][h])]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -529,34 +611,40 @@ class Trace:
         return np.asarray(np.clip(1.0 - self.posteriors.sum(axis=1), 0.0, 1.0))
 
     def __str__(self) -> str:
-        return f"Trace of {_rows(len(self.posteriors) - 1)}\nfrom {self.first}\nto {self.last}"
+        """The spaces at both ends."""
+        return f"Trace of {_rows_in_words(len(self.posteriors) - 1)}\nfrom {self.first}\nto {self.last}"
 
     __repr__ = __str__
 
 
 @dataclass(frozen=True)
 class _Likelihoods:
-    """Rows, and the log-likelihood of some of them under each hypothesis."""
+    """The evidence of ``n_rows`` rows. ``of(rows, hypotheses)`` is the log-likelihood of a slice of rows under each of
+    some hypotheses, given by number, or of ALL.
+    """
 
     n_rows: int
-    of: Callable[[slice, Chosen], Real]
-    at_once: int = 8  # rows
+    of: Callable[[slice, HypothesisNumbers], Real]
+    at_once: int = 8  # so many rows cost little more than one
 
 
 def _first_best(scores: Real) -> int:
-    """The first of those that are highest, but for rounding."""
-    top = float(scores.max())
-    return int((scores >= top - ALIKE * max(1.0, abs(top))).argmax()) if isfinite(top) else 0
+    """The index of the first of the highest scores, which may differ by rounding."""
+    highest = float(scores.max())
+    return int((scores >= highest - SCORE_TOLERANCE * max(1.0, abs(highest))).argmax()) if isfinite(highest) else 0
 
 
 def _blocks(n_rows: int, width: int, at_once: int) -> Iterator[slice]:
-    """As many rows at a time as fit, by so many."""
-    height = max(CELLS // width // at_once, 1) * at_once
+    """Slices of ``n_rows`` rows such that a block of ``width`` columns fits in memory; their lengths are multiples of
+    ``at_once``.
+    """
+    height = max(CELLS_PER_BLOCK // width // at_once, 1) * at_once
     for start in range(0, n_rows, height):
         yield slice(start, min(start + height, n_rows))
 
 
-def _rows(n: int) -> str:
+def _rows_in_words(n: int) -> str:
+    """A number of rows in words."""
     return f"{n:,} row{'' if n == 1 else 's'}"
 
 
@@ -568,58 +656,63 @@ def name_hypotheses(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
     if isinstance(hypotheses, Askable) and isinstance(hypotheses, Sequence):  # as a generator makes them
         return hypotheses, hypotheses
     if isinstance(hypotheses, (int, np.integer)) and not isinstance(hypotheses, bool):
-        errors.require(1 <= hypotheses <= MOST, "hypotheses", hypotheses, f"a number from 1 to {MOST:,}")
+        errors.require(
+            1 <= hypotheses <= MOST_HYPOTHESES, "hypotheses", hypotheses, f"a number from 1 to {MOST_HYPOTHESES:,}"
+        )
         return range(int(hypotheses)), None
     if isinstance(hypotheses, (str, bytes)) or not isinstance(hypotheses, Iterable):
         raise errors.bad_setting("hypotheses", hypotheses, "a list of functions or of names, or how many there are")
-    by_name = isinstance(hypotheses, Mapping)
+    is_mapping = isinstance(hypotheses, Mapping)
     members = list(hypotheses.values()) if isinstance(hypotheses, Mapping) else [plain(member) for member in hypotheses]
-    errors.require(members, "hypotheses", {} if by_name else [], "one at least")
-    callables = sum(map(callable, members))
-    if callables != len(members) and (callables or by_name):
-        odd = next(member for member in members if not callable(member))
-        raise errors.bad_setting("hypotheses", odd, "all functions of a row, or all names")
-    names = list(hypotheses) if by_name else members
-    if callables and not by_name:  # their own names if these tell them apart, else h1, h2, …
+    errors.require(members, "hypotheses", {} if is_mapping else [], "one at least")
+    n_callables = sum(map(callable, members))
+    if n_callables != len(members) and (n_callables or is_mapping):
+        not_callable = next(member for member in members if not callable(member))
+        raise errors.bad_setting("hypotheses", not_callable, "all functions of a row, or all names")
+    names = list(hypotheses) if is_mapping else members
+    if n_callables and not is_mapping:  # their own names if these tell them apart, else h1, h2, …
         names = [getattr(function, "__name__", "") for function in members]
         if len(set(names)) < len(names) or {"", "<lambda>"} & set(names):
             names = [f"h{i}" for i in range(1, len(names) + 1)]
-    seen = set()
+    earlier_names = set()
     for name in names:
         errors.require(is_hashable(name), "hypotheses", name, "functions of a row, or names such as texts and numbers")
-        errors.require(name not in seen, "hypotheses", name, "different from each other, but this name occurs twice")
-        seen.add(name)
-    return names, Functions(members) if callables else None
+        errors.require(
+            name not in earlier_names, "hypotheses", name, "different from each other, but this name occurs twice"
+        )
+        earlier_names.add(name)
+    return names, Functions(members) if n_callables else None
 
 
 def log_prior(names: Sequence[Any], prior: Any, lengths: Any) -> Real:
-    """Returns the normalised log P(h)."""
-    by_length = isinstance(prior, str) and prior == "description_length"
+    """Returns the normalised log P(h) of the hypotheses ``names``. ``prior``, ``lengths``: as for ``Hypotheses``."""
+    is_by_length = isinstance(prior, str) and prior == "description_length"
     errors.require(
-        by_length == (lengths is not None),
+        is_by_length == (lengths is not None),
         "lengths",
         lengths,
         "the bits of each hypothesis, used together with prior='description_length'",
     )
-    if by_length:
-        bits = _of_each("length", lengths, names)
-        shares = -(bits - bits.min()) * log(2)
-        return np.asarray(shares - np.log(np.exp(shares).sum()))
+    if is_by_length:
+        bits = _one_per_hypothesis("length", lengths, names)
+        weights = -(bits - bits.min()) * log(2)
+        return np.asarray(weights - np.log(np.exp(weights).sum()))
     if isinstance(prior, str):
         if prior != "uniform":
             raise errors.unknown_choice("prior", prior, ("uniform", "description_length"))
         return np.full(len(names), -log(len(names)))
-    shares = _of_each("prior", prior, names)
-    total = float(shares.sum())
-    if abs(total - 1.0) > ROUNDING:
+    weights = _one_per_hypothesis("prior", prior, names)
+    total = float(weights.sum())
+    if abs(total - 1.0) > PRIOR_SUM_TOLERANCE:
         advice = "Divide them by their sum, or pass prior='uniform'."
         raise errors.BadPrior(f"the prior probabilities sum to {total:.12g}, but must sum to 1. {advice}", total=total)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(shares / total))
+        return np.asarray(np.log(weights / total))
 
 
-def _of_each(what: str, numbers: Any, names: Sequence[Any]) -> Real:
-    array = matrix(by_name(f"the {what}", numbers, names))
+def _one_per_hypothesis(what: str, numbers: Any, names: Sequence[Any]) -> Real:
+    """The numbers, one per hypothesis, in order or by name. Raises an error for invalid ones. ``what``: what they are."""
+    array = matrix(order_by_name(f"the {what}", numbers, names))
     errors.require(array.ndim, f"the {what}", numbers, "a number for each hypothesis")
     if array.shape != (len(names),):
         raise unlike_hypotheses(f"the {what}", array.shape, len(names))
@@ -629,8 +722,10 @@ def _of_each(what: str, numbers: Any, names: Sequence[Any]) -> Real:
     return values
 
 
-def by_name(what: str, numbers: Any, names: Sequence[Any]) -> Any:
-    """Returns numbers given by name in the order of the hypotheses, and others unchanged."""
+def order_by_name(what: str, numbers: Any, names: Sequence[Any]) -> Any:
+    """Returns numbers that are given by name in the order of ``names``, the hypotheses, and others unchanged. ``what``:
+    what they are, for messages.
+    """
     if not isinstance(numbers, Mapping):
         return numbers
     known_names = set(names)
@@ -649,45 +744,52 @@ def by_name(what: str, numbers: Any, names: Sequence[Any]) -> Any:
 
 
 def check_noise(likelihood: Any, noise: Any) -> float:
+    """The noise as a number. Raises BadSetting if it does not fit the likelihood."""
     if not isinstance(likelihood, str) or likelihood not in LIKELIHOODS:
         raise errors.unknown_choice("likelihood", likelihood, LIKELIHOODS)
     if likelihood in ("noise_free", "bernoulli"):
         errors.require(noise is None, "noise", noise, f"omitted when likelihood={likelihood!r}")
         return 0.0
-    number = isinstance(noise, (int, float, np.integer, np.floating)) and not isinstance(noise, bool)
+    is_number = isinstance(noise, (int, float, np.integer, np.floating)) and not isinstance(noise, bool)
     if likelihood == "label_noise":
-        share = number and 0 <= noise < 1
-        errors.require(share, "noise", noise, "the probability of a wrong label: at least 0 and below 1")
+        is_probability = is_number and 0 <= noise < 1
+        errors.require(is_probability, "noise", noise, "the probability of a wrong label: at least 0 and below 1")
     else:
-        positive = number and isfinite(noise) and noise > 0
-        errors.require(positive, "noise", noise, "the standard deviation of the numbers, above 0")
+        is_positive = is_number and isfinite(noise) and noise > 0
+        errors.require(is_positive, "noise", noise, "the standard deviation of the numbers, above 0")
     return float(noise)
 
 
 def check_labels(labels: Any, likelihood: str) -> tuple[Any, ...]:
+    """The labels as a tuple. Raises BadSetting if they are too few, equal or missing."""
     values = tuple(vector(labels, "labels").tolist())
-    usable = all(is_hashable(label) and not is_missing(label) for label in values) and len(set(values)) == len(values)
-    yes_or_no = likelihood == "bernoulli"
+    are_usable = all(is_hashable(label) and not is_missing(label) for label in values) and len(set(values)) == len(
+        values
+    )
+    is_binary = likelihood == "bernoulli"
     errors.require(
-        usable and (len(values) == 2 if yes_or_no else len(values) > 1),
+        are_usable and (len(values) == 2 if is_binary else len(values) > 1),
         "labels",
         list(values),
-        f"texts, numbers or booleans, {'two' if yes_or_no else 'at least two'} and different",
+        f"texts, numbers or booleans, {'two' if is_binary else 'at least two'} and different",
     )
     return values
 
 
 def unlike_hypotheses(what: str, shape: tuple[int, ...], n_hypotheses: int) -> errors.LengthMismatch:
-    turned = " Transpose it: it is hypotheses × rows." if len(shape) == 2 and shape[0] == n_hypotheses else ""
+    """The error of an array whose shape does not fit the number of hypotheses. ``what``: what the array has."""
+    hint = " Transpose it: it is hypotheses × rows." if len(shape) == 2 and shape[0] == n_hypotheses else ""
     text = f"{what} has the shape {shape}, but there are {n_hypotheses:,} hypotheses. Pass one per hypothesis."
-    return errors.LengthMismatch(text + turned, shape=shape)
+    return errors.LengthMismatch(text + hint, shape=shape)
 
 
 def bad_number(what: str, value: Any, hypothesis: Any, needed: str, row: int | None = None) -> errors.BadValue:
-    """Raised for an invalid prior, length, likelihood or prediction."""
-    place = "" if row is None else f" for row {row:,}"
+    """The error of an invalid number of a hypothesis. ``what``: "prior", "length", "likelihood" or "prediction";
+    ``needed``: what it must be; ``row``: for which row, if it is about one.
+    """
+    location = "" if row is None else f" for row {row:,}"
     return errors.BadValue(
-        f"the {what} of hypothesis {hypothesis!r}{place} is {value!r}, but must be {needed}. Fix it, or remove the "
+        f"the {what} of hypothesis {hypothesis!r}{location} is {value!r}, but must be {needed}. Fix it, or remove the "
         "hypothesis.",
         value=value,
         hypothesis=hypothesis,

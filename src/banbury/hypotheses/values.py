@@ -1,4 +1,4 @@
-"""Values as arrays: numbers, texts or objects, as they come; and what can be told of one."""
+"""Values as arrays of numbers, texts or objects; and properties of single values."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def codes(values: Array, labels: Sequence[Any]) -> Array:
         return values.view(np.uint8)
     if values.dtype != object:
         numbers = np.full(values.shape, -1, dtype=np.int32)
-        for k, label in enumerate(labels):
-            numbers[values == label] = k
+        for code, label in enumerate(labels):
+            numbers[values == label] = code
         return numbers
-    places = {label: k for k, label in enumerate(labels)}
-    places_of_values = (places.get(value, -1) if is_hashable(value) else -1 for value in values.ravel().tolist())
-    return np.fromiter(places_of_values, np.int32, values.size).reshape(values.shape)
+    code_by_label = {label: code for code, label in enumerate(labels)}
+    value_codes = (code_by_label.get(value, -1) if is_hashable(value) else -1 for value in values.ravel().tolist())
+    return np.fromiter(value_codes, np.int32, values.size).reshape(values.shape)
 
 
 def matrix(values: Any) -> Array:
@@ -50,7 +50,9 @@ def matrix(values: Any) -> Array:
 
 
 def vector(values: Any, setting: str | None = None) -> Array:
-    """Returns one value per row, or per setting. A list keeps its types: numbers among strings do not become strings."""
+    """Returns one value per row as an array. A list keeps its types: numbers among strings do not become strings.
+    ``setting``: the name of a setting for messages, if the values are not a column.
+    """
     if is_scalar(values) or isinstance(values, Mapping):
         raise errors.no_column(values) if setting is None else errors.bad_setting(setting, values, "a list")
     array = np.asarray(values) if hasattr(values, "__array__") else objects(list(values))
@@ -60,9 +62,9 @@ def vector(values: Any, setting: str | None = None) -> Array:
 
 
 def objects(values: list[Any]) -> Array:
-    """Returns the values as an array, of their own type if they all have the same."""
-    kinds = set(map(type, values))
-    if len(kinds) == 1 and kinds <= {bool, float, str}:
+    """Returns the values as an array of booleans, floats or strings if they all are that, otherwise of objects."""
+    types = set(map(type, values))
+    if len(types) == 1 and types <= {bool, float, str}:
         return np.array(values)
     array = np.empty(len(values), dtype=object)
     for i, value in enumerate(values):
@@ -71,11 +73,12 @@ def objects(values: list[Any]) -> Array:
 
 
 def floats(values: Array) -> Real:
-    """Returns the values as numbers; NaN where there is none."""
+    """Returns the values as floats; NaN where a value is not a number."""
     if values.dtype.kind in "biuf":
         return values.astype(np.float64, copy=False)
 
     def number(value: Any) -> float:
+        """A single value as a float."""
         try:
             return float(value) if isinstance(value, (Number, np.bool_)) else np.nan  # type: ignore[arg-type]
         except (OverflowError, TypeError, ValueError):  # too large a number, or a complex one
@@ -85,10 +88,12 @@ def floats(values: Array) -> Real:
 
 
 def is_scalar(value: Any) -> bool:
+    """Whether a value is a text or not iterable."""
     return isinstance(value, (str, bytes)) or not isinstance(value, Iterable)
 
 
 def is_hashable(value: Any) -> bool:
+    """Whether a value can be in a set."""
     try:
         hash(value)
     except TypeError:

@@ -1,8 +1,8 @@
 """The next labels: which unlabelled rows to ask a person about, so that few answers teach much.
 
-Rows that the model is least sure of are looked through for those that stand for the others: like many of them, unlike rows
+Among the rows that the model is least sure of, those are chosen that represent the others: similar to many of them, unlike rows
 that are labelled already, and unlike each other. K. Wei, R. Iyer and J. Bilmes, *Submodularity in data subset selection and
-active learning* (2015). Some rows are drawn at random instead, so that accuracy can be told.
+active learning* (2015). Some rows are drawn at random instead, so that accuracy can be estimated.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from banbury.quality.curves import PeerArrays
 from banbury.reading import Batch, n_threads
 from banbury.reading.columns import empty_column
 from banbury.rows.labelled import MemoryRows
-from banbury.tally.table import MIX, content_hashes, mix
+from banbury.tally.table import HASH_FACTOR, content_hashes, mix
 from banbury.tally.tally import Label
 
-SHARE = 0.1  # of the rows are drawn at random
-LOOKED_AT = 10  # times as many unsure rows as are wanted
-TOGETHER = 2_000  # of them at a time: each is compared with each
+RANDOM_SHARE = 0.1  # of the rows are drawn at random
+CANDIDATES_PER_ROW = 10  # how many unsure rows are considered for each row that is chosen
+CANDIDATES_TOGETHER = 2_000  # candidates that are compared with each other at a time
 UNSURE = "unsure"  # why a row is chosen
 LIKE_OTHERS = "similar to other uncertain rows"
 AT_RANDOM = "at random"
-DECIMALS = 9  # what differs by less is the same, whatever the order of rows
+DECIMALS = 9  # numbers are rounded to so many decimals, so that the order of rows does not matter
 
 
 def next_to_label(
@@ -44,7 +44,7 @@ def next_to_label(
     *,
     n: int = 10,
     labelled: Any = None,
-    share: float = SHARE,
+    share: float = RANDOM_SHARE,
     seed: int = 0,
     **reading: Any,
 ) -> NextToLabel:
@@ -70,28 +70,35 @@ def next_to_label(
     errors.check_whole("n", n, 1)
     check_seed(seed)
     model = model_of(model)
-    fits = isinstance(share, (int, float, np.number)) and not isinstance(share, bool) and 0 <= share <= 1
-    errors.require(fits, "share", share, "a share of the rows from 0 to 1")
+    is_share = isinstance(share, (int, float, np.number)) and not isinstance(share, bool) and 0 <= share <= 1
+    errors.require(is_share, "share", share, "a share of the rows from 0 to 1")
     _check_model(model)
     rows = _Rows.of(model, pool, reading)
-    if not len(rows.free):
-        there = f"all {many(rows.n, 'row')} already have a label in the column {model.target!r}"
-        raise errors.EmptyData(f"{there}. Pass rows whose label is missing.")
-    n_random = min(int(np.floor(n * float(share) + 0.5)), len(rows.free))
-    at_random = rows.draw(n_random, int(seed))
-    rest = np.setdiff1d(rows.free, at_random)
-    rest = rest[np.lexsort((rows.hashes[rest], np.round(rows.odds[rest], DECIMALS)))]
-    labelled_batches = [rows.take(rows.labelled)] if len(rows.labelled) else []
-    labelled_batches += [] if labelled is None else [list(_Rows.of(model, labelled, reading).batches)]
-    chosen = _standing_for_others(model, rows, rest, min(int(n) - n_random, len(rest)), labelled_batches)
-    least_sure = set(rest[: len(chosen)].tolist())
-    ranked = chosen[np.argsort(np.round(rows.odds[chosen], DECIMALS), kind="stable")]
-    next_rows = [rows.describe(row, UNSURE if row in least_sure else LIKE_OTHERS) for row in ranked.tolist()]
-    next_rows += [rows.describe(row, AT_RANDOM) for row in at_random.tolist()]
-    return NextToLabel(tuple(next_rows), len(rows.free), rows.n - len(rows.free), float(share), int(seed), model.target)
+    if not len(rows.unlabelled):
+        problem = f"all {many(rows.n, 'row')} already have a label in the column {model.target!r}"
+        raise errors.EmptyData(f"{problem}. Pass rows whose label is missing.")
+    n_random = min(int(np.floor(n * float(share) + 0.5)), len(rows.unlabelled))
+    random_rows = rows.draw(n_random, int(seed))
+    candidate_rows = np.setdiff1d(rows.unlabelled, random_rows)
+    candidate_rows = candidate_rows[
+        np.lexsort((rows.hashes[candidate_rows], np.round(rows.log_odds[candidate_rows], DECIMALS)))
+    ]
+    labelled_batches = rows.take(np.flatnonzero(rows.has_label))
+    if labelled is not None:
+        labelled_batches += _Rows.of(model, labelled, reading).memory.batches
+    n_chosen = min(int(n) - n_random, len(candidate_rows))
+    chosen_rows = _choose_representatives(rows, candidate_rows, n_chosen, labelled_batches)
+    least_sure_rows = set(candidate_rows[: len(chosen_rows)].tolist())
+    ranked_rows = chosen_rows[np.argsort(np.round(rows.log_odds[chosen_rows], DECIMALS), kind="stable")]
+    next_rows = [rows.describe(row, UNSURE if row in least_sure_rows else LIKE_OTHERS) for row in ranked_rows.tolist()]
+    next_rows += [rows.describe(row, AT_RANDOM) for row in random_rows.tolist()]
+    return NextToLabel(
+        tuple(next_rows), len(rows.unlabelled), rows.n - len(rows.unlabelled), float(share), int(seed), model.target
+    )
 
 
 def _check_model(model: Any) -> None:
+    """Raises an error unless this is a model with at least two classes and a single class per row."""
     expected = "a Model, from bb.estimate, or an estimator, with a single class per row"
     errors.require(isinstance(model, Model), "the model", type(model).__name__, expected)
     if len(model.classes) < 2:
@@ -104,86 +111,86 @@ def _check_model(model: Any) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The rows of a pool under the model's schema: hashes of what they hold, and what the model says of them."""
+    """The rows of a pool under the model's schema, with hashes of their content and their log posteriors."""
 
     model: Model
-    batches: tuple[Batch, ...]
+    memory: MemoryRows
     hashes: NDArray[np.uint64]
-    scores: Real  # log posteriors
+    scores: Real  # log posteriors (rows, classes)
     has_label: NDArray[np.bool_]
-    names: list[str] | None
 
     @classmethod
     def of(cls, model: Model, data: Any, reading: Any) -> _Rows:
+        """Reads the rows of ``data`` and scores them with the model. ``reading`` has the options for reading."""
         source = model._read(data, reading)
-        batches = []
-        hashes = []
-        scores = []
-        labels = []
-        names = list[str]()
-        for raw, batch_scores, impossible in model._batches(source, "log_posterior"):
-            model._warn_impossible(impossible, "log_posterior")
-            there = model.target in raw.names and model.target not in model.schema.columns
-            codes = dense_numbers(raw.codes(str(model.target), model.target_kind), 1)[0] if there else None
-            labels.append(np.zeros(raw.n_rows, dtype=np.bool_) if codes is None else np.asarray(codes >= 0))
-            batch = model._fitting(raw, {"absent", "extra"})[0]
-            batches.append(batch)
-            hashes.append(content_hashes(batch, [name for name in model.schema.columns if name in batch.names]))
-            scores.append(batch_scores if model.calibration is None else model.calibration.log_apply(batch_scores))
-            names += raw.row_names or []
-        if not sum(map(len, hashes)):
+        parts: list[tuple[Any, ...]] = []  # a batch, and the hashes, scores and has_label of its rows
+        for batch, scores, n_impossible in model._batches(source, "log_posterior"):
+            model._warn_impossible(n_impossible, "log_posterior")
+            has_label = np.zeros(batch.n_rows, dtype=np.bool_)
+            if model.target in batch.names and model.target not in model.schema.columns:
+                class_numbers, _ = dense_numbers(batch.codes(str(model.target), model._target_kind), 1)
+                has_label = class_numbers >= 0
+            batch, _ = model._fitting(batch, {"absent", "extra"})
+            hashes = content_hashes(batch, [name for name in model.schema.columns if name in batch.names])
+            log_posteriors = scores if model.calibration is None else model.calibration.log_apply(scores)
+            parts.append((batch, hashes, log_posteriors, has_label))
+        if not any(batch.n_rows for batch, *_ in parts):
             text = f"the pool{errors.where(source.name)} has no rows."
             raise errors.EmptyData(f"{text} Pass rows without a label.")
-        every = np.concatenate(hashes)
-        named = names if len(names) == len(every) else None
-        return cls(model, tuple(batches), every, np.concatenate(scores), np.concatenate(labels), named)
+        batches, *arrays = zip(*parts, strict=True)
+        return cls(model, _as_memory_rows(model, batches), *map(np.concatenate, arrays))
 
     @property
     def n(self) -> int:
+        """The number of rows."""
         return len(self.hashes)
 
     @property
-    def free(self) -> Int:
+    def unlabelled(self) -> Int:
+        """The numbers of the rows without a label."""
         return np.flatnonzero(~self.has_label)
 
     @property
-    def labelled(self) -> Int:
-        return np.flatnonzero(self.has_label)
-
-    @property
-    def odds(self) -> Real:
-        """How much more probable the most probable class is than the second, as a logarithm: it goes on where both are 0 or 1."""
-        top = np.partition(self.scores, -2, axis=1)
+    def log_odds(self) -> Real:
+        """The logarithm of how much more probable the most probable class of each row is than the second. It stays
+        precise where both are close to 0 or 1.
+        """
+        two_best = np.partition(self.scores, -2, axis=1)
         with np.errstate(invalid="ignore"):
-            return np.nan_to_num(top[:, -1] - top[:, -2], nan=0.0, posinf=np.inf)
+            return np.nan_to_num(two_best[:, -1] - two_best[:, -2], nan=0.0, posinf=np.inf)
 
     def draw(self, n: int, seed: int) -> Int:
-        """Free rows at random, by what they hold: the first by a hash, in which equal rows are numbered."""
-        free = self.free
-        hashes = self.hashes[self.free]
+        """Draws ``n`` unlabelled rows at random and returns their numbers. The content of rows alone decides: those
+        with the smallest keys, made from hashes and the seed, are drawn. Equal rows are numbered, so that their keys
+        differ.
+        """
+        unlabelled_rows = self.unlabelled
+        hashes = self.hashes[unlabelled_rows]
         order = np.argsort(hashes, kind="stable")
         first_of_equals = np.searchsorted(hashes[order], hashes[order])
-        copies = (np.arange(len(order)) - first_of_equals).astype(np.uint64)
-        random_keys = mix(mix(hashes[order] * MIX + np.uint64(seed % 2**64)) * MIX + copies)
-        return np.asarray(free[order[np.argsort(random_keys, kind="stable")[:n]]])
+        copy_numbers = (np.arange(len(order)) - first_of_equals).astype(np.uint64)
+        random_keys = mix(mix(hashes[order] * HASH_FACTOR + np.uint64(seed % 2**64)) * HASH_FACTOR + copy_numbers)
+        return np.asarray(unlabelled_rows[order[np.argsort(random_keys, kind="stable")[:n]]])
 
-    def take(self, rows: Int) -> list[Batch]:
-        """These rows, in ascending order."""
-        return list(_dataset(self.model, self.batches).take(np.sort(rows)))
+    def take(self, row_numbers: Int) -> list[Batch]:
+        """Returns the rows with these numbers in ascending order, in batches."""
+        return list(self.memory.take(np.sort(row_numbers)))
 
-    def describe(self, row: int, why: str) -> NextRow:
-        ranked = np.argsort(-self.scores[row], kind="stable")
+    def describe(self, row_number: int, why: str) -> NextRow:
+        """Describes a row for users: its two most probable classes, their margin, and ``why`` the row was chosen."""
+        classes_by_score = np.argsort(-self.scores[row_number], kind="stable")
         classes = self.model.classes
-        shares = np.exp(self.scores[row])
-        first = int(ranked[0])
-        second = int(ranked[1])
-        probability = float(shares[first])
-        margin = float(shares[first] - shares[second])
-        file = None if self.names is None else self.names[row]
-        return NextRow(row, classes[first], classes[second], probability, margin, why, file)
+        posteriors = np.exp(self.scores[row_number])
+        best_class = int(classes_by_score[0])
+        second_class = int(classes_by_score[1])
+        probability = float(posteriors[best_class])
+        margin = float(posteriors[best_class] - posteriors[second_class])
+        file = self.memory.row_name(row_number)
+        return NextRow(row_number, classes[best_class], classes[second_class], probability, margin, why, file)
 
 
-def _dataset(model: Model, batches: tuple[Batch, ...]) -> MemoryRows:
+def _as_memory_rows(model: Model, batches: tuple[Batch, ...]) -> MemoryRows:
+    """Treats batches without labels as rows in memory."""
     n_rows = sum(batch.n_rows for batch in batches)
     labels = np.zeros(n_rows, dtype=np.int32)
     return MemoryRows(model.schema, ("",), labels, None, n_threads(model.threads), batches=batches)
@@ -192,77 +199,98 @@ def _dataset(model: Model, batches: tuple[Batch, ...]) -> MemoryRows:
 # Rows that stand for others ------------------------------------------------------------------------------------------
 
 
-def _standing_for_others(model: Model, rows: _Rows, order: Int, n: int, labelled_batches: list[list[Batch]]) -> Int:
-    """``n`` rows among those that come first; each adds most to how well these are stood for."""
+def _choose_representatives(rows: _Rows, order: Int, n: int, labelled_batches: list[Batch]) -> Int:
+    """Chooses ``n`` of the rows that come first in ``order`` and returns their numbers: each is similar to many of
+    these rows and unlike labelled rows and those chosen before. Long lists are handled in strips, because every row is
+    compared with every other.
+
+    Args:
+        rows: The rows of the pool.
+        order: The numbers of the candidates, those that the model is least sure of first.
+        n: How many rows to choose.
+        labelled_batches: Labelled rows.
+    """
     if n <= 0:
         return np.zeros(0, dtype=np.int64)
-    looked_at = order[: max(LOOKED_AT * n, n)]
-    chosen = list[int]()
-    strips = np.array_split(looked_at, -(-len(looked_at) // TOGETHER))
-    n_of_strips = np.diff(np.linspace(0, n, len(strips) + 1).astype(np.int64))
-    for strip, part in zip(strips, n_of_strips.tolist(), strict=True):
-        alike, covered = _likeness(model, rows, strip, labelled_batches)
-        chosen += strip[_greedy(alike, covered, part)].tolist()
-    return np.array(chosen, dtype=np.int64)
+    candidate_rows = order[: CANDIDATES_PER_ROW * n]
+    chosen_rows = list[int]()
+    strips = np.array_split(candidate_rows, -(-len(candidate_rows) // CANDIDATES_TOGETHER))
+    n_by_strip = np.diff(np.linspace(0, n, len(strips) + 1).astype(np.int64))
+    for strip, n_in_strip in zip(strips, n_by_strip.tolist(), strict=True):
+        # The similarity of the strip's rows to each other, and of each to the nearest labelled row.
+        similarity, coverage = _similarities(rows, strip, labelled_batches)
+        chosen_rows += strip[_choose_greedily(similarity, coverage, n_in_strip)].tolist()
+    return np.array(chosen_rows, dtype=np.int64)
 
 
-def _greedy(alike: Real, covered: Real, n: int) -> Int:
-    """Places whose rows together are most like all others, each taken for what it adds; the first of equals."""
-    chosen = list[int]()
-    gains = _gains(alike, covered)
+def _choose_greedily(similarity: Real, coverage: Real, n: int) -> Int:
+    """Chooses ``n`` positions one after the other, each the one that most increases the coverage of all rows.
+    ``similarity`` is (rows, rows); ``coverage`` is the similarity of each row to its nearest chosen or labelled row.
+    """
+    chosen_positions = list[int]()
+    gains = _gains(similarity, coverage)
     for _ in range(n):
-        fresh = set[int]()
-        while (best := int(gains.argmax())) not in fresh:  # what a row adds only falls: few need be looked at again
-            gains[best] = _gains(alike[best : best + 1], covered)[0]
-            fresh.add(best)
-        chosen.append(best)
+        up_to_date = set[int]()
+        best = int(gains.argmax())
+        while best not in up_to_date:  # gains only fall as coverage grows, so few need to be computed again
+            gains[best] = _gains(similarity[best : best + 1], coverage)[0]
+            up_to_date.add(best)
+            best = int(gains.argmax())
+        chosen_positions.append(best)
         gains[best] = -1.0
-        covered = np.maximum(covered, alike[best])
-    return np.array(chosen, dtype=np.int64)
+        coverage = np.maximum(coverage, similarity[best])
+    return np.array(chosen_positions, dtype=np.int64)
 
 
-def _gains(alike: Real, covered: Real) -> Real:
-    """By how much all rows would be stood for better, with each of some."""
-    return np.asarray(np.round(np.maximum(alike - covered, 0.0).sum(axis=1), DECIMALS))
+def _gains(similarity: Real, coverage: Real) -> Real:
+    """By how much the total coverage would increase with each row, given its similarity to all rows (rows × all rows)
+    and ``coverage``, the similarity of each row to its nearest chosen or labelled row.
+    """
+    return np.asarray(np.round(np.maximum(similarity - coverage, 0.0).sum(axis=1), DECIMALS))
 
 
-def _likeness(model: Model, rows: _Rows, strip: Int, labelled_batches: list[list[Batch]]) -> tuple[Real, Real]:
-    """How alike each two of these rows are, in their order, and how like any labelled row each is."""
-    strip_batches = rows.take(strip)
-    rest_batches = [batch for batches in labelled_batches for batch in batches]
-    vectors = _vectors(model, [*strip_batches, *rest_batches])
-    mine = vectors[: len(strip)]
-    rest = vectors[len(strip) :]
-    mine = mine[np.argsort(np.argsort(strip))]
-    covered = np.zeros(len(strip))
-    for start in range(0, rest.shape[0], TOGETHER):
-        near = (mine @ rest[start : start + TOGETHER].T).max(axis=1)
-        covered = np.maximum(covered, np.asarray(near.todense() if hasattr(near, "todense") else near).ravel())
-    alike = mine @ mine.T
-    return np.asarray(alike.todense() if hasattr(alike, "todense") else alike), covered
+def _similarities(rows: _Rows, strip_rows: Int, labelled_batches: list[Batch]) -> tuple[Real, Real]:
+    """Returns the similarity of every two rows of a strip (rows × rows), and that of each row to the nearest labelled
+    row. ``strip_rows`` has row numbers, whose order is kept.
+    """
+    vectors = _unit_vectors(rows.model, [*rows.take(strip_rows), *labelled_batches])
+    strip_vectors = vectors[: len(strip_rows)]
+    labelled_vectors = vectors[len(strip_rows) :]
+    strip_vectors = strip_vectors[np.argsort(np.argsort(strip_rows))]
+    coverage = np.zeros(len(strip_rows))
+    for start in range(0, labelled_vectors.shape[0], CANDIDATES_TOGETHER):
+        nearest = (strip_vectors @ labelled_vectors[start : start + CANDIDATES_TOGETHER].T).max(axis=1)
+        coverage = np.maximum(coverage, _as_array(nearest).ravel())
+    return _as_array(strip_vectors @ strip_vectors.T), coverage
 
 
-def _vectors(model: Model, batches: list[Batch]) -> Any:
-    """Rows as a linear classifier takes them, each of length 1."""
+def _as_array(matrix: Any) -> Real:
+    """Returns a sparse or dense matrix as an array."""
+    return np.asarray(matrix.todense() if hasattr(matrix, "todense") else matrix)
+
+
+def _unit_vectors(model: Model, batches: list[Batch]) -> Any:
+    """Returns a vector of length 1 for each row of the batches (rows × columns), as a linear classifier would use it."""
     from sklearn.preprocessing import normalize
 
-    rows = _dataset(model, tuple(_of_one_table(batches, model.schema.columns)))
-    counted = rows.tally
-    every = np.arange(rows.n_rows)
-    return normalize(PeerArrays.of(rows, counted).matrices(every, every, counted)[0])
+    memory_rows = _as_memory_rows(model, tuple(_as_one_table(batches, model.schema.columns)))
+    tally = memory_rows.tally
+    row_numbers = np.arange(memory_rows.n_rows)
+    training_matrix, _ = PeerArrays.of(memory_rows, tally).matrices(row_numbers, row_numbers, tally)
+    return normalize(training_matrix)
 
 
-def _of_one_table(batches: list[Batch], columns: Sequence[str]) -> Iterator[Batch]:
-    """The batches as those of one table, which has all columns."""
-    first = 0
+def _as_one_table(batches: list[Batch], columns: Sequence[str]) -> Iterator[Batch]:
+    """Yields copies of the batches as parts of one table: all ``columns`` are present, empty if need be, and rows are
+    numbered throughout.
+    """
+    first_row = 0
     for batch in batches:
-        absent = [name for name in columns if name not in batch.names]
-        part = (
-            copy(batch).with_columns({name: empty_column(batch.n_rows) for name in absent}) if absent else copy(batch)
-        )
-        part.first_row = first
-        first += part.n_rows
-        yield part
+        absent_columns = {name: empty_column(batch.n_rows) for name in columns if name not in batch.names}
+        full_batch = copy(batch).with_columns(absent_columns) if absent_columns else copy(batch)
+        full_batch.first_row = first_row
+        first_row += full_batch.n_rows
+        yield full_batch
 
 
 # What was found ------------------------------------------------------------------------------------------------------
@@ -292,9 +320,10 @@ class NextRow:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the row for JSON."""
-        facts = {**asdict(self), "random": self.random}
-        file = {} if self.file is None else {"file": self.file}
-        return {"row": facts.pop("row"), **file, **{name: value for name, value in facts.items() if name != "file"}}
+        entries = asdict(self)
+        file = entries.pop("file")
+        file_entry = {} if file is None else {"file": file}
+        return {"row": self.row, **file_entry, **entries, "random": self.random}
 
 
 @dataclass(frozen=True, repr=False)
@@ -312,11 +341,6 @@ class NextToLabel(Listed):
     _target: str | None  # the column of the classes, which names those that are numbers
 
     @property
-    def indices(self) -> Int:
-        """The numbers of the rows."""
-        return np.array([row.row for row in self.rows], dtype=np.int64)
-
-    @property
     def random(self) -> NDArray[np.bool_]:
         """Which of the rows were drawn at random."""
         return np.array([row.random for row in self.rows], dtype=np.bool_)
@@ -324,31 +348,31 @@ class NextToLabel(Listed):
     def to_dict(self) -> dict[str, Any]:
         """Returns everything for JSON."""
         rows = [row.to_dict() for row in self.rows]
-        n = {"unlabelled": self.n_rows, "labelled": self.labelled}
-        return {"rows": rows, **n, "share": self.share, "seed": self.seed}
+        counts = {"unlabelled": self.n_rows, "labelled": self.labelled}
+        return {"rows": rows, **counts, "share": self.share, "seed": self.seed}
 
-    HEAD: ClassVar = ("row", "predicted", "", "against", "margin", "why")
+    _header: ClassVar = ("row", "predicted", "", "against", "margin", "why")
 
-    def lines(self, first: int = 0) -> list[list[str]]:
+    def _lines(self, first: int = 0) -> list[list[str]]:
         """Returns the cells of a line for each row. Row numbers start at ``first``."""
         lines = []
         for row in self.rows:
-            where = f"{row.row + first:,}" if row.file is None else row.file
-            best, second = (
+            row_name = f"{row.row + first:,}" if row.file is None else row.file
+            first_class, second_class = (
                 errors.shortened(quote_class(label, self._target)) for label in (row.predicted, row.against)
             )
-            lines.append([where, best, percent(row.probability), second, percent(row.margin), row.why])
+            lines.append([row_name, first_class, percent(row.probability), second_class, percent(row.margin), row.why])
         return lines
 
     @property
-    def head(self) -> str:
+    def _first_line(self) -> str:
         """How many rows to label, and how many of them were drawn at random."""
-        head = f"{many(len(self.rows), 'row')} to label next, of {self.n_rows:,} without a label"
-        return f"{head}; {int(self.random.sum()):,} at random"
+        request = f"{many(len(self.rows), 'row')} to label next, of {self.n_rows:,} without a label"
+        return f"{request}; {int(self.random.sum()):,} at random"
 
     @property
-    def feet(self) -> list[str]:
-        """Notes, one sentence each."""
-        n = int(self.random.sum())
+    def _last_lines(self) -> list[str]:
+        """A note on accuracy, if rows were drawn at random."""
+        n_random = int(self.random.sum())
         note = "accuracy on the random rows estimates that on the pool; on the other rows it is lower, as the model was unsure"
-        return [note] * bool(n)
+        return [note] * bool(n_random)

@@ -1,7 +1,7 @@
-"""Wrong labels: rows whose label all other rows speak against.
+"""Wrong labels: rows whose label contradicts all other rows.
 
-Every row is left out and asked for its class; the answers are calibrated; and a row whose label is far less probable than
-another is suspicious. Classes overlap, so most rows that are answered wrongly have the right label. How many labels are wrong
+Every row is scored by models that have not seen it, and the scores are calibrated. A row whose label is far less probable than
+another is suspicious. Classes overlap, so most rows that are predicted wrongly have the right label. How many labels are wrong
 is therefore estimated where the classes do not overlap: among the rows of which the model is surest. T. Liu and D. Tao call
 them anchor points, *Classification with noisy labels by importance reweighting* (2016); C. Northcutt, L. Jiang and I. Chuang
 choose them by thresholds, *Confident learning: estimating uncertainty in dataset labels* (2021).
@@ -24,7 +24,7 @@ from banbury.model.explain import Explanation
 from banbury.model.explain.explanation import Evidence, is_left_out
 from banbury.model.explain.page import percent, printable, quote_class
 from banbury.model.naive_bayes import Model
-from banbury.notebooks import Tabular, columns_of
+from banbury.notebooks import Tabular, align_columns, columns_of
 from banbury.quality.calibration import calibrate
 from banbury.quality.cross_validation import recipe_from, settle_settings
 from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
@@ -32,23 +32,23 @@ from banbury.quality.recipes import LogScores, Plain, Recipe, SplitModels
 from banbury.quality.validation import default_folds
 from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.rows.scoring import PendingWarnings
-from banbury.tally.schema import Features, Missing, Schema
+from banbury.tally.schema import FamilyOption, Missing, Schema
 from banbury.tally.table import content_hashes
 from banbury.tally.tally import Label
 
 By = Literal["margin", "self_confidence"]
-BYS = ("margin", "self_confidence")
+RANKINGS = ("margin", "self_confidence")
 ALPHA = 0.1  # a rare word must be able to say that a label is wrong
-LEAST = 1e-300  # a probability below this has the odds of this
-DECIMALS = 8  # of a log posterior: what the order of sums may change is beyond them
-FARTHEST = -1e200  # nats: a class farther behind is as far behind as this, so that no sum overflows
-SAME = 1e-9  # probabilities that differ by less are the same, whatever the order of rows
-TELLING = 3  # pieces of evidence that are shown of each row
-SHOWN = 10  # pairs of classes that are shown
+LEAST_PROBABILITY = 1e-300  # lower probabilities count as this one
+DECIMALS = 8  # log posteriors are rounded, so that the order of sums does not matter
+LEAST_SCORE = -1e200  # nats; a class farther behind the best counts as this far, so that no sum overflows
+SAME_PROBABILITY = 1e-9  # probabilities that differ by less count as equal, so that the order of rows does not matter
+MOST_REASONS = 3  # pieces of evidence that are shown for each row
+MOST_PAIRS = 10  # pairs of classes that are shown
 # The share of the rows answered with a class that show how many of its labels are wrong. Of 7,000 rows of Adult with 0, 141 and
 # 683 labels changed, a fifth gives 10, 155 and 684; half gives 198, 370 and 924, and confident learning 371, 697 and 1,224.
-SUREST = 0.2
-FEWEST_SUREST = 30
+SUREST_SHARE = 0.2
+FEWEST_SUREST = 30  # rows, if there are so many
 
 
 def suspicious(
@@ -60,7 +60,7 @@ def suspicious(
     by: By = "margin",
     alpha: float = ALPHA,
     weigh: bool | Mapping[str, Any] = False,
-    features: Features = "auto",
+    features: FamilyOption = "auto",
     schema: Schema | None = None,
     weights: Any = None,
     groups: Any = None,
@@ -93,10 +93,10 @@ def suspicious(
     data, target, settings = settle_settings(data, target, y, settings)
     if settings["weigh"] is not False:
         settings["alpha"] = 1.0  # which weighed evidence does not use
-    counting = {name: settings[name] for name in ("schema", "features")}
-    counting |= {"weights": weights, "missing": settings["missing"] or "skip", "threads": threads}
-    rows = load_rows(data, target, groups=groups, takes_sets=False, **counting, **reading)
-    return find_suspicious(rows, recipe_from(settings, 0), n, by)
+    counting_settings = {name: settings[name] for name in ("schema", "features")}
+    counting_settings |= {"weights": weights, "missing": settings["missing"] or "skip", "threads": threads}
+    rows = load_rows(data, target, groups=groups, takes_sets=False, **counting_settings, **reading)
+    return find_suspicious(rows, recipe_from(settings, seed=0), n, by)
 
 
 def find_suspicious(
@@ -104,11 +104,17 @@ def find_suspicious(
 ) -> Suspicious:
     """Finds the rows whose labels look most wrong to models that a recipe learns from the other rows.
 
-    ``n_folds`` is the number of folds over which the recipe was chosen, if it was.
+    Args:
+        rows: The labelled rows.
+        recipe: How a model is learned from rows.
+        n: How many rows to list.
+        by: What rows are ranked by: "margin" (how far the label falls behind another one) or "self_confidence" (how
+            improbable it is).
+        n_folds: The number of folds over which the recipe was chosen, if it was.
     """
     errors.check_whole("n", n, 1)
-    if by not in BYS:
-        raise errors.unknown_choice("by", by, BYS)
+    if by not in RANKINGS:
+        raise errors.unknown_choice("by", by, RANKINGS)
     rows = recipe.under(rows)
     if len(rows.classes) < 2:
         expected = "at least two classes"
@@ -116,21 +122,25 @@ def find_suspicious(
     if isinstance(recipe, Plain) and rows.groups is None and can_leave_one_out(rows, recipe.choice):
         model = recipe.learn(rows)
         left_out = leave_each_out(rows, model)
-        answers = Answers(left_out.tested, left_out.scores, "leaving out one row at a time", model, left_out.notes)
+        answers = Answers(left_out.row_numbers, left_out.scores, "leaving out one row at a time", model, left_out.notes)
     else:
         answers = _leave_out_folds(rows, recipe, n_folds)
     return _rank_rows(rows, answers, int(n), by)
 
 
-# What the other rows say ---------------------------------------------------------------------------------------------
+# Scores from the other rows ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Log posteriors of rows from models that have not seen them, and those models: one of all rows, or one per fold."""
+    """What models that have not seen a row say about it: its log posteriors. There is one model of all rows, from which
+    the row is taken out, or one model per fold.
 
-    tested: Int
-    scores: Real
+    ``told_by`` describes for users how rows were left out.
+    """
+
+    row_numbers: Int  # of the tested rows
+    scores: Real  # log posteriors (tested rows, classes)
     told_by: str
     model_of_all: Model | None = None
     notes: tuple[str, ...] = ()
@@ -138,66 +148,74 @@ class Answers:
     models: SplitModels | None = None
 
     def fold_of(self, row: SuspiciousRow) -> int:
-        """The fold that was left out to score a row; 0 where only the row was."""
+        """Returns the fold that was left out to score a row; 0 if only the row itself was left out."""
         return 0 if self.folds is None else int(self.folds[row.row])
 
     def explain(self, rows: MemoryRows, row: SuspiciousRow) -> Explanation:
-        """Explains why the row is in one class or the other. The effect of a calibration has a line of its own."""
+        """Explains why the row is in its label's class rather than the suggested one, or the reverse. The effect of a
+        calibration has a line of its own.
+        """
         (batch,) = rows.take(np.array([row.row]))
         if self.model_of_all is not None:
             weight = 1.0 if rows.weights is None else float(rows.weights[row.row])
-            model = self.model_of_all.without(batch, row.given, weight)
+            model = self.model_of_all._without(batch, row.given, weight)
             held_out = True
         else:
             assert self.models is not None
             model = self.models[self.fold_of(row)]
             held_out = False
         explanation = model.between(row.given, row.suggested).explain(batch)
-        sides = [row.probability, row.self_confidence]
-        odds = float(np.diff(np.log(np.maximum(sides, LEAST)))[0]) * (
-            -1.0 if explanation.winner == row.suggested else 1.0
-        )
-        explanation = explanation.rescale(1.0, odds - explanation.log_odds)
-        first, second = sides if explanation.winner == row.suggested else sides[::-1]
+        probabilities = [row.probability, row.self_confidence]
+        if explanation.winner != row.suggested:
+            probabilities.reverse()
+        log_winner, log_loser = np.log(np.maximum(probabilities, LEAST_PROBABILITY)).tolist()
+        explanation = explanation.rescale(1.0, log_winner - log_loser - explanation.log_odds)
         target = rows.schema.target
         label = quote_class(row.given, target)
-        fold = f"this row is labelled {label}; its fold was left out here so as not to bias the explanation"
-        remarks = (is_left_out(row.given, target) if held_out else fold,)
-        return replace(explanation, probability=first, probability_against=second, held_out=held_out, remarks=remarks)
+        fold_remark = f"this row is labelled {label}; its fold was left out here so as not to bias the explanation"
+        remarks = (is_left_out(row.given, target) if held_out else fold_remark,)
+        return replace(
+            explanation,
+            probability=probabilities[0],
+            probability_against=probabilities[1],
+            held_out=held_out,
+            remarks=remarks,
+        )
 
 
 def _leave_out_folds(rows: MemoryRows, recipe: Recipe, n_folds: int | None) -> Answers:
-    """What models of the other folds say of each row."""
+    """Scores each row with a model of the other folds. ``n_folds`` is the number of folds over which the recipe was
+    chosen, if it was.
+    """
     folds = _deal_folds(rows, default_folds(rows.n_labelled, [recipe], n_folds))
-    (splits,) = replace(rows, fold=folds, groups=None).deal(None, 0)
-    left_out = LogScores.of(rows, splits, recipe, PendingWarnings())
-    scores = left_out.scores
-    scores = np.where(scores > -np.inf, np.maximum(scores, np.log(LEAST)), scores)
-    told_by = f"{_of_folds(rows, folds)}, by {recipe.describe_under(rows.schema)}"
-    models = SplitModels(rows, splits, recipe, left_out.models)
-    return Answers(left_out.rows, scores, told_by, folds=folds, models=models)
-
-
-def _of_folds(rows: MemoryRows, folds: NDArray[np.int32]) -> str:
-    together = "" if rows.groups is None else " of whole groups"
-    return f"leaving out one of {many(int(folds.max()) + 1, 'fold')}{together} at a time"
+    (fold_round,) = replace(rows, fold=folds, groups=None).deal(folds=None, seed=0)
+    log_scores = LogScores.of(rows, fold_round, recipe, PendingWarnings())
+    scores = log_scores.scores
+    log_posteriors = np.where(scores > -np.inf, np.maximum(scores, np.log(LEAST_PROBABILITY)), scores)
+    whole_groups = "" if rows.groups is None else " of whole groups"
+    method = f"leaving out one of {many(int(folds.max()) + 1, 'fold')}{whole_groups} at a time"
+    method += f", by {recipe.describe_under(rows.schema)}"
+    models = SplitModels(rows, fold_round, recipe, log_scores.models)
+    return Answers(log_scores.rows, log_posteriors, method, folds=folds, models=models)
 
 
 def _deal_folds(rows: MemoryRows, n_folds: int) -> NDArray[np.int32]:
-    """A fold for every row that was counted, by what it holds or by its group: those that are alike are in one."""
-    counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
+    """Assigns one of ``n_folds`` folds to every row that was counted: rows with the same content, or of the same group,
+    share one. Other rows get −1.
+    """
+    is_counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
     if rows.groups is None:
-        names: Any = np.concatenate([content_hashes(batch, rows.schema.columns) for batch in rows.batches])
+        row_keys: Any = np.concatenate([content_hashes(batch, rows.schema.columns) for batch in rows.batches])
     else:
-        names = np.asarray(rows.groups)
-        if len(names) != rows.n_rows:
-            raise errors.length_mismatch("groups", len(names), rows.n_rows)
-    different, place = np.unique(names[counted], return_inverse=True)
-    if len(different) < 2:
-        what = "the rows" if rows.groups is None else "the groups"
-        raise errors.bad_setting(what, "all alike", "at least two different groups")
+        row_keys = np.asarray(rows.groups)
+        if len(row_keys) != rows.n_rows:
+            raise errors.length_mismatch("groups", len(row_keys), rows.n_rows)
+    distinct_keys, key_numbers = np.unique(row_keys[is_counted], return_inverse=True)
+    if len(distinct_keys) < 2:
+        subject = "the rows" if rows.groups is None else "the groups"
+        raise errors.bad_setting(subject, "all alike", "at least two different groups")
     folds = np.full(rows.n_rows, -1, dtype=np.int32)
-    folds[counted] = place.reshape(-1) % min(n_folds, len(different))
+    folds[is_counted] = key_numbers.reshape(-1) % min(n_folds, len(distinct_keys))
     return folds
 
 
@@ -205,46 +223,68 @@ def _deal_folds(rows: MemoryRows, n_folds: int) -> NDArray[np.int32]:
 
 
 def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious:
-    """The most suspicious of the rows that others of their class speak for."""
-    truth = rows.labels[answers.tested]
-    every = np.arange(len(answers.tested))
-    is_known = answers.scores > -np.inf  # what the other rows know of: not the class of which the row was the last
-    comparable = is_known[every, truth] & (np.count_nonzero(is_known, axis=1) > 1)
-    weighs = np.ones(len(truth), dtype=np.bool_) if rows.weights is None else rows.weights[answers.tested] > 0
-    kept = np.flatnonzero(comparable & weighs)
-    if not len(kept):
+    """Finds the ``n`` most suspicious rows. A row is compared if its class has other rows, and it has a weight.
+
+    ``answers`` has the log posteriors of rows by models that have not seen them. ``by`` says what rows are ranked by:
+    "margin" (how far the label falls behind another one) or "self_confidence" (how improbable it is).
+    """
+    tested_labels = rows.labels[answers.row_numbers]
+    is_known = answers.scores > -np.inf  # rows × classes; a class is unknown if the row was the last of it
+    knows_label = is_known[np.arange(len(tested_labels)), tested_labels]
+    is_comparable = knows_label & (np.count_nonzero(is_known, axis=1) > 1)
+    has_weight = np.ones(len(tested_labels), dtype=np.bool_)
+    if rows.weights is not None:
+        has_weight = rows.weights[answers.row_numbers] > 0
+    compared = np.flatnonzero(is_comparable & has_weight)  # positions among the tested rows
+    if not len(compared):
         text = "no class has two rows to compare, so wrong labels cannot be found."
         raise errors.BadSetting(f"{text} Add more rows.")
-    tested = answers.tested[kept]
-    scores = answers.scores[kept]
-    truth = truth[kept]
-    weights = None if rows.weights is None else rows.weights[tested]
-    behind = scores - scores.max(axis=1, keepdims=True)
-    scores = np.where(is_known[kept], np.round(np.maximum(behind, FARTHEST), DECIMALS), -np.inf)
-    posteriors = calibrate("isotonic", scores, truth, weights).apply(scores)
-    noise = estimate_wrong(posteriors, truth, weights)
-    at = np.arange(len(kept))
-    of_label = posteriors[at, truth]
-    raw = scores[at, truth]
-    without_label = posteriors.copy()
-    raw_without_label = scores.copy()
-    without_label[~is_known[kept]] = -1.0
-    without_label[at, truth], raw_without_label[at, truth] = -1.0, -np.inf
-    suggested = without_label.argmax(axis=1)
-    margin = of_label - without_label[at, suggested]
-    order = _order(
-        rows, tested, of_label if by == "self_confidence" else margin, raw - raw_without_label.max(axis=1), n
+    row_numbers = answers.row_numbers[compared]  # this and everything below is about the compared rows
+    labels = tested_labels[compared]
+    is_known = is_known[compared]
+    weights = None if rows.weights is None else rows.weights[row_numbers]
+    scores = answers.scores[compared]
+    behind_best = np.maximum(scores - scores.max(axis=1, keepdims=True), LEAST_SCORE)
+    scores = np.where(is_known, np.round(behind_best, DECIMALS), -np.inf)
+    posteriors = calibrate("isotonic", scores, labels, weights).apply(scores)
+    label_cells = np.arange(len(compared)), labels  # the cell of each row's label in tables of rows × classes
+    other_posteriors = np.where(is_known, posteriors, -1.0)
+    other_posteriors[label_cells] = -1.0
+    other_scores = scores.copy()
+    other_scores[label_cells] = -np.inf
+    suggested = other_posteriors.argmax(axis=1)
+    suggested_posteriors = other_posteriors.max(axis=1)
+    label_posteriors = posteriors[label_cells]
+    ranked_by = label_posteriors if by == "self_confidence" else label_posteriors - suggested_posteriors
+    order = _order_rows(rows, row_numbers, ranked_by, scores[label_cells] - other_scores.max(axis=1), n)
+    suspicious_rows = [
+        SuspiciousRow(
+            row=int(row_numbers[position]),
+            given=rows.classes[labels[position]],
+            suggested=rows.classes[suggested[position]],
+            self_confidence=float(label_posteriors[position]),
+            probability=float(suggested_posteriors[position]),
+            file=rows.row_name(int(row_numbers[position])),
+        )
+        for position in order.tolist()
+    ]
+    return Suspicious(
+        tuple(suspicious_rows),
+        rows.classes,
+        noise=estimate_wrong(posteriors, labels, weights),
+        n_rows=float(len(compared)) if weights is None else float(weights.sum()),
+        skipped=rows.skipped,
+        alone=int(np.count_nonzero(~is_comparable & has_weight)),
+        by=by,
+        told_by=answers.told_by,
+        _data=rows,
+        _answers=answers,
     )
-    columns = tested, truth, suggested, of_label, without_label[at, suggested]
-    columns_in_order = tuple(column[order] for column in columns)
-    alone = int(np.count_nonzero(~comparable & weighs))
-    size = float(len(kept)) if weights is None else float(weights.sum())
-    counts = noise, size, rows.skipped, alone
-    return Suspicious(columns_in_order, rows.classes, *counts, by, answers.told_by, rows, answers)
 
 
 def estimate_wrong(posteriors: Real, truth: NDArray[np.int32], weights: Real | None = None) -> Real:
-    """Estimates how many rows of each label (down) really belong to each other class (across).
+    """Estimates how many rows of each label (down) really belong to each other class (across), from their calibrated
+    posteriors (rows × classes) and their labels ``truth``.
 
     Among the rows predicted as a class, those that the model is surest of show how often such a row has another label:
     where classes do not overlap, only a wrong label differs from the prediction. The same rate is assumed for all rows
@@ -252,37 +292,42 @@ def estimate_wrong(posteriors: Real, truth: NDArray[np.int32], weights: Real | N
     """
     n_classes = posteriors.shape[1]
     row_weights = np.ones(len(truth)) if weights is None else weights
-    answers = posteriors.argmax(axis=1)
-    wrong = np.zeros((n_classes, n_classes))
-    for answer in np.unique(answers):
-        rows = np.flatnonzero(answers == answer)
-        rows = rows[np.argsort(-posteriors[rows, answer], kind="stable")]
-        n_surest = max(int(SUREST * len(rows)), min(FEWEST_SUREST, len(rows)))
-        surest = rows[posteriors[rows, answer] >= posteriors[rows[n_surest - 1], answer] - SAME]
-        labels = np.bincount(truth[surest], row_weights[surest], n_classes)
-        wrong[:, answer] = labels / labels.sum() * row_weights[rows].sum()
-    np.fill_diagonal(wrong, 0.0)
-    return wrong
+    predicted_classes = posteriors.argmax(axis=1)
+    wrong_labels = np.zeros((n_classes, n_classes))
+    for predicted in np.unique(predicted_classes):
+        predicted_rows = np.flatnonzero(predicted_classes == predicted)
+        rows_by_certainty = predicted_rows[np.argsort(-posteriors[predicted_rows, predicted], kind="stable")]
+        n_surest = max(int(SUREST_SHARE * len(rows_by_certainty)), min(FEWEST_SUREST, len(rows_by_certainty)))
+        surest_rows = rows_by_certainty[
+            posteriors[rows_by_certainty, predicted]
+            >= posteriors[rows_by_certainty[n_surest - 1], predicted] - SAME_PROBABILITY
+        ]
+        weight_by_label = np.bincount(truth[surest_rows], row_weights[surest_rows], n_classes)
+        wrong_labels[:, predicted] = weight_by_label / weight_by_label.sum() * row_weights[rows_by_certainty].sum()
+    np.fill_diagonal(wrong_labels, 0.0)
+    return wrong_labels
 
 
-def _order(rows: MemoryRows, tested: Int, measure: Real, raw: Real, n: int) -> Int:
-    """The first rows by a measure, then by what was said before calibration, then by what they hold."""
-    measure = np.round(measure, 9)
-    raw = np.round(raw, 6)
-    most = np.partition(measure, n - 1)[n - 1] if n < len(measure) else np.inf
-    first = np.flatnonzero(measure <= most)
-    order = first[np.lexsort((raw[first], measure[first]))]
-    if n < len(order):
-        last = order[n - 1]
-        order = order[(measure[order] != measure[last]) | (raw[order] <= raw[last])]
-    near = order[:-1]
-    far = order[1:]
-    alike = np.concatenate([[False], (measure[near] == measure[far]) & (raw[near] == raw[far])])
-    tied = np.sort(order[alike | np.append(alike[1:], False)])
-    hashes = np.zeros(len(measure), dtype=np.uint64)
-    if len(tied):
-        hashes[tied] = np.concatenate([content_hashes(part, rows.schema.columns) for part in rows.take(tested[tied])])
-    return np.asarray(order[np.lexsort((order, hashes[order], raw[order], measure[order]))][:n])
+def _order_rows(rows: MemoryRows, row_numbers: Int, ranked_by: Real, label_behind: Real, n: int) -> Int:
+    """Returns the positions of the first ``n`` rows, in the order in which they are listed.
+
+    Args:
+        rows: The data.
+        row_numbers: The numbers of the compared rows in the data.
+        ranked_by: One number per compared row, by which they are sorted, lowest first.
+        label_behind: How far the label falls behind the best other class before calibration. It decides ties, and then the
+            content of rows does.
+        n: How many rows are wanted.
+    """
+    ranked_by = np.round(ranked_by, 9)
+    label_behind = np.round(label_behind, 6)
+    last = np.lexsort((label_behind, ranked_by))[:n][-1]
+    ties_with_last = ranked_by == ranked_by[last]
+    candidates = np.flatnonzero((ranked_by < ranked_by[last]) | (ties_with_last & (label_behind <= label_behind[last])))
+    batches = rows.take(row_numbers[candidates])
+    hashes = np.concatenate([content_hashes(batch, rows.schema.columns) for batch in batches])
+    order = np.lexsort((hashes, label_behind[candidates], ranked_by[candidates]))
+    return np.asarray(candidates[order[:n]])
 
 
 # What was found ------------------------------------------------------------------------------------------------------
@@ -309,37 +354,43 @@ class SuspiciousRow(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the row for JSON."""
-        file = {} if self.file is None else {"file": self.file}
+        file_entry = {} if self.file is None else {"file": self.file}
         probabilities = {
             "self_confidence": self.self_confidence,
             "probability": self.probability,
             "margin": self.margin,
         }
         labels = {"given": self.given, "suggested": self.suggested}
-        return {"row": self.row, **file, **labels, **probabilities}
+        return {"row": self.row, **file_entry, **labels, **probabilities}
 
 
 class Listed(Tabular):
-    """Rows to ask people about: a heading, a line of six cells for each row, and notes."""
+    """A list of rows to ask people about, printed as a heading, a line of six cells for each row, and notes.
 
-    HEAD: ClassVar[tuple[str, ...]]
+    Subclasses have the rows, the six column titles (``_header``), the heading (``_first_line``), the cells of each line
+    (``_lines``) and the notes (``_last_lines``).
+    """
+
+    _header: ClassVar[tuple[str, ...]]
     rows: Any
-    head: Any
-    feet: Any
-    lines: Any
+    _first_line: Any
+    _last_lines: Any
+    _lines: Any
 
     def __str__(self) -> str:
-        cells = [self.HEAD, *self.lines()]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        sides = str.rjust, str.ljust, str.rjust, str.ljust, str.rjust, str.ljust
-        padded = ([side(c, w) for side, c, w in zip(sides, line, widths, strict=True)] for line in cells)
-        rows = [f"  {'  '.join(line)}".rstrip() for line in padded]
-        return "\n".join([self.head, *rows, *(f"  {line}" for line in self.feet)])
+        """Returns the list as text with aligned columns."""
+        row_lines = align_columns([self._header, *self._lines()], right_aligned=(0, 2, 4))
+        return "\n".join([self._first_line, *row_lines, *(f"  {line}" for line in self._last_lines)])
 
     __repr__ = __str__
 
+    @property
+    def indices(self) -> Int:
+        """The numbers of the rows."""
+        return np.array([row.row for row in self.rows], dtype=np.int64)
+
     def _frame_columns(self) -> dict[str, list[Any]]:
-        """A row for each row of the list."""
+        """The columns of a table with one line for each row of the list."""
         return columns_of(row.to_dict() for row in self.rows)
 
 
@@ -352,7 +403,7 @@ class Suspicious(Listed):
     compared.
     """
 
-    _found: tuple[NDArray[Any], ...]  # what each row has, in columns
+    rows: tuple[SuspiciousRow, ...]
     classes: tuple[Label, ...]
     noise: Real
     n_rows: float
@@ -363,22 +414,6 @@ class Suspicious(Listed):
     _data: MemoryRows
     _answers: Answers
 
-    @cached_property
-    def rows(self) -> tuple[SuspiciousRow, ...]:
-        """The rows, worst first."""
-        data = self._data
-        classes = self.classes
-        named = any(batch.row_names is not None for batch in data.batches)
-        return tuple(
-            SuspiciousRow(row, classes[label], classes[other], p, q, data.row_name(row) if named else None)
-            for row, label, other, p, q in zip(*(column.tolist() for column in self._found), strict=True)
-        )
-
-    @property
-    def indices(self) -> Int:
-        """The numbers of the rows."""
-        return self._found[0].astype(np.int64)
-
     @property
     def wrong(self) -> float:
         """The estimated number of wrong labels."""
@@ -387,16 +422,18 @@ class Suspicious(Listed):
     @property
     def pairs(self) -> list[tuple[Label, Label, float]]:
         """Pairs of a label and the class that its rows seem to have, with the estimated number of rows, largest first."""
-        cells = np.argwhere(self.noise > 0).tolist()
-        pairs = [(self.classes[g], self.classes[c], float(self.noise[g, c])) for g, c in cells]
+        pairs = [
+            (self.classes[label], self.classes[suggested], float(self.noise[label, suggested]))
+            for label, suggested in np.argwhere(self.noise > 0).tolist()
+        ]
         return sorted(pairs, key=lambda pair: -pair[2])
 
     @cached_property
     def explanations(self) -> tuple[Explanation, ...]:
         """Why each row is suspicious: the evidence between its label and the suggested one, without the row itself."""
-        by_fold = sorted(range(len(self.rows)), key=lambda k: self._answers.fold_of(self.rows[k]))
-        explanations = {k: self.explain(k) for k in by_fold}
-        return tuple(explanations[k] for k in range(len(self.rows)))
+        sorted_by_fold = sorted(range(len(self.rows)), key=lambda position: self._answers.fold_of(self.rows[position]))
+        explanations = {position: self.explain(position) for position in sorted_by_fold}
+        return tuple(explanations[position] for position in range(len(self.rows)))
 
     def explain(self, k: int) -> Explanation:
         """Explains why the row in place ``k``, counting from 0, is suspicious."""
@@ -407,11 +444,14 @@ class Suspicious(Listed):
         """Returns everything for JSON; with ``explanations=False``, without the explanation of every row."""
         rows = [row.to_dict() for row in self.rows]
         if explanations:
-            rows = [r | {"explanation": why.to_dict()} for r, why in zip(rows, self.explanations, strict=True)]
-        numbers = {"compared": self.n_rows, "skipped": self.skipped, "alone": self.alone, "wrong": self.wrong}
+            rows = [
+                row | {"explanation": explanation.to_dict()}
+                for row, explanation in zip(rows, self.explanations, strict=True)
+            ]
+        counts = {"compared": self.n_rows, "skipped": self.skipped, "alone": self.alone, "wrong": self.wrong}
         return {
             "rows": rows,
-            **numbers,
+            **counts,
             "by": self.by,
             "told_by": self.told_by,
             "classes": list(self.classes),
@@ -430,30 +470,40 @@ class Suspicious(Listed):
         notes += self._answers.notes
         return notes
 
-    def lines(self, first: int = 0) -> list[list[str]]:
+    def _lines(self, first: int = 0) -> list[list[str]]:
         """Returns the cells of a line for each row: its number, both labels with their posteriors, and the strongest
         evidence.
 
         Row numbers start at ``first``.
         """
         lines = []
-        for row, why in zip(self.rows, self.explanations, strict=True):
-            side = 1.0 if why.winner == row.suggested else -1.0
-            speaks = [e for e in why.evidence if side * e.decibans > 0][:TELLING]
-            evidence = ", ".join(
-                errors.shortened(_evidence_in_words(e, len(self._data.schema.features) == 1), 30) for e in speaks
+        for row, explanation in zip(self.rows, self.explanations, strict=True):
+            sign = 1.0 if explanation.winner == row.suggested else -1.0
+            strongest_evidence = [evidence for evidence in explanation.evidence if sign * evidence.decibans > 0][
+                :MOST_REASONS
+            ]
+            reasons = ", ".join(
+                errors.shortened(_evidence_in_words(evidence, len(self._data.schema.features) == 1), 30)
+                for evidence in strongest_evidence
             )
-            where = f"{row.row + first:,}" if row.file is None else row.file
-            labels = [errors.shortened(self._quote(label)) for label in (row.given, row.suggested)]
+            row_name = f"{row.row + first:,}" if row.file is None else row.file
+            quoted_labels = [errors.shortened(self._quote(label)) for label in (row.given, row.suggested)]
             lines.append(
-                [where, labels[0], percent(row.self_confidence), labels[1], percent(row.probability), evidence]
+                [
+                    row_name,
+                    quoted_labels[0],
+                    percent(row.self_confidence),
+                    quoted_labels[1],
+                    percent(row.probability),
+                    reasons,
+                ]
             )
         return lines
 
-    HEAD: ClassVar = ("row", "label", "", "suggested", "", "because of")
+    _header: ClassVar = ("row", "label", "", "suggested", "", "because of")
 
     @property
-    def head(self) -> str:
+    def _first_line(self) -> str:
         """The estimated number of wrong labels."""
         n_wrong = round(self.wrong)
         how_many = f"About {n_wrong:,} of" if n_wrong else "Few or none of"
@@ -461,21 +511,23 @@ class Suspicious(Listed):
         return f"{how_many} {self.n_rows:,.6g} labels {verb} wrong, by {self.told_by}"
 
     @property
-    def feet(self) -> list[str]:
+    def _last_lines(self) -> list[str]:
         """A line for each pair of classes that seem to be confused, and the notes."""
-        pairs = [(round(n), label, other) for label, other, n in self.pairs if round(n)]
+        pairs = [(round(n_rows), label, suggested) for label, suggested, n_rows in self.pairs if round(n_rows)]
         lines = [
-            f"about {n:,} labelled {self._quote(label)} {'looks' if n == 1 else 'look'} like {self._quote(other)}"
-            for n, label, other in pairs
+            f"about {n_rows:,} labelled {self._quote(label)} {'looks' if n_rows == 1 else 'look'} like {self._quote(suggested)}"
+            for n_rows, label, suggested in pairs
         ]
-        more = [f"and {len(lines) - SHOWN:,} more pairs of classes"] if len(lines) > SHOWN else []
-        return [*lines[:SHOWN], *more, *self.notes]
+        more_line = [f"and {len(lines) - MOST_PAIRS:,} more pairs of classes"] if len(lines) > MOST_PAIRS else []
+        return [*lines[:MOST_PAIRS], *more_line, *self.notes]
 
     def _quote(self, label: Label) -> str:
+        """A class name as messages show it."""
         return quote_class(label, self._data.schema.target)
 
 
-def _evidence_in_words(evidence: Evidence, alone: bool) -> str:
+def _evidence_in_words(evidence: Evidence, is_only_feature: bool) -> str:
+    """Describes a piece of evidence; the feature is named unless it is the only one."""
     if evidence.value is None:
         return f"{evidence.feature} missing"
-    return printable(evidence.value) if alone else f"{evidence.feature} = {printable(evidence.value)}"
+    return printable(evidence.value) if is_only_feature else f"{evidence.feature} = {printable(evidence.value)}"

@@ -1,4 +1,4 @@
-"""Honest probabilities of labels, each by itself: their log-odds times a slope, and a shift, learned from rows held out."""
+"""Calibration of multi-label models: a slope and a shift of log-odds, learned from held-out rows."""
 
 from __future__ import annotations
 
@@ -11,62 +11,80 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 
-RIDGE = 1.0  # of the slope of all labels, towards 1; and of a label's own slope and shift, towards those of all
-STRETCHES = 1 << 13  # of log-odds
-FARTHEST = 1e6  # nats
-FLATTEST = 1e-6  # least slope, above 0 to keep the order of probabilities; it makes one nat of the farthest log-odds
+RIDGE = 1.0  # pulls the slope of all labels towards 1, and the slope and shift of one label towards those of all labels
+NO_SHIFT = 1e12  # a penalty on the shift so large that the shift is 0
+N_BINS = 1 << 13  # of log-odds
+FARTHEST = 1e6  # log-odds are clipped to ± this
+FLATTEST = 1e-6  # the least slope: above 0 to keep the order of probabilities; it turns FARTHEST into one nat
 METHODS = ("temperature", "platt")
 Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelCalibration:
-    """Of each label a slope, above zero, and a shift of its log-odds; and those of labels that come later."""
+    """A slope, above zero, and a shift of the log-odds of each label. Labels that come later get ``slope`` and ``shift``."""
 
-    slopes: Real
-    shifts: Real
+    slopes: Real  # (labels,)
+    shifts: Real  # (labels,)
     slope: float = 1.0
     shift: float = 0.0
 
     def __post_init__(self) -> None:
-        steepness = np.append(self.slopes, self.slope)
-        usable = np.isfinite(steepness).all() and steepness.min() >= FLATTEST
-        errors.require(usable, "slopes of a calibration", steepness.tolist(), f"finite numbers from {FLATTEST:g} up")
-        offsets = np.append(self.shifts, self.shift)
-        errors.require(np.isfinite(offsets).all(), "shifts of a calibration", offsets.tolist(), "finite numbers")
+        """Raises if a slope is too small or a number is not finite."""
+        all_slopes = np.append(self.slopes, self.slope)
+        are_valid = np.isfinite(all_slopes).all() and all_slopes.min() >= FLATTEST
+        errors.require(
+            are_valid, "slopes of a calibration", all_slopes.tolist(), f"finite numbers from {FLATTEST:g} up"
+        )
+        all_shifts = np.append(self.shifts, self.shift)
+        errors.require(np.isfinite(all_shifts).all(), "shifts of a calibration", all_shifts.tolist(), "finite numbers")
 
     @classmethod
     def uniform(cls, n_labels: int, slope: float = 1.0, shift: float = 0.0) -> LabelCalibration:
-        """One slope and shift for all labels."""
+        """Returns the same slope and shift for all labels."""
         return cls(np.full(n_labels, slope), np.full(n_labels, shift), slope, shift)
 
     @classmethod
     def fit(cls, method: str | None, log_odds: Real, flags: Flags, weights: Real | None) -> LabelCalibration:
-        """From log-odds of rows held out, (rows, labels), and the labels that they have.
+        """Learns a calibration from held-out rows.
 
-        None: a slope and a shift for all labels. "temperature": a slope for all. "platt": a slope and a shift for each, drawn
-        towards those of all.
+        With ``method`` None, one slope and one shift are learned for all labels; with "temperature", one slope. With
+        "platt", each label has its own slope and shift, shrunk towards those of all labels.
+
+        Args:
+            method: "temperature", "platt" or None.
+            log_odds: The log-odds of the rows (rows × labels).
+            flags: Which labels the rows have (rows × labels).
+            weights: The weight of each row, or None.
         """
         if method not in (None, *METHODS):
             raise errors.unknown_choice("method", method, METHODS)
         if method == "temperature":
-            slope, _, _ = _line(log_odds, flags, weights, ridge=(RIDGE, 1e12))
+            slope, _, _ = _fit_line(log_odds, flags, weights, ridge=(RIDGE, NO_SHIFT))
             return cls.uniform(log_odds.shape[1], slope)
-        slope, shift, _ = _line(log_odds, flags, weights)
+        slope, shift, _ = _fit_line(log_odds, flags, weights)
         if method is None:
             return cls.uniform(log_odds.shape[1], slope, shift)
-        drawn = {"towards": (slope, shift), "ridge": (RIDGE, RIDGE)}
-        lines = [_line(log_odds[:, [k]], flags[:, [k]], weights, **drawn)[:2] for k in range(log_odds.shape[1])]
-        slopes, shifts = np.array(lines).reshape(-1, 2).T.copy()
+        lines = []
+        for k in range(log_odds.shape[1]):
+            line = _fit_line(log_odds[:, [k]], flags[:, [k]], weights, towards=(slope, shift), ridge=(RIDGE, RIDGE))
+            lines.append(line[:2])
+        return cls._of_lines(lines, slope, shift)
+
+    @classmethod
+    def _of_lines(cls, lines: list[tuple[float, float]], slope: float, shift: float) -> LabelCalibration:
+        """Returns the calibration in which each label has the slope and shift of its line."""
+        slopes, shifts = np.array(lines, dtype=np.float64).reshape(-1, 2).T.copy()
         return cls(slopes, shifts, slope, shift)
 
     @property
     def n_labels(self) -> int:
+        """The number of labels."""
         return len(self.slopes)
 
     @property
     def changes(self) -> bool:
-        """Whether probabilities are others after it."""
+        """Whether the calibration changes any probabilities."""
         return (self.slope, self.shift) != (1.0, 0.0) or not self.is_shared
 
     @property
@@ -76,33 +94,36 @@ class LabelCalibration:
 
     @property
     def method(self) -> str | None:
-        """How it was learned; None: a slope and a shift of all labels."""
+        """The method that it was learned by. None stands for one slope and one shift of all labels."""
         if not self.is_shared:
             return "platt"
         return "temperature" if self.shift == 0.0 else None
 
     def odds(self, log_odds: Real) -> Real:
+        """Returns the calibrated log-odds (rows × labels)."""
         return np.asarray(self.slopes * log_odds + self.shifts)
 
     def apply(self, log_odds: Any) -> Real:
-        """Calibrated P(label | row), rows × labels, of log-odds.
+        """Returns the calibrated P(label | row) from log-odds (rows × labels each).
 
         >>> LabelCalibration.uniform(2, slope=0.5).apply([[2.0, -2.0]]).round(3).tolist()
         [[0.731, 0.269]]
         """
         return np.asarray(sigmoid(self.odds(_table(log_odds, self.n_labels))))
 
-    def before(self, odds: Real) -> Real:
-        """The log-odds that it turns into these, of each label."""
-        return np.asarray((odds - self.shifts) / self.slopes)
+    def before(self, calibrated_odds: Real) -> Real:
+        """Returns the log-odds that the calibration turns into ``calibrated_odds`` (one number per label): the inverse of
+        ``odds``.
+        """
+        return np.asarray((calibrated_odds - self.shifts) / self.slopes)
 
-    def take(self, places: list[int | None]) -> LabelCalibration:
-        """The same of other labels, by their places among these; None of labels that are new."""
-        lines = [(self.slope, self.shift) if k is None else (self.slopes[k], self.shifts[k]) for k in places]
-        slopes, shifts = np.array(lines, dtype=np.float64).reshape(-1, 2).T.copy()
-        return LabelCalibration(slopes, shifts, self.slope, self.shift)
+    def take(self, label_numbers: list[int | None]) -> LabelCalibration:
+        """Returns the calibration of the labels with these numbers, in this order; None stands for a new label."""
+        lines = [(self.slope, self.shift) if k is None else (self.slopes[k], self.shifts[k]) for k in label_numbers]
+        return self._of_lines(lines, self.slope, self.shift)
 
     def __str__(self) -> str:
+        """Describes the calibration in a few words."""
         if not self.is_shared:
             return f"Platt, {errors.many(self.n_labels, 'label')}"
         if self.shift == 0.0:
@@ -113,112 +134,148 @@ class LabelCalibration:
 
 
 def calibrate_labels(method: str, log_odds: Any, flags: Any, weights: Real) -> LabelCalibration:
-    """The same of what a user gives."""
+    """Checks log-odds and flags (rows × labels each) that a user passes, and learns a calibration from the rows whose
+    weights are above zero. ``method`` is "temperature" or "platt", and ``weights`` has one number per row.
+    """
     if method not in METHODS:
         raise errors.unknown_choice("method", method, METHODS)
-    truth = np.asarray(flags)
-    scores = _table(log_odds, truth.shape[1])
-    errors.require(len(scores), "log_posteriors", "no rows", "log-odds, rows × labels, with at least one row")
-    if len(truth) != len(scores):
-        raise errors.length_mismatch("rows of flags", len(truth), len(scores))
-    plain = truth.dtype.kind in "biuf" and bool(np.isin(truth, (0, 1)).all())
-    errors.require(plain, "truth", f"an array of {truth.dtype}", "flags, rows × labels: 0 and 1 or True and False")
-    used = weights > 0
-    return LabelCalibration.fit(method, scores[used], truth[used].astype(np.bool_), weights[used])
+    flag_table = np.asarray(flags)
+    odds_table = _table(log_odds, flag_table.shape[1])
+    errors.require(len(odds_table), "log_posteriors", "no rows", "log-odds, rows × labels, with at least one row")
+    if len(flag_table) != len(odds_table):
+        raise errors.length_mismatch("rows of flags", len(flag_table), len(odds_table))
+    is_zero_or_one = flag_table.dtype.kind in "biuf" and bool(np.isin(flag_table, (0, 1)).all())
+    errors.require(
+        is_zero_or_one, "truth", f"an array of {flag_table.dtype}", "flags, rows × labels: 0 and 1 or True and False"
+    )
+    has_weight = weights > 0
+    return LabelCalibration.fit(
+        method, odds_table[has_weight], flag_table[has_weight].astype(np.bool_), weights[has_weight]
+    )
 
 
 def _table(log_odds: Any, n_labels: int) -> Real:
+    """Returns log-odds that a user passes as an array (rows × labels), clipped to ±FARTHEST. Raises if they have
+    another shape or contain nan.
+    """
     try:
-        table = np.asarray(log_odds, dtype=np.float64)
-        got = ""
+        odds_table = np.asarray(log_odds, dtype=np.float64)
+        type_name = ""
     except (TypeError, ValueError):
-        table = np.zeros(0)
-        got = type(log_odds).__name__
-    fits = table.ndim == 2 and table.shape[1] == n_labels
+        odds_table = np.zeros(0)
+        type_name = type(log_odds).__name__
+    has_shape = odds_table.ndim == 2 and odds_table.shape[1] == n_labels
     errors.require(
-        fits,
+        has_shape,
         "log_posteriors",
-        got or f"an array of the shape {table.shape}",
+        type_name or f"an array of the shape {odds_table.shape}",
         f"log-odds, rows × {errors.many(n_labels, 'label')}",
     )
-    if np.isnan(table).any():
-        row, label = (int(place) for place in np.argwhere(np.isnan(table))[0])
+    if np.isnan(odds_table).any():
+        row, label = (int(place) for place in np.argwhere(np.isnan(odds_table))[0])
         raise errors.BadValue(
             f"log_posteriors contains nan in row {row:,} for label number {label:,}, but must contain log-odds. Remove these "
             "rows, or check how the scores were computed.",
             row=row,
             number=label,
         )
-    return np.clip(table, -FARTHEST, FARTHEST)
+    return np.clip(odds_table, -FARTHEST, FARTHEST)
 
 
 def sigmoid(odds: Any) -> Any:
-    """The probability of log-odds, as exact where it is small as where it is large."""
+    """Returns the probability for log-odds, as precise for small probabilities as for large ones."""
     odds = np.asarray(odds, dtype=np.float64)
-    small = np.exp(-np.abs(odds))
-    return np.where(odds < 0, small, 1.0) / (1.0 + small)
+    exp_of_minus_distance = np.exp(-np.abs(odds))
+    return np.where(odds < 0, exp_of_minus_distance, 1.0) / (1.0 + exp_of_minus_distance)
 
 
-def in_stretches(log_odds: Real, flags: Flags, weights: Real | None) -> tuple[Real, Real, Real]:
-    """Stretches of log-odds, narrow near zero, that some have; of each its middle, and how many have no label there, and one."""
-    squeezed = np.arcsinh(log_odds.ravel())
-    low, high = (float(squeezed.min()), float(squeezed.max())) if squeezed.size else (0.0, 0.0)
-    width = max(high - low, 1e-9) / STRETCHES
-    place = np.minimum((squeezed - low) / width, STRETCHES - 1).astype(np.int64) * 2 + flags.ravel()
+def bin_log_odds(log_odds: Real, flags: Flags, weights: Real | None) -> tuple[Real, Real, Real]:
+    """Groups the log-odds of all rows and labels into bins, which are narrow near zero. Returns, for each bin that is
+    not empty, its middle, the weight of pairs of row and label where the row does not have the label, and of those
+    where it does.
+
+    ``log_odds`` and ``flags``, which say which labels rows have, are rows × labels; ``weights`` has one number per row,
+    or is None.
+    """
+    arcsinh_odds = np.arcsinh(log_odds.ravel())
+    low, high = (float(arcsinh_odds.min()), float(arcsinh_odds.max())) if arcsinh_odds.size else (0.0, 0.0)
+    width = max(high - low, 1e-9) / N_BINS
+    bin_and_flag = np.minimum((arcsinh_odds - low) / width, N_BINS - 1).astype(np.int64) * 2 + flags.ravel()
     pair_weights = None if weights is None else np.repeat(weights, log_odds.shape[1])
-    counted = np.bincount(place, pair_weights, 2 * STRETCHES).astype(np.float64).reshape(-1, 2)
-    kept = np.flatnonzero(counted.sum(axis=1) > 0)
-    no, yes = counted[kept].T
-    return np.sinh(low + (kept + 0.5) * width), no, yes
+    bin_weights = np.bincount(bin_and_flag, pair_weights, 2 * N_BINS).astype(np.float64).reshape(-1, 2)
+    bin_numbers = np.flatnonzero(bin_weights.sum(axis=1) > 0)
+    weight_without_label, weight_with_label = bin_weights[bin_numbers].T
+    return np.sinh(low + (bin_numbers + 0.5) * width), weight_without_label, weight_with_label
 
 
 def honest_loss(log_odds: NDArray[Any], flags: Flags, weights: Real | None) -> float:
-    """The mean log loss, over rows and labels, of log-odds that a slope and a shift of all labels make honest."""
-    return _line(log_odds.astype(np.float64), flags, weights)[2]
+    """Returns the mean log loss over rows and labels after one slope and one shift for all labels have been learned
+    from these log-odds (rows × labels) and flags (rows × labels), which say which labels the rows have.
+    """
+    return _fit_line(log_odds.astype(np.float64), flags, weights)[2]
 
 
-def _line(
+def _fit_line(
     log_odds: Real,
     flags: Flags,
     weights: Real | None,
     towards: tuple[float, float] = (1.0, 0.0),
     ridge: tuple[float, float] = (RIDGE, 0.0),
 ) -> tuple[float, float, float]:
-    """Slope and shift that lose least, drawn towards others, and the mean loss: Newton's steps over stretches of log-odds."""
-    x, no, yes = in_stretches(log_odds, flags, weights)
-    n, (first, second), (of_slope, of_shift) = float(no.sum() + yes.sum()), towards, ridge
+    """Returns the slope and shift of log-odds that have the least log loss, and their mean log loss.
+
+    Newton's method runs on binned log-odds.
+
+    Args:
+        log_odds: The log-odds of rows (rows × labels), for all of which one line is learned.
+        flags: Which labels the rows have (rows × labels).
+        weights: The weight of each row, or None.
+        towards: The slope and shift that the line is shrunk towards.
+        ridge: The penalties on the squared distances of slope and shift from these.
+    """
+    bin_odds, no_weight, yes_weight = bin_log_odds(log_odds, flags, weights)
+    total_weight = float(no_weight.sum() + yes_weight.sum())
+    prior_slope, prior_shift = towards
+    slope_ridge, shift_ridge = ridge
 
     def loss(slope: float, shift: float) -> float:
-        z = slope * x + shift
-        off = of_slope * (slope - first) ** 2 + of_shift * (shift - second) ** 2
-        return float(yes @ np.logaddexp(0.0, -z) + no @ np.logaddexp(0.0, z)) + off
+        """Returns the summed log loss plus the penalties."""
+        z = slope * bin_odds + shift
+        penalty = slope_ridge * (slope - prior_slope) ** 2 + shift_ridge * (shift - prior_shift) ** 2
+        return float(yes_weight @ np.logaddexp(0.0, -z) + no_weight @ np.logaddexp(0.0, z)) + penalty
 
-    if not of_shift and not (yes.sum() > 0 and no.sum() > 0):
-        return first, second, loss(first, second) / max(n, 1.0)
-    both = yes + no
-    farthest = max(float(np.abs(x).max(initial=0.0)), 3.0)
-    slope = max(min(first, 3.0 / farthest), FLATTEST)  # no sigmoid is saturated there, so that Newton finds its way
-    shift = second
-    now = loss(slope, shift)
+    if not shift_ridge and not (yes_weight.sum() > 0 and no_weight.sum() > 0):
+        return prior_slope, prior_shift, loss(prior_slope, prior_shift) / max(total_weight, 1.0)
+    bin_weight = yes_weight + no_weight
+    farthest = max(float(np.abs(bin_odds).max(initial=0.0)), 3.0)
+    # Newton's method starts where no sigmoid is saturated.
+    slope = max(min(prior_slope, 3.0 / farthest), FLATTEST)
+    shift = prior_shift
+    current_loss = loss(slope, shift)
     for _ in range(100):
-        p = sigmoid(slope * x + shift)
-        left = both * p - yes
-        curve = both * p * (1.0 - p)
-        down = left @ x + 2.0 * of_slope * (slope - first), left.sum() + 2.0 * of_shift * (shift - second)
-        a = float(curve @ x**2) + 2.0 * of_slope
-        b = float(curve @ x)
-        c = float(curve.sum()) + 2.0 * of_shift + 1e-9
-        step = np.array([c * down[0] - b * down[1], a * down[1] - b * down[0]]) / max(a * c - b * b, 1e-300)
-        if slope == FLATTEST and step[0] > 0:  # the slope cannot fall any more, so that only the shift moves
-            step = np.array([0.0, down[1] / c])
-        size = 1.0
-        before = now
-        while size > 1e-9:
-            new = max(slope - size * float(step[0]), FLATTEST), shift - size * float(step[1])
-            if (now := loss(*new)) <= before:
-                slope, shift = new
+        probabilities = sigmoid(slope * bin_odds + shift)
+        residual = bin_weight * probabilities - yes_weight
+        curvature = bin_weight * probabilities * (1.0 - probabilities)
+        slope_gradient = residual @ bin_odds + 2.0 * slope_ridge * (slope - prior_slope)
+        shift_gradient = residual.sum() + 2.0 * shift_ridge * (shift - prior_shift)
+        a = float(curvature @ bin_odds**2) + 2.0 * slope_ridge  # the Hessian is [[a, b], [b, c]]
+        b = float(curvature @ bin_odds)
+        c = float(curvature.sum()) + 2.0 * shift_ridge + 1e-9
+        newton_step = np.array([c * slope_gradient - b * shift_gradient, a * shift_gradient - b * slope_gradient])
+        newton_step = newton_step / max(a * c - b * b, 1e-300)
+        if slope == FLATTEST and newton_step[0] > 0:  # the slope cannot fall any more, so that only the shift moves
+            newton_step = np.array([0.0, shift_gradient / c])
+        step_size = 1.0
+        previous_loss = current_loss
+        while step_size > 1e-9:  # halves the step until the loss falls
+            new_slope = max(slope - step_size * float(newton_step[0]), FLATTEST)
+            new_shift = shift - step_size * float(newton_step[1])
+            current_loss = loss(new_slope, new_shift)
+            if current_loss <= previous_loss:
+                slope = new_slope
+                shift = new_shift
                 break
-            size /= 2.0
-        if not before - now > 1e-10 * before:
+            step_size /= 2.0
+        if not previous_loss - current_loss > 1e-10 * previous_loss:
             break
-    return slope, shift, loss(slope, shift) / max(n, 1.0)
+    return slope, shift, loss(slope, shift) / max(total_weight, 1.0)

@@ -1,4 +1,4 @@
-"""Columns of a table as words: of each row the cells that its values are in, and the wider ones that these are part of."""
+"""The values of columns as words: the cell that contains a value, and the wider cells that contain that cell."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.families.bags.lexicon import Bags
-from banbury.families.cells import HALF_ROW, SMALLEST, Cells, codes_of, prior_of
-from banbury.families.family import ColumnReader
+from banbury.families.cells import HALF_ROW, SMALLEST, Cells, codes_of
+from banbury.families.family import ColumnReader, Features
 from banbury.tally.label_sets import EVERY
-from banbury.tally.tally import Tally
+from banbury.tally.tally import Label, Tally
 from banbury.threads import n_threads
 from banbury.weighing.columns import cells_of, count_cells
 from banbury.weighing.corrections import Reals32
@@ -24,149 +24,189 @@ from banbury.weighing.evidence import of_column
 from banbury.weighing.model import WeighedParameters
 
 
+def tally_of_all_rows(tally: Tally) -> Tally:
+    """Returns the tally of all rows as one class (True), from a tally of label sets."""
+    return as_one_class(tally, EVERY)
+
+
+def as_one_class(tally: Tally, label: Label) -> Tally:
+    """Returns the tally of the rows with a label as one class (True), from a tally of label sets."""
+    return replace(tally, schema=replace(tally.schema, labels=None))._of_classes([tally.classes.index(label)], (True,))
+
+
 @dataclass(frozen=True)
 class CellWords:
-    """Columns that have cells. The words of a column are the nodes of its tree, level by level; a row has one on each level."""
+    """Columns whose values are in cells, and the words that stand for cells.
+
+    The cells of a column are the leaves of a tree of intervals or groups of values. Every node of the tree is a word, so
+    that a row has one word for each level of each column's tree.
+    """
 
     cells: tuple[Cells, ...]
 
     @classmethod
     def of(cls, tally: Tally) -> CellWords:
-        """Those of a tally of sets of labels, by the counts of all rows."""
-        plain = replace(tally, schema=replace(tally.schema, labels=None))
-        every = plain.of_classes([tally.classes.index(EVERY)], (True,))
-        cells_by_name = cells_of(every, n_threads(None))
+        """Returns the columns of a tally of label sets that have cells. Cells come from the counts of all rows."""
+        cells_by_name = cells_of(tally_of_all_rows(tally), n_threads(None))
         return cls(tuple(cells_by_name[f.name] for f in tally.schema.features if f.name in cells_by_name))
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
         return tuple(cells.feature.name for cells in self.cells)
 
     @cached_property
-    def _starts(self) -> list[int]:
-        """The first word of each column, then how many words there are."""
-        sizes = [sum(int(level.max(initial=-1)) + 1 for level in cells.tree.levels) for cells in self.cells]
-        return [0, *accumulate(sizes)]
+    def _first_words(self) -> list[int]:
+        """The number of the first word of each column, and at the end the number of all words."""
+        n_words = [sum(int(level.max(initial=-1)) + 1 for level in cells.tree.levels) for cells in self.cells]
+        return [0, *accumulate(n_words)]
 
     @cached_property
     def _words(self) -> list[Int]:
-        """Of each column the words of its cells, (cells, levels)."""
-        words = []
-        for cells, start in zip(self.cells, self._starts, strict=False):
-            sizes = [int(level.max(initial=-1)) + 1 for level in cells.tree.levels]
-            firsts = start + np.concatenate([[0], np.cumsum(sizes[:-1], dtype=np.int64)])
-            words.append(np.stack(cells.tree.levels, axis=1) + firsts)
-        return words
+        """The numbers of the words of each cell, by column: arrays of cells × levels, the narrowest last."""
+        cell_words = []
+        for cells, first_word in zip(self.cells, self._first_words, strict=False):
+            n_nodes = [int(level.max(initial=-1)) + 1 for level in cells.tree.levels]
+            first_by_level = first_word + np.concatenate([[0], np.cumsum(n_nodes[:-1], dtype=np.int64)])
+            cell_words.append(np.stack(cells.tree.levels, axis=1) + first_by_level)
+        return cell_words
 
     def __len__(self) -> int:
-        return self._starts[-1]
+        """The number of words of all columns."""
+        return self._first_words[-1]
 
     @cached_property
-    def values(self) -> Real:
-        """What each word counts in a row, whose length is one where no value is missing."""
-        values = np.zeros(len(self))
-        for words in self._words:
-            values[words.ravel()] = (words.shape[1] * len(self.cells)) ** -0.5
-        return values
+    def word_values(self) -> Real:
+        """What each word counts in a row (words,). A row without missing values has length one."""
+        word_values = np.zeros(len(self))
+        for cell_words in self._words:
+            word_values[cell_words.ravel()] = (cell_words.shape[1] * len(self.cells)) ** -0.5
+        return word_values
 
     def codes(self, rows: ColumnReader, threads: int) -> NDArray[np.uint32]:
-        """The cell of each row in each column, (rows, columns); the number of cells where a value is in none."""
+        """Returns the cell number of each row in each column (rows × columns). The number of cells stands for no cell."""
         return codes_of(self.cells, rows, threads)
 
     def bags(self, codes: NDArray[np.uint32]) -> Bags:
-        """The words of rows in these cells; none of a value that is in no cell."""
+        """Returns the words of rows from their cell numbers ``codes`` (rows × columns). A value in no cell has no
+        words.
+        """
         words_by_column = []
-        for j, cell_words in enumerate(self._words):
-            words_by_column.append(np.concatenate([cell_words, np.full((1, cell_words.shape[1]), -1)])[codes[:, j]])
-        words = np.hstack(words_by_column)
-        offsets = np.concatenate([[0], np.cumsum((words >= 0).sum(axis=1))]).astype(np.int64)
-        held = words[words >= 0].astype(np.uint32)
-        hashes = np.zeros(len(words), dtype=np.uint64)
-        return Bags(offsets, held, np.ones(len(held)), hashes, len(self))
+        for column_number, cell_words in enumerate(self._words):
+            no_words = np.full((1, cell_words.shape[1]), -1)
+            words_by_column.append(np.concatenate([cell_words, no_words])[codes[:, column_number]])
+        row_words = np.hstack(words_by_column)  # rows × levels of all columns; -1 for no word
+        offsets = np.concatenate([[0], np.cumsum((row_words >= 0).sum(axis=1))]).astype(np.int64)
+        present_words = row_words[row_words >= 0].astype(np.uint32)
+        hashes = np.zeros(len(row_words), dtype=np.uint64)
+        return Bags(offsets, present_words, np.ones(len(present_words)), hashes, len(self))
 
     def counts(self, tally: Tally) -> list[Real]:
-        """Rows of each cell of each column, (cells, classes), as they are counted now."""
+        """Returns the number of rows of each cell and class that the tally has, by column: arrays of cells × classes."""
         return count_cells(tally, self.cells)
 
     def of_cells(self, documents: Real) -> list[Real]:
-        """Rows of the cells of each column, (cells, classes), from those of words."""
-        return [documents[words[:, -1]] for words in self._words]
+        """Returns the rows of each column's cells, from ``documents``, the number of rows that have each word.
+
+        The cell is the narrowest word, which is the last. Axes after the first stay: (words, labels) gives (cells, labels).
+        """
+        return [documents[cell_words[:, -1]] for cell_words in self._words]
 
     def add_up_cells(self, corrections: Reals32) -> list[Real]:
-        """Of each column what its cells add, (cells + 1, labels), from corrections of words; values in no cell add nothing."""
-        scores = self.values[:, None] * corrections
-        none = np.zeros((1, corrections.shape[1]))
-        return [np.concatenate([scores[words].sum(axis=1), none]) for words in self._words]
+        """Returns for each column a table (cells + 1, labels) of what each cell adds to the scores, given the corrections
+        of words (words × labels). The last row is for values in no cell, and is 0.
+        """
+        word_scores = self.word_values[:, None] * corrections
+        no_cell = np.zeros((1, corrections.shape[1]))
+        return [np.concatenate([word_scores[cell_words].sum(axis=1), no_cell]) for cell_words in self._words]
 
     @cached_property
     def terms(self) -> _core.Terms:
-        sizes = [cells.n_cells + 1 for cells in self.cells]
-        return _core.Terms([of_column(j, np.arange(size)[:, None], [size]) for j, size in enumerate(sizes)])
+        """The core's description of the columns: one term each, with a place for each cell and one for no cell."""
+        n_places = [cells.n_cells + 1 for cells in self.cells]
+        return _core.Terms([of_column(j, np.arange(size)[:, None], [size]) for j, size in enumerate(n_places)])
 
     def scores(self, codes: NDArray[np.uint32], tables: Sequence[Real], threads: int) -> Real:
-        """What the cells of rows add for each label, (rows, labels)."""
-        table = np.concatenate([column_table.ravel() for column_table in tables])
-        none = np.zeros(tables[0].shape[1])
-        return self.terms.scores(codes, table, np.ones(len(tables)), none, None, threads)
+        """Returns what the cells of rows add to the log-odds of each label (rows × labels), from their cell numbers
+        ``codes`` (rows × columns) and the table of each column (cells + 1, labels).
+        """
+        joined_tables = np.concatenate([column_table.ravel() for column_table in tables])
+        zero_offsets = np.zeros(tables[0].shape[1])
+        return self.terms.scores(codes, joined_tables, np.ones(len(tables)), zero_offsets, None, threads)
 
     def parameters(self, tables: Sequence[Real], counts: Sequence[Real]) -> WeighedParameters:
-        """Of two classes, what cells add to each, and the rows that they have."""
-        features = tuple(cells.feature for cells in self.cells)
+        """Returns the parameters of a model with two classes, from what the cells of each column add to the score of each
+        class (cells + 1, classes), and the number of rows they have (cells, classes).
+        """
+        features = Features.of(cells.feature for cells in self.cells)
         return WeighedParameters(features, self.cells, self.terms, tuple(tables), tuple(counts))
 
     def without_forgotten(self, tally: Tally) -> tuple[CellWords, NDArray[np.bool_]]:
-        """The same without values that no row of the tally has any more; and whether each word stays."""
+        """Returns the columns without values that no row of the tally has any more, and whether each word remains."""
         columns = []
-        stays = np.ones(len(self), dtype=np.bool_)
-        for cells, words in zip(self.cells, self._words, strict=True):
-            places, rest = cells.restrict(tally.of(cells.feature.name).keys[0])
-            columns.append(rest)
-            stays[np.delete(words[:, -1], places)] = False
-        return (self if stays.all() else CellWords(tuple(columns))), stays
+        remains = np.ones(len(self), dtype=np.bool_)
+        for cells, cell_words in zip(self.cells, self._words, strict=True):
+            cell_numbers, remaining_cells = cells.restrict(tally.of(cells.feature.name).keys[0])
+            columns.append(remaining_cells)
+            remains[np.delete(cell_words[:, -1], cell_numbers)] = False
+        return (self if remains.all() else CellWords(tuple(columns))), remains
 
 
+@dataclass(frozen=True, eq=False)
 class CellEvidence:
-    """What cells say of labels in log-odds, shrunk towards the wider cells that they are part of; with any row left out."""
+    """The evidence of cells about labels, in log-odds, shrunk towards that of the wider cells that contain them. It can
+    be computed without any one row.
 
-    def __init__(
-        self, words: CellWords, label_counts: Sequence[Real], all_counts: Sequence[Real], n_own: Real, n_rows: float
-    ) -> None:
-        """From the rows of each cell with each label, (cells, labels), and of all, and how many rows have each label."""
-        self.words = words
-        self.own = label_counts
-        self.every = all_counts
-        self.n_own = n_own
-        self.n_rows = n_rows
+    The rows of all labels do not add up to all rows, because a row may have several labels or none.
+    """
+
+    words: CellWords  # the columns that have cells
+    label_counts: Sequence[Real]  # of each column: how many rows of each label are in each cell (cells, labels)
+    all_counts: Sequence[Real]  # of each column: how many of all rows are in each cell (cells,)
+    rows_by_label: Real
+    n_rows: float
 
     @cached_property
     def _tables(self) -> list[Real]:
-        """Of each column, (cells + 1, 3, labels): as counted, without a row that has not the label, without one that has."""
+        """The log-odds of each column's cells, (cells + 1, 3, labels).
+
+        The middle axis is: from all rows; without one row that lacks the label; without one row that has it. The last cell is
+        for values in no cell, and is 0.
+        """
         tables = []
-        rest = np.stack([self.n_rows - self.n_own, self.n_own], axis=1) + HALF_ROW
-        prior = rest / rest.sum(axis=1, keepdims=True)
-        for cells, label_counts, all_counts in zip(self.words.cells, self.own, self.every, strict=True):
+        smoothed_rows = np.stack([self.n_rows - self.rows_by_label, self.rows_by_label], axis=1) + HALF_ROW
+        priors = smoothed_rows / smoothed_rows.sum(axis=1, keepdims=True)  # labels × (without, with)
+        for cells, label_counts, all_counts in zip(self.words.cells, self.label_counts, self.all_counts, strict=True):
             table = np.zeros((cells.n_cells + 1, 3, label_counts.shape[1]))
-            for k in range(label_counts.shape[1]):
-                rows = np.stack([all_counts - label_counts[:, k], label_counts[:, k]], axis=1)
-                strengths = cells.tree.choose_strengths(rows, prior_of(rows))[0]
-                for at, shares in (
-                    (0, cells.tree.shares(rows, strengths, prior[k])[-1][:, None]),
-                    (slice(1, None), cells.tree.shares_left_out(rows, strengths, prior[k])[-1]),
-                ):
-                    says = np.log(np.maximum(shares, SMALLEST) / prior[k])
-                    table[:-1, at, k] = np.squeeze(says[..., 1] - says[..., 0], axis=1 if at == 0 else ())
+            for label_number, prior in enumerate(priors):
+                counts = np.stack([all_counts - label_counts[:, label_number], label_counts[:, label_number]], axis=1)
+                tree = cells.tree.with_likeliest_strengths(counts)
+                shares = tree.shares(counts, prior)[-1]
+                shares_left_out = tree.shares_left_out(counts, prior)[-1]
+                table[:-1, 0, label_number] = _log_odds_ratio(shares, prior)
+                table[:-1, 1:, label_number] = _log_odds_ratio(shares_left_out, prior)
             tables.append(table)
         return tables
 
     @property
     def plain(self) -> list[Real]:
-        """What the cells of each column say, (cells + 1, labels)."""
+        """The log-odds of each column's cells (cells + 1, labels), from all rows."""
         return [table[:, 0] for table in self._tables]
 
     def leave_each_out(self, codes: NDArray[np.uint32], flags: NDArray[np.bool_]) -> Real:
-        """What the cells of each row say when that row was not counted, (rows, labels)."""
-        says = np.zeros(flags.shape)
-        labels = np.arange(flags.shape[1])
-        for j, table in enumerate(self._tables):
-            says += table[codes[:, j][:, None], 1 + flags, labels]
-        return says
+        """Returns the log-odds of each row's cells from all other rows (rows × labels), given the rows' cell numbers
+        (rows × columns) and which labels they have (rows × labels).
+        """
+        log_odds = np.zeros(flags.shape)
+        label_numbers = np.arange(flags.shape[1])
+        for column_number, table in enumerate(self._tables):
+            log_odds += table[codes[:, column_number][:, None], 1 + flags, label_numbers]
+        return log_odds
+
+
+def _log_odds_ratio(shares: Real, prior: Real) -> Real:
+    """Returns the log-odds of the second class less its prior log-odds; the last axis of ``shares``, and the only one of
+    ``prior``, is the two classes.
+    """
+    log_ratios = np.log(np.maximum(shares, SMALLEST) / prior)
+    return np.asarray(log_ratios[..., 1] - log_ratios[..., 0])

@@ -1,4 +1,4 @@
-"""How good a model of labels is on rows that have theirs."""
+"""Evaluates a multi-label model on rows whose labels are known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from banbury.tally.table import Labels, label_target, wants_folders
 
 
 def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -> LabelEvaluation:
-    """The measures of a model of labels on other rows. Labels that it does not know are never given, so they are missed."""
+    """Evaluates a multi-label model on other rows. ``target`` has the true labels, as for ``bb.count``; by default, they
+    are in the same columns as in the training data. A label that the model does not know counts as missed.
+    """
     target = model.schema.labels if target is None and model.schema.labels is not None else target
     if target is None or (isinstance(target, LabelTarget) and not target.columns):
         raise errors.bad_setting("target", None, "the column of labels, columns of flags, or one set of labels per row")
@@ -25,33 +27,47 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
         (target,) = target.columns
     elif isinstance(target, str) and delimiter is None and model.schema.labels is not None:
         delimiter = model.schema.labels.delimiter
-    source = model.read(data, reading)
+    source = model._read(data, reading)
     if wants_folders(source, target):
         source, target = join_same_files(source), LabelTarget((str(source.target),), folders=True)
-    labels = Labels.of(label_target(source, target, delimiter if isinstance(target, str) else None), None, None, 1)
+    sets_target = label_target(source, target, delimiter if isinstance(target, str) else None)
+    labels_reader = Labels.of(sets_target, weights=None, classes=None, threads=1)
     errors.require(
-        labels.several is not None, "target", target, "sets of labels: lists, flags, or texts with target_delimiter="
+        labels_reader.sets_from is not None,
+        "target",
+        target,
+        "sets of labels: lists, flags, or texts with target_delimiter=",
     )
-    sets = []
-    posteriors = []
-    for batch, posterior in model.stream(source):
-        sets.append(labels.sets_of(batch))
-        posteriors.append(posterior)
-    if not sets:
+    set_batches = []
+    posterior_batches = []
+    for batch, batch_posterior in model.stream(source):
+        set_batches.append(labels_reader.sets_of(batch))
+        posterior_batches.append(batch_posterior)
+    if not set_batches:
         raise errors.empty_data(source.name)
-    labels.check_length(sum(map(len, sets)))
-    every = LabelSets.of_batches(sets)
-    labelled = np.flatnonzero(every.has_target)
-    return evaluate_answers(model, every.take(labelled), np.concatenate(posteriors)[labelled], labelled)
+    labels_reader.check_length(sum(map(len, set_batches)))
+    label_sets = LabelSets.of_batches(set_batches)
+    labelled_rows = np.flatnonzero(label_sets.has_target)
+    return evaluate_answers(
+        model, label_sets.take(labelled_rows), np.concatenate(posterior_batches)[labelled_rows], labelled_rows
+    )
 
 
 def evaluate_answers(
     model: LabelModel, sets: LabelSets, posterior: Real, rows: Int, weights: Real | None = None
 ) -> LabelEvaluation:
-    """The measures of P(label | row) of rows with these labels; labels that the model does not know are never given."""
-    names: Any
-    names, notes = add_unknown_classes(model.labels, set(sets.names), "label")
-    n_new = len(names) - len(model.labels)
-    answers = np.hstack([model.flags(posterior), np.zeros((len(posterior), n_new), dtype=np.bool_)])
-    posterior = np.hstack([posterior, np.zeros((len(posterior), n_new))])
-    return LabelEvaluation(names, rows, sets.flags(names), answers, posterior, weights, notes=notes)
+    """Evaluates posteriors of rows whose labels are known. A label that the model does not know counts as missed.
+
+    Args:
+        model: The model, whose thresholds decide which labels are predicted.
+        sets: The true labels of the rows.
+        posterior: P(label | row) (rows × the model's labels).
+        rows: The numbers of the rows in the data.
+        weights: The weight of each row, or None.
+    """
+    label_names: Any
+    label_names, notes = add_unknown_classes(model.labels, set(sets.names), "label")
+    n_unknown_labels = len(label_names) - len(model.labels)
+    predicted = np.hstack([model.flags(posterior), np.zeros((len(posterior), n_unknown_labels), dtype=np.bool_)])
+    posterior = np.hstack([posterior, np.zeros((len(posterior), n_unknown_labels))])
+    return LabelEvaluation(label_names, rows, sets.flags(label_names), predicted, posterior, weights, notes=notes)

@@ -1,4 +1,4 @@
-"""LabelModel: a yes or no for every label, all of them derived from one tally."""
+"""LabelModel: several labels per row. It decides on each label by itself, and all decisions come from one tally."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.families.bags.text import label_words
-from banbury.families.family import Choice, Feature, How
+from banbury.families.family import Choice, Features, How
 from banbury.labels.calibration import FARTHEST, LabelCalibration, sigmoid
+from banbury.labels.cells import as_one_class, tally_of_all_rows
 from banbury.labels.thresholds import Thresholds
 from banbury.labels.weighing import LabelTables, LabelWeighing
 from banbury.labels.words import LabelWords, TellingWords
@@ -23,26 +24,25 @@ from banbury.model.evidence_table import EvidenceTable, evidence_table
 from banbury.model.explain import Explanation, Informative, make_explanation
 from banbury.model.naive_bayes import Model, choice_of, model_under
 from banbury.reading import Batch, Beside, Source, n_threads
-from banbury.sums import Words
 from banbury.tally.label_sets import EVERY
 from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.schema import Schema
 from banbury.tally.table import batches, class_number
 from banbury.tally.tally import Label, Tally
 
-CELLS = 1 << 24  # rows × labels that are scored together
+CELLS_TOGETHER = 1 << 24  # rows × labels, of the rows that are scored together
 YES = True
 NO = False
 
 
 def labels_of(tally: Tally) -> tuple[Label, ...]:
-    """The labels that some row has."""
+    """Returns the labels that at least one row has."""
     _check(tally)
     return tuple(label for label in tally.classes if label != EVERY)
 
 
 def find_label(label: Any, labels: Sequence[Label]) -> Label:
-    """A label as it is listed among these."""
+    """Returns the label of ``labels`` that the user's ``label`` stands for. Raises if there is none."""
     try:
         return labels[class_number(label, labels)]
     except errors.UnknownClass:
@@ -50,11 +50,12 @@ def find_label(label: Any, labels: Sequence[Label]) -> Label:
 
 
 def _check(tally: Any) -> None:
+    """Raises if ``tally`` is not a tally of label sets, or has labels but no rows."""
     if not isinstance(tally, Tally) or tally.schema.labels is None:
-        shown = "one class per row" if isinstance(tally, Tally) else type(tally).__name__
+        description = "one class per row" if isinstance(tally, Tally) else type(tally).__name__
         raise errors.bad_setting(
             "the tally",
-            shown,
+            description,
             "a tally of label sets, which bb.count makes from lists, flags or delimited texts",
         )
     if tally.classes and EVERY not in tally.classes:
@@ -62,7 +63,7 @@ def _check(tally: Any) -> None:
 
 
 def yes_no(tally: Tally, label: Label) -> Tally:
-    """The tally of rows with a label, True, and of all others, False, by subtraction: that of counting these two classes.
+    """Returns the tally of two classes, the rows with a label (True) and all other rows (False), by subtraction.
 
     >>> import banbury as bb
     >>> papers = {"text": ["wheat and corn", "crude oil", "corn oil"], "topics": [["grain"], ["fuel"], ["grain", "fuel"]]}
@@ -72,21 +73,23 @@ def yes_no(tally: Tally, label: Label) -> Tally:
     """
     _check(tally)
     label = find_label(label, labels_of(tally))
-    plain = replace(tally, schema=replace(tally.schema, labels=None, target=None, target_kind=None), skipped=0)
-    every = plain.of_classes([tally.classes.index(EVERY)], (YES,))
-    with_it = plain.of_classes([tally.classes.index(label)], (YES,))
-    without = replace(every - with_it, classes=(NO,)) if float(every.n_rows) > float(with_it.n_rows) else None
-    return with_it if without is None else without + with_it
+    tally = replace(tally, schema=replace(tally.schema, target=None, target_kind=None), skipped=0)
+    all_rows = tally_of_all_rows(tally)
+    rows_with_label = as_one_class(tally, label)
+    if not float(all_rows.n_rows) > float(rows_with_label.n_rows):
+        return rows_with_label
+    return replace(all_rows - rows_with_label, classes=(NO,)) + rows_with_label
 
 
 def of_features(tally: Tally, names: Sequence[str]) -> Tally:
-    """The same rows by some of their features alone."""
-    schema = replace(tally.schema, features=tuple(tally.schema[name] for name in names))
+    """Returns the tally of the same rows with only the features ``names``."""
+    features = tally.schema.features.take([tally.schema.index[name] for name in names])
+    schema = replace(tally.schema, features=features)
     sums = []
     for group in schema.groups:
-        places = [tally._places[feature.name] for feature in group.features]
-        (number,) = {g for g, _ in places}
-        sums.append(tally.sums[number].select([at for _, at in places]))
+        group_places = [tally.place(name) for name in group.features.names]
+        (group_number,) = {g for g, _ in group_places}
+        sums.append(tally.sums[group_number].select([position for _, position in group_places]))
     return replace(tally, schema=schema, sums=tuple(sums))
 
 
@@ -107,8 +110,8 @@ class LabelModel:
     choice: Choice
     thresholds: Thresholds
     threads: int | None = None
-    weighing: LabelWeighing | None = None  # what its words are worth
-    telling: int | None = None  # of each label so many words count that tell most of it; None: all count
+    weighing: LabelWeighing | None = None  # learned corrections of the evidence of words and cells
+    telling: int | None = None  # how many words of each label count, the most informative ones; None for all
 
     @classmethod
     def of(
@@ -129,12 +132,13 @@ class LabelModel:
             raise errors.bad_setting("telling", telling, "a number of words, at least 1, or None for all")
         _check(tally)
         if features:
-            tally = replace(tally, schema=tally.schema.with_families(features))
+            tally = replace(tally, schema=tally.schema._with_families(features))
         if not labels_of(tally):
             raise errors.empty_data(None, "no row has a label, so there is nothing to predict")
         return cls(tally, choice_of(how, alpha, 0), Thresholds.half(labels_of(tally)), threads, None, telling)
 
     def with_thresholds(self, thresholds: Thresholds) -> LabelModel:
+        """Returns the same model with these thresholds. Labels that they lack get the common threshold."""
         return replace(self, thresholds=thresholds.of(self.labels))
 
     def calibrated(self, calibration: LabelCalibration | None) -> LabelModel:
@@ -144,8 +148,8 @@ class LabelModel:
         >>> texts = ["wheat and corn", "crude oil", "corn oil", "a quiet day"] * 5
         >>> topics = [["grain"], ["fuel"], ["fuel", "grain"], []] * 5
         >>> model = bb.LabelModel.of(bb.count(texts, target=topics))
-        >>> found = bb.cross_validate(texts, topics, folds=4, threshold=None)
-        >>> model.calibrated(bb.calibrate("temperature", found.log_odds, found.truth)).calibration
+        >>> evaluation = bb.cross_validate(texts, topics, folds=4, threshold=None)
+        >>> model.calibrated(bb.calibrate("temperature", evaluation.log_odds, evaluation.truth)).calibration
         temperature 0.586
         """
         return replace(self, thresholds=self.thresholds.recalibrate(calibration))
@@ -159,10 +163,11 @@ class LabelModel:
         """Returns the same model with weighed evidence, or plain if it is None. Corrections for values that no row has
         are dropped.
         """
-        return replace(self, weighing=None if weighing is None else weighing.without_forgotten(self.tally))
+        return replace(self, weighing=None if weighing is None else weighing._without_forgotten(self.tally))
 
     @cached_property
     def labels(self) -> tuple[Label, ...]:
+        """The labels, in the order of the columns of posteriors."""
         return labels_of(self.tally)
 
     @property
@@ -172,167 +177,171 @@ class LabelModel:
 
     @property
     def schema(self) -> Schema:
+        """The schema of the training data."""
         return self.tally.schema
 
     @property
     def target(self) -> str | None:
+        """The name of the column of labels; None if there is none."""
         return self.schema.target
 
     @cached_property
     def n_rows(self) -> Real:
         """The number of rows with each label."""
-        place = {label: c for c, label in enumerate(self.tally.classes)}
-        return np.asarray(self.tally.rows.value[[place[label] for label in self.labels]])
+        return np.delete(self.tally.rows.value, self.tally.classes.index(EVERY))
 
     @cached_property
-    def _every(self) -> Model:
-        """All rows as one class: it reads rows as they were counted."""
-        plain = replace(self.tally, schema=replace(self.schema, labels=None))
-        every = plain.of_classes([self.tally.classes.index(EVERY)], (YES,))
-        return replace(model_under(every, Choice(waits=True), None), threads=self.threads)
+    def _one_class_model(self) -> Model:
+        """The model of all rows as one class, which reads rows as the training data were read."""
+        return replace(model_under(tally_of_all_rows(self.tally), Choice(waits=True), None), threads=self.threads)
 
     @cached_property
     def _words(self) -> tuple[LabelWords | TellingWords, ...]:
-        """Columns of texts, where a label costs the words that it occurs with."""
-        rows = self.tally.classes.index(EVERY), self.n_rows, float(self.tally.n_rows)
-        return tuple(self._words_of(f, self.tally.of(f.name), *rows) for f in self.texts)
-
-    def _words_of(
-        self, feature: Feature, sums: Words, every: int, rows: Real, n_rows: float
-    ) -> LabelWords | TellingWords:
-        """What words of a column say, from counts of which class ``every`` has all rows; ``rows`` have each label."""
-        if self.telling is not None:
-            return TellingWords.of(feature, sums, every, rows, n_rows, self.telling)
-        return LabelWords.of(feature, sums, every, self.choice)
+        """The evidence of the words of each text column."""
+        if self.telling is None:
+            return tuple(LabelWords.of(self.tally, column, self.choice) for column in self.texts.names)
+        return tuple(TellingWords.of(self.tally, column, self.telling) for column in self.texts.names)
 
     @cached_property
     def _weighed(self) -> LabelTables | None:
+        """The tables of weighed columns; None without weighing."""
         return None if self.weighing is None else LabelTables(self.tally, self.labels, self.weighing)
 
     @property
-    def texts(self) -> tuple[Feature, ...]:
+    def texts(self) -> Features:
         """The text columns that are scored for all labels at once, without weighing."""
-        return tuple(f for f in self.schema.features if label_words(f.family, self.choice) is not None)
+        features = self.schema.features
+        return features.take(features.where(lambda f: label_words(f.family, self.choice) is not None))
 
     @cached_property
-    def _rest(self) -> tuple[Model, ...]:
-        """Of all other columns: the model of each label, with its prior."""
-        together = {feature.name for feature in self.texts} if self._weighed is None else set(self._weighed.names)
-        names = [feature.name for feature in self.schema.features if feature.name not in together]
+    def _other_models(self) -> tuple[Model, ...]:
+        """The yes/no model of each label with its prior, by the columns that are not scored for all labels at once."""
+        scored_together = set(self.texts.names) if self._weighed is None else set(self._weighed.column_names)
+        names = [name for name in self.schema.features.names if name not in scored_together]
         if not names:
             return ()
-        fewer = of_features(self.tally, names)
-        return tuple(model_under(yes_no(fewer, label), self.choice, None) for label in self.labels)
+        tally_of_others = of_features(self.tally, names)
+        return tuple(model_under(yes_no(tally_of_others, label), self.choice, None) for label in self.labels)
 
     @cached_property
-    def log_prior_odds(self) -> Real:
-        """log P(label) / P(not the label). If all rows have it, half a row without it is added."""
-        rest = float(self.tally.n_rows) - self.n_rows
-        return np.where(rest > 0, np.log(self.n_rows / np.where(rest > 0, rest, 1.0)), np.log(2.0 * self.n_rows + 1.0))
+    def _log_prior_odds(self) -> Real:
+        """log P(label) / P(not the label) for each label. If all rows have it, half a row without it is added."""
+        rows_without_label = float(self.tally.n_rows) - self.n_rows
+        return np.where(
+            rows_without_label > 0,
+            np.log(self.n_rows / np.where(rows_without_label > 0, rows_without_label, 1.0)),
+            np.log(2.0 * self.n_rows + 1.0),
+        )
 
     # Answers
 
-    def as_answering(self) -> Model:
-        """The model of all rows as one class, which reads the rows to be answered."""
-        return self._every
+    def _as_answering(self) -> Model:
+        """Returns the model that reads the rows to be answered: the model of all rows as one class."""
+        return self._one_class_model
 
-    def prepare(self) -> None:
+    def _prepare(self) -> None:
         """Computes in advance what the first prediction would compute."""
-        _ = self._every, self._weighed, self._words if self.weighing is None else (), self._rest, self.log_prior_odds
+        _ = (
+            self._one_class_model,
+            self._weighed,
+            self._words if self.weighing is None else (),
+            self._other_models,
+            self._log_prior_odds,
+        )
 
-    def read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        """Reads data as the model's training data were read."""
-        return self._every._read(rows, reading)
+    def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
+        """Reads ``rows`` as the model's training data were read, with the options ``reading``."""
+        return self._one_class_model._read(rows, reading)
 
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
         """Yields batches of rows together with their P(label | row) (rows × labels)."""
-        source = rows if isinstance(rows, Source) else self.read(rows, reading)
+        source = rows if isinstance(rows, Source) else self._read(rows, reading)
         for batch in batches(source, "scoring", Beside(self.threads)):
-            most = max(1, CELLS // len(self.labels))
-            for start in range(0, batch.n_rows, most):
-                part = batch if batch.n_rows <= most else batch.slice(start, start + most)
-                yield part, self.thresholds.honest(self.scores(part))
+            most_rows = max(1, CELLS_TOGETHER // len(self.labels))
+            for start in range(0, batch.n_rows, most_rows):
+                rows_slice = batch if batch.n_rows <= most_rows else batch.slice(start, start + most_rows)
+                yield rows_slice, self.thresholds.honest(self._scores(rows_slice))
 
-    def scores(self, batch: Batch) -> Real:
+    def _scores(self, batch: Batch) -> Real:
         """Returns uncalibrated log P(label | row) / P(not the label | row) (rows × labels)."""
-        batch, _ = self._every._fitting(self._without_labels(batch), set())
+        batch, _ = self._one_class_model._fitting(self._without_labels(batch), set())
         return self._odds(batch)
 
     def score(self, batch: Batch, want: str) -> tuple[Real, int]:
-        """What it says of rows under its schema: log-odds as counted, or P(label | row); and that none is impossible."""
+        """Returns the scores of rows read under the model's schema (rows × labels), and the number of impossible rows,
+        0 here.
+
+        ``want`` is "log_odds" for uncalibrated log-odds; otherwise the scores are P(label | row).
+        """
         odds = np.clip(self._odds(batch), -FARTHEST, FARTHEST)
         return odds if want == "log_odds" else self.thresholds.honest(odds), 0
 
-    def score_unmet(self, want: str) -> float:
-        """What it says of a label that no row has: as if half a row had it."""
+    def _score_unmet(self, want: str) -> float:
+        """Returns the score of a label that no row has, as if half a row had it; ``want`` as in ``score``."""
         odds = -float(np.log(2.0 * max(float(self.tally.n_rows), 1.0) + 1.0))
         calibration = self.thresholds.calibration
         return odds if want == "log_odds" else float(sigmoid(calibration.slope * odds + calibration.shift))
 
-    def lost_words(self) -> dict[str, int]:
-        """The columns none of whose words is left: labels are told by the prior there."""
+    def _lost_words(self) -> dict[str, int]:
+        """Returns the columns that have lost all words, with the number lost: none, because labels fall back to the
+        prior.
+        """
         return {}
 
     def _odds(self, batch: Batch) -> Real:
+        """Returns uncalibrated log-odds (rows × labels) of rows read under the model's schema."""
         if not self.labels:
             return np.zeros((batch.n_rows, 0))
         threads = n_threads(self.threads)
         if self._weighed is not None:
-            said_by_words = self._weighed.scores(batch, threads)
+            word_scores = self._weighed.scores(batch, threads)
         else:
-            said_by_words = np.zeros((batch.n_rows, len(self.labels)))
-            for words in self._words:
-                said_by_words += words.scores(words.lexicon.bags(batch, words.sums, threads), threads)
-        return self._add_up(said_by_words, self._of_rest(batch) if self._rest else None)
-
-    def _add_up(self, said_by_words: Real, said_by_rest: Real | None) -> Real:
-        """The log-odds of rows, (rows, labels), from what their words say and what all other columns say.
-
-        The prior alone answers where a row is impossible with the label and without it, and for a label that every row has: there
-        are no rows without it to compare with.
-        """
-        odds = self._prior + said_by_words
-        if said_by_rest is not None:
-            odds = np.where(np.isnan(said_by_rest), self._prior, odds + said_by_rest)
-        if self._on_every_row.any():
-            odds[:, self._on_every_row] = self._prior[self._on_every_row]
+            word_scores = np.zeros((batch.n_rows, len(self.labels)))
+            for column_words in self._words:
+                word_scores += column_words.scores(batch, threads)
+        odds = self._prior + word_scores
+        # The prior alone decides about rows that are impossible both with the label and without it, and about labels that
+        # all rows have, because there are no rows without them to compare with.
+        if self._other_models:
+            other_scores = np.stack([self._yes_no_scores(model, batch) for model in self._other_models], axis=1)
+            odds = np.where(np.isnan(other_scores), self._prior, odds + other_scores)
+        if self._is_on_all_rows.any():
+            odds[:, self._is_on_all_rows] = self._prior[self._is_on_all_rows]
         return odds
 
     @property
     def _prior(self) -> Real:
-        """The log-odds of each label before anything is known of a row."""
-        return self.log_prior_odds if self._weighed is None else self._weighed.log_prior
+        """The log prior odds of each label."""
+        return self._log_prior_odds if self._weighed is None else self._weighed.log_prior
 
     @cached_property
-    def _on_every_row(self) -> NDArray[np.bool_]:
-        """Which labels every row counted has."""
+    def _is_on_all_rows(self) -> NDArray[np.bool_]:
+        """Whether all rows of the training data have the label, for each label."""
         return np.asarray(self.n_rows >= float(self.tally.n_rows))
 
     def _without_labels(self, batch: Batch) -> Batch:
-        """The rows without the columns that their labels are in."""
+        """Returns the rows without the columns of labels."""
         for name in self.schema.labels.columns if self.schema.labels is not None else ():
             batch = batch.without(name) if name in batch.names else batch
         return batch
 
-    def _of_rest(self, batch: Batch) -> Real:
-        """What all columns but those of texts say of each label, (rows, labels), in log-odds; NaN where they are impossible with
-        the label and without it."""
-        return np.stack([self._of_label(model, batch) for model in self._rest], axis=1)
-
-    def _of_label(self, model: Model, batch: Batch) -> Real:
+    def _yes_no_scores(self, model: Model, batch: Batch) -> Real:
+        """Returns the log-odds of each row by the yes/no ``model`` of a label, without its prior; NaN for a row that is
+        impossible in both classes.
+        """
         if len(model.classes) < 2:  # all rows have the label
             return np.zeros(batch.n_rows)
-        fitting = model._fitting(batch, {"absent", "extra"})
-        logs, n_impossible = model._kernel(*fitting, "log_posterior")  # which compares classes far out too
-        odds = logs[:, 1] - logs[:, 0] - (model.log_prior[1] - model.log_prior[0])
+        kernel_input = model._fitting(batch, {"absent", "extra"})
+        log_posteriors, n_impossible = model._kernel(*kernel_input, "log_posterior")  # precise for improbable rows too
+        odds = log_posteriors[:, 1] - log_posteriors[:, 0] - (model.log_prior[1] - model.log_prior[0])
         if n_impossible:
-            odds[np.isneginf(model._kernel(*fitting, "log_joint")[0]).all(axis=1)] = np.nan
+            odds[np.isneginf(model._kernel(*kernel_input, "log_joint")[0]).all(axis=1)] = np.nan
         return np.asarray(odds)
 
     def log_odds(self, rows: Any, **reading: Any) -> Real:
         """Returns uncalibrated log P(label | row) / P(not the label | row) (rows × labels), in the order of ``labels``."""
-        plain = self.calibrated(None)
-        return self._join(plain.scores(batch) for batch, _ in plain.stream(rows, **reading))
+        uncalibrated = self.calibrated(None)
+        return self._join(uncalibrated._scores(batch) for batch, _ in uncalibrated.stream(rows, **reading))
 
     @or_in_partitions
     def posterior(self, rows: Any, **reading: Any) -> Real:
@@ -341,9 +350,9 @@ class LabelModel:
         """
         return self._join(posterior for _, posterior in self.stream(rows, **reading))
 
-    def _join(self, parts: Iterable[Real]) -> Real:
-        """What is said of all rows, (rows, labels)."""
-        return np.concatenate([np.zeros((0, len(self.labels))), *parts])
+    def _join(self, score_batches: Iterable[Real]) -> Real:
+        """Joins batches of scores into one array (rows × labels)."""
+        return np.concatenate([np.zeros((0, len(self.labels))), *score_batches])
 
     @or_in_partitions
     def predict(
@@ -356,77 +365,88 @@ class LabelModel:
         """
         if top is not None:
             errors.check_whole("top", top, 1)
-        parts = (self.choose_labels(posterior, top, at_least_one) for _, posterior in self.stream(rows, **reading))
-        return list(chain.from_iterable(parts))
+        label_batches = (
+            self._choose_labels(posterior, top, at_least_one) for _, posterior in self.stream(rows, **reading)
+        )
+        return list(chain.from_iterable(label_batches))
 
     def flags(self, posterior: Real, at_least_one: bool = False) -> NDArray[np.bool_]:
-        """Returns which labels are above their thresholds (rows × labels)."""
+        """Returns which labels are at or above their thresholds (rows × labels). With ``at_least_one``, a row that has
+        none gets its most probable label.
+        """
         flags = posterior >= self.thresholds.probabilities
         if at_least_one and len(flags):
-            none = np.flatnonzero(~flags.any(axis=1))
-            flags[none, posterior[none].argmax(axis=1)] = True
+            rows_without_label = np.flatnonzero(~flags.any(axis=1))
+            flags[rows_without_label, posterior[rows_without_label].argmax(axis=1)] = True
         return np.asarray(flags)
 
-    def choose_labels(
+    def _choose_labels(
         self, posterior: Real, top: int | None = None, at_least_one: bool = False
     ) -> list[tuple[Label, ...]]:
-        """Returns the labels of rows from their posteriors."""
-        if top is not None:
-            n = min(top, len(self.labels))
-            best = np.argpartition(-posterior, n - 1, axis=1)[:, :n]
-            order = np.lexsort((best, -np.take_along_axis(posterior, best, axis=1)), axis=1)
-            return [tuple(self.labels[k] for k in row) for row in np.take_along_axis(best, order, axis=1).tolist()]
-        result = []
-        for shares, flags in zip(posterior, self.flags(posterior, at_least_one), strict=True):
-            places = np.flatnonzero(flags)
-            order = places[np.argsort(-shares[places], kind="stable")]
-            result.append(tuple(self.labels[k] for k in order.tolist()))
-        return result
+        """Returns the labels of each row of posteriors (rows × labels), the most probable first: the ``top`` most
+        probable, or those above their thresholds. With ``at_least_one``, every row gets a label.
+        """
+        if top is None:
+            flags = self.flags(posterior, at_least_one)
+        else:
+            n_labels = min(top, len(self.labels))
+            best_labels = np.argpartition(-posterior, n_labels - 1, axis=1)[:, :n_labels]
+            flags = np.zeros(posterior.shape, dtype=np.bool_)
+            np.put_along_axis(flags, best_labels, True, axis=1)
+        labels_of_rows = []
+        for row_posterior, row_flags in zip(posterior, flags, strict=True):
+            label_numbers = np.flatnonzero(row_flags)
+            label_numbers = label_numbers[np.argsort(-row_posterior[label_numbers], kind="stable")]
+            labels_of_rows.append(tuple(self.labels[label_number] for label_number in label_numbers.tolist()))
+        return labels_of_rows
 
-    def records(self, posterior: Real, top: int | None = None, at_least_one: bool = False) -> list[dict[str, Any]]:
-        """Returns one answer per row of posteriors: its labels and their probabilities."""
-        place = {label: k for k, label in enumerate(self.labels)}
+    def _records(self, posterior: Real, top: int | None = None, at_least_one: bool = False) -> list[dict[str, Any]]:
+        """Returns one answer per row of posteriors (rows × labels): its labels and their probabilities. ``top`` and
+        ``at_least_one`` are those of ``predict``.
+        """
+        number_of_label = {label: number for number, label in enumerate(self.labels)}
+        chosen_labels = self._choose_labels(posterior, top, at_least_one)
         return [
-            {"labels": list(labels), "probabilities": [row[place[label]] for label in labels]}
-            for labels, row in zip(self.choose_labels(posterior, top, at_least_one), posterior.tolist(), strict=True)
+            {"labels": list(labels), "probabilities": [probabilities[number_of_label[label]] for label in labels]}
+            for labels, probabilities in zip(chosen_labels, posterior.tolist(), strict=True)
         ]
 
-    # Looking
+    # Explanations
 
     def of_label(self, label: Label) -> Model:
         """Returns the yes/no model of one label, a ``Model`` with the classes True and False."""
-        plain = replace(model_under(yes_no(self.tally, label), self.choice, None), threads=self.threads)
-        if len(plain.classes) < 2 or (self._weighed is None and self.telling is None):
-            return plain
+        unweighed = replace(model_under(yes_no(self.tally, label), self.choice, None), threads=self.threads)
+        if len(unweighed.classes) < 2 or (self._weighed is None and self.telling is None):
+            return unweighed
         if self._weighed is None:
-            return self._of_telling(label, plain)
+            return self._with_telling_words(label, unweighed)
         log_prior = np.array([0.0, self._weighed.log_prior[self.labels.index(label)]])
-        parameters = self._weighed.parameters(label, plain)
-        return replace(plain, parameters=parameters, log_prior=log_prior - np.logaddexp(*log_prior))
+        parameters = self._weighed.parameters(label, unweighed)
+        return replace(unweighed, parameters=parameters, log_prior=log_prior - np.logaddexp(*log_prior))
 
-    def _of_telling(self, label: Label, plain: Model) -> Model:
-        """The same of the words that tell most of a label."""
-        k = self.labels.index(label)
-        n_texts = np.array([float(self.tally.n_rows) - self.n_rows[k], self.n_rows[k]])
-        words = {
-            feature.name: column_parameters for feature, column_parameters in zip(self.texts, self._words, strict=True)
-        }
+    def _with_telling_words(self, label: Label, plain: Model) -> Model:
+        """Returns the yes/no model ``plain`` of a label, with the evidence of the label's most informative words
+        instead.
+        """
+        label_number = self.labels.index(label)
+        n_texts = np.array([float(self.tally.n_rows) - self.n_rows[label_number], self.n_rows[label_number]])
+        words_by_column = dict(zip(self.texts.names, self._words, strict=True))
         parameters = []
-        for column_parameters in plain.parameters:
-            column = words.get(column_parameters.features[0].name)
-            if isinstance(column, TellingWords):
-                sums = plain.tally.of(column_parameters.features[0].name)
-                parameters.append(column.parameters(k, sums, column_parameters.features[0], n_texts))
-            else:
-                parameters.append(column_parameters)
+        for group in plain.parameters:
+            feature = group.features[0]
+            column_words = words_by_column.get(feature.name)
+            if isinstance(column_words, TellingWords):
+                group = column_words.parameters(label_number, plain.tally.of(feature.name), feature, n_texts)
+            parameters.append(group)
         return replace(plain, parameters=tuple(parameters))
 
     def evidence_table(self, *, min_rows: int = 0) -> EvidenceTable:
         """Returns the same tables as ``Model.evidence_table``, with log-odds of each label. See
         ``docs/reference/evidence-table.md``.
         """
-        models = [
-            None if sure else self.of_label(label) for label, sure in zip(self.labels, self._on_every_row, strict=True)
+        yes_no_models = [
+            None if is_on_all_rows else self.of_label(label)
+            for label, is_on_all_rows in zip(self.labels, self._is_on_all_rows, strict=True)
         ]
         thresholds = self.thresholds
         calibration = {
@@ -434,7 +454,9 @@ class LabelModel:
             "shift": thresholds.calibration.shifts,
             "threshold": thresholds.probabilities,
         }
-        return evidence_table(models, self._prior, self.labels, calibration, self._every, min_rows, of_labels=True)
+        return evidence_table(
+            yes_no_models, self._prior, self.labels, calibration, self._one_class_model, min_rows, of_labels=True
+        )
 
     def explain(self, row: Any, label: Label) -> Explanation:
         """Explains why a row gets a label or does not: the weight of evidence, in decibans.
@@ -451,21 +473,27 @@ class LabelModel:
         """
         label = find_label(label, self.labels)
         model = self.of_label(label)
-        k = self.labels.index(label)
+        label_number = self.labels.index(label)
         row = self._without_labels(row) if isinstance(row, Batch) else row
-        explanation = self._explain_by_prior(model, k, row) if self._on_every_row[k] else model.explain(row)
-        stale = self._weighed is not None and self._weighed.stale
+        explanation = (
+            self._explain_by_prior(model, label_number, row)
+            if self._is_on_all_rows[label_number]
+            else model.explain(row)
+        )
+        is_stale = self._weighed is not None and self._weighed.stale
         if self.calibration is not None:
             sign = 1.0 if explanation.winner is True else -1.0
             explanation = explanation.rescale(
-                float(self.calibration.slopes[k]), sign * float(self.calibration.shifts[k])
+                float(self.calibration.slopes[label_number]), sign * float(self.calibration.shifts[label_number])
             )
-        return replace(explanation, stale=stale).of_label(label)
+        return replace(explanation, stale=is_stale).of_label(label)
 
-    def _explain_by_prior(self, model: Model, k: int, row: Any) -> Explanation:
-        """The explanation of a label that every row has: the prior answers, whatever the row holds."""
+    def _explain_by_prior(self, model: Model, label_number: int, row: Any) -> Explanation:
+        """Returns the explanation of a label that every row has: the prior decides, whatever the row contains.
+        ``model`` is the label's yes/no model.
+        """
         model._fitting(model._one_row(row), set())  # refuses what is not one row of these columns
-        log_prior = np.array([0.0, self._prior[k]])
+        log_prior = np.array([0.0, self._prior[label_number]])
         log_prior -= np.logaddexp(*log_prior)
         winner = int(log_prior.argmax())
         explanation = make_explanation((NO, YES), log_prior, (), np.exp(log_prior), winner, 1 - winner)
@@ -475,11 +503,12 @@ class LabelModel:
         """Returns the ``n`` values that best tell rows with a label from rows without."""
         label = find_label(label, self.labels)
         model = self.of_label(label)
-        lacking = len(model.classes) > 1
-        errors.require(lacking, "label", label, "a label that some rows do not have")
+        has_both_classes = len(model.classes) > 1
+        errors.require(has_both_classes, "label", label, "a label that some rows do not have")
         return model.informative(n, [True]).of_label(label)
 
     def __str__(self) -> str:
+        """Returns how many labels and rows the model has."""
         return f"LabelModel of {errors.many(len(self.labels), 'label')}, {errors.many(int(self.tally.n_rows), 'row')}"
 
     __repr__ = __str__

@@ -1,4 +1,4 @@
-"""How good labels are: F1 of all together and label by label, and what is right of whole rows."""
+"""Measures of multi-label predictions: F1 of all labels together and of each, and the accuracy of rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from banbury.arrays import Int, Real
 from banbury.labels.calibration import Flags
 from banbury.tally.tally import Label
 
-SHOWN = 20  # labels that are printed
+LABELS_SHOWN = 20  # labels that are printed
 MEASURES = {
     "micro_f1": "micro F1",
     "macro_f1": "macro F1",
@@ -22,7 +22,7 @@ MEASURES = {
     "hamming_loss": "Hamming loss",
     "log_loss": "log loss",
 }
-SMALLEST = 1e-15  # a probability, lest a loss be without end
+LEAST_PROBABILITY = 1e-15  # smaller ones count as this one, so that losses are finite
 
 
 class PerLabel(NamedTuple):
@@ -36,7 +36,8 @@ class PerLabel(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelEvaluation:
-    """The true labels of rows, the predicted ones, and their probabilities (rows × labels each).
+    """The true labels of rows (``truth``), the predicted ones (``given``), and the probabilities of labels
+    (``posterior``), rows × labels each. ``rows`` has the numbers of the rows in the data.
 
     Precision, recall and F1 are 0 for a label without rows or without predictions.
     """
@@ -47,33 +48,41 @@ class LabelEvaluation:
     given: Flags
     posterior: Real
     weights: Real | None = None
-    what: str = "evaluation"
+    what: str = "evaluation"  # the heading of the printed measures
     notes: tuple[str, ...] = ()
-    headline: ClassVar[str] = "micro_f1"  # the measure that is told first
-    folds: NDArray[np.int32] | None = None  # that each row was tested in, where models left it out
+    headline: ClassVar[str] = "micro_f1"  # the measure that is printed first
+    folds: NDArray[np.int32] | None = None  # the fold that tested each row, if the rows were cross-validated
 
     @cached_property
     def _counts(self) -> tuple[Real, Real, Real]:
-        """Of each label: rows where it is right, where it is given, where it is there."""
-        w = np.ones(len(self.truth)) if self.weights is None else self.weights
-        return tuple(w @ flags for flags in (self.truth & self.given, self.given, self.truth))  # type: ignore[return-value]
+        """For each label, the weight of the rows where it is predicted and true, where it is predicted, and where it is
+        true.
+        """
+        row_weights = np.ones(len(self.truth)) if self.weights is None else self.weights
+        return row_weights @ (self.truth & self.given), row_weights @ self.given, row_weights @ self.truth
 
     @cached_property
     def per_label(self) -> PerLabel:
-        right, answered, there = self._counts
-        return PerLabel(_share(right, answered), _share(right, there), _share(2.0 * right, answered + there), there)
+        """The precision, recall, F1 and number of rows of each label."""
+        n_correct, n_predicted, n_true = self._counts
+        return PerLabel(
+            _share(n_correct, n_predicted),
+            _share(n_correct, n_true),
+            _share(2.0 * n_correct, n_predicted + n_true),
+            n_true,
+        )
 
     @cached_property
     def micro_f1(self) -> float:
         """The F1 of all pairs of row and label together."""
-        right, answered, there = (float(counts.sum()) for counts in self._counts)
-        return 2.0 * right / (answered + there) if answered + there else 0.0
+        n_correct, n_predicted, n_true = (float(counts.sum()) for counts in self._counts)
+        return 2.0 * n_correct / (n_predicted + n_true) if n_predicted + n_true else 0.0
 
     @cached_property
     def macro_f1(self) -> float:
         """The mean F1 over labels that occur in these rows."""
-        there = self.per_label.rows > 0
-        return float(self.per_label.f1[there].mean()) if there.any() else 0.0
+        occurs = self.per_label.rows > 0
+        return float(self.per_label.f1[occurs].mean()) if occurs.any() else 0.0
 
     @cached_property
     def subset_accuracy(self) -> float:
@@ -88,20 +97,24 @@ class LabelEvaluation:
     @cached_property
     def log_loss(self) -> float:
         """The mean over rows and labels of −log P(whether the row has the label)."""
-        p = np.clip(np.where(self.truth, self.posterior, 1.0 - self.posterior), SMALLEST, 1.0)
-        return self._mean(-np.log(p).mean(axis=1)) if p.size else 0.0
+        probability_of_truth = np.clip(
+            np.where(self.truth, self.posterior, 1.0 - self.posterior), LEAST_PROBABILITY, 1.0
+        )
+        return self._mean(-np.log(probability_of_truth).mean(axis=1)) if probability_of_truth.size else 0.0
 
     def _mean(self, row_values: Any) -> float:
+        """Returns the weighted mean of one number per row; 0 without rows."""
         return float(np.average(row_values, weights=self.weights)) if len(row_values) else 0.0
 
     @cached_property
     def log_odds(self) -> Real:
         """log P(label) / P(not the label) (rows × labels), computed from the probabilities, for ``bb.calibrate``."""
-        p = np.clip(self.posterior, 1e-300, 1.0 - 2.0**-53)
-        return np.asarray(np.log(p) - np.log1p(-p))
+        probability = np.clip(self.posterior, 1e-300, 1.0 - 2.0**-53)
+        return np.asarray(np.log(probability) - np.log1p(-probability))
 
     @property
     def n_folds(self) -> int:
+        """The number of folds; 0 if the rows were not cross-validated."""
         return 0 if self.folds is None else len(np.unique(self.folds))
 
     @property
@@ -115,35 +128,36 @@ class LabelEvaluation:
         return [tuple(self.labels[k] for k in np.flatnonzero(row)) for row in self.given]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns everything except the rows for JSON."""
-        rows = zip(self.labels, *(column.tolist() for column in self.per_label), strict=True)
-        names = ("label", *PerLabel._fields)
+        """Returns the measures of all labels and of each label as a dictionary for JSON, without the rows."""
+        label_rows = zip(self.labels, *(column.tolist() for column in self.per_label), strict=True)
+        column_names = ("label", *PerLabel._fields)
         return {
             "rows": len(self.truth),
             **{name: getattr(self, name) for name in MEASURES},
-            "labels": [dict(zip(names, row, strict=True)) for row in rows],
+            "labels": [dict(zip(column_names, row, strict=True)) for row in label_rows],
             **({"notes": list(self.notes)} if self.notes else {}),
         }
 
     def __str__(self) -> str:
-        rows = errors.many(len(self.truth), "row")
-        per = self.per_label
-        lines = [f"{self.what}: {rows}, {errors.many(len(self.labels), 'label')}"]
+        """Returns the measures as text, and those of the most frequent labels."""
+        row_count = errors.many(len(self.truth), "row")
+        measures = self.per_label
+        lines = [f"{self.what}: {row_count}, {errors.many(len(self.labels), 'label')}"]
         lines += [f"  {title:15}  {getattr(self, name):.4f}" for name, title in MEASURES.items()]
-        order = np.lexsort((np.arange(len(self.labels)), -per.rows))[:SHOWN].tolist()
-        shown = [errors.shortened(repr(self.labels[k])) for k in order]
-        width = max([5, *map(len, shown)])
+        label_numbers = np.lexsort((np.arange(len(self.labels)), -measures.rows))[:LABELS_SHOWN].tolist()
+        printed_labels = [errors.shortened(repr(self.labels[k])) for k in label_numbers]
+        width = max([5, *map(len, printed_labels)])
         lines.append(f"  {'label':{width}}  precision  recall      F1        rows")
-        for k, name in zip(order, shown, strict=True):
-            lines.append(
-                f"  {name:{width}}     {per.precision[k]:.4f}  {per.recall[k]:.4f}  {per.f1[k]:.4f}  {per.rows[k]:10,.6g}"
-            )
-        if len(self.labels) > SHOWN:
-            lines.append(f"  … and {errors.many(len(self.labels) - SHOWN, 'more label')}")
+        for k, name in zip(label_numbers, printed_labels, strict=True):
+            precision, recall, f1, n_rows = (column[k] for column in measures)
+            lines.append(f"  {name:{width}}     {precision:.4f}  {recall:.4f}  {f1:.4f}  {n_rows:10,.6g}")
+        if len(self.labels) > LABELS_SHOWN:
+            lines.append(f"  … and {errors.many(len(self.labels) - LABELS_SHOWN, 'more label')}")
         return "\n".join(lines + [f"  {note}" for note in self.notes])
 
     __repr__ = __str__
 
 
-def _share(part: Real, total: Real) -> Real:
-    return np.divide(part, total, out=np.zeros(len(part)), where=total > 0)
+def _share(counts: Real, totals: Real) -> Real:
+    """Returns ``counts / totals`` for each label; 0 where the total is 0."""
+    return np.divide(counts, totals, out=np.zeros(len(counts)), where=totals > 0)

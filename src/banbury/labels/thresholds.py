@@ -1,4 +1,4 @@
-"""Thresholds: how probable each label must be to be given, chosen on rows that were held out."""
+"""Thresholds: how probable a label must be to be predicted, chosen on held-out rows."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.labels.calibration import Flags, LabelCalibration, in_stretches, sigmoid
+from banbury.labels.calibration import Flags, LabelCalibration, bin_log_odds, sigmoid
 from banbury.tally.tally import Label
 
-SHRUNK = 10.0  # rows that the common threshold counts in that of a label
-Choose = Literal["f1"] | float | Mapping[Any, float]
+SHRINKAGE_ROWS = 10.0  # how many rows of a label the common threshold counts for
+ThresholdSetting = Literal["f1"] | float | Mapping[Any, float]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Thresholds:
-    """Of each label the probability from which on it is given, and the calibration that makes probabilities honest.
+    """The probability from which on each label is predicted, and the calibration of the log-odds.
 
-    ``common`` is the one of labels that were not there when they were chosen.
+    ``common`` is the threshold of labels that were unknown when the thresholds were chosen.
     """
 
     labels: tuple[Label, ...]
     probabilities: Real  # (labels,)
     calibration: LabelCalibration
-    common: float = 0.5
+    common: float = 0.5  # for new labels
 
     def __str__(self) -> str:
+        """Returns how many thresholds there are, and their extent."""
         if not len(self.probabilities):
             return f"thresholds of no label yet, and {self.common:.3f} for new ones"
         low = float(self.probabilities.min())
@@ -41,6 +42,7 @@ class Thresholds:
 
     @classmethod
     def half(cls, labels: Sequence[Label]) -> Thresholds:
+        """Returns a threshold of one half for each label, without calibration."""
         return cls(tuple(labels), np.full(len(labels), 0.5), LabelCalibration.uniform(len(labels)))
 
     @classmethod
@@ -50,123 +52,151 @@ class Thresholds:
         scores: Real,
         flags: Flags,
         weights: Real | None,
-        choose: Choose | None,
+        setting: ThresholdSetting | None,
         method: str | None = None,
     ) -> Thresholds:
-        """From the scores of rows that were held out, (rows, labels), and the labels that they have.
+        """Chooses thresholds on held-out rows.
 
-        "f1": of each label the threshold that gives the highest F1, drawn towards the one that does for all together, as if that
-        had been found on ten more rows of it. A number: that one, for all; a mapping: for some labels, and 0.5 for others; None:
-        one half. ``method``: how probabilities are calibrated ("temperature", "platt"; None: one slope and shift of all labels).
+        Args:
+            labels: The labels, in the order of the columns of scores and flags.
+            scores: The log-odds of held-out rows (rows × labels).
+            flags: Which labels the rows have (rows × labels).
+            weights: The weight of each row, or None.
+            setting: "f1" chooses the threshold with the highest F1 of each label, shrunk towards the one with the highest
+                F1 of all labels together, which counts as ten rows. Or one number for all labels, a mapping for some
+                labels (0.5 for the others), or None for 0.5.
+            method: The method of calibration: "temperature", "platt", or None for one slope and shift of all labels.
         """
-        begun = replace(cls.half(labels), calibration=LabelCalibration.fit(method, scores, flags, weights))
-        if choose is None:
-            return begun
-        if not (isinstance(choose, str) and choose == "f1"):
-            return begun.override(choose)
-        odds = begun.calibration.odds(scores)
-        row_weights = np.ones(len(odds)) if weights is None else weights
-        common, together = common_f1(odds, flags, weights)
-        n = row_weights @ flags
-        cuts = np.zeros(odds.shape[1])
-        for k in np.flatnonzero(n > 0).tolist():
-            cuts[k] = best_f1(odds[:, k], flags[:, k], row_weights, together)[0]
-        cuts = np.where(n > 0, (n * np.where(n > 0, cuts, 0.0) + SHRUNK * common) / (n + SHRUNK), common)
-        return replace(begun, probabilities=sigmoid(cuts), common=float(sigmoid(common)))
+        half_thresholds = replace(cls.half(labels), calibration=LabelCalibration.fit(method, scores, flags, weights))
+        if setting is None:
+            return half_thresholds
+        if not (isinstance(setting, str) and setting == "f1"):
+            return half_thresholds.override(setting)
+        calibrated_odds = half_thresholds.calibration.odds(scores)
+        row_weights = np.ones(len(calibrated_odds)) if weights is None else weights
+        common_cut, f1_of_all = common_f1(calibrated_odds, flags, weights)
+        rows_by_label = row_weights @ flags
+        cut_by_label = np.zeros(calibrated_odds.shape[1])
+        for label_number in np.flatnonzero(rows_by_label > 0).tolist():
+            cut_by_label[label_number] = best_f1(
+                calibrated_odds[:, label_number], flags[:, label_number], row_weights, f1_of_all
+            )[0]
+        shrunk_cuts = (rows_by_label * cut_by_label + SHRINKAGE_ROWS * common_cut) / (rows_by_label + SHRINKAGE_ROWS)
+        cut_by_label = np.where(rows_by_label > 0, shrunk_cuts, common_cut)
+        return replace(half_thresholds, probabilities=sigmoid(cut_by_label), common=float(sigmoid(common_cut)))
 
-    def override(self, choose: Any) -> Thresholds:
-        """The same with thresholds that a user names: one for all, or for some labels."""
-        by_label = choose if isinstance(choose, Mapping) else dict.fromkeys(self.labels, choose)
-        for label, value in by_label.items():
+    def override(self, setting: Any) -> Thresholds:
+        """Returns thresholds that a user chooses. ``setting`` is one probability for all labels, or a mapping for some
+        labels, with 0.5 for the others.
+        """
+        probability_by_label = setting if isinstance(setting, Mapping) else dict.fromkeys(self.labels, setting)
+        for label, probability in probability_by_label.items():
             if label not in self.labels:
                 raise errors.unknown_choice("a label of threshold", label, list(self.labels))
-            if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.number)) or not 0 <= value <= 1:
-                raise errors.bad_setting("threshold", value, "'f1', a probability from 0 to 1, or one for each label")
-        values = [float(by_label.get(label, 0.5)) for label in self.labels]
-        common = 0.5 if isinstance(choose, Mapping) else float(choose)
-        return replace(self, probabilities=np.array(values), common=common)
+            if (
+                isinstance(probability, (bool, str))
+                or not isinstance(probability, (int, float, np.number))
+                or not 0 <= probability <= 1
+            ):
+                raise errors.bad_setting(
+                    "threshold", probability, "'f1', a probability from 0 to 1, or one for each label"
+                )
+        probabilities = [float(probability_by_label.get(label, 0.5)) for label in self.labels]
+        common = 0.5 if isinstance(setting, Mapping) else float(setting)
+        return replace(self, probabilities=np.array(probabilities), common=common)
 
     def of(self, labels: Sequence[Label]) -> Thresholds:
-        """The same of other labels, some of which may be new."""
+        """Returns the thresholds of other labels, some of which may be new."""
         if tuple(labels) == self.labels:
             return self
-        by_label = dict(zip(self.labels, self.probabilities.tolist(), strict=True))
-        values = np.array([by_label.get(label, self.common) for label in labels])
-        place = {label: k for k, label in enumerate(self.labels)}
-        calibration = self.calibration.take([place.get(label) for label in labels])
-        return replace(self, labels=tuple(labels), probabilities=values, calibration=calibration)
+        number_of_label = {label: k for k, label in enumerate(self.labels)}
+        numbers = [number_of_label.get(label) for label in labels]
+        probabilities = np.array([self.common if k is None else self.probabilities[k] for k in numbers])
+        calibration = self.calibration.take(numbers)
+        return replace(self, labels=tuple(labels), probabilities=probabilities, calibration=calibration)
 
     def recalibrate(self, calibration: LabelCalibration | None) -> Thresholds:
-        """Those of the same answers under another calibration; None takes it away."""
-        new = LabelCalibration.uniform(len(self.labels)) if calibration is None else calibration
-        if not isinstance(new, LabelCalibration):
+        """Returns thresholds that lead to the same predictions under another calibration; None removes the calibration."""
+        new_calibration = LabelCalibration.uniform(len(self.labels)) if calibration is None else calibration
+        if not isinstance(new_calibration, LabelCalibration):
             raise errors.bad_setting(
-                "calibration", new, "a calibration of log-odds and flags from bb.calibrate, or None"
+                "calibration", new_calibration, "a calibration of log-odds and flags from bb.calibrate, or None"
             )
-        if new.n_labels != len(self.labels):
+        if new_calibration.n_labels != len(self.labels):
             raise errors.bad_setting(
                 "calibration",
-                f"a calibration for {errors.many(new.n_labels, 'label')}",
+                f"a calibration for {errors.many(new_calibration.n_labels, 'label')}",
                 f"a calibration for the model's {errors.many(len(self.labels), 'label')}",
             )
         with np.errstate(divide="ignore"):  # a threshold of 0 or 1 stays what it is
-            odds = np.log(self.probabilities) - np.log1p(-self.probabilities)
-        moved = np.where(np.isinf(odds), odds, new.odds(self.calibration.before(odds)))
-        return replace(self, probabilities=sigmoid(moved), calibration=new)
+            old_odds = np.log(self.probabilities) - np.log1p(-self.probabilities)
+        new_odds = np.where(np.isinf(old_odds), old_odds, new_calibration.odds(self.calibration.before(old_odds)))
+        return replace(self, probabilities=sigmoid(new_odds), calibration=new_calibration)
 
-    def honest(self, scores: Real) -> Real:
-        """Probabilities of log-odds."""
-        return np.asarray(sigmoid(self.calibration.odds(scores)))
+    def honest(self, log_odds: Real) -> Real:
+        """Returns calibrated probabilities from log-odds (rows × labels each)."""
+        return np.asarray(sigmoid(self.calibration.odds(log_odds)))
 
 
-class LabelsTogether(NamedTuple):
-    """All labels under one threshold: their F1, how many they are, and how many are given or there."""
+class F1OfLabels(NamedTuple):
+    """The F1 of ``n_labels`` labels together under one threshold.
+
+    ``predicted_plus_true`` is the denominator of F1: the number of predicted labels plus the number of true labels.
+    """
 
     f1: float
     n_labels: int
-    given_or_there: float
+    predicted_plus_true: float
 
 
-def best_f1(
-    odds: Real, flags: Flags, weights: Real, together: LabelsTogether | None = None
-) -> tuple[float, LabelsTogether]:
-    """The threshold of the highest F1: half way between the last odds that are given the label and the next.
+def best_f1(odds: Real, flags: Flags, weights: Real, f1_of_all: F1OfLabels | None = None) -> tuple[float, F1OfLabels]:
+    """Returns the threshold with the highest F1 for one label, and that F1, from the log-odds of rows, whether they
+    have the label (``flags``), and their weights: one number per row each. The threshold lies halfway between the last
+    log-odds above it and the next.
 
-    Of one label among many, that for which the mean of F1 over labels and F1 of all labels together is highest: the first alone
-    would give a label that is hardly ever right to a thousand rows for the sake of one.
+    With ``f1_of_all``, the label is one of many, and the threshold maximises the mean F1 over labels plus the F1 of all
+    labels together. The first alone would predict a label that is hardly ever right for a thousand rows for the sake of
+    one.
     """
-    least = odds[flags].min() if flags.any() else np.inf  # no threshold below it is any good, nor are rows
-    above = odds >= least
-    after_all = float(odds[~above].max(initial=-np.inf))
-    odds = odds[above]
-    flags = flags[above]
-    weights = weights[above]
-    order = np.argsort(-odds, kind="stable")
-    odds = odds[order]
-    answered = np.cumsum(weights[order])
-    right = np.cumsum(np.where(flags[order], weights[order], 0.0))
-    if not len(right) or right[-1] <= 0:
-        return 0.0, LabelsTogether(0.0, 1, 1.0)
-    gain = f1 = 2.0 * right / (answered + right[-1])
-    if together is not None:
-        gain = f1 / together.n_labels + (2.0 * right - together.f1 * answered) / together.given_or_there
-    last = np.append(odds[1:] < odds[:-1], True)  # equal odds are given the label together
-    best = int(np.argmax(np.where(last, gain, -np.inf)))
-    if together is not None and gain[best] <= 0.0:
-        return float(odds[0]) + 2.0, LabelsTogether(0.0, 1, 1.0)
-    least = float(odds[best])
-    after = odds[best + 1] if best + 1 < len(odds) else max(after_all, min(least - 4.0, -least))  # even odds, if far
-    return (least + float(after)) / 2.0, LabelsTogether(float(f1[best]), 1, float(answered[best] + right[-1]))
+    lowest_true_odds = odds[flags].min() if flags.any() else np.inf  # a threshold below it only adds false predictions
+    is_candidate = odds >= lowest_true_odds
+    highest_left_out = float(odds[~is_candidate].max(initial=-np.inf))
+    candidate_weights = weights[is_candidate]
+    order = np.argsort(-odds[is_candidate], kind="stable")
+    sorted_odds = odds[is_candidate][order]
+    n_predicted = np.cumsum(candidate_weights[order])
+    n_correct = np.cumsum(np.where(flags[is_candidate][order], candidate_weights[order], 0.0))
+    if not len(n_correct) or n_correct[-1] <= 0:
+        return 0.0, F1OfLabels(0.0, 1, 1.0)
+    gain = f1 = 2.0 * n_correct / (n_predicted + n_correct[-1])
+    if f1_of_all is not None:
+        gain_of_all = (2.0 * n_correct - f1_of_all.f1 * n_predicted) / f1_of_all.predicted_plus_true
+        gain = f1 / f1_of_all.n_labels + gain_of_all
+    is_last_of_equals = np.append(sorted_odds[1:] < sorted_odds[:-1], True)  # equal log-odds are predicted together
+    best_position = int(np.argmax(np.where(is_last_of_equals, gain, -np.inf)))
+    if f1_of_all is not None and gain[best_position] <= 0.0:
+        return float(sorted_odds[0]) + 2.0, F1OfLabels(0.0, 1, 1.0)
+    last_above = float(sorted_odds[best_position])
+    if best_position + 1 < len(sorted_odds):
+        first_below = sorted_odds[best_position + 1]
+    else:
+        first_below = max(highest_left_out, min(last_above - 4.0, -last_above))  # if far, the threshold is even odds
+    cut = (last_above + float(first_below)) / 2.0
+    return cut, F1OfLabels(float(f1[best_position]), 1, float(n_predicted[best_position] + n_correct[-1]))
 
 
-def common_f1(odds: Real, flags: Flags, weights: Real | None) -> tuple[float, LabelsTogether]:
-    """The threshold of the highest F1 of all labels together, to within a stretch of odds, and what it gives."""
-    x, no, yes = in_stretches(odds, flags, weights)
-    right = np.cumsum(yes[::-1])[::-1]
-    answered = np.cumsum((yes + no)[::-1])[::-1]
-    if not len(right) or right[0] <= 0:
-        return 0.0, LabelsTogether(0.0, odds.shape[1], 1.0)
-    f1 = 2.0 * right / (answered + right[0])
-    best = int(len(f1) - 1 - np.argmax(f1[::-1]))
-    cut = (x[best] + x[best - 1]) / 2.0 if best else x[0] - 2.0
-    return float(cut), LabelsTogether(float(f1[best]), odds.shape[1], float(answered[best] + right[0]))
+def common_f1(odds: Real, flags: Flags, weights: Real | None) -> tuple[float, F1OfLabels]:
+    """Returns the threshold with the highest F1 of all labels together, to within a bin of log-odds, and that F1.
+
+    Log-odds and flags, which say which labels rows have, are rows × labels; ``weights`` has one number per row, or is
+    None.
+    """
+    bin_odds, no_weight, yes_weight = bin_log_odds(odds, flags, weights)
+    n_correct = np.cumsum(yes_weight[::-1])[::-1]  # if the threshold is at the bin
+    n_predicted = np.cumsum((yes_weight + no_weight)[::-1])[::-1]
+    if not len(n_correct) or n_correct[0] <= 0:
+        return 0.0, F1OfLabels(0.0, odds.shape[1], 1.0)
+    f1 = 2.0 * n_correct / (n_predicted + n_correct[0])
+    best_bin = int(len(f1) - 1 - np.argmax(f1[::-1]))
+    cut = (bin_odds[best_bin] + bin_odds[best_bin - 1]) / 2.0 if best_bin else bin_odds[0] - 2.0
+    return float(cut), F1OfLabels(float(f1[best_bin]), odds.shape[1], float(n_predicted[best_bin] + n_correct[0]))

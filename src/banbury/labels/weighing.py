@@ -1,4 +1,4 @@
-"""Weighed labels: what words and cells say of each label, corrected by what rows surprised by, for all labels in one pass."""
+"""Weighed evidence of multi-label models: counted evidence of words and cells, plus corrections learned from rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.families.bags.lexicon import Bags, Lexicon
-from banbury.families.family import ColumnReader, Feature, Parameters
+from banbury.families.family import ColumnReader, Parameters
 from banbury.labels.calibration import Flags, honest_loss
 from banbury.labels.cells import CellEvidence, CellWords
 from banbury.labels.words import lexicon_of
@@ -23,7 +23,7 @@ from banbury.reading import Batch
 from banbury.tally.label_sets import EVERY
 from banbury.tally.tally import Label, Tally
 from banbury.weighing.corrections import (
-    COMMON,
+    COMMON_WORD_VALUE,
     LabelLearner,
     Reals32,
     Scores,
@@ -35,240 +35,291 @@ from banbury.weighing.corrections import (
 from banbury.weighing.texts import Setting, WordEvidence
 from banbury.weighing.words import word_scores
 
-SETTINGS = tuple(Setting(True, 1.0, 0.5, trust) for trust in (0.125, 0.5, 0.25, 1.0))
-STRENGTHS = (100.0, 300.0)  # C: how far corrections may go
-OF_FEW = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # of fewer texts than so many, and two settings
+SETTINGS = tuple(Setting(True, 1.0, 0.5, evidence_weight) for evidence_weight in (0.125, 0.5, 0.25, 1.0))
+STRENGTHS = (100.0, 300.0)  # values of C to try: how far corrections may go
+STRENGTHS_OF_FEW_TEXTS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # for fewer than FEW_TEXTS texts, with two settings
 FEW_TEXTS = 2_000
-OF_TABLES = (0.3, 1.0, *OF_FEW)  # where there are cells, and all settings
-PASSES = 4
-LAST_PASSES = 6
-FEWEST_ROWS = 100  # from which on rows are weighed and thresholds chosen
-MOST_CELLS = 1 << 26  # words × labels, or rows × labels, that are weighed
+STRENGTHS_OF_TABLES = (0.3, 1.0, *STRENGTHS_OF_FEW_TEXTS)  # if columns have cells, with all settings
+PASSES = 4  # over the rows, for each C that is tried
+LAST_PASSES = 6  # over the rows, for the chosen C
+FEWEST_ROWS = 100  # with fewer, evidence is not weighed and thresholds are not chosen
+MOST_CELLS = 1 << 26  # words × labels, or rows × labels: with more, evidence cannot be weighed
 
 
 class LabelEvidence(WordEvidence):
-    """What words say of labels, from how many texts with each have them, (words, labels), and how many texts have them at all."""
+    """The evidence of words about labels.
 
-    def __init__(self, documents: Real, texts: Real, having: Real, n_texts: float) -> None:
+    It is made from the number of texts with each label that have each word (words × labels), the number of texts with
+    each label, the number of texts that have each word, and the number of texts.
+    """
+
+    def __init__(self, documents: Real, texts: Real, texts_with_word: Real, n_texts: float) -> None:
+        """Keeps the counts. The number of texts that have each word cannot be computed from ``documents``, because
+        texts have several labels.
+        """
         super().__init__(documents, texts)
-        self.having = having
+        self.texts_with_word = texts_with_word
         self.n_texts = n_texts
 
-    def values(self, bags: Bags, setting: Setting, threads: int) -> Real:
-        """What each word counts in its text."""
-        return bags.values(setting.use_counts, self.scale(setting.idf_power), threads)
+    @property
+    def _n_texts_with_word(self) -> Real:
+        """The number of texts that have each word. A text with several labels counts once."""
+        return self.texts_with_word
 
     @property
-    def _having(self) -> Real:
-        return self.having
-
-    @property
-    def _halved(self) -> float:
+    def _evidence_factor(self) -> float:
+        """1: evidence is never halved, because each label is decided separately."""
         return 1.0
 
     @property
-    def _every_text(self) -> float:
+    def _n_texts(self) -> float:
+        """The number of texts."""
         return self.n_texts
 
     @cached_property
-    def _totals(self) -> tuple[Real, Real]:
+    def _word_totals(self) -> tuple[Real, Real]:
+        """The number of words in the texts with each label, and in those without it, with one added for each distinct
+        word.
+        """
         label_totals = self.documents.sum(axis=0)
-        words = float((self.having > 0).sum())
-        return label_totals + words, self.having.sum() - label_totals + words
+        n_words = float((self.texts_with_word > 0).sum())
+        return label_totals + n_words, self.texts_with_word.sum() - label_totals + n_words
 
 
 @dataclass(frozen=True)
 class LabelTexts:
-    """Texts with sets of labels, by column, and the cells of rows in columns that have them, (rows, columns).
+    """Rows with sets of labels: their texts, by column, and their cell numbers in columns that have cells.
 
-    ``extra_scores`` is what other columns say of each row where it was held out.
+    ``codes`` are the cell numbers (rows × columns), and ``weights`` has one number per row. ``extra_scores`` is what
+    all other columns add to the log-odds of each row (rows × labels), from models that left the row out.
     """
 
     bags: tuple[Bags, ...]
     cells: CellWords
     codes: NDArray[np.uint32]
-    sets: _core.LabelSets
+    sets: _core.LabelSets  # where each row's labels start (rows + 1,), and the label numbers
     weights: Real
     n_labels: int
-    extra_scores: Real | None = None
+    extra_scores: Real | None = None  # (rows, labels)
 
     def __len__(self) -> int:
         return len(self.weights)
 
-    def take(self, rows: Int) -> LabelTexts:
-        offsets, codes = self.sets
-        sizes = np.diff(offsets)[rows]
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        at = np.repeat(offsets[:-1][rows] - starts[:-1], sizes) + np.arange(starts[-1])
-        bags = tuple(column_bags.take(rows) for column_bags in self.bags)
-        extra_scores = None if self.extra_scores is None else self.extra_scores[rows]
-        sets = (starts, codes[at])
-        weights = self.weights[rows]
-        return LabelTexts(bags, self.cells, self.codes[rows], sets, weights, self.n_labels, extra_scores)
+    def take(self, row_numbers: Int) -> LabelTexts:
+        """Returns the rows with these numbers, in this order."""
+        offsets, label_codes = self.sets
+        n_row_labels = np.diff(offsets)[row_numbers]
+        new_offsets = np.concatenate([[0], np.cumsum(n_row_labels)]).astype(np.int64)
+        shifts = np.repeat(offsets[:-1][row_numbers] - new_offsets[:-1], n_row_labels)
+        code_places = shifts + np.arange(new_offsets[-1])
+        bags = tuple(column_bags.take(row_numbers) for column_bags in self.bags)
+        extra_scores = None if self.extra_scores is None else self.extra_scores[row_numbers]
+        sets = (new_offsets, label_codes[code_places])
+        weights = self.weights[row_numbers]
+        return LabelTexts(bags, self.cells, self.codes[row_numbers], sets, weights, self.n_labels, extra_scores)
 
     @cached_property
     def flags(self) -> Flags:
+        """Which labels each row has (rows × labels)."""
+        offsets, label_codes = self.sets
         flags = np.zeros((len(self), self.n_labels), dtype=np.bool_)
-        flags[np.repeat(np.arange(len(self)), np.diff(self.sets[0])), self.sets[1]] = True
+        flags[np.repeat(np.arange(len(self)), np.diff(offsets)), label_codes] = True
         return flags
 
     @cached_property
     def evidence(self) -> tuple[LabelEvidence, ...]:
-        """What the words of each column say."""
+        """The evidence of the words of each column."""
         return tuple(self._evidence(bags) for bags in self.bags)
 
     def _evidence(self, bags: Bags) -> LabelEvidence:
-        once = np.arange(len(self) + 1), np.zeros(len(self), dtype=np.int32)
+        """Returns the evidence of the words in ``bags``, which belong to these rows."""
+        one_class_each = np.arange(len(self) + 1), np.zeros(len(self), dtype=np.int32)  # sets with label 0 alone
         documents = bags.count(self.sets, self.weights, self.n_labels)
-        having = bags.count(once, self.weights, 1)
-        return LabelEvidence(documents, self.n_own, having[:, 0], float(self.weights.sum()))
+        texts_with_word = bags.count(one_class_each, self.weights, 1)[:, 0]
+        return LabelEvidence(documents, self.rows_by_label, texts_with_word, float(self.weights.sum()))
 
     @cached_property
-    def n_own(self) -> Real:
-        """The rows of each label."""
-        pair_weights = np.repeat(self.weights, np.diff(self.sets[0]))
-        return np.asarray(np.bincount(self.sets[1], pair_weights, self.n_labels), dtype=np.float64)
+    def rows_by_label(self) -> Real:
+        """The number of rows with each label (labels,)."""
+        offsets, label_codes = self.sets
+        pair_weights = np.repeat(self.weights, np.diff(offsets))
+        return np.asarray(np.bincount(label_codes, pair_weights, self.n_labels), dtype=np.float64)
 
     @cached_property
     def log_prior(self) -> Real:
-        return log_prior_odds(self.n_own, float(self.weights.sum()))
+        """The log prior odds of each label."""
+        return log_prior_odds(self.rows_by_label, float(self.weights.sum()))
 
     @cached_property
     def words_of_cells(self) -> Bags:
+        """The cells of each row as words."""
         return self.cells.bags(self.codes)
 
     @cached_property
-    def of_words_of_cells(self) -> LabelEvidence:
+    def evidence_of_cell_words(self) -> LabelEvidence:
+        """The evidence of the words that stand for cells."""
         return self._evidence(self.words_of_cells)
 
     @cached_property
-    def of_cells(self) -> CellEvidence:
-        """What cells say."""
-        words = self.of_words_of_cells
-        label_counts = self.cells.of_cells(words.documents)
-        all_counts = self.cells.of_cells(words.having)
-        return CellEvidence(self.cells, label_counts, all_counts, self.n_own, float(self.weights.sum()))
+    def evidence_of_cells(self) -> CellEvidence:
+        """The evidence of cells, from the same counts."""
+        word_evidence = self.evidence_of_cell_words
+        label_counts = self.cells.of_cells(word_evidence.documents)
+        all_counts = self.cells.of_cells(word_evidence.texts_with_word)
+        return CellEvidence(self.cells, label_counts, all_counts, self.rows_by_label, float(self.weights.sum()))
 
 
-def log_prior_odds(n_own: Real, n_rows: float) -> Real:
-    """log P(label) / P(not the label), as if half a row more had it and half a one had not."""
-    return np.asarray(np.log((n_own + 0.5) / (n_rows - n_own + 0.5)))
+def log_prior_odds(rows_by_label: Real, n_rows: float) -> Real:
+    """Returns log P(label) / P(not the label) for each label, with half a row added with the label and half a row
+    without it.
+    """
+    return np.asarray(np.log((rows_by_label + 0.5) / (n_rows - rows_by_label + 0.5)))
 
 
-def _together(every: Sequence[Bags], values: Sequence[Real]) -> tuple[Bags, Real]:
-    """Several columns of texts as one, whose words are those of the first column, then of the second and so on."""
-    if len(every) == 1:
-        return every[0], values[0]
-    firsts = np.concatenate([[0], np.cumsum([bags.n_words for bags in every])])
-    rows = np.concatenate([np.repeat(np.arange(len(bags)), np.diff(bags.offsets)) for bags in every])
-    words = np.concatenate([bags.words + np.uint32(first) for bags, first in zip(every, firsts, strict=False)])
-    order = np.argsort(rows, kind="stable")
-    offsets = np.asarray(sum(bags.offsets for bags in every), dtype=np.int64)
-    times, joined = (np.concatenate(arrays)[order] for arrays in ([bags.times for bags in every], values))
-    return Bags(offsets, words[order], times, every[0].hashes, int(firsts[-1])), joined
+def _join_columns(column_bags: Sequence[Bags], column_values: Sequence[Real]) -> tuple[Bags, Real]:
+    """Joins columns of texts into one, whose words are those of the first column, then of the second and so on.
+
+    ``column_values`` is what each word of a column's bags counts. Returns the joined bags and what each of their words counts.
+    """
+    if len(column_bags) == 1:
+        return column_bags[0], column_values[0]
+    first_words = np.concatenate([[0], np.cumsum([bags.n_words for bags in column_bags])])
+    row_numbers = np.concatenate([np.repeat(np.arange(len(bags)), np.diff(bags.offsets)) for bags in column_bags])
+    words = np.concatenate(
+        [bags.words + np.uint32(first) for bags, first in zip(column_bags, first_words, strict=False)]
+    )
+    order = np.argsort(row_numbers, kind="stable")
+    offsets = np.asarray(sum(bags.offsets for bags in column_bags), dtype=np.int64)
+    times = np.concatenate([bags.times for bags in column_bags])[order]
+    joined_values = np.concatenate(column_values)[order]
+    return Bags(offsets, words[order], times, column_bags[0].hashes, int(first_words[-1])), joined_values
 
 
 def _learner(texts: LabelTexts, setting: Setting, seed: int, threads: int) -> LabelLearner:
-    """Texts that are learned from under a setting."""
-    both = list(zip(texts.bags, texts.evidence, strict=True))
-    values = [evidence.values(bags, setting, threads) for bags, evidence in both]
-    offsets = np.tile(texts.log_prior, (len(texts), 1))
-    for bags, evidence in both:
-        offsets += setting.evidence_weight * evidence.leave_each_out(bags, setting, texts.sets, threads)
+    """Returns a learner of corrections for these texts. It starts from the log-odds of each text by the counted evidence
+    of all other texts.
+
+    ``setting`` says how words count, and ``seed`` decides the order in which rows are visited.
+    """
+    bags_and_evidence = list(zip(texts.bags, texts.evidence, strict=True))
+    word_values = [evidence.values(bags, setting, threads) for bags, evidence in bags_and_evidence]
+    log_odds = np.tile(texts.log_prior, (len(texts), 1))  # rows × labels
+    for bags, evidence in bags_and_evidence:
+        log_odds += setting.evidence_weight * evidence.leave_each_out(bags, setting, texts.sets, threads)
     if len(texts.cells):
-        offsets += setting.evidence_weight * texts.of_cells.leave_each_out(texts.codes, texts.flags)
-        both.append((texts.words_of_cells, texts.of_words_of_cells))
-        values.append(texts.cells.values[texts.words_of_cells.words])
+        log_odds += setting.evidence_weight * texts.evidence_of_cells.leave_each_out(texts.codes, texts.flags)
+        bags_and_evidence.append((texts.words_of_cells, texts.evidence_of_cell_words))
+        word_values.append(texts.cells.word_values[texts.words_of_cells.words])
     if texts.extra_scores is not None:
-        offsets += texts.extra_scores
-    says = np.concatenate([evidence.says for _, evidence in both])
-    words = WordValues.of(*_together([bags for bags, _ in both], values), says, setting.variance_by_evidence)
-    return LabelLearner(words, texts.flags, offsets, texts.weights, seed, threads)
+        log_odds += texts.extra_scores
+    log_ratios = np.concatenate([evidence.log_ratios for _, evidence in bags_and_evidence])  # words × labels
+    joined_bags, joined_values = _join_columns([bags for bags, _ in bags_and_evidence], word_values)
+    words = WordValues.of(joined_bags, joined_values, log_ratios, setting.variance_by_evidence)
+    return LabelLearner(words, texts.flags, log_odds, texts.weights, seed, threads)
 
 
-def _scores(texts: LabelTexts, learned: LabelTexts, corrections: Reals32, setting: Setting, threads: int) -> Real:
-    """The log-odds of texts that were not learned from."""
-    scores = np.tile(learned.log_prior + COMMON * corrections[-1].astype(np.float64), (len(texts), 1))
-    start = 0
-    for bags, evidence in zip(texts.bags, learned.evidence, strict=True):
-        table = np.float32(setting.evidence_weight) * evidence.says + corrections[start : start + bags.n_words]
-        scores += bags.scores(evidence.values(bags, setting, threads), table, threads)
-        start += bags.n_words
+def _scores(texts: LabelTexts, training: LabelTexts, corrections: Reals32, setting: Setting, threads: int) -> Real:
+    """Returns the log-odds of ``texts`` (rows × labels) by the counted evidence of ``training`` texts and the
+    ``corrections`` learned from them (words + 1, labels), of which the last row is added to every text.
+    """
+    scores = np.tile(training.log_prior + COMMON_WORD_VALUE * corrections[-1].astype(np.float64), (len(texts), 1))
+    first_word = 0
+    for bags, evidence in zip(texts.bags, training.evidence, strict=True):
+        column_corrections = corrections[first_word : first_word + bags.n_words]
+        word_table = np.float32(setting.evidence_weight) * evidence.log_ratios + column_corrections  # words × labels
+        scores += bags.scores(evidence.values(bags, setting, threads), word_table, threads)
+        first_word += bags.n_words
     if len(texts.cells):
-        tables = tables_of_cells(learned.of_cells, corrections[start:-1], setting)
-        scores += texts.cells.scores(texts.codes, tables, threads)
+        cell_tables = tables_of_cells(training.evidence_of_cells, corrections[first_word:-1], setting)
+        scores += texts.cells.scores(texts.codes, cell_tables, threads)
     return scores if texts.extra_scores is None else scores + texts.extra_scores
 
 
 def tables_of_cells(evidence: CellEvidence, corrections: Reals32, setting: Setting) -> list[Real]:
-    """What the cells of each column add for each label, (cells + 1, labels): what they say, and corrections."""
-    plain_and_corrections = zip(evidence.plain, evidence.words.add_up_cells(corrections), strict=True)
-    return [setting.evidence_weight * says + added for says, added in plain_and_corrections]
+    """Returns what the cells of each column add to the log-odds of each label (cells + 1, labels): their evidence, plus
+    the corrections of their words (words × labels). The last row is for values in no cell.
+    """
+    tables_and_corrections = zip(evidence.plain, evidence.words.add_up_cells(corrections), strict=True)
+    return [setting.evidence_weight * log_odds + added for log_odds, added in tables_and_corrections]
 
 
 @dataclass(frozen=True)
 class LearnedLabels:
-    """The setting and C that lose least, the corrections, and the log-odds of each text by what other folds taught."""
+    """The setting and C with the least loss, the corrections learned under them, and the out-of-fold log-odds of each row.
+
+    ``corrections`` are (words + 1, labels). ``losses`` are pairs of C and the loss of held-out rows.
+    """
 
     setting: Setting
     strength: float
     corrections: Reals32
-    scores: Real
+    scores: Real  # (rows, labels)
     losses: tuple[tuple[float, float], ...]
 
 
 class _LabelFold:
-    """Texts to learn from, and texts held out."""
+    """One fold: texts to learn from, and held-out texts. It offers the attributes that ``choose`` needs: ``truth``
+    (held-out texts × labels), ``held_out_weights`` and ``correct``.
+    """
 
-    def __init__(self, texts: LabelTexts, outside: Flags, seed: int) -> None:
-        self.inside, self.outside = texts.take(np.flatnonzero(~outside)), texts.take(np.flatnonzero(outside))
-        self.truth, self.held_out, self.seed = self.outside.flags, self.outside.weights, seed
+    def __init__(self, texts: LabelTexts, is_held_out: Flags, seed: int) -> None:
+        """Divides the texts: those that are held out (``is_held_out``, one per text), and those to learn from."""
+        self.training_texts = texts.take(np.flatnonzero(~is_held_out))
+        self.test_texts = texts.take(np.flatnonzero(is_held_out))
+        self.truth = self.test_texts.flags
+        self.held_out_weights = self.test_texts.weights
+        self.seed = seed
 
     def correct(self, setting: Setting) -> Scores:
-        learner = _learner(self.inside, setting, self.seed, 1)
+        """Returns a function from C to the log-odds of the held-out texts. Each call learns further from where the last
+        one stopped.
+        """
+        learner = _learner(self.training_texts, setting, self.seed, threads=1)
 
         def scores(strength: float) -> Reals32:
+            """Learns with this C, and returns log-odds (held-out texts × labels)."""
             learner.improve(strength, PASSES)
-            return _scores(self.outside, self.inside, learner.corrections(), setting, 1).astype(np.float32)
+            log_odds = _scores(self.test_texts, self.training_texts, learner.corrections(), setting, threads=1)
+            return log_odds.astype(np.float32)
 
         return scores
 
 
 def learn_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> LearnedLabels:
-    """What is learned of texts with sets of labels.
+    """Learns corrections from texts with sets of labels; ``folds`` has the fold of each text.
 
-    Of few texts, and of tables, the setting is the one that loses least on the first fold, of many texts the first. C is that
-    whose log-odds lose least on all texts held out, of many texts on those of the first fold, when two numbers make them honest.
+    The setting is the one with the least loss on the first fold; for many texts, it is the first setting. C has the
+    least loss on all held-out texts, or for many texts, on those of the first fold. The loss is the log loss after
+    calibration by a slope and a shift.
     """
     is_few = len(texts) < FEW_TEXTS
-    strengths: Sequence[float] = OF_FEW if is_few else STRENGTHS
+    strengths: Sequence[float] = STRENGTHS_OF_FEW_TEXTS if is_few else STRENGTHS
     settings = SETTINGS[:2] if is_few else SETTINGS[:1]
     if len(texts.cells):
-        strengths = OF_TABLES
+        strengths = STRENGTHS_OF_TABLES
         settings = SETTINGS
     search = StrengthSearch(strengths, honest_loss, patience=1)
-    every = np.unique(folds).tolist()
+    fold_numbers = np.unique(folds).tolist()
     is_many = not is_few and not len(texts.cells)
-    trials = [_LabelFold(texts, folds == fold, seed) for fold in every]
-    setting, steps = choose(trials, settings, search, 1, threads, settle=is_many)
-    best = least_loss(steps)
+    label_folds = [_LabelFold(texts, folds == fold, seed) for fold in fold_numbers]
+    setting, steps = choose(label_folds, settings, search, n_kept=1, threads=threads, settle=is_many)
+    best_step = least_loss(steps)
     scores = np.zeros((len(texts), texts.n_labels))
-    for fold, of_fold in zip(every, best.scores, strict=True):
-        scores[folds == fold] = of_fold
+    for fold, fold_scores in zip(fold_numbers, best_step.scores, strict=True):
+        scores[folds == fold] = fold_scores
     learner = _learner(texts, setting, seed, threads)
-    learner.improve(best.strength, LAST_PASSES)
+    learner.improve(best_step.strength, LAST_PASSES)
     losses = tuple((step.strength, step.loss) for step in steps)
-    return LearnedLabels(setting, best.strength, learner.corrections(), scores, losses)
+    return LearnedLabels(setting, best_step.strength, learner.corrections(), scores, losses)
 
 
 @dataclass(frozen=True, eq=False)
 class LabelWeighing:
-    """What was learned of rows with sets of labels: corrections of words, with the digest of the tally they were counted into.
+    """What was learned from rows with sets of labels: corrections of words.
 
-    ``words`` are those of each column of texts, and ``cells`` are of the columns that are no texts.
-
-    ``corrections`` are (all words of all columns of texts + words of cells + 1, labels); the last row is what all rows have in
-    common.
+    ``words`` are those of each text column, and ``cells`` are of the other columns. ``corrections`` are (words of all
+    text columns, then words of cells, then 1; labels); the last row is added to every row. ``digest`` identifies the
+    tally that the rows were counted into, and ``losses`` are pairs of C and the loss of held-out rows.
     """
 
     labels: tuple[Label, ...]
@@ -282,170 +333,205 @@ class LabelWeighing:
     cells: CellWords
 
     def is_stale(self, tally: Tally) -> bool:
-        """Whether rows were learned or forgotten since."""
+        """Whether rows have been learned or forgotten since the corrections were learned."""
         return tally.digest() != self.digest
 
     def __str__(self) -> str:
-        parts = [errors.many(sum(map(len, self.words)), "word")] * bool(self.columns)
-        parts += [errors.many(len(self.cells.cells), "column")] * bool(self.cells.cells)
-        return f"{' and '.join(parts)} × {errors.many(len(self.labels), 'label')}, corrected with C = {self.strength:g}"
+        """Returns how many words, columns and labels there are, and C."""
+        counted_nouns = [errors.many(sum(map(len, self.words)), "word")] * bool(self.columns)
+        counted_nouns += [errors.many(len(self.cells.cells), "column")] * bool(self.cells.cells)
+        return f"{' and '.join(counted_nouns)} × {errors.many(len(self.labels), 'label')}, corrected with C = {self.strength:g}"
 
     __repr__ = __str__
 
     def of(self, lexicon: Lexicon, column: int, labels: Sequence[Label]) -> Reals32:
-        """The corrections of a column's words as they are now, (words, labels); nothing of what is new."""
-        start = sum(len(words) for words in self.words[:column])
-        corrections = self._of_labels(slice(start, start + len(self.words[column])), labels)
-        table = np.zeros((len(lexicon), len(labels)), dtype=np.float32)
-        table[lexicon.places(self.words[column])] = corrections
-        return table
+        """Returns the corrections of text column number ``column`` for the words of ``lexicon`` (words × labels). They
+        are 0 for words and labels that are new.
+        """
+        first_word = sum(len(words) for words in self.words[:column])
+        corrections = self._of_labels(slice(first_word, first_word + len(self.words[column])), labels)
+        corrections_of_lexicon = np.zeros((len(lexicon), len(labels)), dtype=np.float32)
+        corrections_of_lexicon[lexicon.places(self.words[column])] = corrections
+        return corrections_of_lexicon
 
     def of_cells(self, labels: Sequence[Label]) -> Reals32:
-        """The corrections of the words of cells, likewise."""
+        """Returns the corrections of the words of cells (words × labels), 0 for labels that are new."""
         return self._of_labels(slice(-1 - len(self.cells), -1), labels)
 
     def common(self, labels: Sequence[Label]) -> Real:
-        return np.asarray(COMMON * self._of_labels(slice(-1, None), labels)[0].astype(np.float64))
+        """Returns what is added to the log-odds of every row (labels,), 0 for labels that are new."""
+        return np.asarray(COMMON_WORD_VALUE * self._of_labels(slice(-1, None), labels)[0].astype(np.float64))
 
-    def _of_labels(self, rows: slice, labels: Sequence[Label]) -> Reals32:
-        """Some rows of the corrections for these labels; nothing of labels that are new."""
+    def _of_labels(self, word_numbers: slice, labels: Sequence[Label]) -> Reals32:
+        """Returns the corrections of some words (words × labels), 0 for labels that are new."""
+        known_corrections = self.corrections[word_numbers]
         if tuple(labels) == self.labels:
-            return self.corrections[rows]
-        place = {label: k for k, label in enumerate(self.labels)}
-        at = np.array([place.get(label, -1) for label in labels], dtype=np.int64)
-        some = self.corrections[rows]
-        table = np.zeros((len(some), len(labels)), dtype=np.float32)
-        table[:, at >= 0] = some[:, at[at >= 0]]
-        return table
+            return known_corrections
+        number_of_label = {label: k for k, label in enumerate(self.labels)}
+        label_numbers = np.array([number_of_label.get(label, -1) for label in labels], dtype=np.int64)  # -1 if new
+        is_known = label_numbers >= 0
+        corrections = np.zeros((len(known_corrections), len(labels)), dtype=np.float32)
+        corrections[:, is_known] = known_corrections[:, label_numbers[is_known]]
+        return corrections
 
-    def without_forgotten(self, tally: Tally) -> LabelWeighing:
-        """The same without corrections of words, values and labels that no row of the tally has any more."""
-        every = tally.classes.index(EVERY)
-        stays = []
+    def _without_forgotten(self, tally: Tally) -> LabelWeighing:
+        """Returns the weighing without the words, values and labels that no row of the tally has any more."""
+        remains_by_column = []  # whether each word of a column remains
         for name, words in zip(self.columns, self.words, strict=True):
-            there = set(lexicon_of(tally.schema[name], tally.of(name), every).words)
-            stays.append(np.array([word in there for word in words], dtype=np.bool_))
-        cells, of_cells = self.cells.without_forgotten(tally)
-        rows = np.concatenate([*stays, of_cells, [True]])
+            words_in_tally = set(lexicon_of(tally, name).words)
+            remains_by_column.append(np.array([word in words_in_tally for word in words], dtype=np.bool_))
+        cells, cell_remains = self.cells.without_forgotten(tally)
+        remains = np.concatenate([*remains_by_column, cell_remains, [True]])
         labels = tuple(label for label in self.labels if label in set(tally.classes))
-        if labels == self.labels and rows.all():
+        if labels == self.labels and remains.all():
             return self
-        used = tuple(tuple(compress(words, some)) for words, some in zip(self.words, stays, strict=True))
-        corrections = self._of_labels(slice(None), labels)[rows]
-        return replace(self, labels=labels, words=used, cells=cells, corrections=corrections)
+        remaining_words = tuple(
+            tuple(compress(words, column_remains))
+            for words, column_remains in zip(self.words, remains_by_column, strict=True)
+        )
+        corrections = self._of_labels(slice(None), labels)[remains]
+        return replace(self, labels=labels, words=remaining_words, cells=cells, corrections=corrections)
 
 
 class LabelTables:
-    """A tally's columns under what was learned of them: they score rows, and explain them label by label."""
+    """The tables by which weighed columns of a tally score rows, and explain them label by label.
+
+    ``all_rows_class`` is the number of the tally's class of all rows, and ``class_of_label`` has the class number of each label.
+    ``word_tables`` (words × labels) and ``cell_tables`` (cells + 1, labels) have an array for each column: what its words or
+    cells add to log-odds. ``cell_counts`` has the rows in each cell of each column (cells × classes).
+    """
 
     def __init__(self, tally: Tally, labels: Sequence[Label], weighing: LabelWeighing) -> None:
-        self.tally, self.labels, self.weighing = tally, tuple(labels), weighing
-        self.every = tally.classes.index(EVERY)
-        place = {label: c for c, label in enumerate(tally.classes)}
-        self.at = np.array([place[label] for label in labels], dtype=np.int64)
-        self.features = tuple(tally.schema[name] for name in weighing.columns)
-        self.lexicons = tuple(lexicon_of(f, tally.of(f.name), self.every) for f in self.features)
+        """Computes the tables of all weighed columns from the counts of the tally. ``labels`` are those of the tally,
+        in the order of the columns of scores.
+        """
+        self.tally = tally
+        self.labels = tuple(labels)
+        self.weighing = weighing
+        self.all_rows_class = tally.classes.index(EVERY)
+        class_numbers = {label: c for c, label in enumerate(tally.classes)}
+        self.class_of_label = np.array([class_numbers[label] for label in labels], dtype=np.int64)
+        self.text_features = tuple(tally.schema[name] for name in weighing.columns)
+        self.lexicons = tuple(lexicon_of(tally, name) for name in weighing.columns)
         self.evidence = tuple(self._evidence(lexicon) for lexicon in self.lexicons)
-        trust = np.float32(weighing.setting.evidence_weight)
-        self.tables = tuple(
-            trust * evidence.says + weighing.of(lexicon, k, labels)
-            for k, (evidence, lexicon) in enumerate(zip(self.evidence, self.lexicons, strict=True))
+        evidence_weight = np.float32(weighing.setting.evidence_weight)
+        self.word_tables = tuple(
+            evidence_weight * evidence.log_ratios + weighing.of(lexicon, column, labels)
+            for column, (evidence, lexicon) in enumerate(zip(self.evidence, self.lexicons, strict=True))
         )
-        n_own = tally.rows.value[self.at]
-        n_rows = float(tally.rows.value[self.every])
-        self.log_prior = log_prior_odds(n_own, n_rows) + weighing.common(labels)
-        self.counts = weighing.cells.counts(tally)
-        for counts, name in zip(self.counts, weighing.cells.names, strict=True):
+        rows_by_label = tally.rows.value[self.class_of_label]
+        n_rows = float(tally.rows.value[self.all_rows_class])
+        self.log_prior = log_prior_odds(rows_by_label, n_rows) + weighing.common(labels)
+        self.cell_counts = weighing.cells.counts(tally)
+        for counts, name in zip(self.cell_counts, weighing.cells.names, strict=True):
             self._check(counts, name)
-        mine, every = ([cell_counts[:, at] for cell_counts in self.counts] for at in (self.at, self.every))
-        cells = CellEvidence(weighing.cells, mine, every, n_own, n_rows)
-        self.of_cells = tables_of_cells(cells, weighing.of_cells(labels), weighing.setting) if self.counts else []
+        label_counts = [counts[:, self.class_of_label] for counts in self.cell_counts]
+        all_counts = [counts[:, self.all_rows_class] for counts in self.cell_counts]
+        cell_evidence = CellEvidence(weighing.cells, label_counts, all_counts, rows_by_label, n_rows)
+        self.cell_tables: list[Real] = []
+        if self.cell_counts:
+            self.cell_tables = tables_of_cells(cell_evidence, weighing.of_cells(labels), weighing.setting)
 
     @cached_property
     def stale(self) -> bool:
-        """Whether rows were learned or forgotten since."""
+        """Whether rows have been learned or forgotten since the corrections were learned."""
         return self.weighing.is_stale(self.tally)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The columns that are weighed."""
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the columns that are weighed."""
         return *self.weighing.columns, *self.weighing.cells.names
 
     def _evidence(self, lexicon: Lexicon) -> LabelEvidence:
+        """Returns the evidence of a column's words, from the tally's counts."""
         table = self.tally.of(lexicon.feature.name).table
-        starts, classes, _, documents = table.pairs(lexicon.used.ids, np.arange(table.n_classes, dtype=np.int64))
-        cells = np.zeros((len(lexicon), table.n_classes))
-        cells[np.repeat(np.arange(len(lexicon)), np.diff(starts)), classes] = documents
-        self._check(cells, lexicon.feature.name)
-        rows = self.tally.rows.value
-        label_counts = np.ascontiguousarray(cells[:, self.at])
-        return LabelEvidence(label_counts, rows[self.at], cells[:, self.every].copy(), float(rows[self.every]))
+        starts, classes, _, pair_documents = table.pairs(lexicon.used.ids, np.arange(table.n_classes, dtype=np.int64))
+        documents = np.zeros((len(lexicon), table.n_classes))
+        documents[np.repeat(np.arange(len(lexicon)), np.diff(starts)), classes] = pair_documents
+        self._check(documents, lexicon.feature.name)
+        rows_by_class = self.tally.rows.value
+        label_documents = np.ascontiguousarray(documents[:, self.class_of_label])
+        texts_with_word = documents[:, self.all_rows_class].copy()
+        rows_by_label = rows_by_class[self.class_of_label]
+        return LabelEvidence(label_documents, rows_by_label, texts_with_word, float(rows_by_class[self.all_rows_class]))
 
-    def _check(self, documents: Real, name: str) -> None:
-        """Raises where more rows of a word or cell have a label than there are."""
-        if (more := (documents[:, self.at] > documents[:, [self.every]]).any(axis=0)).any():
-            raise errors.impossible_sums(self.labels[int(np.argmax(more))], name)
+    def _check(self, documents: Real, column: str) -> None:
+        """Raises if more rows with a label have a word or cell than rows at all have it.
+
+        ``documents`` has how many rows of each class have each word or cell of the column (words or cells × classes).
+        """
+        has_too_many = (documents[:, self.class_of_label] > documents[:, [self.all_rows_class]]).any(axis=0)  # labels
+        if has_too_many.any():
+            raise errors.impossible_sums(self.labels[int(np.argmax(has_too_many))], column)
 
     def scores(self, rows: ColumnReader, threads: int) -> Real:
-        """What the words and cells of rows say of each label, (rows, labels)."""
+        """Returns what the words and cells of rows add to the log-odds of each label (rows × labels)."""
         scores = np.zeros((rows.n_rows, len(self.labels)))
         setting = self.weighing.setting
-        for table, evidence, lexicon in zip(self.tables, self.evidence, self.lexicons, strict=True):
+        for word_table, evidence, lexicon in zip(self.word_tables, self.evidence, self.lexicons, strict=True):
             bags = lexicon.bags(rows, self.tally.of(lexicon.feature.name), threads)
-            scores += bags.scores(evidence.values(bags, setting, threads), table, threads)
+            scores += bags.scores(evidence.values(bags, setting, threads), word_table, threads)
+        if not self.cell_tables:
+            return scores
         cells = self.weighing.cells
-        return scores + cells.scores(cells.codes(rows, threads), self.of_cells, threads) if self.of_cells else scores
+        return scores + cells.scores(cells.codes(rows, threads), self.cell_tables, threads)
 
     def parameters(self, label: Label, plain: Model) -> tuple[Parameters, ...]:
-        """Of one label, what all columns say for and against it; ``plain`` has those that are not weighed."""
+        """Returns the parameters of a yes/no model of one label. Those of columns that are not weighed are taken from
+        ``plain``, the unweighed yes/no model.
+        """
         parameters = list[Parameters]()
         for group in plain.parameters:
-            kept = [f for f, feature in enumerate(group.features) if feature.name not in self.names]
-            if kept:
-                parameters.append(group if len(kept) == len(group.features) else group.select(kept))
-        parameters += [self._of_words(label, plain.tally.of(f.name), f) for f in self.features]
-        if self.of_cells:
-            k = self.labels.index(label)
-            tables = [np.stack([np.zeros(len(scores)), scores[:, k]], axis=1) for scores in self.of_cells]
-            counts = [
-                np.stack([rows[:, self.every] - rows[:, self.at[k]], rows[:, self.at[k]]], 1) for rows in self.counts
-            ]
-            parameters.append(self.weighing.cells.parameters(tables, counts))
+            unweighed = [k for k, name in enumerate(group.features.names) if name not in self.column_names]
+            parameters += [group.select(unweighed)] if unweighed else []
+        for column, feature in enumerate(self.text_features):
+            parameters.append(self._word_parameters(label, column, plain.tally.of(feature.name)))
+        if self.cell_tables:
+            label_number = self.labels.index(label)
+            tables = [np.stack([np.zeros(len(table)), table[:, label_number]], axis=1) for table in self.cell_tables]
+            counts_of_columns = []  # cells × (rows without the label, rows with it)
+            for cell_counts in self.cell_counts:
+                counts_with_label = cell_counts[:, self.class_of_label[label_number]]
+                counts_without_label = cell_counts[:, self.all_rows_class] - counts_with_label
+                counts_of_columns.append(np.stack([counts_without_label, counts_with_label], axis=1))
+            parameters.append(self.weighing.cells.parameters(tables, counts_of_columns))
         return tuple(parameters)
 
-    def _of_words(self, label: Label, sums: Any, feature: Feature) -> Parameters:
-        column = self.weighing.columns.index(feature.name)
-        k = self.labels.index(label)
+    def _word_parameters(self, label: Label, column: int, sums: Any) -> Parameters:
+        """Returns the parameters of text column number ``column`` in a yes/no model of one label, which has counted
+        ``sums``.
+        """
+        label_number = self.labels.index(label)
         setting = self.weighing.setting
         evidence = self.evidence[column]
-        lexicon = Lexicon.of(feature, sums)
-        table = np.stack([np.zeros(len(lexicon), dtype=np.float32), self.tables[column][:, k]], axis=1)
-        documents = np.stack([evidence.having - evidence.documents[:, k], evidence.documents[:, k]], axis=1)
-        texts = np.array([evidence.n_texts - evidence.texts[k], evidence.texts[k]])
-        return word_scores(
-            lexicon, sums, evidence.scale(setting.idf_power), table, setting.use_counts, documents, texts
-        )
+        lexicon = Lexicon.of(self.text_features[column], sums)
+        word_scores_of_label = self.word_tables[column][:, label_number]
+        scores = np.stack([np.zeros(len(lexicon), dtype=np.float32), word_scores_of_label], axis=1)
+        documents_with_label = evidence.documents[:, label_number]
+        documents = np.stack([evidence.texts_with_word - documents_with_label, documents_with_label], axis=1)
+        texts = np.array([evidence.n_texts - evidence.texts[label_number], evidence.texts[label_number]])
+        scale = evidence.scale(setting.idf_power)
+        return word_scores(lexicon, sums, scale, scores, setting.use_counts, documents, texts)
 
 
 def words_of(tally: Tally) -> tuple[tuple[str, ...], CellWords]:
-    """What can be weighed for sets of labels: columns of texts, and columns that have cells."""
+    """Returns what can be weighed in a tally of label sets: the names of text columns, and the columns that have cells."""
     features = tally.schema.features
-    texts = tuple(f.name for f in features if f.counter.words)
-    return texts, CellWords.of(tally)
+    text_columns = features.take(features.where(lambda feature: feature.counter.words)).names
+    return text_columns, CellWords.of(tally)
 
 
 def can_weigh(tally: Tally, n_rows: int) -> bool:
-    """Whether there is something to weigh, and not too much of it."""
-    texts, cells = words_of(tally)
-    words = sum(int(tally.of(name).table.n_words) for name in texts) + len(cells)
-    return words > 0 and max(words, n_rows) * len(tally.classes) <= MOST_CELLS
+    """Whether a tally has anything to weigh, and not more words × labels or rows × labels than MOST_CELLS."""
+    text_columns, cells = words_of(tally)
+    n_words = sum(int(tally.of(name).table.n_words) for name in text_columns) + len(cells)
+    return n_words > 0 and max(n_words, n_rows) * len(tally.classes) <= MOST_CELLS
 
 
 def bags_of(tally: Tally, names: Sequence[str], batches: Sequence[Batch], threads: int) -> tuple[Bags, ...]:
-    """The texts of rows, by column."""
-    every = tally.classes.index(EVERY)
-    bags = []
+    """Returns the words of the rows of all batches, in each of the text columns ``names`` of the tally."""
+    column_bags = []
     for name in names:
-        lexicon = lexicon_of(tally.schema[name], tally.of(name), every)
-        bags.append(Bags.together([lexicon.bags(batch, tally.of(name), threads) for batch in batches]))
-    return tuple(bags)
+        lexicon = lexicon_of(tally, name)
+        column_bags.append(Bags.together([lexicon.bags(batch, tally.of(name), threads) for batch in batches]))
+    return tuple(column_bags)

@@ -1,4 +1,6 @@
-"""What words say of labels: of each word the labels it occurs with, and one number for all others."""
+"""The evidence of words about labels: log-odds for each pair of a word and a label it occurs with, and one number for all
+other labels.
+"""
 
 from __future__ import annotations
 
@@ -9,207 +11,257 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury.arrays import Int, Real
-from banbury.families.bags.lexicon import Bags, Lexicon
+from banbury.families.bags.lexicon import Lexicon
 from banbury.families.bags.text import label_words
-from banbury.families.bags.text_parameters import weigh_texts
 from banbury.families.bags.vocabulary import AllBut, Vocabulary, of_one_class
-from banbury.families.family import Choice, Feature, Parameters
+from banbury.families.bags.weighed_texts import weigh_texts
+from banbury.families.family import Choice, ColumnReader, Feature, Parameters
 from banbury.sums import Words
+from banbury.tally.label_sets import EVERY
+from banbury.tally.tally import Tally
 
-SOME_WORDS = 1 << 16  # whose pairs are looked at together
-
-
-def lexicon_of(feature: Feature, sums: Words, every: int) -> Lexicon:
-    """The words of a column that an estimate uses, by the counts of all rows, which are class ``every``."""
-    if isinstance(sums.table, AllBut):
-        return Lexicon.of(feature, Words(sums.table.of_class(every)))
-    return Lexicon.of(feature, Words(of_one_class(sums.table, every)))  # type: ignore[arg-type]
+WORDS_PER_BATCH = 1 << 16  # whose pairs are read together
 
 
-def _drop_other_words(lexicon: Lexicon) -> Lexicon:
-    """Of all words those that will be asked for."""
+def lexicon_of(tally: Tally, column: str) -> Lexicon:
+    """Returns the words of a text column that an estimate uses, by their counts in all rows."""
+    table = tally.of(column).table
+    all_rows_class = tally.classes.index(EVERY)
+    is_restricted = isinstance(table, AllBut)
+    table_of_all: Any = table.of_class(all_rows_class) if is_restricted else of_one_class(table, all_rows_class)
+    return Lexicon.of(tally.schema[column], Words(table_of_all))
+
+
+def _drop_unneeded_words(lexicon: Lexicon) -> Lexicon:
+    """Returns the lexicon without words that the rows to score do not have, if its table says which words these have.
+    The lexicon keeps its number of words.
+    """
     table = lexicon.used.table
-    if not isinstance(table, AllBut) or table.asked is None:
+    if not isinstance(table, AllBut) or table.needed_ids is None:
         return lexicon
-    there = np.zeros(table.n_ids, dtype=np.bool_)
-    there[table.asked] = True
+    is_needed = np.zeros(table.n_ids, dtype=np.bool_)
+    is_needed[table.needed_ids] = True
     ids = lexicon.used.ids
-    return Lexicon(lexicon.feature, Vocabulary(table, ids[there[ids]], True, lexicon.used.n_words))
+    return Lexicon(lexicon.feature, Vocabulary(table, ids[is_needed[ids]], complete=True, size=lexicon.used.n_words))
 
 
 @dataclass(frozen=True)
 class LabelPairs:
-    """Some words: how often all rows have each, and the labels of rows that have it, ``starts[i]`` to ``starts[i + 1]``."""
+    """How often words occur, in all rows and in the rows of each label. There is a pair for each word and label that
+    occur together; those of word i are ``starts[i]`` to ``starts[i + 1]``.
+    """
 
-    occurrences_of_all: Real
-    documents_of_all: Real
-    starts: Int
-    labels: NDArray[np.uint32]
-    occurrences: Real
-    documents: Real
+    occurrences_of_all: Real  # how often each word occurs in all rows (words,)
+    documents_of_all: Real  # how many rows have each word (words,)
+    starts: Int  # (words + 1,)
+    labels: NDArray[np.uint32]  # the label number of each pair (pairs,)
+    occurrences: Real  # how often the word occurs in rows of the label (pairs,)
+    documents: Real  # how many rows of the label have the word (pairs,)
 
     @classmethod
-    def of(cls, table: Any, ids: NDArray[np.uint32], every: int) -> LabelPairs:
-        """From a table whose class ``every`` has all rows."""
+    def of(cls, table: Any, ids: NDArray[np.uint32], all_rows_class: int) -> LabelPairs:
+        """Reads the pairs of the words ``ids`` from a table of counts. Its class number ``all_rows_class`` has the counts of
+        all rows, and its other classes are the labels.
+        """
         starts, classes, occurrences, documents = table.pairs(ids)
-        of_all = classes == every
-        before = np.concatenate([[0], np.cumsum(of_all)])[starts]
-        all_rows = np.zeros((2, len(ids)))
-        all_rows[:, np.diff(before) > 0] = occurrences[of_all], documents[of_all]
-        rest = ~of_all
-        labels = classes[rest]
-        labels = (labels - (labels > every)).astype(np.uint32)
-        counts = occurrences[rest].astype(np.float64), documents[rest].astype(np.float64)
-        return cls(all_rows[0], all_rows[1], starts - before, labels, *counts)
+        is_all_rows = classes == all_rows_class
+        n_removed_before = np.concatenate([[0], np.cumsum(is_all_rows)])[starts]
+        counts_of_all = np.zeros((2, len(ids)))  # occurrences and documents
+        counts_of_all[:, np.diff(n_removed_before) > 0] = occurrences[is_all_rows], documents[is_all_rows]
+        is_label = ~is_all_rows
+        label_classes = classes[is_label]
+        label_numbers = (label_classes - (label_classes > all_rows_class)).astype(np.uint32)
+        label_occurrences = occurrences[is_label].astype(np.float64)
+        label_documents = documents[is_label].astype(np.float64)
+        label_starts = starts - n_removed_before
+        return cls(counts_of_all[0], counts_of_all[1], label_starts, label_numbers, label_occurrences, label_documents)
 
 
 @dataclass(frozen=True)
 class LabelWords:
-    """A column of texts: log P(word | label) / P(word | not the label), by the pairs of word and label that occur.
+    """The evidence of a text column: log P(word | label) / P(word | not the label).
 
-    A word that no text of a label has says the same of all such labels, ``base``, but for a number that only depends on the
-    label, ``slopes``. So a text costs the pairs of its own words, however many labels there are.
+    Only pairs of a word and a label that occur together are stored; those of word i are ``starts[i]`` to ``starts[i + 1]``. With
+    every other label, a word counts ``base`` plus a number that depends only on the label, ``slopes``. So scoring a text costs
+    only the pairs of its words, however many labels there are.
     """
 
     lexicon: Lexicon
     sums: Words
-    once: bool
-    starts: Int
-    labels: NDArray[np.uint32]
-    says: Real
-    base: Real
-    slopes: Real
+    once: bool  # whether a word counts once per text
+    starts: Int  # (words + 1,)
+    labels: NDArray[np.uint32]  # the label number of each pair (pairs,)
+    log_ratios: Real  # (pairs,)
+    base: Real  # (words,)
+    slopes: Real  # (labels,)
 
     @classmethod
-    def of(cls, feature: Feature, sums: Words, every: int, choice: Choice) -> LabelWords:
-        """From the counts of labels and of all rows, where the family needs no more than those of its own words."""
-        settings = label_words(feature.family, choice)
+    def of(cls, tally: Tally, column: str, choice: Choice) -> LabelWords:
+        """Estimates the evidence of a text column from the tally of label sets."""
+        settings = label_words(tally.schema[column].family, choice)
         assert settings is not None
-        once, a = settings
-        lexicon = lexicon_of(feature, sums, every)
+        counts_documents, alpha = settings
+        lexicon = lexicon_of(tally, column)
+        all_rows_class = tally.classes.index(EVERY)
+        sums = tally.of(column)
         table = sums.table
         n_words = len(lexicon)
         n_labels = table.n_classes - 1
-        if complete := lexicon.used.complete:  # all words are used, and what they sum to is known
-            sums_of_all = (table.documents() if once else table.occurrences()).value
-            everything = float(sums_of_all[every])
-            label_totals = np.delete(sums_of_all, every)
-            lexicon = _drop_other_words(lexicon)
+        uses_all_words = lexicon.used.complete
+        if uses_all_words:
+            class_totals = (table.documents() if counts_documents else table.occurrences()).value
+            total_of_all = float(class_totals[all_rows_class])
+            label_totals = np.delete(class_totals, all_rows_class)
+            lexicon = _drop_unneeded_words(lexicon)
         else:
-            everything = 0.0
+            total_of_all = 0.0
             label_totals = np.zeros(n_labels)
         ids = lexicon.used.ids
-        total = np.zeros(len(lexicon))
-        parts: list[tuple[Int, NDArray[np.uint32], Real]] = []
-        for start in range(0, len(ids), SOME_WORDS):
-            some = slice(start, start + SOME_WORDS)
-            pairs_of_some = LabelPairs.of(table, ids[some], every)
-            total[some] = pairs_of_some.documents_of_all if once else pairs_of_some.occurrences_of_all
-            counted = pairs_of_some.documents if once else pairs_of_some.occurrences
-            sizes = np.diff(pairs_of_some.starts)
-            if not complete:
-                label_totals += np.bincount(pairs_of_some.labels, counted, n_labels)
-                everything += float(total[some].sum())
-            rest = np.repeat(total[some], sizes)
-            parts.append(
-                (sizes, pairs_of_some.labels, np.log1p(counted / a) - np.log((rest - counted + a) / (rest + a)))
-            )
-        sizes, pairs, says = (np.concatenate(arrays) for arrays in zip(*parts, strict=True)) if parts else NO_PAIRS
-        smoothing = a * n_words
-        slopes = (
-            np.log((everything - label_totals + smoothing) / (label_totals + smoothing))
-            if n_words
-            else np.zeros(n_labels)
+        word_counts = np.zeros(len(ids))
+        n_pairs = np.zeros(len(ids), dtype=np.int64)  # the number of labels that each word occurs with
+        label_batches = [np.zeros(0, dtype=np.uint32)]
+        log_ratio_batches = [np.zeros(0)]
+        for start in range(0, len(ids), WORDS_PER_BATCH):
+            batch = slice(start, start + WORDS_PER_BATCH)
+            pairs = LabelPairs.of(table, ids[batch], all_rows_class)
+            word_counts[batch] = pairs.documents_of_all if counts_documents else pairs.occurrences_of_all
+            pair_counts = pairs.documents if counts_documents else pairs.occurrences
+            n_pairs[batch] = np.diff(pairs.starts)
+            if not uses_all_words:
+                label_totals += np.bincount(pairs.labels, pair_counts, n_labels)
+                total_of_all += float(word_counts[batch].sum())
+            count_in_all = np.repeat(word_counts[batch], n_pairs[batch])
+            smoothed_without_label = (count_in_all - pair_counts + alpha) / (count_in_all + alpha)
+            label_batches.append(pairs.labels)
+            log_ratio_batches.append(np.log1p(pair_counts / alpha) - np.log(smoothed_without_label))
+        slopes = np.zeros(n_labels)
+        if n_words:
+            smoothing = alpha * n_words
+            slopes = np.log((total_of_all - label_totals + smoothing) / (label_totals + smoothing))
+        starts = np.concatenate([[0], np.cumsum(n_pairs)]).astype(np.int64)
+        labels = np.concatenate(label_batches)
+        log_ratios = np.concatenate(log_ratio_batches)
+        return cls(
+            lexicon, sums, counts_documents, starts, labels, log_ratios, np.log(alpha / (word_counts + alpha)), slopes
         )
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return cls(lexicon, sums, once, starts, pairs, says, np.log(a / (total + a)), slopes)
 
-    def scores(self, bags: Bags, threads: int) -> Real:
-        """The log-odds that each text adds, (rows, labels)."""
+    def scores(self, rows: ColumnReader, threads: int) -> Real:
+        """Returns what the words of each text add to the log-odds of each label (rows × labels)."""
+        bags = self.lexicon.bags(rows, self.sums, threads)
         times = np.ones(len(bags.words)) if self.once else bags.times
-        index: Any = (self.starts, self.labels, self.says, self.base)
-        return bags.label_scores(times, index, self.slopes, threads)
+        pair_index: Any = (self.starts, self.labels, self.log_ratios, self.base)
+        return bags.label_scores(times, pair_index, self.slopes, threads)
 
 
 @dataclass(frozen=True)
 class TellingWords:
-    """A column of texts by the words that tell most of each label, so many at most, in texts whose length is one.
+    """The evidence of a text column by the most informative words of each label, in texts normalised to length one.
 
-    A word says log P(word | label) / P(word | not the label), each drawn towards how often it occurs at all as if BELIEVED more
-    words had been read. So a label of few rows is judged by few words, and not by all that its texts happen to lack.
+    A word counts log P(word | label) / P(word | not the label). Both probabilities are shrunk towards P(word), as if
+    PRIOR_WORDS more words had been read, so that the words that a rare label's few texts happen to lack say little.
     """
 
     lexicon: Lexicon
     sums: Words
-    starts: Int
-    labels: NDArray[np.uint32]
-    says: Real
-    documents: Real  # of each pair, texts with the label that have the word
+    starts: Int  # where the pairs of each word start (words + 1,)
+    labels: NDArray[np.uint32]  # the label number of each pair of a word and a label (pairs,)
+    log_ratios: Real  # (pairs,)
+    documents: Real  # how many texts with the label have the word (pairs,)
     n_labels: int
 
     @classmethod
-    def of(cls, feature: Feature, sums: Words, every: int, rows: Real, n_rows: float, n: int) -> TellingWords:
-        """From the counts of labels and of all rows; ``rows`` have each label."""
-        lexicon = lexicon_of(feature, sums, every)
-        table = sums.table
+    def of(cls, tally: Tally, column: str, n_best: int) -> TellingWords:
+        """Selects the ``n_best`` words of each label in a text column of a tally of label sets."""
+        lexicon = lexicon_of(tally, column)
+        all_rows_class = tally.classes.index(EVERY)
+        rows_by_label = np.delete(tally.rows.value, all_rows_class)
+        n_rows = float(tally.n_rows)
+        sums = tally.of(column)
         ids = lexicon.used.ids
-        n_labels = table.n_classes - 1
-        pairs = LabelPairs.of(table, ids, every)
-        total = pairs.occurrences_of_all
-        having = pairs.documents_of_all
-        labels = pairs.labels
-        occurrences = pairs.occurrences
-        documents = pairs.documents
-        words = np.repeat(np.arange(len(ids)), np.diff(pairs.starts))
-        label_totals = np.bincount(labels, occurrences, n_labels)
-        everything = max(float(total.sum()), 1.0)
-        kept = _telling(labels, documents, having[words], rows, n_rows, n)
-        words = words[kept]
-        labels = labels[kept]
-        occurrences = occurrences[kept]
-        documents = documents[kept]
-        prior = BELIEVED * total[words] / everything
-        says = np.log((occurrences + prior) / (label_totals[labels] + BELIEVED))
-        says -= np.log((total[words] - occurrences + prior) / (everything - label_totals[labels] + BELIEVED))
+        n_labels = sums.table.n_classes - 1
+        pairs = LabelPairs.of(sums.table, ids, all_rows_class)
+        word_counts = pairs.occurrences_of_all
+        words_total = max(float(word_counts.sum()), 1.0)
+        label_totals = np.bincount(pairs.labels, pairs.occurrences, n_labels)
+        pair_words = np.repeat(np.arange(len(ids)), np.diff(pairs.starts))  # the word of each pair
+        word_documents = pairs.documents_of_all[pair_words]
+        best_pairs = _telling(pairs.labels, pairs.documents, word_documents, rows_by_label, n_rows, n_best)
+        words = pair_words[best_pairs]  # this and what follows: one entry for each of the best pairs
+        labels = pairs.labels[best_pairs]
+        occurrences = pairs.occurrences[best_pairs]
+        prior_counts = PRIOR_WORDS * word_counts[words] / words_total
+        other_occurrences = word_counts[words] - occurrences
+        other_totals = words_total - label_totals[labels]
+        log_ratios = np.log((occurrences + prior_counts) / (label_totals[labels] + PRIOR_WORDS))
+        log_ratios -= np.log((other_occurrences + prior_counts) / (other_totals + PRIOR_WORDS))
         starts = np.searchsorted(words, np.arange(len(ids) + 1)).astype(np.int64)
-        return cls(lexicon, sums, starts, labels, says, documents, n_labels)
+        return cls(lexicon, sums, starts, labels, log_ratios, pairs.documents[best_pairs], n_labels)
 
-    def scores(self, bags: Bags, threads: int) -> Real:
-        """The log-odds that each text adds, (rows, labels)."""
-        values = bags.values(True, np.ones(len(self.lexicon), dtype=np.float32), threads)
-        index: Any = (self.starts, self.labels, self.says, np.zeros(len(self.lexicon)))
-        return bags.label_scores(values, index, np.zeros(self.n_labels), threads)
+    def scores(self, rows: ColumnReader, threads: int) -> Real:
+        """Returns what the words of each text add to the log-odds of each label (rows × labels)."""
+        bags = self.lexicon.bags(rows, self.sums, threads)
+        use_counts = True
+        word_scales = np.ones(len(self.lexicon), dtype=np.float32)
+        word_values = bags.values(use_counts, word_scales, threads)
+        base = np.zeros(len(self.lexicon))
+        slopes = np.zeros(self.n_labels)
+        pair_index: Any = (self.starts, self.labels, self.log_ratios, base)
+        return bags.label_scores(word_values, pair_index, slopes, threads)
 
-    def parameters(self, label: int, sums: Words, feature: Feature, n_texts: Real) -> Parameters:
-        """Of one label, what words say for and against it; ``n_texts`` have it not, and have it."""
-        pairs = np.flatnonzero(self.labels == label)
-        words = np.searchsorted(self.starts, pairs, side="right") - 1
+    def parameters(self, label_number: int, sums: Words, feature: Feature, n_texts: Real) -> Parameters:
+        """Returns the parameters of a yes/no model of one label. ``feature`` is the text column of that model, ``sums``
+        its counts, and ``n_texts`` the number of texts without and with the label.
+        """
+        pair_numbers = np.flatnonzero(self.labels == label_number)
+        words = np.searchsorted(self.starts, pair_numbers, side="right") - 1
         lexicon = Lexicon.of(feature, sums)
-        table, documents = np.zeros((2, len(lexicon), 2))
-        table[words, 1], documents[words, 1] = self.says[pairs], self.documents[pairs]
+        word_scores = np.zeros((len(lexicon), 2))  # words × (without, with)
+        word_scores[words, 1] = self.log_ratios[pair_numbers]
+        documents = np.zeros((len(lexicon), 2))  # words × (without, with)
+        documents[words, 1] = self.documents[pair_numbers]
         documents[:, 0] = np.maximum(lexicon.documents().sum(axis=1) - documents[:, 1], 0.0)
-        ones = np.ones(len(lexicon), dtype=np.float32)
-        return weigh_texts(lexicon, ones, table, True, documents, n_texts)
+        word_scales = np.ones(len(lexicon), dtype=np.float32)
+        use_counts = True
+        return weigh_texts(lexicon, word_scales, word_scores, use_counts, documents, n_texts)
 
 
-def _telling(labels: Any, documents: Real, having: Real, rows: Real, n_rows: float, n: int) -> Int:
-    """The pairs of word and label that tell most of each label, n of each at most, by the likelihood ratio of presence."""
-    n_own = rows[labels]
-    cells = documents, having - documents, n_own - documents, n_rows - n_own - having + documents
-    expected = (
-        having * n_own,
-        having * (n_rows - n_own),
-        (n_rows - having) * n_own,
-        (n_rows - having) * (n_rows - n_own),
+def _telling(
+    labels: Any, documents: Real, word_documents: Real, rows_by_label: Real, n_rows: float, n_best: int
+) -> Int:
+    """Returns the numbers of the most informative pairs of a word and a label, at most ``n_best`` of each label, by the
+    likelihood ratio of presence.
+
+    Args:
+        labels: The label number of each pair.
+        documents: How many rows of the label have the word, for each pair.
+        word_documents: How many of all rows have the word, for each pair.
+        rows_by_label: How many rows have each label.
+        n_rows: The number of all rows.
+        n_best: How many pairs of each label to return.
+    """
+    label_rows = rows_by_label[labels]  # of each pair, as everything below
+    counts = (  # of the table of word by label
+        documents,
+        word_documents - documents,
+        label_rows - documents,
+        n_rows - label_rows - word_documents + documents,
     )
-    ratio = np.zeros(len(labels))
-    for cell, product in zip(cells, expected, strict=True):
-        there = (cell > 0) & (product > 0)
-        ratio[there] += cell[there] * np.log(cell[there] * n_rows / product[there])
-    order = np.lexsort((np.arange(len(labels)), -ratio, labels))
-    first = np.searchsorted(labels[order], labels[order])
-    return np.sort(order[np.arange(len(order)) - first < n])
+    products_of_margins = (
+        word_documents * label_rows,
+        word_documents * (n_rows - label_rows),
+        (n_rows - word_documents) * label_rows,
+        (n_rows - word_documents) * (n_rows - label_rows),
+    )
+    likelihood_ratios = np.zeros(len(labels))
+    for count, product in zip(counts, products_of_margins, strict=True):
+        is_positive = (count > 0) & (product > 0)
+        likelihood_ratios[is_positive] += count[is_positive] * np.log(
+            count[is_positive] * n_rows / product[is_positive]
+        )
+    order = np.lexsort((np.arange(len(labels)), -likelihood_ratios, labels))
+    first_of_label = np.searchsorted(labels[order], labels[order])
+    rank_within_label = np.arange(len(order)) - first_of_label
+    return np.sort(order[rank_within_label < n_best])
 
 
-BELIEVED = 1000.0  # words of which each label has as many of each as all texts have on average
-NO_PAIRS = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint32), np.zeros(0)
+PRIOR_WORDS = 1000.0  # how many words of average texts each label is credited with

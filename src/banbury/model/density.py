@@ -1,11 +1,11 @@
-"""Density: the model with one class. How probable rows are, marginal and conditional probabilities, independence.
+"""Density: how probable rows are, marginal and conditional probabilities, and tests of independence.
 
-A mixture has several classes, which nobody has named: ``AsDensity`` is what both can say of rows.
+A density is a model with one class, and a mixture a model with several unnamed ones. ``AsDensity`` has the methods of both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -21,26 +21,26 @@ from banbury.families.family import Feature, Parameters
 from banbury.families.information import equal_groups
 from banbury.families.joint import columns_of_table
 from banbury.model.explain import DECIBANS, Evidence, Surprise
-from banbury.model.naive_bayes import Model, estimate, log_sum
+from banbury.model.naive_bayes import Model, estimate, log_sum, select_features
 from banbury.reading import Batch, is_texts, read
 from banbury.reading.batches import Source
 from banbury.reading.columns import Numbers, empty_column
 from banbury.scikit_learn import BaseEstimator, DensityMixin, check_is_fitted
 from banbury.sums import Keys
 from banbury.tally import tally as tallies
-from banbury.tally.schema import Features, Schema
+from banbury.tally.schema import FamilyOption, Schema
 from banbury.tally.table import Table, batches
 from banbury.tally.tally import Tally
 
-ALL = "all"  # the one class
-MOST_COMBINATIONS = 1_000_000  # of values that one question asks for
-FEW_VALUES = 20  # of a column of numbers: those of more are cut into bins before they are tested
-MOST_BINS = 6  # of each such column
-DRAWN = 1_000  # rows that say what is usual
-ANSWERS = "a mapping from columns to values, as in {'play': 'yes'}"
-FAR = 2.0**17  # the log P(row) of rows that are compared with what is usual value by value
-MOST_DRAWN_CELLS = 4_000_000  # of rows × features × classes
-ROWS_PER_CELL = 10  # on average: so many at least are left by the bins
+ONE_CLASS = "all"  # the name of the only class
+MOST_COMBINATIONS = 1_000_000  # of values in one query
+FEW_VALUES = 20  # a column with more distinct numbers is cut into bins before it is tested
+MOST_BINS = 6  # of such a column
+ROWS_DRAWN = 1_000  # from the model, to find out which values are usual
+EXAMPLE_EVENT = "a mapping from columns to values, as in {'play': 'yes'}"
+FAR_LOG = 2.0**17  # a row whose log P(row) is farther from 0 would lose digits by subtraction
+MOST_DRAWN_CELLS = 4_000_000  # rows × features × classes, of the rows that are drawn
+ROWS_PER_CELL = 10  # on average, at least: decides the number of bins
 
 
 class AsDensity(DensityMixin):  # type: ignore[misc]
@@ -66,7 +66,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """
         model = self._model()
         drawn = model.sample(n, seed)
-        return {name: drawn[name] for feature in model.schema.features for name in feature.inputs}
+        return {name: drawn[name] for name in model.schema.features.inputs}
 
     def surprise(self, row: Any, seed: int = 0) -> Surprise:
         """Explains which values make a row unusual: how likely each value is given the others, compared with rows drawn
@@ -83,29 +83,28 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """
         model = self._model()
         batch, parameters = model._fitting(model._one_row(row), {"extra"})
-        lacking = {name for name in batch.names if next(iter(batch.head(name, 1)), None) is None}
-        chosen = [[i for i, f in enumerate(g.features) if not lacking.issuperset(f.inputs)] for g in parameters]
-        parameters = [group.select(index) for group, index in zip(parameters, chosen, strict=True) if index]
+        missing_columns = {name for name in batch.names if next(iter(batch.head(name, 1)), None) is None}
+        parameters = select_features(parameters, lambda feature: not missing_columns.issuperset(feature.inputs))
         if not parameters:
             raise errors.empty_data(None, "the row has no counted value")
         features = [feature for group in parameters for feature in group.features]
-        drawn = self.sample(int(np.clip(MOST_DRAWN_CELLS // (len(features) * len(model.classes)), 100, DRAWN)), seed)
-        there = {name: column for name, column in drawn.items() if name not in lacking}
-        [drawn_rows] = read(there, kinds=model.schema.kinds)
-        gaps = {name: empty_column(drawn_rows.n_rows) for name in drawn if name in lacking}
-        log_row, log_given_rest = _condition_on_rest(model, batch, parameters, lacking)
-        drawn_log_rows, usual = _condition_on_rest(model, drawn_rows.with_columns(gaps), parameters, lacking)
+        n_drawn = int(np.clip(MOST_DRAWN_CELLS // (len(features) * len(model.classes)), 100, ROWS_DRAWN))
+        drawn = self.sample(n_drawn, seed)
+        drawn_present = {name: column for name, column in drawn.items() if name not in missing_columns}
+        [drawn_rows] = read(drawn_present, kinds=model.schema.kinds)
+        drawn_rows = drawn_rows.with_columns({name: empty_column(n_drawn) for name in drawn if name in missing_columns})
+        log_row, log_given_rest = _condition_on_rest(model, batch, parameters, missing_columns)
+        drawn_log_rows, usual_given_rest = _condition_on_rest(model, drawn_rows, parameters, missing_columns)
         evidence = []
         for feature in features:
-            for name in _columns(feature, lacking):
-                new = None if feature.columns else model._group(name).never_seen(batch)
-                seen = new is None or not new[0, 0]
+            for name in _columns(feature, missing_columns):
+                never_seen = None if feature.columns else model._group(name).never_seen(batch)
+                seen = never_seen is None or not never_seen[0, 0]
                 value = next(iter(batch.head(name, 1)), None) if name in batch.names else "…"
-                decibans = float((log_given_rest[name][0] - usual[name].mean()) * DECIBANS)
+                decibans = float((log_given_rest[name][0] - usual_given_rest[name].mean()) * DECIBANS)
                 evidence.append(Evidence(name, value, decibans, seen))
-        return Surprise(
-            float(log_row[0]), float(drawn_log_rows.mean()), tuple(sorted(evidence, key=lambda e: e.decibans))
-        )
+        evidence.sort(key=lambda e: e.decibans)
+        return Surprise(float(log_row[0]), float(drawn_log_rows.mean()), tuple(evidence))
 
     def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
         """Returns log P(event | given); for numbers, the log density.
@@ -113,8 +112,8 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         An event gives values for some columns and leaves the others open. A list or set of values means any one of
         them, and all of them must have been counted.
         """
-        errors.require(isinstance(event, Mapping), "event", event, ANSWERS)
-        errors.require(isinstance(given or {}, Mapping), "given", given, ANSWERS)
+        errors.require(isinstance(event, Mapping), "event", event, EXAMPLE_EVENT)
+        errors.require(isinstance(given or {}, Mapping), "given", given, EXAMPLE_EVENT)
         errors.require(event, "event", event, "a value for at least one column")
         columns = {name: self._column(name) for name in event}
         values = {name: column.alternatives(event[name]) for name, column in columns.items()}
@@ -146,22 +145,22 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """
         names = (of,) if isinstance(of, str) else tuple(of) if isinstance(of, Sequence) else ()
         errors.require(names and len(set(names)) == len(names), "of", of, "a column, or several different columns")
-        errors.require(given is None or isinstance(given, Mapping), "given", given, ANSWERS)
+        errors.require(given is None or isinstance(given, Mapping), "given", given, EXAMPLE_EVENT)
         values = {name: self._column(name).list_values() for name in names}
         logs = self._conditional(values, given or {})
         keys: Iterable[Any] = values[names[0]] if isinstance(of, str) else product(*values.values())
         return dict(zip(keys, np.minimum(np.exp(logs), 1.0).tolist(), strict=True))
 
     def _conditional(self, queried_values: Mapping[str, Sequence[Any]], evidence_values: Mapping[str, Any]) -> Real:
-        """log P(values | given) of every combination of the values that are asked for."""
-        if twice := [name for name in queried_values if name in evidence_values]:
+        """Returns log P(values | given) for every combination of the queried values, which are listed by column."""
+        if in_both := [name for name in queried_values if name in evidence_values]:
             raise errors.bad_setting(
-                "given", evidence_values, f"about columns outside the query; {twice[0]!r} is in both"
+                "given", evidence_values, f"about columns outside the query; {in_both[0]!r} is in both"
             )
         columns = {name: self._column(name) for name in (*queried_values, *evidence_values)}
         evidence = {name: columns[name].alternatives(value) for name, value in evidence_values.items()}
         for name, values in {**queried_values, **evidence}.items():
-            for value in columns[name].unmet_values(values):
+            for value in columns[name].uncounted_values(values):
                 errors.warn(
                     f"column {name!r} never had the value {value!r}, so the answer comes from smoothing "
                     f"alone, or is 0 without smoothing.{errors.did_you_mean(value, columns[name].keys or ())}"
@@ -174,104 +173,125 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
                 given=dict(evidence_values),
             )
         features = self._model().schema.features
-        near = {name for f in features if not queried_values.keys().isdisjoint(f.inputs) for name in f.inputs}
-        log_prior = self._log_prior({name: values for name, values in evidence.items() if name not in near})
-        evidence = {name: values for name, values in evidence.items() if name in near}
-        n = prod(map(len, queried_values.values()))
-        return self._log({**queried_values, **evidence}, log_prior, n) - (
+        dependent_columns = {
+            name for f in features if not queried_values.keys().isdisjoint(f.inputs) for name in f.inputs
+        }
+        log_prior = self._log_prior(
+            {name: values for name, values in evidence.items() if name not in dependent_columns}
+        )
+        evidence = {name: values for name, values in evidence.items() if name in dependent_columns}
+        n_combinations = prod(map(len, queried_values.values()))
+        return self._log({**queried_values, **evidence}, log_prior, n_combinations) - (
             self._log(evidence, log_prior) if evidence else 0.0
         )
 
-    def _column(self, name: str) -> _AskedColumn:
-        """A column that is asked for, with the values that were counted."""
+    def _column(self, name: str) -> _QueryColumn:
+        """Returns a column of the query with the values that were counted; raises an error if it was not counted."""
         model = self._model()
         for group in model.parameters:
             for f, feature in enumerate(group.features):
                 if name in feature.inputs:
-                    return _AskedColumn(model.schema, name, feature, group.categories(f, name))
-        raise errors.unknown_column(name, [name for feature in model.schema.features for name in feature.inputs])
+                    return _QueryColumn(model.schema, name, feature, group.categories(f, name))
+        raise errors.unknown_column(name, model.schema.features.inputs)
 
     def _marginal(self, columns: Mapping[str, Any]) -> Real:
-        """log P(class) + log P(row | class) of rows that have these columns only, rows × classes: the others may be anything."""
+        """Returns log P(class) + log P(values | class) of rows that have these columns only (rows × classes); other
+        columns are summed out.
+        """
         return _log_joint(self._model(), *self._read_columns(columns))
 
     def _read_columns(self, columns: Mapping[str, Any]) -> tuple[Batch, list[Parameters]]:
-        """Rows of these columns only, the others being anything; and the parameters of the features that have them."""
+        """Reads rows with these columns only, the others missing; also returns the parameters of the features that have
+        them.
+        """
         model = self._model()
-        column_names = [name for feature in model.schema.features for name in feature.inputs]
+        column_names = model.schema.features.inputs
         for name in columns:
             if name not in column_names:
                 raise errors.unknown_column(name, column_names)
-        parameters = []
-        inputs = list[str]()
-        for group in model.parameters:
-            index = [f for f, feature in enumerate(group.features) if not columns.keys().isdisjoint(feature.inputs)]
-            parameters += [group.select(index)] if index else []
-            inputs += [name for f in index for name in group.features[f].inputs]
+        parameters = select_features(model.parameters, lambda feature: not columns.keys().isdisjoint(feature.inputs))
+        inputs = [name for group in parameters for name in group.features.inputs]
         n_rows = len(next(iter(columns.values())))
         [batch] = read({name: columns.get(name, [None] * n_rows) for name in inputs}, kinds=model.schema.kinds)
         return batch, parameters
 
-    def _log(self, values: Mapping[str, Sequence[Any]], log_prior: Real | None = None, n: int = 1) -> Real:
-        """log P of columns' values, under this class prior or the model's own: of all combinations, or in n equal parts."""
+    def _log(self, values: Mapping[str, Sequence[Any]], log_prior: Real | None = None, n_parts: int = 1) -> Real:
+        """Returns log P(values of columns), summed over all combinations of the values: one number, or one for each of
+        ``n_parts`` equal parts of the combinations. ``log_prior`` replaces the model's own.
+        """
         model = self._model() if log_prior is None else replace(self._model(), log_prior=log_prior)
         try:
-            return log_sum(_log_joint(model, *self._read_columns(_combine(values))).reshape(n, -1))
+            return log_sum(_log_joint(model, *self._read_columns(_combine(values))).reshape(n_parts, -1))
         except errors.BadValue as bad:
-            raise _as_question(bad, values) from None
+            raise _as_query_error(bad, values) from None
 
     def _log_prior(self, values: Mapping[str, Sequence[Any]]) -> Real:
-        """log P(class | values): the prior for all that is independent of these columns given the class."""
+        """Returns log P(class | values): the prior for columns that are independent of these given the class."""
         model = self._model()
-        terms = []
-        flat = replace(model, log_prior=np.zeros(len(model.classes)))
+        log_likelihoods = []  # of each feature: log P(its values | class), by class
+        model_without_prior = replace(model, log_prior=np.zeros(len(model.classes)))
         for feature in model.schema.features:
             feature_values = {name: values[name] for name in feature.inputs if name in values}
             if feature_values:
-                terms.append(log_sum(_log_joint(flat, *self._read_columns(_combine(feature_values))).T))
-        return _log_posterior(model.log_prior, np.array([terms]))[0] if terms else model.log_prior
+                rows = self._read_columns(_combine(feature_values))
+                log_likelihoods.append(log_sum(_log_joint(model_without_prior, *rows).T))
+        return _log_posterior(model.log_prior, np.array([log_likelihoods]))[0] if log_likelihoods else model.log_prior
 
     def _batches(self, X: Any) -> Iterable[Batch]:
+        """Opens rows as batches, read like the rows that were counted."""
         return self._model()._read(X, {})
 
     def _model(self) -> Model:
+        """Returns the fitted model; raises an error if it is not fitted."""
         check_is_fitted(self)
         return self.model_
 
 
 def _condition_on_rest(
-    model: Model, batch: Batch, parameters: Sequence[Parameters], lacking: set[str]
+    model: Model, batch: Batch, parameters: Sequence[Parameters], missing_columns: set[str]
 ) -> tuple[Real, dict[str, Real]]:
-    """log P(row), and by column log P(value | the row's other values); a text, or a block of occurrences, is as one column."""
-    likelihoods = _parts(model, batch, parameters)
-    given_others = dict[str, Real]()
-    every = model.log_prior + likelihoods.sum(axis=1)
-    finite = bool(np.isfinite(likelihoods).all())
-    log_rows = log_sum(every)
-    far = np.flatnonzero(np.abs(log_rows) > FAR)
-    places = [(group, i) for group in parameters for i in range(len(group.features))]
-    for f, (group, i) in enumerate(places):
-        without = None if finite else np.delete(likelihoods, f, axis=1).sum(axis=1)
-        log_without = every - likelihoods[:, f] if without is None else model.log_prior + without
-        rest = log_sum(log_without)
-        feature = group.features[i]
+    """Returns log P(row) of each row, and by column log P(value | the row's other values), both arrays (rows,).
+    ``missing_columns`` are those that the row to explain lacks.
+
+    A text counts as one column, and so does a block of occurrences.
+    """
+    log_likelihoods = _log_likelihoods(model, batch, parameters)  # rows × features × classes
+    log_given_rest = dict[str, Real]()
+    log_joint = model.log_prior + log_likelihoods.sum(axis=1)
+    all_finite = bool(np.isfinite(log_likelihoods).all())
+    log_rows = log_sum(log_joint)
+    extreme_rows = np.flatnonzero(np.abs(log_rows) > FAR_LOG)
+    features = [group.select([i]) for group in parameters for i in range(len(group.features))]
+    for f, feature_parameters in enumerate(features):
+        if all_finite:
+            log_joint_of_rest = log_joint - log_likelihoods[:, f]
+        else:
+            log_joint_of_rest = model.log_prior + np.delete(log_likelihoods, f, axis=1).sum(axis=1)
+        log_rest = log_sum(log_joint_of_rest)
+        feature = feature_parameters.features[0]
         with np.errstate(invalid="ignore"):
-            posterior = log_without - rest[:, None]
-        posterior[far] = _log_posterior(model.log_prior, np.delete(likelihoods[far], f, axis=1))
-        log_with = log_sum(posterior + likelihoods[:, f])
-        for name in _columns(feature, lacking):
-            without = np.zeros_like(log_with)
-            if name != feature.name:  # of a block the other columns stay
-                gap = batch.with_columns({name: empty_column(batch.n_rows)})
-                without = log_sum(posterior + _parts(model, gap, [group.select([i])])[:, 0])
+            log_posterior = log_joint_of_rest - log_rest[:, None]  # of the classes given the other features
+        log_posterior[extreme_rows] = _log_posterior(
+            model.log_prior, np.delete(log_likelihoods[extreme_rows], f, axis=1)
+        )
+        log_feature = log_sum(log_posterior + log_likelihoods[:, f])
+        for name in _columns(feature, missing_columns):
+            log_other_columns = np.zeros_like(log_feature)
+            if name != feature.name:  # the other columns of a block are also given
+                batch_without_column = batch.with_columns({name: empty_column(batch.n_rows)})
+                log_others = _log_likelihoods(model, batch_without_column, [feature_parameters])[:, 0]
+                log_other_columns = log_sum(log_posterior + log_others)
             with np.errstate(invalid="ignore"):
-                impossible = np.isneginf(rest) | np.isneginf(without)
-                given_others[name] = np.where(impossible, likelihoods[:, f].max(axis=1), log_with - without)
-    return log_rows, given_others
+                impossible = np.isneginf(log_rest) | np.isneginf(log_other_columns)
+                log_value = np.where(impossible, log_likelihoods[:, f].max(axis=1), log_feature - log_other_columns)
+            log_given_rest[name] = log_value
+    return log_rows, log_given_rest
 
 
 def _log_posterior(log_prior: Real, likelihoods: Real) -> Real:
-    """log P(class | row) from log P(value | class), (rows, features, classes); what classes have in common cancels first."""
+    """Returns log P(class | row) from log P(value | class) (rows × features × classes). What classes have in common
+    cancels first, so that no digits are lost.
+    """
     total = log_prior + likelihoods.sum(axis=1)
     best = total.argmax(axis=1)
     with np.errstate(invalid="ignore"):
@@ -280,28 +300,50 @@ def _log_posterior(log_prior: Real, likelihoods: Real) -> Real:
         return np.asarray(relative - log_sum(relative)[:, None])
 
 
-def _parts(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> Real:
-    """log P(value | class), rows × features × classes; without smoothing a value never seen is impossible."""
-    parts: Real = model._kernel(batch, parameters, "parts")[0]
-    if model.choice.how in ("mle", "map"):
-        first = 0
-        for group in parameters:
-            new = group.never_seen(batch)
-            if new is not None:
-                parts[:, first : first + len(group.features)][new] = -np.inf
-            first += len(group.features)
-    return parts
+def _log_likelihoods(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> Real:
+    """Returns log P(value | class) (rows × features × classes). Without smoothing, a value that was never seen is
+    impossible.
+    """
+    log_likelihoods: Real = model._kernel(batch, parameters, "parts")[0]
+    for features, never_seen in _never_seen(model, batch, parameters):
+        log_likelihoods[:, features][never_seen] = -np.inf
+    return log_likelihoods
 
 
-def _columns(feature: Feature, lacking: set[str]) -> list[str]:
-    """The columns of a feature that a row has, each by itself; or the feature as one."""
-    apart = not feature.counter.words and (feature.holds_lists or feature.name not in feature.inputs)
-    return [name for name in feature.columns if name not in lacking] if apart else [feature.name]
+def _log_joint(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> Real:
+    """Returns log P(class) + log P(row | class) (rows × classes). Without smoothing, a value that was never seen is
+    impossible.
+    """
+    log_joint: Real = model._kernel(batch, parameters, "log_joint")[0]
+    for _, never_seen in _never_seen(model, batch, parameters):
+        log_joint[never_seen.any(axis=1)] = -np.inf
+    return log_joint
+
+
+def _never_seen(
+    model: Model, batch: Batch, parameters: Sequence[Parameters]
+) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
+    """Yields for each group of features their positions among all features, and whether each row has a value of them
+    that was never seen (rows × features). Yields nothing if the model is smoothed.
+    """
+    first_feature = 0
+    for group in parameters if model.choice.how in ("mle", "map") else ():
+        features = slice(first_feature, first_feature + len(group.features))
+        never_seen = group.never_seen(batch)
+        if never_seen is not None:
+            yield features, never_seen
+        first_feature = features.stop
+
+
+def _columns(feature: Feature, missing_columns: set[str]) -> list[str]:
+    """Returns the names under which a feature's evidence is listed: its columns that a row has, or the feature itself."""
+    lists_columns = not feature.counter.words and (feature.holds_lists or feature.name not in feature.inputs)
+    return [name for name in feature.columns if name not in missing_columns] if lists_columns else [feature.name]
 
 
 @dataclass(frozen=True)
-class _AskedColumn:
-    """A column that is asked for: its feature, and the values that were counted, where these are listed."""
+class _QueryColumn:
+    """A column of a query: its feature, and the values that were counted if they can be listed."""
 
     schema: Schema
     name: str
@@ -309,35 +351,35 @@ class _AskedColumn:
     keys: Keys | None
 
     def list_values(self) -> list[Any]:
-        """All its values."""
+        """Returns all values of the column; raises an error if they cannot be listed."""
         if self.keys is None:
             expected = "columns with a list of values: categories, flags and joint tables"
-            ask = f"ask for probability({{{self.name!r}: ...}})"
+            advice = f"ask for probability({{{self.name!r}: ...}})"
             raise errors.bad_setting(
-                "of", f"{self.name!r} of family {self.feature.family.name!r}", f"{expected}; {ask}"
+                "of", f"{self.name!r} of family {self.feature.family.name!r}", f"{expected}; {advice}"
             )
         return list(self.keys)
 
     def alternatives(self, value_or_values: Any) -> list[Any]:
-        """The values one of which the column has: those of a list or set, each once, or the one given."""
-        several = isinstance(value_or_values, (list, tuple, set, frozenset, np.ndarray))
-        if not several or (self.feature.holds_lists and not any(map(np.ndim, value_or_values))):
+        """Returns the values of which the column has one: those of a list or set, each once, or the single value."""
+        is_list = isinstance(value_or_values, (list, tuple, set, frozenset, np.ndarray))
+        if not is_list or (self.feature.holds_lists and not any(map(np.ndim, value_or_values))):
             return [value_or_values]
         self._check_sum(value_or_values)
         values = value_or_values.tolist() if isinstance(value_or_values, np.ndarray) else list(value_or_values)
-        plain = (bool, int, float, str, np.generic)
+        scalar_types = (bool, int, float, str, np.generic)
         has_missing_key = None in (self.keys or ())
-        scalars = all(isinstance(value, plain) or (value is None and has_missing_key) for value in values)
-        if not values or not scalars or any(value != value for value in values):
+        are_scalars = all(isinstance(value, scalar_types) or (value is None and has_missing_key) for value in values)
+        if not values or not are_scalars or any(value != value for value in values):
             raise errors.bad_setting(
                 f"the values of {self.name!r}", value_or_values, "at least one, each a text, a number or a boolean"
             )
-        for value in self.unmet_values(values):
+        for value in self.uncounted_values(values):
             raise errors.value_never_seen(value, self.name, self.keys or ())
         return list(dict(zip(self._meaning(values), values, strict=True)).values())
 
     def _check_sum(self, values: Any) -> None:
-        """Raises unless the probabilities of several values have a sum."""
+        """Raises an error if the probabilities of several values of this column have no meaningful sum."""
         if self.feature.counter.words:
             raise errors.bad_setting(
                 f"the values of {self.name!r}",
@@ -352,16 +394,16 @@ class _AskedColumn:
                 column=self.name,
             )
 
-    def unmet_values(self, values: Sequence[Any]) -> list[Any]:
-        """Those of these values that no row counted had."""
+    def uncounted_values(self, values: Sequence[Any]) -> list[Any]:
+        """Returns those of these values that no counted row had; none if values cannot be listed."""
         if self.keys is None:
             return []
         counted_meanings = {*self._meaning(self.keys), None}
         pairs = zip(values, self._meaning(values), strict=True)
-        return [value for value, means in pairs if means not in counted_meanings]
+        return [value for value, meaning in pairs if meaning not in counted_meanings]
 
     def _meaning(self, values: Sequence[Any]) -> list[Any]:
-        """The values as the column counts them, None where one is missing: 1 and "1" may be the same."""
+        """Returns the values as the column counts them, None if missing. 1 and "1" can be the same value."""
         try:
             [batch] = read({self.name: values}, kinds=self.schema.kinds)
             column = next((f for f in columns_of_table(self.feature) if f.name == self.name), self.feature)
@@ -370,11 +412,13 @@ class _AskedColumn:
                 return list(batch.numbers([self.name])[0].reshape(-1))
             return [None if number < 0 else codes.values[number] for number in codes.codes.tolist()]
         except errors.BadValue as bad:
-            raise _as_question(bad, {self.name: values}) from None
+            raise _as_query_error(bad, {self.name: values}) from None
 
 
-def _as_question(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -> errors.BadValue:
-    """An error about a value of a row, as one about what was asked for."""
+def _as_query_error(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -> errors.BadValue:
+    """Turns an error about a value in a row into one about a value in a query. ``values``: those of the query by
+    column.
+    """
     column: Any = getattr(bad, "column", None)
     value = getattr(bad, "value", values.get(column))
     kinds = {
@@ -392,12 +436,14 @@ def _as_question(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -> e
 
 
 def _combine(alternatives: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """Rows with every combination of the columns' values."""
-    n = prod(map(len, alternatives.values()))
+    """Returns rows with every combination of the columns' values, as a mapping of columns. ``alternatives``: the values
+    of each column.
+    """
+    n_combinations = prod(map(len, alternatives.values()))
     errors.require(
-        n <= MOST_COMBINATIONS,
+        n_combinations <= MOST_COMBINATIONS,
         "query and given",
-        f"{n:,} combinations of values",
+        f"{n_combinations:,} combinations of values",
         f"shorter lists, with at most {MOST_COMBINATIONS:,} combinations",
     )
     columns = zip(*product(*alternatives.values()), strict=True)
@@ -427,13 +473,14 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        features: Features = "auto",
+        features: FamilyOption = "auto",
         how: str = "mean",
         alpha: float = 1.0,
         missing: str = "skip",
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
+        """Stores the settings, as scikit-learn wants it; ``fit`` checks them."""
         self.features = features
         self.how = how
         self.alpha = alpha
@@ -448,6 +495,7 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _keep(self, model: Model) -> None:
+        """Stores a model, with the attributes that scikit-learn expects of a fitted estimator."""
         names = model.schema.columns
         learned: dict[str, Any] = {"tally_": model.tally, "model_": model, "n_features_in_": len(names)}
         if model.schema.named:
@@ -486,41 +534,32 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _log_joint(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> Real:
-    """log P(class) + log P(row | class); without smoothing a value never seen is impossible, and no gap in what is known."""
-    joint: Real = model._kernel(batch, parameters, "log_joint")[0]
-    if model.choice.how in ("mle", "map"):
-        for group in parameters:
-            never_seen = group.never_seen(batch)
-            if never_seen is not None:
-                joint[never_seen.any(axis=1)] = -np.inf
-    return joint
-
-
 def count_as_one_class(
-    data: Any, features: Features = "auto", weights: Any = None, missing: str = "skip", threads: int | None = None
+    data: Any, features: FamilyOption = "auto", weights: Any = None, missing: str = "skip", threads: int | None = None
 ) -> Tally:
     """Counts the rows of a table as one class. ``weights`` is one number per row, or one for all rows."""
     row_weights = None if weights is None else np.asarray(weights)
-    every = None
+    weight_of_all = 1.0
     if row_weights is not None:
-        fits = row_weights.dtype.kind in "biuf" and row_weights.ndim <= 1
-        errors.require(fits, "sample_weight", row_weights, "one number per row, or one number for all rows")
-        row_weights, every = (row_weights, None) if row_weights.ndim else (None, float(row_weights))
+        is_valid = row_weights.dtype.kind in "biuf" and row_weights.ndim <= 1
+        errors.require(is_valid, "sample_weight", row_weights, "one number per row, or one number for all rows")
+        if not row_weights.ndim:
+            weight_of_all = float(row_weights)
+            row_weights = None
     shape: tuple[int, ...] = getattr(data, "shape", ())
     if len(shape) == 2 and shape[0] and not shape[1]:
         raise errors.EmptyData(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
     table = {"text": list(data)} if is_texts(data) else data
     settings = {"features": features, "weights": row_weights, "missing": missing, "threads": threads, "trees": "none"}
-    tally = tallies.count_table(Table.of(table, classes=[ALL], **settings))
-    tally = tally if every is None else tally * every
+    tally = tallies.count_table(Table.of(table, classes=[ONE_CLASS], **settings))
+    tally = tally if weight_of_all == 1.0 else tally * weight_of_all
     if not tally.classes:
         raise errors.empty_data(None, "every row has a weight of zero")
     return tally
 
 
 def n_parameters(model: Model) -> int:
-    """The number of free parameters, including the class prior unless it was given."""
+    """Returns the number of free parameters, including the class prior unless it was given."""
     estimated = model.class_prior is None or isinstance(model.class_prior, (int, float))
     return model.tally.n_parameters() - (0 if estimated else len(model.classes) - 1)
 
@@ -567,49 +606,62 @@ def independence(
         errors.require(isinstance(column, str), name, column, "the name of a column")
     several: Any = () if given is None else given if isinstance(given, Iterable) else (given,)
     conditions = (given,) if isinstance(given, str) else tuple(several)
-    named = all(isinstance(column, str) for column in conditions)
-    errors.require(named, "given", given, "the name of a column, a list of such names, or None")
+    are_names = all(isinstance(column, str) for column in conditions)
+    errors.require(are_names, "given", given, "the name of a column, a list of such names, or None")
     columns = (a, b, *conditions)
     errors.require(len(set(columns)) == len(columns), "given", given, "columns other than these two, each once")
     if bins is not None:
         errors.check_whole("bins", bins, 2)
-    parts = [batch for batch in read(data) if batch.n_rows]
-    errors.require(len(parts) == 1, "data", f"{len(parts)} batches of rows", "one table in memory")
-    batch, cut = _in_bins(parts[0], columns, bins)
-    rest = {name: None for name in batch.names if name not in columns}
-    [(_, _, sums)] = count_as_one_class(batch, {columns: "joint", **rest}).groups
+    batches_with_rows = [batch for batch in read(data) if batch.n_rows]
+    n_batches = len(batches_with_rows)
+    errors.require(n_batches == 1, "data", f"{n_batches} batches of rows", "one table in memory")
+    batch, n_bins = _cut_into_bins(batches_with_rows[0], columns, bins)
+    left_out = {name: None for name in batch.names if name not in columns}
+    [(_, _, sums)] = count_as_one_class(batch, {columns: "joint", **left_out}).groups
     keys, cells = sums.feature(0)
-    return _g_test(columns, keys, cells.value[:, 0], cut)
+    return _g_test(columns, keys, cells.value[:, 0], n_bins)
 
 
-def _in_bins(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple[Batch, dict[str, int]]:
-    """The batch with numbers of many values cut into bins of about equal shares, NaN if missing; how many bins each has."""
-    many_valued = dict[str, Real]()
-    cells = 1
+def _cut_into_bins(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple[Batch, dict[str, int]]:
+    """Cuts those of the columns that have too many distinct numbers into ``bins`` bins of about equal size. Returns the
+    batch with the numbers of their bins, NaN if missing, and how many bins each has.
+    """
+    numbers_to_cut = dict[str, Real]()
+    n_cells = 1  # of the table of all other columns
     for name in columns:
-        numeric = batch.kind(name) in ("integer", "float") and not batch.categorical(name)
-        numbers = batch.numbers([name])[0].reshape(-1).astype(np.float64) if numeric else None
-        n_values = len(np.unique(numbers[~np.isnan(numbers)])) if numbers is not None else len(batch.codes(name).values)
+        is_numeric = batch.kind(name) in ("integer", "float") and not batch.categorical(name)
+        numbers = batch.numbers([name])[0].reshape(-1).astype(np.float64) if is_numeric else None
+        n_values = len(batch.codes(name).values) if numbers is None else len(np.unique(numbers[~np.isnan(numbers)]))
         if numbers is not None and n_values > FEW_VALUES:
-            many_valued[name] = numbers
+            numbers_to_cut[name] = numbers
         else:
-            cells *= max(n_values, 1)
-    if bins is None and many_valued:
-        room = (batch.n_rows / ROWS_PER_CELL / cells) ** (1.0 / len(many_valued))
-        bins = int(np.clip(room, 2, MOST_BINS))
-    cut = dict[str, Numbers]()
-    sizes = dict[str, int]()
-    for name, numbers in many_valued.items():
-        there = ~np.isnan(numbers)
-        bin_of = np.full(len(numbers), np.nan)
-        _, place, rows = np.unique(numbers[there], return_inverse=True, return_counts=True)
-        groups = equal_groups(rows[:, None].astype(np.float64), np.array([bins]))[:, 0]
-        bin_of[there] = np.unique(groups, return_inverse=True)[1][place]
-        cut[name], sizes[name] = Numbers(bin_of), int(np.nanmax(bin_of)) + 1
-    return batch.with_columns(cut) if cut else batch, sizes
+            n_cells *= max(n_values, 1)
+    if bins is None and numbers_to_cut:
+        bins_per_column = (batch.n_rows / ROWS_PER_CELL / n_cells) ** (1.0 / len(numbers_to_cut))
+        bins = int(np.clip(bins_per_column, 2, MOST_BINS))
+    bin_columns = dict[str, Numbers]()
+    n_bins = dict[str, int]()
+    for name, numbers in numbers_to_cut.items():
+        is_present = ~np.isnan(numbers)
+        _, value_number, rows_of_value = np.unique(numbers[is_present], return_inverse=True, return_counts=True)
+        groups = equal_groups(rows_of_value[:, None].astype(np.float64), np.array([bins]))[:, 0]
+        occupied_groups, bin_of_value = np.unique(groups, return_inverse=True)
+        bin_of_row = np.full(len(numbers), np.nan)
+        bin_of_row[is_present] = bin_of_value[value_number]
+        bin_columns[name] = Numbers(bin_of_row)
+        n_bins[name] = len(occupied_groups)
+    return batch.with_columns(bin_columns), n_bins
 
 
 def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real, cut: Mapping[str, int]) -> Independence:
+    """Tests independence by the G statistic, summed over the values of the conditions.
+
+    Args:
+        columns: The two columns and the conditions.
+        keys: The values of these columns in each cell of their table.
+        n: The number of rows in each cell.
+        cut: The number of bins of each column of numbers.
+    """
     from scipy.stats import chi2
     from scipy.stats.contingency import chi2_contingency
 
@@ -618,16 +670,17 @@ def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real, cut: Mapping
     degrees = 0
     if not total > 0:
         raise errors.empty_data(None, f"no row has values in all of {errors.listed(map(repr, columns))}")
-    for context in dict.fromkeys(key[2:] for key in keys):
-        here = [k for k, key in enumerate(keys) if key[2:] == context]
-        left = {v: i for i, v in enumerate(dict.fromkeys(keys[k][0] for k in here))}
-        right = {v: i for i, v in enumerate(dict.fromkeys(keys[k][1] for k in here))}
-        table = np.zeros((len(left), len(right)))
-        for k in here:
-            table[left[keys[k][0]], right[keys[k][1]]] = n[k]
+    tables: dict[
+        Any, dict[Any, float]
+    ] = {}  # for each combination of the conditions' values: rows of each pair of values
+    for (a_value, b_value, *context), n_rows in zip(keys, n.tolist(), strict=True):
+        tables.setdefault(tuple(context), {})[a_value, b_value] = n_rows
+    for cells in tables.values():
+        a_values, b_values = (dict.fromkeys(values) for values in zip(*cells, strict=True))
+        table = np.array([[cells.get((a, b), 0.0) for b in b_values] for a in a_values])
         test = chi2_contingency(table, correction=False, lambda_="log-likelihood")
         g += max(float(test.statistic), 0.0)
         degrees += test.dof
-    p = float(chi2.sf(g, degrees)) if degrees else 1.0
+    p_value = float(chi2.sf(g, degrees)) if degrees else 1.0
     a, b, *conditions = columns
-    return Independence(a, b, tuple(conditions), g / (2.0 * total * np.log(2.0)), g, degrees, p, total, cut)
+    return Independence(a, b, tuple(conditions), g / (2.0 * total * np.log(2.0)), g, degrees, p_value, total, cut)

@@ -1,13 +1,14 @@
 """The evidence table: a model as Arrow tables, from which every posterior can be computed.
 
-Nothing here knows a family. What a column says is asked of its parameters by scoring: every listed value, and every stretch
-between cuts, is a row that is scored.
+The nats of a column are computed by scoring probes: a row for each value that is listed, and a number in each interval between
+cuts. So nothing here depends on the family of a column.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count, pairwise
+from dataclasses import dataclass
+from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,34 +19,45 @@ from banbury.families.bags.lexicon import Lexicon
 from banbury.families.cells import between
 from banbury.families.family import Feature, Parameters
 from banbury.reading import read
-from banbury.sums import Words, in_order
+from banbury.sums import Words, sort_keys
 from banbury.tally.table import batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Record = dict[str, Any]  # a row of a table by field, or what ``EvidenceTable.by_column`` says of a column
 VERSION = 1
-UNSEEN = "\x00 a value that no row has"
-MOST_CELLS = 1 << 24  # of a pair of columns, all values of one by all of the other
-ULPS = 3  # by which a cut may have been rounded
-LARGEST = 1.7e308
-SUGGESTED = (
+UNSEEN = "\x00 a value that no row has"  # the probe for unseen values
+MOST_CELLS_OF_PAIR = 1 << 24  # entries of one column by entries of the other
+ROUNDING_STEPS = 3  # the kernel may round a cut to one of so many doubles on either side
+LARGEST_NUMBER = 1.7e308  # near the largest double; stands for infinity where a finite number is needed
+EXPORTABLE_FAMILIES = (
     "a family that can be written as a table (Categorical, Bernoulli, Histogram, QuantileTree, Gaussian, Poisson, Exponential, "
     "Gamma, Text or Occurrences), without how='predictive'"
 )
-COLUMNS = {  # of each table, and their types
+COLUMNS = {  # the columns of each table and their types; double* is a list of doubles
     "prior": "class:int32 name:string nats:double",
-    "columns": "column:int32 name:string kind:string count:string length:string threshold:double tokens:string lowercase:bool "
-    "unit:string shortest:int32 longest:int32 stop_words:list only:list",
+    "columns": "column:int32 name:string kind:string count:string length:bool threshold:double reading:reading",
     "values": "column:int32 value:string unseen:bool cell:int32 class:int32 nats:double",
-    "steps": "column:int32 from:double to:double value:string cell:int32 class:int32 nats:double",
-    "curves": "column:int32 class:int32 origin:double unit:double centre:double one:double x:double x2:double log_x:double",
+    "steps": "column:int32 from:double value:string cell:int32 class:int32 nats:double",
+    "curves": "column:int32 class:int32 origin:double unit:double width:double centre:double one:double x:double x2:double "
+    "log:double",
     "pairs": "first:int32 first_cell:int32 second:int32 second_cell:int32 class:int32 nats:double",
-    "words": "column:int32 word:string scale:double class:int32 nats:double",
-    "calibration": "class:int32 temperature:double floor:double slope:double shift:double threshold:double",
-    "stairs": "class:int32 from:double to:double share:double slope:double",
+    "words": "column:int32 word:string unseen:bool scale:double class:int32 nats:double",
+    "calibration": "class:int32 temperature:double floor:double slope:double shift:double threshold:double odds:double* "
+    "shares:double*",
 }
-NO_CALIBRATION = {"temperature": 1.0, "floor": -1e100, "slope": 1.0, "shift": 0.0, "threshold": None}
+READING_FIELDS = "tokens:string lowercase:bool unit:string ngrams:int32* stop_words:string* only:string*"
+NO_WORDS = {"count": "count", "length": False, "threshold": 0.0}
+NO_CALIBRATION = {
+    "temperature": 1.0,
+    "floor": -1e100,
+    "slope": 1.0,
+    "shift": 0.0,
+    "threshold": None,
+    "odds": None,
+    "shares": None,
+}
 
 
 class EvidenceTable(NamedTuple):
@@ -61,7 +73,6 @@ class EvidenceTable(NamedTuple):
     pairs: pa.Table
     words: pa.Table
     calibration: pa.Table
-    stairs: pa.Table
 
     def __repr__(self) -> str:
         sizes = (f"{name} {table.num_rows:,}" for name, table in self.tables.items() if table.num_rows)
@@ -75,38 +86,61 @@ class EvidenceTable(NamedTuple):
     @property
     def bends(self) -> bool:
         """Whether log-odds are calibrated class by class, so that another class may become the most probable."""
-        lines = zip(*(self.calibration[name].to_pylist() for name in ("slope", "shift")), strict=True)
-        return self.prior.num_rows > 1 and (self.stairs.num_rows > 0 or set(lines) != {(1.0, 0.0)})
+        rules = self.calibration.select(["slope", "shift", "odds"]).to_pylist()
+        return self.prior.num_rows > 1 and any([*rule.values()] != [1.0, 0.0, None] for rule in rules)
 
-    def entries(self, name: str) -> list[dict[str, Any]]:
-        """The entries of a table that has a row for each class: rows with a list of nats, 0 where a class is left out."""
+    def stairs(self) -> Iterator[tuple[int, float, float, float, float]]:
+        """The pieces of isotonic calibrations: class, where its log-odds begin and end, the share at the beginning and
+        the slope."""
+        for rule in self.calibration.filter(self.calibration["odds"].is_valid()).to_pylist():
+            odds = rule["odds"]
+            shares = rule["shares"]
+            slopes = [0.0, *(np.diff(shares) / np.diff(odds)).tolist(), 0.0]
+            starts = [-LARGEST_NUMBER, *odds]
+            yield from zip(repeat(rule["class"]), starts, [*odds, np.inf], [shares[0], *shares], slopes, strict=False)
+
+    def entries(self, name: str) -> list[Record]:
+        """The entries of the table ``name``, each a dict of its fields and "nats", an array of a number per class. The
+        table has a row for each entry and class with other nats than 0; an entry begins with the row of class 0.
+        """
         table = self.tables[name]
         classes = table["class"].to_numpy()
-        begins = classes == 0
-        nats = np.zeros((begins.sum(), self.prior.num_rows))
-        nats[begins.cumsum() - 1, classes] = table["nats"]
-        return [
-            {**row, "nats": says} for row, says in zip(table.filter(begins).to_pylist(), nats.tolist(), strict=True)
-        ]
+        is_first_row = classes == 0
+        nats = np.zeros((is_first_row.sum(), self.prior.num_rows))
+        nats[is_first_row.cumsum() - 1, classes] = table["nats"]
+        entries = zip(table.filter(is_first_row).to_pylist(), nats, strict=True)
+        return [{"scale": 1.0, "cell": None, **entry, "nats": entry_nats} for entry, entry_nats in entries]
 
-    def by_column(self) -> list[dict[str, Any]]:
-        """The columns, each with its values, steps, words and curves."""
-        parts: dict[str, list[dict[str, Any]]] = {name: self.entries(name) for name in ("values", "steps", "words")}
-        parts["curves"] = self.curves.to_pylist()
-        columns = [{**row, **{name: [] for name in parts}} for row in self.columns.to_pylist()]
-        for name, rows in parts.items():
-            for row in rows:
-                columns[row["column"]][name].append(row)
+    def by_column(self) -> list[Record]:
+        """The columns, each a dict of its fields in the table of columns and: "curves", a dict of arrays; "entries", a
+        dict of entries by value, word or start of an interval (None: a missing value, or what all texts share); and
+        "unseen", the entry for a value or word that is not listed.
+        """
+        columns: list[Record] = self.columns.to_pylist()
+        column_of_curve = self.curves["column"].to_numpy()
+        for column in columns:
+            curves = self.curves.filter(column_of_curve == column["column"])
+            column["curves"] = {name: curves[name].to_numpy() for name in curves.column_names if curves.num_rows}
+            column["entries"] = {}
+            column["unseen"] = {"cell": None, "scale": 1.0, "nats": np.zeros(self.prior.num_rows)}
+        for name in ("values", "steps", "words"):
+            for entry in self.entries(name):
+                column = columns[entry["column"]]
+                if entry.get("unseen"):
+                    column["unseen"] = entry
+                else:
+                    column["entries"][entry[self.tables[name].column_names[1]]] = entry
         return columns
 
 
 class Entries(NamedTuple):
-    """What a column may hold: rows to score, and how a table names each; ``values`` and ``steps`` are the tables."""
+    """The entries of a column: its values, intervals of numbers, or words."""
 
-    table: str
-    probes: list[Any]
-    names: list[tuple[Any, ...]]  # of values: value, unseen; of steps: from, to, value
-    rows: Real  # that were counted with each; without end where it stands for no value of a row
+    table: str  # "values", "steps" or "words"
+    # For each entry the value or word, and whether it stands for unseen ones; in "steps" where it starts, and the value.
+    keys: list[tuple[Any, Any]]
+    n_rows: Real  # how many rows have each entry; infinite if min_rows must not leave it out
+    probes: list[Any]  # a value of each entry, which the model scores
 
 
 def evidence_table(
@@ -119,294 +153,331 @@ def evidence_table(
     *,
     of_labels: bool = False,
 ) -> EvidenceTable:
-    """The tables of one model; or of the yes or no models of labels, None for labels that only the prior tells.
+    """Returns the tables of one model, or of a multi-label model.
 
-    ``calibration`` has the columns of its table that are not those of none, and the rows of ``stairs``. ``counted`` is the
-    model whose tally says how many rows have a value.
+    Args:
+        models: The model alone; for labels, the yes/no model of each label, None if the prior alone decides.
+        prior: The nats of each class or label.
+        names: The classes or labels.
+        calibration: The columns of the table of calibration that differ from ``NO_CALIBRATION``, each a list, or one number
+            for all classes.
+        counted: The model whose tally says how many rows have a value.
+        min_rows: Values that fewer rows have are left out.
+        of_labels: Whether these are the tables of a multi-label model.
     """
     errors.check_whole("min_rows", min_rows, 0)
-    classes = range(len(names))
-    rows = _Maker(models, len(names), of_labels, counted.tally, min_rows).make_rows()
-    rows["prior"] = [*zip(classes, map(str, names), prior.tolist(), strict=True)]
-    columns = {**NO_CALIBRATION, **calibration}
-    rows["stairs"] = columns.pop("stairs", [])
-    numbers = (np.broadcast_to(column, len(names)).tolist() for column in columns.values())
-    rows["calibration"] = [*zip(classes, *numbers, strict=True)]
-    tables = {name: _table(name, rows[name]) for name in COLUMNS}
+    texts = list(map(str, names))
+    errors.require(len({*texts}) == len(texts), "classes", list(names), "different when they are written as text")
+    rows = _RowCollector(models, len(texts), of_labels, counted.tally, min_rows).make_rows()
+    rows["prior"] = [*zip(count(), texts, prior.tolist(), strict=False)]
+    rules = {**NO_CALIBRATION, **calibration}.values()
+    rule_columns = (rule if isinstance(rule, list) else np.broadcast_to(rule, len(texts)).tolist() for rule in rules)
+    rows["calibration"] = [*zip(count(), *rule_columns, strict=False)]
+    tables = {name: _arrow_table(fields, rows[name]) for name, fields in COLUMNS.items()}
     return EvidenceTable(VERSION, "labels" if of_labels else "classes", **tables)
 
 
-def calibration_columns(calibration: Any) -> dict[str, Any]:
-    """The columns of the calibration table, and the rows of the stairs, from the numbers that a calibration keeps."""
-    state = {} if calibration is None else calibration.state()
-    columns = {name: state[name] for name in ("temperature", "floor") if name in state}
-    mirror = state and int(state["n_classes"][0]) == 2  # the calibration keeps the rule of the second class alone
-    if "slopes" in state:
-        shift = state["intercepts"]
-        columns |= {"slope": state["slopes"], "shift": np.append(-shift, shift) if mirror else shift}
-    if "lengths" in state:
-        ends = np.cumsum(state["lengths"])[:-1]
-        corners = list(zip(np.split(state["odds"], ends), np.split(state["shares"], ends), strict=True))
-        corners = [(-corners[0][0][::-1], 1.0 - corners[0][1][::-1]), *corners] if mirror else corners
-        columns["stairs"] = [step for c, (odds, shares) in enumerate(corners) for step in _stairs(c, odds, shares)]
-    return columns
-
-
-def _stairs(c: int, odds: Real, shares: Real) -> Iterator[tuple[Any, ...]]:
-    """Stretches of the log-odds of a class, with the share at the start of each and its slope there."""
-    slopes = [0.0, *(np.diff(shares) / np.diff(odds)).tolist(), 0.0]
-    ends = pairwise([-LARGEST, *odds.tolist(), np.inf])
-    heights = [float(shares[0]), *shares.tolist()]
-    return ((c, *span, height, slope) for span, height, slope in zip(ends, heights, slopes, strict=True))
-
-
-def _centre_over_classes(says: Real) -> Real:
-    """What entries say of classes, without what they say of all; where a class is impossible, less the most of any."""
-    highest = says.max(axis=-1, keepdims=True)
-    mean = says.mean(axis=-1, keepdims=True)
+def _centre_over_classes(nats: Real) -> Real:
+    """Subtracts from each entry's nats (…, classes) their mean over the classes, or the highest where a class is
+    impossible.
+    """
+    highest = nats.max(axis=-1, keepdims=True)
+    mean = nats.mean(axis=-1, keepdims=True)
     middle = np.where(np.isfinite(mean), mean, np.where(np.isfinite(highest), highest, 0.0))
-    return np.asarray(np.where(says == middle, 0.0, says - middle))
+    return np.asarray(np.where(nats == middle, 0.0, nats - middle))
 
 
-Groups = Mapping[int, Parameters]  # of the models that have them, by the number of the model
+ByModel = Mapping[int, Parameters]  # one feature's parameters in each model that has it, by the number of the model
 
 
-class _Maker:
-    """Tables in the making."""
+@dataclass
+class _RowCollector:
+    """Collects the rows of the tables, feature by feature. Its fields are the arguments of ``evidence_table``."""
 
-    def __init__(self, models: Sequence[Any], n_classes: int, of_labels: bool, tally: Any, min_rows: int) -> None:
-        self.models = models
-        self.n_classes = n_classes
-        self.of_labels = of_labels
-        self.tally = tally
-        self.min_rows = min_rows
-        self.parameters = [{} if model is None else _by_name(model) for model in models]
-        self.columns: dict[str, dict[str, Any]] = {}
-        self.entries: dict[str, tuple[Entries, Real]] = {}  # of each column, and what they say
-        self.pairs: list[tuple[str, str, Real]] = []
-        self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in COLUMNS}
-        for name in dict.fromkeys(name for by_name in self.parameters for name in by_name):
-            self._add({k: by_name[name] for k, by_name in enumerate(self.parameters) if name in by_name})
+    models: Sequence[Any]
+    n_classes: int
+    of_labels: bool
+    tally: Any  # that of the counted model
+    min_rows: int
 
-    def _add(self, groups: Groups) -> None:
-        first = next(iter(groups.values()))
+    def __post_init__(self) -> None:
+        """Collects the evidence of each feature from all models."""
+        # The evidence so far, by the name of the column.
+        self.columns: dict[str, Record] = {}  # the row in the table of columns
+        self.entries: dict[str, Entries] = {}
+        self.nats: dict[str, Real] = {}  # (entries, classes); columns that have evidence only in pairs are absent
+        self.extras: dict[str, Any] = {}  # the scale of each word, or the cell of each entry
+        self.pairs: list[tuple[str, str, Real]] = []  # two columns, and nats (entries, entries, classes)
+        self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in COLUMNS}  # by the name of the table
+        parameters_by_feature: dict[tuple[str, ...], dict[int, Parameters]] = {}  # by name and columns, then by model
+        for k, model in enumerate(self.models):
+            for group in model.parameters if model is not None else ():
+                for f, feature in enumerate(group.features):
+                    parameters_by_feature.setdefault((feature.name, *feature.inputs), {})[k] = group.select([f])
+        for parameters in parameters_by_feature.values():
+            self._add_feature(parameters)
+
+    def _add_feature(self, parameters: ByModel) -> None:
+        """Adds the evidence of one feature: words, a curve per class, or entries of one or two columns."""
+        first = next(iter(parameters.values()))
         feature = first.features[0]
         if first.linear() is not None:
-            self._add_words(feature, {k: group.linear() for k, group in groups.items()})
+            self._add_words(feature, {k: model_parameters.linear() for k, model_parameters in parameters.items()})
         elif first.curve(0) is not None:
-            self._add_curves(feature, groups)
+            self._add_curves(feature, parameters)
         else:
-            entries = [self._entries(groups, column, feature) for column in feature.inputs]
-            for column, listed in zip(feature.inputs, entries, strict=True):
-                self._number_of(column, "string" if listed.table == "values" else "number")
-                shape = len(listed.probes), self.n_classes
-                says = self._scores(groups, {column: listed.probes}) if len(entries) == 1 else np.zeros(shape)
-                names = self.entries.setdefault(column, (listed, says))[0].names
-                if names != listed.names:
+            for column in feature.inputs:
+                entries = self._entries(parameters, column, feature)
+                kind = "string" if entries.table == "values" else "number"
+                self.columns.setdefault(column, {**NO_WORDS, "kind": kind})
+                if self.entries.setdefault(column, entries).keys != entries.keys:
                     raise errors.bad_setting("column", column, "a column that all its users cut in the same way")
-                if len(entries) == 1:
-                    self.entries[column] = listed, says
-            if len(entries) == 2:
-                self._add_pair(groups, *feature.inputs)
+            if len(feature.inputs) == 1:
+                self.nats[column] = self._score_probes(parameters, {column: entries.probes})
+            else:
+                self._add_pair(parameters, *feature.inputs)
 
-    def _number_of(self, column: str, kind: str, **reading: Any) -> int:
-        """The number of a column, which is listed once."""
-        row = {"column": len(self.columns), "name": column, "kind": kind, **reading}
-        return int(self.columns.setdefault(column, row)["column"])
-
-    def _join(self, statements: Mapping[int, Real]) -> Real:
-        """What the models say, (..., classes), centred; of labels the log-odds of each."""
+    def _nats_by_class(self, nats_by_model: Mapping[int, Real]) -> Real:
+        """Returns the nats of each class (…, classes), centred, from those of the model. For labels, returns the
+        log-odds of each label (…, labels) from the nats of each label's yes/no model (…, 2).
+        """
         if not self.of_labels:
-            return _centre_over_classes(statements[0])
-        odds = np.zeros((*next(iter(statements.values())).shape[:-1], self.n_classes))
-        for k, says in statements.items():
-            if not np.isfinite(says).all():
+            return _centre_over_classes(nats_by_model[0])
+        odds = np.zeros((*next(iter(nats_by_model.values())).shape[:-1], self.n_classes))
+        for k, nats in nats_by_model.items():
+            if not np.isfinite(nats).all():
                 how = self.models[k].choice.how
                 raise errors.bad_setting("how", how, "a different setting for labels as tables, such as 'mean'")
-            odds[..., k] = says[..., 1] - says[..., 0]
+            odds[..., k] = nats[..., 1] - nats[..., 0]
         return odds
 
-    def _write(self, table: str, key: tuple[Any, ...], nats: Real) -> None:
-        """An entry, as a row of each class of which it says something, and of the first."""
-        self.rows[table] += [(*key, c, x) for c, x in enumerate(nats.tolist()) if x or not c]
+    def _add_rows(self, table: str, key: tuple[Any, ...], nats: Real) -> None:
+        """Adds the rows of an entry to a table: one for class 0, and one for each other class whose nats are not 0.
+        ``key`` has the fields before the class, and ``nats`` one number per class.
+        """
+        self.rows[table] += [
+            (*key, c, class_nats) for c, class_nats in enumerate(nats.tolist()) if class_nats or c == 0
+        ]
 
-    # Values and stretches of numbers
+    # Values and intervals of numbers
 
-    def _entries(self, groups: Groups, column: str, feature: Feature) -> Entries:
-        keys = [group.categories(0, column) for group in groups.values()]
-        cuts = [group.cuts(column) for group in groups.values()]
+    def _entries(self, parameters: ByModel, column: str, feature: Feature) -> Entries:
+        """Returns the entries of a column of ``feature``: its values, or the intervals into which its numbers are cut.
+        Values that fewer than ``min_rows`` rows have are not listed.
+        """
+        keys: list[Any] = [model_parameters.categories(0, column) for model_parameters in parameters.values()]
+        cuts = [model_parameters.cuts(column) for model_parameters in parameters.values()]
         if len(feature.inputs) > 2 or (None in keys and None in cuts):
-            text = f"column {feature.name!r} is {feature.family}, which cannot be written as a table"
-            raise errors.BadSetting(f"{text}. Use {SUGGESTED}.", column=feature.name)
-        rows = self._rows_by_key(column)
-        by_number: dict[float, Any] = {}
-        if None not in keys:
-            listed: Any = in_order({key for keys_of_model in keys for key in keys_of_model or () if key is not None})
-            written = [key for key in listed if rows.get(key, np.inf) >= self.min_rows]
-            if not listed or any(isinstance(key, str) for key in listed):
-                values = [*((str(key), False) for key in written), (None, False), (None, True)]
-                return Entries("values", [*written, None, UNSEEN], values, np.full(len(values), np.inf))
-            by_number = {float(key): key for key in written}  # a stretch that holds no other
-            if len(by_number) < len(written):
-                raise errors.bad_setting("column", column, "numbers that doubles can distinguish, or use text")
-            every = np.unique([[number, np.nextafter(number, np.inf)] for number in by_number])
-            flags = isinstance(listed[0], bool)  # of which none is unseen
-            unseen = listed[0] if flags else next(number for number in count() if number not in listed)
-            starts = [-np.inf, *every.tolist()]
-            probes = [by_number.get(low, unseen) for low in starts]
-            counts = np.array([-np.inf if flags and low not in by_number else np.inf for low in starts])
+            problem = f"column {feature.name!r} is {feature.family}, which cannot be written as a table"
+            raise errors.BadSetting(f"{problem}. Use {EXPORTABLE_FAMILIES}.", column=feature.name)
+        n_rows_by_key = self._rows_by_key(column)
+        key_of_start: dict[float, Any] = {}  # numbers that are listed are intervals that contain one number
+        if None in keys:
+            starts = np.unique(np.concatenate([[], *cuts]))
+            if len(feature.inputs) == 1 and len(starts):
+                starts = self._effective_cuts(parameters, column, starts)
+            ends = np.array([-LARGEST_NUMBER, *starts, LARGEST_NUMBER])
+            probes = between(ends[:-1], ends[1:]).tolist()
+            n_rows = self._rows_of_intervals(column, starts, n_rows_by_key)
         else:
-            every = np.unique(
-                np.array([cut for cuts_of_model in cuts for cut in cuts_of_model or ()], dtype=np.float64)
-            )
-            every = self._effective_cuts(groups, column, every) if len(feature.inputs) == 1 and len(every) else every
-            probes = _middles(every).tolist()
-            counts = self._rows_of_stretches(column, every, rows) if rows else np.full(len(probes), np.inf)
-        spans = pairwise([-np.inf, *every.tolist(), np.inf])
-        names = [(*span, str(by_number[span[0]]) if span[0] in by_number else None) for span in spans]
-        return Entries("steps", [*probes, None], [*names, (None, None, None)], np.append(counts, np.inf))
+            listed: Any = sort_keys({key for keys_of_model in keys for key in keys_of_model if key is not None})
+            frequent = [key for key in listed if n_rows_by_key.get(key, 0.0) >= self.min_rows]
+            if not listed or any(isinstance(key, str) for key in listed):
+                names: list[Any] = [*((str(key), False) for key in frequent), (None, False), (None, True)]
+                return Entries("values", names, np.full(len(names), np.inf), [*frequent, None, UNSEEN])
+            key_of_start = {float(key): key for key in frequent}
+            if len(key_of_start) < len(frequent):
+                raise errors.bad_setting("column", column, "numbers that doubles can distinguish, or use text")
+            starts = np.unique([[number, np.nextafter(number, np.inf)] for number in key_of_start])
+            unseen = None if isinstance(listed[0], bool) else next(number for number in count() if number not in listed)
+            probes = [key_of_start.get(start, unseen) for start in (-np.inf, *starts)]
+            n_rows = np.full(len(probes), np.inf)
+        names = [
+            (start, str(key_of_start[start]) if start in key_of_start else None)
+            for start in (-np.inf, *starts.tolist())
+        ]
+        return Entries("steps", [*names, (None, None)], np.append(n_rows, np.inf), [*probes, None])
 
-    def _effective_cuts(self, groups: Groups, column: str, cuts: Real) -> Real:
-        """The least numbers that score as those beyond the cuts do: the kernel may round where a bin begins."""
-        near = [cuts]
-        for _ in range(ULPS):
-            near = [np.nextafter(near[0], -np.inf), *near, np.nextafter(near[-1], np.inf)]
-        says = self._scores(groups, {column: np.concatenate(near).tolist()}).reshape(len(near), len(cuts), -1)
-        beyond = (says == says[-1]).all(axis=2)
-        first = len(near) - np.logical_and.accumulate(beyond[::-1]).sum(axis=0)
-        first = np.where(first == 0, ULPS, first)  # it says the same on both sides
-        return np.asarray(np.stack(near)[first, np.arange(len(cuts))])
+    def _effective_cuts(self, parameters: ByModel, column: str, cuts: Real) -> Real:
+        """Returns for each of these ascending cuts the least number that scores like numbers beyond the cut. It can
+        differ from the cut by a few doubles, because the kernel may round where a bin begins.
+        """
+        candidates = [cuts]  # each cut moved by −ROUNDING_STEPS to +ROUNDING_STEPS doubles
+        for _ in range(ROUNDING_STEPS):
+            lowest = np.nextafter(candidates[0], -np.inf)
+            highest = np.nextafter(candidates[-1], np.inf)
+            candidates = [lowest, *candidates, highest]
+        nats = self._score_probes(parameters, {column: np.concatenate(candidates).tolist()})
+        nats = nats.reshape(len(candidates), len(cuts), -1)
+        is_beyond = (nats == nats[-1]).all(axis=2)
+        first_beyond = len(candidates) - np.logical_and.accumulate(is_beyond[::-1]).sum(axis=0)
+        first_beyond = np.where(first_beyond == 0, ROUNDING_STEPS, first_beyond)  # 0: both sides have the same nats
+        return np.asarray(np.stack(candidates)[first_beyond, np.arange(len(cuts))])
 
-    def _scores(self, groups: Groups, probes: Mapping[str, list[Any]]) -> Real:
-        """What every row says of each class, (rows, classes)."""
-        rows = list(batches(read(dict(probes)), "exporting", quietly=True))
-        statements = {}
-        for k, group in groups.items():
-            nothing = np.zeros(len(self.models[k].classes))
-            scores = [_core.score(batch.n_rows, nothing, group.parts(batch), "log_joint", 1)[0] for batch in rows]
-            statements[k] = np.concatenate(scores)
-        return self._join(statements)
+    def _score_probes(self, parameters: ByModel, probes: Mapping[str, list[Any]]) -> Real:
+        """Returns the nats of rows (rows, classes) by one feature. ``probes`` has the values of the rows by column."""
+        row_batches = list(batches(read(dict(probes)), "exporting", quietly=True))
+        nats_by_model = {}
+        for k, model_parameters in parameters.items():
+            no_prior = np.zeros(len(self.models[k].classes))
+            scores = [
+                _core.score(batch.n_rows, no_prior, model_parameters.parts(batch), "log_joint", 1)[0]
+                for batch in row_batches
+            ]
+            nats_by_model[k] = np.concatenate(scores)
+        return self._nats_by_class(nats_by_model)
 
-    def _add_pair(self, groups: Groups, first: str, second: str) -> None:
-        one, other = self.entries[first][0].probes, self.entries[second][0].probes
-        n = len(one) * len(other)
-        if n * self.n_classes > MOST_CELLS:
-            raise errors.bad_setting(
-                "columns", f"{first!r} and {second!r}", f"fewer values: all pairs of them are {n:,}"
-            )
-        probes = {first: [a for a in one for _ in other], second: list(other) * len(one)}
-        self.pairs.append((first, second, self._scores(groups, probes).reshape(len(one), len(other), -1)))
+    def _add_pair(self, parameters: ByModel, first: str, second: str) -> None:
+        """Adds the nats of two columns together, for each entry of ``first`` with each entry of ``second``: (entries,
+        entries, classes).
+        """
+        first_probes = self.entries[first].probes
+        second_probes = self.entries[second].probes
+        n_pairs = len(first_probes) * len(second_probes)
+        if n_pairs * self.n_classes > MOST_CELLS_OF_PAIR:
+            expected = f"fewer values: all pairs of them are {n_pairs:,}"
+            raise errors.bad_setting("columns", f"{first!r} and {second!r}", expected)
+        probes = {
+            first: [probe for probe in first_probes for _ in second_probes],
+            second: second_probes * len(first_probes),
+        }
+        nats = self._score_probes(parameters, probes).reshape(len(first_probes), len(second_probes), -1)
+        self.pairs.append((first, second, nats))
 
-    def _add_curves(self, feature: Feature, groups: Groups) -> None:
-        number = self._number_of(feature.name, "number")
-        for k, group in groups.items():
-            curve = group.curve(0)
-            assert curve is not None
-            for c, (centre, width, *coefficients) in enumerate(zip(*curve.by_class, strict=True)):
+    def _add_curves(self, feature: Feature, parameters: ByModel) -> None:
+        """Adds the curve of each class. For labels, each model has two curves: that of its yes is added, that of its no
+        subtracted.
+        """
+        self.columns[feature.name] = {**NO_WORDS, "kind": "number"}
+        column_number = len(self.columns) - 1
+        for k, model_parameters in parameters.items():
+            curve: Any = model_parameters.curve(0)
+            for c, (*shape, constant, x, x2, log) in enumerate(zip(*curve.by_class, strict=True)):
                 sign = -1.0 if self.of_labels and c == 0 else 1.0
-                scale = curve.origin, curve.unit * width, centre / width
-                row = number, k if self.of_labels else c, *scale, *(sign * x for x in coefficients)
-                self.rows["curves"].append(row)
+                coefficients = curve.origin, curve.unit, *shape, sign * constant, sign * x, sign * x2, sign * log
+                self.rows["curves"].append((column_number, k if self.of_labels else c, *coefficients))
 
     # Words
 
-    def _add_words(self, feature: Feature, forms: Mapping[int, Any]) -> None:
-        place = {None: 0}  # the first is what every text says
-        for word in (word for form in forms.values() for word in form.words):
-            place.setdefault(word, len(place))
-        scale = np.ones(len(place))
-        statements = {}
-        for k, form in forms.items():
-            rows = [0, *(place[word] for word in form.words)]
-            statements[k] = np.zeros((len(place), form.weights.shape[1]))
-            statements[k][rows] = np.vstack([form.intercepts, form.weights])
-            if form.scale is not None:
-                scale[rows[1:]] = form.scale
-        number = self._number_of(feature.name, "text" if feature.reads_text else "counts", **form.reading)
-        rows_of_words = self._rows_by_key(feature.name)
-        for word, *entry in zip(place, scale.tolist(), self._join(statements), strict=True):
-            if word is None or rows_of_words.get(word, 0.0) >= self.min_rows:
-                self._write("words", (number, word, entry[0]), entry[1])
+    def _add_words(self, feature: Feature, linear_by_model: Mapping[int, Any]) -> None:
+        """Adds the words of a text, or the columns of a block of counts. The first entry, None, has the nats that every
+        text gets, and the last those of unseen words. ``linear_by_model`` has the feature's linear form in each model.
+        """
+        words = [None, *dict.fromkeys(word for linear in linear_by_model.values() for word in linear.words)]
+        place_of_word = {word: place for place, word in enumerate(words)}
+        scale = np.ones(len(words) + 1)
+        nats_by_model = {}
+        for model_number, linear in linear_by_model.items():
+            places = [place_of_word[word] for word in linear.words]
+            nats = nats_by_model[model_number] = np.zeros((len(scale), linear.weights.shape[1]))  # (entries, classes)
+            nats[0] = linear.intercepts
+            nats[places] = linear.weights
+            if linear.scale is not None:
+                scale[places] = linear.scale
+        reading = linear.reading  # the same in all models
+        length = reading["length"]
+        scale[0] = length == "none"
+        scale[-1] = length == "all"  # the length of a text counts all its words
+        column_fields = {**NO_WORDS, **reading, "kind": "counts", "length": length != "none"}
+        if feature.reads_text:
+            column_fields = {**column_fields, "kind": "text", "reading": reading}
+        self.columns[feature.name] = column_fields
+        rows_by_word = self._rows_by_key(feature.name)
+        n_rows = np.array([np.inf, *(rows_by_word.get(word, 0.0) for word in words[1:]), np.inf])
+        names = [*((word, False) for word in words), (None, True)]
+        self.entries[feature.name] = Entries("words", names, n_rows, [])
+        self.nats[feature.name] = self._nats_by_class(nats_by_model)
+        self.extras[feature.name] = scale.tolist()
 
     # Rows that have an entry
 
     def _rows_by_key(self, column: str) -> dict[Any, float]:
-        """How many rows have each value or word of a column; of numbers that are cut each bin."""
-        if not self.min_rows or column not in {feature.name for feature in self.tally.schema.features}:
+        """Returns how many rows have each value, word or bin of a column; nothing if all of them are listed anyway."""
+        if not self.min_rows or column not in self.tally.schema.features.names:
             return {}
         sums = self.tally.of(column)
-        feature = self.tally.schema[column]
         if isinstance(sums, Words):
-            lexicon = Lexicon.of(feature, sums)
-            return dict(zip(lexicon.words, lexicon.documents().sum(axis=1).tolist(), strict=True))
-        return dict(zip(sums.keys[0], sums.cells.value.sum(axis=1).tolist(), strict=True))
+            lexicon = Lexicon.of(self.tally.schema[column], sums)
+            keys: Sequence[Any] = lexicon.words
+            counts = lexicon.documents()
+        else:
+            keys = sums.keys[0]
+            counts = sums.cells.value
+        return dict(zip(keys, counts.sum(axis=1).tolist(), strict=True))
 
-    def _rows_of_stretches(self, column: str, cuts: Real, rows: Mapping[Any, float]) -> Real:
-        """How many rows have each stretch of numbers between cuts, from those of each bin."""
+    def _rows_of_intervals(self, column: str, cuts: Real, rows_by_bin: Mapping[Any, float]) -> Any:
+        """Returns how many rows have a number in each interval between the cuts, from the rows of each bin."""
+        if not rows_by_bin:
+            return np.zeros(len(cuts) + 1)
         feature = self.tally.schema[column]
         (batch,) = batches(read({column: [*cuts.tolist(), 0.0]}), "exporting")
         codes = feature.family.keys_of(batch, feature)
         assert codes is not None
-        starts = [codes.values[code - codes.low] for code in codes.codes.tolist()[:-1]]
-        at = np.searchsorted(np.asarray(starts), np.array([*rows]), side="right")
-        return np.bincount(at, [*rows.values()], len(cuts) + 1).astype(np.float64)
+        first_bins = np.array([codes.values[code - codes.low] for code in codes.codes.tolist()[:-1]])
+        interval_of_bin = np.searchsorted(first_bins, [*rows_by_bin], side="right")
+        return np.bincount(interval_of_bin, [*rows_by_bin.values()], len(cuts) + 1)
 
     # Tables
 
     def make_rows(self) -> dict[str, list[tuple[Any, ...]]]:
-        """The rows of each table of columns."""
-        cells = self._cells()
-        fields = [part.split(":")[0] for part in COLUMNS["columns"].split()]
-        self.rows["columns"] = [tuple(column.get(field) for field in fields) for column in self.columns.values()]
-        for column, (entries, says) in self.entries.items():
-            for k in np.flatnonzero(entries.rows >= self.min_rows).tolist():
-                cell = int(cells[column][0][k]) if column in cells else None
-                self._write(entries.table, (self.columns[column]["column"], *entries.names[k], cell), says[k])
-        for first, second, says in self.pairs if self.min_rows <= 1 else ():
-            one, other = self.columns[first]["column"], self.columns[second]["column"]
-            nats = says[np.ix_(cells[first][1], cells[second][1])]
-            for a, b in np.argwhere(nats.any(axis=2)).tolist():
-                self._write("pairs", (one, a, other, b), nats[a, b])
+        """Returns the rows of each table except prior and calibration, by the name of the table."""
+        entry_of_cell = self._make_cells()
+        number_of = {name: number for number, name in enumerate(self.columns)}
+        field_names = [field.split(":")[0] for field in COLUMNS["columns"].split()]
+        for name, column in self.columns.items():
+            fields_of_column = {**column, "name": name, "column": number_of[name]}
+            self.rows["columns"].append(tuple(map(fields_of_column.get, field_names)))
+        for name, (table, keys, n_rows, _) in self.entries.items():
+            zero_nats = np.zeros((len(keys), self.n_classes))
+            is_rare = n_rows < self.min_rows
+            extras = self.extras.get(name, [None] * len(keys))
+            nats = self.nats.get(name, zero_nats)
+            for k, key in enumerate(keys):
+                if not is_rare[k]:
+                    self._add_rows(table, (number_of[name], *key, extras[k]), nats[k])
+                elif table == "steps" and not is_rare[k - 1]:  # rare numbers share an interval without evidence
+                    self._add_rows(table, (number_of[name], *key, None), zero_nats[k])
+        for first, second, nats in self.pairs if self.min_rows <= 1 else ():
+            cell_nats = nats[np.ix_(entry_of_cell[first], entry_of_cell[second])]
+            for first_cell, second_cell in np.argwhere(cell_nats.any(axis=2)).tolist():
+                cells = number_of[first], first_cell, number_of[second], second_cell
+                self._add_rows("pairs", cells, cell_nats[first_cell, second_cell])
         return self.rows
 
-    def _cells(self) -> dict[str, tuple[Int, Int]]:
-        """Of each column in pairs the cell of every entry, and an entry of every cell; all pairs take these for one."""
-        about: dict[str, list[Real]] = {}
-        for first, second, says in self.pairs:
-            about.setdefault(first, []).append(says.reshape(len(says), -1))
-            about.setdefault(second, []).append(says.transpose(1, 0, 2).reshape(says.shape[1], -1))
-        cells = {}
-        for column, signatures in about.items():
-            together = np.concatenate(signatures, axis=1)
-            _, entry, cell = np.unique(together, axis=0, return_index=True, return_inverse=True)
-            cells[column] = cell.reshape(-1), entry
-        return cells
+    def _make_cells(self) -> dict[str, Int]:
+        """Numbers the cells of each column that is in pairs: entries with the same nats in all pairs share a cell.
+        Returns for each column one entry of each cell.
+        """
+        nats_of_column: dict[str, list[Real]] = {}  # for each pair that it is in: (entries, numbers)
+        for first, second, nats in self.pairs:
+            nats_of_column.setdefault(first, []).append(nats.reshape(len(nats), -1))
+            nats_of_column.setdefault(second, []).append(nats.swapaxes(0, 1).reshape(nats.shape[1], -1))
+        entry_of_cell = {}
+        for column, entry_nats in nats_of_column.items():
+            _, entry, cell = np.unique(np.hstack(entry_nats), axis=0, return_index=True, return_inverse=True)
+            entry_of_cell[column] = entry
+            self.extras[column] = cell.reshape(-1).tolist()
+        return entry_of_cell
 
 
-def _by_name(model: Any) -> dict[str, Parameters]:
-    """The parameters of each feature by itself; a pair's name may be that of a column."""
-    return {
-        "\x00".join([feature.name, *(feature.inputs if len(feature.inputs) > 1 else ())]): group.select([f])
-        for group in model.parameters
-        for f, feature in enumerate(group.features)
-    }
-
-
-def _middles(cuts: Real) -> Real:
-    """A number in each stretch between cuts, and one beyond either end."""
-    if not len(cuts):
-        return np.zeros(1)
-    with np.errstate(over="ignore"):
-        reach = np.diff(cuts[[0, -1]])[0] + np.abs(cuts).max() + 1.0
-        ends = np.clip([cuts[0] - reach, cuts[-1] + reach], -LARGEST, LARGEST)
-    return np.concatenate([ends[:1], between(cuts[:-1], cuts[1:]), ends[1:]])
-
-
-def _table(name: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+def _arrow_fields(description: str) -> list[pa.Field]:
+    """Returns the Arrow fields that a text such as "name:string nats:double odds:double*" describes; * is a list of the type."""
     import pyarrow as pa
 
-    fields = [part.split(":") for part in COLUMNS[name].split()]
-    kinds = [pa.list_(pa.string()) if kind == "list" else pa.type_for_alias(kind) for _, kind in fields]
-    columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
-    arrays = [pa.array(column, kind, from_pandas=False) for column, kind in zip(columns, kinds, strict=True)]
-    return pa.table(arrays, names=[field for field, _ in fields])
+    fields = []
+    for name, kind in (field.split(":") for field in description.split()):
+        element = pa.struct(_arrow_fields(READING_FIELDS)) if kind == "reading" else pa.type_for_alias(kind.rstrip("*"))
+        fields.append(pa.field(name, pa.list_(element) if kind.endswith("*") else element))
+    return fields
+
+
+def _arrow_table(description: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """Returns an Arrow table of these rows. ``description`` has its columns, as in ``COLUMNS``."""
+    import pyarrow as pa
+
+    fields = _arrow_fields(description)
+    try:
+        columns: list[Any] = [*zip(*rows, strict=True)] or [[]] * len(fields)
+        return pa.table(columns, schema=pa.schema(fields))
+    except UnicodeEncodeError as problem:
+        raise errors.bad_setting("text", problem.object, "without lone surrogates, which no file can hold") from None

@@ -14,28 +14,26 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.errors import many
-from banbury.families.bags.occurrences import check_occurrences
-from banbury.families.bags.text_parameters import log_orders, lost_words, texts_and_unknown_words
+from banbury.families.bags.parameters import check_rows, log_orders, lost_words, texts_and_unknown_words
 from banbury.families.dirichlet import log
-from banbury.families.family import HOWS, Choice, How, Kind, Parameters, bad_value, check_positive
+from banbury.families.family import HOWS, Choice, Feature, Features, How, Kind, Parameters, bad_value, check_positive
 from banbury.families.kernel_density import bandwidths_of
 from banbury.families.keys import dense_numbers
-from banbury.model.evidence_table import EvidenceTable, calibration_columns, evidence_table
-from banbury.model.explain import Explanation, Informative, calibrate_explanation, informative, make_explanation
+from banbury.model.evidence_table import EvidenceTable, evidence_table
+from banbury.model.explain import Explanation, Informative, informative, make_explanation
 from banbury.model.explain.explanation import is_left_out
 from banbury.notebooks import Displayed, NotebookTable
 from banbury.reading import Batch, Beside, Source, n_threads, read, read_row
 from banbury.reading.columns import Codes, empty_column
-from banbury.sums import in_order
+from banbury.sums import sort_keys
 from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.schema import Schema
 from banbury.tally.table import align_names, batches, class_number, open_source
 from banbury.tally.tally import Label, Tally, count, count_rows
 from banbury.threads import LimitThreads, taken
-from banbury.uncollected import uncollected
 
-MOST_SAMPLED = 10**10
-UNUSED = np.random.default_rng(0)  # only "gibbs" draws, and making a generator takes longer than most estimates
+MOST_SAMPLED = 10**10  # rows
+UNUSED_GENERATOR = np.random.default_rng(0)  # only "gibbs" draws, and making one takes longer than most estimates
 ClassPrior = Literal["uniform"] | float | Sequence[float] | Mapping[Any, float] | None
 
 
@@ -74,7 +72,7 @@ def estimate(
     expected = "one class per row; for sets of labels use bb.LabelModel.of(tally)"
     errors.require(tally.schema.labels is None, "the tally", "a tally of label sets", expected)
     choice = choice_of(how, alpha, seed)
-    tally = replace(tally, schema=tally.schema.with_families(features)) if features else tally
+    tally = replace(tally, schema=tally.schema._with_families(features)) if features else tally
     return model_under(tally, choice, class_prior)
 
 
@@ -84,7 +82,9 @@ def is_auto(setting: Any) -> bool:
 
 
 def choice_of(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
-    """Checks an estimator and a prior, and returns them as a ``Choice``."""
+    """Checks an estimator and a prior, and returns them as a ``Choice``. ``waits``: whether weights of words are
+    computed only when they are needed.
+    """
     if not isinstance(how, str) or how not in HOWS:
         raise errors.unknown_choice("how", how, HOWS)
     check_positive("alpha", alpha, zero=True)
@@ -93,10 +93,10 @@ def choice_of(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
 
 
 def model_under(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
-    """Estimates the model of a tally with a given estimator and prior."""
+    """Estimates the model of a tally with the estimator and prior of ``choice``."""
     if not tally.classes:
         raise errors.empty_data(None, "the tally has no classes, so there is nothing to predict")
-    rng = np.random.default_rng(choice.seed) if choice.how == "gibbs" else UNUSED
+    rng = np.random.default_rng(choice.seed) if choice.how == "gibbs" else UNUSED_GENERATOR
     log_prior = class_log_prior(class_prior, tally)
     parameters = tuple(family.estimate(columns, sums, choice, rng) for family, columns, sums in tally.groups)
     return Model(tally, choice, class_prior, log_prior, parameters)
@@ -119,6 +119,7 @@ class Calibrates(Protocol):
     @property
     def only_scales(self) -> bool: ...
     def apply(self, log_posteriors: Any) -> Real: ...
+    def rules(self) -> dict[str, Any]: ...
     def log_apply(self, log_posteriors: Any) -> Real: ...
 
 
@@ -128,7 +129,7 @@ class Weighs(Protocol):
     def is_stale(self, tally: Tally) -> bool: ...
     def log_prior(self, log_prior: Real, tally: Tally) -> Real: ...
     def parameters(self, model: Model) -> tuple[Parameters, ...]: ...
-    def without_forgotten(self, tally: Tally) -> Weighs: ...
+    def _without_forgotten(self, tally: Tally) -> Weighs: ...
 
 
 def check_calibration(calibration: Any, n_classes: int) -> None:
@@ -163,41 +164,44 @@ class Model(Displayed):
     log_prior: Real
     parameters: tuple[Parameters, ...]
     threads: int | None = None
-    calibration: Calibrates | None = None  # what makes posteriors honest
-    weighing: Weighs | None = None  # what its evidence is worth
+    calibration: Calibrates | None = None  # corrects posteriors
+    weighing: Weighs | None = None  # the weights of the evidence
 
     def __reduce__(self) -> Any:
-        """A model is derived from its tally, wherever it is unpacked."""
+        """Pickles a model as its tally and settings, from which it is estimated again."""
         settings = self.tally, self.choice, self.class_prior, self.threads, self.calibration, self.weighing
         return _unpack_model, settings
 
     @property
     def classes(self) -> tuple[Label, ...]:
+        """The classes, in order."""
         return self.tally.classes
 
     @property
     def names(self) -> tuple[Label, ...]:
-        """The classes."""
+        """The classes; a model of labels has the labels here."""
         return self.classes
 
-    def as_answering(self) -> Model:
-        """The model that reads the rows to be answered: this one."""
+    def _as_answering(self) -> Model:
+        """Returns the model that answers for rows: this one."""
         return self
 
-    def prepare(self) -> None:
-        """Computes in advance what the first prediction would compute: nothing for a plain model."""
+    def _prepare(self) -> None:
+        """Computes in advance what the first prediction would compute: nothing for this kind of model."""
 
-    def records(self, posterior: Real, unsure: float | None = None) -> list[dict[str, Any]]:
-        """Returns one answer per row of posteriors; None where the best class is less probable than ``unsure``."""
-        best = posterior.argmax(axis=1).tolist()
-        shares = posterior.max(axis=1).tolist()
-        answers = [
-            self.classes[k] if unsure is None or p >= unsure else None for k, p in zip(best, shares, strict=True)
+    def _records(self, posterior: Real, unsure: float | None = None) -> list[dict[str, Any]]:
+        """Returns one record for each row of posteriors (rows × classes); the class is None where the best is less
+        probable than ``unsure``.
+        """
+        classes_and_probabilities = zip(posterior.argmax(axis=1).tolist(), posterior.max(axis=1).tolist(), strict=True)
+        return [
+            {"class": self.classes[c] if unsure is None or probability >= unsure else None, "probability": probability}
+            for c, probability in classes_and_probabilities
         ]
-        return [{"class": answer, "probability": share} for answer, share in zip(answers, shares, strict=True)]
 
     @property
     def schema(self) -> Schema:
+        """The features that were counted."""
         return self.tally.schema
 
     @property
@@ -206,7 +210,7 @@ class Model(Displayed):
         return self.schema.target
 
     @property
-    def target_kind(self) -> Kind | None:
+    def _target_kind(self) -> Kind | None:
         """The type of the target column."""
         return self.schema.target_kind
 
@@ -253,7 +257,7 @@ class Model(Displayed):
         plain = self if self.weighing is None else complete_model(self.tally, self.choice, self.class_prior)
         if weighing is None:
             return replace(plain, threads=self.threads)
-        weighing = weighing.without_forgotten(self.tally)
+        weighing = weighing._without_forgotten(self.tally)
         log_prior = weighing.log_prior(plain.log_prior, self.tally)
         return replace(plain, weighing=weighing, log_prior=log_prior, parameters=weighing.parameters(plain))
 
@@ -280,15 +284,16 @@ class Model(Displayed):
             return taken(self.labels, self._best(self._score_all(rows, self._wanted, reading)), self.threads)
         if unsure is not None and not (isinstance(unsure, (int, float, np.number)) and 0 <= unsure <= 1):
             raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
-        matrix = None if costs is None else cost_matrix(costs, self.classes)
+        costs_by_class = None if costs is None else cost_matrix(costs, self.classes)
         posterior = self.posterior(rows, **reading)
-        best = posterior.argmax(axis=1) if matrix is None else (posterior @ matrix).argmin(axis=1)
-        answer = self.labels[best]
-        if unsure is None:
-            return np.asarray(answer)
-        certain: NDArray[Any] = answer.astype(object)
-        certain[posterior[np.arange(len(best)), best] < unsure] = None
-        return certain
+        best_classes = (
+            posterior.argmax(axis=1) if costs_by_class is None else (posterior @ costs_by_class).argmin(axis=1)
+        )
+        predictions: NDArray[Any] = self.labels[best_classes]
+        if unsure is not None:
+            predictions = predictions.astype(object)
+            predictions[posterior[np.arange(len(best_classes)), best_classes] < unsure] = None
+        return predictions
 
     @or_in_partitions
     def posterior(self, rows: Any, **reading: Any) -> Real:
@@ -325,10 +330,13 @@ class Model(Displayed):
             yield batch, answer if self.calibration is None else self.calibration.apply(answer)
 
     def _batches(self, source: Source, want: str) -> Iterator[tuple[Batch, NDArray[Any], int]]:
-        """Batch by batch the rows, what is wanted of them, and how many are impossible in every class."""
+        """Yields each batch of rows with the scores that ``want`` names, such as "posterior", and the number of its
+        rows that are impossible in every class.
+        """
         warned = set[str]()
 
         def score(batch: Batch) -> tuple[NDArray[Any], int]:
+            """The scores of a batch and the number of its impossible rows."""
             return self._kernel(*self._fitting(batch, warned, source.target), want)
 
         beside = Beside(self.threads, score)
@@ -336,7 +344,6 @@ class Model(Displayed):
             yield batch, *(beside.result(batch) or score(batch))
 
     @or_in_partitions
-    @uncollected()
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
         """Explains the prediction for one row: the weight of every piece of evidence, in decibans.
 
@@ -372,100 +379,114 @@ class Model(Displayed):
         batch, parameters = self._fitting(self._one_row(row), set())
         best, posterior, log_posterior, likelihoods = self._score_row(batch, parameters)
         winner, other = self._classes_to_compare(best, log_posterior, against)
-        terms = self._terms(batch, parameters, likelihoods)
-        texts, unknown = texts_and_unknown_words(parameters, batch)
-        scale = 1.0 if self.calibration is None else self.calibration.scale
-        answer = posterior, winner, other
+        texts, unknown_words = texts_and_unknown_words(parameters, batch)
+        explanation = make_explanation(
+            self.classes,
+            self.log_prior,
+            self._terms(batch, parameters, likelihoods),
+            posterior,
+            winner,
+            other,
+            scale=1.0 if self.calibration is None else self.calibration.scale,
+        )
         explanation = replace(
-            make_explanation(self.classes, self.log_prior, terms, *answer, unknown, texts, self._stale, scale),
-            target=self.target,
+            explanation, unknown=tuple(unknown_words), texts=texts, stale=self._stale, target=self.target
         )
         if self.calibration is None:
             return explanation
-        return with_calibration(explanation, self.calibration, log_posterior[None], winner, other)
+        log_posteriors = log_posterior[None]
+        posterior = self.calibration.apply(log_posteriors)[0]
+        log_posterior = self.calibration.log_apply(log_posteriors)[0]
+        return explanation.calibrate(posterior[[winner, other]], log_posterior[[winner, other]])
 
     def _explain_left_out(self, batch: Batch, against: Any, label: Any) -> Explanation:
-        """Explains a row of the training data by the model of all other rows."""
+        """Explains a row of the training data, with its class in ``label``, by the model of all other rows."""
         row_label = self._own_label(batch, label)
         remarks = [is_left_out(row_label, self.target)]
         remarks += ["the weights of evidence were learned with it and do not change"] * (self.weighing is not None)
-        explanation = self.without(batch, row_label).explain(batch, against)
+        explanation = self._without(batch, row_label).explain(batch, against)
         return replace(explanation, held_out=True, stale=self._stale, remarks=tuple(remarks))
 
     def _classes_to_compare(self, best: int, log_posterior: Real, against: Any) -> tuple[int, int]:
-        """The numbers of the predicted class of a row and of the class it is compared with."""
-        honest = log_posterior if self.calibration is None else self.calibration.apply(log_posterior[None])[0]
-        winner = best if self._wanted == "class" else int(honest.argmax())
+        """Returns the number of a row's predicted class, and of the class it is compared with."""
+        posterior = log_posterior if self.calibration is None else self.calibration.apply(log_posterior[None])[0]
+        winner = best if self._wanted == "class" else int(posterior.argmax())
         other = winner if against is None else class_number(against, self.classes)
-        if other == winner:  # where calibrated posteriors are equal, and there may be many zeros, the model's own tell
-            ranked = np.lexsort((-log_posterior, -honest)).tolist()
+        if other == winner:  # many calibrated posteriors may be 0; the uncalibrated ones break ties
+            ranked = np.lexsort((-log_posterior, -posterior)).tolist()
             other = next(c for c in ranked if c != winner)
         return winner, other
 
     def _terms(self, batch: Batch, parameters: Sequence[Parameters], likelihoods: Real) -> list[Any]:
-        """The evidence of each feature of a row, in the order of the schema."""
+        """Returns the evidence of each feature of a row, in the order of the schema. ``likelihoods`` is features ×
+        classes.
+        """
         terms = []
         start = 0
         for group in parameters:
             stop = start + len(group.features)
             terms += group.terms(batch, likelihoods[start:stop])
             start = stop
-        if [term.feature for term in terms] != [feature.name for feature in self.schema.features]:
-            place = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
-            terms.sort(key=lambda term: place.get(term.feature, len(place)))
+        if tuple([term.feature for term in terms]) != self.schema.features.names:
+            place_of_column = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
+            terms.sort(key=lambda term: place_of_column.get(term.feature, len(place_of_column)))
         return terms
 
     def between(self, one: Label, other: Label) -> Model:
         """Returns the same model restricted to two classes, whose odds do not change. The new model is not calibrated."""
-        shares = self.class_shares
-        two = [class_number(name, self.classes) for name in (one, other)]
-        chosen = np.zeros(len(shares))
-        chosen[two] = shares[two] / shares[two].sum()
-        return self.with_class_prior(chosen.tolist())
+        class_shares = self._class_shares
+        class_numbers = [class_number(name, self.classes) for name in (one, other)]
+        prior_of_two = np.zeros(len(class_shares))
+        prior_of_two[class_numbers] = class_shares[class_numbers] / class_shares[class_numbers].sum()
+        return self.with_class_prior(prior_of_two.tolist())
 
     @property
-    def class_shares(self) -> Real:
+    def _class_shares(self) -> Real:
         """P(class) under the class prior. (``log_prior`` also includes the intercepts of a weighed model.)"""
         return np.exp(class_log_prior(self.class_prior, self.tally))
 
     @property
     def _stale(self) -> bool:
-        """Whether rows were learned or forgotten since its evidence was weighed."""
+        """Whether rows were learned or forgotten since the evidence was weighed."""
         return self.weighing is not None and self.weighing.is_stale(self.tally)
 
     def _own_label(self, batch: Batch, label: Any) -> Label:
-        """The class of a row that was counted: given, or in the row."""
+        """Returns the class of a counted row, from the argument or from the row itself; raises an error if neither has
+        it.
+        """
         if label is None and self.target is not None and self.target in batch.names:
-            numbers, names = dense_numbers(batch.codes(self.target, self.target_kind), 1)
+            numbers, names = dense_numbers(batch.codes(self.target, self._target_kind), 1)
             label = names[numbers[0]] if numbers[0] >= 0 else None
         if label is None:
-            there = "" if self.target is None else f", or include it in the row as column {self.target!r}"
-            text = f"the row's class is needed to leave the row out. Pass label=...{there}."
+            alternative = "" if self.target is None else f", or include it in the row as column {self.target!r}"
+            text = f"the row's class is needed to leave the row out. Pass label=...{alternative}."
             raise errors.BadSetting(text, setting="label", value=None)
         return self.classes[class_number(label, self.classes)]
 
-    def without(self, batch: Batch, label: Label, weight: float = 1.0) -> Model:
+    def _without(self, batch: Batch, label: Label, weight: float = 1.0) -> Model:
         """Returns the same model without one row, which was counted with this weight."""
         row = align_names(batch, self.schema, (self.target or "",))
         weights = None if weight == 1.0 else np.array([weight])
         row_tally = count_rows(row, self.schema, Codes(np.zeros(1, dtype=np.int32), 0, [label]), weights, 1)
         try:
-            rest = (self.tally - row_tally).drop_absent_words()
+            tally_without_row = (self.tally - row_tally)._drop_absent_words()
         except errors.NegativeCount as problem:
-            why = problem.args[0].partition(". ")[0]
+            reason = problem.args[0].partition(". ")[0]
             raise errors.NegativeCount(
-                f"the row was not counted with class {label!r}, so it cannot be left out: {why}. Explain it without "
+                f"the row was not counted with class {label!r}, so it cannot be left out: {reason}. Explain it without "
                 "held_out=True.",
                 label=label,
             ) from None
-        if label not in rest.classes:
+        if label not in tally_without_row.classes:
             raise errors.BadSetting(
                 f"this is the only row of class {label!r}, so without it the class has no rows. Explain "
                 "it without held_out=True.",
                 label=label,
             )
-        rest = rest.with_classes(self.classes)  # some were named before they had rows
-        return _unpack_model(rest, self.choice, self.class_prior, self.threads, self.calibration, self.weighing)
+        tally_without_row = tally_without_row._with_classes(self.classes)  # some were named before they had rows
+        return _unpack_model(
+            tally_without_row, self.choice, self.class_prior, self.threads, self.calibration, self.weighing
+        )
 
     def informative(self, n: int = 10, classes: Sequence[Any] | None = None) -> Informative:
         """Returns the ``n`` values that best tell each class from the other classes, as likelihood ratios.
@@ -490,43 +511,51 @@ class Model(Displayed):
           outlook = overcast  yes : rest = 3.3 : 1
           humidity = normal   yes : rest = 2.2 : 1
         """
-        ratios = informative(self.classes, self.parameters, self.log_prior, self._of_values, n, classes)
+        ratios = informative(self.classes, self.parameters, self.log_prior, self._log_likelihood_of, n, classes)
         return replace(ratios, target=self.target)
 
-    def _of_values(self, group: Parameters, columns: Mapping[str, Any]) -> Real:
-        """log P(value | class) of one feature, of values in columns."""
+    def _log_likelihood_of(self, group: Parameters, columns: Mapping[str, Any]) -> Real:
+        """Returns log P(value | class) of one feature (rows × classes), for values in columns; ``group`` has the
+        feature's parameters.
+        """
         batch = next(iter(read(dict(columns))))
         return self._kernel(batch, [group], "parts")[0][:, 0]
 
     def _one_row(self, row: Any) -> Batch:
-        """The row as predict would read it: a mapping or Series by name, an array or list by position, a table of one, a text."""
+        """Reads one row as ``predict`` would: a mapping or Series by name, a list or array by position, a table with
+        one row, or a text.
+        """
         if isinstance(row, str) and len(self.schema.features) == 1 and "text" in self.schema.kinds.values():
-            row = {self.schema.features[0].name: row}
-        if isinstance(row, list) and len(self.schema.columns) == 1 and len(row) > 1 and isinstance(row[0], str):
-            raise errors.not_one_row(len(row))
-        if isinstance(row, (list, tuple, np.ndarray)) and not len(row):
-            raise errors.not_one_row(0)
-        if isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) == 1 and not isinstance(row[0], Mapping):
-            if len(row) != len(self.schema.columns):
-                raise errors.wrong_width(len(row), len(self.schema.columns))
-            return read_row(row, self.schema.columns, self.schema.named)
-        return the_one_row(self._read(row, {}))
+            row = {self.schema.features.names[0]: row}
+        if isinstance(row, (list, tuple, np.ndarray)):
+            n_columns = len(self.schema.columns)
+            is_several_texts = isinstance(row, list) and n_columns == 1 < len(row) and isinstance(row[0], str)
+            if not len(row) or is_several_texts:
+                raise errors.not_one_row(len(row))
+            if np.ndim(row) == 1 and not isinstance(row[0], Mapping):
+                if len(row) != n_columns:
+                    raise errors.wrong_width(len(row), n_columns)
+                return read_row(row, self.schema.columns, self.schema.named)
+        batches_with_rows = [batch for batch in self._read(row, {}) if batch.n_rows]
+        if (n_rows := sum(batch.n_rows for batch in batches_with_rows)) != 1:
+            raise errors.not_one_row(n_rows)
+        return batches_with_rows[0]
 
     def likelihood(self, feature: str, value: Any) -> dict[Label, float]:
         """Returns P(value | class) of one feature, or its density, for every class. For a block of columns, pass one
         value per column.
         """
-        alone = self._group(feature)
-        (only,) = alone.features
-        several = isinstance(value, (list, tuple, np.ndarray))
-        if len(only.columns) == 1 and (only.holds_lists or not several):
+        group = self._group(feature)
+        (described,) = group.features
+        is_sequence = isinstance(value, (list, tuple, np.ndarray))
+        if len(described.columns) == 1 and (described.holds_lists or not is_sequence):
             value = (value,)
-            several = True
-        if only.columns and not (several and len(value) == len(only.columns)):
-            expected = f"as many values as {only.name!r} has columns ({errors.listed(only.columns)})"
+            is_sequence = True
+        if described.columns and not (is_sequence and len(value) == len(described.columns)):
+            expected = f"as many values as {described.name!r} has columns ({errors.listed(described.columns)})"
             raise errors.bad_setting("value", value, expected)
-        values = dict(zip(only.columns, value, strict=True)) if only.columns else {only.name: value}
-        likelihood = self._of_values(alone, {name: [column_value] for name, column_value in values.items()})[0]
+        values = dict(zip(described.columns, value, strict=True)) if described.columns else {described.name: value}
+        likelihood = self._log_likelihood_of(group, {name: [column_value] for name, column_value in values.items()})[0]
         return dict(zip(self.classes, np.exp(likelihood).tolist(), strict=True))
 
     def log_likelihood(self, rows: Any, feature: str | None = None, **reading: Any) -> Real:
@@ -541,12 +570,12 @@ class Model(Displayed):
         >>> model.log_likelihood(["bad good"]).round(3).tolist()  # two orders of one third and two thirds; of 2/5 and 3/5
         [[-0.811, -0.734]]
         """
-        group = self._group(feature)
+        parameters = self._group(feature)
         likelihoods = []
         for batch in self._read(rows, reading):
-            batch, _ = self._fitting(batch, {"absent", "extra"})
+            batch, _ = self._fitting(batch, {"absent", "extra"})  # without warnings about other columns
             likelihoods.append(
-                self._kernel(batch, [group], "parts")[0][:, 0] + np.reshape(log_orders(group, batch), (-1, 1))
+                self._kernel(batch, [parameters], "parts")[0][:, 0] + np.reshape(log_orders(parameters, batch), (-1, 1))
             )
         return np.concatenate(likelihoods)
 
@@ -563,7 +592,7 @@ class Model(Displayed):
         block = next((f.name for f in self.schema.features if feature in f.columns), feature)
         cuts = self._group(block).cuts(feature)
         if cuts is None:
-            name = self._group(feature).features[0].name
+            name = self._group(feature).features.names[0]
             raise errors.bad_setting("feature", name, "a histogram column")
         return cuts
 
@@ -580,7 +609,7 @@ class Model(Displayed):
         group = self._group(feature)
         bandwidths = bandwidths_of(group)
         if bandwidths is None:
-            raise errors.bad_setting("feature", group.features[0].name, "a kernel density column")
+            raise errors.bad_setting("feature", group.features.names[0], "a kernel density column")
         return dict(zip(self.classes, bandwidths, strict=True))
 
     def linear(self, feature: str | None = None) -> LinearForm:
@@ -602,7 +631,7 @@ class Model(Displayed):
         form = group.linear()
         if form is None:
             expected = "a text column or a block of occurrences"
-            raise errors.bad_setting("feature", group.features[0].name, expected)
+            raise errors.bad_setting("feature", group.features.names[0], expected)
         if form.scale is not None:
             raise errors.bad_setting("the text", "weighed", "plain for a linear form; use model.weighed(None)")
         return LinearForm(form.words, form.weights, self.log_prior + form.intercepts)
@@ -619,37 +648,35 @@ class Model(Displayed):
         >>> bb.estimate(bb.count(bb.datasets.play_tennis(), target="play")).evidence_table()
         EvidenceTable of classes, rows: prior 2, columns 4, values 32, calibration 2
         """
-        return evidence_table(
-            [self], self.log_prior, self.classes, calibration_columns(self.calibration), self, min_rows
-        )
+        rules = {} if self.calibration is None else self.calibration.rules()
+        return evidence_table([self], self.log_prior, self.classes, rules, self, min_rows)
 
     def _group(self, feature: str | None) -> Parameters:
-        """The parameters of one feature."""
+        """Returns the parameters of one feature; it need not be named if there is only one."""
         if feature is None and len(self.schema.features) != 1:
-            names = errors.listed(f.name for f in self.schema.features)
+            names = errors.listed(self.schema.features.names)
             raise errors.bad_setting("feature", feature, f"the name of one of the features ({names})")
-        name = self.schema.features[0].name if feature is None else self.schema[feature].name
-        group = next((g for g in self.parameters if any(f.name == name for f in g.features)), None)
+        name = self.schema.features.names[0] if feature is None else self.schema[feature].name
+        group = next((g for g in self.parameters if name in g.features.names), None)
         if group is None:
             text = f"column {name!r} repeats another column, so weighed evidence leaves it out. Ask the plain "
             raise errors.BadSetting(f"{text}model: model.weighed(None).", column=name)
-        return group.select([[f.name for f in group.features].index(name)])
+        return group.select([group.features.names.index(name)])
 
     def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
         """Draws ``n`` rows from the model, as a mapping of columns. The class is in the column of the target ("class"
         if it has no name).
         """
         check_drawn(n, seed)
-        if self.weighing is not None:  # weights tell classes apart; rows come about as they were counted
+        if self.weighing is not None:  # weights improve predictions, but do not describe how rows are distributed
             return self.weighed(None).sample(n, seed)
         rng = np.random.default_rng(seed)
         drawn = dict[str, NDArray[Any]]()
         classes = rng.choice(len(self.classes), size=n, p=np.exp(self.log_prior))
         for group in self.parameters:
-            names = (name for f in group.features for name in f.inputs)
             with np.errstate(over="ignore"):
-                drawn |= dict(zip(names, map(_finite, group.sample(classes, rng)), strict=True))
-        columns = {name: drawn[name] for feature in self.schema.features for name in feature.inputs}
+                drawn |= dict(zip(group.features.inputs, map(_finite, group.sample(classes, rng)), strict=True))
+        columns = {name: drawn[name] for name in self.schema.features.inputs}
         name = self.schema.target or "class"
         while name in columns:
             name += "_"
@@ -659,91 +686,121 @@ class Model(Displayed):
         settings = f"how={self.choice.how!r}, alpha={self.choice.alpha:g}"
         settings += "" if self.weighing is None else f", weighed: {self.weighing}"
         settings += "" if self.calibration is None else f", calibrated: {self.calibration}"
-        head = f"Model of {many(len(self.classes), 'class')}, {many(len(self.schema.features), 'feature')} ({settings})"
+        first_line = (
+            f"Model of {many(len(self.classes), 'class')}, {many(len(self.schema.features), 'feature')} ({settings})"
+        )
         names = [errors.shortened(repr(name)) for name in self.classes[:20]]
         width = max(map(len, names))
-        lines = [f"  P({name:{width}}) = {p:.4f}" for name, p in zip(names, self.class_shares, strict=False)]
-        more = [f"  … and {len(self.classes) - 20:,} more classes"] if len(self.classes) > 20 else []
-        return "\n".join([head, *lines, *more])
+        lines = [f"  P({name:{width}}) = {p:.4f}" for name, p in zip(names, self._class_shares, strict=False)]
+        hidden = [f"  … and {len(self.classes) - 20:,} more classes"] if len(self.classes) > 20 else []
+        return "\n".join([first_line, *lines, *hidden])
 
     __repr__ = __str__
 
     def _notebook_tables(self) -> list[NotebookTable]:
-        classes = {"class": self.classes, "P(class)": self.class_shares.tolist()}
+        """Returns the two tables that a notebook shows: the classes with their prior, and the features with their
+        families.
+        """
+        classes = {"class": self.classes, "P(class)": self._class_shares.tolist()}
         features = self.schema.features
-        columns = {"column": [f.name for f in features], "family": [str(f.family) for f in features]}
+        columns = {"column": features.names, "family": [str(f.family) for f in features]}
         return [NotebookTable("", classes), NotebookTable("", columns)]
 
     # Scoring
 
     @property
     def _wanted(self) -> str:
-        """What has to be scored to find the most probable class."""
+        """The scores that are needed to find the most probable class: ``class`` or ``log_posterior``."""
         return "class" if self.calibration is None or self.calibration.keeps_order else "log_posterior"
 
     def _best(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """The number of each row's most probable class, from what was scored."""
+        """Returns the number of each row's most probable class, from the scores named by ``_wanted``."""
         if self.calibration is None or self._wanted == "class":
             return scores
         return np.asarray(self.calibration.apply(scores).argmax(axis=1))
 
     def _score_all(self, rows: Any, want: str, reading: Mapping[str, Any]) -> NDArray[Any]:
+        """Returns the scores that ``want`` names, such as "posterior", of all rows, and warns about rows that are
+        impossible in every class.
+        """
         if not reading and (answer := self._score_texts(rows, want)) is not None:
             return answer
-        batch_scores = [(answer, none_left) for _, answer, none_left in self._batches(self._read(rows, reading), want)]
-        self._warn_impossible(sum(none_left for _, none_left in batch_scores), want)
+        batch_scores = [
+            (answer, n_impossible) for _, answer, n_impossible in self._batches(self._read(rows, reading), want)
+        ]
+        self._warn_impossible(sum(n_impossible for _, n_impossible in batch_scores), want)
         return batch_scores[0][0] if len(batch_scores) == 1 else np.concatenate([answer for answer, _ in batch_scores])
 
     def _score_texts(self, rows: Any, want: str) -> NDArray[Any] | None:
-        """The same of a list of texts, all that a row has, without making a batch of them; None if it is something else."""
+        """Returns the scores that ``want`` names, such as "posterior", of a list of texts without building a batch;
+        None if rows are anything else.
+        """
         if self._alone is None or type(rows) is not list or not rows or type(rows[0]) is not str:
             return None
         try:
             answer, impossible = self._score(len(rows), self._alone.parts(PlainTexts(rows)), want)  # type: ignore[arg-type]
-        except TypeError:  # something among them is no text: the long way says what
+        except TypeError:  # not all are texts: reading them as a batch raises an error that names the first
             return None
         self._warn_impossible(impossible, want)
         return answer
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        """The rows' batches, read as those were that were counted, unless told otherwise."""
+        """Opens rows as batches, read like the rows that were counted unless ``reading`` says otherwise."""
         return open_source(rows, self.schema, reading)
 
     @cached_property
     def _alone(self) -> Parameters | None:
-        """The parameters of the one column there is, where it has no name and holds texts: rows may then be plain texts."""
-        alone = len(self.parameters) == len(self.schema.columns) == 1 and not self.schema.named
+        """The parameters of the only column if it has no name and holds texts, so that rows can be plain texts;
+        otherwise None.
+        """
+        has_one_column = len(self.parameters) == len(self.schema.columns) == 1 and not self.schema.named
         return (
-            self.parameters[0] if alone and self.schema.features[0].reads_text and not self.schema.runs_python else None
+            self.parameters[0]
+            if has_one_column and self.schema.features[0].reads_text and not self.schema._runs_python
+            else None
         )
 
     def _warn_impossible(self, n_rows: int, want: str) -> None:
+        """Warns about rows that are impossible in every class, unless ``want`` is "log_joint", which shows it."""
         if n_rows and want != "log_joint":
             errors.warn(errors.all_impossible(n_rows, f"how={self.choice.how!r}"))
 
     def _score(self, n_rows: int, parts: list[_core.Part], want: str) -> tuple[NDArray[Any], int]:
+        """Scores rows by the parts that ``_parts`` returned; ``want`` names the scores, such as "posterior". Also
+        returns the number of impossible rows.
+        """
         return _core.score(n_rows, self.log_prior, parts, want, n_threads(self.threads))
 
     def score(self, batch: Batch, want: str) -> tuple[Real, int]:
-        """Scores rows that are already read under the model's schema, and counts the rows that are impossible in every
-        class.
+        """Scores rows that were already read under the model's schema. Also returns the number of rows that are
+        impossible in every class.
+
+        ``want`` is "posterior" or "log_posterior".
         """
         scores, impossible = self._kernel(batch, self.parameters, want if self.calibration is None else "log_posterior")
         if self.calibration is not None:
             scores = (self.calibration.apply if want == "posterior" else self.calibration.log_apply)(scores)
         return scores, impossible
 
-    def score_unmet(self, want: str) -> float:
-        """The score of a class that the model has not seen: impossible."""
+    def _score_unmet(self, want: str) -> float:
+        """Returns the score of a class that the model has not seen, which is impossible; ``want`` is "posterior" or
+        "log_posterior".
+        """
         return 0.0 if want == "posterior" else -np.inf
 
-    def lost_words(self) -> dict[str, int]:
-        """The text columns that have no words left, and how many words they had."""
+    def _lost_words(self) -> dict[str, int]:
+        """Returns the text columns that have no words left, each with the number of words it had."""
         groups = zip(self.parameters, self.tally.groups, strict=True)
-        lost = {features[0].name: lost_words(group, sums) for group, (_, features, sums) in groups}
-        return {name: n_words for name, n_words in lost.items() if n_words}
+        words_before = {features.names[0]: lost_words(group, sums) for group, (_, features, sums) in groups}
+        return {name: n_words for name, n_words in words_before.items() if n_words}
 
     def _kernel(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
+        """Scores a batch by some of the features. Also returns the number of rows that are impossible in every class.
+
+        Args:
+            want: The scores to return: "posterior", "log_posterior" or "log_joint" (rows × classes), "class" (the number of each
+                row's most probable class), or "parts" (the log likelihoods of each feature, rows × features × classes).
+        """
         parts = self._parts(batch, parameters)
         try:
             return self._score(batch.n_rows, parts, want)
@@ -751,7 +808,9 @@ class Model(Displayed):
             raise _name_bad_value(bad, parameters, batch) from None
 
     def _score_row(self, batch: Batch, parameters: Sequence[Parameters]) -> tuple[int, Real, Real, Real]:
-        """Of the one row its class, posterior and log posterior, none of them calibrated; and the likelihoods of its features."""
+        """Scores a batch of one row. Returns its class, posterior and log posterior, not calibrated, and the log
+        likelihoods of its features (features × classes).
+        """
         parts = self._parts(batch, parameters)
         try:
             return _core.score_row(self.log_prior, parts)
@@ -759,15 +818,16 @@ class Model(Displayed):
             raise _name_bad_value(bad, parameters, batch) from None
 
     def _parts(self, batch: Batch, parameters: Sequence[Parameters]) -> list[_core.Part]:
-        """What the scoring kernel takes of these rows."""
-        check_occurrences(parameters, batch)
+        """Returns what the scoring kernel needs to know about the batch: a part for each group of features."""
+        check_rows(parameters, batch)
         with LimitThreads(self.threads):
             return [part for group in parameters for part in group.parts(batch)]
 
     def _fitting(self, batch: Batch, warned: set[str], target: str | None = None) -> tuple[Batch, Sequence[Parameters]]:
-        """Returns the batch under the schema's names, and the parameters of the features it has.
+        """Returns the batch under the schema's names, and the parameters of the features that it has.
 
-        ``warned`` has the warnings that were given, and ``target`` the column of the true classes, which needs none.
+        ``warned`` collects the warnings that were given. ``target`` is the column of the true classes, which needs no
+        warning.
         """
         schema = self.schema
         if not (batch.named and schema.named):
@@ -780,91 +840,81 @@ class Model(Displayed):
                 raise errors.wrong_width(len(batch.names), len(schema.columns), names=names)
             return batch.rename(schema.columns), self.parameters
         present = set(batch.names)
-        lacking_features = (
+        incomplete = (
             [] if present >= schema.inputs else [f for f in schema.features if not present.issuperset(f.inputs)]
         )
-        blocks = [f for f in lacking_features if not f.counter.words and not present.isdisjoint(f.columns)]
-        gaps = [name for f in blocks for name in f.columns if name not in present]
-        if gaps:  # a block is scored by the columns that there are
-            batch = batch.with_columns({name: empty_column(batch.n_rows) for name in gaps})
-            present.update(gaps)
-        absent = [f.name for f in lacking_features if not present.issuperset(f.inputs)]
+        blocks = [f for f in incomplete if not f.counter.words and not present.isdisjoint(f.columns)]
+        missing_columns = [name for f in blocks for name in f.columns if name not in present]
+        if missing_columns:  # a block is scored by the columns that there are
+            batch = batch.with_columns({name: empty_column(batch.n_rows) for name in missing_columns})
+            present.update(missing_columns)
+        absent = [f.name for f in incomplete if not present.issuperset(f.inputs)]
         if absent and len(absent) == len(schema.features):
-            lacking = next(name for name in schema.features[0].inputs if name not in present)
-            raise errors.unknown_column(lacking, batch.names, batch.source)
+            missing_column = next(name for name in schema.features[0].inputs if name not in present)
+            raise errors.unknown_column(missing_column, batch.names, batch.source)
         extra = present.difference(schema.columns, [schema.target, target], batch.aside)
-        tell_other_columns([*gaps, *absent], sorted(extra), warned)
+        tell_other_columns([*missing_columns, *absent], sorted(extra), warned)
         if not absent:
             return batch, self.parameters
-        kept = [[i for i, f in enumerate(g.features) if present.issuperset(f.inputs)] for g in self.parameters]
-        return batch, [g.select(index) for g, index in zip(self.parameters, kept, strict=True) if index]
+        return batch, select_features(self.parameters, lambda feature: present.issuperset(feature.inputs))
+
+
+def select_features(groups: Sequence[Parameters], condition: Callable[[Feature], bool]) -> list[Parameters]:
+    """Returns the parameters of those features that meet a condition."""
+    selected = ((group, [f for f, feature in enumerate(group.features) if condition(feature)]) for group in groups)
+    return [group.select(index) for group, index in selected if index]
 
 
 class PlainTexts:
     """Texts that are scored without building a batch."""
 
     def __init__(self, texts: list[str]) -> None:
+        """Takes the texts of the rows, in order."""
         self._texts = texts
         self.n_rows = len(texts)
 
     def texts(self, name: str) -> list[str]:
+        """Returns the texts, whatever the name of their column."""
         return self._texts
 
 
 def tell_other_columns(absent: Sequence[str], extra: Sequence[str], warned: set[str]) -> None:
-    """Warns once about each column that the rows lack and each column that was never counted."""
-    for what, names in (("absent", absent), ("extra", extra)):
-        if names and what not in warned:
-            warned.add(what)
-            several = len(names) > 1
-            shown = f"column{'s' * several} {errors.listed(map(repr, names))}"
-            was = "were" if several else "was"
-            ignored = f"{shown} {was} not counted and {'are' if several else 'is'} ignored"
-            text = (
-                f"these rows have no {shown}, which {'are' if several else 'is'} treated as missing"
-                if what == "absent"
-                else ignored
-            )
+    """Warns about columns that the rows lack (``absent``) and about columns that were never counted (``extra``), unless
+    ``warned`` contains "absent" or "extra"; adds these words to it.
+    """
+    for kind, names in (("absent", absent), ("extra", extra)):
+        if names and kind not in warned:
+            warned.add(kind)
+            plural, was, is_ = ("s", "were", "are") if len(names) > 1 else ("", "was", "is")
+            shown = f"column{plural} {errors.listed(map(repr, names))}"
+            if kind == "absent":
+                text = f"these rows have no {shown}, which {is_} treated as missing"
+            else:
+                text = f"{shown} {was} not counted and {is_} ignored"
             errors.warn(errors.BanburyWarning(text))
 
 
-def the_one_row(source: Iterable[Batch]) -> Batch:
-    """Returns the only batch that has rows; it must have exactly one."""
-    some = [batch for batch in source if batch.n_rows]
-    if (n_rows := sum(batch.n_rows for batch in some)) != 1:
-        raise errors.not_one_row(n_rows)
-    return some[0]
-
-
-def with_calibration(
-    explanation: Explanation, calibration: Calibrates, scores: Real, winner: int, other: int
-) -> Explanation:
-    """Returns the explanation with its log posteriors (1 × classes) calibrated."""
-    logs = calibration.log_apply(scores)[0]
-    shares = calibration.apply(scores)[0]
-    odds = np.inf if np.isneginf(logs[other]) else float(logs[winner] - logs[other])
-    return calibrate_explanation(
-        explanation, odds, (float(shares[winner]), float(shares[other])), explanation.probability
-    )
-
-
-def same_rows(counted: Callable[[], bool]) -> bool:
-    """Whether the rows, counted again, give the same tally; False without a warning if they cannot be counted."""
+def same_rows(count_and_compare: Callable[[], bool]) -> bool:
+    """Whether rows give the same tally when ``count_and_compare`` counts them again; False if they cannot be counted.
+    Warnings are suppressed.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return counted()
+            return count_and_compare()
     except errors.BanburyError:
         return False
 
 
 def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:
     """Returns the costs as a matrix (true class × predicted class)."""
-    size = len(classes)
-    expected = f"a finite {size} × {size} matrix, true class × predicted class, or {{true: {{predicted: cost}}}}"
+    n_classes = len(classes)
+    expected = (
+        f"a finite {n_classes} × {n_classes} matrix, true class × predicted class, or {{true: {{predicted: cost}}}}"
+    )
     try:
         if isinstance(costs, Mapping):
-            matrix = 1.0 - np.eye(size)
+            matrix = 1.0 - np.eye(n_classes)
             for true, row in costs.items():
                 for predicted, cost in row.items():
                     matrix[class_number(true, classes), class_number(predicted, classes)] = cost
@@ -874,36 +924,40 @@ def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:
         raise
     except (TypeError, ValueError, AttributeError):
         raise errors.bad_setting("costs", costs, expected) from None
-    errors.require(matrix.shape == (size, size) and np.all(np.isfinite(matrix)), "costs", costs, expected)
+    errors.require(matrix.shape == (n_classes, n_classes) and np.all(np.isfinite(matrix)), "costs", costs, expected)
     return matrix
 
 
 def add_unknown_classes(
-    class_names: Sequence[Label], seen: Iterable[Label], what: str = "class"
+    class_names: Sequence[Label], row_classes: Iterable[Label], what: str = "class"
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """Returns the model's classes followed by classes that only the rows have, and a note that names these."""
-    seen = set(seen)
-    new = in_order(seen.difference(class_names))
-    if new and not seen.intersection(class_names):
-        here, there = (errors.listed(map(repr, names), 5) for names in (new, class_names))
-        its = many(2, what).removeprefix("2 ")
-        note = (
-            f"none of these labels is a {what} of the model: the labels are {here}, but the model's {its} are {there}"
-        )
-        near = f"So every predicted {what} is wrong.{errors.did_you_mean(new[0], class_names)}"
-        errors.warn(f"{note}. {near} Spell them as the model does, or name another column with target=.")
-        return (*class_names, *new), (note,)
-    notes = (f"the model does not know {errors.listed(map(repr, new), 5)}",) if new else ()
-    return (*class_names, *new), notes
+    """Returns the model's classes followed by classes that only the rows have, and a tuple with a note that names
+    these, or an empty one. ``row_classes`` are the classes of the rows, and ``what`` is "class" or "label".
+    """
+    row_classes = set(row_classes)
+    unknown = sort_keys(row_classes.difference(class_names))
+    if unknown and not row_classes.intersection(class_names):
+        row_labels, model_labels = (errors.listed(map(repr, names), 5) for names in (unknown, class_names))
+        plural = many(2, what).removeprefix("2 ")
+        note = f"none of these labels is a {what} of the model: the labels are {row_labels}, "
+        note += f"but the model's {plural} are {model_labels}"
+        advice = f"So every predicted {what} is wrong.{errors.did_you_mean(unknown[0], class_names)}"
+        errors.warn(f"{note}. {advice} Spell them as the model does, or name another column with target=.")
+        return (*class_names, *unknown), (note,)
+    notes = (f"the model does not know {errors.listed(map(repr, unknown), 5)}",) if unknown else ()
+    return (*class_names, *unknown), notes
 
 
 def score_each(
     models: Sequence[Model], batch: Batch, which: NDArray[np.int32], want: str, threads: int, out: Real
 ) -> int:
-    """Scores each row with the model of its number and writes the scores into ``out`` (rows × classes); −1 means no
-    model.
+    """Scores each row with one of several models and writes the scores into ``out`` (rows × classes).
 
     Returns the number of rows that are impossible in every class.
+
+    Args:
+        which: The number of each row's model; −1 leaves a row out.
+        want: The scores to write: "posterior" or "log_posterior".
     """
     parts = [[part for group in model.parameters for part in group.parts(batch)] for model in models]
     pairs = [(model.log_prior, model_parts) for model, model_parts in zip(models, parts, strict=True)]
@@ -914,27 +968,32 @@ def score_each(
 
 
 def log_sum(log_joint: Real) -> Real:
-    """Returns log P(row), the log-sum-exp over classes; −∞ where every class is impossible."""
+    """Returns log P(row) for each row of ``log_joint`` (rows × classes): the log-sum-exp over classes, −∞ where every
+    class is impossible.
+    """
     highest = log_joint.max(axis=1)
-    safe = np.where(np.isfinite(highest), highest, 0.0)
-    return np.asarray(safe + log(np.exp(log_joint - safe[:, None]).sum(axis=1)))
+    finite_highest = np.where(np.isfinite(highest), highest, 0.0)
+    return np.asarray(finite_highest + log(np.exp(log_joint - finite_highest[:, None]).sum(axis=1)))
 
 
 def _name_bad_value(bad: _core.BadValue, parameters: Sequence[Parameters], batch: Batch) -> errors.BadValue:
-    """A value that cannot be scored, in a user's words. A block counts as one feature, but its columns are numbered on."""
-    _, at, row, value = bad.args
-    features = [f for group in parameters for f in group.features]
-    for first, feature in enumerate(features):
-        if feature.columns and first <= at < first + len(feature.columns):
-            column = feature.columns[at - first]
+    """Returns the error about a value that cannot be scored, with its column and row. ``bad``: the kernel's error,
+    which counts the columns of a block one by one.
+    """
+    _, feature_number, row, value = bad.args
+    features = Features.join([group.features for group in parameters])
+    for block_place in features.where(lambda template: template.columns).tolist():
+        feature = features[block_place]
+        if block_place <= feature_number < block_place + len(feature.columns):
+            column = feature.columns[feature_number - block_place]
             number = batch.take(np.array([row])).numbers([column])[0].reshape(-1)[0]
             if number == value or (number != number and value != value):
                 return bad_value(_core.BadValue(bad.args[0], 0, row, value), [column], batch)
-    return bad_value(bad, [f.name for f in features], batch)
+    return bad_value(bad, features.names, batch)
 
 
 def _finite(column: NDArray[Any]) -> NDArray[Any]:
-    """Numbers that a file and a count would take."""
+    """Returns floats without infinities, so that drawn rows can be written and counted."""
     largest = np.finfo(np.float64).max
     return np.clip(column, -largest, largest) if column.dtype.kind == "f" else column
 
@@ -947,12 +1006,14 @@ def _unpack_model(
     calibration: Calibrates | None,
     weighing: Weighs | None = None,
 ) -> Model:
+    """Estimates a pickled model from its tally."""
     model = complete_model(tally, choice, class_prior)
     model = model if weighing is None else model.weighed(weighing)
     return replace(model, threads=threads, calibration=calibration)
 
 
 def check_seed(seed: Any) -> None:
+    """Raises an error unless the seed is a whole number of at least 0."""
     errors.check_whole("seed", seed, 0)
 
 
@@ -968,7 +1029,7 @@ def check_drawn(n: Any, seed: Any) -> None:
 def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
     """Returns log P(class) for every class of a tally, from the user's class prior."""
     rows = tally.rows.value
-    size = len(tally.classes)
+    n_classes = len(tally.classes)
     if not (n_rows := rows.sum()) > 0:
         raise errors.empty_data(None, "the weights of all rows have faded to zero")
     if class_prior is None:
@@ -976,29 +1037,29 @@ def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
     if isinstance(class_prior, str):
         if class_prior != "uniform":
             raise errors.unknown_choice("class_prior", class_prior, ["uniform"])
-        return np.full(size, -np.log(size))
+        return np.full(n_classes, -np.log(n_classes))
     if isinstance(class_prior, (int, float)) and not isinstance(class_prior, bool):
         check_positive("class_prior", class_prior, zero=True)
-        return log((rows + class_prior) / (n_rows + class_prior * size))
+        return log((rows + class_prior) / (n_rows + class_prior * n_classes))
     return log(np.array([*shares_by_class(class_prior, tally.classes).values()]))
 
 
 def shares_by_class(class_prior: Any, classes: Sequence[Any]) -> dict[Any, float]:
-    """Returns the probability of each class from a mapping or a sequence."""
-    size = len(classes)
+    """Returns the probability of each class, from a mapping by class or a sequence in the order of ``classes``."""
+    n_classes = len(classes)
     values = class_prior
     if isinstance(class_prior, Mapping):
         by_number = {class_number(name, classes): value for name, value in class_prior.items()}
-        if lacking := [repr(name) for c, name in enumerate(classes) if c not in by_number]:
-            expected = f"a probability for each class; {errors.listed(lacking)} has none"
+        if without_share := [repr(name) for c, name in enumerate(classes) if c not in by_number]:
+            expected = f"a probability for each class; {errors.listed(without_share)} has none"
             raise errors.bad_setting("class_prior", class_prior, expected)
-        values = [by_number[c] for c in range(size)]
+        values = [by_number[c] for c in range(n_classes)]
     try:
         shares = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         shares = np.zeros(())
-    one_per_class = f"one probability for each of the {size} classes"
-    errors.require(shares.shape == (size,), "class_prior", class_prior, one_per_class)
+    one_per_class = f"one probability for each of the {n_classes} classes"
+    errors.require(shares.shape == (n_classes,), "class_prior", class_prior, one_per_class)
     expected = f"probabilities that sum to 1, one for each class (these sum to {shares.sum():g})"
     errors.require(np.all(shares >= 0) and abs(shares.sum() - 1.0) <= 1e-9, "class_prior", class_prior, expected)
     return dict(zip(classes, shares.tolist(), strict=True))

@@ -23,7 +23,21 @@ from banbury.plots.shapes import ShapesDisplay
 
 shapes = ShapesDisplay.from_model
 
-__all__ = ["BandwidthDisplay", "CalibrationDisplay", "ComparedEvidenceDisplay", "ConfusionMatrixDisplay"]
-__all__ += ["ConvergenceDisplay", "DecisionBoundaryDisplay", "DensityDisplay", "EvidenceDisplay", "LabelsDisplay"]
-__all__ += ["LearningCurveDisplay", "LikelihoodDisplay", "NetworkDisplay", "NomogramDisplay", "PosteriorDisplay"]
-__all__ += ["ShapesDisplay", "shapes"]
+__all__ = [
+    "BandwidthDisplay",
+    "CalibrationDisplay",
+    "ComparedEvidenceDisplay",
+    "ConfusionMatrixDisplay",
+    "ConvergenceDisplay",
+    "DecisionBoundaryDisplay",
+    "DensityDisplay",
+    "EvidenceDisplay",
+    "LabelsDisplay",
+    "LearningCurveDisplay",
+    "LikelihoodDisplay",
+    "NetworkDisplay",
+    "NomogramDisplay",
+    "PosteriorDisplay",
+    "ShapesDisplay",
+    "shapes",
+]

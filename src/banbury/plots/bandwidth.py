@@ -11,9 +11,10 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.families.kernel_density import try_bandwidths
 from banbury.model.naive_bayes import Model, estimate
-from banbury.plots.display import COLOURS, FAINT, Display, ink, legend_beside, name, pyplot
+from banbury.plots.display import COLOURS, FAINT, Display, ink, legend_beside, pyplot, short_name
 from banbury.plots.features import check_axis, check_model, grid, log_likelihood, number_of, parts_of
 
+# The description, colour and line style of each density.
 CURVES = (("far under", COLOURS[4], "-"), ("best", COLOURS[0], "-"), ("far over", COLOURS[1], "--"))
 
 
@@ -55,13 +56,13 @@ class BandwidthDisplay(Display):
         ``label`` can be omitted if there is one class. Bandwidths are at least as wide as a bin of the tally.
         """
         check_model(model)
-        parts = parts_of(model, feature)
-        column = parts.feature
-        family = parts.feature.family
-        c = 0 if label is None else number_of(model, label)
+        feature_parts = parts_of(model, feature)
+        column = feature_parts.feature
+        family = feature_parts.feature.family
+        class_number = 0 if label is None else number_of(model, label)
         check_axis(column)
-        tried = try_bandwidths(column, parts.sums, parts.at, c)
-        if tried is None:
+        bandwidths_and_scores = try_bandwidths(column, feature_parts.sums, feature_parts.position, class_number)
+        if bandwidths_and_scores is None:
             text = f"column {feature!r} is counted as {family.name}, which has no bandwidth. Name a column of family "
             text += f"kernel_density or, if it is numeric, use features={{{feature!r}: 'kernel_density'}}."
             raise errors.BadSetting(text, column=feature, family=family.name)
@@ -69,39 +70,45 @@ class BandwidthDisplay(Display):
             raise errors.bad_setting("label", label, f"one of the classes ({errors.listed(model.classes)})")
         if isinstance(times, bool) or not isinstance(times, (int, float)) or not 1 < times <= 1e6:
             raise errors.bad_setting("times", times, "a number above 1, 1,000,000 at most")
-        bandwidths, scores = tried
+        bandwidths, scores = bandwidths_and_scores
         if len(bandwidths) < 2:
-            problem = f"too few values in class {model.classes[c]!r}"
+            problem = f"too few values in class {model.classes[class_number]!r}"
             raise errors.bad_setting(f"column {feature!r}", problem, "a column with at least two different values")
         best = float(bandwidths[scores.argmax()])
-        shown = max(best / times, column.unit), best, best * times
+        drawn_bandwidths = max(best / times, column.unit), best, best * times
         values = grid(model, column, column.inputs[0])
-        how = model.choice
-        settings = {"how": how.how, "alpha": how.alpha, "seed": how.seed}
-        families = ({feature: replace(family, bandwidth=h)} for h in shown)  # type: ignore[type-var]
+        choice = model.choice
+        settings = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
+        families = ({feature: replace(family, bandwidth=bandwidth)} for bandwidth in drawn_bandwidths)  # type: ignore[type-var]
         models = (estimate(model.tally, **settings, features=features) for features in families)  # type: ignore[arg-type]
-        density = np.exp([log_likelihood(other, column, values)[:, c] for other in models]).T
-        return cls(feature, model.classes[c], bandwidths, scores, shown, values, density).plot(ax)
+        density = np.exp([log_likelihood(variant, column, values)[:, class_number] for variant in models]).T
+        return cls(feature, model.classes[class_number], bandwidths, scores, drawn_bandwidths, values, density).plot(ax)
 
     def _draw(self, ax: Any) -> None:
+        """Draws the log-likelihood over bandwidths on the left axes, and three densities on the right."""
         if ax is None:
             ax = pyplot().subplots(1, 2, figsize=(8.6, 3.6), layout="constrained")[1]
         try:
-            left, right = ax
+            left_axes, right_axes = ax
         except (TypeError, ValueError):
             raise errors.bad_setting("ax", ax, "a pair of axes: this picture has two parts") from None
-        self.ax_, self.figure_ = np.array([left, right], dtype=object), left.figure
-        left.plot(self.bandwidths, self.log_likelihood, color=ink(), marker=".", markersize=4, linewidth=1.0)
-        for (what, colour, style), h, density in zip(CURVES, self.shown, self.density.T, strict=True):
-            left.axvline(h, color=colour, linestyle=style, linewidth=1.4)
-            right.plot(self.values, density, color=colour, linestyle=style, label=f"{what}: {h:.3g}")
-        top = self.log_likelihood.max()
-        called = name(self.feature)
-        left.set(xscale="log", ylim=(max(self.log_likelihood.min(), top - 3.0) - 0.05, top + 0.15))
-        left.set(xlabel=f"bandwidth, in units of {called}", ylabel="mean log-likelihood of a row left out (nats)")
-        left.set_title(f"The best bandwidth is {self.best:.3g}")
-        left.grid(axis="y", color=FAINT, linewidth=0.4)
-        right.set(xlim=self.values[[0, -1]], ylim=(0.0, None))
-        right.set(xlabel=called, ylabel=f"density given {name(self.label)}")
-        right.set_title("Kernel densities by bandwidth")
-        legend_beside(right)
+        self.ax_ = np.array([left_axes, right_axes], dtype=object)
+        self.figure_ = left_axes.figure
+        left_axes.plot(self.bandwidths, self.log_likelihood, color=ink(), marker=".", markersize=4, linewidth=1.0)
+        for (description, colour, style), bandwidth, density in zip(CURVES, self.shown, self.density.T, strict=True):
+            left_axes.axvline(bandwidth, color=colour, linestyle=style, linewidth=1.4)
+            right_axes.plot(
+                self.values, density, color=colour, linestyle=style, label=f"{description}: {bandwidth:.3g}"
+            )
+        highest = self.log_likelihood.max()
+        feature_name = short_name(self.feature)
+        left_axes.set(xscale="log", ylim=(max(self.log_likelihood.min(), highest - 3.0) - 0.05, highest + 0.15))
+        left_axes.set(
+            xlabel=f"bandwidth, in units of {feature_name}", ylabel="mean log-likelihood of a row left out (nats)"
+        )
+        left_axes.set_title(f"The best bandwidth is {self.best:.3g}")
+        left_axes.grid(axis="y", color=FAINT, linewidth=0.4)
+        right_axes.set(xlim=self.values[[0, -1]], ylim=(0.0, None))
+        right_axes.set(xlabel=feature_name, ylabel=f"density given {short_name(self.label)}")
+        right_axes.set_title("Kernel densities by bandwidth")
+        legend_beside(right_axes)

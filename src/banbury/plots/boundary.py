@@ -1,4 +1,4 @@
-"""DecisionBoundaryDisplay: which class wins where, over two numeric features; or how far one class is ahead of another."""
+"""DecisionBoundaryDisplay: the most probable class over two numeric features, or how far one class is ahead of another."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.model.naive_bayes import Model
-from banbury.plots.display import Display, colour, ink, legend_beside, library, mark, name, names
+from banbury.plots.display import Display, colour, ink, legend_beside, library, mark, short_name, short_names
 from banbury.plots.features import ClassedRows, check_model, column_of, number_of, pair_of, span, table, two_columns
 
 
@@ -62,85 +62,96 @@ class DecisionBoundaryDisplay(Display):
         that of the second is drawn. ``fixed`` has the values of other columns, which are missing otherwise.
         """
         check_model(model, classes=2)
-        pair = two_columns(model, features)
-        held_at = dict(fixed or {})
-        for feature in held_at:
-            if feature in pair or feature not in column_of(model, feature).inputs:
+        feature_names = two_columns(model, features)
+        fixed_values = dict(fixed or {})
+        for feature in fixed_values:
+            if feature in feature_names or feature not in column_of(model, feature).inputs:
                 raise errors.bad_setting("fixed", feature, "a column other than the two drawn")
         if difference is not None:
             difference = pair_of("difference", difference, "two of the model's classes")
             for label in difference:
                 number_of(model, label)
         errors.check_whole("steps", steps, 2, 2_000)
-        points = None if data is None else ClassedRows(model, data, target, reading).points(pair)
-        seen: tuple[Real | None, Real | None] = (None, None) if points is None else points[:2]
-        xx0, xx1 = (np.linspace(*span(model, pair[i], seen[i]), steps) for i in (0, 1))
-        across, up = np.meshgrid(xx0, xx1)
-        columns: dict[str, Any] = {pair[0]: across.ravel(), pair[1]: up.ravel()}
-        columns |= {feature: [value] * across.size for feature, value in held_at.items()}
+        points = None if data is None else ClassedRows(model, data, target, reading).points(feature_names)
+        row_values: tuple[Real | None, Real | None] = (None, None) if points is None else points[:2]
+        xx0, xx1 = (np.linspace(*span(model, feature_names[k], row_values[k]), steps) for k in (0, 1))
+        grid_x, grid_y = np.meshgrid(xx0, xx1)
+        columns: dict[str, Any] = {feature_names[0]: grid_x.ravel(), feature_names[1]: grid_y.ravel()}
+        columns |= {feature: [value] * grid_x.size for feature, value in fixed_values.items()}
         posterior = model.posterior(table(model, columns)).reshape(steps, steps, -1)
-        n_features = sum(len(feature.inputs) for feature in model.schema.features)
-        return cls(pair, model.classes, xx0, xx1, posterior, difference, held_at, n_features, points).plot(ax)
+        n_features = len(model.schema.features.inputs)
+        return cls(
+            feature_names, model.classes, xx0, xx1, posterior, difference, fixed_values, n_features, points
+        ).plot(ax)
 
     @property
     def response(self) -> Real:
-        """What is drawn: the number of the predicted class, or the difference of two posteriors."""
+        """What is drawn (len(xx1) × len(xx0)): the number of the predicted class, or the difference of two posteriors."""
         if self.difference is None:
             return np.asarray(self.posterior.argmax(axis=2))
-        a, b = (self.classes.index(label) for label in self.difference)
-        return np.asarray(self.posterior[:, :, a] - self.posterior[:, :, b])
+        first, second = (self.classes.index(label) for label in self.difference)
+        return np.asarray(self.posterior[:, :, first] - self.posterior[:, :, second])
 
     def _draw(self, ax: Any) -> None:
-        ax = self._begin(ax, 6.8 if self.difference is None else 7.4, 4.4)
-        # Lighter than the points of a class, so that these stand out from its region.
-        class_colours = np.array([library().colors.to_rgb(colour(c)) for c in range(len(self.classes))])
+        """Draws the regions or the difference, and the rows."""
+        ax = self._begin(ax, width=6.8 if self.difference is None else 7.4, height=4.4)
+        class_numbers = range(len(self.classes))
+        class_colours = library().colors.to_rgba_array([colour(class_number) for class_number in class_numbers])[:, :3]
         subject = "Most probable class"
+        # Lighter than the points of a class, so that these stand out from its region.
         region_colours = 1.0 - 0.5 * (1.0 - class_colours)
         if self.difference is None:  # each class's region in its colour, the paler the less sure; the borders in black
             winner = self.posterior.argmax(axis=2)
             confidence = (self.posterior.max(axis=2) - 1 / len(self.classes)) / (1 - 1 / len(self.classes))
             self._image(ax, 1.0 - (0.25 + 0.7 * confidence)[:, :, None] * (1.0 - region_colours[winner]))
-            for c in range(len(self.classes)):
-                self._border(ax, self.posterior[:, :, c] - np.delete(self.posterior, c, axis=2).max(axis=2))
+            for class_number in class_numbers:
+                highest_of_others = np.delete(self.posterior, class_number, axis=2).max(axis=2)
+                self._border(ax, self.posterior[:, :, class_number] - highest_of_others)
         else:
-            self._ahead(ax, region_colours)
-            subject = f"How far {name(self.difference[0])} is ahead of {name(self.difference[1])}"
-        self._rows(ax)
+            self._draw_difference(ax, region_colours)
+            subject = f"How far {short_name(self.difference[0])} is ahead of {short_name(self.difference[1])}"
+        self._draw_rows(ax)
         ax.set(xlim=self.xx0[[0, -1]], ylim=self.xx1[[0, -1]])
-        ax.set(xlabel=name(self.features[0], 40), ylabel=name(self.features[1], 40))
-        held_at = ", ".join(f"{name(feature)} = {name(value)}" for feature, value in self.fixed.items())
+        ax.set(xlabel=short_name(self.features[0], 40), ylabel=short_name(self.features[1], 40))
+        fixed_values = ", ".join(
+            f"{short_name(feature)} = {short_name(value)}" for feature, value in self.fixed.items()
+        )
         missing_note = "" if self.n_features == 2 + len(self.fixed) else "other features missing"
-        ax.set_title("; ".join(filter(None, [subject, held_at, missing_note])))
+        ax.set_title("; ".join(filter(None, [subject, fixed_values, missing_note])))
 
     def _image(self, ax: Any, colours: Any, **style: Any) -> Any:
+        """Draws colours or numbers (len(xx1) × len(xx0)) as an image on the grid. ``style``: options of ``imshow``."""
         extent = (self.xx0[0], self.xx0[-1], self.xx1[0], self.xx1[-1])
         return ax.imshow(colours, extent=extent, origin="lower", aspect="auto", zorder=0, **style)
 
     def _border(self, ax: Any, lead: Real) -> None:
+        """Draws the line on which ``lead``, how far a class is ahead (len(xx1) × len(xx0)), is zero."""
         if lead.min() < 0 < lead.max():
             ax.contour(self.xx0, self.xx1, lead, levels=[0.0], colors=[ink()], linewidths=1.0)
 
-    def _ahead(self, ax: Any, region_colours: Real) -> None:
+    def _draw_difference(self, ax: Any, region_colours: Real) -> None:
+        """Draws how far the first class is ahead of the second, with a colour bar. ``region_colours``: classes × RGB."""
         assert self.difference is not None
-        a, b = (self.classes.index(label) for label in self.difference)
-        first, second = (name(label) for label in self.difference)
-        shades = library().colors.LinearSegmentedColormap.from_list(
-            "ahead", [region_colours[b], (1.0, 1.0, 1.0), region_colours[a]], N=41
+        first_number, second_number = (self.classes.index(label) for label in self.difference)
+        first_name, second_name = (short_name(label) for label in self.difference)
+        colour_map = library().colors.LinearSegmentedColormap.from_list(
+            "ahead", [region_colours[second_number], (1.0, 1.0, 1.0), region_colours[first_number]], N=41
         )
-        image = self._image(ax, self.response, cmap=shades, vmin=-1.0, vmax=1.0)
-        bar = self.figure_.colorbar(image, ax=ax, fraction=0.06, pad=0.02)
-        bar.set_label(f"P({first} | row) − P({second} | row)")
-        bar.outline.set_visible(False)
+        image = self._image(ax, self.response, cmap=colour_map, vmin=-1.0, vmax=1.0)
+        colour_bar = self.figure_.colorbar(image, ax=ax, fraction=0.06, pad=0.02)
+        colour_bar.set_label(f"P({first_name} | row) − P({second_name} | row)")
+        colour_bar.outline.set_visible(False)
         self._border(ax, self.response)
 
-    def _rows(self, ax: Any) -> None:
-        called = names(self.classes)
-        for c, label in enumerate(called):
-            style = {"color": colour(c), "marker": mark(c), "edgecolors": "white", "linewidths": 0.6, "label": label}
+    def _draw_rows(self, ax: Any) -> None:
+        """Draws the rows as points in the colours of their classes, and a legend."""
+        for class_number, label in enumerate(short_names(self.classes)):
+            style = {"color": colour(class_number), "edgecolors": "white", "linewidths": 0.6, "label": label}
             if self.points is not None:
-                of_class = self.points[2] == c
-                ax.scatter(self.points[0][of_class], self.points[1][of_class], s=24, zorder=3, **style)
+                x, y, class_of_point = self.points
+                of_class = class_of_point == class_number
+                ax.scatter(x[of_class], y[of_class], s=24, marker=mark(class_number), zorder=3, **style)
             elif self.difference is None:
-                ax.scatter([], [], s=40, **{**style, "marker": "s"})
+                ax.scatter([], [], s=40, marker="s", **style)
         if self.points is not None or self.difference is None:
             legend_beside(ax)

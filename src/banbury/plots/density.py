@@ -1,6 +1,6 @@
 """DensityDisplay: the distribution of two numeric columns, as contours over the rows; of a mixture its components too.
 
-The density of a histogram has steps, on whose edges contours would lie upon one another: it is shaded instead.
+The density of a histogram has steps, at whose edges contours would overlap, so it is shaded instead.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.model.naive_bayes import Model, log_sum
-from banbury.plots.display import COLOURS, FAINT, Display, colour, legend_beside, name
+from banbury.plots.display import COLOURS, FAINT, Display, colour, legend_beside, short_name
 from banbury.plots.features import column_of, parts_of, some_rows, two_columns
 from banbury.reading import read
 
 if TYPE_CHECKING:
     from banbury.model.density import AsDensity  # imports scikit-learn, which reports and pictures do without
 
-MARGIN = 0.1
-INSIDE = (0.99, 0.9, 0.5, 0.1)  # of the rows that are drawn, the shares inside the contours
-PEAK = np.log(10.0)  # a row whose density is ten times that of the grid around it is on a peak that is not drawn
-HALF = 0.5  # of a component, what is inside its line
+MARGIN = 0.1  # around the rows, as a share of their range
+SHARES_INSIDE = (0.99, 0.9, 0.5, 0.1)  # shares of the drawn rows inside the contours
+PEAK_HEIGHT = np.log(
+    10.0
+)  # log density above the grid around a row: with more, the row is on a peak that the grid misses
+COMPONENT_SHARE = 0.5  # the share of a component inside its line
 SHADES = ("#dbe9f4", "#b4d0e7", "#7fb0d6", "#3f88c0")  # from the outermost share to the innermost
-MOST_COMPONENTS = 7  # that are drawn, those of the largest share: as many as there are colours beside the first
+MOST_COMPONENTS = 7  # the largest ones are drawn: there are so many colours besides the first
 
 
 @dataclass(eq=False, repr=False)
@@ -56,7 +58,7 @@ class DensityDisplay(Display):
     components: Mapping[Any, Real] = field(default_factory=dict)
     hidden: float = 0.0
     stepped: bool = False
-    inside: Sequence[float] = INSIDE
+    inside: Sequence[float] = SHARES_INSIDE
 
     @classmethod
     def from_density(
@@ -66,113 +68,128 @@ class DensityDisplay(Display):
         if not hasattr(density, "anomaly_scores"):
             raise errors.bad_setting("the density", type(density).__name__, "a fitted bb.Density or bb.Mixture")
         errors.check_whole("steps", steps, 2, 2_000)
-        first, second = two_columns(density._model(), features)
-        columns = [[batch.numbers([column])[0].reshape(-1) for batch in read(data)] for column in (first, second)]
+        x_column, y_column = two_columns(density._model(), features)
+        columns = [[batch.numbers([column])[0].reshape(-1) for batch in read(data)] for column in (x_column, y_column)]
         x, y = (np.concatenate(parts).astype(np.float64) for parts in columns)
-        used = some_rows(np.isfinite(x) & np.isfinite(y), (first, second))
-        x = x[used]
-        y = y[used]
-        reach = [(values.min(), values.max(), MARGIN * np.ptp(values) or 1.0) for values in (x, y)]
-        xx0, xx1 = (np.linspace(low - room, high + room, steps) for low, high, room in reach)
-        across, up = np.meshgrid(xx0, xx1)
-        joint = density._marginal({first: across.ravel(), second: up.ravel()})
-        at_points = log_sum(density._marginal({first: x, second: y}))
+        drawn_rows = some_rows(np.isfinite(x) & np.isfinite(y), (x_column, y_column))
+        x = x[drawn_rows]
+        y = y[drawn_rows]
+        ranges = [(values.min(), values.max(), MARGIN * np.ptp(values) or 1.0) for values in (x, y)]
+        xx0, xx1 = (np.linspace(low - margin, high + margin, steps) for low, high, margin in ranges)
+        grid_x, grid_y = np.meshgrid(xx0, xx1)
+        joint = density._marginal({x_column: grid_x.ravel(), y_column: grid_y.ravel()})
+        at_points = log_sum(density._marginal({x_column: x, y_column: y}))
         log_density = log_sum(joint).reshape(steps, steps)
-        parts = {column: parts_of(density.model_, column_of(density.model_, column).name) for column in (first, second)}
-        stepped = any(
-            feature_parts.group.select([feature_parts.at]).cuts(column) is not None
-            for column, feature_parts in parts.items()
-        )
+        stepped = any(_has_steps(density.model_, column) for column in (x_column, y_column))
         grid = xx0, xx1, log_density, x, y
-        drawn = np.minimum(_beside(*grid), at_points) if stepped else _between(*grid)
-        levels, first_of = np.unique(np.quantile(drawn, [1.0 - share for share in INSIDE]), return_index=True)
-        inside = [INSIDE[i] for i in first_of.tolist()]  # steps may have several shares at one level: there the largest
-        hidden = float(np.mean(at_points > drawn + PEAK))
+        grid_density = np.minimum(_highest_around(*grid), at_points) if stepped else _interpolate(*grid)
+        quantiles = np.quantile(grid_density, [1.0 - share for share in SHARES_INSIDE])
+        levels, share_numbers = np.unique(quantiles, return_index=True)
+        # Steps may have several shares at one level: there the largest.
+        inside = [SHARES_INSIDE[i] for i in share_numbers.tolist()]
+        hidden = float(np.mean(at_points > grid_density + PEAK_HEIGHT))
         components = {} if joint.shape[1] == 1 else _components(density.model_, joint, steps)
-        return cls((first, second), xx0, xx1, log_density, (x, y), levels, components, hidden, stepped, inside).plot(ax)
+        return cls(
+            (x_column, y_column), xx0, xx1, log_density, (x, y), levels, components, hidden, stepped, inside
+        ).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        ax = self._begin(ax, 6.8 if self.components or self.stepped else 5.8, 4.4)
+        """Draws the contours or shaded regions, the rows, and the components of a mixture."""
+        ax = self._begin(ax, width=6.8 if self.components or self.stepped else 5.8, height=4.4)
         ax.scatter(*self.points, s=12, color=FAINT, zorder=1)
         if self.stepped:
             self._shade(ax)
         else:
-            heights = np.maximum(self.log_density, float(self.levels[0]) - 1.0)
+            clipped_density = np.maximum(self.log_density, float(self.levels[0]) - 1.0)
             style = {"colors": COLOURS[0], "linestyles": "solid", "zorder": 2}
-            lines = ax.contour(self.xx0, self.xx1, heights, levels=self.levels, **style)
-            shown = {level: f"{share:.0%}" for level, share in zip(self.levels, self.inside, strict=False)}
-            ax.clabel(lines, fmt=shown, fontsize=8)
-        for c, (number, part) in enumerate(self.components.items(), 1):
-            highest = float(part.max())
-            style = {"colors": colour(c), "linestyles": "dashed", "zorder": 3}
-            if (end := level_inside(np.exp(part - highest), HALF)) is not None:
-                level = highest + float(np.log(end))
-                ax.contour(self.xx0, self.xx1, np.maximum(part, level - 1.0), levels=[level], **style)
-            ax.plot([], [], color=colour(c), linestyle="dashed", label=f"component {number}")
+            lines = ax.contour(self.xx0, self.xx1, clipped_density, self.levels, **style)
+            level_labels = {level: f"{share:.0%}" for level, share in zip(self.levels, self.inside, strict=False)}
+            ax.clabel(lines, fmt=level_labels, fontsize=8)
+        for colour_number, (number, component) in enumerate(self.components.items(), 1):
+            highest = float(component.max())
+            line_colour = colour(colour_number)
+            if (relative_level := level_inside(np.exp(component - highest), COMPONENT_SHARE)) is not None:
+                level = highest + float(np.log(relative_level))
+                style = {"colors": line_colour, "linestyles": "dashed", "zorder": 3}
+                ax.contour(self.xx0, self.xx1, np.maximum(component, level - 1.0), [level], **style)
+            ax.plot([], [], color=line_colour, linestyle="dashed", label=f"component {number}")
         if self.components or self.stepped:
             legend_beside(ax)
-        ax.set(xlabel=name(self.features[0], 40), ylabel=name(self.features[1], 40))
-        broken = "; broken lines with half of a component" if self.components else ""
-        hidden = f"; {self.hidden:.0%} of the rows on peaks too narrow to draw" if self.hidden >= 0.005 else ""
-        shares = "contours containing these shares of the rows"
-        if self.stepped:
-            shares = "densest regions containing these shares of the rows"
-        ax.set_title(f"Density; {shares}{broken}{hidden}")
+        ax.set(xlabel=short_name(self.features[0], 40), ylabel=short_name(self.features[1], 40))
+        component_note = "; broken lines with half of a component" if self.components else ""
+        hidden_note = f"; {self.hidden:.0%} of the rows on peaks too narrow to draw" if self.hidden >= 0.005 else ""
+        regions = "densest regions" if self.stepped else "contours"
+        ax.set_title(f"Density; {regions} containing these shares of the rows{component_note}{hidden_note}")
 
     def _shade(self, ax: Any) -> None:
+        """Shades the regions between the levels, darker for denser ones."""
         from matplotlib.colors import ListedColormap
 
         shades = SHADES[-len(self.levels) :]
         bands = np.searchsorted(self.levels, self.log_density, side="right")  # as many levels as it reaches
-        shown = np.ma.masked_equal(bands, 0)
+        visible_bands = np.ma.masked_equal(bands, 0)
         style = {"shading": "nearest", "zorder": 0, "rasterized": True}
-        ax.pcolormesh(self.xx0, self.xx1, shown, cmap=ListedColormap(shades), vmin=1, vmax=len(shades), **style)
+        ax.pcolormesh(self.xx0, self.xx1, visible_bands, cmap=ListedColormap(shades), vmin=1, vmax=len(shades), **style)
         for share, shade in zip(self.inside, shades, strict=False):
             ax.fill([], [], color=shade, label=f"{share:.0%}")
+
+
+def _has_steps(model: Model, column: str) -> bool:
+    """Whether the density of a column has steps, as that of a histogram has."""
+    feature_parts = parts_of(model, column_of(model, column).name)
+    return feature_parts.group.select([feature_parts.position]).cuts(column) is not None
 
 
 def level_inside(density: Real, share: float) -> float | None:
     """Returns the density level above which this share of the density on the grid lies; None if all of it is at one
     point.
     """
-    ordered = np.sort(density[np.isfinite(density)], axis=None)[::-1]
-    total = np.cumsum(ordered)
-    if not len(total) or not total[-1] > 0:
+    descending = np.sort(density[np.isfinite(density)], axis=None)[::-1]
+    cumulative = np.cumsum(descending)
+    if not len(cumulative) or not cumulative[-1] > 0:
         return None
-    level = float(ordered[min(int(np.searchsorted(total, share * total[-1])), len(ordered) - 1)])
-    return level if level < ordered[0] else None
+    level = float(descending[min(int(np.searchsorted(cumulative, share * cumulative[-1])), len(descending) - 1)])
+    return level if level < descending[0] else None
 
 
-def _between(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
-    """The density at points as contours have it: between those of the four places of the grid around each, in proportion."""
+def _interpolate(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
+    """The log density at points (x, y), interpolated bilinearly on the grid as contours are. ``log_density``: len(xx1)
+    × len(xx0).
+    """
     finite = log_density[np.isfinite(log_density)]
     heights = np.maximum(log_density, float(finite.min(initial=0.0)) - 1.0)
-    i = _before(xx0, x)
-    j = _before(xx1, y)
-    right = (x - xx0[i]) / (xx0[i + 1] - xx0[i])
-    up = (y - xx1[j]) / (xx1[j + 1] - xx1[j])
-    below = heights[j, i] * (1.0 - right) + heights[j, i + 1] * right
-    above = heights[j + 1, i] * (1.0 - right) + heights[j + 1, i + 1] * right
-    return np.asarray(below * (1.0 - up) + above * up)
+    column = _cell_of(xx0, x)
+    row = _cell_of(xx1, y)
+    x_share = (x - xx0[column]) / (xx0[column + 1] - xx0[column])
+    y_share = (y - xx1[row]) / (xx1[row + 1] - xx1[row])
+    below = heights[row, column] * (1.0 - x_share) + heights[row, column + 1] * x_share
+    above = heights[row + 1, column] * (1.0 - x_share) + heights[row + 1, column + 1] * x_share
+    return np.asarray(below * (1.0 - y_share) + above * y_share)
 
 
-def _before(grid: Real, values: Real) -> NDArray[np.intp]:
-    """The places of the grid before the values, each with one behind it."""
+def _cell_of(grid: Real, values: Real) -> NDArray[np.intp]:
+    """For each value the index of the grid point before it, such that another one follows. ``grid``: ascending."""
     return np.clip(np.searchsorted(grid, values) - 1, 0, len(grid) - 2)
 
 
-def _beside(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
-    """The highest density at the four places of the grid around each point: one of them is on its step, unless that is narrow."""
-    i = _before(xx0, x)
-    j = _before(xx1, y)
-    around = [log_density[j + up, i + right] for up in (0, 1) for right in (0, 1)]
-    return np.asarray(np.max(around, axis=0))
+def _highest_around(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
+    """The highest log density at the four grid points around each point (x, y): one of them is on its step, unless that
+    is narrow. ``log_density``: len(xx1) × len(xx0).
+    """
+    column = _cell_of(xx0, x)
+    row = _cell_of(xx1, y)
+    corner_densities = [
+        log_density[row + row_step, column + column_step] for row_step in (0, 1) for column_step in (0, 1)
+    ]
+    return np.asarray(np.max(corner_densities, axis=0))
 
 
 def _components(model: Model, joint: Real, steps: int) -> dict[Any, Real]:
-    """What each component adds to the density at the points of the grid; of many those of the largest share there."""
+    """The log density of each component on the grid (steps × steps), of the components with the largest share.
+    ``joint``: the log density of each (grid points × components).
+    """
     highest = joint.max(axis=0)
-    there = np.flatnonzero(np.isfinite(highest))
-    share = np.exp(joint[:, there] - highest.max()).sum(axis=0)
-    largest = np.sort(there[np.argsort(-share, kind="stable")[:MOST_COMPONENTS]])
-    return {model.classes[c]: joint[:, c].reshape(steps, steps) for c in largest.tolist()}
+    present = np.flatnonzero(np.isfinite(highest))
+    share = np.exp(joint[:, present] - highest.max()).sum(axis=0)
+    largest = np.sort(present[np.argsort(-share, kind="stable")[:MOST_COMPONENTS]])
+    return {model.classes[component]: joint[:, component].reshape(steps, steps) for component in largest.tolist()}

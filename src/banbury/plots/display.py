@@ -1,4 +1,4 @@
-"""Display: what every picture can do, and the colours, marks and names that all of them share."""
+"""Display: what all pictures have in common, with their colours, marks and names."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from banbury.model.naive_bayes import model_of
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A4FBF", "#888888")
 LINES = ("-", "--", ":", "-.")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
-FOR = COLOURS[0]
+FOR = COLOURS[0]  # evidence for a class, evidence against it, and their sum
 AGAINST = COLOURS[1]
 SUM = "#767676"
 FAINT = "#BBBBBB"
 FORMATS = (".png", ".svg")
-LONGEST_NAME = 24
-LETTERS = 125  # of size 1 in an inch
-MOST_IN_COLUMN = 12  # entries of a legend, which are two inches high
+LONGEST_NAME = 24  # characters
+LETTERS_PER_INCH = 125  # letters of font size 1 per inch
+MOST_LEGEND_LINES = 12  # in a column of a legend, which then is two inches high
 STYLE: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -40,7 +40,7 @@ STYLE: dict[str, Any] = {
 
 
 def ink() -> Any:
-    """The colour of text in the style that is used: dark on light, and light on dark."""
+    """The colour of text in the current style: dark on light, or light on dark."""
     return library().rcParams["text.color"]
 
 
@@ -52,11 +52,11 @@ class Display:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *rows: Any, **settings: Any) -> Self:
-        """Draws the model of a fitted estimator. All other arguments are those of ``from_model``."""
-        drawn: Any = getattr(cls, "from_model", None)
-        if drawn is None:
+        """Draws the model of a fitted estimator. ``rows`` and ``settings``: all other arguments of ``from_model``."""
+        draw_model: Any = getattr(cls, "from_model", None)
+        if draw_model is None:
             raise errors.bad_setting("from_estimator", cls.__name__, "used with a picture of a model")
-        return drawn(model_of(estimator), *rows, **settings)  # type: ignore[no-any-return]
+        return draw_model(model_of(estimator), *rows, **settings)  # type: ignore[no-any-return]
 
     def plot(self, ax: Any = None) -> Self:
         """Draws the picture, on ``ax`` if given."""
@@ -66,6 +66,7 @@ class Display:
         return self
 
     def _draw(self, ax: Any) -> None:
+        """Draws the picture on ``ax``, or on new axes."""
         raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str], dpi: int = 100) -> Self:
@@ -87,11 +88,12 @@ class Display:
         """The axes to draw on: those given, or new ones of this size in inches."""
         if ax is None:
             ax = pyplot().subplots(figsize=(width, height), layout="constrained")[1]
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return ax
 
     def _wrap(self) -> None:
-        """Titles and what stands under axes in as many lines as they need: how wide axes are, their labels decide."""
+        """Breaks titles and axis labels into lines that are no wider than the axes."""
         self.figure_.draw_without_rendering()
         for ax in np.atleast_1d(self.ax_):
             width = self.figure_.get_figwidth() * (ax.get_position().width or 1.0)
@@ -100,12 +102,14 @@ class Display:
 
 
 def _fill_lines(text: str, width: float) -> str:
-    """The lines of a text, broken where they are wider than so many inches of letters of size 1."""
-    return "\n".join(textwrap.fill(line, max(int(LETTERS * width), 20)) for line in text.splitlines())
+    """The text broken into lines at most ``width`` wide. ``width``: in inches, divided by the font size in points."""
+    return "\n".join(textwrap.fill(line, max(int(LETTERS_PER_INCH * width), 20)) for line in text.splitlines())
 
 
 def check_type(what: str, subject: Any, kind: type, expected: str) -> None:
-    """Raises an error unless an object has this type."""
+    """Raises BadSetting unless ``subject`` has the type ``kind``. ``what``: what it is, such as "the model", and
+    ``expected``: what it must be, for the message.
+    """
     errors.require(isinstance(subject, kind), what, type(subject).__name__, expected)
 
 
@@ -122,25 +126,29 @@ def library() -> Any:
 
 
 def pyplot() -> Any:
+    """The module matplotlib.pyplot."""
     return library().pyplot
 
 
-def logarithmic(ax: Any, marked: tuple[float, ...], shown: str) -> None:
-    """Sets a logarithmic axis with some ticks for each power of ten."""
+def logarithmic(ax: Any, multiples: tuple[float, ...], tick_format: str) -> None:
+    """Makes the horizontal axis logarithmic with ticks at these multiples of powers of ten. ``tick_format``: the format
+    of tick labels, as for ``format``.
+    """
     ticker = library().ticker
-    ax.xaxis.set_major_locator(ticker.LogLocator(subs=marked))
-    ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda number, _: format(number, shown)))
+    ax.xaxis.set_major_locator(ticker.LogLocator(subs=multiples))
+    ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda number, _: format(number, tick_format)))
     ax.xaxis.set_minor_locator(ticker.NullLocator())
     levels_behind(ax)
 
 
 def legend_beside(ax: Any, handles: Sequence[Any] | None = None, title: str | None = None) -> None:
-    """Adds a legend to the right of the axes, where it hides nothing.
+    """Adds a legend to the right of the axes, where it hides nothing. ``handles``: what it lists; everything with a
+    label unless given.
 
     Matplotlib's "best" location depends on how busy the machine is, because it gives up after a second with a warning.
     """
     handles = ax.get_legend_handles_labels()[0] if handles is None else handles
-    n_columns = -(-len(handles) // MOST_IN_COLUMN)
+    n_columns = -(-len(handles) // MOST_LEGEND_LINES)
     ax.legend(handles=handles, title=title, ncols=n_columns, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
@@ -150,34 +158,40 @@ def levels_behind(ax: Any) -> None:
     ax.set_axisbelow(True)
 
 
-def colour(c: int) -> str:
-    return COLOURS[c % len(COLOURS)]
+def colour(class_number: int) -> str:
+    """The colour of the class with this number."""
+    return COLOURS[class_number % len(COLOURS)]
 
 
-def line(c: int) -> str:
-    """Beyond eight classes colours come again, with other lines."""
-    return LINES[c // len(COLOURS) % len(LINES)]
+def line_style(class_number: int) -> str:
+    """The line style of the class with this number; beyond eight classes colours repeat with other line styles."""
+    return LINES[class_number // len(COLOURS) % len(LINES)]
 
 
-def mark(c: int) -> str:
-    return MARKS[(c + c // len(COLOURS)) % len(MARKS)]
+def mark(class_number: int) -> str:
+    """The mark of the class with this number."""
+    return MARKS[(class_number + class_number // len(COLOURS)) % len(MARKS)]
 
 
-def name(label: Any, longest: int = LONGEST_NAME) -> str:
-    """Returns a class, feature or value as a short text without characters that matplotlib interprets."""
+def short_name(label: Any, longest: int = LONGEST_NAME) -> str:
+    """Returns a class, feature or value as a text of at most ``longest`` characters, without those that matplotlib
+    interprets.
+    """
     text = f"{label:,.6g}" if isinstance(label, (float, np.floating)) else "missing" if label is None else str(label)
-    text = "".join(sign if sign.isprintable() else " " for sign in text)
+    text = "".join(character if character.isprintable() else " " for character in text)
     text = text if len(text) <= longest else text[: longest - 1] + "…"
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
-def names(labels: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]:
-    """Returns short names that are distinct. If endings differ rather than beginnings, the endings are kept."""
-    short = [name(label, longest) for label in labels]
+def short_names(labels: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]:
+    """Returns names of at most ``longest`` characters that are distinct. If endings differ rather than beginnings, the
+    endings are kept.
+    """
+    short = [short_name(label, longest) for label in labels]
     if len(set(short)) == len(short):
         return short
     return [
-        text if len(str(label)) <= longest else "…" + name(str(label)[1 - longest :])
+        text if len(str(label)) <= longest else "…" + short_name(str(label)[1 - longest :])
         for text, label in zip(short, labels, strict=True)
     ]
 

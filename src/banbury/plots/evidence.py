@@ -1,4 +1,4 @@
-"""EvidenceDisplay: why a row got its class, as bars of decibans; ComparedEvidenceDisplay: two answers to the same row."""
+"""EvidenceDisplay: the evidence of a row as bars of decibans; ComparedEvidenceDisplay: the evidence under two models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from banbury.plots.display import (
     format_decibans,
     ink,
     legend_beside,
-    name,
+    short_name,
 )
 from banbury.plots.features import check_model
 
@@ -44,18 +44,18 @@ class EvidenceDisplay(Display):
     """
 
     def __init__(self, explanation: Explanation, *, n: int = 15) -> None:
+        """``explanation``: a result of ``model.explain``; ``n``: how many of the strongest features or words to show."""
         check_type("the explanation", explanation, Explanation, "an Explanation, from model.explain")
         errors.check_whole("n", n, 1, 10**6)
         self.explanation = explanation
-        shown = explanation.evidence[:n]
-        rest = explanation.evidence[n:]
-        alone = len({e.feature for e in explanation.evidence}) == 1 < len(explanation.evidence)  # the words of a text
-        self.labels = [*(called for called, _ in explanation.before), *(_label(e, alone) for e in shown)]
-        self.weights = [*(float(weight) for _, weight in explanation.before), *(e.decibans for e in shown)]
-        more = [(f"{len(rest):,} more", sum(e.decibans for e in rest))] if rest else []
-        for label, weight in (*more, ("sum", float(explanation.decibans))):
-            self.labels.append(label)
-            self.weights.append(weight)
+        evidence = explanation.evidence
+        is_single_text = len({entry.feature for entry in evidence}) == 1 < len(evidence)  # the words of a text
+        bars = [*explanation.before, *((_label(entry, is_single_text), entry.decibans) for entry in evidence[:n])]
+        if len(evidence) > n:
+            bars.append((f"{len(evidence) - n:,} more", sum(entry.decibans for entry in evidence[n:])))
+        bars.append(("sum", explanation.decibans))
+        self.labels = [label for label, _ in bars]
+        self.weights = [float(weight) for _, weight in bars]
 
     @classmethod
     def from_explanation(cls, explanation: Explanation, *, n: int = 15, ax: Any = None) -> Self:
@@ -69,21 +69,18 @@ class EvidenceDisplay(Display):
         return cls(model.explain(row, against), n=n).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        ax = self._begin(ax, 6.4, 1.3 + 0.25 * len(self.labels))
+        """Draws a bar for each label and weight, and the sum."""
         weights = np.array(self.weights)
-        places = _places(len(self.weights))
+        ax = self._begin(ax, width=6.4, height=1.3 + 0.25 * len(weights))
+        y_positions = _bar_positions(len(weights))
         lengths = _lengths(weights)
         colours = [FOR if length >= 0 else AGAINST for length in lengths[:-1]]
-        _bars(ax, places, lengths, weights, 0.72, [*colours, SUM])
-        _frame(ax, places, self.labels, lengths)
+        _bars(ax, y_positions, lengths, weights, 0.72, [*colours, SUM])
         explanation = self.explanation
-        winner = name(explanation.winner)
-        other = name(explanation.against)
-        ax.set_xlabel(f"decibans: to the right for {winner}, to the left for {other}")
-        sides = (
-            f"{winner} {percent(explanation.probability)} against {other} {percent(explanation.probability_against)}"
-        )
-        ax.set_title(f"Weight of evidence: {sides}")
+        _frame(ax, y_positions, self.labels, lengths, explanation)
+        winner = f"{short_name(explanation.winner)} {percent(explanation.probability)}"
+        against = f"{short_name(explanation.against)} {percent(explanation.probability_against)}"
+        ax.set_title(f"Weight of evidence: {winner} against {against}")
 
 
 class ComparedEvidenceDisplay(Display):
@@ -105,6 +102,9 @@ class ComparedEvidenceDisplay(Display):
     """
 
     def __init__(self, explanations: Mapping[str, Explanation], *, n: int = 15) -> None:
+        """``explanations``: two explanations of the same classes by name; ``n``: how many of the strongest features or
+        words to show.
+        """
         if not isinstance(explanations, Mapping) or len(explanations) != 2:
             raise errors.bad_setting("explanations", explanations, "two of them by name, as {'plain': …, 'weighed': …}")
         for explanation in explanations.values():
@@ -117,21 +117,25 @@ class ComparedEvidenceDisplay(Display):
             expected = f"of the same two classes, {first.winner!r} and {first.against!r}; use explain(row, against=...)"
             raise errors.bad_setting("the second explanation", classes, expected)
         sign = 1.0 if first.winner == second.winner else -1.0
-        says: dict[tuple[str, str], tuple[Evidence, list[float]]] = {}
-        for k, (explanation, factor) in enumerate(((first, 1.0), (second, sign))):
-            for e in explanation.evidence:
-                says.setdefault((e.feature, str(e.value)), (e, [np.nan, np.nan]))[1][k] = factor * e.decibans
-        ranked = sorted(says.values(), key=lambda entry: -np.nanmax(np.abs(entry[1])))
-        before = [dict(explanation.before) for explanation in (first, second)]
-        added = [called for called in ("prior", "calibration") if called in {**before[0], **before[1]}]
-        self.labels = [*added, *(_label(e, False) for e, _ in ranked[:n])]
-        weights = [[before[0].get(called, np.nan), sign * before[1].get(called, np.nan)] for called in added]
-        weights += [pair for _, pair in ranked[:n]]
+        # The evidence of each feature and value, with its decibans under both models.
+        terms: dict[tuple[str, str], tuple[Evidence, list[float]]] = {}
+        for model_number, (explanation, factor) in enumerate(((first, 1.0), (second, sign))):
+            for entry in explanation.evidence:
+                _, pair = terms.setdefault((entry.feature, str(entry.value)), (entry, [np.nan, np.nan]))
+                pair[model_number] = factor * entry.decibans
+        ranked = sorted(terms.values(), key=lambda term: -np.nanmax(np.abs(term[1])))
+        first_before = dict(first.before)
+        second_before = dict(second.before)
+        bars = [
+            (name, [first_before.get(name, np.nan), sign * second_before.get(name, np.nan)])
+            for name in first_before | second_before
+        ]
+        bars += [(_label(entry, False), pair) for entry, pair in ranked[:n]]
         if len(ranked) > n:
-            self.labels.append(f"{len(ranked) - n:,} more")
-            weights.append(np.nansum([pair for _, pair in ranked[n:]], axis=0).tolist())
-        self.labels.append("sum")
-        self.weights = np.array([*weights, [first.decibans, sign * second.decibans]])
+            bars.append((f"{len(ranked) - n:,} more", np.nansum([pair for _, pair in ranked[n:]], axis=0).tolist()))
+        bars.append(("sum", [first.decibans, sign * second.decibans]))
+        self.labels = [label for label, _ in bars]
+        self.weights = np.array([pair for _, pair in bars])
 
     @classmethod
     def from_explanations(cls, explanations: Mapping[str, Explanation], *, n: int = 15, ax: Any = None) -> Self:
@@ -141,60 +145,77 @@ class ComparedEvidenceDisplay(Display):
         return cls(explanations, n=n).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        ax = self._begin(ax, 8.4, 1.5 + 0.36 * len(self.labels))
-        places = _places(len(self.labels))
+        """Draws two bars for each label, one per explanation."""
+        ax = self._begin(ax, width=8.4, height=1.5 + 0.36 * len(self.labels))
+        y_positions = _bar_positions(len(self.labels))
         lengths = _lengths(self.weights)
-        for k, colour in enumerate((AGAINST, FOR)):
-            there = ~np.isnan(self.weights[:, k])
-            bars = _bars(ax, places[there] + (k - 0.5) * 0.38, lengths[there, k], self.weights[there, k], 0.36, colour)
-            bars.set_label(name(list(self.explanations)[k]))
-        _frame(ax, places, self.labels, lengths)
-        first, second = self.explanations.values()
-        winner = name(first.winner)
-        other = name(first.against)
-        ax.set_xlabel(f"decibans: to the right for {winner}, to the left for {other}")
+        first = next(iter(self.explanations.values()))
+        sides = []
+        for number, (name, explanation) in enumerate(self.explanations.items()):
+            has_weight = ~np.isnan(self.weights[:, number])
+            weights = self.weights[has_weight, number]
+            offset = (number - 0.5) * 0.38
+            colour = FOR if number else AGAINST
+            bars = _bars(ax, y_positions[has_weight] + offset, lengths[has_weight, number], weights, 0.36, colour)
+            bars.set_label(short_name(name))
+            has_same_winner = explanation.winner == first.winner
+            probability = explanation.probability if has_same_winner else explanation.probability_against
+            sides.append(f"{short_name(name)} {percent(probability)}")
+        _frame(ax, y_positions, self.labels, lengths, first)
         legend_beside(ax)
-        same = first.winner == second.winner
-        shares = [first.probability, second.probability if same else second.probability_against]
-        sides = ", ".join(f"{name(how)} {percent(p)}" for how, p in zip(self.explanations, shares, strict=True))
-        ax.set_title(f"{winner} against {other}\n{sides}")
+        ax.set_title(f"{short_name(first.winner)} against {short_name(first.against)}\n{', '.join(sides)}")
 
 
 # What both have -------------------------------------------------------------------------------------------------------
 
 
-def _label(e: Evidence, alone: bool) -> str:
-    value = name(e.value, 28) + (f" × {e.times}" if e.times > 1 else "") + ("" if e.seen else " (never seen)")
-    return value if alone else f"{name(e.feature, 40)} = {value}"
+def _label(evidence: Evidence, is_single_text: bool) -> str:
+    """The label of a bar: feature and value; only the value if ``is_single_text``."""
+    value = (
+        short_name(evidence.value, 28)
+        + (f" × {evidence.times}" if evidence.times > 1 else "")
+        + ("" if evidence.seen else " (never seen)")
+    )
+    return value if is_single_text else f"{short_name(evidence.feature, 40)} = {value}"
 
 
-def _places(n: int) -> Real:
-    """Of bars; the sum stands a little apart."""
+def _bar_positions(n: int) -> Real:
+    """The vertical positions of n bars; the last one, the sum, stands a little apart."""
     return np.append(np.arange(n - 1.0), n - 0.65)
 
 
 def _lengths(weights: Real) -> Real:
-    """Infinite ones have bars that reach a little farther than the rest."""
-    reach = float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0)) or 1.0
-    return np.asarray(np.clip(np.nan_to_num(weights, nan=0.0), -1.1 * reach, 1.1 * reach))
+    """The lengths of bars with these weights; infinite ones are a little longer than the longest finite one."""
+    longest = float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0)) or 1.0
+    return np.asarray(np.clip(np.nan_to_num(weights, nan=0.0), -1.1 * longest, 1.1 * longest))
 
 
-def _bars(ax: Any, places: Real, lengths: Real, weights: Real, height: float, colours: Any) -> Any:
-    bars = ax.barh(places, lengths, height, color=colours)
-    for place, length, weight in zip(places, lengths, weights, strict=True):
-        side = {"ha": "left", "xytext": (3, 0)} if length >= 0 else {"ha": "right", "xytext": (-3, 0)}
-        beside = {"textcoords": "offset points", "va": "center_baseline", "fontsize": 8, **side}
-        ax.annotate(format_decibans(weight), (length, place), **beside)
+def _bars(ax: Any, positions: Real, lengths: Real, weights: Real, height: float, colours: Any) -> Any:
+    """Draws horizontal bars with their weights as text. ``positions``: their vertical positions; ``lengths``: of the
+    bars; ``weights``: the decibans to write, which may be infinite; ``height``: of each bar; ``colours``: one for all
+    bars, or one each.
+    """
+    bars = ax.barh(positions, lengths, height, color=colours)
+    for position, length, weight in zip(positions, lengths, weights, strict=True):
+        alignment = {"ha": "left", "xytext": (3, 0)} if length >= 0 else {"ha": "right", "xytext": (-3, 0)}
+        text_style = {"textcoords": "offset points", "va": "center_baseline", "fontsize": 8, **alignment}
+        ax.annotate(format_decibans(weight), (length, position), **text_style)
     return bars
 
 
-def _frame(ax: Any, places: Real, labels: Sequence[str], lengths: Real) -> None:
+def _frame(ax: Any, positions: Real, labels: Sequence[str], lengths: Real, explanation: Explanation) -> None:
+    """Draws the zero line and the line above the sum, and labels the bars and the axis. ``positions``: the vertical
+    positions of the bars, and ``lengths``: theirs; ``explanation``: names the class for which evidence speaks on either
+    side.
+    """
     ax.axvline(0.0, color=ink(), linewidth=0.8)
-    ax.axhline(places[-1] - 0.68, color=FAINT, linewidth=0.8)
-    ax.set_yticks(places, labels)
+    ax.axhline(positions[-1] - 0.68, color=FAINT, linewidth=0.8)
+    ax.set_yticks(positions, labels)
     low = min(lengths.min(), 0.0)
     high = max(lengths.max(), 0.0)
     room = 0.14 * (high - low) or 1.0  # for a number beside the longest bar
-    ax.set(xlim=(low - room, high + room), ylim=(places[-1] + 0.6, -0.6))
+    ax.set(xlim=(low - room, high + room), ylim=(positions[-1] + 0.6, -0.6))
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
+    winner = short_name(explanation.winner)
+    ax.set_xlabel(f"decibans: to the right for {winner}, to the left for {short_name(explanation.against)}")

@@ -1,4 +1,4 @@
-"""What pictures ask of a model: the values to draw of a feature, what the model says of them, and the rows beside it."""
+"""What pictures need from a model: the values of a feature to draw, their likelihoods, and rows as points."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from banbury.rows.labelled import load_rows
 from banbury.sums import Counts
 from banbury.tally.table import align_names, class_number
 
-SAMPLED = 4_000  # rows drawn from a model to see where its values lie
-STEPS = 1_000
-ROOM = 0.05  # of an axis, beyond the values at either end
+SAMPLED_ROWS = 4_000  # rows drawn from a model to see where its values lie
+POINTS_OF_CURVE = 1_000  # values at which a curve is drawn
+MARGIN = 0.05  # share of an axis beyond the values at either end
 MOST_POINTS = 2_000
 
 
 def check_model(model: Any, classes: int = 1) -> None:
-    """Raises unless it is a model of so many classes at least."""
+    """Raises BadSetting unless ``model`` is a Model with at least so many ``classes``."""
     if not isinstance(model, Model):
         expected = "a Model, from bb.estimate, or the model_ of a classifier"
         raise errors.bad_setting("the model", type(model).__name__, expected)
@@ -38,40 +38,51 @@ def check_model(model: Any, classes: int = 1) -> None:
 
 
 def number_of(model: Model, label: Any) -> int:
-    """The number of a class."""
+    """The number of a class in the model."""
     return class_number(label, model.classes)
 
 
+def evidence_factor(model: Model) -> float:
+    """The factor by which calibration multiplies evidence; 1 if it is not a single factor for two of many classes."""
+    calibration = model.calibration
+    is_one_factor = calibration is not None and (calibration.only_scales or len(model.classes) == 2)
+    return calibration.scale if calibration is not None and is_one_factor else 1.0
+
+
 class FeatureParts(NamedTuple):
-    """One feature of a model: the group of parameters that it is in, its place there, and the group's sums."""
+    """One feature of a model: the group of parameters that contains it, its ``position`` in the group, and the sums
+    that the group was estimated from.
+    """
 
     feature: Feature
     group: Parameters
-    at: int
+    position: int
     sums: Any
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """Its columns of numbers; none where values are names."""
+        """The numeric columns of the feature; none if its values are names."""
         if self.feature.counter.words or self.feature.holds_lists:
             return ()
         with np.errstate(over="ignore"):
-            drawn = self.group.select([self.at]).sample(np.zeros(1, dtype=np.int64), np.random.default_rng(0))
-        columns = zip(self.feature.inputs, drawn, strict=True)
+            sample = self.group.select([self.position]).sample(np.zeros(1, dtype=np.int64), np.random.default_rng(0))
+        columns = zip(self.feature.inputs, sample, strict=True)
         return tuple(
             name
             for name, column in columns
-            if column.dtype.kind in "iuf" and self.group.categories(self.at, name) is None
+            if column.dtype.kind in "iuf" and self.group.categories(self.position, name) is None
         )
 
     @property
     def is_numeric(self) -> bool:
-        """Whether its values lie on one axis."""
+        """Whether the feature is a single numeric column."""
         return len(self.axes) == len(self.feature.inputs) == 1
 
 
 def parts_of(model: Model, feature: Any) -> FeatureParts:
-    """A feature by its name, or a block by its columns; of a weighed model as it was counted."""
+    """The parts of a feature, given by its name or the columns of a block; those of a weighed model without its
+    weights.
+    """
     declared = model.schema[feature]
     model = model.weighed(None)
     for group, (_, features, sums) in zip(model.parameters, model.tally.groups, strict=True):
@@ -81,24 +92,24 @@ def parts_of(model: Model, feature: Any) -> FeatureParts:
 
 
 def column_of(model: Model, column: str) -> Feature:
-    """The feature that a column belongs to: itself, or its block."""
+    """The feature that a column belongs to: itself or its block."""
     return next((f for f in model.schema.features if column in f.columns), None) or model.schema[column]
 
 
 def has_axis(feature: Feature) -> bool:
-    """Whether the values of a feature can stand along one axis; combinations of values can."""
+    """Whether the values of a feature can be drawn along one axis; combinations of values can."""
     block_of_numbers = len(feature.inputs) > 1 and not feature.kinds
     return not (feature.holds_lists or block_of_numbers or (feature.columns and feature.counter.words))
 
 
 def check_axis(feature: Feature) -> None:
-    """Raises unless the values of a feature can stand along one axis."""
+    """Raises an error unless the values of a feature can be drawn along one axis."""
     if not has_axis(feature):
         raise no_axis(feature)
 
 
 def no_axis(feature: Feature) -> errors.BadSetting:
-    """Why the values of a feature have no axis, and what to draw instead."""
+    """The error of a feature whose values have no axis, with advice on what to draw instead."""
     name = feature.name
     if feature.reads_text:
         text = f"column {name!r} is text, which has no axis to draw. Draw the evidence of the words of one text "
@@ -114,8 +125,8 @@ def no_axis(feature: Feature) -> errors.BadSetting:
 
 
 def two_columns(model: Model, columns: Any) -> tuple[str, str]:
-    """The names of two columns that hold numbers, by themselves or in a block; raises unless they are."""
-    for column in (pair := pair_of("features", columns, "the names of two numeric columns")):
+    """The names of two numeric columns, which may be in blocks. Raises an error for others."""
+    for column in (names := pair_of("features", columns, "the names of two numeric columns")):
         feature = column_of(model, column)
         if feature.holds_lists:
             raise no_axis(feature)
@@ -124,11 +135,13 @@ def two_columns(model: Model, columns: Any) -> tuple[str, str]:
             text += f"Name another column, of family {errors.listed(family.name for family in NUMBERS)}, or count this "
             text += "one as a number with features=."
             raise errors.BadSetting(text, column=column, family=feature.family.name)
-    return pair
+    return names
 
 
 def pair_of(setting: str, setting_value: Any, expected: str) -> tuple[Any, Any]:
-    """Two different things; raises unless it is they."""
+    """The two different entries of the setting named ``setting``. Raises BadSetting unless there are two. ``expected``:
+    what they must be, in words.
+    """
     if (
         isinstance(setting_value, str)
         or not isinstance(setting_value, Sequence)
@@ -140,95 +153,120 @@ def pair_of(setting: str, setting_value: Any, expected: str) -> tuple[Any, Any]:
 
 
 def table(model: Model, columns: Mapping[str, Sequence[Any] | Real]) -> dict[str, Any]:
-    """Rows of which these columns are known and nothing of all others, as the model reads rows."""
+    """Rows with these columns and all other columns of the model missing, as the model reads them."""
     n_rows = len(next(iter(columns.values())))
-    occurring = {name for f in model.schema.features if f.counter.words for name in f.columns}
-    nothing = {column: [0.0 if column in occurring else None] * n_rows for column in model.schema.columns}
-    return {**nothing, **columns}
+    occurrence_columns = {
+        name for feature in model.schema.features if feature.counter.words for name in feature.columns
+    }
+    empty_columns = {
+        column: [0.0 if column in occurrence_columns else None] * n_rows for column in model.schema.columns
+    }
+    return {**empty_columns, **columns}
 
 
 def log_likelihood(model: Model, feature: Feature, values: Any) -> Real:
-    """log P(value | class), values × classes, as the model scores rows; a combination of values is a tuple."""
+    """log P(value | class), values × classes. A combination of values is a tuple."""
     columns = {feature.inputs[0]: values}
     if len(values) and isinstance(values[0], tuple):
-        columns = {column: [value[j] for value in values] for j, column in enumerate(feature.columns)}
+        columns = {column: [value[i] for value in values] for i, column in enumerate(feature.columns)}
     return model.log_likelihood(table(model, columns), feature.name)
 
 
-def values_by_name(model: Model, parts: FeatureParts, n: int | None = None) -> NamedValues:
-    """The values of a feature that is no number, or the n of most rows."""
-    feature = parts.feature
-    sums = parts.sums
+def values_by_name(model: Model, feature_parts: FeatureParts, n: int | None = None) -> NamedValues:
+    """The values of a feature that is not numeric, or the ``n`` most frequent ones."""
+    feature = feature_parts.feature
+    sums = feature_parts.sums
     if feature.reads_text or feature.holds_lists:
         raise no_axis(feature)
     if feature.counter.words:
-        return telling_columns(parts.group, sums, n)
+        return telling_columns(feature_parts.group, sums, n)
     if isinstance(sums, Counts) and (feature.kinds or not feature.columns):
-        keys, cells = sums.feature(parts.at)
+        keys, cells = sums.feature(feature_parts.position)
         values, names = flag_names(feature.family) or (list(keys), [_value_name(key) for key in keys])
-        what = "combination" if feature.kinds else "value"
-        return NamedValues(values, names, cells.value.sum(axis=1), what=what).most_frequent(n)
+        noun = "combination" if feature.kinds else "value"
+        return NamedValues(values, names, cells.value.sum(axis=1), what=noun).most_frequent(n)
     rng = np.random.default_rng(0)
-    classes = rng.choice(len(model.classes), SAMPLED, p=np.exp(model.log_prior))
-    drawn = parts.group.select([parts.at]).sample(classes, rng)[0]
-    called, rows = np.unique(np.array(list(map(str, drawn))), return_counts=True)
-    return NamedValues(called.tolist(), called.tolist(), rows.astype(np.float64)).most_frequent(n)
+    classes = rng.choice(len(model.classes), SAMPLED_ROWS, p=np.exp(model.log_prior))
+    sample = feature_parts.group.select([feature_parts.position]).sample(classes, rng)[0]
+    value_names, rows = np.unique(np.array(list(map(str, sample))), return_counts=True)
+    return NamedValues(value_names.tolist(), value_names.tolist(), rows.astype(np.float64)).most_frequent(n)
 
 
 def _value_name(key: Any) -> str:
-    """A value, or a combination of values, in a picture."""
+    """A value, or a combination of values, as text."""
     return ", ".join(map(str, key)) if isinstance(key, tuple) else "missing" if key is None else str(key)
 
 
-def counted_range(parts: FeatureParts) -> tuple[float, float] | None:
-    """The least and the greatest number of a column that is counted number by number; None of other columns."""
-    return value_range(parts.feature, parts.sums.feature(parts.at)[0]) if isinstance(parts.sums, Counts) else None
+def counted_range(feature_parts: FeatureParts) -> tuple[float, float] | None:
+    """The lowest and highest number of a column that is counted value by value; None for other columns."""
+    return (
+        value_range(feature_parts.feature, feature_parts.sums.feature(feature_parts.position)[0])
+        if isinstance(feature_parts.sums, Counts)
+        else None
+    )
 
 
-def span(model: Model, feature: str, values: Real | None = None, room: float = ROOM) -> tuple[float, float]:
-    """Where to draw: from the lowest to the highest of the values, or counted number, or nearly all that the model would draw.
+def span(model: Model, feature: str, values: Real | None = None, room: float = MARGIN) -> tuple[float, float]:
+    """The range to draw of a column: of ``values``, or of the counted numbers, or of nearly all that the model would
+    sample.
 
-    ``room``: how much farther on either side, as a share; no farther than numbers that were counted.
+    ``room``: the margin on either side, as a share of the range. Counted numbers have none.
     """
     if values is None and feature in model.schema.index:  # no column of a block
         counted = counted_range(parts_of(model, feature))
         if counted is not None and counted[0] < counted[1]:
             return counted
     if values is None:
-        drawn = np.asarray(model.sample(SAMPLED)[feature], dtype=np.float64)
-        low, high = np.quantile(np.clip(drawn[~np.isnan(drawn)], -FARTHEST, FARTHEST), [0.005, 0.995])
+        sample = np.asarray(model.sample(SAMPLED_ROWS)[feature], dtype=np.float64)
+        low, high = np.quantile(np.clip(sample[~np.isnan(sample)], -FARTHEST, FARTHEST), [0.005, 0.995])
     else:
         low, high = np.clip([values.min(), values.max()], -FARTHEST, FARTHEST)
-    margin = (high - low) * room if high > low else abs(low) * ROOM or 0.5
+    margin = (high - low) * room if high > low else abs(low) * MARGIN or 0.5
     return float(low - margin), float(high + margin)
 
 
 def grid(
-    model: Model, feature: Feature, column: str, values: Real | None = None, steps: int = STEPS, room: float = ROOM
+    model: Model,
+    feature: Feature,
+    column: str,
+    values: Real | None = None,
+    steps: int = POINTS_OF_CURVE,
+    room: float = MARGIN,
 ) -> Real:
-    """Values to draw a column of numbers at: such as it may hold."""
+    """The values at which a numeric column of a feature is drawn, ``steps`` at most. ``values``, ``room``: as for
+    ``span``.
+    """
     low, high = span(model, column, values, room)
-    least = feature.family.least
+    lowest_possible = feature.family.least
     if feature.family.has_density():
-        start = max(low, least, (high - low) / steps) if least > 0 else max(low, least)
+        start = max(low, lowest_possible, (high - low) / steps) if lowest_possible > 0 else max(low, lowest_possible)
         return 2.0 * np.linspace(0.5 * start, 0.5 * high, steps)  # their difference may be more than a double holds
-    low = max(np.floor(low), least)
+    low = max(np.floor(low), lowest_possible)
     high = np.ceil(high)
     return np.unique(np.round(np.linspace(low, high, min(int(high - low) + 1, steps))))
 
 
 def some_rows(usable: NDArray[np.bool_], columns: tuple[str, str]) -> NDArray[np.int64]:
-    """The rows that are usable, for they have values of both columns; evenly picked where there are many."""
-    used = np.flatnonzero(usable)
-    if not len(used):
+    """The numbers of the usable rows, or an even selection if there are many. Raises EmptyData if there are none.
+    ``usable``: whether each row is; ``columns``: the two columns, for the message.
+    """
+    row_numbers = np.flatnonzero(usable)
+    if not len(row_numbers):
         raise errors.empty_data(None, f"no row has values of both {columns[0]!r} and {columns[1]!r}")
-    return used[np.unique(np.linspace(0, len(used) - 1, min(len(used), MOST_POINTS)).astype(np.int64))]
+    return row_numbers[
+        np.unique(np.linspace(0, len(row_numbers) - 1, min(len(row_numbers), MOST_POINTS)).astype(np.int64))
+    ]
 
 
 class ClassedRows:
-    """Labelled rows beside a model: the number of each one's class, and columns of numbers. One class needs no labels."""
+    """Labelled rows to draw with a model: ``classes`` has the class number of each, −1 for a missing label. A model
+    with one class needs no labels.
+    """
 
     def __init__(self, model: Model, data: Any, target: Any, reading: Mapping[str, Any]) -> None:
+        """Reads labelled rows. ``target``: their labels or the column of them; that of the model unless given;
+        ``reading``: options for reading them.
+        """
         target = model.schema.target if target is None else target
         if target is None and len(model.classes) == 1:
             source = model._read(data, reading)
@@ -239,14 +277,16 @@ class ClassedRows:
         for label in labelled.classes:
             number_of(model, label)
         lookup = np.array([*(model.classes.index(label) for label in labelled.classes), -1], dtype=np.int64)
-        self.batches, self.classes = labelled.batches, lookup[labelled.labels]
+        self.batches = labelled.batches
+        self.classes = lookup[labelled.labels]
 
     def numbers(self, feature: str) -> Real:
-        parts = [batch.numbers([feature])[0].reshape(-1) for batch in self.batches]
-        return np.concatenate([np.zeros(0), *parts]).astype(np.float64)
+        """A numeric column of all rows, NaN where missing."""
+        arrays = [batch.numbers([feature])[0].reshape(-1) for batch in self.batches]
+        return np.concatenate([np.zeros(0), *arrays]).astype(np.float64)
 
     def points(self, columns: tuple[str, str]) -> tuple[Real, Real, NDArray[np.int64]]:
-        """The rows that have both values and a class, evenly picked where there are many: the values, and the classes."""
+        """The rows with a class and both values, evenly selected if there are many: x, y and class numbers."""
         x, y = (self.numbers(column) for column in columns)
-        used = some_rows(np.isfinite(x) & np.isfinite(y) & (self.classes >= 0), columns)
-        return x[used], y[used], self.classes[used]
+        row_numbers = some_rows(np.isfinite(x) & np.isfinite(y) & (self.classes >= 0), columns)
+        return x[row_numbers], y[row_numbers], self.classes[row_numbers]

@@ -1,4 +1,4 @@
-"""LabelsDisplay: how good each label is beside how many rows have it."""
+"""LabelsDisplay: the F1 of each label against its number of rows."""
 
 from __future__ import annotations
 
@@ -8,19 +8,29 @@ import numpy as np
 
 from banbury import errors
 from banbury.labels import LabelEvaluation, LabelModel
-from banbury.plots.display import COLOURS, FAINT, LINES, SUM, Display, check_type, legend_beside, logarithmic, names
+from banbury.plots.display import (
+    COLOURS,
+    FAINT,
+    LINES,
+    SUM,
+    Display,
+    check_type,
+    legend_beside,
+    logarithmic,
+    short_names,
+)
 from banbury.quality import evaluate
 
-SMALLEST = 26.0  # the area of a mark, and what each further label adds to it, in square points
-MORE = 22.0
+MARK_AREA = 26.0  # of a single label, in square points
+AREA_PER_LABEL = 22.0  # what each further label with the same figures adds
 WIDTH = 8.6  # inches
-HEIGHT = 4.6
-LETTER = 0.0095  # of a name: shares of the axes' width and height
-LINE = 0.036
-BEHIND = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-# Of a name beside its mark, and where its box begins, in widths and heights of the box.
-PLACES = {(1, 0): (0.0, -0.5), (-1, 0): (-1.0, -0.5), (0, 1): (-0.5, 0.0), (0, -1): (-0.5, -1.0)}
-NAMED = 60  # labels at most
+HEIGHT = 4.6  # inches
+LETTER_WIDTH = 0.0095  # as a share of the axes' width
+LINE_HEIGHT = 0.036  # as a share of the axes' height
+NAME_BOX = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+# Directions of a name from its mark, and where its box begins, in widths and heights of the box.
+DIRECTIONS = {(1, 0): (0.0, -0.5), (-1, 0): (-1.0, -0.5), (0, 1): (-0.5, 0.0), (0, -1): (-0.5, -1.0)}
+MOST_NAMED = 60  # labels
 LONGEST_NAME = 18
 
 
@@ -38,14 +48,17 @@ class LabelsDisplay(Display):
     """
 
     def __init__(self, evaluation: LabelEvaluation) -> None:
+        """``evaluation``: a result of ``bb.evaluate`` or ``bb.cross_validate`` for several labels per row."""
         expected = "an evaluation of labels, from bb.evaluate or bb.cross_validate"
         check_type("the evaluation", evaluation, LabelEvaluation, expected)
-        per = evaluation.per_label
-        there = np.flatnonzero(per.rows > 0)
-        if not len(there):
+        measures = evaluation.per_label
+        labels_with_rows = np.flatnonzero(measures.rows > 0)
+        if not len(labels_with_rows):
             raise errors.empty_data(None, "no row has a label, so there is no F1 to draw")
-        self.evaluation, self.labels = evaluation, tuple(evaluation.labels[k] for k in there.tolist())
-        self.f1, self.rows = per.f1[there], per.rows[there]
+        self.evaluation = evaluation
+        self.labels = tuple(evaluation.labels[label_number] for label_number in labels_with_rows.tolist())
+        self.f1 = measures.f1[labels_with_rows]
+        self.rows = measures.rows[labels_with_rows]
 
     @classmethod
     def from_evaluation(cls, evaluation: LabelEvaluation, *, ax: Any = None) -> Self:
@@ -54,68 +67,79 @@ class LabelsDisplay(Display):
 
     @classmethod
     def from_model(cls, model: LabelModel, data: Any, target: Any = None, *, ax: Any = None, **reading: Any) -> Self:
-        """Draws the predictions of a model for rows that it has not learned from."""
+        """Draws the predictions of a model for rows that it has not learned from. ``reading``: options for reading the
+        data.
+        """
         model = getattr(model, "model_", model)
         check_type("the model", model, LabelModel, "a LabelModel (of a bb.MultiLabelClassifier: its model_)")
         evaluation: Any = evaluate(model, data, target, **reading)
         return cls.from_evaluation(evaluation, ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        ax = self._begin(ax, WIDTH, HEIGHT)
+        """Draws a mark for each label, its name where there is room, and the mean F1."""
+        ax = self._begin(ax, width=WIDTH, height=HEIGHT)
         evaluation = self.evaluation
         low = float(self.rows.min()) / 1.5
         high = float(self.rows.max()) * 2.2
         ax.set(xscale="log", xlim=(low, high), ylim=(-0.06, 1.08))
-        for called, level, style in (
-            ("micro", evaluation.micro_f1, LINES[0]),
-            ("macro", evaluation.macro_f1, LINES[1]),
-        ):
-            ax.axhline(level, color=FAINT, linestyle=style, linewidth=1.2, zorder=1, label=f"{called} F1 {level:.3f}")
+        means = {"micro": evaluation.micro_f1, "macro": evaluation.macro_f1}
+        for (mean_name, mean_f1), line in zip(means.items(), LINES, strict=False):
+            label = f"{mean_name} F1 {mean_f1:.3f}"
+            ax.axhline(mean_f1, color=FAINT, linestyle=line, linewidth=1.2, zorder=1, label=label)
         # Where labels have as many rows and the same F1, one larger mark stands for all of them.
         label_points = np.stack([self.rows, self.f1], axis=1)
-        points, owner, n_labels = np.unique(label_points, axis=0, return_inverse=True, return_counts=True)
-        ax.scatter(
-            *points.T, SMALLEST + MORE * (n_labels - 1), color=COLOURS[0], edgecolors="white", linewidths=0.6, zorder=3
-        )
-        self._name(ax, np.asarray(owner).ravel(), n_labels, low, high)
+        points, mark_numbers, n_labels = np.unique(label_points, axis=0, return_inverse=True, return_counts=True)
+        areas = MARK_AREA + AREA_PER_LABEL * (n_labels - 1)
+        ax.scatter(*points.T, areas, color=COLOURS[0], edgecolors="white", linewidths=0.6, zorder=3)
+        self._draw_names(ax, np.asarray(mark_numbers).ravel(), n_labels, low, high)
         logarithmic(ax, (1.0, 3.0), ",.4g")
         ax.set(xlabel="rows that have the label", ylabel="F1 of the label")
         legend_beside(ax)
-        larger = "; a larger mark is several labels" if (n_labels > 1).any() else ""
-        ax.set_title(f"{errors.many(len(self.labels), 'label')} on {errors.many(len(evaluation.truth), 'row')}{larger}")
+        size_note = "; a larger mark is several labels" if (n_labels > 1).any() else ""
+        ax.set_title(
+            f"{errors.many(len(self.labels), 'label')} on {errors.many(len(evaluation.truth), 'row')}{size_note}"
+        )
 
-    def _name(self, ax: Any, owner: Any, n_labels: Any, low: float, high: float) -> None:
-        """The names of labels, those of most rows first, wherever there is room."""
+    def _draw_names(self, ax: Any, mark_of_label: Any, n_labels: Any, low: float, high: float) -> None:
+        """Draws the names of labels, those with most rows first, where they do not overlap. ``mark_of_label``: the mark
+        of each label; ``n_labels``: the labels at each mark; ``low``, ``high``: the ends of the horizontal axis.
+        """
         x = np.log(self.rows / low) / np.log(high / low)
         y = (self.f1 + 0.06) / 1.14
-        marks = [(a - 0.008, b - 0.013, a + 0.008, b + 0.013) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
-        taken: list[tuple[float, ...]] = []
-        called = names([str(label) for label in self.labels], LONGEST_NAME)
-        n_named = 0
-        shared = set[int]()
-        for k in np.lexsort((np.arange(len(x)), -self.rows)).tolist():
-            if owner[k] in shared or n_named == NAMED:
+        # Boxes are (left, bottom, right, top), as shares of the axes.
+        mark_boxes = np.stack([x - 0.008, y - 0.013, x + 0.008, y + 0.013], axis=1)
+        name_boxes: list[tuple[float, ...]] = []
+        label_names = short_names(list(map(str, self.labels)), LONGEST_NAME)
+        named_marks = set[int]()
+        for label_number in np.argsort(-self.rows, kind="stable").tolist():
+            mark_number = int(mark_of_label[label_number])
+            if mark_number in named_marks or len(name_boxes) == MOST_NAMED:
                 continue
-            if n_labels[owner[k]] > 1:
-                called[k] = f"{n_labels[owner[k]]:,} labels"
-                shared.add(int(owner[k]))
-            width = LETTER * len(called[k])
-            out = float(n_labels[owner[k]] - 1) ** 0.5
-            obstacles = [*taken, *(mark for j, mark in enumerate(marks) if owner[j] != owner[k])]
-            for (across, up), (left, bottom) in PLACES.items():
-                start = x[k] + across * (0.014 + 0.0015 * out) + left * width
-                floor = y[k] + up * (0.02 + 0.004 * out) + bottom * LINE
-                box = start, floor, start + width, floor + LINE
-                if min(box) < 0.0 or max(box) > 1.0 or any(_overlap(box, other) for other in obstacles):
+            name = label_names[label_number]
+            if n_labels[mark_number] > 1:
+                name = f"{n_labels[mark_number]:,} labels"
+                named_marks.add(mark_number)
+            width = LETTER_WIDTH * len(name)
+            mark_size = float(n_labels[mark_number] - 1) ** 0.5
+            obstacles = [*name_boxes, *mark_boxes[mark_of_label != mark_number].tolist()]
+            for (x_direction, y_direction), (left, bottom) in DIRECTIONS.items():
+                start = x[label_number] + x_direction * (0.014 + 0.0015 * mark_size) + left * width
+                floor = y[label_number] + y_direction * (0.02 + 0.004 * mark_size) + bottom * LINE_HEIGHT
+                box = start, floor, start + width, floor + LINE_HEIGHT
+                if min(box) < 0.0 or max(box) > 1.0 or any(_overlap(box, obstacle) for obstacle in obstacles):
                     continue
-                at = across * (6.0 + 1.3 * out), up * (5.0 + 1.3 * out)
-                style: dict[str, Any] = {"fontsize": 7.5, "color": SUM, "zorder": 2, "bbox": BEHIND}
-                style |= {"ha": ("right", "center", "left")[across + 1], "va": ("top", "center", "bottom")[up + 1]}
-                ax.annotate(called[k], (self.rows[k], self.f1[k]), at, textcoords="offset points", **style)
-                taken.append(box)
-                n_named += 1
+                offset = x_direction * (6.0 + 1.3 * mark_size), y_direction * (5.0 + 1.3 * mark_size)
+                style: dict[str, Any] = {
+                    "ha": ("right", "center", "left")[x_direction + 1],
+                    "va": ("top", "center", "bottom")[y_direction + 1],
+                    "bbox": NAME_BOX,
+                }
+                point = self.rows[label_number], self.f1[label_number]
+                ax.annotate(name, point, offset, textcoords="offset points", fontsize=7.5, color=SUM, zorder=2, **style)
+                name_boxes.append(box)
                 break
 
 
-def _overlap(a: Any, b: Any) -> bool:
-    return bool(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3])
+def _overlap(box: Any, other_box: Any) -> bool:
+    """Whether two boxes (left, bottom, right, top) overlap."""
+    return bool(box[0] < other_box[2] and other_box[0] < box[2] and box[1] < other_box[3] and other_box[1] < box[3])

@@ -1,7 +1,7 @@
-"""Places for the nodes of a graph and curves for its edges, by Sugiyama's method.
+"""Positions for the nodes of a graph and curves for its edges, by Sugiyama's method.
 
-Nodes stand in columns, parents to the left of their children. An edge that skips a column has a bend there, which takes a place
-among its nodes. Edges rise and fall between the columns alone, so that none runs through a box.
+Nodes stand in columns, parents to the left of their children. An edge that skips a column has a bend there, which takes
+a row of its own. Edges rise and fall only between columns, so that none crosses a box.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ import numpy as np
 from banbury.arrays import Real
 
 Edge = tuple[str, str]
-Bend = tuple[Edge, int]  # of an edge, in a column
-Item = str | Bend
+Bend = tuple[Edge, int]  # an edge, and the column in which it bends
+Item = str | Bend  # a node or a bend
 RowOfItem = dict[Item, float]
 
-SWEEPS = 24  # in which nodes and bends come nearer to those they are tied to
-BEND = 0.7  # lines between a bend and what stands above it
-STRAIGHT = 4.0  # how much more a bend is drawn to its neighbours than a node
+SWEEPS = 24  # in each, nodes and bends move towards their neighbours
+BEND_DISTANCE = 0.7  # rows between a bend and the item above it
+BEND_WEIGHT = 4.0  # weight of a bend relative to that of a node when items move towards their neighbours
 
 
 @dataclass(frozen=True)
 class Layers:
-    """The column and the row of each node, and of each bend of an edge; ``chains`` has what each edge passes."""
+    """The column of each node, the row of each node and bend, and the ``chains`` of items (nodes and bends) that each
+    edge passes from parent to child.
+    """
 
     columns: dict[str, int]
     rows: RowOfItem
@@ -35,165 +37,187 @@ class Layers:
 
     @classmethod
     def of(cls, nodes: Sequence[str], edges: Sequence[Edge]) -> Layers:
+        """Assigns columns and rows to the nodes of a graph. ``edges``: pairs of parent and child."""
         columns = _columns(nodes, edges)
         # An edge passes the parent, a bend in each column that it skips, and the child.
         skipped = {edge: range(columns[edge[0]] + 1, columns[edge[1]]) for edge in edges}
-        chains: Any = {edge: [edge[0], *((edge, at) for at in skipped[edge]), edge[1]] for edge in edges}
+        chains: Any = {edge: [edge[0], *((edge, column) for column in skipped[edge]), edge[1]] for edge in edges}
         return cls(columns, _rows(nodes, columns, chains), chains)
 
-    def laid_out(self, widths: Mapping[str, float], line: float, gap: float) -> GraphLayout:
-        """Nodes of these widths, ``line`` from one row to the next and ``gap`` between columns; edges begin behind boxes."""
-        longest = [0.0] * (1 + max(self.columns.values()))
+    def lay_out(self, widths: Mapping[str, float], line: float, gap: float) -> GraphLayout:
+        """Positions and curves for nodes of these widths, with ``line`` between rows and ``gap`` between columns, all
+        in one unit.
+        """
+        column_widths = [0.0] * (1 + max(self.columns.values()))
         for node, column in self.columns.items():
-            longest[column] = max(longest[column], widths[node])
-        left = np.cumsum([0.0, *(width + gap for width in longest[:-1])])
-        right = left + longest
-        places = {node: (float(left[self.columns[node]]), line * self.rows[node]) for node in widths}
+            column_widths[column] = max(column_widths[column], widths[node])
+        left_edges = np.cumsum([0.0, *(width + gap for width in column_widths[:-1])])
+        right_edges = left_edges + column_widths
+        positions = {node: (float(left_edges[self.columns[node]]), line * self.rows[node]) for node in widths}
         curves = {}
         for (parent, child), chain in self.chains.items():
-            x, y = places[parent]
-            points = [(x + widths[parent] / 2, y), (float(right[self.columns[parent]]), y)]
+            x, y = positions[parent]
+            corners = [(x + widths[parent] / 2, y), (float(right_edges[self.columns[parent]]), y)]
             for bend in chain[1:-1]:
-                points += [(float(side[bend[1]]), line * self.rows[bend]) for side in (left, right)]  # type: ignore[index]
+                corners += [(float(side[bend[1]]), line * self.rows[bend]) for side in (left_edges, right_edges)]  # type: ignore[index]
             # Béziers that leave and arrive level: straight where two points have the same height.
-            bezier = points[:1]
-            for (x, y), (right_x, lower) in pairwise([*points, places[child]]):
-                reach = 0.5 * (right_x - x)
-                bezier += [(x + reach, y), (right_x - reach, lower), (right_x, lower)]
+            bezier = corners[:1]
+            for (x, y), (right_x, lower) in pairwise([*corners, positions[child]]):
+                half_width = 0.5 * (right_x - x)
+                bezier += [(x + half_width, y), (right_x - half_width, lower), (right_x, lower)]
             curves[parent, child] = np.array(bezier)
-        return GraphLayout(places, curves)
+        return GraphLayout(positions, curves)
 
 
 @dataclass(frozen=True)
 class GraphLayout:
-    """The place of each node's left end, and the curve of each edge: the points of cubic Béziers that follow each other."""
+    """``places``: the position (x, y) of the middle of each node's left side; ``curves``: each edge as the points of
+    consecutive cubic Béziers.
+    """
 
     places: dict[str, tuple[float, float]]
     curves: dict[Edge, Real]
 
 
 def _columns(nodes: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
-    """The column of each node: behind all its parents; a node without parents stands just before the first of its children."""
+    """The column of each node: right of all its parents; a node without parents stands just left of its first child."""
     parents: dict[str, list[str]] = {node: [] for node in nodes}
     children: dict[str, list[str]] = {node: [] for node in nodes}
     for parent, child in edges:
         parents[child].append(parent)
         children[parent].append(child)
-    behind: dict[str, int] = {}
-    while len(behind) < len(nodes):
+    column_of: dict[str, int] = {}
+    while len(column_of) < len(nodes):
         for node in nodes:
-            if node not in behind and all(parent in behind for parent in parents[node]):
-                behind[node] = max((behind[parent] + 1 for parent in parents[node]), default=0)
-    near = {node: min(behind[child] for child in children[node]) - 1 for node in nodes if children[node]}
-    return {node: column if parents[node] else near.get(node, 0) for node, column in behind.items()}
+            if node not in column_of and all(parent in column_of for parent in parents[node]):
+                column_of[node] = max((column_of[parent] + 1 for parent in parents[node]), default=0)
+    left_of_children = {node: min(column_of[child] for child in children[node]) - 1 for node in nodes if children[node]}
+    return {node: column if parents[node] else left_of_children.get(node, 0) for node, column in column_of.items()}
 
 
 def _rows(nodes: Sequence[str], columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]) -> RowOfItem:
-    """The row of each node and bend; nodes alone come last."""
-    tied = {node for edge in chains for node in edge}
+    """The row of each node and bend, from 0; nodes without edges come last. ``columns``: the column of each node;
+    ``chains``: the items that each edge passes.
+    """
+    connected = {node for edge in chains for node in edge}
     is_forest = len({child for _, child in chains}) == len(chains)
-    rows = _in_forest(nodes, tied, chains) if is_forest else _in_layers(columns, chains)
+    rows = _in_forest(nodes, connected, chains) if is_forest else _in_layers(columns, chains)
     highest = min(rows.values(), default=0.0)
     lowest = max(rows.values(), default=-1.0)
-    alone: RowOfItem = {node: lowest + k for k, node in enumerate((n for n in nodes if n not in tied), 1)}
-    return {node: row - highest for node, row in (rows | alone).items()}
+    unconnected: RowOfItem = {node: lowest + i for i, node in enumerate((n for n in nodes if n not in connected), 1)}
+    return {node: row - highest for node, row in (rows | unconnected).items()}
 
 
-def _in_forest(nodes: Sequence[str], tied: set[str], edges: Mapping[Edge, Sequence[Item]]) -> RowOfItem:
-    """Leaves one below the other, each other node in the middle of its children."""
+def _in_forest(nodes: Sequence[str], connected: set[str], edges: Mapping[Edge, Sequence[Item]]) -> RowOfItem:
+    """Rows for a forest: leaves one below the other, each other node in the middle of its children. ``connected``: the
+    nodes that have edges.
+    """
     children = {node: [b for a, b in edges if a == node] for node in nodes}
-    below = {b for _, b in edges}
+    nodes_with_parents = {b for _, b in edges}
     n_leaves = 0
     rows: RowOfItem = {}
-    waiting = [(node, False) for node in reversed(nodes) if node in tied and node not in below]
-    while waiting:
-        node, done = waiting.pop()
-        if done:
-            lines = [rows[child] for child in children[node]]
-            rows[node] = (min(lines) + max(lines)) / 2
+    stack = [(node, False) for node in reversed(nodes) if node in connected and node not in nodes_with_parents]
+    while stack:
+        node, children_done = stack.pop()
+        if children_done:
+            child_rows = [rows[child] for child in children[node]]
+            rows[node] = (min(child_rows) + max(child_rows)) / 2
         elif children[node]:
-            waiting += [(node, True), *((child, False) for child in reversed(children[node]))]
+            stack += [(node, True), *((child, False) for child in reversed(children[node]))]
         else:
-            rows[node], n_leaves = float(n_leaves), n_leaves + 1
+            rows[node] = float(n_leaves)
+            n_leaves += 1
     return rows
 
 
 def _in_layers(columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]) -> RowOfItem:
-    """Rows of nodes and bends, ordered so that few edges cross, each near the middle of those it is tied to."""
+    """Rows for nodes and bends, ordered so that few edges cross, each near the mean of its neighbours. ``columns``: the
+    column of each node; ``chains``: the items that each edge passes.
+    """
     layers: list[list[Item]] = [[] for _ in range(1 + max(columns.values()))]
     before: dict[Item, list[Item]] = {}
     after: dict[Item, list[Item]] = {}
     for chain in chains.values():
-        for node in chain:
-            if node not in before:
-                before[node], after[node] = [], []
-                layers[columns[node] if isinstance(node, str) else node[1]].append(node)
-        for a, b in pairwise(chain):
-            after[a].append(b)
-            before[b].append(a)
+        for node_or_bend in chain:
+            if node_or_bend not in before:
+                before[node_or_bend] = []
+                after[node_or_bend] = []
+                layers[columns[node_or_bend] if isinstance(node_or_bend, str) else node_or_bend[1]].append(node_or_bend)
+        for left_item, right_item in pairwise(chain):
+            after[left_item].append(right_item)
+            before[right_item].append(left_item)
     layers = _order_layers(layers, before, after)
-    rows: RowOfItem = {node: row for layer in layers for node, row in zip(layer, _steps(layer), strict=True)}
+    rows: RowOfItem = {
+        node_or_bend: row for layer in layers for node_or_bend, row in zip(layer, _closest_rows(layer), strict=True)
+    }
     for sweep in range(SWEEPS):
         for layer in layers[:: -1 if sweep % 2 else 1]:
-            ties = [before[node] + after[node] for node in layer]
-            mean_rows = [float(np.mean([rows[tie] for tie in neighbours])) for neighbours in ties]
-            rows |= zip(layer, _apart(layer, mean_rows), strict=True)
+            neighbours_of_layer = [before[node_or_bend] + after[node_or_bend] for node_or_bend in layer]
+            mean_rows = [float(np.mean([rows[tie] for tie in neighbours])) for neighbours in neighbours_of_layer]
+            rows |= zip(layer, _rows_near(layer, mean_rows), strict=True)
     return rows
 
 
 def _order_layers(
     layers: list[list[Item]], before: Mapping[Item, list[Item]], after: Mapping[Item, list[Item]]
 ) -> list[list[Item]]:
-    """Each layer by the mean place of those it is tied to on one side, then on the other; the order with fewest crossings."""
+    """The layers, each sorted by the mean position of its neighbours on one side, in the order with the fewest
+    crossings. ``before``, ``after``: the neighbours of each item in the previous and the next layer.
+    """
     best = layers
     fewest = _crossings(layers, after)
     for sweep in range(SWEEPS):
         ties, backward = (after, True) if sweep % 2 else (before, False)
         layers = [list(layer) for layer in layers]
-        for k in range(len(layers))[:: -1 if backward else 1]:
-            beside = k + 1 if backward else k - 1
-            if 0 <= beside < len(layers):
-                place = {node: at for at, node in enumerate(layers[beside])}
-                old_place = {node: at for at, node in enumerate(layers[k])}
-                middle = {node: np.mean([place[t] for t in ties[node]] or [old_place[node]]) for node in layers[k]}
-                layers[k].sort(key=middle.__getitem__)
-        n = _crossings(layers, after)
-        if n < fewest:
+        for layer_number in range(len(layers))[:: -1 if backward else 1]:
+            neighbour_layer = layer_number + 1 if backward else layer_number - 1
+            if 0 <= neighbour_layer < len(layers):
+                position = {node: i for i, node in enumerate(layers[neighbour_layer])}
+                old_position = {node: i for i, node in enumerate(layers[layer_number])}
+                mean_position = {
+                    node: np.mean([position[tie] for tie in ties[node]] or [old_position[node]])
+                    for node in layers[layer_number]
+                }
+                layers[layer_number].sort(key=mean_position.__getitem__)
+        n_crossings = _crossings(layers, after)
+        if n_crossings < fewest:
             best = layers
-            fewest = n
+            fewest = n_crossings
     return best
 
 
 def _crossings(layers: Sequence[Sequence[Item]], after: Mapping[Item, Sequence[Item]]) -> int:
-    """How many pairs of edges cross."""
-    n = 0
-    for left, right in pairwise(layers):
-        place = {node: at for at, node in enumerate(right)}
-        ends = np.array([(at, place[tie]) for at, node in enumerate(left) for tie in after[node]]).reshape(-1, 2)
+    """The number of pairs of edges that cross. ``after``: the neighbours of each item in the next layer."""
+    n_crossings = 0
+    for left_layer, right_layer in pairwise(layers):
+        position = {node: i for i, node in enumerate(right_layer)}
+        ends = np.array([(i, position[tie]) for i, node in enumerate(left_layer) for tie in after[node]]).reshape(-1, 2)
         signs = np.sign(ends[:, None] - ends[None])
-        n += int(np.count_nonzero(signs[..., 0] * signs[..., 1] < 0)) // 2
-    return n
+        n_crossings += int(np.count_nonzero(signs[..., 0] * signs[..., 1] < 0)) // 2
+    return n_crossings
 
 
-def _steps(layer: Sequence[Item]) -> Real:
-    """Rows as close together as they may be."""
-    between = [1.0 if isinstance(a, str) and isinstance(b, str) else BEND for a, b in pairwise(layer)]
-    return np.cumsum([0.0, *between])[: len(layer)]
+def _closest_rows(layer: Sequence[Item]) -> Real:
+    """Rows for the items of a layer, as close together as allowed."""
+    distances = [1.0 if isinstance(a, str) and isinstance(b, str) else BEND_DISTANCE for a, b in pairwise(layer)]
+    return np.cumsum([0.0, *distances])[: len(layer)]
 
 
-def _apart(layer: Sequence[Item], targets: Sequence[float]) -> list[float]:
-    """The rows nearest to those wanted, by least squares, that keep the order and the distances."""
+def _rows_near(layer: Sequence[Item], targets: Sequence[float]) -> list[float]:
+    """The rows nearest to the targets (one per item) by least squares that keep the order and the smallest distances."""
     from sklearn.isotonic import isotonic_regression  # a second to import; few need it
 
-    steps = _steps(layer)
-    weights = np.array([1.0 if isinstance(node, str) else STRAIGHT for node in layer])
-    return list((isotonic_regression(np.array(targets) - steps, sample_weight=weights) + steps).tolist())
+    closest_rows = _closest_rows(layer)
+    weights = np.array([1.0 if isinstance(node, str) else BEND_WEIGHT for node in layer])
+    return list((isotonic_regression(np.array(targets) - closest_rows, sample_weight=weights) + closest_rows).tolist())
 
 
 def along(curve: Real, n: int = 24) -> Real:
-    """Points of a curve, ``n`` of each of its Béziers."""
+    """Points of a curve (points × 2), ``n`` for each of its cubic Béziers. ``curve``: their ends and control points,
+    where neighbours share an end.
+    """
     t = np.linspace(0.0, 1.0, n)[:, None]
-    pieces = [curve[k : k + 4] for k in range(0, len(curve) - 1, 3)]
+    beziers = [curve[start : start + 4] for start in range(0, len(curve) - 1, 3)]
     return np.concatenate(
-        [(1 - t) ** 3 * a + 3 * t * (1 - t) ** 2 * b + 3 * t**2 * (1 - t) * c + t**3 * d for a, b, c, d in pieces]
+        [(1 - t) ** 3 * a + 3 * t * (1 - t) ** 2 * b + 3 * t**2 * (1 - t) * c + t**3 * d for a, b, c, d in beziers]
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.families.family import Feature, in_words
 from banbury.model.naive_bayes import Model
-from banbury.plots.display import Display, colour, legend_beside, line, name, names
+from banbury.plots.display import Display, colour, legend_beside, line_style, short_name, short_names
 from banbury.plots.features import (
     ClassedRows,
     FeatureParts,
@@ -27,8 +27,8 @@ from banbury.plots.features import (
 )
 
 MOST_BINS = 50
-LEAST_DIFFERENCE = 0.05  # of the rows of two classes, below which nobody sees that they differ
-SHRUNK = 0.6  # of that difference; curves that keep less are explained
+VISIBLE_DIFFERENCE = 0.05  # of the rows of two classes, below which nobody sees that they differ
+SHARE_TO_KEEP = 0.6  # of the difference between histograms; if curves keep less of it, a note explains why
 
 
 class RowsPerBin(NamedTuple):
@@ -61,13 +61,13 @@ class LikelihoodDisplay(Display):
     classes: tuple[Any, ...]
     values: Any
     likelihood: Real
-    value_names: Sequence[str] = field(default=(), kw_only=True)
-    prior: bool = field(default=False, kw_only=True)
-    histogram: RowsPerBin | None = field(default=None, kw_only=True)
-    hidden: int = field(default=0, kw_only=True)
-    what: str = field(default="value", kw_only=True)
-    chosen: str = field(default="frequent", kw_only=True)
-    note: str | None = field(default=None, kw_only=True)
+    prior: bool = False
+    histogram: RowsPerBin | None = None
+    note: str | None = None
+    value_names: Sequence[str] = ()
+    hidden: int = 0
+    what: str = "value"
+    chosen: str = "frequent"
 
     @classmethod
     def from_model(
@@ -101,95 +101,99 @@ class LikelihoodDisplay(Display):
         check_model(model)
         errors.check_whole("n", n, 1, 10**6)
         model = model.weighed(None)  # weights change what a value is worth, not how values lie
-        parts = parts_of(model, feature)
-        chosen = model.classes if classes is None else tuple(classes)
-        at = [number_of(model, label) for label in chosen]
-        errors.require(chosen, "classes", classes, "at least one of the model's classes")
-        drawn = _column_to_draw(parts, columns)
-        feature = parts.feature
-        rows = None if data is None or not parts.axes else ClassedRows(model, data, target, reading)
-        weight = model.log_prior if prior else np.zeros(len(model.classes))
-        more: dict[str, Any] = {"prior": prior}
-        if not parts.axes:  # values, combinations of them, or columns of occurrences
-            shown = values_by_name(model, parts, n)
-            values: Any = shown.values
-            more |= {"value_names": shown.names, "hidden": shown.hidden, "what": shown.what, "chosen": shown.chosen}
-            likelihoods = np.exp(log_likelihood(model, feature, values)) if shown.share is None else shown.share
-            likelihood = likelihoods * np.exp(weight)
-        else:
-            seen = None
-            if rows is not None:
-                seen, more["histogram"] = _histogram(rows, drawn, at, bins, prior)
-            values = grid(model, feature, drawn, seen)
-            logs = model.log_likelihood(table(model, {drawn: values}), feature.name)
-            likelihood = np.exp(logs + weight)
-            if (
-                "histogram" in more and counted_range(parts) is not None
-            ):  # rows left out decide how far classes may differ
-                more["note"] = explain_agreement(more["histogram"], values, likelihood[:, at])
-            if len(feature.inputs) > 1:
-                feature = feature._replace(name=drawn, columns=())
-        return cls(feature, chosen, values, likelihood[:, at], **more).plot(ax)
+        feature_parts = parts_of(model, feature)
+        drawn_classes = model.classes if classes is None else tuple(classes)
+        class_numbers = [number_of(model, label) for label in drawn_classes]
+        errors.require(drawn_classes, "classes", classes, "at least one of the model's classes")
+        drawn_column = _column_to_draw(feature_parts, columns)
+        feature = feature_parts.feature
+        rows = None if data is None or not feature_parts.axes else ClassedRows(model, data, target, reading)
+        log_weight = model.log_prior if prior else np.zeros(len(model.classes))
+        if not feature_parts.axes:  # values, combinations of them, or columns of occurrences
+            named = values_by_name(model, feature_parts, n)
+            share = np.exp(log_likelihood(model, feature, named.values)) if named.share is None else named.share
+            likelihood = (share * np.exp(log_weight))[:, class_numbers]
+            naming = (named.names, named.hidden, named.what, named.chosen)
+            return cls(feature, drawn_classes, named.values, likelihood, prior, None, None, *naming).plot(ax)
+        row_values = None
+        histogram = None
+        note = None
+        if rows is not None:
+            row_values, histogram = _histogram(rows, drawn_column, class_numbers, bins, prior)
+        values = grid(model, feature, drawn_column, row_values)
+        log_likelihoods = model.log_likelihood(table(model, {drawn_column: values}), feature.name)
+        likelihood = np.exp(log_likelihoods + log_weight)[:, class_numbers]
+        if histogram is not None and counted_range(feature_parts) is not None:
+            # Of a column counted value by value, held-out rows decide how far the curves of classes may differ.
+            note = explain_agreement(histogram, values, likelihood)
+        if len(feature.inputs) > 1:
+            feature = feature._replace(name=drawn_column, columns=())
+        return cls(feature, drawn_classes, values, likelihood, prior, histogram, note).plot(ax)
 
     def _draw(self, ax: Any) -> None:
+        """Draws lines for numbers, and bars for other values."""
         (self._lines if isinstance(self.values, np.ndarray) else self._bars)(ax)
 
     def _lines(self, ax: Any) -> None:
-        ax = self._begin(ax, 7.4, 3.8)
-        called = names(self.classes)
-        classes = range(len(self.classes))
-        top = float(self.likelihood[np.isfinite(self.likelihood)].max(initial=0.0))
+        """Draws the densities or probabilities of a numeric column as lines, over the histogram if there is one."""
+        ax = self._begin(ax, width=7.4, height=3.8)
+        n_classes = len(self.classes)
+        highest = float(self.likelihood[np.isfinite(self.likelihood)].max(initial=0.0))
         if self.histogram is not None:
             edges, density = self.histogram
-            for c in classes:
-                fill = {"color": colour(c), "alpha": 0.22 if len(classes) < 5 else 0.12, "linewidth": 0}
-                ax.stairs(density[:, c], edges, fill=True, **fill)
+            for class_number in range(n_classes):
+                style = {"color": colour(class_number), "alpha": 0.22 if n_classes < 5 else 0.12}
+                ax.stairs(density[:, class_number], edges, fill=True, linewidth=0, **style)
             ax.stairs([0.0], edges[:2], fill=True, color="#CCCCCC", label="histogram of the rows")
-            top = max(top, min(float(density.max(initial=0.0)), 4.0 * top))  # bars may be a good deal higher
-        counts = np.array_equal(self.values, np.round(self.values))  # whole numbers are points
-        has_marks = counts and len(self.values) <= 60
-        for c in classes:
-            style = {"color": colour(c), "linestyle": line(c), "label": called[c]}
-            ax.plot(self.values, self.likelihood[:, c], marker="o" if has_marks else None, markersize=3.5, **style)
-        what = "density" if self.feature.family.has_density() else "probability"
-        room = 0.6 * counts
-        ax.set(xlim=(self.values[0] - room, self.values[-1] + room), ylim=(0.0, top * 1.08 or 1.0))
-        ax.set_xlabel(name(self.feature.name) + (f"\n\n{self.note}" if self.note else ""))
-        ax.set_ylabel(f"P(class) · {what} given the class" if self.prior else f"{what} given the class")
-        if counts:
+            highest = max(highest, min(float(density.max(initial=0.0)), 4.0 * highest))  # bars may be much higher
+        are_whole = np.array_equal(self.values, np.round(self.values))  # whole numbers are points
+        marker = "o" if are_whole and len(self.values) <= 60 else None
+        for class_number, label in enumerate(short_names(self.classes)):
+            style = {"color": colour(class_number), "linestyle": line_style(class_number), "label": label}
+            ax.plot(self.values, self.likelihood[:, class_number], marker=marker, markersize=3.5, **style)
+        noun = "density" if self.feature.family.has_density() else "probability"
+        margin = 0.6 * are_whole
+        ax.set(xlim=(self.values[0] - margin, self.values[-1] + margin), ylim=(0.0, highest * 1.08 or 1.0))
+        ax.set_xlabel(short_name(self.feature.name) + (f"\n\n{self.note}" if self.note else ""))
+        ax.set_ylabel(f"P(class) · {noun} given the class" if self.prior else f"{noun} given the class")
+        if are_whole:
             ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_title(
-            f"{name(self.feature.name)}: {in_words(self.feature.family).removesuffix(' density')} {what} of each class"
+            f"{short_name(self.feature.name)}: {in_words(self.feature.family).removesuffix(' density')} {noun} of each class"
         )
         legend_beside(ax)
 
     def _bars(self, ax: Any) -> None:
+        """Draws the probabilities of values as bars, a bar per class for each value."""
         n_values, n_classes = self.likelihood.shape
-        ax = self._begin(ax, 7.4, 1.3 + 0.16 * n_values * min(max(n_classes, 2), 5))
-        thick = 0.84 / n_classes
-        for c, label in enumerate(names(self.classes)):
-            places = np.arange(n_values) - 0.42 + thick * (c + 0.5)
-            hatch = {"hatch": "//", "edgecolor": "white"} if c >= 8 else {}
-            ax.barh(places, self.likelihood[:, c], thick * 0.9, color=colour(c), label=label, **hatch)
-        ax.set_yticks(np.arange(n_values), names(self.value_names))
-        most = float(self.likelihood.max(initial=0.0)) * 1.05 or 1.0
-        ax.set(xlim=(0.0, min(most, 1.0)), ylim=(n_values - 0.5, -0.5))
+        ax = self._begin(ax, width=7.4, height=1.3 + 0.16 * n_values * min(max(n_classes, 2), 5))
+        bar_height = 0.84 / n_classes
+        for class_number, label in enumerate(short_names(self.classes)):
+            positions = np.arange(n_values) - 0.42 + bar_height * (class_number + 0.5)
+            hatch = {"hatch": "//", "edgecolor": "white"} if class_number >= 8 else {}
+            style = {"color": colour(class_number), "label": label, **hatch}
+            ax.barh(positions, self.likelihood[:, class_number], bar_height * 0.9, **style)
+        ax.set_yticks(np.arange(n_values), short_names(self.value_names))
+        limit = float(self.likelihood.max(initial=0.0)) * 1.05 or 1.0
+        ax.set(xlim=(0.0, min(limit, 1.0)), ylim=(n_values - 0.5, -0.5))
         ax.tick_params(axis="y", length=0)
-        what = self.what
-        ax.set_xlabel(f"P(class) · P({what} | class)" if self.prior else f"P({what} | class)")
+        noun = self.what
+        ax.set_xlabel(f"P(class) · P({noun} | class)" if self.prior else f"P({noun} | class)")
         rank = "informative" if self.chosen == "telling" else self.chosen
-        more = f" ({n_values:,} most {rank} of {n_values + self.hidden:,} {what}s)" if self.hidden else ""
-        ax.set_title(f"{name(self.feature.name, 40)}: probability of each {what} given the class{more}")
+        selection_note = f" ({n_values:,} most {rank} of {n_values + self.hidden:,} {noun}s)" if self.hidden else ""
+        ax.set_title(f"{short_name(self.feature.name, 40)}: probability of each {noun} given the class{selection_note}")
         legend_beside(ax)
 
 
-def _column_to_draw(parts: FeatureParts, columns: Any) -> str:
-    """The column that makes the axis: the one given, or the only one there is."""
-    feature = parts.feature
-    inputs = parts.feature.inputs
-    if columns is None and (len(inputs) < 2 or not parts.axes):
+def _column_to_draw(feature_parts: FeatureParts, columns: Any) -> str:
+    """The column on the axis: the one named by the argument ``columns``, or the only one of the feature."""
+    feature = feature_parts.feature
+    inputs = feature.inputs
+    if columns is None and (len(inputs) < 2 or not feature_parts.axes):
         return inputs[0]
-    errors.require(parts.axes, "columns", columns, f"None for {feature.name!r}, which is not a block of numbers")
+    errors.require(
+        feature_parts.axes, "columns", columns, f"None for {feature.name!r}, which is not a block of numbers"
+    )
     if columns not in inputs:
         text = f"block {feature.name!r} has {len(inputs):,} columns ({errors.listed(inputs, 6)}), but its picture has one axis. "
         text += f"Name one of them: columns={inputs[0]!r}. Got {columns!r} instead. "
@@ -199,51 +203,60 @@ def _column_to_draw(parts: FeatureParts, columns: Any) -> str:
 
 
 def explain_agreement(histogram: RowsPerBin, values: Real, likelihood: Real) -> str | None:
-    """Why the curves of two classes agree where their histograms differ; None where both differ about as much."""
+    """Why the curves of two classes agree where their histograms differ, in words; None if both differ about as much.
+    ``values``: those at which the curves are drawn; ``likelihood``: values × classes.
+    """
     edges, density = histogram
-    rows = density * np.diff(edges)[:, None]
-    heights = np.where(np.isfinite(likelihood), likelihood, 0.0)
-    steps = np.diff(values)[:, None] * (heights[1:] + heights[:-1]) / 2.0
-    area = np.concatenate([np.zeros((1, steps.shape[1])), np.cumsum(steps, axis=0)])
-    curves = np.stack([np.diff(np.interp(edges, values, area[:, c])) for c in range(area.shape[1])], axis=1)
-    of_rows = largest_difference(rows)
-    of_curves = largest_difference(curves)
-    if of_rows < LEAST_DIFFERENCE or of_curves >= SHRUNK * of_rows:
+    row_masses = density * np.diff(edges)[:, None]
+    finite_likelihood = np.where(np.isfinite(likelihood), likelihood, 0.0)
+    areas = np.diff(values)[:, None] * (finite_likelihood[1:] + finite_likelihood[:-1]) / 2.0
+    cumulative = np.concatenate([np.zeros((1, areas.shape[1])), np.cumsum(areas, axis=0)])
+    curve_masses = np.stack([np.diff(np.interp(edges, values, of_class)) for of_class in cumulative.T], axis=1)
+    row_difference = largest_difference(row_masses)
+    curve_difference = largest_difference(curve_masses)
+    if row_difference < VISIBLE_DIFFERENCE or curve_difference >= SHARE_TO_KEEP * row_difference:
         return None
     return (
-        f"The histograms of two classes differ by up to {of_rows:.0%} of their rows, the curves by {of_curves:.0%}: "
+        f"The histograms of two classes differ by up to {row_difference:.0%} of their rows, "
+        f"the curves by {curve_difference:.0%}: "
         "the rest did not help to predict held-out rows and is treated as chance."
     )
 
 
 def largest_difference(masses: Real) -> float:
-    """The share of rows that would have to move for two classes to agree, bins × classes: that of the classes most unlike."""
-    total = masses.sum(axis=0)
-    shares = masses[:, total > 0] / total[total > 0]
-    between = (0.5 * np.abs(shares - shares[:, [c]]).sum(axis=0).max(initial=0.0) for c in range(shares.shape[1]))
-    return float(max(between, default=0.0))
+    """The largest share of rows by which two classes differ. ``masses``: bins × classes."""
+    totals = masses.sum(axis=0)
+    shares = masses[:, totals > 0] / totals[totals > 0]
+    differences = np.abs(shares[:, :, None] - shares[:, None, :]).sum(axis=0)
+    return 0.5 * float(differences.max(initial=0.0))
 
 
-def _histogram(rows: ClassedRows, column: str, at: list[int], bins: Any, prior: bool) -> tuple[Real, RowsPerBin]:
-    """The numbers, and their density in each bin: that of a class integrates to 1, or with the prior to its share of the rows."""
+def _histogram(
+    rows: ClassedRows, column: str, class_numbers: list[int], bins: Any, prior: bool
+) -> tuple[Real, RowsPerBin]:
+    """The numbers of a column in the rows of these classes, and their density in each bin (bins × classes). Densities
+    of a class integrate to 1, or with ``prior`` to its share of the rows. ``bins``: their number, their edges, or None.
+    """
     numbers = rows.numbers(column)
-    used = np.isin(rows.classes, at) & np.isfinite(numbers)
-    if not used.any():
+    is_used = np.isin(rows.classes, class_numbers) & np.isfinite(numbers)
+    if not is_used.any():
         raise errors.empty_data(None, f"no row of these classes has a value of {column!r}")
-    values = numbers[used]
-    classes = rows.classes[used]
-    by_class = [values[classes == c] for c in at]
+    values = numbers[is_used]
+    classes = rows.classes[is_used]
+    by_class = [values[classes == class_number] for class_number in class_numbers]
     edges = _edges(values, by_class, bins)
-    total = int(np.count_nonzero(rows.classes >= 0))
+    n_rows = int(np.count_nonzero(rows.classes >= 0))
     density = [
-        np.histogram(class_values, edges)[0] / (np.diff(edges) * max(total if prior else len(class_values), 1))
+        np.histogram(class_values, edges)[0] / (np.diff(edges) * max(n_rows if prior else len(class_values), 1))
         for class_values in by_class
     ]
     return values, RowsPerBin(edges, np.stack(density, axis=1))
 
 
 def _edges(values: Real, by_class: Sequence[Real], bins: Any) -> Real:
-    """Those given, or bins of the width that Freedman and Diaconis have for the class in the middle; whole numbers stay whole."""
+    """The edges of ``bins`` (their number or their edges), or if None, of equal bins of the width by Freedman and
+    Diaconis (the median over classes); integers are in the middle of bins. ``by_class``: the values of each class.
+    """
     if bins is not None:
         try:
             return np.asarray(np.histogram_bin_edges(values, bins), dtype=np.float64)
@@ -251,12 +264,15 @@ def _edges(values: Real, by_class: Sequence[Real], bins: Any) -> Real:
             raise errors.bad_setting("bins", bins, "a whole number of at least 1, or ascending edges") from None
     low = float(values.min())
     high = float(values.max())
-    quartiles = (
-        (np.quantile(class_values, [0.75, 0.25]), len(class_values)) for class_values in by_class if len(class_values)
-    )
-    widths = [2.0 * float(np.subtract(*ends)) / n ** (1 / 3) for ends, n in quartiles]
+    widths = [
+        2.0 * float(np.subtract(*np.quantile(class_values, [0.75, 0.25]))) / len(class_values) ** (1 / 3)
+        for class_values in by_class
+        if len(class_values)
+    ]
     width = float(np.clip(np.median(widths), (high - low) / MOST_BINS, (high - low) / 10)) or 1.0
-    if not np.array_equal(values, np.floor(values)):
-        return np.asarray(low + width * np.arange(np.floor((high - low) / width) + 2.0))
-    width = max(np.round(width), 1.0)
-    return np.asarray(low - 0.5 + width * np.arange(np.floor((high - low) / width) + 2.0))
+    if np.array_equal(values, np.floor(values)):
+        width = max(np.round(width), 1.0)
+        start = low - 0.5
+    else:
+        start = low
+    return np.asarray(start + width * np.arange(np.floor((high - low) / width) + 2.0))

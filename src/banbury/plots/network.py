@@ -13,20 +13,20 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.errors import many
 from banbury.model.networks import BeliefNetwork
-from banbury.plots.display import COLOURS, FAINT, SUM, Display, check_type, library, name
+from banbury.plots.display import COLOURS, FAINT, SUM, Display, check_type, library, short_name
 from banbury.plots.layers import Edge, GraphLayout, Layers, along
 
 MOST_NODES = 150
-LINE = 0.36  # inches: from row to row, and from column to column
-GAP = 0.85
-WIDER = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0)  # times the gap, until all numbers at edges have a place
-FONT = 9  # points: of nodes, and of the numbers at edges
-SMALL = 7
-PAD = 0.3 * FONT / 72  # inches: between a name and its box, and the box from top to bottom
-HIGH = 1.8 * FONT / 72
-CELL = np.array([0.12, 0.06])  # inches: half the size of a number at an edge
-ROUNDED = 1.05  # a text is so much wider at most where its letters are fitted to pixels
-NEAR = 0.62  # of the way: there edges of one parent are apart
+LINE_HEIGHT = 0.36  # inches: from one row of nodes to the next
+COLUMN_GAP = 0.85  # inches: between two columns of nodes
+GAP_FACTORS = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0)  # factors of the gap, tried until all numbers at edges fit
+NODE_FONT = 9  # points
+NUMBER_FONT = 7  # points; of the numbers at edges
+BOX_PADDING = 0.3 * NODE_FONT / 72  # inches: between a name and its box
+BOX_HEIGHT = 1.8 * NODE_FONT / 72  # inches
+HALF_NUMBER_SIZE = np.array([0.12, 0.06])  # inches: half the width and half the height of a number at an edge
+WIDEST_BY_PIXELS = 1.05  # fitting letters to pixels widens a text at most by so much
+SHARE_OF_EDGE = 0.62  # the number stands at this share of an edge's length, where edges of one parent have separated
 
 
 class NetworkDisplay(Display):
@@ -44,25 +44,29 @@ class NetworkDisplay(Display):
     """
 
     def __init__(self, network: BeliefNetwork) -> None:
+        """Lays out the network. If its numbers overlap, columns are moved further apart."""
         check_type("the network", network, BeliefNetwork, "a BeliefNetwork")
         expected = f"a network with at most {MOST_NODES} nodes"
         errors.require(len(network.nodes) <= MOST_NODES, "the network", f"{len(network.nodes):,} nodes", expected)
         self.network = network
         children = [node for node in network.nodes if node != network.target]
-        everywhere = network.target is not None and all(network.target in network.parents[node] for node in children)
-        self.target = network.target if everywhere and children else None
+        has_common_parent = bool(children) and all(network.target in network.parents[node] for node in children)
+        self.target = network.target if has_common_parent else None
         self.nodes = [node for node in network.nodes if node != self.target]
         self.edges = [edge for edge in network.edges if edge[0] != self.target]
         self.bits: Mapping[Edge, float] = {} if network.sums is None else network.information
-        self._widths = {node: ROUNDED * _width(name(node), FONT) + 2 * PAD for node in self.nodes}
+        self._widths = {
+            node: WIDEST_BY_PIXELS * _width(short_name(node), NODE_FONT) + 2 * BOX_PADDING for node in self.nodes
+        }
         layers = Layers.of(self.nodes, self.edges)
         texts = {edge: f"{self.bits[edge]:.2f}" for edge in self.edges if self.bits}
-        for wider in WIDER:
-            layout = layers.laid_out(self._widths, LINE, GAP * wider)
-            self._numbers, apart = _numbers(layout, self._widths, texts)
-            if apart:
+        for factor in GAP_FACTORS:
+            layout = layers.lay_out(self._widths, LINE_HEIGHT, COLUMN_GAP * factor)
+            self._numbers, fits = _place_numbers(layout, self._widths, texts)
+            if fits:
                 break
-        self.positions, self.curves = layout.places, layout.curves
+        self.positions = layout.places
+        self.curves = layout.curves
 
     @classmethod
     def from_network(cls, network: BeliefNetwork, *, ax: Any = None) -> Self:
@@ -70,42 +74,46 @@ class NetworkDisplay(Display):
         return cls(network).plot(ax)
 
     def _draw(self, ax: Any) -> None:
+        """Draws the nodes, the edges and their numbers."""
         ends = [(x + self._widths[node], y) for node, (x, y) in self.positions.items()]
         right, bottom = np.concatenate([ends, *self.curves.values()]).max(axis=0)
         width = max(right + 0.3, 5.0)
-        height = max(bottom + 2 * LINE, 1.1)
-        ax = self._begin(ax, width, height + 0.55)
-        ax.set(xlim=(-0.1, width - 0.2), ylim=(height - LINE, -LINE), xticks=[], yticks=[])
+        height = max(bottom + 2 * LINE_HEIGHT, 1.1)
+        ax = self._begin(ax, width=width, height=height + 0.55)
+        ax.set(xlim=(-0.1, width - 0.2), ylim=(height - LINE_HEIGHT, -LINE_HEIGHT), xticks=[], yticks=[])
         ax.spines[:].set_visible(False)
         box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": COLOURS[0], "linewidth": 1.0}
         for node, (x, y) in self.positions.items():
-            ax.text(x + PAD, y, name(node), va="center", fontsize=FONT, bbox=box, zorder=3)
-        most = max((self.bits.get(edge, 0.0) for edge in self.edges), default=0.0)
+            ax.text(x + BOX_PADDING, y, short_name(node), va="center", fontsize=NODE_FONT, bbox=box, zorder=3)
+        largest = max((self.bits.get(edge, 0.0) for edge in self.edges), default=0.0)
         for edge in self.edges:
-            self._edge(ax, edge, most)
+            self._draw_edge(ax, edge, largest)
         unit = ": I(parent; child | the child's other parents) in bits" if self.bits and self.edges else ""
         ax.set_xlabel(f"from parent to child{unit}")
-        note = f"; all others depend on {name(self.target)!r} too" if self.target is not None else ""
+        note = f"; all others depend on {short_name(self.target)!r} too" if self.target is not None else ""
         ax.set_title(f"Belief network of {many(len(self.network.nodes), 'node')}{note}")
 
-    def _edge(self, ax: Any, edge: Edge, most: float) -> None:
+    def _draw_edge(self, ax: Any, edge: Edge, largest: float) -> None:
+        """Draws an edge as an arrow, wider for more information, with its number. ``largest``: the largest number of
+        all edges.
+        """
         from matplotlib.patches import FancyArrowPatch
         from matplotlib.path import Path
 
         bits = self.bits.get(edge)
-        strength = 0.2 if bits is None or most == 0 else bits / most
+        strength = 0.2 if bits is None or largest == 0 else bits / largest
         curve = self.curves[edge]
         path = Path(curve, [Path.MOVETO, *[Path.CURVE4] * (len(curve) - 1)])
         style: Any = {"color": FAINT if strength < 0.02 else COLOURS[7], "linewidth": 0.8 + 2.0 * strength, "zorder": 1}
         ax.add_patch(FancyArrowPatch(path=path, arrowstyle="-|>", mutation_scale=10, **style))
         if bits is not None:
-            style = {"fontsize": SMALL, "ha": "center", "va": "center", "color": SUM, "zorder": 2}
+            style = {"fontsize": NUMBER_FONT, "ha": "center", "va": "center", "color": SUM, "zorder": 2}
             white = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
             ax.text(*self._numbers[edge], f"{bits:.2f}", bbox=white, **style)
 
 
 def _width(text: str, size: float) -> float:
-    """How wide a text is, in inches."""
+    """The width of a text in inches. ``size``: the size of its letters in points."""
     library()
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
@@ -113,34 +121,51 @@ def _width(text: str, size: float) -> float:
     return float(text_to_path.get_text_width_height_descent(text, FontProperties(size=size), ismath=False)[0] / 72)
 
 
-def _numbers(
+def _place_numbers(
     layout: GraphLayout, widths: Mapping[str, float], texts: Mapping[Edge, str]
 ) -> tuple[dict[Edge, Real], bool]:
-    """A place for the number of each edge, on its curve and off the others; and whether none lies on a box or another number."""
-    points = {edge: along(layout.curves[edge]) for edge in texts}
-    crossed = _find_crossings(points)
-    taken = np.array([(x, x + widths[n], y - HIGH / 2, y + HIGH / 2) for n, (x, y) in layout.places.items()])
-    places: dict[Edge, Real] = {}
-    apart = True
-    for edge in sorted(texts, key=lambda edge: np.ptp(points[edge][:, 0])):  # the short have least choice
-        half = np.array([_width(texts[edge], SMALL) / 2 + 0.04, 0.6 * SMALL / 72 + 0.03])
-        path = points[edge]
-        (x, y), (left, right, top, bottom) = path.T[:, :, None], taken.T
-        beside = (x + half[0] < left) | (x - half[0] > right)
-        clash = (~beside & (y + half[1] > top) & (y - half[1] < bottom)).any(axis=1)
-        done = np.cumsum([0.0, *np.hypot(*np.diff(path, axis=0).T)])
-        best = int(np.argmin(10.0 * clash + crossed[edge] + np.abs(done / done[-1] - NEAR)))
-        apart &= not clash[best]
-        places[edge] = path[best]
-        taken = np.vstack([taken, np.stack([path[best] - half, path[best] + half], axis=1).reshape(1, 4)])
-    return places, apart
+    """A position for the number of each edge, on its curve and away from others; and whether none overlaps a box or
+    another number.
+
+    ``layout``: the positions of nodes and edges; ``widths``: the widths of the nodes in inches; ``texts``: the numbers
+    as texts.
+    """
+    points_by_edge = {edge: along(layout.curves[edge]) for edge in texts}
+    crossings_by_edge = _find_crossings(points_by_edge)
+    boxes = np.array(
+        [(x, x + widths[node], y - BOX_HEIGHT / 2, y + BOX_HEIGHT / 2) for node, (x, y) in layout.places.items()]
+    )
+    positions: dict[Edge, Real] = {}
+    all_fit = True
+    for edge in sorted(
+        texts, key=lambda edge: np.ptp(points_by_edge[edge][:, 0])
+    ):  # shortest first, since they have the least choice
+        half_size = np.array([_width(texts[edge], NUMBER_FONT) / 2 + 0.04, 0.6 * NUMBER_FONT / 72 + 0.03])
+        path = points_by_edge[edge]
+        x, y = path.T[:, :, None]
+        left, right, top, bottom = boxes.T
+        is_beside = (x + half_size[0] < left) | (x - half_size[0] > right)
+        overlaps = (~is_beside & (y + half_size[1] > top) & (y - half_size[1] < bottom)).any(axis=1)
+        distance = np.cumsum([0.0, *np.hypot(*np.diff(path, axis=0).T)])
+        penalties = 10.0 * overlaps + crossings_by_edge[edge] + np.abs(distance / distance[-1] - SHARE_OF_EDGE)
+        best = int(np.argmin(penalties))
+        all_fit &= not overlaps[best]
+        positions[edge] = path[best]
+        boxes = np.vstack([boxes, np.stack([path[best] - half_size, path[best] + half_size], axis=1).ravel()])
+    return positions, all_fit
 
 
 def _find_crossings(points: Mapping[Edge, Real]) -> dict[Edge, NDArray[np.bool_]]:
-    """Whether another edge is near, of each point of each edge: in the same cell of a grid or one beside it."""
-    cells = {edge: np.rint(points_of_edge / CELL).astype(np.int64) for edge, points_of_edge in points.items()}
-    beside = np.array([(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1)])
-    n = Counter[tuple[int, int]]()
+    """For each point of each edge, whether another edge is near: in the same cell of a grid or a neighbouring one.
+    ``points``: those of each edge (points × 2), in inches.
+    """
+    cells = {
+        edge: np.rint(points_of_edge / HALF_NUMBER_SIZE).astype(np.int64) for edge, points_of_edge in points.items()
+    }
+    neighbours = np.array([(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1)])
+    n_edges = Counter[tuple[int, int]]()
     for cells_of_edge in cells.values():
-        n.update({(x, y) for x, y in (cells_of_edge[:, None] + beside).reshape(-1, 2).tolist()})
-    return {edge: np.array([n[x, y] > 1 for x, y in cells_of_edge.tolist()]) for edge, cells_of_edge in cells.items()}
+        n_edges.update({(x, y) for x, y in (cells_of_edge[:, None] + neighbours).reshape(-1, 2).tolist()})
+    return {
+        edge: np.array([n_edges[x, y] > 1 for x, y in cells_of_edge.tolist()]) for edge, cells_of_edge in cells.items()
+    }

@@ -1,4 +1,4 @@
-"""NomogramDisplay: the whole model on one sheet: decibans of every value, to be added up to a probability by hand."""
+"""NomogramDisplay: a whole model on one sheet, with the decibans of every value, which are added to a probability by hand."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.families.family import Feature, first_value
+from banbury.families.family import Feature, Parameters, first_value
 from banbury.model.explain import DECIBANS, Explanation, Term, make_explanation
 from banbury.model.explain.page import percent, printable
 from banbury.model.naive_bayes import Model
-from banbury.plots.display import AGAINST, FAINT, FOR, Display, format_decibans, ink, library, name
-from banbury.plots.features import ClassedRows, check_axis, check_model, number_of
-from banbury.plots.scales import LANE, Scale, plain_scale
+from banbury.plots.display import AGAINST, FAINT, FOR, Display, format_decibans, ink, library, short_name
+from banbury.plots.features import ClassedRows, check_axis, check_model, evidence_factor, number_of
+from banbury.plots.scales import CATEGORY_STRIP, Scale, plain_scale
 from banbury.reading import Batch
 
 FARTHEST_SUM = 40.0  # decibans: odds of ten thousand to one
+# The probabilities on the scale of sums.
 PROBABILITIES = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999)
-WIDTH = 7.6  # of the sheet and of a letter, in inches
-LETTER = 0.062
-SMALL = 7.5  # points of a letter
+WIDTH = 7.6  # of the sheet, in inches
+LETTER_WIDTH = 0.062  # in inches
+SMALL_FONT = 7.5  # points
 
 
 class NomogramDisplay(Display):
@@ -57,6 +58,9 @@ class NomogramDisplay(Display):
         n: int = 12,
         limit: float = 50.0,
     ) -> None:
+        """Stores what to draw: evidence for ``label`` against ``against``. ``scales``: the values of each feature with
+        their decibans; the other arguments are those of ``from_model``.
+        """
         self.model = model
         self.label = label
         self.against = against
@@ -91,16 +95,18 @@ class NomogramDisplay(Display):
             raise errors.bad_setting("limit", limit, "a number of decibans from 1 to 1,000,000")
         errors.check_whole("n", n, 1, 10**6)
         sheet = cls.of(model, label, against, data=data, target=target, **reading)
-        sheet.row, sheet.n, sheet.limit = row, n, float(limit)
+        sheet.row = row
+        sheet.n = n
+        sheet.limit = float(limit)
         return sheet.plot(ax)
 
     @classmethod
     def of(
         cls, model: Model, label: Any, against: Any = None, *, data: Any = None, target: Any = None, **reading: Any
     ) -> Self:
-        """Computes the numbers without drawing them."""
+        """Computes the numbers without drawing them. The arguments are those of ``from_model``."""
         check_model(model, classes=2)
-        c = number_of(model, label)
+        class_number = number_of(model, label)
         if against is None and len(model.classes) > 2:
             rivals = errors.listed((repr(class_name) for class_name in model.classes if class_name != label), 6)
             text = f"of {len(model.classes):,} classes {label!r} cannot be compared with all others at once, "
@@ -108,8 +114,8 @@ class NomogramDisplay(Display):
             raise errors.BadSetting(
                 f"{text}({rivals}), or use a target with two classes, {label!r} and the rest.", label=label
             )
-        other = model.classes[1 - c] if against is None else against
-        if number_of(model, other) == c:
+        opponent = model.classes[1 - class_number] if against is None else against
+        if number_of(model, opponent) == class_number:
             raise errors.bad_setting("against", against, "a class other than the one it is compared with")
         for feature in model.schema.features:
             check_axis(feature)
@@ -118,36 +124,29 @@ class NomogramDisplay(Display):
             text += "learned with bb.plots.shapes(model), or the evidence as it was counted: model.weighed(None)."
             raise errors.BadSetting(text)
         rows = None if data is None else ClassedRows(model, data, target, reading)
-        sheet = cls(model, label, other, [])
+        sheet = cls(model, label, opponent, [])
         for feature in model.schema.features:
-            sheet.scales[feature.name] = plain_scale(model, feature, sheet._apart, rows, [label, other])
+            sheet.scales[feature.name] = plain_scale(model, feature, sheet._decibans_of, rows, (label, opponent))
         return sheet
 
     # The numbers
 
-    def _apart(self, log_likelihoods: Real) -> Real:
-        """For how many decibans values speak, from what they say of each class, (values, classes)."""
+    def _decibans_of(self, log_likelihoods: Real) -> Real:
+        """The decibans of values for the label against the other class. ``log_likelihoods``: values × classes."""
         explanation = self._explain_terms(
-            [Term("", k, log_likelihood) for k, log_likelihood in enumerate(log_likelihoods)]
+            [Term("", i, log_likelihood) for i, log_likelihood in enumerate(log_likelihoods)]
         )
         decibans = np.zeros(len(log_likelihoods))
-        decibans[[e.value for e in explanation.evidence]] = [e.decibans for e in explanation.evidence]
+        decibans[[entry.value for entry in explanation.evidence]] = [entry.decibans for entry in explanation.evidence]
         return decibans
 
     def _explain_terms(self, terms: Sequence[Term]) -> Explanation:
-        """What ``explain`` makes of these terms, with the label in the winner's place."""
+        """The explanation of these terms, with the label as the winner."""
         classes = self.model.classes
-        at = classes.index(self.label), classes.index(self.against)
-        return make_explanation(
-            classes, self.model.log_prior, terms, np.exp(self.model.log_prior), *at, scale=self._scale
-        )
-
-    @property
-    def _scale(self) -> float:
-        """How many times as heavy calibration makes evidence; 1 where the sum of two of many classes cannot tell what it does."""
-        calibration = self.model.calibration
-        is_one_factor = calibration is not None and (calibration.only_scales or len(self.model.classes) == 2)
-        return calibration.scale if calibration is not None and is_one_factor else 1.0
+        class_numbers = classes.index(self.label), classes.index(self.against)
+        log_prior = self.model.log_prior
+        scale = evidence_factor(self.model)
+        return make_explanation(classes, log_prior, terms, np.exp(log_prior), *class_numbers, scale=scale)
 
     def points(self, row: Any) -> dict[str, float]:
         """Returns the decibans of each feature of a row; 0 if its value is missing."""
@@ -158,54 +157,60 @@ class NomogramDisplay(Display):
         return self._explain_terms(list(self._terms(row).values())).decibans
 
     def _terms(self, row: Any) -> dict[str, Term]:
-        batch, parameters = self.model._fitting(self._read(row), {"absent", "extra"})
+        """The evidence of each feature of a row; zero where its value is missing."""
+        batch, parameters = self._read(row)
         names = [feature.name for group in parameters for feature in group.features]
         scores = dict(zip(names, self.model._kernel(batch, parameters, "parts")[0][0], strict=True))
-        nothing = np.zeros(len(self.model.classes))
-        return {feature: Term(feature, 0, scores.get(feature, nothing)) for feature in self.scales}
+        no_evidence = np.zeros(len(self.model.classes))
+        return {feature: Term(feature, 0, scores.get(feature, no_evidence)) for feature in self.scales}
 
-    def _read(self, row: Any) -> Batch:
-        """One row, under the model's names."""
-        return self.model._fitting(self.model._one_row(row), {"absent", "extra"})[0]
+    def _read(self, row: Any) -> tuple[Batch, Sequence[Parameters]]:
+        """A row as a batch with the model's columns, and the parameters of the columns that it has."""
+        return self.model._fitting(self.model._one_row(row), {"absent", "extra"})
 
     def probability(self, decibans: Any) -> Any:
         """Converts a sum of decibans to P(label | row); with more than two classes, P(label | row, one of the two)."""
         odds = np.asarray(decibans, dtype=np.float64) / DECIBANS
         if self.model.calibration is None or len(self.model.classes) > 2:
             return np.exp(-np.logaddexp(0.0, -odds))
-        odds = odds / self._scale
-        c = self.model.classes.index(self.label)
-        scores = np.zeros((odds.size, 2))
-        scores[:, c], scores[:, 1 - c] = np.minimum(odds.ravel(), 0.0), np.minimum(-odds.ravel(), 0.0)
-        return self.model.calibration.apply(scores)[:, c].reshape(odds.shape)
+        class_number = self.model.classes.index(self.label)
+        sides = np.where(np.arange(2) == class_number, 1.0, -1.0)
+        # The higher of the two scores is 0.
+        scores = np.minimum(np.outer(odds / evidence_factor(self.model), sides), 0.0)
+        return self.model.calibration.apply(scores)[:, class_number].reshape(odds.shape)
 
     # The picture
 
     def _draw(self, ax: Any) -> None:
-        shown = sorted(self.scales.values(), key=lambda scale: -scale.range)[: self.n]
-        heights = [LANE, *(scale.height for scale in shown), 1.5 * LANE]
-        ax = self._begin(ax, WIDTH, 0.9 + 0.44 * sum(heights))
-        batch = None if self.row is None else self._read(self.row)
+        """Draws a strip for the prior, each of the most informative features and the sum, one below the other; marks
+        the values of a row.
+        """
+        drawn_scales = sorted(self.scales.values(), key=lambda scale: -scale.range)[: self.n]
+        heights = [CATEGORY_STRIP, *(scale.height for scale in drawn_scales), 1.5 * CATEGORY_STRIP]
+        ax = self._begin(ax, width=WIDTH, height=0.9 + 0.44 * sum(heights))
+        batch = None if self.row is None else self._read(self.row)[0]
         points = {} if batch is None else self.points(batch)
-        all_decibans = np.concatenate([[0.0, self.prior], *(s.decibans for s in shown), list(points.values())])
+        decibans_of_scales = [scale.decibans for scale in drawn_scales]
+        all_decibans = np.concatenate([[0.0, self.prior], *decibans_of_scales, list(points.values())])
         all_decibans = np.clip(all_decibans, -self.limit, self.limit)
         margin = 0.06 * float(np.ptp(all_decibans)) or 1.0
         sheet = Sheet(ax, float(all_decibans.min()) - margin, float(all_decibans.max()) + margin)
-        middles = sheet.lanes(heights)
+        middles = sheet.strips(heights)
         sheet.line(np.array([self.prior]), [format_decibans(self.prior)], np.ones(1), middles[0])
-        for scale, middle in zip(shown, middles[1:-1], strict=True):
+        for scale, middle in zip(drawn_scales, middles[1:-1], strict=True):
             if scale.numeric:
                 sheet.curve(scale, middle)
             else:
                 sheet.line(scale.decibans, scale.names, scale.rows, middle, 2 if scale.words else 1)
         sheet.sums(self.probability, middles[-1])
         features = {feature.name: feature for group in self.model.parameters for feature in group.features}
-        values = {} if batch is None else {scale.feature: _value(batch, features[scale.feature]) for scale in shown}
+        values: dict[str, Any] = {}
         caption = f"sum in decibans, and below it {self._meaning}"
         if batch is not None:
+            values = {scale.feature: _value(batch, features[scale.feature]) for scale in drawn_scales}
             total = self.decibans(batch)
             sheet.mark(self.prior, middles[0])
-            for scale, middle in zip(shown, middles[1:-1], strict=True):
+            for scale, middle in zip(drawn_scales, middles[1:-1], strict=True):
                 value = values[scale.feature]
                 weight = points[scale.feature]
                 if value is not None or weight != 0:  # what is missing has a mark where it is a value of its own
@@ -214,39 +219,48 @@ class NomogramDisplay(Display):
             caption = f"{format_decibans(total)} decibans: {self._meaning} {percent(float(self.probability(total)))}"
         caption = textwrap.fill(caption, 60)
         ax.text((sheet.low + sheet.high) / 2, middles[-1] - 0.52, caption, ha="center", va="top", fontsize=8)
-        labels = [s.label(*([values[s.feature]] if values else [])) for s in shown]
+        labels = [scale.label([values[scale.feature]] if values else []) for scale in drawn_scales]
         self._frame(ax, middles, ["prior", *labels, "sum"])
-        curves_note = "; a curve's height is the value" if any(scale.numeric for scale in shown) else ""
-        fewer_note = f"; {len(shown)} features of {len(self.scales)}, those that tell most"
-        fewer_note = fewer_note if len(shown) < len(self.scales) else ""
-        ax.set_title(f"Nomogram: {name(self.label)} against {name(self.against)}{curves_note}{fewer_note}")
+        curves_note = "; a curve's height is the value" if any(scale.numeric for scale in drawn_scales) else ""
+        fewer_note = (
+            f"; {self.n} features of {len(self.scales)}, those that tell most" if self.n < len(self.scales) else ""
+        )
+        ax.set_title(f"Nomogram: {short_name(self.label)} against {short_name(self.against)}{curves_note}{fewer_note}")
 
     def _frame(self, ax: Any, middles: Real, labels: list[str]) -> None:
+        """Labels the strips, whose middles are at the vertical positions ``middles``, and draws the axis of decibans at
+        the top.
+        """
         ax.set_yticks(middles, labels)
         ax.tick_params(axis="y", length=0)
         ax.xaxis.tick_top()
         ax.xaxis.set_label_position("top")
         ax.spines[["left", "bottom", "right"]].set_visible(False)
         ax.spines["top"].set_visible(True)
-        ax.set_xlabel(f"decibans: to the right for {name(self.label)}, to the left for {name(self.against)}")
+        ax.set_xlabel(
+            f"decibans: to the right for {short_name(self.label)}, to the left for {short_name(self.against)}"
+        )
 
     @property
     def _meaning(self) -> str:
-        label = name(self.label)
+        """What the probability of a sum means, in words."""
+        label = short_name(self.label)
         if len(self.model.classes) == 2:
             return f"P({label})"
         calibration = self.model.calibration
-        before = ", before calibration" if calibration is not None and not calibration.only_scales else ""
-        return f"P({label} | {label} or {name(self.against)}){before}"
+        calibration_note = ", before calibration" if calibration is not None and not calibration.only_scales else ""
+        return f"P({label} | {label} or {short_name(self.against)}){calibration_note}"
 
 
 def _value(batch: Batch, feature: Feature) -> Any:
-    """A row's value of a feature; None where it is missing. Of a block the values of its columns."""
+    """The value of a feature in a batch of one row, or of a block's columns as text; None if missing."""
     if not set(feature.inputs).issubset(batch.names):
         return None
     value = first_value(batch, feature)
-    several = isinstance(value, tuple) and any(part is not None for part in value) and len(value) > 1
-    return ", ".join(map(printable, value)) if several else value[0] if isinstance(value, tuple) else value
+    if not isinstance(value, tuple):
+        return value
+    has_value = any(column_value is not None for column_value in value)
+    return ", ".join(map(printable, value)) if has_value and len(value) > 1 else value[0]
 
 
 # The sheet: values along lines and curves, the marks of a row, and the scale of sums ------------------------------------
@@ -263,10 +277,10 @@ class Sheet:
     @property
     def _letter(self) -> float:
         """The width of a letter, in decibans."""
-        return (self.high - self.low) / (WIDTH - 2.2) * LETTER
+        return (self.high - self.low) / (WIDTH - 2.2) * LETTER_WIDTH
 
-    def lanes(self, heights: Sequence[float]) -> Real:
-        """Draws the lines between lanes, from the top, and gives the lanes' middles; the last has a scale of its own."""
+    def strips(self, heights: Sequence[float]) -> Real:
+        """Draws the lines between strips of these heights, and returns the vertical position of each strip's middle."""
         edges = -np.cumsum(heights)
         for edge in edges[:-1]:
             self.ax.axhline(edge, color=FAINT, linewidth=0.5)
@@ -275,27 +289,37 @@ class Sheet:
         return np.asarray(edges + np.array(heights) / 2)
 
     def line(self, decibans: Real, names: Sequence[str], rows: Real, middle: float, levels: int = 1) -> None:
-        """A tick for each value; names above and below, the ends and the most frequent first, where there is room."""
-        places = np.clip(decibans, self.low, self.high)
-        self.ax.plot([places.min(), places.max()], [middle, middle], color=ink(), linewidth=0.8)
-        self.ax.plot(places, np.full(len(places), middle), "|", color=ink(), markersize=6)
-        ends = {int(places.argmin()), int(places.argmax())}
+        """Draws a tick for each value with its name above or below, the ends and the most frequent first, where there
+        is room. ``rows``: how many rows have each value; ``middle``: the vertical position of the line; ``levels``:
+        lines of names on either side.
+        """
+        positions = np.clip(decibans, self.low, self.high)
+        self.ax.plot([positions.min(), positions.max()], [middle, middle], color=ink(), linewidth=0.8)
+        self.ax.plot(positions, np.full(len(positions), middle), "|", color=ink(), markersize=6)
+        ends = {int(positions.argmin()), int(positions.argmax())}
         heights = [side * (0.12 + 0.34 * level) for level in range(levels) for side in (1, -1)]
-        taken: dict[float, list[tuple[float, float]]] = {height: [] for height in heights}
-        for k in sorted(range(len(places)), key=lambda k: (k not in ends, -rows[k])):
-            text = names[k] if np.isfinite(decibans[k]) else f"{names[k]} (∞)"
-            half = self._letter * (len(text) + 1) / 2
-            centre = float(np.clip(places[k], self.low + half, self.high - half))
-            free = [y for y, spans in taken.items() if all(centre + half <= a or b <= centre - half for a, b in spans)]
-            if free:
-                taken[free[0]].append((centre - half, centre + half))
-                above = "bottom" if free[0] > 0 else "top"
+        spans_by_height: dict[float, list[tuple[float, float]]] = {height: [] for height in heights}
+        for i in sorted(range(len(positions)), key=lambda i: (i not in ends, -rows[i])):
+            text = names[i] if np.isfinite(decibans[i]) else f"{names[i]} (∞)"
+            half_width = self._letter * (len(text) + 1) / 2
+            centre = float(np.clip(positions[i], self.low + half_width, self.high - half_width))
+            free_heights = [
+                height
+                for height, spans in spans_by_height.items()
+                if all(centre + half_width <= left or right <= centre - half_width for left, right in spans)
+            ]
+            if free_heights:
+                spans_by_height[free_heights[0]].append((centre - half_width, centre + half_width))
+                alignment = "bottom" if free_heights[0] > 0 else "top"
+                y = middle + free_heights[0]
                 if levels > 1:
-                    self.ax.plot([places[k], centre], [middle, middle + free[0]], color=FAINT, linewidth=0.6, zorder=1)
-                self.ax.text(centre, middle + free[0], text, ha="center", va=above, fontsize=SMALL)
+                    self.ax.plot([positions[i], centre], [middle, y], color=FAINT, linewidth=0.6, zorder=1)
+                self.ax.text(centre, y, text, ha="center", va=alignment, fontsize=SMALL_FONT)
 
     def curve(self, scale: Scale, middle: float) -> None:
-        """Decibans across, the value itself upwards, with some of the values beside the curve, where it does not go."""
+        """Draws the curve of a numeric feature, decibans across and the value upwards, with some values beside it.
+        ``middle``: the vertical position of the middle of its strip.
+        """
         values = scale.values
         decibans = scale.decibans
         self.ax.plot(decibans, scale.heights(values, middle), color=FOR, linewidth=1.4)
@@ -308,43 +332,48 @@ class Sheet:
                 y = float(scale.heights(tick, middle))
                 self.ax.plot([x], [y], ".", color=FOR, markersize=4)
                 side = {"va": "top", "xytext": (2, -1)} if next_x >= x else {"va": "bottom", "xytext": (2, 1)}
-                self.ax.annotate(f"{tick:,.6g}", (x, y), textcoords="offset points", fontsize=SMALL, **side)
+                self.ax.annotate(f"{tick:,.6g}", (x, y), textcoords="offset points", fontsize=SMALL_FONT, **side)
 
     def mark(self, decibans: float, height: float) -> None:
-        """A row's own value; an arrow where it lies outside."""
+        """Marks the value of a row at the vertical position ``height``; with an arrow if its decibans lie outside."""
         sign = "o" if self.low <= decibans <= self.high else ">" if decibans > self.high else "<"
-        place = float(np.clip(decibans, self.low, self.high))
+        position = float(np.clip(decibans, self.low, self.high))
         style = {"color": AGAINST, "markersize": 7, "markeredgecolor": "white", "zorder": 4, "clip_on": False}
-        self.ax.plot([place], [height], sign, **style)
+        self.ax.plot([position], [height], sign, **style)
 
-    def _of_sum(self, total: Any) -> Any:
-        """Where a sum lies on its own scale."""
-        room = 0.03 * (self.high - self.low)
-        return np.interp(total, [-FARTHEST_SUM, FARTHEST_SUM], [self.low + room, self.high - room])
+    def _position_of_sum(self, decibans: Any) -> Any:
+        """The horizontal position of a sum on its own scale."""
+        margin = 0.03 * (self.high - self.low)
+        return np.interp(decibans, [-FARTHEST_SUM, FARTHEST_SUM], [self.low + margin, self.high - margin])
 
     def sums(self, probability: Callable[[Any], Any], middle: float) -> None:
-        """The scale of sums: decibans above the line, the probability they mean below."""
-        self.ax.plot(self._of_sum([-FARTHEST_SUM, FARTHEST_SUM]), [middle, middle], color=ink(), linewidth=1.2)
-        for total in np.arange(-FARTHEST_SUM, FARTHEST_SUM + 1.0, 10.0):
-            text = f"{total:+.0f}".replace("-", "−") if total else "0"
-            self._tick(float(self._of_sum(total)), middle, 1, text)
+        """Draws the scale of sums in the strip around ``middle``: decibans above the line, probabilities below.
+        ``probability``: converts decibans.
+        """
+        self.ax.plot(self._position_of_sum([-FARTHEST_SUM, FARTHEST_SUM]), [middle, middle], color=ink(), linewidth=1.2)
+        for decibans in np.arange(-FARTHEST_SUM, FARTHEST_SUM + 1.0, 10.0):
+            text = f"{decibans:+.0f}".replace("-", "−") if decibans else "0"
+            self._tick(float(self._position_of_sum(decibans)), middle, 1, text)
         totals = np.linspace(-FARTHEST_SUM, FARTHEST_SUM, 8_001)
-        last = -np.inf
-        reached = np.asarray(probability(totals))
-        for share in PROBABILITIES:
-            if reached[0] - 1e-12 <= share <= reached[-1] + 1e-12:
-                place = float(self._of_sum(totals[min(int(np.searchsorted(reached, share)), len(totals) - 1)]))
-                text = f"{100 * share:.6g}%"
-                half = self._letter * (len(text) + 0.5) / 2
-                fits = place - half >= last
-                self._tick(place, middle, -1, text if fits else "")
-                last = place + half if fits else last
+        right_end = -np.inf
+        probabilities = np.asarray(probability(totals))
+        for tick_probability in PROBABILITIES:
+            if probabilities[0] - 1e-12 <= tick_probability <= probabilities[-1] + 1e-12:
+                first_reaching = min(int(np.searchsorted(probabilities, tick_probability)), len(totals) - 1)
+                position = float(self._position_of_sum(totals[first_reaching]))
+                text = f"{100 * tick_probability:.6g}%"
+                half_width = self._letter * (len(text) + 0.5) / 2
+                has_room = position - half_width >= right_end
+                self._tick(position, middle, -1, text if has_room else "")
+                right_end = position + half_width if has_room else right_end
 
-    def _tick(self, place: float, middle: float, side: int, text: str) -> None:
-        self.ax.plot([place, place], [middle, middle + 0.12 * side], color=ink(), linewidth=0.8)
-        above = "bottom" if side > 0 else "top"
-        self.ax.text(place, middle + 0.16 * side, text, ha="center", va=above, fontsize=SMALL)
+    def _tick(self, position: float, middle: float, side: int, text: str) -> None:
+        """Draws a tick with a text above (side 1) or below (side −1) the line."""
+        self.ax.plot([position, position], [middle, middle + 0.12 * side], color=ink(), linewidth=0.8)
+        alignment = "bottom" if side > 0 else "top"
+        self.ax.text(position, middle + 0.16 * side, text, ha="center", va=alignment, fontsize=SMALL_FONT)
 
-    def sum_mark(self, total: float, middle: float) -> None:
-        outside = np.inf if total > FARTHEST_SUM else -np.inf if total < -FARTHEST_SUM else 0.0
-        self.mark(float(self._of_sum(total)) + outside, middle)
+    def sum_mark(self, decibans: float, middle: float) -> None:
+        """Marks the sum of a row on the scale of sums; with an arrow if it is beyond the scale."""
+        outside = np.inf if decibans > FARTHEST_SUM else -np.inf if decibans < -FARTHEST_SUM else 0.0
+        self.mark(float(self._position_of_sum(decibans)) + outside, middle)

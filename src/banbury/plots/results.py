@@ -1,4 +1,4 @@
-"""Pictures of results: confusion matrices, reliability, learning curves, the climb of EM, posteriors of hypotheses."""
+"""Pictures of results: confusion matrices, calibration, learning curves, convergence of EM, posteriors of hypotheses."""
 
 from __future__ import annotations
 
@@ -20,21 +20,23 @@ from banbury.plots.display import (
     legend_beside,
     levels_behind,
     library,
-    line,
+    line_style,
     logarithmic,
     mark,
-    name,
-    names,
+    short_name,
+    short_names,
 )
 from banbury.plots.features import ClassedRows, check_model
 from banbury.quality import Evaluation, LearningCurve, evaluate, learning_curve
 from banbury.quality.calibration import Reliability, reliability
-from banbury.sums import in_order
+from banbury.sums import sort_keys
 
-SMALLEST = 12.0  # areas of marks of reliability, in square points
-LARGEST = 150.0
-LONGEST = 44  # characters of a hypothesis
-CLIMBS = ("log-likelihood", "log-likelihood + log prior")
+LETTER_WIDTH = 0.075  # inches
+SMALLEST_AREA = 12.0  # areas of the marks of calibration curves, in square points
+LARGEST_AREA = 150.0
+CellValues = Literal["counts", "shares"]  # what the cells of a confusion matrix show
+CELL_VALUES = ["counts", "shares"]
+LONGEST_HYPOTHESIS = 44  # characters of a hypothesis's name
 
 
 class ConfusionMatrixDisplay(Display):
@@ -48,6 +50,9 @@ class ConfusionMatrixDisplay(Display):
     """
 
     def __init__(self, confusion_matrix: Any, classes: Sequence[Any] | None = None) -> None:
+        """``confusion_matrix``: numbers of rows, or their weights (true classes × predicted classes); ``classes``:
+        their names, which are numbers unless given.
+        """
         matrix = np.asarray(confusion_matrix)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
             raise errors.bad_setting("confusion_matrix", f"the shape {matrix.shape}", "a square table")
@@ -61,14 +66,16 @@ class ConfusionMatrixDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, data: Any, y: Any = None, **settings: Any) -> Self:
-        """Draws the predictions of a fitted estimator or a model for labelled rows."""
+        """Draws the predictions of a fitted estimator or a model for labelled rows. The settings are those of
+        ``from_cross_validation``.
+        """
         return cls.from_cross_validation(evaluate(estimator, data, y), **settings)
 
     @classmethod
-    def from_cross_validation(
-        cls, result: Evaluation, *, values: Literal["counts", "shares"] = "counts", ax: Any = None
-    ) -> Self:
-        """Draws the predictions of ``bb.cross_validate``."""
+    def from_cross_validation(cls, result: Evaluation, *, values: CellValues = "counts", ax: Any = None) -> Self:
+        """Draws the predictions of ``bb.cross_validate``. ``values``: "counts" for numbers of rows in the cells,
+        "shares" for percentages of the true class.
+        """
         check_type("the result", result, Evaluation, "a CrossValidation, from bb.cross_validate")
         return cls(result.confusion, result.classes).plot(ax, values=values)
 
@@ -79,7 +86,7 @@ class ConfusionMatrixDisplay(Display):
         predictions: Any,
         *,
         classes: Sequence[Any] | None = None,
-        values: Literal["counts", "shares"] = "counts",
+        values: CellValues = "counts",
         ax: Any = None,
     ) -> Self:
         """Draws predictions against true classes, one of each per row. ``classes`` sets the order."""
@@ -88,13 +95,13 @@ class ConfusionMatrixDisplay(Display):
             raise errors.length_mismatch("predictions", len(predicted), len(true))
         if not true:
             raise errors.empty_data(None, "there are no predictions")
-        order = tuple(in_order({*true, *predicted}) if classes is None else classes)
-        place = {label: c for c, label in enumerate(order)}
+        order = tuple(sort_keys({*true, *predicted}) if classes is None else classes)
+        class_number = {label: i for i, label in enumerate(order)}
         for label in (*true, *predicted):
-            if label not in place:
+            if label not in class_number:
                 raise errors.unknown_class(label, order)
         matrix = np.zeros((len(order), len(order)), dtype=np.int64)
-        np.add.at(matrix, ([place[label] for label in true], [place[label] for label in predicted]), 1)
+        np.add.at(matrix, ([class_number[label] for label in true], [class_number[label] for label in predicted]), 1)
         return cls(matrix, order).plot(ax, values=values)
 
     @property
@@ -109,42 +116,45 @@ class ConfusionMatrixDisplay(Display):
         total = float(self.confusion_matrix.sum())
         return float(np.trace(self.confusion_matrix)) / total if total else 0.0
 
-    def plot(self, ax: Any = None, *, values: Literal["counts", "shares"] = "counts") -> Self:
+    def plot(self, ax: Any = None, *, values: CellValues = "counts") -> Self:
         """Draws the matrix, on ``ax`` if given, with numbers of rows, or percentages of the true class, in its cells."""
-        if values not in ("counts", "shares"):
-            raise errors.unknown_choice("values", values, ["counts", "shares"])
+        if values not in CELL_VALUES:
+            raise errors.unknown_choice("values", values, CELL_VALUES)
         self.values = values
         return super().plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        n = len(self.classes)
-        called = names(self.classes)
+        """Draws the matrix with a number in each cell that has rows."""
+        n_classes = len(self.classes)
+        class_names = short_names(self.classes)
         shares = self.shares
-        longest = max(map(len, called))
-        label = 0.075 * longest
-        tilted = n > 8
-        cell = 0.34 if tilted else max(0.6, label + 0.15)  # wide enough for a label that stands upright
-        ax = self._begin(ax, max(0.7 + label + cell * n, 4.2), max(0.8 + label * tilted + cell * n, 3.2))
+        # All sizes are in inches.
+        label_width = LETTER_WIDTH * max(map(len, class_names))
+        is_rotated = n_classes > 8
+        cell_width = 0.34 if is_rotated else max(0.6, label_width + 0.15)  # wide enough for a label that stands upright
+        width = max(0.7 + label_width + cell_width * n_classes, 4.2)
+        height = max(0.8 + label_width * is_rotated + cell_width * n_classes, 3.2)
+        ax = self._begin(ax, width, height)
         ax.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
-        ax.set_xticks(np.arange(n), called, **({"rotation": 90} if tilted else {}))
-        ax.set_yticks(np.arange(n), called)
+        ax.set_xticks(np.arange(n_classes), class_names, **({"rotation": 90} if is_rotated else {}))
+        ax.set_yticks(np.arange(n_classes), class_names)
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
-        ax.set_xticks(np.arange(n + 1) - 0.5, minor=True)
-        ax.set_yticks(np.arange(n + 1) - 0.5, minor=True)
+        ax.set_xticks(np.arange(n_classes + 1) - 0.5, minor=True)
+        ax.set_yticks(np.arange(n_classes + 1) - 0.5, minor=True)
         ax.grid(which="minor", color="white", linewidth=1.0)
         ax.tick_params(which="minor", length=0)
         # A number in every cell that has rows: an empty one is easier to see than a zero.
-        for true, predicted in np.argwhere(self.confusion_matrix > 0).tolist() if n <= 40 else ():
-            rows = self.confusion_matrix[true, predicted]
-            share = float(shares[true, predicted])
-            text = f"{100 * share:.0f}" if self.values == "shares" else f"{rows:.4g}"
-            style = {"fontsize": 7 if n > 8 else 9, "color": "white" if share > 0.55 else "black"}
-            ax.text(predicted, true, text, ha="center", va="center", **style)
+        for true_class, predicted_class in np.argwhere(self.confusion_matrix > 0).tolist() if n_classes <= 40 else ():
+            n_rows = self.confusion_matrix[true_class, predicted_class]
+            share = float(shares[true_class, predicted_class])
+            text = f"{100 * share:.0f}" if self.values == "shares" else f"{n_rows:.4g}"
+            style = {"fontsize": 7 if n_classes > 8 else 9, "color": "white" if share > 0.55 else "black"}
+            ax.text(predicted_class, true_class, text, ha="center", va="center", **style)
         ax.set(xlabel="predicted class", ylabel="true class")
-        total = f"{self.confusion_matrix.sum():,.6g} rows, {self.accuracy:.1%} right"
+        summary = f"{self.confusion_matrix.sum():,.6g} rows, {self.accuracy:.1%} right"
         unit = "; cells in % of the true class" if self.values == "shares" else ""
-        ax.set_title(f"Confusion matrix: {total}{unit}")
+        ax.set_title(f"Confusion matrix: {summary}{unit}")
 
 
 class CalibrationDisplay(Display):
@@ -161,6 +171,7 @@ class CalibrationDisplay(Display):
     """
 
     def __init__(self, curves: Mapping[str, Reliability]) -> None:
+        """``curves``: the curves to draw, by name."""
         if not isinstance(curves, Mapping) or not curves:
             raise errors.bad_setting("curves", curves, "a mapping from names to at least one Reliability")
         for curve in curves.values():
@@ -174,7 +185,7 @@ class CalibrationDisplay(Display):
 
     @classmethod
     def from_cross_validation(cls, result: Evaluation, *, bins: int = 15, ax: Any = None) -> Self:
-        """Draws the out-of-fold posteriors of ``bb.cross_validate``."""
+        """Draws the out-of-fold posteriors of ``bb.cross_validate``. ``bins``: the number of bins of confidence."""
         check_type("the result", result, Evaluation, "a CrossValidation, from bb.cross_validate")
         curve = reliability(result.posteriors, result.truth, bins, result.weights)
         return cls({"out of fold": curve}).plot(ax)
@@ -191,31 +202,33 @@ class CalibrationDisplay(Display):
         **reading: Any,
     ) -> Self:
         """Draws the posteriors of a model for rows that it has not learned from; for a calibrated model, before and
-        after calibration.
+        after calibration. ``bins``: the number of bins of confidence; ``reading``: options for reading the data.
         """
         check_model(model, classes=2)
         rows = ClassedRows(model, data, target, reading)
-        used = rows.classes >= 0
+        has_class = rows.classes >= 0
         models = {"posteriors": model}
         if model.calibration is not None:
             models = {"before calibration": model.calibrated(None), "after calibration": model}
         curves = {}
-        for called, which in models.items():
-            posteriors = np.concatenate([which.posterior(batch) for batch in rows.batches])
-            curves[called] = reliability(posteriors[used], rows.classes[used], bins)
+        for curve_name, model_to_draw in models.items():
+            posteriors = np.concatenate([model_to_draw.posterior(batch) for batch in rows.batches])
+            curves[curve_name] = reliability(posteriors[has_class], rows.classes[has_class], bins)
         return cls(curves).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        ax = self._begin(ax, 6.8, 4.6)
+        """Draws the curves and the diagonal of perfect calibration."""
+        ax = self._begin(ax, width=6.8, height=4.6)
         ax.plot([0.0, 1.0], [0.0, 1.0], color=FAINT, linewidth=1.2, label="perfect calibration", zorder=1)
-        most = max(float(curve.rows.max()) for curve in self.curves.values())
-        for c, (called, curve) in reversed(list(enumerate(self.curves.items()))):
+        largest = max(float(curve.rows.max()) for curve in self.curves.values())
+        for number, (curve_name, curve) in reversed(list(enumerate(self.curves.items()))):
             points = (curve.confidence, curve.accuracy)
-            curve_colour = colour((c + 1) % 2 if len(self.curves) == 2 else c)
-            label = f"{name(called, 40)}: error {curve.error:.3f}"
-            ax.plot(*points, line(8 * c), label=label, zorder=2, color=curve_colour)
-            areas = SMALLEST + (LARGEST - SMALLEST) * curve.rows / most
-            ax.scatter(*points, areas, marker=mark(c), edgecolors="white", linewidths=0.6, zorder=3, color=curve_colour)
+            curve_colour = colour((number + 1) % 2 if len(self.curves) == 2 else number)
+            label = f"{short_name(curve_name, 40)}: error {curve.error:.3f}"
+            ax.plot(*points, line_style(8 * number), label=label, zorder=2, color=curve_colour)
+            areas = SMALLEST_AREA + (LARGEST_AREA - SMALLEST_AREA) * curve.rows / largest
+            style = {"marker": mark(number), "edgecolors": "white", "linewidths": 0.6}
+            ax.scatter(*points, areas, zorder=3, color=curve_colour, **style)
         left = min(float(curve.start.min()) for curve in self.curves.values())
         low = min(left, *(float(curve.accuracy.min()) for curve in self.curves.values()))
         ax.set(xlim=(np.floor(10 * left) / 10 - 0.02, 1.03), ylim=(np.floor(10 * low) / 10 - 0.02, 1.03))
@@ -223,8 +236,8 @@ class CalibrationDisplay(Display):
         legend_beside(ax, handles[:1] + handles[:0:-1])
         ax.set_xlabel("confidence: mean probability of the prediction")
         ax.set_ylabel("accuracy: share of correct predictions")
-        rows = next(iter(self.curves.values())).rows.sum()
-        ax.set_title(f"Reliability of {rows:,.6g} predictions; the area of a mark is its number of rows")
+        n_rows = next(iter(self.curves.values())).rows.sum()
+        ax.set_title(f"Reliability of {n_rows:,.6g} predictions; the area of a mark is its number of rows")
 
 
 class LearningCurveDisplay(Display):
@@ -238,6 +251,7 @@ class LearningCurveDisplay(Display):
     """
 
     def __init__(self, curve: LearningCurve) -> None:
+        """``curve``: a result of ``bb.learning_curve``."""
         check_type("the curve", curve, LearningCurve, "a LearningCurve, from bb.learning_curve")
         self.curve = curve
 
@@ -252,7 +266,8 @@ class LearningCurveDisplay(Display):
         return cls(curve).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        ax = self._begin(ax, 7.4, 4.0)
+        """Draws the mean accuracies with error bars, and the baselines."""
+        ax = self._begin(ax, width=7.4, height=4.0)
         ax.set_prop_cycle(color=COLOURS)
         curve = self.curve
         for learner in curve.learners:
@@ -262,12 +277,12 @@ class LearningCurveDisplay(Display):
         ax.axhline(curve.random_guess, color="grey", linestyle=":", linewidth=1, label="random guess")
         ax.set_xscale("log")
         ax.set(xlabel="training rows", ylabel=f"accuracy on {curve.n_test:,} held-out rows")
-        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))  # where no curve is
+        legend_beside(ax)
         logarithmic(ax, (1.0, 2.0, 5.0), ",.0f")
-        names = " beside ".join(learner.name for learner in curve.learners)
+        learner_names = " beside ".join(learner.name for learner in curve.learners)
         repeats = len(curve.accuracy)
-        bars = f": mean and standard error of {repeats} repeats" if repeats > 1 else ""
-        ax.set_title(f"Learning curve of {names}{bars}")
+        error_note = f": mean and standard error of {repeats} repeats" if repeats > 1 else ""
+        ax.set_title(f"Learning curve of {learner_names}{error_note}")
 
 
 class ConvergenceDisplay(Display):
@@ -282,6 +297,7 @@ class ConvergenceDisplay(Display):
     """
 
     def __init__(self, log_likelihoods: Any, objectives: Any) -> None:
+        """``log_likelihoods``, ``objectives``: one of each per iteration."""
         self.log_likelihoods = np.asarray(log_likelihoods, dtype=np.float64)
         self.objectives = np.asarray(objectives, dtype=np.float64)
 
@@ -293,11 +309,16 @@ class ConvergenceDisplay(Display):
         return cls(estimator.log_likelihoods_, estimator.objectives_).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        ax = self._begin(ax, 7.4, 4.0)
+        """Draws the gain since the first iteration."""
+        ax = self._begin(ax, width=7.4, height=4.0)
         iterations = 1 + np.arange(len(self.objectives))
-        alike = np.allclose(self.log_likelihoods, self.objectives, rtol=1e-12)
-        for c, values in enumerate([self.log_likelihoods] if alike else [self.log_likelihoods, self.objectives]):
-            ax.plot(iterations, values - values[0], color=colour(c), linestyle=line(c), marker=mark(c), label=CLIMBS[c])
+        are_equal = np.allclose(self.log_likelihoods, self.objectives, rtol=1e-12)
+        curves = {"log-likelihood": self.log_likelihoods}
+        if not are_equal:
+            curves["log-likelihood + log prior"] = self.objectives
+        for number, (label, values) in enumerate(curves.items()):
+            style = {"color": colour(number), "linestyle": line_style(number), "marker": mark(number)}
+            ax.plot(iterations, values - values[0], label=label, **style)
         ax.xaxis.set_major_locator(library().ticker.MaxNLocator(integer=True))
         ax.yaxis.set_major_formatter(library().ticker.FuncFormatter(lambda gain, _: f"{gain:,.6g}"))
         levels_behind(ax)
@@ -318,6 +339,7 @@ class PosteriorDisplay(Display):
     """
 
     def __init__(self, trace: Trace) -> None:
+        """``trace``: a result of ``space.trace`` with at least one row."""
         check_type("the trace", trace, Trace, "a Trace, from space.trace")
         errors.require(len(trace.posteriors) >= 2, "the trace", "no rows", "a trace of at least one row")
         if len(trace.names) >= len(COLOURS):
@@ -338,21 +360,22 @@ class PosteriorDisplay(Display):
         return cls(space.trace(rows, target, **evidence)).plot(ax)
 
     def _draw(self, ax: Any) -> None:
+        """Draws the posteriors as stacked bands."""
         trace = self.trace
-        ax = self._begin(ax, 8.2, 3.8)
+        ax = self._begin(ax, width=8.2, height=3.8)
         steps = trace.first.n_rows + np.arange(len(trace.posteriors))
         bands = [*trace.posteriors.T]
-        labels = names(trace.names, LONGEST)
+        labels = short_names(trace.names, LONGEST_HYPOTHESIS)
         colours = list(COLOURS[: len(bands)])
-        n_rest = len(trace.first) - len(bands)
-        if n_rest:
-            bands = [*bands, trace.others]
-            labels = [*labels, f"all others ({n_rest:,})"]
-            colours = [*colours, FAINT]
+        n_others = len(trace.first) - len(bands)
+        if n_others:
+            bands.append(trace.others)
+            labels.append(f"all others ({n_others:,})")
+            colours.append(FAINT)
         ax.stackplot(steps, bands, labels=labels, colors=colours, edgecolor="white", linewidth=0.6)
         ax.set(xlim=steps[[0, -1]], ylim=(0.0, 1.0), xlabel="rows seen", ylabel="posterior (stacked to 1)")
         ax.xaxis.set_major_locator(library().ticker.MaxNLocator(integer=True))
         legend_beside(ax, ax.get_legend_handles_labels()[0][::-1])
-        before, left = trace.n_possible[[0, -1]].tolist()
-        ruled_out = f": {left:,} of {before:,} are left" if left < before else ""
+        n_first, n_left = trace.n_possible[[0, -1]].tolist()
+        ruled_out = f": {n_left:,} of {n_first:,} are left" if n_left < n_first else ""
         ax.set_title(f"Posterior of {len(trace.first):,} hypotheses as rows arrive{ruled_out}")

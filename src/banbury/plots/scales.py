@@ -1,4 +1,4 @@
-"""Scale: the values of a column as a nomogram has them, each with its decibans."""
+"""Scale: the values of a column on a nomogram, each with its decibans."""
 
 from __future__ import annotations
 
@@ -11,89 +11,116 @@ import numpy as np
 from banbury.arrays import Real
 from banbury.families.family import Feature
 from banbury.model.naive_bayes import Model
-from banbury.plots.display import name, names
+from banbury.plots.display import short_name, short_names
 from banbury.plots.features import ClassedRows, grid, log_likelihood, parts_of, values_by_name
 from banbury.reading import read
 
-Apart = Callable[[Real], Real]  # what values say of each class → for how many decibans they speak
-STEPS = 200  # points of a numeric feature's curve
-LANE = 1.0  # heights of the lanes of categories, of numbers and of words
-CURVE = 1.7
-WORD_LANE = 2.2
-WORDS = 10  # words of a text for each class, and how many values they are looked for among
-MOST_TELLING = 100
+ToDecibans = Callable[
+    [Real], Real
+]  # log-likelihoods (values × classes) → decibans of each value for one class against another
+CURVE_POINTS = 200  # points of a numeric feature's curve
+CATEGORY_STRIP = 1.0  # the heights of the strips of features: categories, the curve of a number, and words
+CURVE_STRIP = 1.7
+WORD_STRIP = 2.2
+WORDS_PER_CLASS = 10  # words drawn for each class
+VALUES_SEARCHED = 100  # so many of the most informative values of each class are searched for words
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The values of a feature that are drawn, and for how many decibans each speaks."""
+    """The values of a feature that are drawn in its strip of a nomogram, and the decibans of each."""
 
     feature: str
     values: Any
     decibans: Real
     names: list[str]
-    rows: Real  # how many have each value, where values are counted
-    numeric: bool
-    words: bool = False  # whether they are words of a text, each as one that stands alone
+    rows: Real  # how many rows have each value, if values are counted
+    numeric: bool  # whether the feature is a number, drawn as a curve; ``names`` is empty then
+    words: bool = False  # whether the values are words of a text, each as if it occurred alone
 
     @property
     def range(self) -> float:
-        """How much the feature can tell, in decibans."""
+        """The difference between the highest and the lowest decibans."""
         if not len(self.decibans):
             return 0.0
         return float(np.ptp(self.decibans)) if np.isfinite(self.decibans).all() else np.inf
 
-    def label(self, *value: Any) -> str:
-        """What stands beside the lane, with the value of a row, if given."""
+    def label(self, row_values: Sequence[Any] = ()) -> str:
+        """The text beside the strip: the feature. ``row_values``: its value in the row that is marked, in a list, or
+        nothing if no row is.
+        """
         if self.words:
-            return "\n= ".join([f"{name(self.feature)}: words, each alone", *(name(part, 26) for part in value)])
-        return " = ".join([name(self.feature), *(name(part, 18) for part in value)])
+            return "\n= ".join(
+                [f"{short_name(self.feature)}: words, each alone", *(short_name(value, 26) for value in row_values)]
+            )
+        return " = ".join([short_name(self.feature), *(short_name(value, 18) for value in row_values)])
 
     @property
     def height(self) -> float:
-        return CURVE if self.numeric else WORD_LANE if self.words else LANE
+        """The height of the strip."""
+        return CURVE_STRIP if self.numeric else WORD_STRIP if self.words else CATEGORY_STRIP
 
     def heights(self, values: Any, middle: float) -> Any:
-        """How high numbers lie in their lane."""
+        """The vertical positions of numbers in their strip, whose middle is at ``middle``."""
         low = self.values[0]
         high = self.values[-1]
         share = (np.asarray(values, dtype=np.float64) - low) / (high - low)
-        return middle + 0.8 * CURVE * (np.clip(share, 0.0, 1.0) - 0.5)
+        return middle + 0.8 * CURVE_STRIP * (np.clip(share, 0.0, 1.0) - 0.5)
 
 
-def text_scale(model: Model, feature: Feature, apart: Apart, classes: Sequence[Any]) -> Scale:
-    """The words of a column of texts that tell most for these classes, each as if it stood alone in a text."""
-    group = next(g.select([k]) for g in model.parameters for k, f in enumerate(g.features) if f.name == feature.name)
-    telling = model.informative(MOST_TELLING, classes).ratios.values()
-    words_of_classes = ([str(r.value) for r in ratios if r.feature == feature.name][:WORDS] for ratios in telling)
-    says: dict[str, Real] = {}
+def text_scale(model: Model, feature: Feature, to_decibans: ToDecibans, classes: Sequence[Any]) -> Scale:
+    """The scale of a text column: its most informative words for ``classes``, each as if it occurred alone.
+    ``to_decibans``: converts log-likelihoods.
+    """
+    group = next(
+        parameters.select([position])
+        for parameters in model.parameters
+        for position, group_feature in enumerate(parameters.features)
+        if group_feature.name == feature.name
+    )
+    ratios_of_classes = model.informative(VALUES_SEARCHED, classes).ratios.values()
+    words_of_classes = (
+        [str(ratio.value) for ratio in ratios if ratio.feature == feature.name][:WORDS_PER_CLASS]
+        for ratios in ratios_of_classes
+    )
+    likelihood_of_word: dict[str, Real] = {}
     for word in dict.fromkeys(word for words in words_of_classes for word in words):
         batch = next(iter(read({feature.name: [word]}, kinds={feature.name: "text"})))
         terms = group.terms(batch, model._kernel(batch, [group], "parts")[0][0])
-        says |= {term.value: term.log_likelihood for term in terms if term.value == word}
-    decibans = apart(np.array(list(says.values()))) if says else np.zeros(0)
-    return Scale(feature.name, list(says), decibans, names(list(says)), np.abs(decibans), False, words=True)
+        likelihood_of_word |= {term.value: term.log_likelihood for term in terms if term.value == word}
+    decibans = to_decibans(np.array(list(likelihood_of_word.values()))) if likelihood_of_word else np.zeros(0)
+    return Scale(
+        feature.name,
+        list(likelihood_of_word),
+        decibans,
+        short_names(list(likelihood_of_word)),
+        np.abs(decibans),
+        numeric=False,
+        words=True,
+    )
 
 
 def plain_scale(
-    model: Model, feature: Feature, apart: Apart, rows: ClassedRows | None, classes: Sequence[Any]
+    model: Model, feature: Feature, to_decibans: ToDecibans, rows: ClassedRows | None, classes: Sequence[Any]
 ) -> Scale:
-    """The scale of a feature whose evidence is as it was counted."""
+    """The scale of a feature whose evidence is not weighed. ``rows``: rows over whose range numbers are drawn, or None;
+    ``classes``: those for which words are drawn; ``to_decibans``: converts log-likelihoods.
+    """
     if feature.reads_text:
-        return text_scale(model, feature, apart, classes)
-    parts = parts_of(model, feature.name)
-    if parts.is_numeric:
-        values: Any = grid(model, feature, feature.inputs[0], _numbers_of(rows, feature), STEPS, 0.0)
-        called = list[str]()
-        counted = np.empty(0)
+        return text_scale(model, feature, to_decibans, classes)
+    feature_parts = parts_of(model, feature.name)
+    if feature_parts.is_numeric:
+        values: Any = grid(model, feature, feature.inputs[0], _numbers_of(rows, feature), CURVE_POINTS, 0.0)
+        value_names = list[str]()
+        row_counts = np.empty(0)
     else:
-        values, called, counted, *_ = values_by_name(model, parts)
-    decibans = apart(log_likelihood(model, feature, values))
-    return Scale(feature.name, values, decibans, names(called), counted, parts.is_numeric)
+        values, value_names, row_counts, *_ = values_by_name(model, feature_parts)
+    decibans = to_decibans(log_likelihood(model, feature, values))
+    return Scale(feature.name, values, decibans, short_names(value_names), row_counts, feature_parts.is_numeric)
 
 
 def _numbers_of(rows: ClassedRows | None, feature: Feature) -> Real | None:
-    """The numbers of a column that rows have."""
-    seen = np.zeros(0) if rows is None else rows.numbers(feature.inputs[0])
-    seen = seen[np.isfinite(seen)]
-    return seen if len(seen) else None
+    """The numbers of a column in the rows; None without any."""
+    numbers = np.zeros(0) if rows is None else rows.numbers(feature.inputs[0])
+    numbers = numbers[np.isfinite(numbers)]
+    return numbers if len(numbers) else None

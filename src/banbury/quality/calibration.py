@@ -1,9 +1,9 @@
-"""Calibration: honest probabilities from out-of-fold scores. Scores in, probabilities out: it knows of no rows and no folds.
+"""Calibration: turns out-of-fold scores into probabilities that match the observed frequencies.
 
-Naive Bayes counts evidence that says the same thing twice as if it were new, so that its posteriors lie too close to 0 and 1.
-How much too close is seen on rows that the model has not learned from; a calibration learns it there, and undoes it.
+Naive Bayes counts repeated evidence as if it were new, so that its posteriors are too close to 0 and 1. A calibration learns by
+how much from rows that the model has not seen, and corrects it.
 
-Inside, scores stand class by class, (classes, rows): sums over few classes are then sums of long rows, and fast.
+Inside this module, scores are (classes, rows): sums over classes then add long rows, which is fast.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from banbury.tally.table import bad_weight
 
 Method = Literal["temperature", "platt", "isotonic"]
 
-COLDEST = 1e-3  # temperatures
-HOTTEST = 1e4
-SETTLED = 1e-12  # a slope of the mean log loss below this is none
-IMPOSSIBLE = -1e100  # stands for a log posterior of −inf: its exponential is 0 at every temperature
+COLDEST = 1e-3  # the lowest temperature
+HOTTEST = 1e4  # the highest temperature
+SETTLED = 1e-12  # a slope of the mean log loss below this counts as 0
+IMPOSSIBLE = -1e100  # replaces a log posterior of −inf: its exponential is 0 at every temperature
 FLOOR = -36.04  # scikit-learn's: the logarithm of 2.2e-16
-BETTER = 0.01  # of the log loss must be gained to use it
-FARTHEST = 1e300  # stands for infinite log-odds where a finite number is needed
-ALIKE = 1e-9  # log-odds that differ by less, in parts of their size, are the same
-SAMPLE = 2_048  # rows that suffice to find roughly the right temperature
-BLOCK = 2**15  # numbers in a block of scores: the processor keeps them at hand
-HEAVIEST = 2.0**500
+BETTER = 0.01  # the floor is used if it lowers the log loss by more than this share
+FARTHEST = 1e300  # replaces infinite log-odds where a finite number is needed
+ALIKE = 1e-9  # log-odds whose relative difference is smaller count as equal
+SAMPLE = 2_048  # rows on which the search for the temperature starts
+BLOCK = 2**15  # numbers in a block of scores, which fits in the processor's cache
+HEAVIEST = 2.0**500  # weights must be below this
 
 
 def calibrate(
@@ -63,23 +63,25 @@ def calibrate(
     [[0.75, 0.25], [0.75, 0.25], [0.25, 0.75], [0.25, 0.75]]
     """
     if np.ndim(truth) == 2:
-        weighed = _weights(weights, len(np.asarray(truth)))
-        return calibrate_labels(method, log_posteriors, truth, weighed)  # type: ignore[return-value]
-    kind = _kind(method)
-    scores = _scores(log_posteriors)
-    raw = np.asarray(log_posteriors)
+        row_weights = _check_weights(weights, len(np.asarray(truth)))
+        return calibrate_labels(method, log_posteriors, truth, row_weights)  # type: ignore[return-value]
+    calibration_class = _calibration_class(method)
+    scores = _check_scores(log_posteriors)
+    unchecked_scores = np.asarray(log_posteriors)
     errors.require(scores.shape[1], "log_posteriors", "no rows", "rows × classes, with at least one row")
-    shares = len(scores) > 1 and (raw >= 0).all() and (np.abs(raw.sum(axis=1) - 1.0) <= 1e-6).all()
-    fits = not shares  # which are above zero
-    errors.require(fits, "log_posteriors", "probabilities", "logarithms, such as np.log(posteriors)")
-    classes = _truth(truth, *scores.shape)
-    weighed = _weights(weights, scores.shape[1])
-    used = weighed > 0
-    if not used.all():
-        scores = scores[:, used]
-        classes = classes[used]
-        weighed = weighed[used]
-    return kind.fit(scores, classes, weighed)
+    are_probabilities = (
+        len(scores) > 1 and (unchecked_scores >= 0).all() and (np.abs(unchecked_scores.sum(axis=1) - 1.0) <= 1e-6).all()
+    )
+    are_logarithms = not are_probabilities  # which are above zero
+    errors.require(are_logarithms, "log_posteriors", "probabilities", "logarithms, such as np.log(posteriors)")
+    class_numbers = _check_truth(truth, *scores.shape)
+    row_weights = _check_weights(weights, scores.shape[1])
+    is_weighted = row_weights > 0
+    if not is_weighted.all():
+        scores = scores[:, is_weighted]
+        class_numbers = class_numbers[is_weighted]
+        row_weights = row_weights[is_weighted]
+    return calibration_class.fit(scores, class_numbers, row_weights)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,7 +110,7 @@ class Calibration(ABC):
 
     @property
     def only_scales(self) -> bool:
-        """Whether the calibration does nothing else."""
+        """Whether the calibration only multiplies the evidence by ``scale``."""
         return False
 
     def apply(self, log_posteriors: ArrayLike) -> Real:
@@ -122,17 +124,22 @@ class Calibration(ABC):
         return self._posterior_rows(log_posteriors, log=True)
 
     def _posterior_rows(self, log_posteriors: ArrayLike, log: bool) -> Real:
-        scores = _scores(log_posteriors, self.n_classes)
+        """Checks log posteriors (rows, classes) and returns calibrated ones, as logarithms if ``log``."""
+        scores = _check_scores(log_posteriors, self.n_classes)
         with np.errstate(over="ignore", divide="ignore"):
             return np.ascontiguousarray(self._posteriors(scores, log).T)
 
     @abstractmethod
     def _posteriors(self, scores: Real, log: bool) -> Real:
-        """Of checked scores, classes × rows: probabilities, or their logarithms."""
+        """Returns the calibrated probabilities, or their logarithms, of checked scores (classes, rows)."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The parameters as arrays by name, for a file."""
         return {field.name: np.atleast_1d(getattr(self, field.name)) for field in fields(self)}
+
+    @abstractmethod
+    def rules(self) -> dict[str, Any]:
+        """The columns of an evidence table's calibration: for all classes one number, or one for each."""
 
     @staticmethod
     def from_state(method: str, state: Mapping[str, NDArray[Any]]) -> Calibration:
@@ -143,14 +150,16 @@ class Calibration(ABC):
         Platt, 2 classes
         """
         arrays = _State(method, state)
-        return _kind(method)._from_state(int(arrays.numbers("n_classes", 1, integers=True)[0]), arrays)
+        return _calibration_class(method)._from_state(int(arrays.numbers("n_classes", 1, integers=True)[0]), arrays)
 
     @classmethod
     @abstractmethod
-    def _from_state(cls, n_classes: int, state: _State) -> Self: ...
+    def _from_state(cls, n_classes: int, state: _State) -> Self:
+        """Builds the calibration from the arrays in a file."""
 
     @abstractmethod
-    def __str__(self) -> str: ...
+    def __str__(self) -> str:
+        """The method and its most important number."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -173,51 +182,60 @@ class Temperature(Calibration):
 
     @classmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Temperature:
-        """Finds the temperature with the lowest log loss. Rows whose true class is impossible are ignored, because no
-        temperature would help.
+        """Finds the temperature with the lowest log loss for scores (classes × rows), whose maximum in every row is 0.
+        Rows whose true class is impossible are ignored, because no temperature would help.
         """
-        possible = (true_scores := scores[truth, np.arange(len(truth))]) > -np.inf
-        if not possible.all():
-            scores = scores[:, possible]
-            true_scores = true_scores[possible]
-            weights = weights[possible]
-        best = cls(len(scores), 1.0)
-        least = np.inf
-        every = len(true_scores) // SAMPLE
+        is_possible = (true_scores := scores[truth, np.arange(len(truth))]) > -np.inf
+        if not is_possible.all():
+            scores = scores[:, is_possible]
+            true_scores = true_scores[is_possible]
+            weights = weights[is_possible]
+        best_calibration = cls(len(scores), 1.0)
+        least_loss = np.inf
+        stride = len(true_scores) // SAMPLE
         if not len(true_scores):
-            return best
+            return best_calibration
         for floor in (IMPOSSIBLE, FLOOR) if float(true_scores.min()) < FLOOR else (IMPOSSIBLE,):
-            raised = np.maximum(_raise_to_floor(scores, floor), IMPOSSIBLE)
-            raised_true = np.maximum(true_scores, floor)
-            inverse = 1.0
-            if every > 1:
-                sampled = np.ascontiguousarray(raised[:, ::every])
-                inverse = _inverse_temperature(sampled, raised_true[::every], weights[::every], inverse)
-            inverse = _inverse_temperature(raised, raised_true, weights, inverse)
-            loss = _log_loss(raised, raised_true, weights, inverse)
-            if loss < least * (1.0 - BETTER) or floor == IMPOSSIBLE:
-                best = cls(len(scores), 1.0 / inverse, floor)
-                least = loss
-        return best
+            raised_scores = np.maximum(_raise_to_floor(scores, floor), IMPOSSIBLE)
+            raised_true_scores = np.maximum(true_scores, floor)
+            inverse_temperature = 1.0
+            if stride > 1:
+                sampled_scores = np.ascontiguousarray(raised_scores[:, ::stride])
+                inverse_temperature = _inverse_temperature(
+                    sampled_scores, raised_true_scores[::stride], weights[::stride], inverse_temperature
+                )
+            inverse_temperature = _inverse_temperature(raised_scores, raised_true_scores, weights, inverse_temperature)
+            loss = _log_loss(raised_scores, raised_true_scores, weights, inverse_temperature)
+            if loss < least_loss * (1.0 - BETTER) or floor == IMPOSSIBLE:
+                best_calibration = cls(len(scores), 1.0 / inverse_temperature, floor)
+                least_loss = loss
+        return best_calibration
+
+    def rules(self) -> dict[str, Any]:
+        return {"temperature": self.temperature, "floor": self.floor}
 
     @property
     def scale(self) -> float:
+        """The factor by which the calibration multiplies the evidence."""
         return 1.0 / self.temperature
 
     @property
     def only_scales(self) -> bool:
+        """Whether the calibration only divides by the temperature, without raising low scores to a floor."""
         return self.floor <= IMPOSSIBLE
 
     def _posteriors(self, scores: Real, log: bool) -> Real:
-        values = _softmax(_raise_to_floor(scores, self.floor) / self.temperature, log)
-        # What scored less than the best stays below it, by the last bit, where a high temperature has rounded the two together.
-        tied = (values == values.max(axis=0)) & (scores < 0)
-        if tied.any():
-            values[tied] = np.nextafter(values[tied], -np.inf)
-        return values
+        """Returns the probabilities, or their logarithms, of scores (classes, rows) divided by the temperature."""
+        posteriors = _softmax(_raise_to_floor(scores, self.floor) / self.temperature, log)
+        # If a high temperature has rounded a lower score to the best one, it is set to the next lower number.
+        is_tied = (posteriors == posteriors.max(axis=0)) & (scores < 0)
+        if is_tied.any():
+            posteriors[is_tied] = np.nextafter(posteriors[is_tied], -np.inf)
+        return posteriors
 
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Temperature:
+        """Builds the calibration from the arrays in a file."""
         temperature, floor = (float(state.numbers(name, 1)[0]) for name in ("temperature", "floor"))
         in_range = 0.999 * COLDEST <= temperature <= 1.001 * HOTTEST  # rounded when it was found
         state.check("temperature", in_range, f"from {COLDEST:g} to {HOTTEST:g}")
@@ -229,56 +247,69 @@ class Temperature(Calibration):
 
 
 def _raise_to_floor(scores: Real, floor: float) -> Real:
-    """Scores that are at least the floor, but for those of impossible classes."""
+    """Raises scores (classes × rows) below the floor to it, except those of impossible classes, which are −∞."""
     if floor <= IMPOSSIBLE:
         return scores
     return np.where(np.isneginf(scores), scores, np.maximum(scores, floor))
 
 
-def _log_loss(scores: Real, true_scores: Real, weights: Real, inverse: float) -> float:
-    total = 0.0
+def _log_loss(scores: Real, true_scores: Real, weights: Real, inverse_temperature: float) -> float:
+    """The mean of −log P(true class) over the rows, when scores (classes, rows) are multiplied by the inverse
+    temperature.
+    """
+    loss_sum = 0.0
     for block in _blocks(scores):
-        lost = np.log(np.exp(inverse * scores[:, block]).sum(axis=0)) - inverse * true_scores[block]
-        total += _sum(weights[block], lost)
-    return total / float(weights.sum())
+        losses = (
+            np.log(np.exp(inverse_temperature * scores[:, block]).sum(axis=0))
+            - inverse_temperature * true_scores[block]
+        )
+        loss_sum += _weighted_sum(weights[block], losses)
+    return loss_sum / float(weights.sum())
 
 
 def _blocks(scores: Real) -> Iterator[slice]:
+    """Yields slices of the columns of ``scores`` (classes, rows) that are small enough for the processor's cache."""
     width = max(1, BLOCK // len(scores))
     for start in range(0, scores.shape[1], width):
         yield slice(start, start + width)
 
 
 def _inverse_temperature(scores: Real, true_scores: Real, weights: Real, inverse: float) -> float:
-    """Where the log loss, convex in the inverse temperature, is least: Newton's steps, kept between the nearest bounds."""
+    """Finds the inverse temperature with the lowest log loss of scores (classes × rows), starting from ``inverse``. It
+    is Newton's method between two bounds that close in.
+    """
     low = 1.0 / HOTTEST
     high = 1.0 / COLDEST
     shares = weights / weights.sum()
     for _ in range(100):
-        slope, curvature = _slopes(scores, true_scores, shares, inverse)
+        slope, curvature = _derivatives(scores, true_scores, shares, inverse)
         if abs(slope) * inverse <= SETTLED:
             break
         low, high = (low, inverse) if slope > 0 else (inverse, high)
         step = slope / curvature if abs(slope) < curvature * high else np.inf
-        following = inverse - step if low < inverse - step < high else float(np.sqrt(low * high))
-        if abs(following - inverse) <= 1e-12 * inverse:
+        next_inverse = inverse - step if low < inverse - step < high else float(np.sqrt(low * high))
+        if abs(next_inverse - inverse) <= 1e-12 * inverse:
             break
-        inverse = following
+        inverse = next_inverse
     return inverse
 
 
-def _slopes(scores: Real, true_scores: Real, shares: Real, inverse: float) -> tuple[float, float]:
-    """The first and second derivative of the mean log loss: what a row expects of its scores less its own, and their variance."""
+def _derivatives(scores: Real, true_scores: Real, shares: Real, inverse: float) -> tuple[float, float]:
+    """Returns the first and second derivative of the mean log loss with respect to the inverse temperature, from scores
+    (classes × rows), the score of each row's true class, and each row's share of the weight. For each row they are its
+    expected score minus the score of its true class, and the variance of its scores.
+    """
     slope = curvature = 0.0
     for block in _blocks(scores):
-        values = scores[:, block]
-        terms = np.exp(inverse * values)
-        total = terms.sum(axis=0)
-        terms *= values
-        mean = terms.sum(axis=0) / total
-        terms *= values
-        slope += _sum(shares[block], mean - true_scores[block])
-        curvature += _sum(shares[block], terms.sum(axis=0) / total - mean**2)
+        block_scores = scores[:, block]
+        terms = np.exp(inverse * block_scores)  # unnormalised probabilities; below times the scores, and their squares
+        sum_of_exponentials = terms.sum(axis=0)
+        terms *= block_scores
+        expected_score = terms.sum(axis=0) / sum_of_exponentials
+        terms *= block_scores
+        expected_square = terms.sum(axis=0) / sum_of_exponentials
+        slope += _weighted_sum(shares[block], expected_score - true_scores[block])
+        curvature += _weighted_sum(shares[block], expected_square - expected_score**2)
     return slope, curvature
 
 
@@ -299,9 +330,16 @@ class Platt(Calibration):
 
     @classmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Platt:
-        odds_by_class = zip(_log_odds(scores), _odds_classes(len(scores)), strict=True)
-        slopes, intercepts = np.array([_sigmoid(odds, truth == number, weights) for odds, number in odds_by_class]).T
+        """Fits a sigmoid to the log-odds of each class, computed from scores (classes × rows)."""
+        odds_and_classes = zip(_log_odds(scores), _odds_classes(len(scores)), strict=True)
+        slopes, intercepts = np.array(
+            [_fit_sigmoid(odds, truth == class_number, weights) for odds, class_number in odds_and_classes]
+        ).T
         return cls(len(scores), slopes.copy(), intercepts.copy())
+
+    def rules(self) -> dict[str, Any]:
+        shift = self.intercepts
+        return {"slope": self.slopes, "shift": np.append(-shift, shift) if self.n_classes == 2 else shift}
 
     @property
     def scale(self) -> float:
@@ -309,41 +347,47 @@ class Platt(Calibration):
         return float(self.slopes[0]) if self.n_classes == 2 and self.slopes[0] > 0 else 1.0
 
     def _posteriors(self, scores: Real, log: bool) -> Real:
+        """Returns the probabilities, or their logarithms, that the sigmoids give to scores (classes, rows)."""
         from scipy.special import log_expit  # a third of a second to import; few need it
 
         odds = _log_odds(scores)
         with np.errstate(invalid="ignore"):  # a slope of 0 times infinite odds, which are not used
-            lines = self.slopes[:, None] * odds + self.intercepts[:, None]
-        lines = np.where(np.isinf(odds), odds, lines)
-        shares = log_expit(np.concatenate([-lines, lines]) if self.n_classes == 2 else lines)
-        return _softmax(_shift_best_to_zero(np.asarray(shares, dtype=np.float64)), log)
+            logits = self.slopes[:, None] * odds + self.intercepts[:, None]
+        logits = np.where(np.isinf(odds), odds, logits)
+        log_shares = log_expit(np.concatenate([-logits, logits]) if self.n_classes == 2 else logits)
+        return _softmax(_shift_best_to_zero(np.asarray(log_shares, dtype=np.float64)), log)
 
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Platt:
-        size = len(_odds_classes(n_classes))
-        return cls(n_classes, state.numbers("slopes", size), state.numbers("intercepts", size))
+        """Builds the calibration from the arrays in a file."""
+        n_sigmoids = len(_odds_classes(n_classes))
+        return cls(n_classes, state.numbers("slopes", n_sigmoids), state.numbers("intercepts", n_sigmoids))
 
     def __str__(self) -> str:
         return f"Platt, {many(self.n_classes, 'class')}"
 
 
-def _sigmoid(odds: Real, positive: NDArray[np.bool_], weights: Real) -> tuple[float, float]:
-    """Slope and intercept of the least log loss against Platt's targets, (n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2), by Newton."""
+def _fit_sigmoid(odds: Real, is_positive: NDArray[np.bool_], weights: Real) -> tuple[float, float]:
+    """Fits the slope and intercept of a sigmoid to one log-odds per row, by Newton's method on the log loss.
+    ``is_positive`` says which rows have the class. The targets are Platt's, (n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2).
+    """
     from scipy.special import expit
 
-    finite = np.isfinite(odds)
-    if not finite.any():
+    is_finite = np.isfinite(odds)
+    if not is_finite.any():
         return 1.0, 0.0
-    odds = np.clip(odds[finite], -FARTHEST, FARTHEST)
-    positive = positive[finite]
-    weights = weights[finite]
-    yes = float(weights[positive].sum())
-    no = float(weights[~positive].sum())
-    if not (yes and no):  # one target for all rows, so that scores say nothing
-        return 0.0, float(np.log((yes + 1.0) / (no + 1.0)))
-    targets = np.where(positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))  # so that slopes are finite
+    odds = np.clip(odds[is_finite], -FARTHEST, FARTHEST)
+    is_positive = is_positive[is_finite]
+    weights = weights[is_finite]
+    positive_weight = float(weights[is_positive].sum())
+    negative_weight = float(weights[~is_positive].sum())
+    if not (positive_weight and negative_weight):  # one target for all rows, so that scores say nothing
+        return 0.0, float(np.log((positive_weight + 1.0) / (negative_weight + 1.0)))
+    targets = np.where(
+        is_positive, (positive_weight + 1.0) / (positive_weight + 2.0), 1.0 / (negative_weight + 2.0)
+    )  # so that slopes are finite
     centre = float(np.median(odds))
-    shares = weights / weights.sum()
+    weight_shares = weights / weights.sum()
     odds = odds - centre
     scale = float(np.abs(odds).max())
     if scale <= ALIKE * max(1.0, abs(centre)):
@@ -352,39 +396,42 @@ def _sigmoid(odds: Real, positive: NDArray[np.bool_], weights: Real) -> tuple[fl
     odds /= scale
 
     def loss(line: Real) -> float:
-        values = line[0] * odds + line[1]
-        return _sum(shares, np.logaddexp(0.0, values) - targets * values)
+        """The mean log loss of a line (slope, intercept)."""
+        logits = line[0] * odds + line[1]
+        return _weighted_sum(weight_shares, np.logaddexp(0.0, logits) - targets * logits)
 
     def newton(line: Real) -> tuple[Real, Real]:
-        """The slope of the loss, and the step that Newton's method would take back."""
-        chances = expit(line[0] * odds + line[1])
-        left = shares * (chances - targets)
-        curve = shares * chances * (1.0 - chances)
-        slope = np.array([_sum(left, odds), left.sum()])
-        across = _sum(curve, odds)
-        bend = np.array([[_sum(curve, odds**2), across], [across, curve.sum()]])
-        return slope, np.linalg.solve(bend + np.diag(np.maximum(1e-14 * bend.diagonal(), 1e-200)), slope)
+        """The gradient of the loss, and the step of Newton's method to be subtracted from the line."""
+        probabilities = expit(line[0] * odds + line[1])
+        residuals = weight_shares * (probabilities - targets)
+        curvatures = weight_shares * probabilities * (1.0 - probabilities)
+        gradient = np.array([_weighted_sum(residuals, odds), residuals.sum()])
+        mixed_derivative = _weighted_sum(curvatures, odds)
+        hessian = np.array(
+            [[_weighted_sum(curvatures, odds**2), mixed_derivative], [mixed_derivative, curvatures.sum()]]
+        )
+        return gradient, np.linalg.solve(hessian + np.diag(np.maximum(1e-14 * hessian.diagonal(), 1e-200)), gradient)
 
-    line = np.array([0.0, np.log((yes + 1.0) / (no + 1.0))])
-    now = loss(line)
+    line = np.array([0.0, np.log((positive_weight + 1.0) / (negative_weight + 1.0))])
+    current_loss = loss(line)
     for _ in range(200):
-        slope, step = newton(line)
-        gain = float(slope @ step)
-        part = 1.0
-        following = loss(line - step)
-        while not following <= now - 1e-4 * part * gain and part > 1e-10:
-            part /= 2.0
-            following = loss(line - part * step)
-        if following <= now:
-            line = line - part * step
-            now = following
-        if part <= 1e-10 or gain <= 1e-14 * now:
+        gradient, step = newton(line)
+        gain = float(gradient @ step)
+        step_share = 1.0
+        next_loss = loss(line - step)
+        while not next_loss <= current_loss - 1e-4 * step_share * gain and step_share > 1e-10:
+            step_share /= 2.0
+            next_loss = loss(line - step_share * step)
+        if next_loss <= current_loss:
+            line = line - step_share * step
+            current_loss = next_loss
+        if step_share <= 1e-10 or gain <= 1e-14 * current_loss:
             break
     for _ in range(2):  # what the loss can no longer tell apart, its slope can
         step = newton(line)[1]
         line = line - np.where(np.abs(step).max() < 1e-4, step, 0.0)
-    rise = float(line[0]) / scale
-    return rise, float(line[1]) - rise * centre
+    slope = float(line[0]) / scale
+    return slope, float(line[1]) - slope * centre
 
 
 # Isotonic regression --------------------------------------------------------------------------------------------------
@@ -406,37 +453,50 @@ class Isotonic(Calibration):
 
     @classmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Isotonic:
+        """Fits a non-decreasing step function to the log-odds of each class, computed from scores (classes × rows)."""
         from sklearn.isotonic import IsotonicRegression  # a second to import; few need it
 
-        odds_by_class = zip(np.clip(_log_odds(scores), -FARTHEST, FARTHEST), _odds_classes(len(scores)), strict=True)
-        of = partial(IsotonicRegression, out_of_bounds="clip")
-        stairs = [of().fit(odds, truth == number, sample_weight=weights) for odds, number in odds_by_class]
-        lengths = np.array([len(one.X_thresholds_) for one in stairs], dtype=np.int64)
-        odds = np.concatenate([one.X_thresholds_ for one in stairs])
-        shares = np.clip(np.concatenate([one.y_thresholds_ for one in stairs]), 0.0, 1.0)
+        odds_and_classes = zip(np.clip(_log_odds(scores), -FARTHEST, FARTHEST), _odds_classes(len(scores)), strict=True)
+        new_regression = partial(IsotonicRegression, out_of_bounds="clip")
+        regressions = [
+            new_regression().fit(odds, truth == class_number, sample_weight=weights)
+            for odds, class_number in odds_and_classes
+        ]
+        lengths = np.array([len(regression.X_thresholds_) for regression in regressions], dtype=np.int64)
+        odds = np.concatenate([regression.X_thresholds_ for regression in regressions])
+        shares = np.clip(np.concatenate([regression.y_thresholds_ for regression in regressions]), 0.0, 1.0)
         return cls(len(scores), lengths, odds, shares)
+
+    def rules(self) -> dict[str, Any]:
+        stairs = self._stairs
+        if self.n_classes == 2:
+            stairs = [(-stairs[0][0][::-1], 1.0 - stairs[0][1][::-1]), *stairs]
+        return {"odds": [odds for odds, _ in stairs], "shares": [shares for _, shares in stairs]}
 
     @cached_property
     def _stairs(self) -> list[tuple[Real, Real]]:
+        """The points (log-odds, shares) of the step function of each class."""
         ends = np.cumsum(self.lengths)[:-1]
         return list(zip(np.split(self.odds, ends), np.split(self.shares, ends), strict=True))
 
     def _posteriors(self, scores: Real, log: bool) -> Real:
-        all_odds = np.clip(_log_odds(scores), -FARTHEST, FARTHEST)
-        shares = np.array([np.interp(odds, *stairs) for odds, stairs in zip(all_odds, self._stairs, strict=True)])
+        """Returns the probabilities, or their logarithms, that the step functions give to scores (classes, rows)."""
+        odds_by_class = np.clip(_log_odds(scores), -FARTHEST, FARTHEST)
+        shares = np.array([np.interp(odds, *points) for odds, points in zip(odds_by_class, self._stairs, strict=True)])
         if self.n_classes == 2:
             posteriors = np.concatenate([1.0 - shares, shares])
         else:
-            total = shares.sum(axis=0)
+            sum_of_shares = shares.sum(axis=0)
             posteriors = np.full_like(shares, 1.0 / self.n_classes)
-            np.divide(shares, total, out=posteriors, where=total > 0)
+            np.divide(shares, sum_of_shares, out=posteriors, where=sum_of_shares > 0)
         return np.log(posteriors) if log else posteriors
 
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Isotonic:
+        """Builds the calibration from the arrays in a file."""
         lengths = state.numbers("lengths", len(_odds_classes(n_classes)), integers=True)
-        size = sum(lengths.tolist())  # not in int64, which would go round
-        calibration = cls(n_classes, lengths, state.numbers("odds", size), state.numbers("shares", size))
+        n_points = sum(lengths.tolist())  # not in int64, which would go round
+        calibration = cls(n_classes, lengths, state.numbers("odds", n_points), state.numbers("shares", n_points))
         for odds, shares in calibration._stairs:
             state.check("odds", bool(np.all(odds[1:] > odds[:-1])), "rising within each class")
             state.check("odds", bool(np.all(np.abs(odds) <= FARTHEST)), f"from {-FARTHEST:g} to {FARTHEST:g}")
@@ -451,120 +511,135 @@ class Isotonic(Calibration):
 METHODS: dict[str, type[Calibration]] = {"temperature": Temperature, "platt": Platt, "isotonic": Isotonic}
 
 
-def _kind(method: str) -> type[Calibration]:
+def _calibration_class(method: str) -> type[Calibration]:
+    """Returns the class of calibrations of this name."""
     if method not in tuple(METHODS):
         raise errors.unknown_choice("method", method, METHODS)
     return METHODS[method]
 
 
 def _odds_classes(n_classes: int) -> range:
-    """The classes that the rows of ``_log_odds`` are of."""
+    """The class numbers of the rows of ``_log_odds``: of two classes only the second."""
     return range(1, 2) if n_classes == 2 else range(n_classes)
 
 
 def _log_odds(scores: Real) -> Real:
-    """log P(class) − log P(any other), (classes, rows); of two classes that of the second, (1, rows). ±inf if certain."""
+    """Returns log P(class) − log P(any other) (classes × rows) from scores (classes × rows) whose maximum in every row
+    is 0; for two classes only that of the second (1 × rows). Certain classes have ±∞.
+    """
     if len(scores) == 2:
         odds: Real = scores[1:] - scores[:1]
         return odds
-    best = scores.argmax(axis=0)
-    row = np.arange(scores.shape[1])
-    rest_scores = scores.copy()
-    rest_scores[best, row] = -np.inf  # the rest of the best is summed by itself: 1 − P would be 0 long before it is
-    second = rest_scores.max(axis=0)
+    best_class = scores.argmax(axis=0)
+    row_numbers = np.arange(scores.shape[1])
+    other_scores = (
+        scores.copy()
+    )  # without the best class, which is treated separately: 1 − P would be 0 long before it is
+    other_scores[best_class, row_numbers] = -np.inf
+    second_best = other_scores.max(axis=0)
+    finite_second_best = np.where(second_best > -np.inf, second_best, 0.0)
     with np.errstate(divide="ignore"):
-        rest_of_best = second + np.log(np.exp(rest_scores - np.where(second > -np.inf, second, 0.0)).sum(axis=0))
-    terms = np.exp(rest_scores)
-    odds = scores - np.log1p(terms.sum(axis=0) - terms)
-    odds[best, row] = -rest_of_best
+        log_sum_of_others = second_best + np.log(np.exp(other_scores - finite_second_best).sum(axis=0))
+    exponentials = np.exp(other_scores)
+    odds = scores - np.log1p(exponentials.sum(axis=0) - exponentials)
+    odds[best_class, row_numbers] = -log_sum_of_others
     return odds
 
 
 def _shift_best_to_zero(scores: Real) -> Real:
-    """In place, so that the largest of every row is 0; a row of −inf alone becomes one of zeros."""
-    best = scores.max(axis=0)
-    nothing = best == -np.inf
+    """Subtracts from the scores of every row (classes, rows) its largest, in place. A row of −∞ alone becomes zeros."""
+    best_scores = scores.max(axis=0)
+    is_impossible = best_scores == -np.inf
     with np.errstate(over="ignore"):
-        scores -= np.where(nothing, 0.0, best)
-    if nothing.any():
-        scores[:, nothing] = 0.0
+        scores -= np.where(is_impossible, 0.0, best_scores)
+    if is_impossible.any():
+        scores[:, is_impossible] = 0.0
     return scores
 
 
 def _softmax(scores: Real, log: bool) -> Real:
-    shares = np.exp(scores)
-    total = shares.sum(axis=0)
-    return np.asarray(scores - np.log(total) if log else shares / total)
+    """Normalises log scores (classes, rows) to probabilities, or to their logarithms if ``log``."""
+    exponentials = np.exp(scores)
+    sum_of_exponentials = exponentials.sum(axis=0)
+    return np.asarray(scores - np.log(sum_of_exponentials) if log else exponentials / sum_of_exponentials)
 
 
-def _sum(weights: Real, values: Real) -> float:
-    """Of products; not by BLAS, whose threads add in another order each time, and wait for each other on a busy machine."""
-    return float((weights * values).sum())
+def _weighted_sum(weights: Real, numbers: Real) -> float:
+    """Returns the sum of weights times numbers. BLAS would add in another order each time, and its threads wait for
+    each other on a busy machine.
+    """
+    return float((weights * numbers).sum())
 
 
 # What is given --------------------------------------------------------------------------------------------------------
 
 
-def _table(name: str, values: ArrayLike, n_classes: int | None = None) -> Real:
-    """Rows × classes, as a copy that stands class by class."""
+def _check_table(name: str, values: ArrayLike, n_classes: int | None = None) -> Real:
+    """Checks an array of rows × classes from the user and returns a copy (classes, rows). ``name`` is the parameter for
+    messages.
+    """
     classes = "classes" if n_classes is None else many(n_classes, "class")
     try:
-        table = np.asarray(values, dtype=np.float64)
-        got = ""
+        scores = np.asarray(values, dtype=np.float64)
+        type_name = ""
     except (TypeError, ValueError):
-        table = np.zeros(0)
-        got = type(values).__name__
-    fits = table.ndim == 2 and table.shape[1] > 0 and n_classes in (None, table.shape[1])
+        scores = np.zeros(0)
+        type_name = type(values).__name__
+    has_shape = scores.ndim == 2 and scores.shape[1] > 0 and n_classes in (None, scores.shape[1])
     requirement = f"rows × {classes}, a 2-D array of numbers"
-    errors.require(fits, name, got or f"an array of the shape {table.shape}", requirement)
-    return np.array(table.T, order="C", copy=True)
+    errors.require(has_shape, name, type_name or f"an array of the shape {scores.shape}", requirement)
+    return np.array(scores.T, order="C", copy=True)
 
 
-def _scores(log_posteriors: ArrayLike, n_classes: int | None = None) -> Real:
-    scores = _table("log_posteriors", log_posteriors, n_classes)
-    _check_each("log_posteriors", scores, scores < np.inf, "a number or −inf")
-    return _shift_best_to_zero(scores)
+def _check_scores(log_posteriors: ArrayLike, n_classes: int | None = None) -> Real:
+    """Checks log posteriors (rows, classes) and returns scores (classes, rows) whose maximum in every row is 0."""
+    checked_scores = _check_table("log_posteriors", log_posteriors, n_classes)
+    _check_each("log_posteriors", checked_scores, checked_scores < np.inf, "a number or −inf")
+    return _shift_best_to_zero(checked_scores)
 
 
-def _check_each(name: str, table: Real, fits: NDArray[np.bool_], requirement: str) -> None:
-    if not fits.all():
-        row, number = (int(place) for place in np.argwhere(~fits.T)[0])
-        value = float(table[number, row])
-        text = f"{name} contains {value} in row {row:,} for class number {number:,}, but must contain {requirement}. "
+def _check_each(name: str, table: Real, is_valid: NDArray[np.bool_], requirement: str) -> None:
+    """Raises an error for the first number of ``table`` (classes, rows) that is not valid."""
+    if not is_valid.all():
+        row, class_number = (int(index) for index in np.argwhere(~is_valid.T)[0])
+        value = float(table[class_number, row])
+        text = f"{name} contains {value} in row {row:,} for class number {class_number:,}, but must contain {requirement}. "
         text += "Remove these rows, or check how the scores were computed."
-        raise errors.BadValue(text, value=value, row=row, number=number)
+        raise errors.BadValue(text, value=value, row=row, number=class_number)
 
 
-def _truth(truth: ArrayLike, n_classes: int, n_rows: int) -> Int:
-    numbers = np.asarray(truth)
-    got = f"an array of the shape {numbers.shape} and type {numbers.dtype}"
+def _check_truth(truth: ArrayLike, n_classes: int, n_rows: int) -> Int:
+    """Checks the class numbers of the rows."""
+    class_numbers = np.asarray(truth)
+    description = f"an array of the shape {class_numbers.shape} and type {class_numbers.dtype}"
     requirement = "a 1-D array of whole numbers, each the number of its row's class"
-    errors.require(numbers.ndim == 1 and numbers.dtype.kind in "iu", "truth", got, requirement)
-    if len(numbers) != n_rows:
-        raise errors.length_mismatch("class numbers", len(numbers), n_rows)
-    for row in np.flatnonzero((numbers < 0) | (numbers >= n_classes)).tolist():
-        number = int(numbers[row])
+    errors.require(class_numbers.ndim == 1 and class_numbers.dtype.kind in "iu", "truth", description, requirement)
+    if len(class_numbers) != n_rows:
+        raise errors.length_mismatch("class numbers", len(class_numbers), n_rows)
+    for row in np.flatnonzero((class_numbers < 0) | (class_numbers >= n_classes)).tolist():
+        number = int(class_numbers[row])
         text = f"the true class of row {row:,} has the number {number:,}, but the scores have {n_classes:,} classes, numbered "
         text += "from 0. Number the classes in the order of the score columns."
         raise errors.UnknownClass(text, number=number, row=row)
-    return numbers.astype(np.int64)
+    return class_numbers.astype(np.int64)
 
 
-def _weights(weights: ArrayLike | None, n_rows: int) -> Real:
+def _check_weights(weights: ArrayLike | None, n_rows: int) -> Real:
+    """Checks the weights of the rows; ones if None."""
     if weights is None:
         return np.ones(n_rows)
     try:
-        numbers = np.asarray(weights, dtype=np.float64)
+        row_weights = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):
         raise errors.bad_setting("weights", weights, "numbers, one per row") from None
-    if numbers.ndim != 1:
-        raise errors.no_column(numbers)
-    if len(numbers) != n_rows:
-        raise errors.length_mismatch("weights", len(numbers), n_rows)
-    for row in np.flatnonzero(~((numbers >= 0) & (numbers < HEAVIEST))).tolist():
-        raise bad_weight(row, float(numbers[row]))
-    errors.require(numbers.any(), "weights", "nothing but zeros", "above 0 for at least one row")
-    return numbers
+    if row_weights.ndim != 1:
+        raise errors.no_column(row_weights)
+    if len(row_weights) != n_rows:
+        raise errors.length_mismatch("weights", len(row_weights), n_rows)
+    for row in np.flatnonzero(~((row_weights >= 0) & (row_weights < HEAVIEST))).tolist():
+        raise bad_weight(row, float(row_weights[row]))
+    errors.require(row_weights.any(), "weights", "nothing but zeros", "above 0 for at least one row")
+    return row_weights
 
 
 @dataclass(frozen=True)
@@ -574,20 +649,22 @@ class _State:
     method: str
     arrays: Mapping[str, NDArray[Any]]
 
-    def check(self, name: str, fits: bool, requirement: str) -> None:
-        if not fits:
+    def check(self, name: str, is_valid: bool, requirement: str) -> None:
+        """Raises an error unless the array called ``name`` meets the requirement."""
+        if not is_valid:
             text = f"{name!r} of this {self.method} calibration must be {requirement}, but is not. "
             text += "Pass from_state the result of state(), or calibrate again."
             raise errors.BadValue(text, method=self.method, name=name)
 
     def numbers(self, name: str, size: int, integers: bool = False) -> Any:
+        """Returns the array called ``name``, checked to have this size and to hold finite or positive whole numbers."""
         array = self.arrays.get(name)
         self.check(name, isinstance(array, np.ndarray), "an array")
         array = np.asarray(array)
-        fits = array.dtype == (np.int64 if integers else np.float64) and array.shape == (size,)
-        fits = fits and bool((array > 0).all() if integers else np.isfinite(array).all())
+        is_valid = array.dtype == (np.int64 if integers else np.float64) and array.shape == (size,)
+        is_valid = is_valid and bool((array > 0).all() if integers else np.isfinite(array).all())
         self.check(
-            name, fits, f"{size:,} {'positive whole numbers (int64)' if integers else 'finite numbers (float64)'}"
+            name, is_valid, f"{size:,} {'positive whole numbers (int64)' if integers else 'finite numbers (float64)'}"
         )
         return array
 
@@ -611,11 +688,12 @@ class Reliability:
         return float(np.abs(self.confidence - self.accuracy) @ (self.rows / self.rows.sum()))
 
     def __str__(self) -> str:
+        """Returns the calibration error, and a line for each bin."""
         lines = [f"calibration error {self.error:.4f}", "  posterior       confidence  accuracy        rows"]
         columns = self.start, self.confidence, self.accuracy, self.rows
         for start, confidence, accuracy, rows in zip(*columns, strict=True):
-            place = f"{start:.3f} to {start + 1 / self.bins:.3f}"
-            lines.append(f"  {place}  {confidence:10.4f}  {accuracy:8.4f}  {rows:10,.6g}")
+            interval = f"{start:.3f} to {start + 1 / self.bins:.3f}"
+            lines.append(f"  {interval}  {confidence:10.4f}  {accuracy:8.4f}  {rows:10,.6g}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -633,19 +711,27 @@ def reliability(
       0.800 to 1.000      0.8667    0.6667           3
     """
     check_whole("bins", bins, 1, 10**6)
-    shares = _table("posteriors", posteriors)
-    n_classes, n_rows = shares.shape
+    probabilities = _check_table("posteriors", posteriors)
+    n_classes, n_rows = probabilities.shape
     errors.require(n_rows, "posteriors", "no rows", "rows × classes, with at least one row")
-    _check_each("posteriors", shares, (shares >= 0) & (shares <= 1 + 1e-9), "a probability from 0 to 1")
-    classes = _truth(truth, n_classes, n_rows)
-    weighed = _weights(weights, n_rows)
-    confidence = shares.max(axis=0)
-    right = shares.argmax(axis=0) == classes
-    place = np.minimum((confidence * bins).astype(np.int64), bins - 1)
-    amounts = (weighed * confidence, weighed * right, weighed)
-    confidence_sums, right_rows, rows = (
-        np.bincount(place, weights=x, minlength=bins).astype(np.float64) for x in amounts
+    _check_each(
+        "posteriors", probabilities, (probabilities >= 0) & (probabilities <= 1 + 1e-9), "a probability from 0 to 1"
     )
-    filled = np.flatnonzero(rows)
-    rows = rows[filled]
-    return Reliability(int(bins), filled / bins, confidence_sums[filled] / rows, right_rows[filled] / rows, rows)
+    class_numbers = _check_truth(truth, n_classes, n_rows)
+    row_weights = _check_weights(weights, n_rows)
+    confidence = probabilities.max(axis=0)
+    is_right = probabilities.argmax(axis=0) == class_numbers
+    bin_numbers = np.minimum((confidence * bins).astype(np.int64), bins - 1)
+    quantities = (row_weights * confidence, row_weights * is_right, row_weights)
+    confidence_sums, right_weight_sums, weight_sums = (
+        np.bincount(bin_numbers, weights=quantity, minlength=bins).astype(np.float64) for quantity in quantities
+    )
+    filled_bins = np.flatnonzero(weight_sums)
+    weight_sums = weight_sums[filled_bins]
+    return Reliability(
+        int(bins),
+        filled_bins / bins,
+        confidence_sums[filled_bins] / weight_sums,
+        right_weight_sums[filled_bins] / weight_sums,
+        weight_sums,
+    )

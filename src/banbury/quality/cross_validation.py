@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
@@ -16,12 +17,9 @@ from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
 from banbury.quality.tuning import Tuned, check_weighs_alone
 from banbury.quality.validation import validate
 from banbury.rows.folds import Deal, rows_together
-from banbury.rows.labelled import chooses, open_rows, open_table_with_labels, refuse_for_sets, several
+from banbury.rows.labelled import chooses, has_several, open_rows, open_table_with_labels, refuse_for_sets
 from banbury.tally.label_sets import LabelSets, are_sets
-from banbury.tally.schema import Features, Missing, Schema
-
-DEFAULTS: dict[str, Any] = {"how": "mean", "alpha": 1.0, "class_prior": None, "features": "auto", "schema": None}
-DEFAULTS |= {"missing": None, "weigh": False, "calibrate": None}
+from banbury.tally.schema import FamilyOption, Missing, Schema
 
 
 def cross_validate(
@@ -34,7 +32,7 @@ def cross_validate(
     how: How = "mean",
     alpha: float | Iterable[float] | Literal["auto"] = 1.0,
     class_prior: ClassPrior = None,
-    features: Features | Literal["choose"] = "auto",
+    features: FamilyOption | Literal["choose"] = "auto",
     schema: Schema | None = None,
     weights: Any = None,
     missing: Missing | None = None,
@@ -103,26 +101,37 @@ def cross_validate(
     check_seed(seed)
     settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "features": features}
     settings |= {"schema": schema, "missing": missing, "weigh": weigh, "calibrate": calibrate}
-    rest = {"folds": folds, "groups": groups, "weights": weights, "seed": int(seed), "threads": threads}
-    rest |= {
-        "threshold": threshold,
-        "id": id,
-        "deal": deal,
-        "sample": sample,
-        "engine": engine,
-        "partitions": partitions,
-    }
     if is_estimator(data):
+        requirement = "omitted when an estimator is given, because the estimator has its own"
         for name, value in settings.items():
-            same = value is DEFAULTS[name] or (isinstance(value, type(DEFAULTS[name])) and value == DEFAULTS[name])
-            errors.require(same, name, "given", "omitted when an estimator is given, because the estimator has its own")
+            default = signature(cross_validate).parameters[name].default
+            is_default = value is default or (isinstance(value, type(default)) and value == default)
+            errors.require(is_default, name, "given", requirement)
+    settings |= {"weights": weights, "threads": threads, "threshold": threshold, "seed": int(seed)}
     data, target, settings = settle_settings(data, target, y, settings)
-    rest |= {name: settings[name] for name in rest.keys() & settings}
-    return _judge(data, target, settings, rest, reading)
+    table = open_table_with_labels(
+        data,
+        target,
+        **{name: settings[name] for name in ("schema", "features", "weights", "threads")},
+        missing=settings["missing"] or "skip",
+        groups=rows_together(groups, id, deal),
+        engine=engine,
+        partitions=partitions,
+        **reading,
+    )
+    seed = settings["seed"]
+    recipe: Recipe
+    if table.has_sets:
+        refuse_for_sets(settings["features"], class_prior=settings["class_prior"], groups=groups)
+        recipe = label_recipe_from(settings)
+    else:
+        recipe = recipe_from(settings, seed)
+    rows = recipe.rows_from(open_rows(table, folds, seed, id, deal), sample)
+    return validate(rows, folds, [recipe], seed=seed)[0]
 
 
 def is_estimator(candidate: Any) -> bool:
-    """Whether it is an estimator. Raises an error for estimators that are not Banbury's."""
+    """Whether the candidate is an estimator. Raises an error for estimators that are not Banbury's."""
     if isinstance(candidate, type) or not (hasattr(candidate, "get_params") and hasattr(candidate, "fit")):
         return False
     if not hasattr(candidate, "validation"):
@@ -132,7 +141,9 @@ def is_estimator(candidate: Any) -> bool:
 
 
 def settle_settings(data: Any, target: Any, y: Any, settings: Mapping[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
-    """The rows, the target, and how they are learned from; where an estimator comes first, as it counts and estimates."""
+    """Returns the rows, the target and the settings for learning. If ``data`` is an estimator, its settings replace
+    those passed, ``target`` has the rows and ``y`` the target.
+    """
     if not is_estimator(data):
         requirement = "omitted unless an estimator comes first, as in bb.cross_validate(clf, X, y)"
         errors.require(y is None, "y", "given", requirement)
@@ -143,51 +154,33 @@ def settle_settings(data: Any, target: Any, y: Any, settings: Mapping[str, Any])
     return rows, y, {**settings, **estimator_settings}
 
 
-def _judge(
-    data: Any, target: Any, settings: Mapping[str, Any], rest: Mapping[str, Any], reading: Mapping[str, Any]
-) -> Any:
-    """Builds the rows and the recipe, and validates it."""
-    folds = rest["folds"]
-    seed = rest["seed"]
-    dealt = {name: rest[name] for name in ("id", "deal")}
-    counting = {name: settings[name] for name in ("schema", "features")}
-    counting |= {name: rest[name] for name in ("weights", "threads", "engine", "partitions")}
-    counting |= {"missing": settings["missing"] or "skip", "groups": rows_together(rest["groups"], **dealt)}
-    table = open_table_with_labels(data, target, **counting, **reading)
-    recipe: Recipe
-    if table.has_sets:
-        refuse_for_sets(settings["features"], class_prior=settings["class_prior"], groups=rest["groups"])
-        recipe = label_recipe_from(settings, rest["threshold"], seed)
-    else:
-        recipe = recipe_from(settings, seed)
-    rows = recipe.rows_from(open_rows(table, folds, seed, **dealt), rest["sample"])
-    return validate(rows, folds, [recipe], seed=seed)[0]
-
-
-def label_recipe_from(settings: Mapping[str, Any], threshold: Any, seed: int) -> LabelRecipe:
-    """Returns the recipe for rows with several labels."""
+def label_recipe_from(settings: Mapping[str, Any]) -> LabelRecipe:
+    """Returns the recipe for rows with several labels that the settings of ``bb.cross_validate`` describe."""
     weigh = settings["weigh"]
-    flag = isinstance(weigh, (bool, np.bool_))
-    errors.require(flag, "weigh", weigh, "True or False for multi-label data")
-    common = settings["how"], threshold, settings["calibrate"], seed
-    plain = PlainLabels(*common, alpha=settings["alpha"])
+    is_flag = isinstance(weigh, (bool, np.bool_))
+    errors.require(is_flag, "weigh", weigh, "True or False for multi-label data")
+    shared_settings = {name: settings[name] for name in ("how", "threshold", "calibrate", "seed")}
+    plain = PlainLabels(**shared_settings, alpha=settings["alpha"])
     plain.check()
-    return WeighedLabels(*common) if weigh else plain
+    return WeighedLabels(**shared_settings) if weigh else plain
 
 
 def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
     """Returns the recipe that the settings of ``bb.cross_validate`` describe."""
-    how, alpha, prior, calibrate = (settings[name] for name in ("how", "alpha", "class_prior", "calibrate"))
+    how = settings["how"]
+    alpha = settings["alpha"]
+    class_prior = settings["class_prior"]
+    calibrate = settings["calibrate"]
     weigh = settings["weigh"]
-    chosen = chooses(settings["features"])
+    chooses_families = chooses(settings["features"])
     if weigh is not False:
-        check_weighs_alone(weigh, how, alpha, chosen)
+        check_weighs_alone(weigh, how, alpha, chooses_families)
         requirement = "omitted for weighed evidence, which already has a temperature"
         errors.require(calibrate is None, "calibrate", calibrate, requirement)
-        return Weighed.of(weigh, class_prior=prior, seed=seed, missing=settings["missing"] or "category")
-    if chosen or several(alpha):
+        return Weighed.of(weigh, class_prior=class_prior, seed=seed, missing=settings["missing"] or "category")
+    if chooses_families or has_several(alpha):
         has_schema = settings["schema"] is not None
-        return Tuned.of(alpha, how, None, settings["features"], prior, seed, calibrate, has_schema=has_schema)
-    plain = Plain(how, alpha, prior, seed)
-    choice_of(how, alpha, seed)
+        return Tuned.of(alpha, how, None, settings["features"], class_prior, seed, calibrate, has_schema=has_schema)
+    plain = Plain(how, alpha, class_prior, seed)
+    choice_of(how, alpha, seed)  # raises an error if a setting is invalid
     return plain if calibrate is None else Calibrated(plain, calibrate)

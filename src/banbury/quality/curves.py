@@ -1,4 +1,4 @@
-"""Learning curves: how good the model is after so many rows. Each size adds the tally of its new rows to the tally before it."""
+"""Learning curves: measures after growing numbers of rows. Each size adds its new rows to the tally of the size before."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.families.bags.words import word_family
+from banbury.families.bags.bag_of_words import bag_of_words
 from banbury.families.family import Feature, How
 from banbury.families.joint import columns_of_table
 from banbury.families.keys import look_up
@@ -26,17 +26,17 @@ from banbury.reading import Batch
 from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.rows.scoring import PendingWarnings, score_rows
 from banbury.sums import Words
-from banbury.tally.schema import Features, Missing, Schema
+from banbury.tally.schema import FamilyOption, Missing, Schema
 from banbury.tally.tally import Tally
 from banbury.threads import OneBlasThread
 
-N_SIZES = 10  # of a curve, if not given
-FEWEST_ROWS = 20  # where such a curve begins
+N_SIZES = 10  # the number of sizes of a curve, unless given
+FEWEST_ROWS = 20  # the first of these sizes
 LOGISTIC_REGRESSION = "logistic_regression"
 WIDEST_ARRAY = 1000  # columns; more are given as a sparse matrix
 MOST_STEPS = 10_000
-STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)  # of logistic regression: the inverse of what its L2 penalty weighs
-FOLDS = 3  # by which it chooses among them
+STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)  # C of logistic regression: the inverse weight of its L2 penalty
+FOLDS = 3  # by which C is chosen
 
 
 def learning_curve(
@@ -51,7 +51,7 @@ def learning_curve(
     how: How = "mean",
     alpha: float = 1.0,
     class_prior: ClassPrior = None,
-    features: Features = "auto",
+    features: FamilyOption = "auto",
     schema: Schema | None = None,
     weights: Any = None,
     missing: Missing | None = None,
@@ -101,76 +101,100 @@ def learning_curve(
     settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "features": features}
     settings |= {"schema": schema, "missing": missing, "weigh": weigh, "calibrate": None}
     data, target, settings = settle_settings(data, target, y, settings)
-    counting = {name: settings[name] for name in ("schema", "features")}
-    counting |= {"weights": weights, "missing": settings["missing"] or "skip", "threads": threads}
-    rows = load_rows(data, target, takes_sets=False, **counting, **reading)
-    return learn_sizes(rows, recipe_from(settings, int(seed)), sizes, repeats, test, beside)
+    counting_settings = {name: settings[name] for name in ("schema", "features")}
+    counting_settings |= {"weights": weights, "missing": settings["missing"] or "skip", "threads": threads}
+    rows = load_rows(data, target, takes_sets=False, **counting_settings, **reading)
+    return learn_sizes(rows, recipe_from(settings, seed=int(seed)), sizes, repeats, test, beside)
 
 
 def learn_sizes(
     rows: MemoryRows, recipe: Recipe, sizes: Any = None, repeats: int = 5, test: float = 1 / 3, beside: Any = None
 ) -> LearningCurve:
-    """Computes the learning curve of a recipe."""
+    """Computes the learning curve of a recipe: ``repeats`` times it holds out rows and learns from growing numbers of
+    the other rows.
+    """
     errors.check_whole("repeats", repeats, 1)
     peer = None if beside is None else Peer.of(beside)
-    rows = _weighing(recipe.under(rows))
+    rows = _drop_weightless_rows(recipe.under(rows))
     seed = int(getattr(recipe, "seed", 0))
     n_rows = rows.n_labelled
-    n_classes = len(rows.classes)
-    n_test = _withheld(test, n_rows, rows.classes)
-    ends = _sizes(sizes, n_rows - n_test, n_classes)
-    validations = list[list[Evaluation]]()
-    peer_validations = list[list[Evaluation]]()
+    n_test = _n_held_out(test, n_rows, rows.classes)
+    curve_sizes = _sizes(sizes, n_rows - n_test, len(rows.classes))
+    evaluations = list[list[Evaluation]]()  # by repeat and size
+    peer_evaluations = list[list[Evaluation]]()
     pending = PendingWarnings()
-    for number in range(int(repeats)):
-        order = spread(rows.labels, np.random.default_rng([seed, number]))
-        growth = Growth(rows, order, ends)
-        tested = np.sort(order[n_rows - n_test :])
-        tallies = [growth.tally(k) for k in range(len(ends))] if isinstance(recipe, Plain) or peer else []
-        validations.append([])
-        for k in range(len(ends)):
-            if isinstance(recipe, Plain):
-                model = recipe.estimate(tallies[k], rows.classes)
-                pending.wordless.update(model.lost_words())
-            else:
-                model = recipe.learn(rows.only(growth.rows_of(k)))
-            model = replace(model, threads=rows.threads)
-            validations[-1].append(_evaluate_answers(rows, tested, score_rows(rows, tested, model, "posterior")[0]))
+    for repeat in range(int(repeats)):
+        order = spread(rows.labels, np.random.default_rng([seed, repeat]))
+        growth = Growth(rows, order, curve_sizes)
+        test_rows = np.sort(order[n_rows - n_test :])
+        evaluations.append(_evaluate_sizes(rows, recipe, growth, test_rows, pending))
         if peer is not None:
-            table = PeerArrays.of(rows, growth.groups.counted)
-            peer_validations.append([])
-            for k, tally in enumerate(tallies):
-                learned = growth.rows_of(k)
-                own_weights = None if rows.weights is None else rows.weights[learned]
-                matrices = table.matrices(learned, tested, tally)
-                posteriors = peer.posteriors(*matrices, rows.labels[learned], own_weights, n_classes)
-                peer_validations[-1].append(_evaluate_answers(rows, tested, posteriors))
+            peer_evaluations.append(_evaluate_peer(rows, peer, growth, test_rows))
     pending.warn(getattr(recipe, "how", "mean"))
-    majority = float(np.mean([by_size[0].majority for by_size in validations]))
-    scores = _measures(validations)
-    at = np.array(ends, dtype=np.int64)
-    side = None if peer is None else CurveScores(peer.name, *_measures(peer_validations))
-    return LearningCurve(recipe.describe_under(rows.schema), *scores, at, n_rows, n_test, n_classes, majority, side)
+    accuracies, log_losses = _measures(evaluations)
+    return LearningCurve(
+        recipe.describe_under(rows.schema),
+        accuracies,
+        log_losses,
+        np.array(curve_sizes, dtype=np.int64),
+        n_rows,
+        n_test,
+        len(rows.classes),
+        majority=float(np.mean([evaluations_by_size[0].majority for evaluations_by_size in evaluations])),
+        beside=None if peer is None else CurveScores(peer.name, *_measures(peer_evaluations)),
+    )
+
+
+def _evaluate_sizes(
+    rows: MemoryRows, recipe: Recipe, growth: Growth, test_rows: Int, pending: PendingWarnings
+) -> list[Evaluation]:
+    """Learns a model from the rows of each size, and evaluates it on the test rows. Text columns without words are added
+    to the pending warnings.
+    """
+    evaluations = []
+    for size_number in range(len(growth.ends)):
+        if isinstance(recipe, Plain):
+            model = recipe.estimate(growth.tally(size_number), rows.classes)
+            pending.wordless.update(model._lost_words())
+        else:
+            model = recipe.learn(rows.only(growth.rows_of(size_number)))
+        posteriors, _ = score_rows(rows, test_rows, replace(model, threads=rows.threads), "posterior")
+        evaluations.append(_evaluate_answers(rows, test_rows, posteriors))
+    return evaluations
+
+
+def _evaluate_peer(rows: MemoryRows, peer: Peer, growth: Growth, test_rows: Int) -> list[Evaluation]:
+    """Fits the other learner to the rows of each size, and evaluates it on the test rows."""
+    arrays = PeerArrays.of(rows, growth.groups.counted)
+    evaluations = []
+    for size_number in range(len(growth.ends)):
+        training_rows = growth.rows_of(size_number)
+        training_weights = None if rows.weights is None else rows.weights[training_rows]
+        training_matrix, test_matrix = arrays.matrices(training_rows, test_rows, growth.tally(size_number))
+        training_labels = rows.labels[training_rows]
+        posteriors = peer.posteriors(training_matrix, test_matrix, training_labels, training_weights, len(rows.classes))
+        evaluations.append(_evaluate_answers(rows, test_rows, posteriors))
+    return evaluations
 
 
 # Which rows ----------------------------------------------------------------------------------------------------------
 
 
-def _weighing(rows: MemoryRows) -> MemoryRows:
-    """Rows of weight 0 are no rows, and a class that has no others is no class."""
+def _drop_weightless_rows(rows: MemoryRows) -> MemoryRows:
+    """Removes the labels of rows of weight 0, and the classes that have no other rows."""
     if rows.weights is None or rows.weights.all():
         return rows
     labels = np.where(rows.weights > 0, rows.labels, -1)
-    used, numbers = np.unique(labels, return_inverse=True)
-    n_unused = int(np.count_nonzero(used < 0))
-    classes = tuple(rows.classes[c] for c in used[n_unused:].tolist())
+    labels_in_use, new_labels = np.unique(labels, return_inverse=True)
+    n_without_label = int(np.count_nonzero(labels_in_use < 0))
+    classes = tuple(rows.classes[c] for c in labels_in_use[n_without_label:].tolist())
     if not classes:
         raise errors.empty_data(rows.name, "the weight of every row is 0")
-    return replace(rows, labels=(numbers.reshape(-1) - n_unused).astype(np.int32), classes=classes)
+    return replace(rows, labels=(new_labels.reshape(-1) - n_without_label).astype(np.int32), classes=classes)
 
 
-def _withheld(test: Any, n_rows: int, classes: Sequence[Any]) -> int:
-    """How many rows are withheld."""
+def _n_held_out(test: Any, n_rows: int, classes: Sequence[Any]) -> int:
+    """Returns the number of rows to hold out. Raises an error if too few would remain to learn from."""
     if len(classes) < 2:
         raise errors.bad_setting("target", f"one class, {classes[0]!r}", "at least two classes")
     if not isinstance(test, (float, np.floating)) or not 0 < test < 1:
@@ -181,25 +205,27 @@ def _withheld(test: Any, n_rows: int, classes: Sequence[Any]) -> int:
     return n_test
 
 
-def _sizes(numbers: Any, most: int, n_classes: int) -> list[int]:
-    """The sizes of a curve in rows."""
-    if numbers is None:
-        first = min(max(2 * n_classes, min(FEWEST_ROWS, most // 2)), most)
-        return sorted(set(np.rint(np.geomspace(first, most, N_SIZES)).astype(np.int64).tolist()))
+def _sizes(requested: Any, n_training: int, n_classes: int) -> list[int]:
+    """Returns the training sizes of a curve as numbers of rows. ``requested`` are numbers or shares of the
+    ``n_training`` rows; None stands for sizes evenly spaced on a logarithmic scale.
+    """
+    if requested is None:
+        smallest = min(max(2 * n_classes, min(FEWEST_ROWS, n_training // 2)), n_training)
+        return sorted(set(np.rint(np.geomspace(smallest, n_training, N_SIZES)).astype(np.int64).tolist()))
     requirement = (
-        f"an ascending list of numbers of rows, from {n_classes:,} (one per class) to {most:,} (all rows that are not held out), "
-        "or of shares of these such as 0.5, up to 1.0"
+        f"an ascending list of numbers of rows, from {n_classes:,} (one per class) to {n_training:,} (all rows that are not "
+        "held out), or of shares of these such as 0.5, up to 1.0"
     )
     errors.require(
-        not isinstance(numbers, (str, bytes)) and isinstance(numbers, Iterable), "sizes", numbers, requirement
+        not isinstance(requested, (str, bytes)) and isinstance(requested, Iterable), "sizes", requested, requirement
     )
     sizes: list[int] = []
-    for number in numbers.tolist() if isinstance(numbers, np.ndarray) else numbers:
+    for number in requested.tolist() if isinstance(requested, np.ndarray) else requested:
         is_count = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-        share = isinstance(number, (float, np.floating)) and 0 < number <= 1
-        size = int(number) if is_count else round(float(number) * most) if share else 0
+        is_share = isinstance(number, (float, np.floating)) and 0 < number <= 1
+        size = int(number) if is_count else round(float(number) * n_training) if is_share else 0
         errors.require(
-            n_classes <= size <= most, "sizes", f"{number} ({size:,} rows)" if share else number, requirement
+            n_classes <= size <= n_training, "sizes", f"{number} ({size:,} rows)" if is_share else number, requirement
         )
         sizes.append(size)
     errors.require(sizes and not any(b <= a for a, b in pairwise(sizes)), "sizes", sizes, requirement)
@@ -207,18 +233,19 @@ def _sizes(numbers: Any, most: int, n_classes: int) -> list[int]:
 
 
 def spread(labels: NDArray[np.int32], rng: np.random.Generator) -> Int:
-    """Returns the labelled rows in a random order in which every class is spread evenly. The first row of each class
-    comes first.
-
-    So any prefix contains every class, and any part of the order has about the same class frequencies.
+    """Returns the numbers of the labelled rows in a random order in which every class is spread evenly. The first row
+    of each class comes first. So any beginning of the order contains every class, and any part of it has about the same
+    class frequencies.
     """
-    rows = rng.permutation(np.flatnonzero(labels >= 0))
-    rows = rows[np.argsort(labels[rows], kind="stable")]
-    owner = labels[rows]
-    sizes = np.bincount(labels[rows])
-    nth = np.arange(len(rows)) - (np.cumsum(sizes) - sizes)[owner]
-    place = (nth + rng.random(len(sizes))[owner]) / sizes[owner]
-    return np.asarray(rows[np.argsort(np.where(nth == 0, -1.0, place), kind="stable")], dtype=np.int64)
+    row_numbers = rng.permutation(np.flatnonzero(labels >= 0))
+    row_numbers = row_numbers[np.argsort(labels[row_numbers], kind="stable")]
+    class_numbers = labels[row_numbers]
+    class_sizes = np.bincount(labels[row_numbers])
+    rank_in_class = np.arange(len(row_numbers)) - (np.cumsum(class_sizes) - class_sizes)[class_numbers]
+    sort_key = (rank_in_class + rng.random(len(class_sizes))[class_numbers]) / class_sizes[class_numbers]
+    return np.asarray(
+        row_numbers[np.argsort(np.where(rank_in_class == 0, -1.0, sort_key), kind="stable")], dtype=np.int64
+    )
 
 
 # What is learned from them -------------------------------------------------------------------------------------------
@@ -228,14 +255,17 @@ class Growth:
     """Rows in an order with cut points ``ends``. The rows between two cuts are counted separately, all in one pass."""
 
     def __init__(self, rows: MemoryRows, order: Int, ends: Sequence[int]) -> None:
+        """Counts the rows that each size adds to the one before. ``order`` has row numbers; size k is the first
+        ``ends[k]`` of them.
+        """
         self.order = order
         self.ends = ends
-        added = np.full(rows.n_rows, -1, dtype=np.int32)
-        added[order[: ends[-1]]] = np.searchsorted(ends, np.arange(ends[-1]), side="right")
-        self.groups = rows.count(added, len(ends))
+        size_that_adds = np.full(rows.n_rows, -1, dtype=np.int32)
+        size_that_adds[order[: ends[-1]]] = np.searchsorted(ends, np.arange(ends[-1]), side="right")
+        self.groups = rows.count(size_that_adds, len(ends))
 
     def rows_of(self, k: int) -> Int:
-        """Returns the rows of the k-th size."""
+        """Returns the numbers of the rows of the k-th size, in ascending order."""
         return np.sort(self.order[: self.ends[k]])
 
     def tally(self, k: int) -> Tally:
@@ -243,15 +273,17 @@ class Growth:
         return self.groups.estimation_tally(np.arange(len(self.ends)) <= k)
 
 
-def _evaluate_answers(rows: MemoryRows, tested: Int, posteriors: Real) -> Evaluation:
-    weights = None if rows.weights is None else rows.weights[tested]
-    return Evaluation(rows.classes, tested, rows.labels[tested], posteriors, weights)
+def _evaluate_answers(rows: MemoryRows, test_rows: Int, posteriors: Real) -> Evaluation:
+    """Returns the evaluation of the posteriors (test rows × classes) of the test rows."""
+    weights = None if rows.weights is None else rows.weights[test_rows]
+    return Evaluation(rows.classes, test_rows, rows.labels[test_rows], posteriors, weights)
 
 
-def _measures(validations: Sequence[Sequence[Evaluation]]) -> tuple[Real, Real]:
-    """Accuracies and log losses, repeats × sizes."""
-    accuracy = np.array([[evaluation.accuracy.value for evaluation in repeat] for repeat in validations])
-    return accuracy, np.array([[evaluation.log_loss for evaluation in repeat] for repeat in validations])
+def _measures(evaluations: Sequence[Sequence[Evaluation]]) -> tuple[Real, Real]:
+    """Returns the accuracies and the log losses (repeats × sizes each) of evaluations by repeat and size."""
+    accuracies = [[evaluation.accuracy.value for evaluation in by_size] for by_size in evaluations]
+    log_losses = [[evaluation.log_loss for evaluation in by_size] for by_size in evaluations]
+    return np.array(accuracies), np.array(log_losses)
 
 
 # Another learner on the same rows -----------------------------------------------------------------------------------
@@ -267,48 +299,55 @@ class Peer:
 
     @classmethod
     def of(cls, beside: Any) -> Peer:
+        """Returns the classifier called ``beside``, or wraps it. Raises an error if it lacks a method."""
         if isinstance(beside, str):
             if beside != LOGISTIC_REGRESSION:
                 raise errors.unknown_choice("beside", beside, [LOGISTIC_REGRESSION])
             from sklearn.linear_model import LogisticRegression
 
             return cls("logistic regression", LogisticRegression(max_iter=MOST_STEPS), {"C": STRENGTHS})
-        able = all(hasattr(beside, verb) for verb in ("get_params", "fit", "predict_proba"))
+        has_methods = all(hasattr(beside, verb) for verb in ("get_params", "fit", "predict_proba"))
         requirement = (
             f"{LOGISTIC_REGRESSION!r} or a scikit-learn classifier with predict_proba, such as RandomForestClassifier()"
         )
-        errors.require(not isinstance(beside, type) and able, "beside", beside, requirement)
+        errors.require(not isinstance(beside, type) and has_methods, "beside", beside, requirement)
         return cls(type(beside).__name__, beside)
 
-    def posteriors(self, learned: Any, tested: Any, labels: Any, weights: Real | None, n_classes: int) -> Real:
-        """Fits to the training rows and returns P(class | row) of the test rows."""
+    def posteriors(
+        self, training_matrix: Any, test_matrix: Any, labels: Any, weights: Real | None, n_classes: int
+    ) -> Real:
+        """Fits the classifier to a training matrix (rows × columns) and the class numbers of its rows. Returns P(class
+        | row) of the test matrix (rows × all ``n_classes`` classes).
+        """
         from sklearn.base import clone
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.model_selection import GridSearchCV
 
         classifier = clone(self.classifier)
-        folds = min(FOLDS, int(np.unique(labels, return_counts=True)[1].min()))
-        if self.choices and folds > 1:  # every class has rows enough to choose its settings by cross-validation
-            classifier = GridSearchCV(classifier, dict(self.choices), cv=folds, scoring="neg_log_loss")
+        n_folds = min(FOLDS, int(np.unique(labels, return_counts=True)[1].min()))
+        if self.choices and n_folds > 1:  # every class has rows enough to choose its settings by cross-validation
+            classifier = GridSearchCV(classifier, dict(self.choices), cv=n_folds, scoring="neg_log_loss")
         # Products of small matrices take longer with threads, many times so where the processors are busy.
         with warnings.catch_warnings(), OneBlasThread():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            classifier.fit(learned, labels, **self._weight_settings(weights))
-            shares = np.asarray(classifier.predict_proba(tested), dtype=np.float64)
-        wide = np.zeros((len(shares), n_classes))
-        wide[:, np.asarray(classifier.classes_, dtype=np.int64)] = shares
-        return wide
+            classifier.fit(training_matrix, labels, **self._weight_settings(weights))
+            known_posteriors = np.asarray(classifier.predict_proba(test_matrix), dtype=np.float64)
+        all_posteriors = np.zeros((len(known_posteriors), n_classes))
+        all_posteriors[:, np.asarray(classifier.classes_, dtype=np.int64)] = known_posteriors
+        return all_posteriors
 
     def _weight_settings(self, weights: Real | None) -> dict[str, Real]:
-        """The weights of rows as the classifier takes them, or the last step of a pipeline."""
+        """The keyword argument with which the classifier's ``fit`` takes row weights; for a pipeline, that of its last
+        step.
+        """
         from sklearn.utils.validation import has_fit_parameter
 
         if weights is None:
             return {}
-        name, last = self.classifier.steps[-1] if hasattr(self.classifier, "steps") else ("", self.classifier)
+        step_name, estimator = self.classifier.steps[-1] if hasattr(self.classifier, "steps") else ("", self.classifier)
         requirement = "a classifier that accepts sample_weight, because rows have weights"
-        errors.require(has_fit_parameter(last, "sample_weight"), "beside", self.name, requirement)
-        return {f"{name}__sample_weight" if name else "sample_weight": weights}
+        errors.require(has_fit_parameter(estimator, "sample_weight"), "beside", self.name, requirement)
+        return {f"{step_name}__sample_weight" if step_name else "sample_weight": weights}
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,95 +359,117 @@ class PeerArrays:
     words: Mapping[str, Any]  # a sparse matrix of rows × words for each column of text, or block of occurrences
 
     @classmethod
-    def of(cls, rows: MemoryRows, counted: Tally) -> PeerArrays:
-        """Converts all columns, including those of blocks; words have their numbers in a tally."""
-        from scipy import sparse
-
-        none = np.zeros((rows.n_rows, 0))
-        numbers = [none]
-        categories = [none.astype(np.int64)]
-        words = {}
-        for _, features, sums in counted.groups:
-            if features[0].counter.words:
-                matrices = [_occurrences(batch, features[0], sums, rows.threads) for batch in rows.batches]
-                words[features[0].name] = sparse.vstack(matrices, format="csr")
-                continue
-            for feature in features:
-                if feature.holds_lists:
-                    numbers += [np.concatenate([feature.numbers(b)[0] for b in rows.batches], dtype=np.float64)]
-                    continue
-                for column in columns_of_table(feature) or [feature._replace(name=name) for name in feature.inputs]:
-                    if _is_category(column, rows.batches[0]):
-                        codes = [
-                            column.family.keys_of(b, column, strict=False) or b.codes(column.name) for b in rows.batches
-                        ]
-                        categories.append(_number_values(codes)[:, None])
-                    else:
-                        columns = [b.numbers([column.name])[0].reshape(b.n_rows, -1) for b in rows.batches]
-                        numbers.append(np.concatenate(columns, dtype=np.float64))
-        return cls(np.concatenate(numbers, axis=1), np.concatenate(categories, axis=1), words)
-
-    def matrices(self, learned: Int, tested: Int, tally: Tally) -> tuple[Any, Any]:
-        """Returns the training and test matrices, scaled by the training rows: arrays, or sparse matrices if they are
-        wide.
-
-        ``tally`` has counted the training rows; only its words are used.
+    def of(cls, rows: MemoryRows, counted_tally: Tally) -> PeerArrays:
+        """Converts all columns of the rows, including those of blocks. Words have the ids that they have in
+        ``counted_tally``.
         """
         from scipy import sparse
 
-        ways = [(way, columns) for way, columns in self._blocks(tally) if columns.shape[1]]
-        blocks = [(way.fit_transform(columns[learned]), way.transform(columns[tested])) for way, columns in ways]
-        sides: Any = list(zip(*blocks, strict=True)) if blocks else [[np.zeros((len(x), 1))] for x in (learned, tested)]
-        if self.words or sum(part.shape[1] for part in sides[0]) > WIDEST_ARRAY:
-            fitted, answered = ([sparse.csr_matrix(part) for part in side] for side in sides)
-            return sparse.hstack(fitted, format="csr"), sparse.hstack(answered, format="csr")
-        plain = [[part.toarray() if sparse.issparse(part) else part for part in side] for side in sides]
-        return np.hstack(plain[0]), np.hstack(plain[1])
+        no_columns = np.zeros((rows.n_rows, 0))
+        number_blocks = [no_columns]
+        category_blocks = [no_columns.astype(np.int64)]
+        word_matrices = {}
+        for _, features, sums in counted_tally.groups:
+            if features[0].counter.words:
+                matrices = [_occurrences(batch, features[0], sums, rows.threads) for batch in rows.batches]
+                word_matrices[features.names[0]] = sparse.vstack(matrices, format="csr")
+                continue
+            for feature in features:
+                if feature.holds_lists:
+                    list_batches = [feature.numbers(batch)[0] for batch in rows.batches]
+                    number_blocks.append(np.concatenate(list_batches, dtype=np.float64))
+                    continue
+                for column in columns_of_table(feature) or [feature._replace(name=name) for name in feature.inputs]:
+                    if _is_category(column, rows.batches[0]):
+                        code_batches = [
+                            column.family.keys_of(batch, column, strict=False) or batch.codes(column.name)
+                            for batch in rows.batches
+                        ]
+                        category_blocks.append(_number_values(code_batches)[:, None])
+                    else:
+                        number_batches = [
+                            batch.numbers([column.name])[0].reshape(batch.n_rows, -1) for batch in rows.batches
+                        ]
+                        number_blocks.append(np.concatenate(number_batches, dtype=np.float64))
+        return cls(np.concatenate(number_blocks, axis=1), np.concatenate(category_blocks, axis=1), word_matrices)
+
+    def matrices(self, training_rows: Int, test_rows: Int, tally: Tally) -> tuple[Any, Any]:
+        """Returns the matrices (rows × columns) of the training and the test rows, scaled as the training rows demand:
+        arrays, or sparse matrices if they are wide or have words. ``tally`` has counted the training rows; only its
+        words are used.
+        """
+        from scipy import sparse
+
+        training_blocks = []
+        test_blocks = []
+        for transformer, columns in self._blocks(tally):
+            if columns.shape[1]:
+                training_blocks.append(transformer.fit_transform(columns[training_rows]))
+                test_blocks.append(transformer.transform(columns[test_rows]))
+        if not training_blocks:  # a constant column, because a classifier needs one
+            training_blocks.append(np.zeros((len(training_rows), 1)))
+            test_blocks.append(np.zeros((len(test_rows), 1)))
+        is_sparse = bool(self.words) or sum(block.shape[1] for block in training_blocks) > WIDEST_ARRAY
+
+        def join(blocks: list[Any]) -> Any:
+            """Joins blocks of columns into one matrix."""
+            if is_sparse:
+                return sparse.hstack([sparse.csr_matrix(block) for block in blocks], format="csr")
+            return np.hstack([block.toarray() if sparse.issparse(block) else block for block in blocks])
+
+        return join(training_blocks), join(test_blocks)
 
     def _blocks(self, tally: Tally) -> list[tuple[Any, Any]]:
-        """Columns of each kind, and what scikit-learn makes of them."""
+        """Returns each block of columns with the scikit-learn transformer for it. Words are those that ``tally``
+        uses.
+        """
         from sklearn.feature_extraction.text import TfidfTransformer
         from sklearn.impute import SimpleImputer
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-        scaled = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
-        blocks = [(scaled, self.numbers), (OneHotEncoder(handle_unknown="ignore"), self.categories)]
+        scaler = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
+        blocks = [(scaler, self.numbers), (OneHotEncoder(handle_unknown="ignore"), self.categories)]
         for _, (feature, *_), sums in tally.groups:
             if (matrix := self.words.get(feature.name)) is not None:
-                kept = np.sort(word_family(feature).words_in_use(feature, sums).ids).astype(np.int64)
-                blocks.append((TfidfTransformer(), matrix[:, kept[kept < matrix.shape[1]]]))
+                word_ids = np.sort(bag_of_words(feature).words_in_use(feature, sums).ids).astype(np.int64)
+                blocks.append((TfidfTransformer(), matrix[:, word_ids[word_ids < matrix.shape[1]]]))
         return blocks
 
 
 def _occurrences(batch: Batch, feature: Feature, sums: Words, threads: int) -> Any:
-    """How often each row has each word, by the ids of words."""
+    """Returns a sparse matrix (rows, words) of how often each row contains each word, by word id."""
     from scipy import sparse
 
-    offsets, ids, times = word_family(feature).bags(batch, feature, sums, threads)
-    in_table = (ids >= 0) & (ids < sums.table.n_ids)
-    starts = np.append(0, np.cumsum(in_table))[offsets]
+    offsets, ids, counts = bag_of_words(feature).bags(batch, feature, sums, threads)
+    is_in_table = (ids >= 0) & (ids < sums.table.n_ids)
+    row_starts = np.append(0, np.cumsum(is_in_table))[offsets]
     return sparse.csr_matrix(
-        (times[in_table].astype(np.float64), ids[in_table], starts), (batch.n_rows, sums.table.n_ids)
+        (counts[is_in_table].astype(np.float64), ids[is_in_table], row_starts), (batch.n_rows, sums.table.n_ids)
     )
 
 
 def _is_category(column: Feature, batch: Batch) -> bool:
-    """Whether a column is one of names: numbers are, too, where each is counted by itself, but for yes and no."""
+    """Whether a column is categorical: it has names, or numbers that are counted one by one. Yes/no columns are
+    numbers.
+    """
     if batch.kind(column.name) not in ("boolean", "integer", "float", "empty"):
         return True
     family = column.family
     return family.keyed and not family.has_density() and family.permanent_keys() != frozenset((False, True))
 
 
-def _number_values(batches: Sequence[Any]) -> Int:
-    """Numbers of a column's values, the same in all batches; −1 where missing."""
-    place: dict[Any, int] = {}
+def _number_values(code_batches: Sequence[Any]) -> Int:
+    """Numbers the distinct values of a column from 0, in the same way for all batches; −1 where missing.
+    ``code_batches`` has the codes of the column, batch by batch.
+    """
+    number_of: dict[Any, int] = {}
 
-    def numbers(values: Sequence[Any]) -> list[int]:
-        return [place.setdefault(value, len(place)) for value in values]
+    def number_values(values: Sequence[Any]) -> list[int]:
+        """Returns the number of each value; a new value gets the next number."""
+        return [number_of.setdefault(value, len(number_of)) for value in values]
 
-    return np.concatenate([look_up(column, numbers) for column in batches])
+    return np.concatenate([look_up(codes, number_values) for codes in code_batches])
 
 
 # The curve -----------------------------------------------------------------------------------------------------------
@@ -429,6 +490,7 @@ class CurveScores:
 
     @property
     def mean_log_loss(self) -> Real:
+        """The mean log loss over repeats, for each size."""
         return np.asarray(self.log_loss.mean(axis=0))
 
     @property
@@ -438,6 +500,7 @@ class CurveScores:
         return None if n < 2 else np.asarray(self.accuracy.std(axis=0, ddof=1) / n**0.5)
 
     def _to_dict(self) -> dict[str, Any]:
+        """Returns the scores for JSON."""
         error = self.standard_error
         return {
             "name": self.name,
@@ -473,7 +536,7 @@ class LearningCurve(Tabular, CurveScores):
 
     @property
     def learners(self) -> list[CurveScores]:
-        """This one, and the other if there is one."""
+        """The scores of this learner, followed by those of the other learner if there is one."""
         return [self] if self.beside is None else [self, self.beside]
 
     def to_dict(self) -> dict[str, Any]:
@@ -492,33 +555,43 @@ class LearningCurve(Tabular, CurveScores):
         }
 
     def _frame_columns(self) -> dict[str, list[Any]]:
-        """A row for each learner and size."""
+        """The columns of a table with a row for each learner and size."""
         records = []
         for learner in self.learners:
-            error = learner.standard_error
+            standard_error = learner.standard_error
             for k, size in enumerate(self.sizes.tolist()):
-                scores = {"accuracy": float(learner.mean_accuracy[k]), "log_loss": float(learner.mean_log_loss[k])}
-                scores["standard_error"] = float("nan") if error is None else float(error[k])
-                records.append({"learner": learner.name, "rows": size, **scores})
+                records.append(
+                    {
+                        "learner": learner.name,
+                        "rows": size,
+                        "accuracy": float(learner.mean_accuracy[k]),
+                        "log_loss": float(learner.mean_log_loss[k]),
+                        "standard_error": float("nan") if standard_error is None else float(standard_error[k]),
+                    }
+                )
         return columns_of(records)
 
     def __str__(self) -> str:
-        named = " beside ".join(learner.name for learner in self.learners)
-        n = errors.many(len(self.accuracy), "repeat")
-        head = f"Learning curve of {named}: {n}, {self.n_test:,} of {self.n_rows:,} rows held out, {self.n_classes:,} classes"
+        """Returns the curve as a table of text, a line for each size."""
+        names = " beside ".join(learner.name for learner in self.learners)
+        repeats = errors.many(len(self.accuracy), "repeat")
+        held_out = f"{self.n_test:,} of {self.n_rows:,} rows held out"
+        title = f"Learning curve of {names}: {repeats}, {held_out}, {self.n_classes:,} classes"
         columns = [["rows", *(f"{size:,}" for size in self.sizes.tolist())]]
         for learner in self.learners:
-            error = learner.standard_error
-            means = enumerate(learner.mean_accuracy.tolist())
-            accuracies = (Mean(mean, None if error is None else error[k]) for k, mean in means)
+            standard_error = learner.standard_error
+            standard_errors = [None] * len(self.sizes) if standard_error is None else standard_error.tolist()
+            accuracies = map(Mean, learner.mean_accuracy.tolist(), standard_errors)
             losses = (f"{loss:.4f}" for loss in learner.mean_log_loss.tolist())
             columns += [["accuracy", *map(str, accuracies)], ["log loss", *losses]]
         widths = [max(map(len, column)) for column in columns]
-        padded = ([f"{cell:>{width}}" for cell in column] for column, width in zip(columns, widths, strict=True))
-        lines = ["  ".join(row) for row in zip(*padded, strict=True)]
+        padded_columns = (
+            [f"{cell:>{width}}" for cell in column] for column, width in zip(columns, widths, strict=True)
+        )
+        lines = ["  ".join(row) for row in zip(*padded_columns, strict=True)]
         if self.beside is not None:
             lines.insert(0, f"{self.name:>{sum(widths[:3]) + 4}}  {self.beside.name:>{sum(widths[3:]) + 2}}")
-        guess = f"random guess {self.random_guess:.4f}, majority {self.majority:.4f}"
-        return "\n".join([head, *(f"  {line}" for line in [*lines, guess, *self.notes])])
+        baselines = f"random guess {self.random_guess:.4f}, majority {self.majority:.4f}"
+        return "\n".join([title, *(f"  {line}" for line in [*lines, baselines, *self.notes])])
 
     __repr__ = __str__

@@ -1,4 +1,4 @@
-"""Choosing families: every column of numbers gets the one by which it tells the classes of rows it has not seen best."""
+"""Choosing families: each numeric column gets the family that best predicts the classes of held-out rows."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.families import FAMILIES
-from banbury.families.family import Family, Feature, NumberColumn
+from banbury.families.family import Family, Feature, Features, NumberColumn
 from banbury.model.naive_bayes import Model
 from banbury.quality.recipes import Plain
 from banbury.reading import Batch
 from banbury.reading.batches import remember_answers
-from banbury.rows.folds import Round, Split
+from banbury.rows.folds import Round
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows
 from banbury.rows.scoring import tally_of_split
 from banbury.tally.schema import Schema, infer
 
-LEAST = float(np.log(np.finfo(float).eps))  # scikit-learn's least log probability
-ENOUGH = 50_000  # rows tested by which a family is chosen; of more, the folds after these are left
+LEAST_LOG_PROBABILITY = float(np.log(np.finfo(float).eps))  # scikit-learn's least log probability
+ENOUGH_TESTED = 50_000  # when so many rows have been tested, the remaining folds are skipped
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,17 +38,22 @@ class FamilyChoice:
 
     @property
     def names(self) -> dict[str, str]:
+        """The name of the chosen family of each column."""
         return {name: str(self.schema[name].family) for name in self.scores}
 
     def __str__(self) -> str:
+        """Returns a line of text for each column: the chosen family and the losses of all candidates."""
         if not self.scores:
             return ""
         width = max(map(len, self.scores))
         lines = ["families, by the held-out log loss of the column alone:"]
         for name, losses in self.scores.items():
-            chosen = self.names[name]
-            rest = ", ".join(f"{family} {score:.3f}" for family, score in losses.items() if family != chosen)
-            lines.append(f"  {name:{width}}  {chosen} {losses[chosen]:.3f}" + (f" ({rest})" if rest else ""))
+            chosen_family = self.names[name]
+            other_losses = ", ".join(
+                f"{family} {loss:.3f}" for family, loss in losses.items() if family != chosen_family
+            )
+            line = f"  {name:{width}}  {chosen_family} {losses[chosen_family]:.3f}"
+            lines.append(f"{line} ({other_losses})" if other_losses else line)
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -56,163 +61,202 @@ class FamilyChoice:
 
 @dataclass(frozen=True, eq=False)
 class _Candidate:
-    """A family, and the columns that are counted as it, fold by fold."""
+    """A family, the rows with the columns that are counted as this family, and their counts fold by fold."""
 
     family: Family
     rows: MemoryRows
     groups: Groups
 
 
-def choose(rows: MemoryRows, splits: Round, recipe: Plain) -> FamilyChoice:
-    """Counts the numeric columns once for each candidate, and scores the rows of each fold with models of the other
-    folds.
+def choose(rows: MemoryRows, fold_round: Round, recipe: Plain) -> FamilyChoice:
+    """Chooses a family for each numeric column. The columns are counted once for each candidate family, and models of
+    the other folds score the rows of each fold.
+
+    Args:
+        rows: The rows, under a schema that has the current families.
+        fold_round: Which rows are tested by a model of which other rows.
+        recipe: How a model is estimated from a tally.
     """
     families = [family() for family in FAMILIES.values()]
-    numeric = [f for f in rows.schema.features if f.family in families and _is_numeric(f, rows.batches[0])]
-    if not numeric:
+    names = [
+        feature.name
+        for feature in rows.schema.features
+        if feature.family in families and _is_numeric(feature, rows.batches[0])
+    ]
+    if not names:
         return FamilyChoice(rows.schema, {})
-    names = [f.name for f in numeric]
-    numbers = np.concatenate([_numbers(batch, names) for batch in rows.batches])
-    summaries = {name: _describe_numbers(x) for name, x in zip(names, numbers.T, strict=True)}
+    numbers = np.concatenate([_stack_columns(batch, names) for batch in rows.batches])  # rows × columns
+    summaries = {name: _describe_numbers(column) for name, column in zip(names, numbers.T, strict=True)}
     names_by_family: dict[Family, list[str]] = {}
     for family in families:
-        for name, column in summaries.items():
-            for one in family.candidates(column):
-                names_by_family.setdefault(one, []).append(name)
+        for name, summary in summaries.items():
+            for candidate_family in family.candidates(summary):
+                names_by_family.setdefault(candidate_family, []).append(name)
     candidates = [
-        c for family, columns in names_by_family.items() for c in _count_candidates(rows, columns, family, splits)
+        candidate
+        for family, columns in names_by_family.items()
+        for candidate in _count_candidates(rows, columns, family, fold_round)
     ]
-    losses = _losses(rows, names, numbers, candidates, splits, recipe)
+    losses = _mean_losses(rows, names, numbers, candidates, fold_round, recipe)
     scores: dict[str, dict[str, float]] = {name: {} for name in names}
-    chosen: dict[str, tuple[float, Feature]] = {}
-    for candidate, lost in zip(candidates, losses, strict=True):
-        for feature, loss in zip(candidate.rows.schema.features, np.round(lost, 12).tolist(), strict=True):
+    options: dict[str, list[tuple[float, bool, Feature]]] = {name: [] for name in names}
+    for candidate, column_losses in zip(candidates, losses, strict=True):
+        for feature, loss in zip(candidate.rows.schema.features, np.round(column_losses, 12).tolist(), strict=True):
             scores[feature.name][str(candidate.family)] = loss
-            is_current = (
-                candidate.family == rows.schema[feature.name].family
-            )  # of equals it stays, or the first is taken
-            if feature.name not in chosen or (loss, not is_current) < (chosen[feature.name][0], False):
-                chosen[feature.name] = loss, feature._replace(why="chosen by held-out log loss")
-    features = tuple(chosen[f.name][1] if f.name in chosen else f for f in rows.schema.features)
+            is_new = candidate.family != rows.schema[feature.name].family
+            options[feature.name].append((loss, is_new, feature))
+
+    def choose_feature(feature: Feature) -> Feature:
+        """Returns the option with the lowest loss. The current family wins a tie; otherwise the first option does."""
+        if not options.get(feature.name):
+            return feature
+        best = min(options[feature.name], key=lambda option: option[:2])[2]
+        return best._replace(why="chosen by held-out log loss")
+
+    features = Features.of(map(choose_feature, rows.schema.features))
     return FamilyChoice(replace(rows.schema, features=features), scores)
 
 
 def _is_numeric(feature: Feature, batch: Batch) -> bool:
-    """Whether it is one column of numbers, which nobody declared to be categories."""
-    numbers = not feature.columns and batch.kind(feature.name) in ("integer", "float")
-    return numbers and not batch.categorical(feature.name)
+    """Whether a feature is one column of numbers that nobody declared to be categories."""
+    holds_numbers = not feature.columns and batch.kind(feature.name) in ("integer", "float")
+    return holds_numbers and not batch.categorical(feature.name)
 
 
-def _numbers(batch: Batch, names: list[str]) -> Real:
-    """The columns side by side."""
-    columns = [np.asarray(x, dtype=np.float64).reshape(batch.n_rows, -1) for x in batch.numbers(names)]
+def _stack_columns(batch: Batch, names: list[str]) -> Real:
+    """Returns numeric columns as one array (rows, columns)."""
+    columns = [np.asarray(column, dtype=np.float64).reshape(batch.n_rows, -1) for column in batch.numbers(names)]
     return np.concatenate(columns, axis=1)
 
 
-def _describe_numbers(x: Real) -> NumberColumn:
-    values, rows = np.unique(x[~np.isnan(x)], return_counts=True)
-    integers = bool(np.all((values == np.rint(values)) & (np.abs(values) < 2.0**52)))
-    least, greatest = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
-    return NumberColumn(least, greatest, integers, len(values), int(rows.sum()))
+def _describe_numbers(numbers: Real) -> NumberColumn:
+    """Summarises a column of numbers: its smallest and largest, whether all are integers, how many distinct ones there
+    are, and how many are not missing.
+    """
+    distinct_numbers, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
+    are_integers = bool(np.all((distinct_numbers == np.rint(distinct_numbers)) & (np.abs(distinct_numbers) < 2.0**52)))
+    least, greatest = (float(distinct_numbers[0]), float(distinct_numbers[-1])) if len(distinct_numbers) else (0.0, 0.0)
+    return NumberColumn(least, greatest, are_integers, len(distinct_numbers), int(counts.sum()))
 
 
-def _count_candidates(rows: MemoryRows, names: list[str], candidate: Family, splits: Round) -> list[_Candidate]:
-    """The columns as this family counts them, fold by fold; without those that it cannot count."""
+def _count_candidates(rows: MemoryRows, names: list[str], family: Family, fold_round: Round) -> list[_Candidate]:
+    """Counts the columns ``names`` as this family, fold by fold. If the family cannot count all of them, the two halves
+    are tried separately, so that only columns that it cannot count are left out. ``fold_round`` has the fold of each
+    row.
+    """
     try:
-        part = _rows_under_family(rows, names, candidate)
-        return [_Candidate(candidate, part, part.count(splits.groups, splits.n_groups))]
+        family_rows = _rows_under_family(rows, names, family)
+        return [_Candidate(family, family_rows, family_rows.count(fold_round.groups, fold_round.n_groups))]
     except errors.BadValue:
-        if all(rows.schema[name].family == candidate for name in names):  # as they are counted otherwise
+        if all(rows.schema[name].family == family for name in names):  # these columns are counted as this family anyway
             raise
-    halves = [names[: len(names) // 2], names[len(names) // 2 :]] if len(names) > 1 else []
-    return [countable for half in halves for countable in _count_candidates(rows, half, candidate, splits)]
+    name_halves = [names[: len(names) // 2], names[len(names) // 2 :]] if len(names) > 1 else []
+    return [candidate for half in name_halves for candidate in _count_candidates(rows, half, family, fold_round)]
 
 
-def _rows_under_family(rows: MemoryRows, names: list[str], candidate: Family) -> MemoryRows:
-    """The data set with these columns alone, all of this family."""
-    left_out = {name: "left out" for name in rows.batches[0].names if name not in names}
-    schema = infer(rows.batches[0], left_out, None, dict.fromkeys(names, candidate), "skip")
-    feature_pairs = ((f, rows.schema[f.name]) for f in schema.features)
-    features = tuple(current if current.family == f.family else f for f, current in feature_pairs)
-    return replace(rows, schema=replace(schema, features=features, target=rows.schema.target, named=rows.schema.named))
+def _rows_under_family(rows: MemoryRows, names: list[str], family: Family) -> MemoryRows:
+    """Returns the rows with only the columns ``names``, all of this family."""
+    dropped = {name: "left out" for name in rows.batches[0].names if name not in names}
+    schema = infer(rows.batches[0], dropped, target=None, features=dict.fromkeys(names, family), missing="skip")
+    current = rows.schema
+    features = Features.of(
+        current[feature.name] if current[feature.name].family == feature.family else feature
+        for feature in schema.features
+    )
+    return replace(rows, schema=replace(schema, features=features, target=current.target, named=current.named))
 
 
-# How well each tells the classes ---------------------------------------------------------------------------------------
+# How well each predicts the classes ------------------------------------------------------------------------------------
 
 
-def _losses(
+def _mean_losses(
     rows: MemoryRows,
     names: list[str],
     numbers: Real,
     candidates: list[_Candidate],
-    splits: Round,
+    fold_round: Round,
     recipe: Plain,
 ) -> list[Real]:
-    """Of every candidate the mean of −log P(true class | value) in each of its columns, over the values that are tested."""
-    place = {name: j for j, name in enumerate(names)}
-    columns = [np.array([place[f.name] for f in c.rows.schema.features]) for c in candidates]
-    losses = [np.zeros(len(places)) for places in columns]
-    weight = np.zeros(len(names))
+    """Returns an array for each candidate: the mean of −log P(true class | value) in each of its columns, over tested
+    rows that have a value. ``numbers`` (rows × columns) are the values of the columns ``names``. ``fold_round`` says
+    which rows are tested by a model of which other rows, and ``recipe`` how models are estimated.
+    """
+    column_of = {name: j for j, name in enumerate(names)}
+    columns = [np.array([column_of[name] for name in candidate.rows.schema.features.names]) for candidate in candidates]
+    loss_sums = [np.zeros(len(candidate_columns)) for candidate_columns in columns]
+    column_weights = np.zeros(len(names))
     n_tested = 0
-    for number, split in enumerate(splits.splits):
-        if n_tested >= ENOUGH:
+    for fold, split in enumerate(fold_round.splits):
+        if n_tested >= ENOUGH_TESTED:
             break
         n_tested += len(split.test)
-        models = [_model(c, split, number, recipe) for c in candidates]
-        for batch, cells in _values(rows, names, numbers, split.test):
-            weight += cells.sum(axis=(0, 2))
-            for model, places, lost in zip(models, columns, losses, strict=True):
-                lost += _lost(model, batch, cells[:, places], rows)
-    mean = np.where(weight > 0, weight, 1.0)
-    return [lost / mean[places] for places, lost in zip(columns, losses, strict=True)]
+        models = [
+            recipe.estimate(tally_of_split(candidate.rows, split, candidate.groups, fold), rows.classes)
+            for candidate in candidates
+        ]
+        for distinct_values, value_weights in _distinct_values(rows, names, numbers, split.test):
+            column_weights += value_weights.sum(axis=(0, 2))
+            for number, (model, candidate_columns) in enumerate(zip(models, columns, strict=True)):
+                class_numbers = [rows.classes.index(name) for name in model.classes]
+                candidate_weights = value_weights[:, candidate_columns]
+                loss_sums[number] += _sum_losses(model, distinct_values, candidate_weights, class_numbers, rows.threads)
+    divisors = np.where(column_weights > 0, column_weights, 1.0)
+    return [sums / divisors[candidate_columns] for candidate_columns, sums in zip(columns, loss_sums, strict=True)]
 
 
-def _model(candidate: _Candidate, split: Split, number: int, recipe: Plain) -> Model:
-    tally = tally_of_split(candidate.rows, split, candidate.groups, number)
-    return recipe.estimate(tally, candidate.rows.classes)
+def _distinct_values(rows: MemoryRows, names: list[str], numbers: Real, test_rows: Int) -> Iterator[tuple[Batch, Real]]:
+    """Yields the tested rows, batch by batch, as the distinct values of each column and the weight of each value in each
+    class (values × columns × classes).
 
-
-def _values(rows: MemoryRows, names: list[str], numbers: Real, test: Int) -> Iterator[tuple[Batch, Real]]:
-    """Tested rows, some at a time, as a table of each column's different values, and the weight of each value in every class.
-
-    Shorter columns are filled up with values of no weight.
+    The values are a table in which every column has its own distinct values from top to bottom, independently of the others.
+    Shorter columns are filled up with values of weight 0. ``numbers`` (rows × columns) are the values of all rows.
     """
-    test = test[rows.labels[test] >= 0]
+    test_rows = test_rows[rows.labels[test_rows] >= 0]
     if rows.weights is not None:
-        test = test[rows.weights[test] > 0]
+        test_rows = test_rows[rows.weights[test_rows] > 0]
     n_classes = len(rows.classes)
     start = 0
-    for batch in rows.take(test):
-        tested = test[start : start + batch.n_rows]
+    for batch in rows.take(test_rows):
+        batch_rows = test_rows[start : start + batch.n_rows]
         start += batch.n_rows
-        x = np.ascontiguousarray(numbers[tested].T)
-        order = np.argsort(x, axis=1)
-        x = np.take_along_axis(x, order, axis=1)
-        there = ~np.isnan(x)
-        code = np.cumsum(np.diff(x, axis=1, prepend=x[:, :1]) > 0, axis=1)  # those that are missing stand last
-        n_values = int(code.max(initial=0)) + 1
-        line = np.arange(len(names))[:, None]
-        weights = there * (1.0 if rows.weights is None else rows.weights[tested][order])
-        at = (code * len(names) + line) * n_classes + rows.labels[tested][order]
-        size = n_values * len(names) * n_classes
-        cells: Real = np.bincount(at.reshape(-1), weights.reshape(-1), size).astype(np.float64)
-        shown = np.zeros((len(names), n_values), dtype=np.int64)
-        shown[np.broadcast_to(line, code.shape)[there], code[there]] = order[there]
-        columns = {name: batch.column(name).take(value_rows) for name, value_rows in zip(names, shown, strict=True)}
-        table = remember_answers(Batch(tuple(names), n_values, columns, batch.named, batch.source))
-        yield table, cells.reshape(n_values, len(names), n_classes)
+        columns = np.ascontiguousarray(numbers[batch_rows].T)  # this and what follows: columns × rows
+        order = np.argsort(columns, axis=1)
+        sorted_values = np.take_along_axis(columns, order, axis=1)  # missing values come last
+        is_present = ~np.isnan(sorted_values)
+        is_new_value = np.diff(sorted_values, axis=1, prepend=sorted_values[:, :1]) > 0
+        value_numbers = np.cumsum(is_new_value, axis=1)
+        n_values = int(value_numbers.max(initial=0)) + 1
+        column_numbers = np.broadcast_to(np.arange(len(names))[:, None], value_numbers.shape)
+        row_weights = is_present * (1.0 if rows.weights is None else rows.weights[batch_rows][order])
+        cell_numbers = (value_numbers * len(names) + column_numbers) * n_classes + rows.labels[batch_rows][order]
+        n_cells = n_values * len(names) * n_classes
+        cell_weights = np.bincount(cell_numbers.reshape(-1), row_weights.reshape(-1), n_cells).astype(np.float64)
+        row_of_value = np.zeros((len(names), n_values), dtype=np.int64)  # a row of the batch that has the value
+        row_of_value[column_numbers[is_present], value_numbers[is_present]] = order[is_present]
+        value_columns = {
+            name: batch.column(name).take(value_rows) for name, value_rows in zip(names, row_of_value, strict=True)
+        }
+        distinct_values = Batch(tuple(names), n_values, value_columns, batch.named, batch.source)
+        yield remember_answers(distinct_values), cell_weights.reshape(n_values, len(names), n_classes)
 
 
-def _lost(model: Model, batch: Batch, cells: Real, rows: MemoryRows) -> Real:
-    """−log P(true class | value) of each feature, added up over its values and their weights in every class."""
+def _sum_losses(
+    model: Model, distinct_values: Batch, value_weights: Real, class_numbers: list[int], threads: int
+) -> Real:
+    """Returns the weighted sum of −log P(true class | value) for each of the model's columns, from a table of distinct
+    values and the weight of each value in each class (values × columns × classes). ``class_numbers`` are the positions of
+    the model's classes among all classes.
+    """
     (group,) = model.parameters
-    scores = _core.score(batch.n_rows, np.zeros(len(model.classes)), group.parts(batch), "parts", rows.threads)[0]
-    scores += model.log_prior
-    best = scores.max(axis=2, keepdims=True)
-    scores = np.where(np.isneginf(best), model.log_prior, scores - np.where(np.isneginf(best), 0.0, best))
+    zero_prior = np.zeros(len(model.classes))
+    kernel_parts = group.parts(distinct_values)
+    # Scores are (values, columns, the model's classes): every column is scored separately.
+    scores = _core.score(distinct_values.n_rows, zero_prior, kernel_parts, "parts", threads)[0] + model.log_prior
+    best_scores = scores.max(axis=2, keepdims=True)
+    is_impossible = np.isneginf(best_scores)
+    scores = np.where(is_impossible, model.log_prior, scores - np.where(is_impossible, 0.0, best_scores))
     with np.errstate(divide="ignore"):
         scores -= np.log(np.exp(scores).sum(axis=2, keepdims=True))
-    class_numbers = [rows.classes.index(name) for name in model.classes]
-    likely = np.full(cells.shape, LEAST)
-    likely[:, :, class_numbers] = np.maximum(scores, LEAST)
-    return np.asarray(-(cells * likely).sum(axis=(0, 2)))
+    log_posteriors = np.full(value_weights.shape, LEAST_LOG_PROBABILITY)
+    log_posteriors[:, :, class_numbers] = np.maximum(scores, LEAST_LOG_PROBABILITY)
+    return np.asarray(-(value_weights * log_posteriors).sum(axis=(0, 2)))

@@ -1,4 +1,4 @@
-"""Recipes for sets of labels: a yes or no for every label, plain or weighed, given where it reaches a threshold."""
+"""Recipes for sets of labels: each label is predicted where its probability, plain or weighed, reaches a threshold."""
 
 from __future__ import annotations
 
@@ -24,63 +24,75 @@ from banbury.rows.folds import Round
 from banbury.rows.labelled import MemoryRows
 from banbury.rows.scoring import PendingWarnings, leave_out, score_rows
 from banbury.sums import Words
-from banbury.tally.label_sets import EVERY
 from banbury.tally.schema import Schema
-from banbury.tally.table import MIX, mix
+from banbury.tally.table import HASH_FACTOR, mix
 from banbury.tally.tally import Label, Tally
 from banbury.weighing.rows import merge_equal
 
-FOLDS = 5  # in which rows are left out to choose thresholds and α
-WEIGHED_FOLDS = 3  # in which rows are left out to weigh words
+FOLDS = 5  # in which rows are held out to choose thresholds and α
+WEIGHED_FOLDS = 3  # in which rows are held out to weigh words
 ALPHAS = (1.0, 0.1, 0.01)  # that "auto" tries
-TELLING = 200  # words of each label that "auto" tries beside them
-CELLS = 1 << 24  # rows × labels that thresholds are chosen on
+TELLING_WORDS = 200  # "auto" also tries only so many words of each label
+MOST_FLAGS = 1 << 24  # rows × labels that thresholds are chosen on
 
 
 @dataclass(frozen=True)
 class LabelRecipe(Recipe):
-    """How rows become a model of labels; ``threshold`` and ``calibrate`` are those of ``bb.MultiLabelClassifier``."""
+    """How rows become a model of labels; ``threshold`` and ``calibrate`` are those of ``bb.MultiLabelClassifier``,
+    ``how`` is that of ``bb.estimate``, and ``seed`` decides random choices.
+    """
 
     how: How = "mean"
     threshold: Any = "f1"
     calibrate: str | None = None
     seed: int = 0
 
-    def answer(self, rows: MemoryRows, splits: Round, pending: PendingWarnings) -> Iterator[tuple[Real, Thresholds]]:
-        """For each split the log-odds of the rows it tests, and its thresholds, by what it learns from."""
+    def answer(
+        self, rows: MemoryRows, fold_round: Round, pending: PendingWarnings
+    ) -> Iterator[tuple[Real, Thresholds]]:
+        """Learns from the training rows of each split of the round, and yields the log-odds of its test rows (rows ×
+        labels) and the thresholds for them. ``pending`` collects warnings, which the caller issues once.
+        """
         rows = replace(rows, schema=rows.tally.schema)  # all rows settle how finely numbers are kept
-        for number, split in enumerate(splits.splits):
-            model = replace(self.learn(rows.training_rows(splits, number)), threads=rows.threads)
-            odds, _ = score_rows(rows, split.test, model, "log_odds")
-            yield odds, model.thresholds.of(rows.names)
+        for fold, split in enumerate(fold_round.splits):
+            model = replace(self.learn(rows.training_rows(fold_round, fold)), threads=rows.threads)
+            log_odds, _ = score_rows(rows, split.test, model, "log_odds")
+            yield log_odds, model.thresholds.of(rows.names)
 
-    def leave_out(self, rows: Any, splits: Round, want: str, sink: Any, pending: PendingWarnings) -> None:
-        for number, (odds, thresholds) in enumerate(self.answer(rows, splits, pending)):
-            test = splits.splits[number].test
-            sink.put(test, np.full(len(test), number, dtype=np.int32), thresholds.honest(odds))
-            sink.decide(number, thresholds)
+    def leave_out(self, rows: Any, fold_round: Round, want: str, sink: Any, pending: PendingWarnings) -> None:
+        """Scores the test rows of each split with a model that has not seen them, and puts their probabilities and the
+        thresholds of the split into a sink. The only kind of score is the posterior, whatever ``want`` is. ``pending``
+        collects warnings, which the caller issues once.
+        """
+        for fold, (log_odds, thresholds) in enumerate(self.answer(rows, fold_round, pending)):
+            test_rows = fold_round.splits[fold].test
+            sink.put(test_rows, np.full(len(test_rows), fold, dtype=np.int32), thresholds.honest(log_odds))
+            sink.decide(fold, thresholds)
 
-    def _choose(self, scores: LabelScores, some: Int) -> Thresholds:
-        """Thresholds by some of the rows that were left out."""
-        if (self.threshold is None and self.calibrate is None) or not len(some):
+    def _choose_thresholds(self, scores: LabelScores, positions: Int) -> Thresholds:
+        """Chooses thresholds with the scores of the held-out rows at ``positions`` in ``scores.rows``. Without rows,
+        and if neither thresholds nor a calibration are wanted, they are one half.
+        """
+        if (self.threshold is None and self.calibrate is None) or not len(positions):
             return Thresholds.half(scores.labels)
-        weights = None if scores.weights is None else scores.weights[some]
-        left_out = scores.odds[some], scores.flags[some], weights
-        return Thresholds.choose(scores.labels, *left_out, self.threshold, self.calibrate)
+        weights = None if scores.weights is None else scores.weights[positions]
+        odds_flags_and_weights = scores.odds[positions], scores.flags[positions], weights
+        return Thresholds.choose(scores.labels, *odds_flags_and_weights, self.threshold, self.calibrate)
 
     def _with_thresholds(self, model: LabelModel, rows: MemoryRows, scores: LabelScores) -> LabelModel:
-        """The model with thresholds that are chosen by all rows that were left out."""
+        """Returns the model with thresholds chosen with the scores of all held-out ``rows``."""
         if self.threshold is None and self.calibrate is None:
             return model
         order = np.argsort(rows.hashes[scores.rows], kind="stable")  # sums of other orders may differ in a last bit
-        return model.with_thresholds(self._choose(scores, order))
+        return model.with_thresholds(self._choose_thresholds(scores, order))
 
 
 @dataclass(frozen=True)
 class PlainLabels(LabelRecipe):
-    """Naive Bayes for every label as the rows are counted; ``alpha="auto"`` is chosen of a few on rows that are left out.
+    """Plain naive Bayes for every label.
 
-    ``telling``: of each label the n words that tell most of it; ``text`` has settings of ``bb.Text`` for all columns of text.
+    ``alpha`` is the smoothing; with "auto", a few values are compared on held-out rows. With ``telling``, each label
+    uses only its n most informative words. ``text`` has settings of ``bb.Text`` for all text columns.
     """
 
     alpha: Any = 1.0
@@ -89,210 +101,275 @@ class PlainLabels(LabelRecipe):
     name: ClassVar[str] = Plain.name
 
     def check(self) -> None:
-        """Raises where a setting is not one."""
+        """Raises an error if a setting is invalid."""
         choice_of(self.how, 1.0 if is_auto(self.alpha) else self.alpha, self.seed)
 
     def under(self, rows: R) -> R:
+        """Returns the rows under a schema with this recipe's text settings."""
         return rows.with_schema(with_text(rows.schema, self.text)) if self.text else rows
 
     def estimate(self, tally: Tally, classes: Sequence[Label]) -> LabelModel:
-        """The model of a tally, with thresholds of one half."""
+        """Estimates the model of a tally, with thresholds of one half. ``classes``, which all recipes take, is not
+        needed.
+        """
         if self.text:
             tally = replace(tally, schema=with_text(tally.schema, self.text))
         choice = choice_of(self.how, self.alpha, 0)
         return LabelModel(tally, choice, Thresholds.half(labels_of(tally)), telling=self.telling)
 
     def reads_whole_tables(self, counted: Tally) -> bool:
-        """Whether words are not scored for all labels at once somewhere, so that each label needs tables of its own."""
+        """Whether some text model cannot score all labels at once, so that each label needs its own table of words."""
         choice = choice_of(self.how, self.alpha, 0)
         schema = with_text(counted.schema, self.text)
-        in_tables = [
-            name.features for name, sums in zip(schema.groups, counted.sums, strict=True) if isinstance(sums, Words)
+        word_features = [
+            group.features for group, sums in zip(schema.groups, counted.sums, strict=True) if isinstance(sums, Words)
         ]
-        return any(label_words(f.family, choice) is None for features in in_tables for f in features)
+        return any(label_words(feature.family, choice) is None for features in word_features for feature in features)
 
     def candidates(self, schema: Schema) -> list[PlainLabels]:
-        """What is tried: this α, or a few, and the words that tell most of each label."""
+        """Returns the recipes to choose from: this one, or one for each candidate α and one with only the most telling
+        words of each label.
+        """
         if not is_auto(self.alpha):
             return [self]
-        tried = [replace(self, alpha=alpha) for alpha in ALPHAS]
-        choice = choice_of(self.how, 1.0, 0)
-        texts = any(label_words(f.family, choice) is not None for f in with_text(schema, self.text).features)
-        return [*tried, replace(self, alpha=1.0, telling=TELLING)] if texts else tried
+        recipes = [replace(self, alpha=alpha) for alpha in ALPHAS]
+        choice = choice_of(self.how, alpha=1.0, seed=0)
+        has_texts = any(
+            label_words(feature.family, choice) is not None for feature in with_text(schema, self.text).features
+        )
+        return [*recipes, replace(self, alpha=1.0, telling=TELLING_WORDS)] if has_texts else recipes
 
     def learn(self, rows: MemoryRows) -> LabelModel:
+        """Learns a model with the candidate that has the lowest loss on held-out rows, and chooses its thresholds
+        there.
+        """
         candidates = self.candidates(rows.schema)
-        chooses = self.threshold is not None or self.calibrate is not None or len(candidates) > 1
-        if not chooses or not _differ(rows):
+        needs_scores = self.threshold is not None or self.calibrate is not None or len(candidates) > 1
+        if not needs_scores or not _rows_differ(rows):
             return candidates[0]._learn_counts(rows)
-        splits = _fewer_tests(rows, rows.round_of(alike_folds(rows, FOLDS)))
-        every = LabelScores.of(rows, splits, candidates, PendingWarnings())
-        best = 0 if len(every) == 1 else int(np.argmin([scores.loss(slice(None)) for scores in every]))
-        return self._with_thresholds(candidates[best]._learn_counts(rows), rows, every[best])
+        fold_round = _limit_test_rows(rows, rows.round_of(alike_folds(rows, FOLDS)))
+        candidate_scores = LabelScores.of(rows, fold_round, candidates, PendingWarnings())
+        losses = [scores.loss(slice(None)) for scores in candidate_scores] if len(candidates) > 1 else [0.0]
+        best_number = int(np.argmin(losses))
+        return self._with_thresholds(candidates[best_number]._learn_counts(rows), rows, candidate_scores[best_number])
 
     def _learn_counts(self, rows: MemoryRows) -> LabelModel:
+        """Estimates a model from the counts of the rows, with thresholds of one half."""
         tally = rows.tally
         if not labels_of(tally):
             raise errors.empty_data(None, "no row has a label, so there is nothing to predict")
         return self.estimate(tally, rows.classes)
 
-    def answer(self, rows: MemoryRows, splits: Round, pending: PendingWarnings) -> Iterator[tuple[Real, Thresholds]]:
-        """Where there are several candidates, that is taken for each split that loses least on the rows of others."""
-        candidate_scores = LabelScores.of(rows, splits, self.candidates(rows.schema), pending)
-        for number in range(len(splits.splits)):
-            is_tested = candidate_scores[0].split == number
-            untested = np.flatnonzero(~is_tested)
-            best = candidate_scores[0]
+    def answer(
+        self, rows: MemoryRows, fold_round: Round, pending: PendingWarnings
+    ) -> Iterator[tuple[Real, Thresholds]]:
+        """For each split, takes the candidate with the lowest loss on the test rows of other splits. Yields its
+        log-odds of the split's test rows (rows × labels), and its thresholds. ``pending`` collects warnings.
+        """
+        candidate_scores = LabelScores.of(rows, fold_round, self.candidates(rows.schema), pending)
+        for fold in range(len(fold_round.splits)):
+            is_in_fold = candidate_scores[0].folds == fold
+            outside_fold = np.flatnonzero(~is_in_fold)
+            best_scores = candidate_scores[0]
             if len(candidate_scores) > 1:
-                best = min(candidate_scores, key=lambda scores: scores.loss(untested))
-            yield best.odds[np.flatnonzero(is_tested)], self._choose(best, untested)
+                best_scores = min(candidate_scores, key=lambda scores: scores.loss(outside_fold))
+            yield best_scores.odds[np.flatnonzero(is_in_fold)], self._choose_thresholds(best_scores, outside_fold)
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings, as JSON can hold them."""
-        words = {"alpha": self.alpha} if self.telling is None else {"telling": self.telling}
-        return {**words, "how": self.how, **({"text": dict(self.text)} if self.text else {})}
+        """Returns the settings for JSON."""
+        word_settings = {"alpha": self.alpha} if self.telling is None else {"telling": self.telling}
+        return {**word_settings, "how": self.how, **({"text": dict(self.text)} if self.text else {})}
 
 
 @dataclass(frozen=True)
 class WeighedLabels(LabelRecipe):
-    """Words and cells weighed for all labels together; rows that are all alike are counted plainly."""
+    """Weighed evidence of words and cells for all labels together, or plain naive Bayes if all rows are identical."""
 
     name: ClassVar[str] = Weighed.name
     weighs: ClassVar[bool] = True
 
     def rows_from(self, rows: Any, n: int | None = None) -> MemoryRows:
-        held: MemoryRows = super().rows_from(rows, n)
-        errors.require(held.tally_of_rest is None, "weigh", True, "omitted when the rows are a sample")
-        return held
+        """Returns the rows in memory, ``n`` at most if it is given. Raises an error if they are a sample, which
+        weighing does not support.
+        """
+        memory_rows: MemoryRows = super().rows_from(rows, n)
+        errors.require(memory_rows.tally_of_rest is None, "weigh", True, "omitted when the rows are a sample")
+        return memory_rows
 
-    def answer(self, rows: MemoryRows, splits: Round, pending: PendingWarnings) -> Iterator[tuple[Real, Thresholds]]:
+    def answer(
+        self, rows: MemoryRows, fold_round: Round, pending: PendingWarnings
+    ) -> Iterator[tuple[Real, Thresholds]]:
+        """For each split, yields the log-odds of the tested rows and thresholds for them. Raises an error if all rows
+        are identical.
+        """
         requirement = "False when all rows are identical, because none can be held out"
-        errors.require(_differ(rows), "weigh", True, requirement)
-        return super().answer(rows, splits, pending)
+        errors.require(_rows_differ(rows), "weigh", True, requirement)
+        return super().answer(rows, fold_round, pending)
 
     def learn(self, rows: MemoryRows) -> LabelModel:
+        """Learns a weighed model with thresholds; a plain one if all rows are identical, because none can be held
+        out.
+        """
         model = LabelModel.of(rows.tally, how=self.how)
-        if not _differ(rows):
+        if not _rows_differ(rows):
             return model
         weighing, scores = weigh_labels(model, rows, self.seed)
         return self._with_thresholds(model.weighed(weighing), rows, scores)
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings, as JSON can hold them."""
+        """Returns the settings for JSON."""
         return {"weigh": True}
 
 
 @dataclass(frozen=True, eq=False)
 class LabelScores:
-    """The log-odds of rows that were left out, (rows, labels); the rows, the split that tests each, and their labels. A sink."""
+    """Collects the log-odds of held-out rows: a sink."""
 
     labels: tuple[Label, ...]
-    rows: Int
-    split: NDArray[Any]
-    flags: Flags
+    rows: Int  # row numbers, ascending; all arrays below have one entry for each
+    folds: NDArray[Any]  # the fold that tests the row
+    flags: Flags  # which labels it has (rows, labels)
     weights: Real | None
-    odds: Real
+    odds: Real  # log-odds (rows, labels)
 
     @classmethod
     def of(
-        cls, rows: MemoryRows, splits: Round, recipes: Sequence[PlainLabels], pending: PendingWarnings
+        cls, rows: MemoryRows, fold_round: Round, recipes: Sequence[PlainLabels], pending: PendingWarnings
     ) -> list[LabelScores]:
-        """By the model of each recipe of what each split learns from."""
+        """Scores the test rows of every split with the models of each recipe that learned from the other rows.
+        ``pending`` collects warnings.
+        """
         assert rows.sets is not None
-        tested = np.sort(np.concatenate([split.test for split in splits.splits]))
-        weights = None if rows.weights is None else rows.weights[tested]
-        common = rows.names, tested, splits.groups[tested], rows.sets.take(tested).flags(rows.names), weights
-        every = [cls(*common, np.empty((len(tested), len(rows.names)))) for _ in recipes]
-        leave_out(rows, splits, recipes, "log_odds", every, pending)
-        return every
+        tested_rows = np.sort(np.concatenate([split.test for split in fold_round.splits]))
+        weights = None if rows.weights is None else rows.weights[tested_rows]
+        shared_fields = (
+            rows.names,
+            tested_rows,
+            fold_round.groups[tested_rows],
+            rows.sets.take(tested_rows).flags(rows.names),
+            weights,
+        )
+        recipe_scores = [cls(*shared_fields, np.empty((len(tested_rows), len(rows.names)))) for _ in recipes]
+        leave_out(rows, fold_round, recipes, "log_odds", recipe_scores, pending)
+        return recipe_scores
 
-    def put(self, rows: Int | slice, splits: Any, scores: Real) -> None:
+    def put(self, rows: Int | slice, folds: Any, scores: Real) -> None:
+        """Stores log-odds (rows × labels) of the rows with these numbers. Their folds are not needed: they are known."""
         self.odds[np.searchsorted(self.rows, rows)] = scores  # type: ignore[arg-type]
 
-    def loss(self, some: Int | slice) -> float:
-        """What some of them lose when a slope and a shift make them honest."""
-        weights = None if self.weights is None else self.weights[some]
-        return honest_loss(self.odds[some], self.flags[some], weights)
+    def loss(self, positions: Int | slice) -> float:
+        """Returns the log loss of the rows at ``positions``, after a slope and a shift have calibrated their log-odds."""
+        weights = None if self.weights is None else self.weights[positions]
+        return honest_loss(self.odds[positions], self.flags[positions], weights)
 
 
-def alike_folds(rows: MemoryRows, n: int) -> Int:
-    """The fold of each row, by what it holds: rows that are alike share one, and not all rows are in one."""
-    folds = (rows.hashes >> np.uint64(11)).astype(np.int64) % n
+def alike_folds(rows: MemoryRows, n_folds: int) -> Int:
+    """Assigns each row to a fold by its content, so that identical rows share a fold. Unless all rows are identical, at
+    least two folds are used.
+    """
+    folds = (rows.hashes >> np.uint64(11)).astype(np.int64) % n_folds
     if len(np.unique(folds[rows.labels >= 0])) < 2:
-        folds = np.unique(rows.hashes, return_inverse=True)[1].reshape(-1) % n
+        folds = np.unique(rows.hashes, return_inverse=True)[1].reshape(-1) % n_folds
     return folds
 
 
-def _differ(rows: MemoryRows) -> bool:
-    """Whether some rows can be left out, since not all are alike."""
+def _rows_differ(rows: MemoryRows) -> bool:
+    """Whether the labelled rows are not all identical, so that some can be held out."""
     return len(np.unique(rows.hashes[rows.labels >= 0])) > 1
 
 
-def _fewer_tests(rows: MemoryRows, splits: Round) -> Round:
-    """The round with no more rows tested than thresholds are chosen on, taken by what they hold."""
+def _limit_test_rows(rows: MemoryRows, fold_round: Round) -> Round:
+    """Returns the splits with at most as many test rows as thresholds are chosen on. The rows are selected by their
+    content.
+    """
     labelled = np.flatnonzero(rows.labels >= 0)
-    most = max(1, CELLS // max(len(rows.names), 1))
-    if len(labelled) <= most:
-        return splits
-    chosen = labelled[np.argsort(rows.hashes[labelled], kind="stable")[:most]]
-    fewer = (replace(split, test=np.intersect1d(split.test, chosen)) for split in splits.splits)
-    return replace(splits, splits=tuple(fewer))
+    max_rows = max(1, MOST_FLAGS // max(len(rows.names), 1))
+    if len(labelled) <= max_rows:
+        return fold_round
+    selected_rows = labelled[np.argsort(rows.hashes[labelled], kind="stable")[:max_rows]]
+    reduced_splits = (replace(split, test=np.intersect1d(split.test, selected_rows)) for split in fold_round.splits)
+    return replace(fold_round, splits=tuple(reduced_splits))
 
 
 @recipe_of.register
 def _(model: LabelModel) -> LabelRecipe:
-    calibration = model.calibration
-    common = model.choice.how, None if calibration is None else "f1", getattr(calibration, "method", None)
+    """Returns the recipe that made a model of labels. Thresholds are chosen again if the model is calibrated."""
+    threshold = None if model.calibration is None else "f1"
+    method = getattr(model.calibration, "method", None)
     if model.weighing is not None:
-        return WeighedLabels(*common)
-    return PlainLabels(*common, alpha=model.choice.alpha, telling=model.telling)
+        return WeighedLabels(model.choice.how, threshold, method)
+    return PlainLabels(model.choice.how, threshold, method, alpha=model.choice.alpha, telling=model.telling)
 
 
 # Weighing -------------------------------------------------------------------------------------------------------------
 
 
 def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelWeighing, LabelScores]:
-    """What the words and cells of rows are worth, and what was learned without each row says of it."""
+    """Learns the weights of words and cells for every label. Returns them with the scores of each labelled row from
+    models that have not seen it. Identical rows are merged before learning.
+    """
     tally = model.tally
     labels = model.labels
-    names, cells = words_of(tally)
-    if not names and not len(cells):
+    text_columns, cells = words_of(tally)
+    if not text_columns and not len(cells):
         requirement = "False for rows without texts, categories and numbers"
         raise errors.bad_setting("weigh", True, requirement)
-    labelled = np.flatnonzero(rows.labels >= 0)
-    batches = list(rows.take(labelled))
-    bags = bags_of(tally, names, batches, rows.threads)
-    codes = np.concatenate([cells.codes(batch, rows.threads) for batch in batches])
+    labelled_rows = np.flatnonzero(rows.labels >= 0)  # everything below is about these rows
+    batches = list(rows.take(labelled_rows))
+    bags = bags_of(tally, text_columns, batches, rows.threads)
+    cell_numbers = np.concatenate([cells.codes(batch, rows.threads) for batch in batches])  # rows × columns
     n_words = sum(column_bags.n_words for column_bags in bags) + len(cells)
-    if max(n_words, len(labelled)) * len(labels) > MOST_CELLS:
-        text = f"there are {len(labels):,} labels, {n_words:,} words and {len(labelled):,} rows: too many to weigh every word "
+    _refuse_too_many(len(labels), n_words, len(labelled_rows))
+    assert rows.sets is not None
+    label_sets = rows.sets.take(labelled_rows)
+    flags = label_sets.flags(labels)
+    folds_of_all_rows = alike_folds(rows, WEIGHED_FOLDS)
+    folds = folds_of_all_rows[labelled_rows]
+    weights = np.ones(len(labelled_rows)) if rows.weights is None else rows.weights[labelled_rows]
+    weighed_columns = (*text_columns, *cells.names)
+    unweighed_scores = _score_unweighed_columns(model, rows, folds_of_all_rows, weighed_columns)
+    texts = LabelTexts(bags, cells, cell_numbers, label_sets.codes_of(labels), weights, len(labels), unweighed_scores)
+    hashes = rows.hashes[labelled_rows] * HASH_FACTOR + flags @ mix(np.arange(1, flags.shape[1] + 1, dtype=np.uint64))
+    first_copies, merged_number, merged_weights = merge_equal(mix(hashes), weights)
+    merged_texts = replace(texts.take(first_copies), weights=merged_weights)
+    learned_labels = learn_labels(merged_texts, folds[first_copies], seed, rows.threads)
+    weighing = LabelWeighing(
+        labels,
+        text_columns,
+        tuple(tuple(lexicon_of(tally, name).words) for name in text_columns),
+        learned_labels.setting,
+        learned_labels.strength,
+        learned_labels.corrections,
+        tally.digest(),
+        learned_labels.losses,
+        cells,
+    )
+    weights_if_any = None if rows.weights is None else weights
+    scores = learned_labels.scores[merged_number]
+    return weighing, LabelScores(labels, labelled_rows, folds, flags, weights_if_any, scores)
+
+
+def _refuse_too_many(n_labels: int, n_words: int, n_rows: int) -> None:
+    """Raises an error if there are too many words or rows to weigh for each label."""
+    if max(n_words, n_rows) * n_labels > MOST_CELLS:
+        text = f"there are {n_labels:,} labels, {n_words:,} words and {n_rows:,} rows: too many to weigh every word "
         text += "for each label. Keep fewer words with bb.Text(min_count=..., max_words=...), or do not weigh."
         raise errors.BadSetting(text, setting="weigh")
-    assert rows.sets is not None
-    own_sets = rows.sets.take(labelled)
-    flags = own_sets.flags(labels)
-    folds = alike_folds(rows, WEIGHED_FOLDS)
-    weights = np.ones(len(labelled)) if rows.weights is None else rows.weights[labelled]
-    rest = _score_rest(model, rows, folds, (*names, *cells.names))
-    texts = LabelTexts(bags, cells, codes, own_sets.codes_of(labels), weights, len(labels), rest)
-    hashes = rows.hashes[labelled] * MIX + flags @ mix(np.arange(1, flags.shape[1] + 1, dtype=np.uint64))
-    first, place, together = merge_equal(mix(hashes), weights)
-    learned = learn_labels(replace(texts.take(first), weights=together), folds[labelled][first], seed, rows.threads)
-    every = tally.classes.index(EVERY)
-    words = tuple(tuple(lexicon_of(tally.schema[name], tally.of(name), every).words) for name in names)
-    settled = learned.setting, learned.strength, learned.corrections
-    weighing = LabelWeighing(labels, names, words, *settled, tally.digest(), learned.losses, cells)
-    given_weights = None if rows.weights is None else weights
-    return weighing, LabelScores(labels, labelled, folds[labelled], flags, given_weights, learned.scores[place])
 
 
-def _score_rest(model: LabelModel, rows: MemoryRows, folds: Int, names: tuple[str, ...]) -> Real | None:
-    """What columns that are not weighed say of each row when its fold was not counted; None where there are none."""
-    rest = [feature.name for feature in model.schema.features if feature.name not in names]
-    if not rest:
+def _score_unweighed_columns(
+    model: LabelModel, rows: MemoryRows, folds: Int, weighed_names: tuple[str, ...]
+) -> Real | None:
+    """Returns what the columns that are not among ``weighed_names`` add to the log-odds of each row (rows × labels),
+    from models that did not count the row's fold; None if all columns are weighed.
+    """
+    unweighed = [name for name in model.schema.features.names if name not in weighed_names]
+    if not unweighed:
         return None
-    fewer = replace(model, tally=of_features(model.tally, rest))
-    of_rest = replace(rows, schema=replace(rows.schema, features=fewer.schema.features), tally_of_rest=None)
+    unweighed_model = replace(model, tally=of_features(model.tally, unweighed))
+    unweighed_rows = replace(
+        rows, schema=replace(rows.schema, features=unweighed_model.schema.features), tally_of_rest=None
+    )
     recipe = PlainLabels(how=model.choice.how, alpha=model.choice.alpha)
-    [scores] = LabelScores.of(of_rest, of_rest.round_of(folds), [recipe], PendingWarnings())
-    return scores.odds - fewer.log_prior_odds
+    [held_out_scores] = LabelScores.of(unweighed_rows, unweighed_rows.round_of(folds), [recipe], PendingWarnings())
+    return held_out_scores.odds - unweighed_model._log_prior_odds

@@ -1,4 +1,4 @@
-"""Leave-one-out: every row scored by what all other rows add up to, in one pass, where the families have a formula for it."""
+"""Leave-one-out: each row is scored by the model of all other rows, in one pass, if the families have a closed formula."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.families.family import Choice, HeldOutRows, estimates_without_each
+from banbury.families.family import Choice, Features, HeldOutRows, estimates_without_each
 from banbury.model.naive_bayes import Model
 from banbury.reading import Batch
 from banbury.rows.labelled import MemoryRows
 from banbury.sums import kernel_weights
 from banbury.tally.tally import sums_of_rows
 
-FAR = 131_072.0  # nats from every class: sums of such numbers are rounded by more than 1e-11
-OUTWEIGHS = 1024.0  # times all others of its class: without such a row, which has no equal there, sums lose digits
+FAR = 131_072.0  # nats; sums of scores so far from 0 are rounded by more than 1e-11
+OUTWEIGHS = 1024.0  # how many times the rest of its class a row may weigh: without a heavier row, sums lose digits
 SETTLED = 750.0  # nats between two classes: the smallest double is e^-745, so the lesser one has probability 0
 
 
@@ -26,142 +26,178 @@ class WithoutEach(NamedTuple):
     """The scores of labelled rows, each from a model without that row.
 
     ``scores`` are log P(class, row) (rows × classes), up to a constant for each row. If every class is impossible they
-    are the log prior; ``impossible`` is the number of such rows. ``kept`` lists what is still learned from all rows.
+    are the log prior; ``n_impossible`` is the number of such rows. ``learned_from_all`` lists, in words, what is still
+    learned from all rows.
     """
 
-    tested: Int
+    row_numbers: Int
     scores: Real
-    impossible: int
-    kept: list[str]
+    n_impossible: int
+    learned_from_all: list[str]
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know about rows left out: what is still learned from all rows."""
-        return (f"also learned from the row left out: {', '.join(self.kept)}",) if self.kept else ()
+        """A note for users that names what the models still learned from the rows left out; empty if nothing."""
+        note = f"also learned from the row left out: {', '.join(self.learned_from_all)}"
+        return (note,) * bool(self.learned_from_all)
 
 
 def can_leave_one_out(rows: MemoryRows, choice: Choice) -> bool:
     """Whether every family has a closed formula for leaving one row out."""
-    kinds = {(f.family, bool(f.columns)): f for f in rows.schema.features}
-    return all(f.family.can_leave_one_out((f,), choice, rows.weights is not None) for f in kinds.values())
+    one_feature_per_family = {(feature.family, bool(feature.columns)): feature for feature in rows.schema.features}
+    return all(
+        feature.family.can_leave_one_out(Features.of([feature]), choice, rows.weights is not None)
+        for feature in one_feature_per_family.values()
+    )
 
 
 def leave_each_out(rows: MemoryRows, model: Model) -> WithoutEach:
-    """Scores every labelled row with the model of all other rows."""
+    """Scores every labelled row with the model of all other rows. The scores have a column for each class of ``rows``,
+    which may have more than the model.
+    """
     if np.count_nonzero(rows.counts) < 2:
         raise errors.bad_setting("folds", "loo", "used with at least two rows; there is one")
-    total = model.tally
-    tested = np.flatnonzero(rows.labels >= 0)
-    place = np.array([total.classes.index(c) if c in total.classes else -1 for c in rows.classes], dtype=np.int64)
-    labels = place[rows.labels[tested]]
-    weights = None if rows.weights is None else rows.weights[tested]
-    every, impossible = _each_left_out(model, rows, tested, labels, weights)
-    if total.classes != rows.classes:
-        wide = np.full((len(tested), len(rows.classes)), -np.inf)
-        wide[:, [c for c, at in enumerate(place.tolist()) if at >= 0]] = every
-        every = wide
-    notes = [note for family, _, _ in total.groups for note in family.leave_one_out_notes()]
-    return WithoutEach(tested, every, impossible, list(dict.fromkeys(notes)))
+    tally = model.tally
+    tested_rows = np.flatnonzero(rows.labels >= 0)
+    number_in_tally = np.array(
+        [tally.classes.index(name) if name in tally.classes else -1 for name in rows.classes], dtype=np.int64
+    )
+    class_numbers = number_in_tally[rows.labels[tested_rows]]
+    weights = None if rows.weights is None else rows.weights[tested_rows]
+    scores, n_impossible = _score_batches(model, rows, tested_rows, class_numbers, weights)
+    if tally.classes != rows.classes:
+        all_scores = np.full((len(tested_rows), len(rows.classes)), -np.inf)
+        all_scores[:, np.flatnonzero(number_in_tally >= 0)] = scores
+        scores = all_scores
+    notes = [note for family, _, _ in tally.groups for note in family.leave_one_out_notes()]
+    return WithoutEach(tested_rows, scores, n_impossible, list(dict.fromkeys(notes)))
 
 
-def _each_left_out(model: Model, rows: MemoryRows, tested: Int, labels: Int, weights: Real | None) -> tuple[Real, int]:
-    """Scores of these rows, each without itself, and how many are impossible in every class."""
-    joints = []
+def _score_batches(
+    model: Model, rows: MemoryRows, tested_rows: Int, labels: Int, weights: Real | None
+) -> tuple[Real, int]:
+    """Returns log P(class, row) (tested rows × classes) of the rows with these numbers, each from a model without it,
+    and how many are impossible in every class. ``labels`` and ``weights`` are of the tested rows.
+    """
+    scores = np.empty((len(tested_rows), len(model.classes)))
     start = 0
-    impossible = 0
-    for batch in rows.take(tested):
-        part = slice(start, start + batch.n_rows)
-        scores, lost = _of_batch(model, batch, labels[part], None if weights is None else weights[part], rows.threads)
-        joints.append(scores)
-        impossible += lost
-        start = part.stop
-    return joints[0] if len(joints) == 1 else np.concatenate(joints), impossible
+    n_impossible = 0
+    for batch in rows.take(tested_rows):
+        batch_rows = slice(start, start + batch.n_rows)
+        batch_weights = None if weights is None else weights[batch_rows]
+        scores[batch_rows], n_batch_impossible = _score_batch(
+            model, batch, labels[batch_rows], batch_weights, rows.threads
+        )
+        n_impossible += n_batch_impossible
+        start = batch_rows.stop
+    return scores, n_impossible
 
 
-def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> tuple[Real, int]:
-    if weights is not None and not weights.all():  # a row of no weight was not counted, and nothing is to be left out
-        result = np.empty((batch.n_rows, len(model.classes)))
-        idle = np.flatnonzero(weights == 0)
-        counted = np.flatnonzero(weights > 0)
-        result[idle], lost = model._kernel(batch.take(idle), model.parameters, "log_posterior")
-        if len(counted):
-            part = batch.take(counted)
-            result[counted], more = _of_batch(model, part, labels[counted], weights[counted], threads)
-            lost += more
-        return result, lost
-    held_out = _rows_left_out(model, batch, labels, weights, threads)
-    prior, outweighs = _log_prior_without(model, held_out)
-    result = prior.copy()
+def _score_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> tuple[Real, int]:
+    """Returns log P(class, row) of a batch (rows × classes), each row from a model without it, and how many rows are
+    impossible in every class. ``labels`` has the class number of each row.
+    """
+    if weights is not None and not weights.all():  # rows of weight 0 were not counted, so nothing is left out for them
+        log_joints = np.empty((batch.n_rows, len(model.classes)))
+        weightless = np.flatnonzero(weights == 0)
+        weighted = np.flatnonzero(weights > 0)
+        log_joints[weightless], n_impossible = model._kernel(batch.take(weightless), model.parameters, "log_posterior")
+        if len(weighted):
+            weighted_batch = batch.take(weighted)
+            log_joints[weighted], n_more_impossible = _score_batch(
+                model, weighted_batch, labels[weighted], weights[weighted], threads
+            )
+            n_impossible += n_more_impossible
+        return log_joints, n_impossible
+    held_out = _held_out_rows(model, batch, labels, weights, threads)
+    log_prior, outweighs_class = _log_prior_without(model, held_out)
+    log_joints = log_prior.copy()
     for family, features, sums in model.tally.groups:
-        result += family.leave_one_out(features, sums, model.choice, held_out)
-    lost = 0
-    imprecise = np.flatnonzero(outweighs | _lose_precision(result, len(model.schema.features)))
+        log_joints += family.leave_one_out(features, sums, model.choice, held_out)
+    n_impossible = 0
+    imprecise = np.flatnonzero(outweighs_class | _lose_precision(log_joints, len(model.schema.features)))
     if len(imprecise):
         imprecise_weights = None if weights is None else weights[imprecise]
-        some = _rows_left_out(model, batch.take(imprecise), labels[imprecise], imprecise_weights, threads)
-        result[imprecise], lost = _refit_without_each(model, some, prior[imprecise])
-    if not np.isneginf(result.min(initial=0.0)):
-        return result, lost
-    hopeless = np.asarray(np.isneginf(result).all(axis=1))
-    return np.where(hopeless[:, None], prior, result), lost + int(hopeless.sum())
+        imprecise_rows = _held_out_rows(model, batch.take(imprecise), labels[imprecise], imprecise_weights, threads)
+        log_joints[imprecise], n_impossible = _refit_without_each(model, imprecise_rows, log_prior[imprecise])
+    if not np.isneginf(log_joints.min(initial=0.0)):
+        return log_joints, n_impossible
+    is_impossible = np.asarray(np.isneginf(log_joints).all(axis=1))
+    return np.where(is_impossible[:, None], log_prior, log_joints), n_impossible + int(is_impossible.sum())
 
 
-def _rows_left_out(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> HeldOutRows:
-    own_sums = partial(sums_of_rows, model.schema, batch, weights, threads)
-    return HeldOutRows(batch, labels, weights, len(model.classes), threads, own_sums)
+def _held_out_rows(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> HeldOutRows:
+    """Packs a batch with what families need to leave out each of its rows."""
+    sums_of_each_row = partial(sums_of_rows, model.schema, batch, weights, threads)
+    return HeldOutRows(batch, labels, weights, len(model.classes), threads, sums_of_each_row)
 
 
 def _lose_precision(scores: Real, n_features: int) -> NDArray[np.bool_]:
-    """Which rows are so far from every class that the rounding of their sums may decide between the two best."""
-    best = scores.max(axis=1)
-    far = np.asarray((np.abs(best) > FAR) & np.isfinite(best))
-    if far.any():
-        runner_up = np.partition(scores[far], -2, axis=1)[:, -2] if scores.shape[1] > 1 else -np.inf
-        rounding = np.abs(best[far]) * (n_features + 2) * 2.0**-50
-        far[far] = best[far] - runner_up <= SETTLED + rounding
-    return far
+    """Whether each row is so far from every class that the rounding of its scores (rows × classes) may decide between
+    the two best classes.
+    """
+    best_scores = scores.max(axis=1)
+    is_far = np.asarray((np.abs(best_scores) > FAR) & np.isfinite(best_scores))
+    if is_far.any():
+        runner_up = np.partition(scores[is_far], -2, axis=1)[:, -2] if scores.shape[1] > 1 else -np.inf
+        rounding = np.abs(best_scores[is_far]) * (n_features + 2) * 2.0**-50
+        is_far[is_far] = best_scores[is_far] - runner_up <= SETTLED + rounding
+    return is_far
 
 
-def _refit_without_each(model: Model, held_out: HeldOutRows, prior: Real) -> tuple[Real, int]:
-    """log P(class | row), every row by a model without it, whose kernel adds exactly; and how many rows are impossible."""
-    scores = np.empty_like(prior)
-    impossible = 0
-    groups = [
+def _refit_without_each(model: Model, held_out: HeldOutRows, log_prior: Real) -> tuple[Real, int]:
+    """Estimates a model without each row and scores the row with it, in exact arithmetic. Returns log P(class, row) and
+    how many rows are impossible.
+    """
+    scores = np.empty_like(log_prior)
+    n_impossible = 0
+    parameters_by_family = [
         estimates_without_each(family, features, sums, model.choice, held_out)
         for family, features, sums in model.tally.groups
     ]
-    for row, parameters in enumerate(zip(*groups, strict=True)):
-        rows = held_out.rows.take(np.array([row]))
-        parts = [part for group in parameters for part in group.parts(rows)]
-        scores[row], lost = _core.score(1, prior[row], parts, "log_posterior", held_out.threads)
-        impossible += lost
-    return scores, impossible
+    for row_number, row_parameters in enumerate(zip(*parameters_by_family, strict=True)):
+        single_row = held_out.rows.take(np.array([row_number]))
+        kernel_parts = [kernel_part for group in row_parameters for kernel_part in group.parts(single_row)]
+        scores[row_number], n_row_impossible = _core.score(
+            1, log_prior[row_number], kernel_parts, "log_posterior", held_out.threads
+        )
+        n_impossible += n_row_impossible
+    return scores, n_impossible
 
 
 def _log_prior_without(model: Model, held_out: HeldOutRows) -> tuple[Real, NDArray[np.bool_]]:
-    """The class prior without each row, −inf where its class has no other; and whether the row outweighs the others by far."""
-    rows = model.tally.rows.value
+    """Returns the log prior of the classes without each row (rows × classes), −∞ for a class that has no other row; and
+    which rows outweigh the rest of their class by far.
+    """
+    rows_by_class = model.tally.rows.value
     labels = held_out.labels
-    at = np.arange(len(held_out.labels))
-    if held_out.weights is None:  # then rows of a class are alike
-        left_out_classes = np.arange(len(rows))
-        rows_without = model.tally.rows - _core.count_classes(left_out_classes.astype(np.int32), len(rows), None, 1)
-    else:
-        left_out_classes = labels
-        alone, parts = kernel_weights(at.astype(np.int32), held_out.weights)
-        rows_without = model.tally.rows.take(labels, 0) - _core.count_classes(alone, len(at), parts, 1)
-    gone = rows_without.is_zero() | rows_without.is_negative()
-    class_prior_without = model.log_prior[left_out_classes]
-    every = model.log_prior
-    prior = model.class_prior
-    if prior is None or (isinstance(prior, (int, float)) and not isinstance(prior, bool)):
-        alpha = float(prior or 0.0)
-        with np.errstate(divide="ignore"):
-            every = np.log(rows + alpha)
-            class_prior_without = np.log(np.where(gone, 0.0, rows_without.value) + alpha)
-    class_prior_without = np.where(gone, -np.inf, class_prior_without)
-    result = np.broadcast_to(every, (len(at), len(rows))).copy()
-    result[at, labels] = class_prior_without[labels] if held_out.weights is None else class_prior_without
+    n_classes = len(rows_by_class)
+    n_held_out = len(labels)
+    # Without weights, leaving out any row of a class has the same effect, so there is one entry for each class. With weights,
+    # there is one for each row.
     if held_out.weights is None:
-        return result, np.zeros(len(at), dtype=np.bool_)
-    return result, ~gone & (rows_without.value * OUTWEIGHS < held_out.weights)
+        entry_classes = np.arange(n_classes)
+        left_out = _core.count_classes(entry_classes.astype(np.int32), n_classes, None, 1)
+        rows_without = model.tally.rows - left_out
+    else:
+        entry_classes = labels
+        entries, unit_weights = kernel_weights(np.arange(n_held_out, dtype=np.int32), held_out.weights)
+        left_out = _core.count_classes(entries, n_held_out, unit_weights, 1)
+        rows_without = model.tally.rows.take(labels, 0) - left_out
+    is_emptied = rows_without.is_zero() | rows_without.is_negative()
+    log_prior = model.log_prior
+    log_prior_without = model.log_prior[entry_classes]
+    class_prior = model.class_prior
+    if class_prior is None or (isinstance(class_prior, (int, float)) and not isinstance(class_prior, bool)):
+        alpha = float(class_prior or 0.0)  # the prior is counted, so that it changes when a row is left out
+        with np.errstate(divide="ignore"):
+            log_prior = np.log(rows_by_class + alpha)
+            log_prior_without = np.log(np.where(is_emptied, 0.0, rows_without.value) + alpha)
+    log_prior_without = np.where(is_emptied, -np.inf, log_prior_without)
+    log_priors = np.broadcast_to(log_prior, (n_held_out, n_classes)).copy()
+    own_cells = np.arange(n_held_out), labels
+    if held_out.weights is None:
+        log_priors[own_cells] = log_prior_without[labels]
+        return log_priors, np.zeros(n_held_out, dtype=np.bool_)
+    log_priors[own_cells] = log_prior_without
+    return log_priors, ~is_emptied & (rows_without.value * OUTWEIGHS < held_out.weights)

@@ -1,9 +1,9 @@
-"""Recipes: how rows become a model, and what models say of rows that they have not seen."""
+"""Recipes: how rows become a model, and how the model's scores of held-out rows are computed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -12,27 +12,28 @@ import numpy as np
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.families.column_tree import joining_family
-from banbury.families.family import Choice, How
+from banbury.families.family import Choice, Feature, How
 from banbury.model.naive_bayes import ClassPrior, Model, choice_of, estimate
 from banbury.progress import each_step
 from banbury.quality.calibration import METHODS, Calibration, Method, calibrate
 from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
 from banbury.rows.folds import Round, SingleRows
 from banbury.rows.labelled import LabelledRows, MemoryRows
-from banbury.rows.scoring import FoldModels, PendingWarnings, Sink, fitting_prior, leave_out, normalise, score_rows
+from banbury.rows.scoring import FoldModels, PendingWarnings, Sink, leave_out, normalise, restrict_prior, score_rows
 from banbury.tally.schema import Missing, Schema
 from banbury.tally.tally import Label, Tally
 from banbury.weighing import FEWEST_ROWS, Weighing, learn
 
-CALIBRATION_FOLDS = 10  # in so many parts rows are left out to learn a calibration
+CALIBRATION_FOLDS = 10  # in which rows are held out to learn a calibration
 WEIGHING_SETTINGS = ("pairs", "correct", "fewest")
 R = TypeVar("R", bound=LabelledRows)
 
 
 class ModelSink(Sink, Protocol):
-    """Receives scores, and the model of each split."""
+    """A sink that receives the model of each fold too."""
 
-    def keep(self, split: int, model: Model) -> None: ...
+    def keep(self, fold: int, model: Model) -> None:
+        """Receives the model that did not learn from this fold."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,9 @@ class Recipe:
     weighs: ClassVar[bool] = False  # whether it weighs evidence, which takes longer than counting
 
     def under(self, rows: R) -> R:
-        """Returns the rows under the schema with which this recipe counts."""
+        """Returns the rows under the schema with which this recipe counts: the same rows, unless a recipe says
+        otherwise.
+        """
         return rows
 
     def rows_from(self, rows: Any, n: int | None = None) -> Any:
@@ -51,23 +54,25 @@ class Recipe:
         return self.under(rows).sample(n)
 
     def describe_under(self, schema: Schema) -> str:
-        """Returns the name of the recipe for users, given a schema."""
+        """Returns the name of the recipe for users. Some recipes have a different name under some schemas."""
         return self.name
 
     def learn(self, rows: MemoryRows) -> Any:
-        """Learns a model from the rows."""
+        """Learns a model from the rows. Every recipe has its own way."""
         raise NotImplementedError
 
-    def leave_out(self, rows: Any, splits: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
-        """Scores the rows of each split with a model that has not seen them, and puts the scores into a sink."""
+    def leave_out(self, rows: Any, fold_round: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
+        """Scores the test rows of each split with a model that has not seen them, and puts the scores into a sink.
+        ``want`` is the kind of score, such as "posterior". Warnings are added to ``pending``.
+        """
         rows = replace(rows, schema=rows.tally.schema)  # all rows settle how finely numbers are kept
-        n_splits = len(splits.splits)
-        for number, split in enumerate(each_step(splits.splits, lambda k: f"fold {k + 1} of {n_splits}")):
-            model = replace(self.learn(rows.training_rows(splits, number)), threads=rows.threads)
-            scores, impossible = score_rows(rows, split.test, model, want)
-            pending.impossible += impossible
-            sink.put(split.test, np.full(len(split.test), number, dtype=np.int32), scores)
-            sink.keep(number, model)
+        n_splits = len(fold_round.splits)
+        for fold, split in enumerate(each_step(fold_round.splits, lambda k: f"fold {k + 1} of {n_splits}")):
+            model = replace(self.learn(rows.training_rows(fold_round, fold)), threads=rows.threads)
+            scores, n_impossible = score_rows(rows, split.test, model, want)
+            pending.n_impossible += n_impossible
+            sink.put(split.test, np.full(len(split.test), fold, dtype=np.int32), scores)
+            sink.keep(fold, model)
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,8 @@ class Plain(Recipe):
     name: ClassVar[str] = "plain naive Bayes"
 
     def describe_under(self, schema: Schema) -> str:
-        is_tree = any(joining_family(feature.family) is not None for feature in schema.features)
+        """Returns the name of the recipe for users; columns joined in a tree have their own."""
+        is_tree = any(joining_family(template.family) is not None for template in schema.features.templates)
         return "a tree of columns (TAN)" if is_tree else self.name
 
     @property
@@ -91,36 +97,45 @@ class Plain(Recipe):
         return choice_of(self.how, self.alpha, self.seed)
 
     def under(self, rows: R) -> R:
+        """Returns the rows under a schema with this recipe's text settings."""
         return rows.with_schema(with_text(rows.schema, self.text)) if self.text else rows
 
     def rows_from(self, rows: Any, n: int | None = None) -> Any:
+        """Returns all rows unchanged. Raises an error if a sample of ``n`` rows was requested."""
         errors.require(n is None, "sample", n, "omitted when all rows are validated")
         return rows
 
     def estimate(self, tally: Tally, classes: Sequence[Label]) -> Model:
-        """Estimates the model of a tally whose classes are among these."""
+        """Estimates the model of a tally. ``classes`` has all classes of the data, of which the tally may have
+        fewer.
+        """
         if self.text:
             tally = replace(tally, schema=with_text(tally.schema, self.text))
-        prior = fitting_prior(self.class_prior, classes, tally.classes)
+        prior = restrict_prior(self.class_prior, classes, tally.classes)
         return estimate(tally, how=self.how, alpha=self.alpha, class_prior=prior, seed=self.seed)
 
     def reads_whole_tables(self, counted: Tally) -> bool:
-        """Whether leaving out some rows needs the whole tables of words rather than their changes."""
+        """Whether leaving rows out needs whole tables of words rather than their changes. Plain naive Bayes does
+        not.
+        """
         return False
 
     def learn(self, rows: LabelledRows) -> Model:
+        """Estimates a model from the counts of the rows."""
         return self.estimate(rows.tally, rows.classes)
 
-    def leave_out(self, rows: Any, splits: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
-        """Counts once for all splits, and uses the closed formula for single rows if every family has one."""
-        if not isinstance(splits, SingleRows):
-            leave_out(rows, splits, [self], want, [sink], pending)
+    def leave_out(self, rows: Any, fold_round: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
+        """Scores held-out rows from one count for all splits. Single rows are left out by closed formulas, if every
+        family has one.
+        """
+        if not isinstance(fold_round, SingleRows):
+            leave_out(rows, fold_round, [self], want, [sink], pending)
         elif can_leave_one_out(rows, self.choice):
             left_out = leave_each_out(rows, self.learn(rows))
-            pending.add(PendingWarnings(left_out.impossible, notes=left_out.notes))
-            sink.put(left_out.tested, splits.groups[left_out.tested], normalise(left_out.scores))
+            pending.add(PendingWarnings(left_out.n_impossible, notes=left_out.notes))
+            sink.put(left_out.row_numbers, fold_round.groups[left_out.row_numbers], normalise(left_out.scores))
         else:
-            leave_out(rows, splits.split_up(), [self], want, [sink], pending)
+            leave_out(rows, fold_round.split_up(), [self], want, [sink], pending)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the settings for JSON."""
@@ -145,7 +160,7 @@ class Weighed(Recipe):
     weighs: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, weigh: Any, **more: Any) -> Weighed:
+    def of(cls, weigh: Any, **other_fields: Any) -> Weighed:
         """Returns the recipe for ``weigh=``: True, or settings of ``bb.weigh`` by name."""
         if weigh is not True and not isinstance(weigh, Mapping):
             raise errors.bad_setting("weigh", weigh, "True, False, or settings of bb.weigh such as {'pairs': False}")
@@ -153,20 +168,24 @@ class Weighed(Recipe):
         for name in settings:
             if name not in WEIGHING_SETTINGS:
                 raise errors.unknown_choice("a setting of weigh", name, WEIGHING_SETTINGS[:2])
-        return cls(**settings, **more, settings=tuple(settings))
+        return cls(**settings, **other_fields, settings=tuple(settings))
 
     def under(self, rows: R) -> R:
+        """Returns the rows under a schema in which numbers are quantile trees and missing values are handled as
+        ``missing`` says.
+        """
         return rows.under({"missing": self.missing, "trees": "all"})
 
     def learn(self, rows: MemoryRows) -> Model:
+        """Learns a model with weighed evidence; a plain one if there are too few rows."""
         tally = rows.tally
-        prior = fitting_prior(self.class_prior, rows.classes, tally.classes)
+        prior = restrict_prior(self.class_prior, rows.classes, tally.classes)
         model = estimate(tally, class_prior=prior)
         if len(tally.classes) < 2 or float(tally.n_rows) < self.fewest:
             return model
         sample = None if rows.tally_of_rest is None else rows.n_labelled
-        how: dict[str, Any] = {"pairs": self.pairs, "correct": self.correct, "seed": self.seed}
-        return model.weighed(learn(tally, rows.as_table(tally.schema), sample=sample, **how))
+        table = rows.as_table(tally.schema)
+        return model.weighed(learn(tally, table, pairs=self.pairs, correct=self.correct, seed=self.seed, sample=sample))
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the settings for JSON."""
@@ -181,21 +200,20 @@ class Calibrated(Recipe):
     method: Method
 
     def __post_init__(self) -> None:
+        """Raises an error if the method is unknown."""
         if self.method not in tuple(METHODS):
             raise errors.unknown_choice("calibrate", self.method, METHODS)
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.describe_under(None)
-
-    def describe_under(self, schema: Schema | None) -> str:
-        plain = self.recipe.name if schema is None else self.recipe.describe_under(schema)
-        return f"{plain}, calibrated ({self.method})"
+    def describe_under(self, schema: Schema) -> str:
+        """Returns the name of the recipe for users."""
+        return f"{self.recipe.describe_under(schema)}, calibrated ({self.method})"
 
     def under(self, rows: R) -> R:
+        """Returns the rows under the schema with which the calibrated recipe counts."""
         return self.recipe.under(rows)
 
     def learn(self, rows: MemoryRows) -> Model:
+        """Learns a model, and calibrates it with the scores of held-out rows."""
         from sklearn.model_selection import GroupKFold
 
         n_rows = rows.n_labelled
@@ -204,25 +222,37 @@ class Calibrated(Recipe):
         folds: Any = min(CALIBRATION_FOLDS, n_rows)
         if rows.groups is not None:
             folds = GroupKFold(min(folds, len(set(np.asarray(rows.groups)[rows.labels >= 0].tolist()))))
-        (splits,) = rows.deal(folds, self.recipe.seed)
-        scores = LogScores.of(rows, splits, self.recipe, PendingWarnings())
-        return self.recipe.learn(rows).calibrated(scores.calibrate(self.method))
+        (fold_round,) = rows.deal(folds, self.recipe.seed)
+        held_out_scores = LogScores.of(rows, fold_round, self.recipe, PendingWarnings())
+        return self.recipe.learn(rows).calibrated(held_out_scores.calibrate(self.method))
 
-    def leave_out(self, rows: Any, splits: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
-        """Calibrates the scores of each split with those of the others; if there are more than ten, some share a
-        calibration.
+    def leave_out(self, rows: Any, fold_round: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
+        """Puts the calibrated posteriors of each fold's rows into ``sink``. Each fold is calibrated with the scores of
+        the others.
+
+        Args:
+            rows: The labelled rows.
+            fold_round: One division of the rows into folds.
+            want: The scores to put: "posterior" or "log_posterior".
+            sink: Collects the scores of each fold.
+            pending: Collects warnings, which are shown at the end.
         """
-        scores = LogScores.of(rows, splits, self.recipe, pending)
-        for split, calibration in self.calibrations(scores).items():
-            here = np.flatnonzero(scores.split == split)
-            calibrated = calibration.apply if want == "posterior" else calibration.log_apply
-            sink.put(scores.rows[here], scores.split[here], calibrated(scores.scores[here]))
+        log_scores = LogScores.of(rows, fold_round, self.recipe, pending)
+        for fold, calibration in self.calibrations(log_scores).items():
+            positions = np.flatnonzero(log_scores.folds == fold)
+            apply = calibration.apply if want == "posterior" else calibration.log_apply
+            sink.put(log_scores.rows[positions], log_scores.folds[positions], apply(log_scores.scores[positions]))
 
     def calibrations(self, scores: LogScores) -> dict[int, Calibration]:
-        """Returns the calibration of each split, learned from the others."""
-        part = scores.split % CALIBRATION_FOLDS
-        by_part = {k: scores.calibrate(self.method, np.flatnonzero(part != k)) for k in np.unique(part).tolist()}
-        return {split: by_part[split % CALIBRATION_FOLDS] for split in np.unique(scores.split).tolist()}
+        """Learns a calibration for each fold from the scores of other folds. Folds with the same number modulo ten share
+        one, which is learned from all others.
+        """
+        remainders = scores.folds % CALIBRATION_FOLDS  # of each row
+        calibration_by_remainder = {
+            remainder: scores.calibrate(self.method, np.flatnonzero(remainders != remainder))
+            for remainder in np.unique(remainders).tolist()
+        }
+        return {fold: calibration_by_remainder[fold % CALIBRATION_FOLDS] for fold in np.unique(scores.folds).tolist()}
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the settings for JSON."""
@@ -230,60 +260,76 @@ class Calibrated(Recipe):
 
 
 class LogScores:
-    """Collects log P(class | row) of held-out rows. A sink."""
+    """Collects log P(class | row) of held-out rows, and the models that were learned without them: a sink.
 
-    def __init__(self, rows: MemoryRows, splits: Round) -> None:
-        self.truth, self.weights = rows.labels, rows.weights
-        self.models: dict[int, Model] = {}
-        self.rows: Int = np.flatnonzero(splits.tested_by >= 0)
-        self.split = splits.tested_by[self.rows]
-        self._every: Real = np.empty((rows.n_rows, len(rows.classes)))
+    ``rows`` are the numbers of the tested rows, and ``folds`` the fold that tests each. ``truth`` and ``weights`` are
+    of all rows.
+    """
+
+    def __init__(self, rows: MemoryRows, fold_round: Round) -> None:
+        """Prepares an array for the scores of the rows that a round tests."""
+        self.truth = rows.labels
+        self.weights = rows.weights
+        self.models: dict[int, Model] = {}  # by fold
+        self.rows: Int = np.flatnonzero(fold_round.tested_by >= 0)
+        self.folds = fold_round.tested_by[self.rows]
+        self._scores_of_all_rows: Real = np.empty((rows.n_rows, len(rows.classes)))
 
     @classmethod
-    def of(cls, rows: MemoryRows, splits: Round, recipe: Recipe, pending: PendingWarnings) -> LogScores:
-        scores = cls(rows, splits)
-        recipe.leave_out(rows, splits, "log_posterior", scores, pending)
-        return scores
+    def of(cls, rows: MemoryRows, fold_round: Round, recipe: Recipe, pending: PendingWarnings) -> LogScores:
+        """Scores the test rows of every split with the recipe's model of the split's training rows."""
+        log_scores = cls(rows, fold_round)
+        recipe.leave_out(rows, fold_round, "log_posterior", log_scores, pending)
+        return log_scores
 
     @property
     def scores(self) -> Real:
-        return self._every if len(self.rows) == len(self._every) else self._every[self.rows]
+        """log P(class | row) of the tested rows (tested rows × classes)."""
+        tests_all_rows = len(self.rows) == len(self._scores_of_all_rows)
+        return self._scores_of_all_rows if tests_all_rows else self._scores_of_all_rows[self.rows]
 
-    def put(self, rows: Int | slice, splits: Any, scores: Real) -> None:
-        self._every[rows] = scores
+    def put(self, rows: Int | slice, folds: Any, scores: Real) -> None:
+        """Stores log P(class | row) of the rows with these numbers. Their folds are not needed: the round has them."""
+        self._scores_of_all_rows[rows] = scores
 
-    def keep(self, split: int, model: Model) -> None:
-        self.models[split] = model
+    def keep(self, fold: int, model: Model) -> None:
+        """Stores the model that did not learn from this fold."""
+        self.models[fold] = model
 
-    def calibrate(self, method: Method, some: Int | None = None) -> Calibration:
-        """Learns a calibration from all or some of the scores."""
-        at = self.rows if some is None else self.rows[some]
-        weights = None if self.weights is None else self.weights[at]
-        return calibrate(method, self._every[at], self.truth[at], weights)
+    def calibrate(self, method: Method, positions: Int | None = None) -> Calibration:
+        """Learns a calibration from the scores of all tested rows, or of those at some positions in ``self.rows``."""
+        rows = self.rows if positions is None else self.rows[positions]
+        weights = None if self.weights is None else self.weights[rows]
+        return calibrate(method, self._scores_of_all_rows[rows], self.truth[rows], weights)
 
 
 @dataclass
 class SplitModels:
-    """The model of each split: one that was kept, or made again. A model of text is large: of those made again the last stays."""
+    """The model of each fold of a round: one that was stored, or one that is learned again.
+
+    A model of text is large, so only the last of those learned again is cached, in ``last_learned``.
+    """
 
     rows: MemoryRows
-    splits: Round
+    fold_round: Round
     recipe: Recipe
-    kept: Mapping[int, Model]
-    _last: tuple[int, Model] | None = None
+    stored: Mapping[int, Model]  # by fold
+    last_learned: dict[int, Model] = field(default_factory=dict)  # by fold; at most one
 
-    def __getitem__(self, split: int) -> Model:
-        if split in self.kept:
-            return self.kept[split]
-        if self._last is None or self._last[0] != split:
-            self._last = split, self._make_again(split)
-        return self._last[1]
+    def __getitem__(self, fold: int) -> Model:
+        """Returns the model that did not learn from a fold; it is learned again if it was not stored."""
+        if fold in self.stored:
+            return self.stored[fold]
+        if fold not in self.last_learned:
+            self.last_learned = {fold: self._learn_again(fold)}
+        return self.last_learned[fold]
 
-    def _make_again(self, split: int) -> Model:
+    def _learn_again(self, fold: int) -> Any:
+        """Learns the model of a fold from the rows that the fold does not test."""
         if not isinstance(self.recipe, Plain):
-            return self.recipe.learn(self.rows.training_rows(self.splits, split))  # type: ignore[no-any-return]
-        groups = self.rows.count_round(self.splits)
-        return FoldModels(self.rows, self.splits, groups, self.recipe, PendingWarnings())[split]  # type: ignore[no-any-return]
+            return self.recipe.learn(self.rows.training_rows(self.fold_round, fold))
+        groups = self.rows.count_round(self.fold_round)
+        return FoldModels(self.rows, self.fold_round, groups, self.recipe, PendingWarnings())[fold]
 
 
 @singledispatch
@@ -291,22 +337,27 @@ def recipe_of(model: Any) -> Recipe:
     """Returns the recipe that made a model."""
     choice = model.choice
     weighing = model.weighing
-    prior = model.class_prior
-    if prior is not None and not isinstance(prior, (str, int, float)):
-        prior = dict(zip(model.classes, model.class_shares.tolist(), strict=True))
+    class_prior = model.class_prior
+    if class_prior is not None and not isinstance(class_prior, (str, int, float)):
+        class_prior = dict(zip(model.classes, model._class_shares.tolist(), strict=True))
     if isinstance(weighing, Weighing):
-        settings: dict[str, Any] = {**weighing.settings, **({"fewest": 0} if model.tally.n_rows < FEWEST_ROWS else {})}
-        return Weighed(**settings, class_prior=prior, seed=choice.seed)
-    plain = Plain(choice.how, choice.alpha, prior, choice.seed)
-    return Calibrated(plain, model.calibration.method) if isinstance(model.calibration, Calibration) else plain
+        fewest = 0 if model.tally.n_rows < FEWEST_ROWS else FEWEST_ROWS
+        settings = weighing.settings
+        return Weighed(settings["pairs"], settings["correct"], fewest, class_prior, choice.seed)
+    recipe = Plain(choice.how, choice.alpha, class_prior, choice.seed)
+    is_calibrated = isinstance(model.calibration, Calibration)
+    return Calibrated(recipe, model.calibration.method) if is_calibrated else recipe
 
 
 def with_text(schema: Schema, settings: Mapping[str, Any] | None) -> Schema:
-    """Returns the schema with these settings for all text columns."""
+    """Returns the schema with these settings of ``bb.Text`` for all text columns."""
     if not settings:
         return schema
-    changed = tuple(
-        feature._replace(family=replace(feature.family, **settings)) if feature.reads_text else feature  # type: ignore[type-var]
-        for feature in schema.features
-    )
-    return replace(schema, features=changed)
+    text_positions = schema.features.where(lambda feature: feature.reads_text)
+
+    def change(feature: Feature) -> Feature:
+        """Returns a text column with the new settings."""
+        family: Any = feature.family
+        return feature._replace(family=replace(family, **settings))
+
+    return replace(schema, features=schema.features.change(change, text_positions))

@@ -1,11 +1,11 @@
-"""Evaluation and CrossValidation: what a model said of rows it had not seen, and how good that was; and ``evaluate``."""
+"""Evaluation and CrossValidation: a model's predictions of rows that it has not seen, and their measures; and ``evaluate``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +14,15 @@ from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.errors import many
-from banbury.families.keys import dense_numbers
 from banbury.labels import evaluate as evaluate_labels
 from banbury.model.naive_bayes import Model, add_unknown_classes, model_of, same_rows
 from banbury.notebooks import Displayed, NotebookTable, Tabular
 from banbury.reading import Source, n_threads
 from banbury.reading.batches import as_name
 from banbury.rows.labelled import occurring_names, renumber
-from banbury.sums import kernel_weights, total
+from banbury.sums import kernel_weights, sum_axis
 from banbury.tally.partitioned import or_in_partitions
-from banbury.tally.table import Labels
+from banbury.tally.table import Labels, number_classes
 from banbury.tally.tally import Label
 
 BINS = 15  # of the expected calibration error
@@ -33,7 +32,9 @@ OWN_ROWS = (
     "estimate its accuracy on others"
 )
 FINEST = -57  # sums of numbers are in units of two to that power
-FEWEST = np.finfo(np.float64).eps  # a lower probability counts as this in the log loss, as scikit-learn has it
+Quantity = Literal["log_loss", "squared_distance", "confidence"]
+QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)  # in the order of ``Outcomes.sums``
+LEAST_PROBABILITY = np.finfo(np.float64).eps  # a lower one counts as this in the log loss, as in scikit-learn
 
 
 class Mean(NamedTuple):
@@ -73,74 +74,84 @@ class Outcomes:
     result.
     """
 
-    n_rows: int  # those of weight 0 too
-    folds: Integers  # (folds, wrong or right): rows
-    cells: Integers  # (true class, answered class): rows
-    bins: Integers  # (bins of confidence, wrong or right): rows
-    sums: Integers  # (−log P(true class), squared distance from the truth, confidence; bins; Σz, Σz²)
+    n_rows: int  # including those of weight 0
+    folds: Integers  # rows by fold and by whether they are wrong or right (folds, 2)
+    confusion: Integers  # rows by true and by predicted class (classes, classes)
+    bins: Integers  # rows by bin of confidence and by whether they are wrong or right (bins, 2)
+    sums: Integers  # Σz and Σz² of log loss, squared distance and confidence, by bin of confidence (3, bins, 2)
 
     @classmethod
     def of(
         cls, posteriors: Real, truth: NDArray[np.int32], folds: NDArray[np.int32], n_folds: int, weights: Real | None
     ) -> Outcomes:
-        """Sums the outcomes of posteriors (rows × classes) of rows with known classes and folds."""
-        best = posteriors.argmax(axis=1)
+        """Sums the outcomes of posteriors (rows × classes), given the true class number and the fold of each row."""
+        predicted = posteriors.argmax(axis=1)
         n_classes = posteriors.shape[1]
-        at = np.arange(len(truth))
-        true_posterior = posteriors[at, truth]
-        confidence = posteriors[at, best]
-        right = best == truth
-        square = np.einsum("ij,ij->i", posteriors, posteriors)
-        numbers = (
-            -np.log(np.maximum(true_posterior, FEWEST)),
-            np.maximum(square - 2.0 * true_posterior + 1.0, 0.0),
-            confidence,
-        )
-        place = np.minimum((confidence * BINS).astype(np.int32), BINS - 1)
-        rows, weight = kernel_weights(np.zeros(len(truth), dtype=np.int32), weights)
+        row_numbers = np.arange(len(truth))
+        true_posterior = posteriors[row_numbers, truth]
+        confidence = posteriors[row_numbers, predicted]
+        is_right = predicted == truth
+        squared_norms = np.einsum("ij,ij->i", posteriors, posteriors)
+        losses = -np.log(np.maximum(true_posterior, LEAST_PROBABILITY))
+        squared_distances = np.maximum(squared_norms - 2.0 * true_posterior + 1.0, 0.0)
+        bin_numbers = np.minimum((confidence * BINS).astype(np.int32), BINS - 1)
+        weighted_rows, unit_weights = kernel_weights(np.zeros(len(truth), dtype=np.int32), weights)
+        has_no_weight = weighted_rows < 0
 
-        def count_cells(number: Any, *shape: int) -> Integers:
-            cells = np.where(rows < 0, -1, number).astype(np.int32)
-            return _core.count_classes(cells, int(np.prod(shape)), weight, 1).arranged(list(shape))
+        def count_rows(cell_numbers: Any, *shape: int) -> Integers:
+            """Adds up the weights of rows in an array of this shape, where row i is in cell ``cell_numbers[i]``."""
+            cells = np.where(has_no_weight, -1, cell_numbers).astype(np.int32)
+            return _core.count_classes(cells, int(np.prod(shape)), unit_weights, 1).arranged(list(shape))
 
-        bins = np.where(rows < 0, -1, place).astype(np.int32)
-        columns = [np.ascontiguousarray(column) for column in numbers]
-        _, sums = _core.count_moments(columns, np.zeros(3), np.ones(3), bins, BINS, weight, 1)
-        cells = count_cells(truth.astype(np.int64) * n_classes + best, n_classes, n_classes)
+        weighted_bins = np.where(has_no_weight, -1, bin_numbers).astype(np.int32)
+        columns = [np.ascontiguousarray(column) for column in (losses, squared_distances, confidence)]
+        _, sums = _core.count_moments(columns, np.zeros(3), np.ones(3), weighted_bins, BINS, unit_weights, 1)
         return cls(
-            len(truth), count_cells(2 * folds + right, n_folds, 2), cells, count_cells(2 * place + right, BINS, 2), sums
+            len(truth),
+            folds=count_rows(2 * folds + is_right, n_folds, 2),
+            confusion=count_rows(truth.astype(np.int64) * n_classes + predicted, n_classes, n_classes),
+            bins=count_rows(2 * bin_numbers + is_right, BINS, 2),
+            sums=sums,
         )
 
     def __add__(self, other: Outcomes) -> Outcomes:
-        n_rows = self.n_rows + other.n_rows
-        folds = self.folds + other.folds
-        cells = self.cells + other.cells
-        return Outcomes(n_rows, folds, cells, self.bins + other.bins, self.sums + other.sums)
+        """Adds the outcomes of more rows."""
+        return Outcomes(
+            self.n_rows + other.n_rows,
+            folds=self.folds + other.folds,
+            confusion=self.confusion + other.confusion,
+            bins=self.bins + other.bins,
+            sums=self.sums + other.sums,
+        )
 
     def among(self, names: Sequence[Label], all_names: Sequence[Label]) -> Outcomes:
-        """Returns the same outcomes for a larger list of classes."""
-        place = np.array([all_names.index(name) for name in names], dtype=np.int64)
-        return replace(self, cells=self.cells.merge(place, len(all_names), 0).merge(place, len(all_names), 1))
+        """Returns the outcomes for a larger list of classes, ``all_names``, of which ``names`` are those counted so
+        far.
+        """
+        number_among_all = np.array([all_names.index(name) for name in names], dtype=np.int64)
+        with_all_true_classes = self.confusion.merge(number_among_all, len(all_names), 0)
+        return replace(self, confusion=with_all_true_classes.merge(number_among_all, len(all_names), 1))
 
     @cached_property
     def weight(self) -> float:
         """The total weight of the rows."""
-        return float(total(total(self.bins, 0), 1).value[0, 0])
+        return float(sum_axis(sum_axis(self.bins, 0), 1).value[0, 0])
 
     @property
-    def right(self) -> float:
+    def accuracy(self) -> float:
         """The share of correct predictions."""
-        return float(total(self.folds, 0).value[0, 1]) / self.weight
+        return float(sum_axis(self.folds, 0).value[0, 1]) / self.weight
 
-    def mean(self, number: int) -> float:
-        """Returns the mean of one of the sums over all rows."""
-        every = total(self.sums, 1).take(np.array([number]), 0)
-        return float(every.values(FINEST)[0, 0, 0]) / self.weight
+    def mean(self, quantity: Quantity) -> float:
+        """Returns the mean of a quantity over all rows."""
+        sums_over_bins = sum_axis(self.sums, 1).take(np.array([QUANTITIES.index(quantity)]), 0)  # (1, 1, 2)
+        return float(sums_over_bins.values(FINEST)[0, 0, 0]) / self.weight
 
     @property
     def by_confidence(self) -> tuple[Real, Real, Real]:
-        """Returns the sums of confidence, of correct predictions and of weights in bins of equal width."""
-        return self.sums.values(FINEST)[2, :, 0], self.bins.value[:, 1], total(self.bins, 1).value[:, 0]
+        """Returns the sums of confidence, of correct predictions and of weights in bins of equal width (bins, each)."""
+        confidence_sums = self.sums.values(FINEST)[QUANTITIES.index("confidence"), :, 0]
+        return confidence_sums, self.bins.value[:, 1], sum_axis(self.bins, 1).value[:, 0]
 
 
 class Measures(Displayed):
@@ -149,7 +160,7 @@ class Measures(Displayed):
     classes: tuple[Label, ...]
     what: str
     notes: tuple[str, ...]
-    headline: ClassVar[str] = "accuracy"  # the measure that is told first
+    headline: ClassVar[str] = "accuracy"  # the measure that is printed first
     if TYPE_CHECKING:
 
         @property
@@ -163,7 +174,7 @@ class Measures(Displayed):
     @property
     def accuracy(self) -> Mean:
         """The share of correct predictions."""
-        return Mean(self.outcomes.right, None)
+        return Mean(self.outcomes.accuracy, None)
 
     @property
     def random_guess(self) -> float:
@@ -173,34 +184,37 @@ class Measures(Displayed):
     @property
     def majority(self) -> float:
         """The accuracy of always predicting the most frequent class."""
-        return float(total(self.outcomes.cells, 1).value.max() / self.outcomes.weight)
+        return float(sum_axis(self.outcomes.confusion, 1).value.max() / self.outcomes.weight)
 
     @cached_property
     def log_loss(self) -> float:
         """The mean of −log P(true class), in nats. Probabilities below 2.2e-16 count as 2.2e-16, as in scikit-learn."""
-        return self.outcomes.mean(0)
+        return self.outcomes.mean("log_loss")
 
     @cached_property
     def brier(self) -> float:
         """The mean squared distance between the posterior and the truth over all classes; half of it for two classes."""
-        return (0.5 if len(self.classes) == 2 else 1.0) * self.outcomes.mean(1)
+        return (0.5 if len(self.classes) == 2 else 1.0) * self.outcomes.mean("squared_distance")
 
     @cached_property
     def confusion(self) -> NDArray[Any]:
         """The confusion matrix: true classes are rows, predicted classes are columns."""
-        cells = self.outcomes.cells.value
-        return cells if self.weighted else cells.astype(np.int64)
+        confusion = self.outcomes.confusion.value
+        return confusion if self.weighted else confusion.astype(np.int64)
 
     @cached_property
     def per_class(self) -> PerClass:
         """Precision, recall, F1 and number of rows of each class; 0 where they are undefined."""
-        cells = self.outcomes.cells
-        right = cells.value.diagonal()
-        true = total(cells, 1).value[:, 0]
-        answered = total(cells, 0).value[0]
-        shares = (right, answered), (right, true), (2.0 * right, true + answered)
-        precision, recall, f1 = (np.divide(a, b, out=np.zeros(len(a)), where=b > 0) for a, b in shares)
-        return PerClass(precision, recall, f1, true)
+        confusion = self.outcomes.confusion
+        n_right = confusion.value.diagonal()
+        n_true = sum_axis(confusion, 1).value[:, 0]
+        n_predicted = sum_axis(confusion, 0).value[0]
+        fractions = (n_right, n_predicted), (n_right, n_true), (2.0 * n_right, n_true + n_predicted)
+        precision, recall, f1 = (
+            np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)
+            for numerator, denominator in fractions
+        )
+        return PerClass(precision, recall, f1, n_true)
 
     @property
     def macro_f1(self) -> float:
@@ -211,14 +225,14 @@ class Measures(Displayed):
     @cached_property
     def calibration_error(self) -> float:
         """The mean distance between confidence and accuracy over bins of equal width."""
-        confidence, right, rows = self.outcomes.by_confidence
-        return float(np.abs(confidence - right).sum() / rows.sum())
+        confidence_sums, n_right, n_rows = self.outcomes.by_confidence
+        return float(np.abs(confidence_sums - n_right).sum() / n_rows.sum())
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the measures for JSON."""
         return {
             "rows": self.outcomes.n_rows,
-            **self._of_accuracy(),
+            **self._accuracy_dict(),
             "random_guess": self.random_guess,
             "majority": self.majority,
             "log_loss": self.log_loss,
@@ -227,39 +241,42 @@ class Measures(Displayed):
             "calibration_error": self.calibration_error,
             **({"auc": self._auc} if self._auc is not None else {}),
             "classes": [
-                {"class": name, "precision": p, "recall": r, "f1": f, "rows": n}
-                for name, p, r, f, n in zip(self.classes, *(x.tolist() for x in self.per_class), strict=True)
+                {"class": name, **dict(zip(PerClass._fields, figures, strict=True))}
+                for name, *figures in zip(self.classes, *(column.tolist() for column in self.per_class), strict=True)
             ],
             "confusion": self.confusion.tolist(),
             "notes": list(self.notes),
         }
 
-    def _of_accuracy(self) -> dict[str, Any]:
+    def _accuracy_dict(self) -> dict[str, Any]:
+        """Returns the entries of ``to_dict`` about accuracy."""
         return {"accuracy": self.accuracy.value, "standard_error": self.accuracy.error}
 
     @property
     def _auc(self) -> float | None:
-        """The area under the ROC curve, where it can be told."""
+        """The area under the ROC curve; None if it cannot be computed."""
         return None
 
     @property
     def _n_different(self) -> int:
-        """The rows that were answered, each once."""
+        """The number of distinct test rows, counting a row once even if several folds tested it."""
         return self.outcomes.n_rows
 
     def __str__(self) -> str:
-        guesses = f"(random guess {self.random_guess:.4f}, majority {self.majority:.4f})"
-        head = f"{self.what}: {many(self._n_different, 'row')}, {many(len(self.classes), 'class')}"
+        """Returns the measures as text: those of all rows, and a line for each class."""
+        baselines = f"(random guess {self.random_guess:.4f}, majority {self.majority:.4f})"
+        title = f"{self.what}: {many(self._n_different, 'row')}, {many(len(self.classes), 'class')}"
         figures = {"log loss": self.log_loss, "Brier score": self.brier, "macro F1": self.macro_f1}
         figures |= {} if self._auc is None else {"AUC": self._auc}
         figures["calibration error"] = self.calibration_error
-        lines = [head, f"  accuracy           {self.accuracy}  {guesses}"]
+        lines = [title, f"  accuracy           {self.accuracy}  {baselines}"]
         lines += [f"  {name:17}  {figure:.4f}" for name, figure in figures.items()]
         return "\n".join([*lines, *self._class_lines(), *(f"  {note}" for note in self.notes)])
 
     __repr__ = __str__
 
     def _notebook_tables(self) -> list[NotebookTable]:
+        """The tables that a notebook shows: the measures, and those of each class."""
         figures = {"accuracy": str(self.accuracy), "majority": self.majority, "log loss": self.log_loss}
         figures |= {"Brier score": self.brier, "macro F1": self.macro_f1, "calibration error": self.calibration_error}
         figures |= {} if self._auc is None else {"AUC": self._auc}
@@ -268,23 +285,23 @@ class Measures(Displayed):
         return [measures, NotebookTable("", {"class": self.classes, **class_columns})]
 
     def _class_lines(self) -> list[str]:
-        """A line for each class: precision, recall, F1, rows, and the class it is most often mistaken for."""
-        shown = range(min(len(self.classes), SHOWN))
-        names = [_shorten(self.classes[c]) for c in shown]
+        """One line of text for each class: precision, recall, F1, rows, and the class it is most often mistaken for."""
+        shown_classes = range(min(len(self.classes), SHOWN))
+        names = [_shorten(self.classes[c]) for c in shown_classes]
         width = max(len("class"), *map(len, names))
         measure = "weight" if self.weighted else "rows"
         lines = [f"  {'class':{width}}  precision  recall      F1  {measure:>10}  most often mistaken for"]
         per_class = self.per_class
-        for c, name in zip(shown, names, strict=True):
+        for c, name in zip(shown_classes, names, strict=True):
             mistakes = self.confusion[c].astype(np.float64)
             mistakes[c] = 0.0
-            taken = (
+            mistaken_for = (
                 f"{_shorten(self.classes[int(mistakes.argmax())])} ({mistakes.max():,.6g})" if mistakes.any() else ""
             )
-            shares = f"{per_class.precision[c]:9.4f}  {per_class.recall[c]:6.4f}  {per_class.f1[c]:6.4f}"
-            lines.append(f"  {name:{width}}  {shares}  {per_class.rows[c]:10,.6g}  {taken}".rstrip())
-        hidden = len(self.classes) - len(names)
-        return [*lines, *([f"  … and {hidden:,} more class{'es' * (hidden > 1)}"] if hidden else [])]
+            measure_text = f"{per_class.precision[c]:9.4f}  {per_class.recall[c]:6.4f}  {per_class.f1[c]:6.4f}"
+            lines.append(f"  {name:{width}}  {measure_text}  {per_class.rows[c]:10,.6g}  {mistaken_for}".rstrip())
+        n_hidden = len(self.classes) - len(names)
+        return [*lines, *([f"  … and {n_hidden:,} more class{'es' * (n_hidden > 1)}"] if n_hidden else [])]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -305,18 +322,20 @@ class Evaluation(Tabular, Measures):
 
     @cached_property
     def outcomes(self) -> Outcomes:
+        """The sums over rows that all measures are made of."""
         one_fold = np.zeros(len(self.truth), dtype=np.int32)
         return Outcomes.of(self.posteriors, self.truth, one_fold, 1, self.weights)
 
     @property
     def weighted(self) -> bool:
+        """Whether the rows have weights."""
         return self.weights is not None
 
     @cached_property
     def labels(self) -> NDArray[Any]:
         """The classes as an array."""
-        kinds = {type(name) for name in self.classes}
-        return np.array(self.classes, dtype=object if len(kinds) > 1 else None)
+        types = {type(name) for name in self.classes}
+        return np.array(self.classes, dtype=object if len(types) > 1 else None)
 
     @cached_property
     def best(self) -> NDArray[np.int64]:
@@ -326,14 +345,18 @@ class Evaluation(Tabular, Measures):
     @property
     def predictions(self) -> NDArray[Any]:
         """The most probable class of each row."""
-        return np.asarray(self.labels[self.best])
+        return self.labels[self.best]
 
     def _frame_columns(self) -> dict[str, list[Any]]:
-        """A row for each answer: the truth, the prediction, and the posterior of every class."""
-        shares = {f"P({name})": self.posteriors[:, c].tolist() for c, name in enumerate(self.classes)}
-        truth = [self.classes[c] for c in self.truth.tolist()]
-        predictions = [self.classes[c] for c in self.best.tolist()]
-        return {"row": self.rows.tolist(), "truth": truth, "prediction": predictions, **shares}
+        """The columns of a table with a row for each answer: the truth, the prediction, and the posterior of every
+        class.
+        """
+        posterior_columns = {
+            f"P({name})": self.posteriors[:, class_number].tolist() for class_number, name in enumerate(self.classes)
+        }
+        truth = [self.classes[class_number] for class_number in self.truth.tolist()]
+        predictions = [self.classes[class_number] for class_number in self.best.tolist()]
+        return {"row": self.rows.tolist(), "truth": truth, "prediction": predictions, **posterior_columns}
 
     _notebook_tables = Measures._notebook_tables
 
@@ -346,39 +369,44 @@ class Evaluation(Tabular, Measures):
         rows are left out.
         """
         if self._auc is None:
-            tested = np.count_nonzero(self.per_class.rows)
+            n_tested_classes = np.count_nonzero(self.per_class.rows)
             raise errors.bad_setting(
-                "auc", f"asked of {many(int(tested), 'class')}", "used with at least two tested classes"
+                "auc", f"asked of {many(int(n_tested_classes), 'class')}", "used with at least two tested classes"
             )
         return self._auc
 
     @cached_property
     def _auc(self) -> float | None:
-        tested = np.flatnonzero(self.per_class.rows).tolist()
-        if len(tested) < 2:
+        """The area under the ROC curve; None unless two classes have test rows."""
+        tested_classes = np.flatnonzero(self.per_class.rows).tolist()
+        if len(tested_classes) < 2:
             return None
-        positive = [1] if len(self.classes) == 2 else tested
-        areas = [area_under_roc(self.posteriors[:, c], self.truth == c, self.weights) for c in positive]
+        positive_classes = [1] if len(self.classes) == 2 else tested_classes
+        areas = [
+            area_under_roc(self.posteriors[:, class_number], self.truth == class_number, self.weights)
+            for class_number in positive_classes
+        ]
         return float(np.mean(areas))
 
     @property
     def _n_different(self) -> int:
+        """The number of distinct test rows."""
         return len(np.unique(self.rows))
 
 
 def area_under_roc(scores: Real, positive: NDArray[np.bool_], weights: Real | None) -> float:
-    """Returns how often a positive row scores higher than a negative row; ties count one half. The order of rows does
-    not matter.
+    """Returns how often a positive row scores higher than a negative row; ties count one half. ``scores`` and
+    ``positive`` have one entry per row. The order of rows does not matter.
     """
     order = np.argsort(scores, kind="stable") if weights is None else np.lexsort((weights, positive, scores))
     row_weights = np.ones(len(order), dtype=np.int64) if weights is None else weights[order]
     is_positive = positive[order]
-    starts = np.flatnonzero(np.diff(scores[order], prepend=-np.inf))
-    positives = np.add.reduceat(np.where(is_positive, row_weights, 0), starts)
-    negatives = np.add.reduceat(np.where(is_positive, 0, row_weights), starts)
-    lower = np.cumsum(negatives) - negatives
-    pairs = positives.sum() * negatives.sum()
-    return float((positives * (2 * lower + negatives)).sum() / (2 * pairs))
+    tie_starts = np.flatnonzero(np.diff(scores[order], prepend=-np.inf))  # below, one entry for each distinct score
+    positive_weight = np.add.reduceat(np.where(is_positive, row_weights, 0), tie_starts)
+    negative_weight = np.add.reduceat(np.where(is_positive, 0, row_weights), tie_starts)
+    lower_negative_weight = np.cumsum(negative_weight) - negative_weight
+    pair_weight = positive_weight.sum() * negative_weight.sum()
+    return float((positive_weight * (2 * lower_negative_weight + negative_weight)).sum() / (2 * pair_weight))
 
 
 class FoldMeasures(Measures):
@@ -387,9 +415,9 @@ class FoldMeasures(Measures):
     @cached_property
     def fold_accuracies(self) -> Real:
         """The share of correct predictions in each fold."""
-        right = self.outcomes.folds.value[:, 1]
-        every = total(self.outcomes.folds, 1).value[:, 0]
-        return np.asarray(right[every > 0] / every[every > 0])
+        n_right = self.outcomes.folds.value[:, 1]  # by fold; column 0 has the wrong predictions
+        n_rows = sum_axis(self.outcomes.folds, 1).value[:, 0]  # by fold
+        return n_right[n_rows > 0] / n_rows[n_rows > 0]
 
     @cached_property
     def accuracy(self) -> Mean:
@@ -398,6 +426,7 @@ class FoldMeasures(Measures):
 
     @property
     def n_folds(self) -> int:
+        """The number of folds that have test rows."""
         return len(self.fold_accuracies)
 
     @property
@@ -405,9 +434,10 @@ class FoldMeasures(Measures):
         """The measures by which models are compared."""
         return f"{self.accuracy}  log loss {self.log_loss:.4f}"
 
-    def _of_accuracy(self) -> dict[str, Any]:
-        value, error = self.accuracy
-        return {"folds": self.n_folds, "accuracy": value, "standard_error": error}
+    def _accuracy_dict(self) -> dict[str, Any]:
+        """Returns the entries of ``to_dict`` about accuracy, with the number of folds."""
+        mean_accuracy, standard_error = self.accuracy
+        return {"folds": self.n_folds, "accuracy": mean_accuracy, "standard_error": standard_error}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -422,19 +452,9 @@ class CrossValidation(FoldMeasures, Evaluation):
 
     @cached_property
     def outcomes(self) -> Outcomes:
+        """The sums over rows that all measures are made of, fold by fold."""
         n_folds = int(self.folds.max()) + 1
         return Outcomes.of(self.posteriors, self.truth, self.folds, n_folds, self.weights)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SummedValidation(FoldMeasures):
-    """A cross-validation that kept the sums from which measures are computed, but no predictions."""
-
-    classes: tuple[Label, ...]
-    outcomes: Outcomes
-    weighted: bool
-    what: str
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -448,7 +468,13 @@ class SummedEvaluation(Measures):
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class SummedValidation(FoldMeasures, SummedEvaluation):
+    """A cross-validation that kept the sums from which measures are computed, but no predictions."""
+
+
 def _shorten(label: Label) -> str:
+    """A class name as text, shortened for tables."""
     return errors.shortened(repr(label))
 
 
@@ -489,29 +515,26 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
 
 
 def _evaluate_source(model: Model, source: Source, target: Any) -> Evaluation:
-    """How a model answers rows, which are read once."""
-    labels = Labels.of(target, None, None, 1)
-    parts: list[tuple[Any, Any]] = []
-    posteriors = []
+    """Scores the rows of a source, which are read once, and compares the predictions with their true classes."""
+    labels = Labels.of(target, weights=None, classes=None, threads=n_threads(model.threads))
+    names_and_numbers = list[tuple[Sequence[Label], NDArray[np.int32]]]()  # of the classes of each batch
+    posterior_batches = []
     for batch, posterior in model.stream(source):
-        codes, _ = labels.of_batch(batch, model.target_kind)
-        if len(codes.codes) != batch.n_rows:
-            raise errors.length_mismatch("labels", len(codes.codes), batch.n_rows)
-        numbers, names = dense_numbers(codes, n_threads(model.threads))
-        parts.append((names, numbers))
-        posteriors.append(posterior[numbers >= 0])
-    n_rows = sum(len(numbers) for _, numbers in parts)
+        class_numbers, class_names, _ = number_classes(batch, model.schema, labels)
+        names_and_numbers.append((class_names, class_numbers))
+        posterior_batches.append(posterior[class_numbers >= 0])
+    n_rows = sum(len(class_numbers) for _, class_numbers in names_and_numbers)
     labels.check_length(n_rows)
     if not n_rows:
         raise errors.empty_data(source.name)
-    seen = set[Label]().union(*(occurring_names(names, numbers) for names, numbers in parts))
-    if not seen:
+    occurring_classes = set[Label]().union(*(occurring_names(*batch) for batch in names_and_numbers))
+    if not occurring_classes:
         raise errors.no_target(n_rows, labels.name)
-    classes, notes = add_unknown_classes(model.classes, seen)
-    truth = renumber(parts, classes)
+    classes, notes = add_unknown_classes(model.classes, occurring_classes)
+    truth = renumber(names_and_numbers, classes)
     rows = np.flatnonzero(truth >= 0)
-    scores = np.concatenate(posteriors)
-    scores = np.hstack([scores, np.zeros((len(scores), len(classes) - scores.shape[1]))])
+    posteriors = np.concatenate(posterior_batches)
+    posteriors = np.hstack([posteriors, np.zeros((len(posteriors), len(classes) - posteriors.shape[1]))])
     if source.again and same_rows(lambda: model.n_rows == len(rows) and model.has_counted(source, target)):
         notes = (OWN_ROWS,)
-    return Evaluation(classes, rows, truth[rows], scores, notes=notes)
+    return Evaluation(classes, rows, truth[rows], posteriors, notes=notes)

@@ -1,4 +1,4 @@
-"""Tuning: settings compared by what they say of rows they have not seen. Rows are counted once, and encoded once."""
+"""Tuning: settings are compared by their scores of held-out rows. Rows are counted once, and encoded once."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from banbury.rows.labelled import (
     LabelledRows,
     MemoryRows,
     chooses,
+    has_several,
     open_rows,
     open_table_with_labels,
     refuse_for_sets,
-    several,
 )
-from banbury.tally.schema import Features, Missing, Schema
+from banbury.tally.schema import FamilyOption, Missing, Schema
 from banbury.tally.tally import Tally
 
 Scoring = Literal["log_loss", "accuracy", "brier", "macro_f1"]
 SCORINGS: tuple[Scoring, ...] = ("log_loss", "accuracy", "brier", "macro_f1")
 LABEL_SCORINGS = ("log_loss", "micro_f1", "macro_f1", "subset_accuracy", "hamming_loss")
-# α's from next to nothing to ten; those near 1 come first, and are taken where it makes no difference
+# Values of α from 0.001 to 10. Those near 1 come first, so that they win ties.
 AUTO = tuple(sorted((float(f"{x:.3g}") for x in np.logspace(-3.0, 1.0, 13)), key=lambda x: abs(float(np.log(x)))))
 SHOWN = 10
-FEWEST_ORDERED = 3  # numbers tried, for the best of them to have a side where none was tried
+FEWEST_ORDERED = 3  # with fewer numbers tried, nothing is said about the best being the smallest or largest
 INNER_FOLDS = 10
 
 
@@ -57,7 +57,7 @@ def tune(
     folds: Any = 10,
     groups: Any = None,
     class_prior: ClassPrior = None,
-    features: Features | Literal["choose"] = "auto",
+    features: FamilyOption | Literal["choose"] = "auto",
     schema: Schema | None = None,
     weights: Any = None,
     missing: Missing | None = None,
@@ -109,14 +109,26 @@ def tune(
         requirement = "omitted, because alpha, how, text, features and weigh say what to try"
         raise errors.bad_setting("estimator", reading["estimator"], requirement)
     errors.require(not isinstance(folds, str), "folds", folds, "a number of folds, a fold for each row, or a splitter")
-    counting = {"schema": schema, "features": features, "weights": weights, "threads": threads}
-    counting |= {"missing": missing or "skip", "groups": rows_together(groups, id, deal)}
-    table = open_table_with_labels(data, target, engine=engine, partitions=partitions, **counting, **reading)
+    counting_settings = {"schema": schema, "features": features, "weights": weights, "threads": threads}
+    counting_settings |= {"missing": missing or "skip", "groups": rows_together(groups, id, deal)}
+    table = open_table_with_labels(data, target, engine=engine, partitions=partitions, **counting_settings, **reading)
     if table.has_sets:
         refuse_for_sets(features, class_prior=class_prior, groups=groups)
-    rest = class_prior, seed, calibrate, weigh, missing, scoring, schema is not None, table.has_sets
-    grid = Tuned.of(alpha, how, text, features, *rest)
-    tuning = grid.tune(open_rows(table, folds, int(seed), id, deal), folds, sample)
+    tuned_recipe = Tuned.of(
+        alpha,
+        how,
+        text,
+        features,
+        class_prior,
+        seed,
+        calibrate,
+        weigh,
+        missing,
+        scoring,
+        has_schema=schema is not None,
+        has_sets=table.has_sets,
+    )
+    tuning = tuned_recipe.tune(open_rows(table, folds, int(seed), id, deal), folds, sample)
     tuning.warn_of_edges()
     return tuning
 
@@ -129,15 +141,15 @@ class Tuned(Recipe):
     hows: tuple[How, ...] = ("mean",)
     text: Mapping[str, Any] | None = None
     chooses_families: bool = False
-    proposes_texts: bool = False  # whether models of texts are tried where nobody declared one
+    proposes_texts: bool = False  # whether several text models are tried if no family was declared for text columns
     class_prior: ClassPrior = None
     seed: int = 0
     calibrate: Method | None = None
-    plain: bool = True  # whether plain settings are tried at all
+    tries_plain: bool = True  # whether plain settings are tried at all
     weighings: tuple[Weighed | WeighedLabels, ...] = ()
     scoring: str = "log_loss"
-    also: Plain | PlainLabels | None = None  # what is compared with all of these
-    threshold: Any = "f1"  # of sets of labels
+    extra_recipe: Plain | PlainLabels | None = None  # one more recipe to compare
+    threshold: Any = "f1"  # for several labels per row
 
     @classmethod
     def of(
@@ -156,36 +168,54 @@ class Tuned(Recipe):
         has_sets: bool = False,
         threshold: Any = "f1",
     ) -> Tuned:
-        """Returns the recipe for the settings of ``bb.tune``; with ``threshold``, for several labels per row."""
+        """Returns the recipe for the settings of ``bb.tune``. ``has_schema`` says whether the user passed a schema, and
+        ``has_sets`` whether rows have several labels, for which ``threshold`` is that of ``bb.MultiLabelClassifier``.
+        """
         scorings, methods = (LABEL_SCORINGS, LABEL_METHODS) if has_sets else (SCORINGS, METHODS)
         if scoring not in scorings:
             raise errors.unknown_choice("scoring", scoring, scorings)
         if calibrate not in (None, *methods):
             raise errors.unknown_choice("calibrate", calibrate, methods)
-        plain, settings = _weighings(weigh)
-        chosen = chooses(features)
+        tries_plain, weighing_settings = _weighings(weigh)
+        chooses_families = chooses(features)
         weighings: tuple[Weighed | WeighedLabels, ...]
         if has_sets:
-            errors.require(all(one is True for one in settings), "weigh", weigh, "True, False or both")
-            weighings = (WeighedLabels("mean", threshold, calibrate, int(seed)),) if settings else ()
+            are_flags = all(setting is True for setting in weighing_settings)
+            errors.require(are_flags, "weigh", weigh, "True, False or both")
+            weighings = (WeighedLabels("mean", threshold, calibrate, int(seed)),) * bool(weighing_settings)
         else:
-            if settings and not plain:
-                check_weighs_alone(weigh, how, 1.0 if is_auto(alpha) else alpha, chosen)
+            if weighing_settings and not tries_plain:
+                check_weighs_alone(weigh, how, 1.0 if is_auto(alpha) else alpha, chooses_families)
                 requirement = "omitted for weighed evidence, which chooses how words count"
                 errors.require(text is None, "text", text, requirement)
                 errors.require(calibrate is None, "calibrate", calibrate, "omitted for weighed evidence")
-            more: dict[str, Any] = {"class_prior": class_prior, "seed": int(seed), "missing": missing or "category"}
-            weighings = tuple(Weighed.of(setting, **more) for setting in settings)
-        proposes = not has_sets and (chosen or (not has_schema and is_auto(alpha)))
-        rest = class_prior, int(seed), calibrate, plain, weighings, scoring
-        return cls(_alphas(alpha), _hows(how), text, chosen, proposes, *rest, threshold=threshold)
+            weighings = tuple(
+                Weighed.of(setting, class_prior=class_prior, seed=int(seed), missing=missing or "category")
+                for setting in weighing_settings
+            )
+        proposes_texts = not has_sets and (chooses_families or (not has_schema and is_auto(alpha)))
+        return cls(
+            _alphas(alpha),
+            _hows(how),
+            text,
+            chooses_families,
+            proposes_texts,
+            class_prior,
+            int(seed),
+            calibrate,
+            tries_plain=tries_plain,
+            weighings=weighings,
+            scoring=scoring,
+            threshold=threshold,
+        )
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        done = "tuned" if self.calibrate is None else "tuned and calibrated"
-        return f"{Plain.name if self.plain else Weighed.name}, {done} within each fold"
+    def describe_under(self, schema: Schema) -> str:
+        """Returns the name of the recipe for users."""
+        process = "tuned" if self.calibrate is None else "tuned and calibrated"
+        return f"{Plain.name if self.tries_plain else Weighed.name}, {process} within each fold"
 
     def learn(self, rows: MemoryRows) -> Any:
+        """Learns a model with the settings that are best over folds of these rows."""
         return self.tune(replace(rows, groups=None, fold=None), min(INNER_FOLDS, rows.n_labelled)).model
 
     def tune(self, rows: Any, folds: Any, n_sampled: int | None = None) -> Tuning:
@@ -196,45 +226,51 @@ class Tuned(Recipe):
     def compare(
         self, rows: Any, folds: Any, keep: Keep = "sums", n_sampled: int | None = None
     ) -> tuple[RecipeComparison, FamilyChoice | None]:
-        """Compares all settings over the same folds, including the families that were chosen.
+        """Compares all settings over the same folds. Also returns the families that were chosen, if they were to be
+        chosen.
 
         If a setting needs rows in memory and they are not, all settings are compared on a sample of ``n_sampled`` rows.
+        ``keep`` is that of ``validate``.
         """
         needs_rows = self.chooses_families or self.calibrate is not None or bool(self.weighings) or rows.has_sets
         requirement = "omitted when all rows are validated"
         errors.require(needs_rows or n_sampled is None, "sample", n_sampled, requirement)
-        plain_rows = rows.sample(n_sampled) if needs_rows and self.plain else rows
-        choice = None
+        plain_rows = rows.sample(n_sampled) if needs_rows and self.tries_plain else rows
+        family_choice = None
         if self.chooses_families:
             sample = replace(plain_rows, tally_of_rest=None)  # all other rows are counted as other families
-            first = sample.deal(folds, self.seed)[0]
-            choice = choose(sample, first, Plain(self.hows[0], self.alphas[0], self.class_prior, self.seed))
-            plain_rows = rows.with_schema(choice.schema).sample(n_sampled)
-        tried: list[tuple[LabelledRows, Recipe]] = [(plain_rows, recipe) for recipe in self.plain_recipes(plain_rows)]
-        if choice is not None and self.also is not None:
-            tried.append((rows, self._complete_recipe(self.also, rows)))
-        tried += [(recipe.rows_from(rows, n_sampled), recipe) for recipe in self.weighings]
-        return compare(tried, folds, scoring=self.scoring, seed=self.seed, keep=keep), choice
+            first_round = sample.deal(folds, self.seed)[0]
+            family_choice = choose(
+                sample, first_round, Plain(self.hows[0], self.alphas[0], self.class_prior, self.seed)
+            )
+            plain_rows = rows.with_schema(family_choice.schema).sample(n_sampled)
+        rows_and_recipes: list[tuple[LabelledRows, Recipe]] = [
+            (plain_rows, recipe) for recipe in self.plain_recipes(plain_rows)
+        ]
+        if family_choice is not None and self.extra_recipe is not None:
+            rows_and_recipes.append((rows, self._complete_recipe(self.extra_recipe, rows)))
+        rows_and_recipes += [(recipe.rows_from(rows, n_sampled), recipe) for recipe in self.weighings]
+        return compare(rows_and_recipes, folds, scoring=self.scoring, seed=self.seed, keep=keep), family_choice
 
     def plain_recipes(self, rows: LabelledRows) -> list[Recipe]:
         """Returns every combination of settings, without repeating settings that give the same model."""
-        if not self.plain:
+        if not self.tries_plain:
             return []
         recipes: dict[Any, Plain | PlainLabels] = {}
         for text, how, alpha in product(_texts(self.text, rows, self.proposes_texts), self.hows, self.alphas):
             recipe = Plain(how, alpha, self.class_prior, self.seed, text or None)
-            recipes.setdefault(_same_model(recipe, rows), recipe)
-        if self.also is not None and not self.chooses_families:
-            recipes.setdefault(_same_model(self.also, rows), self.also)
+            recipes.setdefault(_model_key(recipe, rows), recipe)
+        if self.extra_recipe is not None and not self.chooses_families:
+            recipes.setdefault(_model_key(self.extra_recipe, rows), self.extra_recipe)
         return [self._complete_recipe(recipe, rows) for recipe in recipes.values()]
 
     def _complete_recipe(self, recipe: Plain | PlainLabels, rows: LabelledRows) -> Recipe:
-        """The recipe as it is asked for: calibrated, or of labels."""
+        """Turns a plain recipe into one for labels or with calibration, if requested."""
         if isinstance(recipe, PlainLabels):
             return recipe
         if rows.has_sets:
-            common = recipe.how, self.threshold, self.calibrate, self.seed
-            return PlainLabels(*common, alpha=recipe.alpha, text=recipe.text)
+            shared_settings = recipe.how, self.threshold, self.calibrate, self.seed
+            return PlainLabels(*shared_settings, alpha=recipe.alpha, text=recipe.text)
         return recipe if self.calibrate is None else Calibrated(recipe, self.calibrate)
 
 
@@ -250,6 +286,7 @@ class Tuning(Tabular):
 
     @property
     def settings(self) -> tuple[dict[str, Any], ...]:
+        """The settings that were tried, as dictionaries."""
         return tuple(recipe.to_dict() for recipe in self.comparison.recipes)  # type: ignore[attr-defined]
 
     @property
@@ -260,18 +297,18 @@ class Tuning(Tabular):
     @property
     def accuracies(self) -> Real:
         """The mean accuracy over folds of each setting."""
-        return self._each("accuracy")
+        return np.array([self._measures(i, "accuracy")["accuracy"] for i in range(len(self.settings))])
 
-    def _each(self, measure: str) -> Real:
-        return np.array([float(getattr(validation, measure)) for validation in self.comparison.validations])
-
-    @property
-    def _headline(self) -> str:
-        """The measure that is told beside the one by which settings are compared."""
-        return self.comparison.validations[0].headline
+    def _measures(self, i: int, *names: str) -> dict[str, float]:
+        """Returns some measures of setting number i by name; by default the one by which settings are compared, and the
+        one that is shown besides.
+        """
+        validation = self.comparison.validations[i]
+        return {name: float(getattr(validation, name)) for name in names or (self.scoring, validation.headline)}
 
     @property
     def scoring(self) -> str:
+        """The name of the measure by which settings are compared."""
         return self.comparison.scoring
 
     @property
@@ -303,83 +340,92 @@ class Tuning(Tabular):
 
     @property
     def edges(self) -> dict[str, tuple[Any, str]]:
-        """Settings with three or more numbers of which the best is the "least" or the "largest"."""
-        best = _flat(self.best)
+        """The parameters whose best value lies at the end of the numbers tried, if a number beyond it may be better.
+
+        Each has its best value, and whether this is the "least" or the "largest" of at least three numbers.
+        """
+        tried_settings = [_flat(settings) for settings in self.settings]
+        scores = np.round(self.scores, 12).tolist()
+        best_settings = tried_settings[self.order[0]]
         edges = {}
-        score = dict(zip(map(repr, map(_flat, self.settings)), np.round(self.scores, 12).tolist(), strict=True))
-        for name, value in best.items():
-            tried: list[Any] = [setting[name] for setting in map(_flat, self.settings) if name in setting]
-            numbers = sorted({n for n in tried if isinstance(n, (int, float)) and not isinstance(n, bool)})
-            if len(numbers) < FEWEST_ORDERED or value not in (numbers[0], numbers[-1]):
+        for name, best_value in best_settings.items():
+            tried_values: list[Any] = [settings[name] for settings in tried_settings if name in settings]
+            numbers = sorted({x for x in tried_values if isinstance(x, (int, float)) and not isinstance(x, bool)})
+            if len(numbers) < FEWEST_ORDERED or best_value not in (numbers[0], numbers[-1]):
                 continue
-            side, next_one = ("least", numbers[1]) if value == numbers[0] else ("largest", numbers[-2])
-            differs = score[repr(best)] != score[repr({**best, name: next_one})]
-            if differs and self._goes_beyond(name, value, side):
-                edges[name] = value, side
+            side, neighbour = ("least", numbers[1]) if best_value == numbers[0] else ("largest", numbers[-2])
+            # If the neighbour gives the same model, it was not tried, and no number beyond the best is better.
+            neighbour_settings = {**best_settings, name: neighbour}
+            has_worse_neighbour = (
+                neighbour_settings in tried_settings
+                and scores[tried_settings.index(neighbour_settings)] != scores[self.order[0]]
+            )
+            if has_worse_neighbour and self._goes_beyond(name, best_value, side):
+                edges[name] = best_value, side
         return edges
 
     def _goes_beyond(self, name: str, value: float, side: str) -> bool:
-        """Whether there are smaller numbers than the least, or larger ones than the largest, that a setting can have."""
+        """Whether the setting allows numbers beyond ``value``: below it if ``side`` is "least", above it if it is
+        "largest".
+        """
         sign = -1 if side == "least" else 1
-        beyond = value + sign if isinstance(value, int) else value * (1.0 + sign * 1e-3)
+        number_beyond = value + sign if isinstance(value, int) else value * (1.0 + sign * 1e-3)
         try:
-            check_positive("alpha", beyond, zero=True) if name == "alpha" else with_text(
-                self.tally.schema, {name: beyond}
-            )
+            if name == "alpha":
+                check_positive("alpha", number_beyond, zero=True)
+            else:
+                with_text(self.tally.schema, {name: number_beyond})
         except errors.BanburyError:
             return False
-        return beyond != value
+        return number_beyond != value
 
     def warn_of_edges(self) -> None:
         """Warns if the best of the given numbers is the smallest or the largest, because better ones may lie beyond it."""
-        for name, (value, side) in self.edges.items():
-            if name == "alpha" and {setting["alpha"] for setting in self.settings if name in setting} in (
-                set(AUTO),
-                set(ALPHAS),
-            ):
+        alphas = {settings.get("alpha") for settings in self.settings} - {None}
+        for name, (best_value, side) in self.edges.items():
+            if name == "alpha" and alphas in (set(AUTO), set(ALPHAS)):  # the user did not choose them
                 continue
-            further = "smaller" if side == "least" else "larger"
-            text = f"the best {name} is {value:g}, the {side} value tried, and {further} values may be better. Widen the grid: "
-            errors.warn(errors.BanburyWarning(f"{text}try some {further} values too."))
+            direction = "smaller" if side == "least" else "larger"
+            message = (
+                f"the best {name} is {best_value:g}, the {side} value tried, and {direction} values may be better. "
+            )
+            message += f"Widen the grid: try some {direction} values too."
+            errors.warn(errors.BanburyWarning(message))
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all settings and scores, best first, for JSON."""
-        beside = self._each(self._headline)
-        settings = [
-            {**self.settings[i], self.scoring: float(self.scores[i]), self._headline: float(beside[i])}
-            for i in self.order
-        ]
         families = {} if self.chosen is None else {"families": self.chosen.names}
         folds = self.comparison.validations[0].n_folds
+        settings = [{**self.settings[i], **self._measures(i)} for i in self.order]
         return {"scoring": self.scoring, "folds": folds, "best": self.best, "settings": settings, **families}
 
     def _frame_columns(self) -> dict[str, list[Any]]:
-        """A row for each setting, the best first."""
-        beside = self._each(self._headline)
-        measures = ({self.scoring: float(self.scores[i]), self._headline: float(beside[i])} for i in self.order)
-        return columns_of({**_flat(self.settings[i]), **scores} for i, scores in zip(self.order, measures, strict=True))
+        """The columns of a table with a row for each setting, the best first."""
+        return columns_of({**_flat(self.settings[i]), **self._measures(i)} for i in self.order)
 
     def __str__(self) -> str:
-        shown = self.order[:SHOWN]
-        texts = []
-        for i in shown:
-            values = {k: f"{v:g}" if isinstance(v, float) else repr(v) for k, v in _flat(self.settings[i]).items()}
-            texts.append(", ".join(f"{name}={value}" for name, value in values.items()))
-        width = max(len("settings"), *map(len, texts))
-        tried = f"{len(self.settings):,} setting{'s' * (len(self.settings) != 1)}"
+        """Returns the best settings as a table of text, with their scores."""
+        shown_settings = self.order[:SHOWN]
+        setting_texts = []
+        for i in shown_settings:
+            values = _flat(self.settings[i]).items()
+            setting_texts.append(
+                ", ".join(f"{name}={x:g}" if isinstance(x, float) else f"{name}={x!r}" for name, x in values)
+            )
+        width = max(len("settings"), *map(len, setting_texts))
+        how_many = f"{len(self.settings):,} setting{'s' * (len(self.settings) != 1)}"
         method = getattr(self.calibration, "method", None)
-        calibrated = "" if method is None else f", each calibrated ({method})"
-        by = f"by {self.comparison.validations[0].n_folds}-fold cross-validation"
-        head = f"{tried} tried on {self.tally.n_rows:,.6g} rows {by}{calibrated}, best first:"
-        also = [] if self.scoring == self._headline else [self._headline]
-        measures = [measure.replace("_", " ") for measure in (self.scoring, *also)]
-        lines = [head, "  " + "  ".join([f"{'settings':{width}}", *measures])]
-        beside = self._each(self._headline)
-        for i, text in zip(shown, texts, strict=True):
-            line = f"  {text:{width}}  {self.scores[i]:{max(8, len(self.scoring))}.4f}"
-            lines.append(line + (f"  {beside[i]:8.4f}" if also else ""))
-        hidden = len(self.settings) - len(shown)
-        lines += [f"  … and {hidden:,} more"] if hidden else []
+        calibration_text = "" if method is None else f", each calibrated ({method})"
+        method_text = f"by {self.comparison.validations[0].n_folds}-fold cross-validation"
+        title = f"{how_many} tried on {self.tally.n_rows:,.6g} rows {method_text}{calibration_text}, best first:"
+        measure_names = [name.replace("_", " ") for name in self._measures(0)]
+        lines = [title, "  " + "  ".join([f"{'settings':{width}}", *measure_names])]
+        for i, text in zip(shown_settings, setting_texts, strict=True):
+            score, *headline = self._measures(i).values()
+            line = f"  {text:{width}}  {score:{max(8, len(self.scoring))}.4f}"
+            lines.append(line + "".join(f"  {value:8.4f}" for value in headline))
+        n_hidden = len(self.settings) - len(shown_settings)
+        lines += [f"  … and {n_hidden:,} more"] if n_hidden else []
         if len(self.settings) > 1 and float(np.ptp(np.round(self.scores, 12))) == 0.0:
             lines.append("  (all equal: none of the settings affects these columns)")
         return "\n".join([*lines, *([] if self.chosen is None else str(self.chosen).splitlines())])
@@ -388,7 +434,7 @@ class Tuning(Tabular):
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings, those of texts among them."""
+    """Returns the settings as one dictionary, in which the settings of texts stand beside the others."""
     return {**{name: value for name, value in settings.items() if name != "text"}, **settings.get("text", {})}
 
 
@@ -397,26 +443,34 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_weighs_alone(weigh: Any, how: Any, alpha: Any, chooses_families: bool) -> None:
     """Raises an error if settings are given that weighed evidence does not have."""
-    if several(alpha) or alpha != 1.0 or chooses_families or how != "mean":
+    if has_several(alpha) or alpha != 1.0 or chooses_families or how != "mean":
         requirement = "omitted if how or alpha is given, or if families are chosen"
         raise errors.bad_setting("weigh", weigh, requirement)
 
 
-def _same_model(recipe: Plain | PlainLabels, rows: LabelledRows) -> tuple[Any, ...]:
-    """What recipes share that make the same model of the rows: "mle" has no α, and of two classes log-odds say what p does."""
-    text = dict(recipe.text or {})
-    if len(rows.classes) == 2 and not rows.has_sets and recipe.how == "mean" and text.get("model") == "log_odds":
-        text["model"] = "multinomial"
-    families = tuple(feature.family for feature in with_text(rows.schema, text).features)
+def _model_key(recipe: Plain | PlainLabels, rows: LabelledRows) -> tuple[Any, ...]:
+    """Returns a key that is equal for recipes that give the same model of these rows. "mle" ignores α, and for two
+    classes log-odds equal the multinomial model.
+    """
+    text_settings = dict(recipe.text or {})
+    if (
+        len(rows.classes) == 2
+        and not rows.has_sets
+        and recipe.how == "mean"
+        and text_settings.get("model") == "log_odds"
+    ):
+        text_settings["model"] = "multinomial"
+    families = tuple(feature.family for feature in with_text(rows.schema, text_settings).features)
     alpha = None if recipe.how == "mle" else recipe.alpha
     return families, recipe.how, alpha, getattr(recipe, "telling", None)
 
 
 def _alphas(alpha: Any) -> tuple[float, ...]:
+    """Returns the pseudo-counts to try, without duplicates. Raises an error if one is invalid."""
     if isinstance(alpha, (str, bytes)):
         errors.require(is_auto(alpha), "alpha", alpha, "a number, several of them, or 'auto'")
         return AUTO
-    alphas = list(alpha) if several(alpha) else [alpha]
+    alphas = list(alpha) if has_several(alpha) else [alpha]
     errors.require(alphas, "alpha", alpha, "at least one number, or 'auto'")
     for number in alphas:
         check_positive("alpha", number, zero=True)
@@ -424,60 +478,72 @@ def _alphas(alpha: Any) -> tuple[float, ...]:
 
 
 def _hows(how: Any) -> tuple[How, ...]:
+    """Returns the estimators to try, without duplicates. Raises an error if one is unknown."""
     hows: list[Any] = [how] if isinstance(how, str) else list(how) if isinstance(how, Iterable) else [how]
-    for one in hows:
-        if not isinstance(one, str) or one not in HOWS:
-            raise errors.unknown_choice("how", one, HOWS)
+    for estimator in hows:
+        if not isinstance(estimator, str) or estimator not in HOWS:
+            raise errors.unknown_choice("how", estimator, HOWS)
     if not hows:
         raise errors.bad_setting("how", how, f"at least one of {errors.listed(HOWS)}")
     return tuple(dict.fromkeys(hows))
 
 
 def _texts(text: Any, rows: LabelledRows, choosing: bool) -> list[dict[str, Any]]:
-    """Every combination of the settings of texts; those that their families propose, where nobody declared one."""
-    sampled = rows.tally_of_rest is not None  # which were counted under one setting
-    errors.require(text is None or not sampled, "text", text, "omitted when settings are compared on a sample")
+    """Returns every combination of text settings to try, as dictionaries. ``text`` is what the user passed; if that is
+    None, ``choosing`` says whether to try the built-in candidates, unless a family of texts was declared.
+    """
+    is_sample = rows.tally_of_rest is not None  # which were counted under one setting
+    errors.require(text is None or not is_sample, "text", text, "omitted when settings are compared on a sample")
     if text is None:
-        texts = [feature for feature in rows.schema.features if feature.reads_text]
-        left = choosing and not sampled and texts and not any(feature.declared for feature in texts)
-        return [dict(one) for one in TEXT_CANDIDATES] if left else [{}]
+        text_features = [feature for feature in rows.schema.features if feature.reads_text]
+        proposes = (
+            choosing and not is_sample and text_features and not any(feature.declared for feature in text_features)
+        )
+        return [dict(combination) for combination in TEXT_CANDIDATES] if proposes else [{}]
     requirement = "a mapping from settings of bb.Text to values, as in {'min_count': [1, 2]}"
     errors.require(isinstance(text, Mapping), "text", text, requirement)
-    if not any(feature.reads_text for feature in rows.schema.features):
+    if not any(feature.reads_text for feature in rows.schema.features.templates):
         raise errors.bad_setting("text", dict(text), "omitted when no column is text")
     for name in text:
         if name not in TEXT_SETTINGS:
             raise errors.unknown_choice("a setting of text", name, TEXT_SETTINGS)
-    candidates = [[_plain(x) for x in (value if isinstance(value, list) else [value])] for value in text.values()]
+    candidates = [
+        [_as_json(setting) for setting in (value if isinstance(value, list) else [value])] for value in text.values()
+    ]
     if [] in candidates:
         raise errors.bad_setting(f"text[{list(text)[candidates.index([])]!r}]", [], "at least one value")
     combinations = [dict(zip(text, values, strict=True)) for values in product(*candidates)]
-    for one in combinations:
-        with_text(rows.schema, one)  # raises what is wrong before anything is counted
+    for combination in combinations:
+        with_text(rows.schema, combination)  # raises what is wrong before anything is counted
     return combinations
 
 
-def _plain(setting: Any) -> Any:
-    """A setting as JSON can hold it."""
+def _as_json(setting: Any) -> Any:
+    """Returns a setting as JSON can store it."""
     if isinstance(setting, np.generic):
         return setting.item()
     return os.fspath(setting) if isinstance(setting, os.PathLike) else setting
 
 
 def _weighings(weigh: Any) -> tuple[bool, list[Any]]:
-    """Whether plain evidence is among what is to be tried, and the settings of weighing: of lists every combination."""
+    """Returns whether plain evidence is to be tried, and every combination of weighing settings to try."""
     choices = weigh if isinstance(weigh, (list, tuple)) else [weigh]
-    settings: list[Any] = []
-    for one in choices:
-        if one is False:
+    weighing_settings: list[Any] = []
+    for weighing in choices:
+        if weighing is False:
             continue
-        if one is True or (isinstance(one, Mapping) and not one):
-            settings.append(True)
-        elif isinstance(one, Mapping):
-            values = [value if isinstance(value, (list, tuple)) else [value] for value in one.values()]
-            settings += [dict(zip(one, combination, strict=True)) for combination in product(*values)]
+        if weighing is True or (isinstance(weighing, Mapping) and not weighing):
+            weighing_settings.append(True)
+        elif isinstance(weighing, Mapping):
+            values_of_settings = [
+                setting_value if isinstance(setting_value, (list, tuple)) else [setting_value]
+                for setting_value in weighing.values()
+            ]
+            weighing_settings += [
+                dict(zip(weighing, combination, strict=True)) for combination in product(*values_of_settings)
+            ]
         else:
-            settings.append(one)  # the recipe says what is wrong with it
-    if not choices or (not settings and any(one is not False for one in choices)):
+            weighing_settings.append(weighing)  # the recipe says what is wrong with it
+    if not choices or (not weighing_settings and any(weighing is not False for weighing in choices)):
         raise errors.bad_setting("weigh", weigh, "True, False, settings of bb.weigh, or a list of these")
-    return any(one is False for one in choices), settings
+    return any(weighing is False for weighing in choices), weighing_settings

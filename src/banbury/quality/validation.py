@@ -1,9 +1,9 @@
-"""validate: the only source of quality figures. Models score rows they have not seen, over the same folds for all recipes."""
+"""validate: the only source of quality figures. Models score held-out rows, over the same folds for all recipes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from time import perf_counter
 from typing import Any, Literal
@@ -19,7 +19,7 @@ from banbury.progress import Steps, each_step
 from banbury.quality.label_recipes import PlainLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe
 from banbury.quality.results import CrossValidation, Outcomes, SummedValidation
-from banbury.rows.folds import Round, SingleRows, n_folds
+from banbury.rows.folds import Round, SingleRows, describe_n_folds
 from banbury.rows.labelled import LabelledRows, MemoryRows, StreamedRows
 from banbury.rows.scoring import PendingWarnings, leave_out
 from banbury.tally.schema import Schema
@@ -27,21 +27,22 @@ from banbury.tally.schema import Schema
 Validation = CrossValidation | SummedValidation | LabelEvaluation
 Keep = Literal["posteriors", "sums"]
 FOLDS = 10
-FEW_FOLDS = 3  # where the weighed model is a candidate and there are many rows
-MANY_ROWS = 2_000
+FOLDS_IF_SLOW = 3  # where the weighed model is a candidate and there are many rows
+SLOW_ROWS = 2_000  # from which on weighing is slow
 WEIGHING_WORK = 20.0  # times as long as counting: 17 on reviews, 25 on mail, 58 on census rows
 MOST_MODELS = 100  # of folds that are read in passes: all are in memory at once
 
 
 def default_folds(n_rows: int, recipes: Sequence[Recipe], n_folds: int | None = None) -> int:
-    """How many folds so many rows are dealt to: ten; three from 2,000 rows on where the weighed model is a candidate.
+    """Returns the default number of folds: ten, or three from 2,000 rows on if the weighed model is a candidate; never
+    more than rows.
 
     ``n_folds`` instead, if given: what a user asked for, or the folds over which a model's recipe was chosen.
     """
     if n_folds is not None:
         return min(n_folds, n_rows)
-    takes_long = n_rows >= MANY_ROWS and any(recipe.weighs for recipe in recipes)
-    return min(FEW_FOLDS if takes_long else FOLDS, n_rows)
+    is_slow = n_rows >= SLOW_ROWS and any(recipe.weighs for recipe in recipes)
+    return min(FOLDS_IF_SLOW if is_slow else FOLDS, n_rows)
 
 
 def validate(
@@ -53,69 +54,71 @@ def validate(
     keep: Keep = "posteriors",
     models: dict[int, Model] | None = None,
 ) -> list[Validation]:
-    """How good each recipe is on rows that its models have not seen, all over the same folds.
+    """Scores every row with models that have not seen it, and measures each recipe over the same folds.
 
-    Recipes that count the same share one count and one encoding of texts. ``keep``: the posteriors of all rows, or only the sums
-    that measures are made of; of rows that are read in passes always the sums. Models that were learned from the rows of each
-    split are added to ``models``, if given, by the number of the split.
+    Recipes that count the same way share one count and one encoding of texts. ``keep`` says whether to keep the
+    posteriors of all rows, or only the sums from which measures are computed, which are all that is kept of rows that
+    are read in passes. The model of each fold is stored in ``models``, if it is a dictionary.
     """
     if isinstance(folds, str) and folds == "loo":
         _check_single_rows(rows, recipes)
-    groups = _sharing_counts(rows, recipes, keep)
+    groups_of_recipes = _group_by_counts(rows, recipes, keep)
     rounds = rows.deal(folds, seed)
-    n_splits = sum(len(splits.splits) for splits in rounds)
+    n_splits = sum(len(fold_round.splits) for fold_round in rounds)
     if not isinstance(rows, MemoryRows):
         errors.require(
             n_splits <= MOST_MODELS, "folds", n_splits, f"at most {MOST_MODELS} when rows are not held in memory"
         )
-    results: dict[int, Validation] = {}
-    for members in each_step(groups, lambda _: ""):
-        shared = [recipes[k] for k in members]
-        recipe_rows = shared[0].under(rows)
-        sinks = [_sink(recipe_rows, rounds, n_splits, keep, models) for _ in shared]
+    validations: dict[int, Validation] = {}
+    for recipe_numbers in each_step(groups_of_recipes, lambda _: ""):
+        group_recipes = [recipes[k] for k in recipe_numbers]
+        recipe_rows = group_recipes[0].under(rows)
+        sinks = [_sink(recipe_rows, n_splits, keep, models) for _ in group_recipes]
         pending = PendingWarnings()
-        for splits in each_step(rounds, lambda k: f"round {k + 1} of {len(rounds)}" if len(rounds) > 1 else ""):
+        for fold_round in each_step(rounds, lambda k: f"round {k + 1} of {len(rounds)}" if len(rounds) > 1 else ""):
             for sink in sinks:
-                sink.begin(splits)
-            if len(shared) > 1 and all(isinstance(recipe, Plain) for recipe in shared):
-                leave_out(recipe_rows, splits, shared, "posterior", sinks, pending)  # type: ignore[arg-type]
+                sink.begin(fold_round)
+            if len(group_recipes) > 1 and all(isinstance(recipe, Plain) for recipe in group_recipes):
+                leave_out(recipe_rows, fold_round, group_recipes, "posterior", sinks, pending)  # type: ignore[arg-type]
                 continue
-            for recipe, sink in zip(shared, sinks, strict=True):
-                recipe.leave_out(recipe_rows, splits, "posterior", sink, pending)
+            for recipe, sink in zip(group_recipes, sinks, strict=True):
+                recipe.leave_out(recipe_rows, fold_round, "posterior", sink, pending)
         if keep == "posteriors":  # of many settings some may well be odd
-            pending.warn(getattr(shared[0], "how", "mean"))
-        for k, sink in zip(members, sinks, strict=True):
-            result = sink.result(_what(recipe_rows, rounds, recipes[k]))
-            results[k] = replace(result, notes=(*pending.notes, *result.notes)) if pending.notes else result
-    return [results[k] for k in range(len(recipes))]
+            pending.warn(getattr(group_recipes[0], "how", "mean"))
+        for k, sink in zip(recipe_numbers, sinks, strict=True):
+            validation = sink.validation(_describe_validation(recipe_rows, rounds, recipes[k]))
+            validations[k] = replace(validation, notes=(*pending.notes, *validation.notes))
+    return [validations[k] for k in range(len(recipes))]
 
 
-def _what(rows: LabelledRows, splits: Sequence[Round], recipe: Recipe) -> str:
-    """What was judged, and how."""
-    if isinstance(splits[0], SingleRows):
+def _describe_validation(rows: LabelledRows, rounds: Sequence[Round], recipe: Recipe) -> str:
+    """Describes a validation for users: leave-one-out or the number of folds, and the recipe."""
+    if isinstance(rounds[0], SingleRows):
         return f"leave-one-out cross-validation of {recipe.describe_under(rows.schema)}"
-    passes = "three" if len(splits) == 1 else f"{1 + 2 * len(splits):,}"
-    in_passes = f" in {passes} passes" if isinstance(rows, StreamedRows) else ""
-    return f"{n_folds(splits)}-fold cross-validation{in_passes} of {recipe.describe_under(rows.schema)}"
+    n_passes = "three" if len(rounds) == 1 else f"{1 + 2 * len(rounds):,}"
+    in_passes = f" in {n_passes} passes" if isinstance(rows, StreamedRows) else ""
+    return f"{describe_n_folds(rounds)}-fold cross-validation{in_passes} of {recipe.describe_under(rows.schema)}"
 
 
-def _sharing_counts(rows: LabelledRows, recipes: Sequence[Recipe], keep: Keep) -> list[list[int]]:
-    """The numbers of recipes that are counted together, group by group."""
+def _group_by_counts(rows: LabelledRows, recipes: Sequence[Recipe], keep: Keep) -> list[list[int]]:
+    """Groups recipes that can share one count, which only those whose posteriors are not kept (``keep``) do. Returns
+    the recipe numbers of each group.
+    """
     groups: dict[Any, list[int]] = {}
-    for k, recipe in enumerate(recipes):
-        shares = isinstance(recipe, (Plain, Calibrated, PlainLabels)) and keep == "sums"
-        key = words_counting_key(recipe.under(rows).schema) if shares else ("alone", k)
-        groups.setdefault(key, []).append(k)
+    for recipe_number, recipe in enumerate(recipes):
+        can_share = isinstance(recipe, (Plain, Calibrated, PlainLabels)) and keep == "sums"
+        key = words_counting_key(recipe.under(rows).schema) if can_share else ("alone", recipe_number)
+        groups.setdefault(key, []).append(recipe_number)
     return list(groups.values())
 
 
 def words_counting_key(schema: Schema) -> tuple[Any, ...]:
-    """What recipes must share to be counted together: everything that changes the words of texts."""
+    """Returns a key that is equal for schemas under which texts are counted the same way."""
     return tuple(feature.family.counting_key() for feature in schema.features if feature.reads_text)
 
 
 def _check_single_rows(rows: LabelledRows, recipes: Sequence[Recipe]) -> None:
-    """Raises unless single rows can be left out."""
+    """Raises an error unless the rows are in memory and all recipes can leave out single rows."""
     if not isinstance(rows, MemoryRows) or not all(isinstance(recipe, Plain) for recipe in recipes):
         requirement = (
             "a number of folds when settings are chosen, calibrated or weighed, or when rows are read in passes"
@@ -123,17 +126,8 @@ def _check_single_rows(rows: LabelledRows, recipes: Sequence[Recipe]) -> None:
         raise errors.bad_setting("folds", "loo", requirement)
 
 
-def _cross_validation(
-    rows: LabelledRows, tested: Int, folds: NDArray[np.int32], posteriors: Real, what: str
-) -> CrossValidation:
-    weights = None if rows.weights is None else rows.weights[tested]
-    if weights is not None and not weights.any():
-        raise errors.no_test_rows()
-    notes = _sample_note(rows)
-    return CrossValidation(rows.classes, tested, rows.labels[tested], posteriors, weights, what, notes, folds=folds)
-
-
 def _sample_note(rows: LabelledRows) -> tuple[str, ...]:
+    """A note for users if models learned from more rows than the sample that was tested; otherwise empty."""
     if rows.tally_of_rest is None:
         return ()
     return (f"tested on a sample; models also learn from {errors.many(rows.tally_of_rest.n_rows, 'other row')}",)
@@ -142,107 +136,140 @@ def _sample_note(rows: LabelledRows) -> tuple[str, ...]:
 # Where scores go ------------------------------------------------------------------------------------------------------
 
 
-def _sink(
-    rows: LabelledRows, splits: Sequence[Round], n_splits: int, keep: Keep, models: dict[int, Model] | None
-) -> Any:
+def _sink(rows: LabelledRows, n_splits: int, keep: Keep, models: dict[int, Model] | None) -> Any:
+    """Returns the sink for one recipe: of posteriors of labels, of posteriors of classes, or of sums only, as ``keep``
+    asks. ``n_splits`` is the number of splits of all rounds, and ``models`` takes the model of each fold, if it is
+    given.
+    """
     if rows.has_sets:
-        return _LabelPosteriors(rows, len(splits), None)
+        return _LabelPosteriors(rows)
     in_memory = keep == "posteriors" and isinstance(rows, MemoryRows)
-    return _Posteriors(rows, len(splits), models) if in_memory else _Sums(rows, n_splits)
+    return _Posteriors(rows, models) if in_memory else _Sums(rows, n_splits)
 
 
+@dataclass(eq=False)
 class _Posteriors:
-    """The posteriors of all rows, round by round; a sink."""
+    """Collects the posteriors of all rows, round by round: a sink. Models are stored in ``models``, if it is a
+    dictionary.
+    """
 
-    def __init__(self, rows: LabelledRows, n_rounds: int, models: dict[int, Model] | None) -> None:
-        self.rows = rows
-        self.n_rounds = n_rounds
-        self.models = models
-        self.rounds: list[tuple[Round, Real]] = []
+    rows: LabelledRows
+    models: dict[int, Model] | None = None
+    rounds: list[tuple[Round, Real]] = field(default_factory=list)  # with the posteriors (rows, classes)
 
-    def begin(self, splits: Round) -> None:
-        self.rounds.append((splits, np.empty((self.rows.n_rows, len(self.rows.names)))))
+    def begin(self, fold_round: Round) -> None:
+        """Starts a round with an empty array of posteriors."""
+        self.rounds.append((fold_round, np.empty((self.rows.n_rows, len(self.rows.names)))))
 
-    def put(self, rows: Int | slice, splits: NDArray[np.int32], scores: Real) -> None:
-        self.rounds[-1][1][rows] = scores
+    def put(self, rows: Int | slice, folds: NDArray[np.int32], posteriors: Real) -> None:
+        """Stores the posteriors (rows × classes) of the rows with these numbers. Their folds are not needed: the round has
+        them.
+        """
+        _, posteriors_of_round = self.rounds[-1]
+        posteriors_of_round[rows] = posteriors
 
-    def keep(self, split: int, model: Model) -> None:
+    def keep(self, fold: int, model: Model) -> None:
+        """Stores the model that did not learn from this fold, if models are wanted."""
         if self.models is not None:
-            self.models[split] = model
+            self.models[fold] = model
 
-    def result(self, what: str) -> Validation:
-        """In the order of rows; the splits of several rounds one after the other."""
-        tested, folds, posteriors = self._join_rounds()
-        return _cross_validation(self.rows, tested, folds, posteriors, what)
+    def validation(self, what: str) -> Validation:
+        """Returns the validation of all tested rows; ``what`` describes it for users."""
+        test_rows, folds, posteriors = self._join_rounds()
+        rows = self.rows
+        weights = None if rows.weights is None else rows.weights[test_rows]
+        if weights is not None and not weights.any():
+            raise errors.no_test_rows()
+        truth = rows.labels[test_rows]
+        notes = _sample_note(rows)
+        return CrossValidation(rows.classes, test_rows, truth, posteriors, weights, what, notes, folds=folds)
 
     def _join_rounds(self) -> tuple[Int, NDArray[np.int32], Real]:
-        parts: list[tuple[Int, NDArray[np.int32], Real]] = []
-        start = 0
-        for splits, posteriors in self.rounds:
-            tested_by = splits.tested_by
-            if self.n_rounds == 1 and int(tested_by.min(initial=0)) >= 0:
-                parts.append((np.arange(len(tested_by)), tested_by, posteriors))
-                break
-            alone = self.n_rounds == 1
-            tested = np.flatnonzero(tested_by >= 0) if alone else np.concatenate([s.test for s in splits.splits])
-            parts.append((tested, tested_by[tested] + np.int32(start), posteriors[tested]))
-            start += len(splits.splits)
-        tested, folds, posteriors = (np.concatenate(x) if len(x) > 1 else x[0] for x in zip(*parts, strict=True))
-        return tested, folds.astype(np.int32, copy=False), posteriors
+        """Joins the rounds. Returns the number of each tested row, the fold that tested it, and its posteriors (tested
+        rows × classes). Folds are numbered on from round to round.
+        """
+        if len(self.rounds) == 1:
+            ((fold_round, posteriors_of_round),) = self.rounds
+            fold_of_row = fold_round.tested_by.astype(np.int32, copy=False)
+            if int(fold_of_row.min(initial=0)) >= 0:  # all rows are tested, so nothing is copied
+                return np.arange(len(fold_of_row)), fold_of_row, posteriors_of_round
+            test_rows = np.flatnonzero(fold_of_row >= 0)
+            return test_rows, fold_of_row[test_rows], posteriors_of_round[test_rows]
+        row_numbers: list[Int] = []
+        folds: list[NDArray[np.int32]] = []
+        posteriors: list[Real] = []
+        first_fold = 0
+        for fold_round, posteriors_of_round in self.rounds:
+            test_rows = np.concatenate([split.test for split in fold_round.splits])
+            row_numbers.append(test_rows)
+            folds.append(fold_round.tested_by[test_rows] + np.int32(first_fold))
+            posteriors.append(posteriors_of_round[test_rows])
+            first_fold += len(fold_round.splits)
+        return np.concatenate(row_numbers), np.concatenate(folds).astype(np.int32), np.concatenate(posteriors)
 
 
+@dataclass(eq=False)
 class _LabelPosteriors(_Posteriors):
-    """P(label | row) of all rows, and the thresholds of each split; a sink."""
+    """Collects P(label | row) of all rows, and the thresholds of each fold: a sink."""
 
-    def __init__(self, rows: LabelledRows, n_rounds: int, models: dict[int, Model] | None) -> None:
-        super().__init__(rows, n_rounds, models)
-        self.thresholds: list[Real] = []
+    thresholds: list[Real] = field(default_factory=list)  # by fold, (labels,)
 
-    def decide(self, split: int, thresholds: Thresholds) -> None:
+    def decide(self, fold: int, thresholds: Thresholds) -> None:
+        """Stores the thresholds of a fold. Folds come in order, so their number is not needed."""
         self.thresholds.append(thresholds.probabilities)
 
-    def result(self, what: str) -> LabelEvaluation:
-        tested, folds, posterior = self._join_rounds()
+    def validation(self, what: str) -> LabelEvaluation:
+        """Returns the evaluation of all tested rows, whose labels are predicted with the thresholds of their fold."""
+        test_rows, folds, posterior = self._join_rounds()
         rows = self.rows
         assert rows.sets is not None
-        truth = rows.sets.take(tested).flags(rows.names)
-        answers = np.zeros(truth.shape, dtype=np.bool_)
+        truth = rows.sets.take(test_rows).flags(rows.names)
+        predicted = np.zeros(truth.shape, dtype=np.bool_)
         for fold, thresholds in enumerate(self.thresholds):
-            here = folds == fold
-            answers[here] = posterior[here] >= thresholds
-        weights = None if rows.weights is None else rows.weights[tested]
-        return LabelEvaluation(rows.names, tested, truth, answers, posterior, weights, what, _sample_note(rows), folds)
+            is_in_fold = folds == fold
+            predicted[is_in_fold] = posterior[is_in_fold] >= thresholds
+        weights = None if rows.weights is None else rows.weights[test_rows]
+        return LabelEvaluation(
+            rows.names, test_rows, truth, predicted, posterior, weights, what, _sample_note(rows), folds
+        )
 
 
+@dataclass(eq=False)
 class _Sums:
-    """The sums that measures are made of, over all rounds; a sink."""
+    """Sums the outcomes of all rows over all rounds: a sink. Folds are numbered on from round to round."""
 
-    def __init__(self, rows: LabelledRows, n_splits: int) -> None:
-        self.rows = rows
-        self.n_splits = n_splits
-        self.start = self.next = 0
-        self.outcomes: Outcomes | None = None
-        self._lock = Lock()
+    rows: LabelledRows
+    n_folds: int  # of all rounds
+    first_fold: int = 0  # of the current round
+    next_fold: int = 0  # the first fold of the next round
+    outcomes: Outcomes | None = None
+    _lock: Lock = field(default_factory=Lock)
 
-    def begin(self, splits: Round) -> None:
-        self.start = self.next
-        self.next += len(splits.splits)
+    def begin(self, fold_round: Round) -> None:
+        """Starts a round."""
+        self.first_fold = self.next_fold
+        self.next_fold += len(fold_round.splits)
 
-    def put(self, rows: Int | slice, splits: NDArray[np.int32], scores: Real) -> None:
-        tested = splits >= 0
-        weights = None if self.rows.weights is None else self.rows.weights[rows][tested]
-        folds = splits[tested] + np.int32(self.start)
-        self.add(Outcomes.of(scores[tested], self.rows.labels[rows][tested], folds, self.n_splits, weights))
+    def put(self, rows: Int | slice, folds: NDArray[np.int32], posteriors: Real) -> None:
+        """Adds the outcomes of the rows with these numbers, given their posteriors (rows × classes). ``folds`` has the fold
+        of this round that tests each row, or −1.
+        """
+        is_tested = folds >= 0
+        weights = None if self.rows.weights is None else self.rows.weights[rows][is_tested]
+        truth = self.rows.labels[rows][is_tested]
+        folds_of_all_rounds = folds[is_tested] + np.int32(self.first_fold)
+        self.add(Outcomes.of(posteriors[is_tested], truth, folds_of_all_rounds, self.n_folds, weights))
 
     def add(self, outcomes: Outcomes) -> None:
-        """Adds how some rows came out."""
+        """Adds outcomes to the sum. Several threads may call it."""
         with self._lock:
             self.outcomes = outcomes if self.outcomes is None else self.outcomes + outcomes
 
-    def keep(self, split: int, model: Model) -> None:
-        pass
+    def keep(self, fold: int, model: Model) -> None:
+        """Ignores models: only sums are kept."""
 
-    def result(self, what: str) -> SummedValidation:
+    def validation(self, what: str) -> SummedValidation:
+        """Returns the validation of all tested rows; ``what`` describes it for users."""
         if self.outcomes is None or not self.outcomes.weight > 0:
             raise errors.no_test_rows()
         weighted = self.rows.weights is not None
@@ -256,42 +283,46 @@ class _Sums:
 class RecipeComparison:
     """Recipes with the rows they learn from, and how good each is over the same folds; the best comes first in ``order``."""
 
-    tried: tuple[tuple[Any, Recipe], ...]
+    tried: tuple[tuple[Any, Recipe], ...]  # the rows of each recipe, and the recipe
     validations: tuple[Validation, ...]
     scoring: str = "log_loss"
     seconds: tuple[float, ...] = ()  # that each validation took
 
     @property
     def recipes(self) -> tuple[Recipe, ...]:
+        """The recipes, without their rows."""
         return tuple(recipe for _, recipe in self.tried)
 
     @property
     def scores(self) -> Real:
-        """The measure by which recipes are compared, of each."""
+        """The measure by which recipes are compared, one number per recipe."""
         return np.array([float(getattr(validation, self.scoring)) for validation in self.validations])
 
     @property
     def order(self) -> list[int]:
-        """The numbers of recipes, best first; of those that differ by rounding only, in the order they were given."""
+        """The numbers of the recipes, best first. Recipes whose scores differ only by rounding stay in the order
+        given.
+        """
         sign = 1.0 if self.scoring in ("log_loss", "brier", "hamming_loss") else -1.0
         return [int(k) for k in np.argsort(np.round(sign * self.scores, 12), kind="stable")]
 
     @property
     def best(self) -> int:
+        """The number of the best recipe."""
         return self.order[0]
 
     def without_rows(self) -> RecipeComparison:
-        """The same without the rows, to be kept."""
+        """Returns the comparison without the rows, which are too large to keep."""
         return replace(self, tried=tuple((None, recipe) for recipe in self.recipes))
 
     def learn(self) -> Any:
-        """The model of all rows, by the best recipe."""
+        """Learns a model of all rows with the best recipe."""
         rows, recipe = self.tried[self.best]
         return learn_judged(rows, recipe, self.validations[self.best])
 
 
 def learn_judged(rows: Any, recipe: Recipe, validation: Validation | None) -> Any:
-    """The model of all rows, which remembers over how many folds its recipe was validated."""
+    """Learns a model of all rows with a validated recipe. The model remembers the number of folds."""
     model = recipe.learn(recipe.under(rows))
     return model if validation is None else replace(model, choice=replace(model.choice, n_folds=validation.n_folds))
 
@@ -304,21 +335,30 @@ def compare(
     seed: int = 0,
     keep: Keep = "posteriors",
 ) -> RecipeComparison:
-    """Validates recipes over the same folds, each with its rows: the one place where plain and weighed are compared."""
+    """Validates recipes over the same folds. ``tried`` pairs each recipe with its rows. Recipes without weighing that
+    share rows are validated together.
+    """
     validations = list[Validation]()
     seconds = list[float]()
-    groups = list[tuple[LabelledRows, list[Recipe]]]()
+    rows_and_recipes = list[tuple[LabelledRows, list[Recipe]]]()
     for rows in {id(rows): rows for rows, _ in tried}.values():
-        recipes = [recipe for recipe_rows, recipe in tried if recipe_rows is rows]
-        groups.append((rows, [recipe for recipe in recipes if not recipe.weighs]))
-        groups += [(rows, [recipe]) for recipe in recipes if recipe.weighs]
-    any_weighed = any(recipe.weighs for _, recipe in tried)
-    work = [WEIGHING_WORK if any(recipe.weighs for recipe in together) else len(together) for _, together in groups]
+        recipes_of_rows = [recipe for recipe_rows, recipe in tried if recipe_rows is rows]
+        rows_and_recipes.append((rows, [recipe for recipe in recipes_of_rows if not recipe.weighs]))
+        rows_and_recipes += [(rows, [recipe]) for recipe in recipes_of_rows if recipe.weighs]
+    has_slow_recipe = any(recipe.weighs for _, recipe in tried)
+    relative_costs = [
+        WEIGHING_WORK if any(recipe.weighs for recipe in group_recipes) else len(group_recipes)
+        for _, group_recipes in rows_and_recipes
+    ]
     with Steps() as steps:
-        for k, (rows, together) in enumerate(groups):
-            is_short = any_weighed and work[k] < WEIGHING_WORK
-            steps.begin("plain evidence" if is_short else "", work[k] / (sum(work[k:]) or 1.0), timed=not is_short)
-            start = perf_counter()
-            validations += validate(rows, folds, together, seed=seed, keep=keep)
-            seconds += [perf_counter() - start] * len(together)
+        for group_number, (rows, group_recipes) in enumerate(rows_and_recipes):
+            is_short = has_slow_recipe and relative_costs[group_number] < WEIGHING_WORK
+            steps.begin(
+                "plain evidence" if is_short else "",
+                relative_costs[group_number] / (sum(relative_costs[group_number:]) or 1.0),
+                timed=not is_short,
+            )
+            start_time = perf_counter()
+            validations += validate(rows, folds, group_recipes, seed=seed, keep=keep)
+            seconds += [perf_counter() - start_time] * len(group_recipes)
     return RecipeComparison(tuple(tried), tuple(validations), scoring, tuple(seconds))

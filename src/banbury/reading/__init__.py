@@ -1,4 +1,4 @@
-"""Anything → batches of columns: files, folders, mail, frames, arrays, mappings, records, texts, and batches of these."""
+"""Reads anything as batches of columns: files, folders, mail, frames, arrays, mappings, records, texts, and lists of these."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ __all__ += ["n_threads", "read", "read_row"]
 
 POLARS_STRINGS = ("String", "Categorical", "Enum")
 
-STREAMED = 4096  # texts of a stream that are looked at together
+STREAM_BATCH = 4096  # texts of a stream that make one batch
 
 
 def read(
@@ -117,24 +117,35 @@ def read(
 
 
 def _with_headers(source: Source, headers: Headers) -> Source:
-    """The source; an error when it comes to rows that are no messages, and so have no headers to make columns of."""
+    """The source, which raises BadSetting for rows that are not messages, since they have no headers to make columns
+    of.
+    """
 
     def batches() -> Iterator[Batch]:
+        """The batches; raises BadSetting for one whose columns are not header columns and the body."""
         for batch in source:
             if sum(map(batch.is_text, batch.names)) != len(header_columns(headers)) + 1:
-                texts = len(batch.names) == 1 and batch.is_text(batch.names[0])
-                where = errors.where(source.name)
+                are_texts = len(batch.names) == 1 and batch.is_text(batch.names[0])
+                location = errors.where(source.name)
                 columns = errors.listed(batch.names)
-                what = f"the rows{where} are plain texts" if texts else f"the data{where} are a table with {columns}"
-                text = f"headers={headers!r} turns mail headers into columns, but {what}. "
-                text += "If each text or file is a message, pass format='mail'; otherwise omit headers=."
-                raise errors.BadSetting(text, setting="headers", value=headers)
+                fact = (
+                    f"the rows{location} are plain texts"
+                    if are_texts
+                    else f"the data{location} are a table with {columns}"
+                )
+                raise errors.BadSetting(
+                    f"headers={headers!r} turns mail headers into columns, but {fact}. "
+                    "If each text or file is a message, pass format='mail'; otherwise omit headers=.",
+                    setting="headers",
+                    value=headers,
+                )
             yield batch
 
     return replace(source, start=batches, parses=False)
 
 
 def _read(data: Any, options: Options) -> Source:
+    """A source for data of any kind, by its type."""
     if isinstance(data, Mapping) or library(data) in ("numpy", "pandas", "polars", "pyarrow", "scipy"):
         options.refuse(OF_TEXT_TABLES, f"text files, but this is a {type(data).__name__}")
         options.refuse(OF_FOLDERS, f"files of texts, but this is a {type(data).__name__}")
@@ -149,8 +160,10 @@ def _read(data: Any, options: Options) -> Source:
         is_row = len(data) and all(isinstance(name, str) for name in data.index)  # taken out of a frame
         data = data.to_dict() if is_row else data
     if options.missing_values != MISSING_VALUES and _is_table(data):
-        text = "missing_values= is only for text files. In a table, replace missing values with None or NaN, "
-        raise errors.BadSetting(f"{text}for instance with frame.replace('?', None).")
+        raise errors.BadSetting(
+            "missing_values= is only for text files. In a table, replace missing values with None or NaN, "
+            "for instance with frame.replace('?', None)."
+        )
     if isinstance(data, Mapping):
         if data and _is_record(data, options.kinds or {}):
             data = {name: [value] for name, value in data.items()}
@@ -161,7 +174,7 @@ def _read(data: Any, options: Options) -> Source:
 
 
 def _read_frame(data: Any, options: Options) -> Source | None:
-    """Frames and arrays, by what they can do; None for anything else."""
+    """A source for a frame or array, recognised by its interface; None for anything else."""
     if library(data) == "polars" and hasattr(data, "collect"):
         data = data.collect()
     names = options.columns
@@ -180,13 +193,8 @@ def _read_frame(data: Any, options: Options) -> Source | None:
             return tables.from_arrow_batches(schema, lambda: tables.translate_stream_errors(data.to_batches()), names)
     if not is_frame and (source := _read_series(data, options)):
         return source
-    speaks_array = library(data) in (
-        "numpy",
-        "pandas",
-        "polars",
-        "pyarrow",
-    )  # whose columns speak Arrow, too: arrays here
-    if hasattr(data, "__array__") and not is_frame and (speaks_array or not hasattr(data, "__arrow_c_stream__")):
+    is_array = library(data) in ("numpy", "pandas", "polars", "pyarrow")  # even if it has an Arrow interface
+    if hasattr(data, "__array__") and not is_frame and (is_array or not hasattr(data, "__arrow_c_stream__")):
         return _read_array(data, options)
     if hasattr(data, "__arrow_c_stream__"):
         return tables.from_arrow_stream(data, names)
@@ -196,7 +204,7 @@ def _read_frame(data: Any, options: Options) -> Source | None:
 
 
 def _read_array(data: Any, options: Options) -> Source:
-    """A 1-D array of strings is texts."""
+    """A source for an array; a 1-D array of strings is texts."""
     array = data if isinstance(data, np.ma.MaskedArray) else np.asarray(data)  # a np.matrix becomes an array
     if array.ndim == 1 and array.dtype.kind in "OUST" and array.dtype.names is None:
         if array.dtype.kind != "O":
@@ -207,7 +215,7 @@ def _read_array(data: Any, options: Options) -> Source:
 
 
 def _read_series(data: Any, options: Options) -> Source | None:
-    """Texts in a series or array of pandas, Polars or Arrow; None for anything else."""
+    """A source for texts in a series or array of pandas, Polars or Arrow; None for anything else."""
     module = library(data)
     if module == "pandas" and hasattr(data, "dtype"):
         is_text = type(data.dtype).__name__ == "StringDtype" or column(data).kind() == "string"
@@ -220,6 +228,7 @@ def _read_series(data: Any, options: Options) -> Source | None:
 
 
 def _read_texts(values: Any, options: Options) -> Source:
+    """A source for texts, or for messages or pages if the options say so."""
     if options.format in ("mail", "html"):
         return from_messages(np.asarray(values, dtype=object).tolist(), options)
     if library(values) == "pyarrow":
@@ -229,24 +238,24 @@ def _read_texts(values: Any, options: Options) -> Source:
 
 
 def _read_list(data: Sequence[Any], options: Options) -> Source:
-    """Rows, records or batches: the first entry tells."""
+    """A source for a list of texts, records, rows or tables; the first entry decides."""
     if not data:
         raise errors.empty_data(why="the list is empty")
-    first = data[0]
-    if isinstance(first, (str, os.PathLike)) and are_paths(data, options):
+    first_entry = data[0]
+    if isinstance(first_entry, (str, os.PathLike)) and are_paths(data, options):
         return _read_paths(data, options)
-    if isinstance(first, (str, bytes)) or (missing(first) and kind_of(data) == "string"):
+    if isinstance(first_entry, (str, bytes)) or (missing(first_entry) and kind_of(data) == "string"):
         return _read_texts(data if type(data) is list else list(data), options)
-    if isinstance(first, Mapping) and (
-        _is_record(first, options.kinds or {})
-        or any(map(_is_cell, first.values()))  # no column of a table, so it is a row
-        or not any(map(_is_column, first.values()))
+    if isinstance(first_entry, Mapping) and (
+        _is_record(first_entry, options.kinds or {})
+        or any(map(_is_cell, first_entry.values()))  # no column of a table, so it is a row
+        or not any(map(_is_column, first_entry.values()))
     ):
         keys = dict.fromkeys(key for record in data for key in record)  # what a row does not have is missing there
         columns = {key: [record.get(key) for record in data] for key in keys}
         return tables.from_mapping(columns, options.columns, options.batch_rows)
-    is_batch = isinstance(first, (str, os.PathLike)) or _is_table(first) or _speaks_arrow(first)
-    if first.ndim == 2 if hasattr(first, "ndim") else is_batch:
+    is_batch = isinstance(first_entry, (str, os.PathLike)) or _is_table(first_entry) or _speaks_arrow(first_entry)
+    if first_entry.ndim == 2 if hasattr(first_entry, "ndim") else is_batch:
         return _chain_tables(data, options)
     return tables.from_rows(data, options.columns, options.batch_rows)
 
@@ -257,7 +266,9 @@ def is_texts(data: Any) -> bool:
 
 
 def _read_paths(data: Sequence[Any], options: Options) -> Source:
-    """Documents, tables or folders, one after another; sub-folders are the classes if those of each folder are."""
+    """A source for several documents, tables or folders, one after another. Folders with the same target column keep
+    it.
+    """
     paths = from_paths([os.fspath(path) for path in data], None, options)
     if isinstance(paths, Source):
         return paths
@@ -271,72 +282,90 @@ def _read_paths(data: Sequence[Any], options: Options) -> Source:
 
 
 def _is_record(cells: Mapping[Any, Any], kinds: Mapping[str, str]) -> bool:
-    """Whether a mapping is one row: it has values, and lists of numbers in the columns that hold them."""
+    """Whether a mapping is one row: its values are scalars, or lists of numbers in columns that hold lists. ``kinds``:
+    what the model needs in each column.
+    """
 
     def is_list(name: Any, value: Any) -> bool:
-        numbers = kinds.get(name) == "list" and _is_column(value)
-        return numbers and all(isinstance(x, (int, float, np.number)) for x in value)
+        """Whether the value is a list of numbers in a column that holds lists."""
+        may_be_list = kinds.get(name) == "list" and _is_column(value)
+        return may_be_list and all(isinstance(x, (int, float, np.number)) for x in value)
 
     return all(_is_cell(value) or is_list(name, value) for name, value in cells.items())
 
 
 def _is_cell(value: Any) -> bool:
+    """Whether it is a scalar."""
     return value is None or isinstance(value, (str, int, float, np.generic))
 
 
 def _speaks_arrow(value: Any) -> bool:
+    """Whether it has Arrow's C interface."""
     return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
 
 
 def _is_column(value: Any) -> bool:
+    """Whether it is one-dimensional rather than a scalar."""
     if _speaks_arrow(value):
         return True
     return np.ndim(value) > 0 if hasattr(value, "__array__") else isinstance(value, (list, tuple, range))
 
 
 def _is_table(value: Any) -> bool:
+    """Whether it is a mapping or frame of columns."""
     return isinstance(value, Mapping) or hasattr(value, "columns") or hasattr(value, "schema")
 
 
 def _read_stream(data: Any, options: Options) -> Source:
+    """A source for an iterator or iterable of texts, paths or tables."""
     if hasattr(data, "fetchmany") and hasattr(data, "description"):
-        text = f"{type(data).__name__} is a database cursor, whose rows have no column names. Pass its results as a table: "
-        raise TypeError(f"{text}cursor.fetch_record_batch() (ADBC), a DuckDB relation, or pandas.read_sql(...).")
+        raise TypeError(
+            f"{type(data).__name__} is a database cursor, whose rows have no column names. Pass its results as a table: "
+            "cursor.fetch_record_batch() (ADBC), a DuckDB relation, or pandas.read_sql(...)."
+        )
     if isinstance(data, Iterator):
         entries = data
-        first = next(data, None)
-        data = entries if first is None else chain([first], entries)
-        if isinstance(first, str) and not are_paths([first], options):
+        first_entry = next(data, None)
+        data = entries if first_entry is None else chain([first_entry], entries)
+        if isinstance(first_entry, str) and not are_paths([first_entry], options):
 
             def batches() -> Iterator[Batch]:
-                while some := list(islice(data, options.batch_rows or STREAMED)):
-                    yield from from_texts(some, options.columns)
+                """Batches of consecutive texts."""
+                while texts := list(islice(data, options.batch_rows or STREAM_BATCH)):
+                    yield from from_texts(texts, options.columns)
 
             return Source(lambda: number_rows(batches()), None, again=False)
-        if isinstance(first, (str, os.PathLike)):
-            data = _Kept(data)
+        if isinstance(first_entry, (str, os.PathLike)):
+            data = _Repeatable(data)
     if isinstance(data, Iterable) and not hasattr(data, "columns"):
         return _chain_tables(data, options)
-    text = f"cannot read rows from {type(data).__name__}. Pass the path of a file or folder, a frame, a mapping of "
-    raise TypeError(f"{text}columns, a 2-D array, a list of rows, records or texts, or batches of any of these.")
+    raise TypeError(
+        f"cannot read rows from {type(data).__name__}. Pass the path of a file or folder, a frame, a mapping of "
+        "columns, a 2-D array, a list of rows, records or texts, or batches of any of these."
+    )
 
 
-class _Kept:
-    """What an iterator gives, kept so that it can be gone through again: names of files, which may have to be read twice."""
+class _Repeatable:
+    """The entries of an iterator, buffered so that it can be iterated again: file names, which may have to be read
+    twice.
+    """
 
     def __init__(self, entries: Iterator[Any]) -> None:
+        """``entries``: file names, which are taken only once and then buffered."""
         self._entries = entries
 
     def __iter__(self) -> Iterator[Any]:
+        """The entries from the first on."""
         self._entries, entries = tee(self._entries)
         return entries
 
 
 def _chain_tables(data: Iterable[Any], options: Options) -> Source:
-    """The batches of every table of an iterable, one table in memory at a time."""
+    """A source for the batches of several tables one after another, with one table in memory at a time."""
     files: dict[str, Source] = {}  # kept, because a file's source remembers the types that it had to widen
 
     def open_table(table: Any) -> Source:
+        """The source of a table; that of a file is opened only once."""
         if not isinstance(table, (str, os.PathLike)):
             return _read(table, options)
         path = os.fspath(table)
@@ -344,7 +373,9 @@ def _chain_tables(data: Iterable[Any], options: Options) -> Source:
             files[path] = _read(table, options)
         return files[path]
 
-    once = iter(data) is data or (isinstance(data, (list, tuple)) and any(hasattr(table, "__next__") for table in data))
+    is_single_pass = iter(data) is data or (
+        isinstance(data, (list, tuple)) and any(hasattr(table, "__next__") for table in data)
+    )
     are_files = isinstance(data, (list, tuple)) and isinstance(data[0], (str, os.PathLike))
     reading = open_table(data[0]).reading if are_files else {}  # type: ignore[index]
     if reading.get("header") is False and options.header is None:
@@ -353,17 +384,21 @@ def _chain_tables(data: Iterable[Any], options: Options) -> Source:
     def batches(beside: Beside[Any] | None = None) -> Iterator[Batch]:
         return _align_batches(batch for table in data for batch in open_table(table).each(beside))
 
-    return Source(batches, None, not once, reading=reading, parses=True)
+    return Source(batches, None, not is_single_pass, reading=reading, parses=True)
 
 
 def _align_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """The batches with rows counted on and with the first batch's columns, in its order."""
+    """The batches with consecutive row numbers and with their columns in the order of the first batch."""
     names: tuple[str, ...] | None = None
     for batch in number_rows(batches):
         names = batch.names if names is None else names
         if batch.names != names and set(batch.names) != set(names):
-            what = f"the batch that begins at row {batch.first_row:,}{errors.where(batch.source)}"
-            raise other_columns(batch.names, names, what, "batch")
+            raise other_columns(
+                batch.names,
+                names,
+                f"the batch that begins at row {batch.first_row:,}{errors.where(batch.source)}",
+                "batch",
+            )
         batch.names = names
         batch.share = None
         yield batch
@@ -375,7 +410,7 @@ def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
     """Returns one row as a batch. It can be a mapping of values, a pandas Series, values in the order of ``names``, or
     a table with one row.
 
-    A column that a mapping does not have is missing.
+    A column that a mapping does not have is missing. ``named``: False if ``names`` are made up.
 
     >>> batch = read_row({"length": 2.5, "colour": "red"}, ("length", "colour"), named=True)
     >>> batch.numbers(["length"]), batch.head("colour", 1)
@@ -391,10 +426,10 @@ def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
         if names and not any(name in cells for name in names):
             raise errors.unknown_column(names[0], list(cells))
         return row_of_cells(cells, names, named)
-    listed = isinstance(row, (list, tuple, np.ndarray))
-    if listed and not any(_is_column(cell) or isinstance(cell, Mapping) for cell in row):
+    is_list = isinstance(row, (list, tuple, np.ndarray))
+    if is_list and not any(_is_column(cell) or isinstance(cell, Mapping) for cell in row):
         return row_of_cells(dict(zip(tables.check_column_names(names, len(row)), row, strict=True)), names, named)
-    batches = list(read(row, columns=names if listed and not isinstance(row[0], Mapping) else None))
+    batches = list(read(row, columns=names if is_list and not isinstance(row[0], Mapping) else None))
     if len(batches) != 1 or batches[0].n_rows != 1:
         raise errors.not_one_row(sum(batch.n_rows for batch in batches))
     [batch] = batches

@@ -1,6 +1,6 @@
-"""ARFF, as Weka writes it: what columns hold is declared, rows are dense or sparse, and may have weights.
+"""ARFF, Weka's format: it declares the type of each column; rows are dense or sparse and may have weights.
 
-Numbers are floats, whatever their word. Nominal values are words, and those that are declared are all there may be.
+All numbers are read as floats. Nominal columns may contain only their declared values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.reading.arrow import BLANKS, Strings, arrow, from_arrow, texts
-from banbury.reading.batches import Batch, Beside, Source, distinct
+from banbury.reading.batches import Batch, Source, distinct
 from banbury.reading.blocks import (
     LONGEST_RECORD,
     Block,
@@ -27,13 +27,13 @@ from banbury.reading.blocks import (
 from banbury.reading.columns import Codes, Column, Numbers, decode_bytes
 from banbury.reading.decoding import HALF_A_CHARACTER, LONE_SURROGATE
 from banbury.reading.options import Options
-from banbury.reading.tables import names_for, no_rows
+from banbury.reading.tables import names_for
 
 NUMBERS = ("numeric", "real", "integer")
 KINDS = (*NUMBERS, "string", "date")
 WEIGHT = "instance weight"
 SPECIAL = re.compile(rb"['\"\\{%\t]")
-MOST_CELLS = 1 << 22  # of sparse rows that are written out together
+MOST_CELLS = 1 << 22  # of a batch: sparse rows are stored with all their zeros
 
 _DECLARED = re.compile(
     r"@attribute\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\s{]+)\s*(\{.*\}|\S+)", re.IGNORECASE | re.ASCII
@@ -47,15 +47,17 @@ _WEIGHS = re.compile(rb"[^\s{,][ \t]*,?[ \t]*\{[^{}\n]*\}[ \t]*\r?$", re.MULTILI
 
 
 class Attribute(NamedTuple):
-    """A column that is declared: its name, what it holds, and the values of a nominal one."""
+    """A declared column: its name, its kind ("numeric", "string", "date" or "nominal"), and the values of a nominal
+    one.
+    """
 
     name: str
     kind: str
     values: tuple[str, ...] = ()
 
 
-class Broken(Exception):
-    """What is wrong with a row, and which of the block it is."""
+class BadRow(Exception):
+    """A row that does not fit the declared columns. Arguments: its number in the block, and what is wrong."""
 
 
 def from_arff(path: str, options: Options) -> Source:
@@ -65,9 +67,12 @@ def from_arff(path: str, options: Options) -> Source:
 
 
 class _ArffFile(BlockFile):
-    """What is known of one file: its columns, where the rows begin, and whether they have weights."""
+    """An ARFF file: its columns, where its rows begin, and whether they have weights."""
 
     def __init__(self, path: str, options: Options) -> None:
+        """Reads the header, and looks through the file for weights. ``options``: only ``columns`` is used, other names
+        for the columns.
+        """
         self.path = path
         self.attributes, self.start = self._header()
         declared_names = [attribute.name for attribute in self.attributes]
@@ -75,119 +80,118 @@ class _ArffFile(BlockFile):
         weight = WEIGHT
         while weight in self.names:
             weight += "_"
-        self.weight = weight if self._weighs() else None
+        self.weight = weight if self._has_weights() else None
 
     def _header(self) -> tuple[list[Attribute], int]:
-        """The columns, and where the rows begin."""
+        """Reads the header. Returns the declared columns, and the byte at which the rows begin."""
         attributes: list[Attribute] = []
-        number = 0
+        line_number = 0
         for block in split_into_blocks(self.path, 0):
-            at = block.offset
-            for raw in bytes(block.data).removesuffix(b"\n").split(b"\n"):
-                at += len(raw) + 1
-                number += 1
-                line = decode_bytes(raw).strip(BLANKS)
-                word = line.split(None, 1)[0].lower() if line else ""
-                if word == "@data":
+            offset = block.offset
+            for line_bytes in bytes(block.data).removesuffix(b"\n").split(b"\n"):
+                offset += len(line_bytes) + 1
+                line_number += 1
+                line = decode_bytes(line_bytes).strip(BLANKS)
+                keyword = line.split(None, 1)[0].lower() if line else ""
+                if keyword == "@data":
                     if not attributes:
                         raise errors.bad_file(self.path, "it has no @attribute before @data.")
-                    return attributes, at
-                if word == "@attribute":
-                    attributes.append(self._attribute(line, number))
-                elif line and line[0] != "%" and word != "@relation":
-                    raise self._bad_line(number, f"{errors.shortened(line)!r} is not part of an ARFF header")
-            if at > LONGEST_RECORD:
+                    return attributes, offset
+                if keyword == "@attribute":
+                    attributes.append(self._attribute(line, line_number))
+                elif line and line[0] != "%" and keyword != "@relation":
+                    raise self.bad_line(line_number, f"{errors.shortened(line)!r} is not part of an ARFF header")
+            if offset > LONGEST_RECORD:
                 break
         raise errors.bad_file(self.path, "it has no @data, so it is not an ARFF file, or it is incomplete.")
 
     def _attribute(self, line: str, number: int) -> Attribute:
-        declared = _DECLARED.match(line)
-        if declared is None:
+        """The column that an @attribute line declares. ``number``: its line number, for errors."""
+        declaration = _DECLARED.match(line)
+        if declaration is None:
             syntax = "an attribute is a name followed by numeric, string, date or {its values}"
-            raise self._bad_line(number, f"{errors.shortened(line)!r} cannot be read: {syntax}")
-        name = declared[1]
-        kind = declared[2]
+            raise self.bad_line(number, f"{errors.shortened(line)!r} cannot be read: {syntax}")
+        name = declaration[1]
+        kind = declaration[2]
         try:
             name = _unescape(name[1:-1]) if name[0] in "'\"" else name
             if kind.startswith("{"):
                 return Attribute(name, "nominal", tuple(value for value, _ in _values(kind[1:-1])[0]))
         except UnicodeDecodeError:
-            raise self._bad_line(number, f"{errors.shortened(line)!r} has {HALF_A_CHARACTER}") from None
+            raise self.bad_line(number, f"{errors.shortened(line)!r} has {HALF_A_CHARACTER}") from None
         if kind.lower() not in KINDS:
-            choices = f"{errors.listed(KINDS)} and {{its values}} are supported. Remove the attribute"
-            raise self._bad_line(number, f"attribute {name!r} is {errors.shortened(kind)}, and {choices}")
+            advice = f"{errors.listed(KINDS)} and {{its values}} are supported. Remove the attribute"
+            raise self.bad_line(number, f"attribute {name!r} is {errors.shortened(kind)}, and {advice}")
         return Attribute(name, kind.lower())
 
-    def _bad_line(self, line: int, why: str) -> errors.BadFile:
-        text = f"{self.path}, line {line:,}: {why}{'' if why[-1] == '?' else '.'}"
-        return errors.BadFile(text, path=self.path, line=line)
+    def _has_weights(self) -> bool:
+        """Whether some row has a weight; rows without one weigh 1."""
+        return any(b"{" in bytes(block.data) and _WEIGHS.search(block.data) for block in super().blocks())
 
-    def _weighs(self) -> bool:
-        """Whether some row has a weight: Weka writes those that are not 1, wherever they stand."""
-        return any(
-            b"{" in bytes(block.data) and _WEIGHS.search(block.data)
-            for block in split_into_blocks(self.path, self.start)
-        )
-
-    def batches(self, beside: Beside[Any] | None = None) -> Iterator[Batch]:
-        blocks = self._bound_blocks(split_into_blocks(self.path, self.start))
-        first = next(blocks, None)
-        return iter([no_rows(self.names, self.path)]) if first is None else self.read(first, blocks, beside)
-
-    def _bound_blocks(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        """The blocks, cut again where they have so many rows that these, written out, would not fit: sparse ones may."""
-        most = max(MOST_CELLS // len(self.attributes), 1)
-        for block in blocks:
-            ends = np.flatnonzero(np.frombuffer(block.data, np.uint8) == ord("\n"))[most - 1 :: most] + 1
-            bounds = sorted({0, *ends.tolist(), len(block.data)})
+    def blocks(self) -> Iterator[Block]:
+        """The rows in blocks that fit in memory as dense tables, which a block of sparse rows may not."""
+        max_rows = max(MOST_CELLS // len(self.attributes), 1)
+        for block in super().blocks():
+            line_ends = np.flatnonzero(np.frombuffer(block.data, np.uint8) == ord("\n"))[max_rows - 1 :: max_rows] + 1
+            bounds = sorted({0, *line_ends.tolist(), len(block.data)})
             for start, stop in pairwise(bounds):
                 yield Block(block.data[start:stop], block.offset + start)
 
     def infer(self, block: Block) -> Any:
+        """Parses the first block like any other, since all types are declared."""
         return self.parse(block)
 
     def parse(self, block: Block) -> Any:
+        """Parses a block, fast if it has no quotes, comments or braces. A row that does not fit the declared columns
+        raises BadFile.
+        """
         try:
             return self._parse_plain(block) if SPECIAL.search(block.data) is None else self._parse_rows(block)
-        except Broken as broken:
-            raise self._blame_row(broken, block) from None
+        except BadRow as bad_row:
+            raise self._blame_row(bad_row, block) from None
 
-    def _blame_row(self, broken: Broken, block: Block) -> errors.BadFile:
-        row, why = broken.args
-        return self._bad_line(self.line(block, row) or 0, why)
+    def _blame_row(self, bad_row: BadRow, block: Block) -> errors.BadFile:
+        """The error of a row of the block, with its line number in the file."""
+        row, reason = bad_row.args
+        return self.bad_line(self.line(block, row) or 0, reason)
 
     def records(self, block: Block) -> Iterator[tuple[int, str]]:
-        """The rows of a block, each with its line of the file; blank lines and comments are none."""
-        before = lines_before(self.path, block.offset)
-        for number, line in enumerate(bytes(block.data).split(b"\n"), before + 1):
+        """The rows of a block as text, each with its line number in the file; without blank lines and comments."""
+        n_lines_before = lines_before(self.path, block.offset)
+        for number, line in enumerate(bytes(block.data).split(b"\n"), n_lines_before + 1):
             text = decode_bytes(line).strip(BLANKS)
             if text and text[0] != "%":
                 yield number, text
 
     def explain_failure(self, error: Exception, block: Block) -> Exception:
-        """What Arrow could not parse, said of the row that is to blame."""
+        """The error of the row that Arrow could not parse."""
         try:
             self._parse_rows(block)
-        except Broken as broken:
-            return self._blame_row(broken, block)
+        except BadRow as bad_row:
+            return self._blame_row(bad_row, block)
         return errors.bad_file(self.path, reason(error))
 
     def _parse_plain(self, block: Block) -> Batch:
-        """Rows without quotes, comments or braces, which Arrow reads as CSV."""
+        """Parses rows without quotes, comments or braces, which Arrow reads as CSV."""
         pa = arrow()
-        types = {a.name: pa.float64() if a.kind in NUMBERS else pa.string() for a in self.attributes}
+        types = {
+            attribute.name: pa.float64() if attribute.kind in NUMBERS else pa.string() for attribute in self.attributes
+        }
         table = read_csv(block.data, list(types), types, ["?", " ?", "? ", " ? "])
         columns = [column.combine_chunks() for column in table.columns]
-        trimmed = [arrow("compute").ascii_trim_whitespace(c) if c.type == pa.string() else c for c in columns]
+        trimmed = [
+            arrow("compute").ascii_trim_whitespace(column) if column.type == pa.string() else column
+            for column in columns
+        ]
         return self._batch(table.num_rows, trimmed, None)
 
     def _parse_rows(self, block: Block) -> Batch:
-        """Rows of any kind, one by one."""
-        read = [self._row(line, row) for row, (_, line) in enumerate(self.records(block))]
+        """Parses rows of any form one by one: dense or sparse, quoted, with weights."""
+        rows = [self._row(line, row) for row, (_, line) in enumerate(self.records(block))]
         pa = arrow()
         columns = list[Any]()
-        for j, attribute in enumerate(self.attributes):
-            cells = [values[j] for values, _ in read]
+        for column_number, attribute in enumerate(self.attributes):
+            cells = [values[column_number] for values, _ in rows]
             if attribute.kind not in NUMBERS:
                 columns.append(pa.array(cells, pa.string()))
                 continue
@@ -196,55 +200,74 @@ class _ArffFile(BlockFile):
                 try:
                     numbers[row] = np.nan if cell is None else float(cell)
                 except ValueError:
-                    why = f"column {attribute.name!r} contains {cell!r}, but is declared {attribute.kind}"
-                    raise Broken(row, why) from None
+                    raise BadRow(
+                        row, f"column {attribute.name!r} contains {cell!r}, but is declared {attribute.kind}"
+                    ) from None
             columns.append(numbers)
-        return self._batch(len(read), columns, [weight for _, weight in read])
+        return self._batch(len(rows), columns, [weight for _, weight in rows])
 
     def _row(self, line: str, row: int) -> tuple[Sequence[Any], float]:
-        """The cells of a row, None where one is missing, and its weight."""
+        """The cells of a row (texts, 0.0 where a sparse row omits a number, None where missing), and its weight.
+        ``row``: its number, for errors.
+        """
         try:
             return self._cells(line, row)
         except UnicodeDecodeError:
-            raise Broken(row, f"{errors.shortened(line, 80)!r} has {HALF_A_CHARACTER}") from None
+            raise BadRow(row, f"{errors.shortened(line, 80)!r} has {HALF_A_CHARACTER}") from None
 
     def _cells(self, line: str, row: int) -> tuple[Sequence[Any], float]:
+        """Parses a dense or sparse row as described in ``_row``. Raises BadRow if it does not fit the declared columns."""
         if not line.startswith("{"):
-            values, rest = _values(line)
+            values, remainder = _values(line)
             if len(values) != len(self.attributes):
-                what = f"{errors.many(len(values), 'value')} but {len(self.attributes):,} attributes are declared"
-                raise Broken(row, f"{what}: {errors.shortened(line, 80)!r}")
-            return [None if value == "?" and not quoted else value for value, quoted in values], self._weight(rest, row)
-        cells: list[Any] = [0.0 if a.kind in NUMBERS else a.values[0] if a.values else None for a in self.attributes]
-        at = 1
-        while (pair := _PAIR.match(line, at)) is not None:
-            place = int(pair[1])
-            at = pair.end()
-            if place >= len(cells):
-                raise Broken(
-                    row, f"attribute {place:,} does not exist: attributes are numbered from 0 to {len(cells) - 1:,}"
+                raise BadRow(
+                    row,
+                    f"{errors.many(len(values), 'value')} but {len(self.attributes):,} attributes are declared: "
+                    f"{errors.shortened(line, 80)!r}",
+                )
+            return [None if value == "?" and not quoted else value for value, quoted in values], self._weight(
+                remainder, row
+            )
+        cells: list[Any] = [
+            0.0 if attribute.kind in NUMBERS else attribute.values[0] if attribute.values else None
+            for attribute in self.attributes
+        ]
+        start = 1
+        while (pair := _PAIR.match(line, start)) is not None:
+            position = int(pair[1])
+            start = pair.end()
+            if position >= len(cells):
+                raise BadRow(
+                    row, f"attribute {position:,} does not exist: attributes are numbered from 0 to {len(cells) - 1:,}"
                 )
             value = pair[4] if pair[4] is not None else _unescape(pair[2] or pair[3] or "")
-            cells[place] = None if pair[4] == "?" else value
-        closing = re.compile(r"\s*\}", re.ASCII).match(line, at)
-        if closing is None:
-            lacking = "is not a pair of a number and a value, or the row has no closing }"
-            raise Broken(row, f"{errors.shortened(line[at:])!r} {lacking}")
-        return cells, self._weight(line[closing.end() :], row)
+            cells[position] = None if pair[4] == "?" else value
+        closing_brace = re.compile(r"\s*\}", re.ASCII).match(line, start)
+        if closing_brace is None:
+            fault = "is not a pair of a number and a value, or the row has no closing }"
+            raise BadRow(row, f"{errors.shortened(line[start:])!r} {fault}")
+        return cells, self._weight(line[closing_brace.end() :], row)
 
-    def _weight(self, rest: str, row: int) -> float:
-        """The weight after the values of a row; 1 if there is none."""
-        if not rest.strip() or rest.lstrip().startswith("%"):
+    def _weight(self, remainder: str, row: int) -> float:
+        """The weight in ``remainder``, the text after the values of a row; 1 if there is none. ``row``: its number, for
+        errors.
+        """
+        if not remainder.strip() or remainder.lstrip().startswith("%"):
             return 1.0
-        weight = _WEIGHT.match(rest)
+        weight = _WEIGHT.match(remainder)
         try:
             return float(weight[1] if weight else "")
         except ValueError:
-            raise Broken(row, f"{errors.shortened(rest)!r} after the values is not a weight, such as {{2}}") from None
+            raise BadRow(
+                row, f"{errors.shortened(remainder)!r} after the values is not a weight, such as {{2}}"
+            ) from None
 
-    def _batch(self, n_rows: int, cells: Sequence[Any], weights: list[float] | None) -> Batch:
-        attributes = zip(self.names, self.attributes, cells, strict=True)
-        columns = {name: _column(attribute, its_cells) for name, attribute, its_cells in attributes}
+    def _batch(self, n_rows: int, arrays: Sequence[Any], weights: list[float] | None) -> Batch:
+        """The batch of parsed columns: for each attribute an array of numbers or an Arrow array of texts. ``weights``:
+        None if all are 1.
+        """
+        named_attributes = zip(self.names, self.attributes, arrays, strict=True)
+        columns = {name: _column(attribute, array) for name, attribute, array in named_attributes}
         if self.weight is None:
             return Batch(self.names, n_rows, columns, True, self.path)
         columns[self.weight] = Numbers(np.ones(n_rows) if weights is None else np.array(weights))
@@ -254,48 +277,52 @@ class _ArffFile(BlockFile):
 
 
 def _column(attribute: Attribute, cells: Any) -> Column:
-    """The column of what was read for an attribute: an array of numbers, or Arrow's of texts."""
+    """The column of an attribute. ``cells``: an array of numbers, or an Arrow array of texts; nominal ones become codes
+    of the declared values.
+    """
     if isinstance(cells, np.ndarray):
         return Numbers(cells)
     if attribute.kind == "date":
-        return Strings(cells, kind="date")
+        return Strings(cells, declared="date")
     if attribute.kind != "nominal":
         return from_arrow(cells)
-    place = {value: k for k, value in enumerate(attribute.values)}
-    encoded = cells.dictionary_encode()
-    lookup = []
-    for value in texts(encoded.dictionary):
-        if value not in place:
+    declared_codes = {value: k for k, value in enumerate(attribute.values)}
+    dictionary_array = cells.dictionary_encode()
+    codes_of_words = []
+    for value in texts(dictionary_array.dictionary):
+        if value not in declared_codes:
             row = next(row for row, cell in enumerate(texts(cells)) if cell == value)
-            near = errors.did_you_mean(value, attribute.values)
-            declared = f"which is not one of its declared values ({errors.listed(attribute.values, 6)})"
-            raise Broken(
-                row, f"column {attribute.name!r} contains {value!r}, {declared}" + (f".{near}" if near else "")
+            suggestion = errors.did_you_mean(value, attribute.values)
+            fault = f"which is not one of its declared values ({errors.listed(attribute.values, 6)})"
+            raise BadRow(
+                row, f"column {attribute.name!r} contains {value!r}, {fault}" + (f".{suggestion}" if suggestion else "")
             )
-        lookup.append(place[value])
-    indices = encoded.indices.fill_null(len(lookup)).to_numpy()
-    codes = np.array([*lookup, -1], dtype=np.int32)[indices]
-    return Codes(codes, 0, list(attribute.values), categorical=True)
+        codes_of_words.append(declared_codes[value])
+    indices = dictionary_array.indices.fill_null(len(codes_of_words)).to_numpy()
+    row_codes = np.array([*codes_of_words, -1], dtype=np.int32)[indices]
+    return Codes(row_codes, 0, list(attribute.values), categorical=True)
 
 
 def _values(text: str) -> tuple[list[tuple[str, bool]], str]:
-    """The values of a row, each with whether it was quoted, and what is left after them: a weight, a comment."""
+    """The values of a row as text, each with whether it was quoted; and the rest of the line, which may be a weight or
+    a comment.
+    """
     values: list[tuple[str, bool]] = []
-    at = 0
-    while (cell := _VALUE.match(text, at)) is not None:
-        quoted = cell[3] is None
-        plain = (cell[3] or "").strip(BLANKS)
+    position = 0
+    while (cell := _VALUE.match(text, position)) is not None:
+        is_quoted = cell[3] is None
+        unquoted = (cell[3] or "").strip(BLANKS)
         if text[cell.start() : cell.end()].strip(BLANKS) == "" and text[cell.end() : cell.end() + 1] in ("{", "%"):
             return values, text[cell.end() :]
-        values.append((_unescape(cell[1] or cell[2] or "") if quoted else plain, quoted))
-        at = cell.end()
+        values.append((_unescape(cell[1] or cell[2] or "") if is_quoted else unquoted, is_quoted))
+        position = cell.end()
         if cell[4] not in (",", "\t"):
             break
-    return values, text[at:]
+    return values, text[position:]
 
 
 def _unescape(text: str) -> str:
-    """The text that is meant; two escapes may be one character. Raises UnicodeDecodeError where one is half of it."""
+    """Replaces escape sequences; two may make one character. Raises UnicodeDecodeError for half a character."""
 
     def plain(match: re.Match[str]) -> str:
         return chr(int(match[1][1:], 16)) if len(match[1]) == 5 else _ESCAPES.get(match[1], match[1])

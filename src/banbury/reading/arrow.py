@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
+from banbury.arrays import Array, Int
 from banbury.reading.columns import (
     EXACT,
     Codes,
@@ -20,7 +22,7 @@ from banbury.reading.columns import (
     Numbers,
     Objects,
     Texts,
-    Wanted,
+    ValueKind,
     convert_values,
     decode_bytes,
     empty_column,
@@ -28,20 +30,24 @@ from banbury.reading.columns import (
     usual_width,
 )
 
-LONG_TEXT = 64  # bytes on average
+LONG_TEXT = 64  # bytes on average: such texts are hardly categories
 BLANKS = " \t\n\r\f\v"
 
 
 @cache
 def arrow(module: str = "") -> Any:
-    """pyarrow, or one of its modules."""
+    """The package pyarrow, or one of its modules, such as arrow("compute"). It is imported on first use."""
     return importlib.import_module(f"pyarrow.{module}" if module else "pyarrow")
 
 
 def from_arrow(
     array: Any, strip: bool = False, missing_values: frozenset[str] = frozenset(), categorical: bool = True
 ) -> Column:
-    """The column of an Arrow array. ``strip``, ``missing_values``: of a text file; ``categorical``: a dictionary is declared."""
+    """The column of an Arrow array.
+
+    ``strip``: whether to strip blanks from texts, as in text files. ``missing_values``: texts that then mean a missing
+    value. ``categorical``: whether to declare a dictionary array as categorical.
+    """
     if hasattr(array, "combine_chunks"):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     array = _plain_layout(array)
@@ -51,8 +57,8 @@ def from_arrow(
     if kind == "list" and (lists := _lists(array)):
         return lists
     if kind in ("date", "list", "other"):
-        write = _iso_texts if kind == "date" else texts
-        return Objects(array, of_kind="date" if kind == "date" else "other", write=write)
+        to_list = _iso_texts if kind == "date" else texts
+        return Objects(array, known_kind="date" if kind == "date" else "other", to_list=to_list)
     if arrow("types").is_dictionary(array.type):
         return _from_dictionary(array, categorical)
     if kind == "string":
@@ -63,7 +69,9 @@ def from_arrow(
 
 
 def _from_nullable(array: Any, kind: Kind) -> Column:
-    """The column of booleans or integers with nulls: floats, which hold them exactly, or codes."""
+    """The column of a boolean or integer array with nulls: floats if they hold every integer exactly, otherwise codes.
+    ``kind``: "boolean" or "integer".
+    """
     if kind == "boolean":
         return Codes(fill_nulls(array, 2, np.uint8), 0, [False, True], value_kind="boolean")
     numbers = fill_nulls(array, np.nan, np.float64)
@@ -73,7 +81,7 @@ def _from_nullable(array: Any, kind: Kind) -> Column:
 
 
 def _iso_texts(array: Any) -> list[str | None]:
-    """Dates and times as Arrow writes them; lengths of time, which it does not write, as Python does."""
+    """Dates and times as ISO 8601 texts; durations, which Arrow cannot write as text, as Python writes them."""
     dates = array.dictionary_decode() if hasattr(array, "dictionary") else array
     try:
         return list(dates.cast(arrow().string()).to_pylist())
@@ -94,7 +102,9 @@ def kind_of_type(data_type: Any) -> Kind:
 
 
 def _plain_layout(array: Any) -> Any:
-    """The array without what stands around its values: an extension, runs, views of lists, a dictionary of lists."""
+    """The array decoded to a plain type: without extension types, run-end encoding, list views, or dictionaries of
+    lists.
+    """
     types = arrow("types")
     if hasattr(array, "storage"):
         return _plain_layout(array.storage)
@@ -117,15 +127,19 @@ _KINDS: dict[Kind, str] = {
 
 
 def _lists(array: Any) -> Column | None:
-    """The column of an Arrow array of lists of numbers; None where they are of any length."""
+    """The column of an Arrow array of lists of numbers; None if most lists have no common length."""
     lengths = plain(arrow("compute").list_value_length(array).drop_null())
     width = usual_width(lengths.tolist()) if len(array) else getattr(array.type, "list_size", 0)
     if not width:
         return None
     if (lengths != width).any():
         return Lists(array.to_pylist(), width)
-    inside = array.flatten()  # without what stands where a list is null
-    numbers = plain(inside) if kind_of_type(inside.type) == "integer" and not inside.null_count else floats(inside)
+    flat_numbers = array.flatten()  # without the numbers of null lists
+    numbers = (
+        plain(flat_numbers)
+        if kind_of_type(flat_numbers.type) == "integer" and not flat_numbers.null_count
+        else floats(flat_numbers)
+    )
     matrix = numbers.reshape(-1, width)
     if not array.null_count:
         return Lists(matrix)
@@ -134,16 +148,18 @@ def _lists(array: Any) -> Column | None:
     return Lists(with_gaps)
 
 
-def floats(array: Any) -> NDArray[Any]:
-    """The numbers of an Arrow array, missing ones NaN; float32 and float64 without nulls are not copied."""
+def floats(array: Any) -> Array:
+    """The numbers of an Arrow array as floats, NaN where null; float32 and float64 without nulls are not copied."""
     if arrow("types").is_decimal(array.type):  # through texts, which are rounded once: 38.9 is the float of that name
         array = array.cast(arrow().string()).cast(arrow().float64())
     numbers = plain(array)
     return fill_nulls(array, np.nan, numbers.dtype if numbers.dtype.kind == "f" else np.float64)
 
 
-def plain(array: Any) -> NDArray[Any]:
-    """What lies in the buffer of a numeric or boolean array, anything where it is null; ``to_numpy`` would import pandas."""
+def plain(array: Any) -> Array:
+    """The buffer of a numeric or boolean array as a NumPy array; nulls hold arbitrary numbers. ``to_numpy`` would
+    import pandas.
+    """
     buffer = array.buffers()[1]
     if buffer is None:
         return np.zeros(len(array), dtype=array.type.to_pandas_dtype())
@@ -152,8 +168,8 @@ def plain(array: Any) -> NDArray[Any]:
     return np.frombuffer(buffer, array.type.to_pandas_dtype())[array.offset : array.offset + len(array)]
 
 
-def fill_nulls(array: Any, gap: float, dtype: Any) -> NDArray[Any]:
-    """The numbers of an Arrow array with ``gap`` where it is null; the buffer itself if it has no nulls."""
+def fill_nulls(array: Any, gap: float, dtype: Any) -> Array:
+    """The numbers of an Arrow array as ``dtype``, with ``gap`` where it is null; the buffer itself if it has no nulls."""
     numbers = plain(array)
     if not array.null_count:
         return numbers
@@ -163,82 +179,91 @@ def fill_nulls(array: Any, gap: float, dtype: Any) -> NDArray[Any]:
 
 
 def _bits(buffer: Any, array: Any) -> NDArray[np.bool_]:
-    """The bits of a bitmap that belong to the array."""
-    first, skipped = divmod(array.offset, 8)
-    packed = np.frombuffer(buffer, np.uint8)[first : first + (skipped + len(array) + 7) // 8]
-    return np.unpackbits(packed, count=skipped + len(array), bitorder="little")[skipped:].view(np.bool_)
+    """The bits of a bitmap that belong to the array, as booleans. ``buffer``: its validity bitmap, or the bitmap of
+    boolean values.
+    """
+    first_byte, first_bit = divmod(array.offset, 8)
+    packed = np.frombuffer(buffer, np.uint8)[first_byte : first_byte + (first_bit + len(array) + 7) // 8]
+    return np.unpackbits(packed, count=first_bit + len(array), bitorder="little")[first_bit:].view(np.bool_)
 
 
 def _from_dictionary(array: Any, categorical: bool) -> Column:
+    """The column of a dictionary array, as codes of its values."""
     return regroup(Codes(_indices(array), 0, []), texts(array.dictionary), categorical)
 
 
-def _indices(array: Any) -> NDArray[Any]:
-    """The codes of a dictionary array, -1 where it is null; its buffer itself where nothing is."""
+def _indices(array: Any) -> Array:
+    """The codes of a dictionary array, -1 where it is null; its buffer itself if nothing is null."""
     return fill_nulls(array.indices, -1, np.int32 if array.indices.type.bit_width <= 32 else np.int64)
 
 
 def texts(array: Any) -> list[Any]:
-    """The values of an Arrow array; a text that is not UTF-8 is taken for Latin-1."""
+    """The values of an Arrow array as a list; texts that are not valid UTF-8 are read as Latin-1."""
     try:
         return list(array.to_pylist())
     except UnicodeDecodeError:
-        raw = array.cast(arrow().large_binary() if arrow("types").is_large_string(array.type) else arrow().binary())
-        return [None if value is None else decode_bytes(value) for value in raw.to_pylist()]
+        binary_array = array.cast(
+            arrow().large_binary() if arrow("types").is_large_string(array.type) else arrow().binary()
+        )
+        return [None if value is None else decode_bytes(value) for value in binary_array.to_pylist()]
 
 
+@dataclass(eq=False)
 class Strings(Column):
-    """A column of texts. With ``strip`` it is from a text file: blanks around a text do not count."""
+    """A column of texts stored as an Arrow array. ``strip``: they come from a text file, so blanks around a text do not
+    count, and texts in ``missing_values`` are missing. ``declared``: "date" for dates written as texts.
+    """
 
-    _encoded: Codes | None = None
-
-    def __init__(
-        self, array: Any, strip: bool = False, missing_values: frozenset[str] = frozenset(), kind: Kind = "string"
-    ) -> None:
-        self.held = array
-        self.strip = strip
-        self.missing_values = missing_values
-        self.declared = kind
+    storage: Any
+    strip: bool = False
+    missing_values: frozenset[str] = frozenset()
+    declared: Kind = "string"
+    _encoded: Codes | None = field(default=None, init=False)
 
     def kind(self) -> Kind:
         return self.declared
 
     def encode(self) -> Codes | None:
-        """Numbers the texts now, in the thread that has just parsed them; long ones are hardly categories, and wait."""
-        if len(self.held) and self.held.nbytes < LONG_TEXT * len(self.held):
+        """Encodes the texts now, in the thread that has just parsed them. Long texts are hardly categories, so they are
+        left for later.
+        """
+        if len(self.storage) and self.storage.nbytes < LONG_TEXT * len(self.storage):
             self._encoded = self._codes(1)
         return self._encoded
 
-    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
+    def to_codes(self, value_kind: ValueKind | None, threads: int) -> Codes:
+        """The texts as codes of their distinct values, converted to ``value_kind`` unless that is None."""
         return convert_values(self._encoded or self._codes(threads), "string", value_kind)
 
     def _codes(self, threads: int) -> Codes:
-        self.held = _narrow(self.held)
-        buffers = offsets, data, _, _ = _buffers(self.held)
-        codes, first, _ = _core.encode_strings(*buffers, self.strip, threads)
-        raw = data.data
-        bounds = zip(offsets[first].tolist(), offsets[first + 1].tolist(), strict=True)
-        values = self._strip([decode_bytes(bytes(raw[start:end])) for start, end in bounds])
+        """The texts as codes of their distinct values, numbered by the Rust kernel."""
+        self.storage = _narrow(self.storage)
+        buffers = offsets, data, _, _ = _buffers(self.storage)
+        codes, first_rows, _ = _core.encode_strings(*buffers, self.strip, threads)
+        text_bytes = data.data
+        bounds = zip(offsets[first_rows].tolist(), offsets[first_rows + 1].tolist(), strict=True)
+        values = self._strip([decode_bytes(bytes(text_bytes[start:end])) for start, end in bounds])
         return regroup(Codes(codes, 0, []), values)  # two spellings in bytes may be one text
 
     def cells(self) -> Iterable[Any]:
-        return self._strip(texts(self.held))
+        return self._strip(texts(self.storage))
 
     def _strip(self, values: list[Any]) -> list[Any]:
+        """The texts stripped of blanks if the column says so; missing values are None."""
         if not self.strip:
             return values
         stripped = (value and value.strip(BLANKS) for value in values)
         return [None if value in self.missing_values else value for value in stripped]
 
     def texts(self) -> Texts:
-        """The buffers of the array itself, unless a text is not UTF-8 or must be stripped of blanks."""
-        self.held = array = _narrow(self.held)
+        """The Arrow buffers themselves; a list if a text is not UTF-8, a copy if texts must be stripped of blanks."""
+        self.storage = array = _narrow(self.storage)
         if self.strip and _any_blanks(*_buffers(array)[:2]):
             pa = arrow()
             compute = arrow("compute")
             array = compute.ascii_trim(array, BLANKS)
-            gone = compute.is_in(array, pa.array(sorted(self.missing_values), array.type))
-            array = compute.if_else(gone, pa.scalar(None, array.type), array)
+            is_missing = compute.is_in(array, pa.array(sorted(self.missing_values), array.type))
+            array = compute.if_else(is_missing, pa.scalar(None, array.type), array)
         try:
             array.validate(full=True)
         except arrow().ArrowInvalid:
@@ -246,49 +271,55 @@ class Strings(Column):
         return _core.ArrowTexts(*_buffers(array))
 
     def text_bytes(self) -> int:
-        return int(self.held.nbytes)
+        return int(self.storage.nbytes)
 
-    def take(self, rows: NDArray[np.int64]) -> Column:
-        """Some of the strings; with 64-bit offsets, since 32-bit ones may not reach once rows are taken twice."""
-        wide = self.held if self.held.type == arrow().large_string() else self.held.cast(arrow().large_string())
-        return self._with(wide.take(_integers(rows)))
+    def take(self, rows: Int) -> Column:
+        """The rows with these numbers. Uses 64-bit offsets, since rows taken twice may need more than 2 GB."""
+        wide_texts = (
+            self.storage if self.storage.type == arrow().large_string() else self.storage.cast(arrow().large_string())
+        )
+        return self._with(wide_texts.take(_integers(rows)))
 
 
 def join_strings(columns: Sequence[Strings]) -> Column | None:
-    """Columns of texts as one; None where they are not all alike, or more than 32-bit offsets reach."""
-    alike = len({(c.held.type, c.strip, c.missing_values, c.text) for c in columns}) == 1
-    if not alike or sum(c.text_bytes() for c in columns) >= 2**31:
+    """Concatenates columns of texts; None if their types differ or they have too many bytes for 32-bit offsets."""
+    are_alike = (
+        len({(column.storage.type, column.strip, column.missing_values, column.text) for column in columns}) == 1
+    )
+    if not are_alike or sum(column.text_bytes() for column in columns) >= 2**31:
         return None
-    return columns[0]._with(arrow().concat_arrays([c.held for c in columns]))
+    return columns[0]._with(arrow().concat_arrays([column.storage for column in columns]))
 
 
 def _narrow(array: Any) -> Any:
-    """The strings as offsets and bytes, which views of strings are not."""
+    """The strings in a layout of offsets and bytes, which string views do not have."""
     return array.cast(arrow().large_string()) if arrow("types").is_string_view(array.type) else array
 
 
-def _buffers(array: Any) -> tuple[NDArray[Any], NDArray[np.uint8], NDArray[np.uint8] | None, int]:
-    """Offsets, bytes and validity bitmap as the kernels take them, without a copy."""
-    valid, offsets, data = array.buffers()
-    wide = np.int64 if arrow("types").is_large_string(array.type) else np.int32
-    bounds = np.frombuffer(offsets, wide)[array.offset : array.offset + len(array) + 1] if offsets else None
+def _buffers(array: Any) -> tuple[Array, NDArray[np.uint8], NDArray[np.uint8] | None, int]:
+    """Offsets, bytes, validity bitmap (None without nulls) and position of the first row in it, as the kernels take
+    them; no copy.
+    """
+    validity, offsets, data = array.buffers()
+    offset_type = np.int64 if arrow("types").is_large_string(array.type) else np.int32
+    row_offsets = np.frombuffer(offsets, offset_type)[array.offset : array.offset + len(array) + 1] if offsets else None
     return (
-        np.zeros(1, wide) if bounds is None or len(array) == 0 else bounds,
+        np.zeros(1, offset_type) if row_offsets is None or len(array) == 0 else row_offsets,
         np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8),
-        np.frombuffer(valid, np.uint8) if array.null_count else None,
+        np.frombuffer(validity, np.uint8) if array.null_count else None,
         array.offset,
     )
 
 
-def _any_blanks(offsets: NDArray[Any], data: NDArray[np.uint8]) -> bool:
-    """Whether some text begins or ends with a blank."""
-    held = offsets[1:] > offsets[:-1]
-    ends = np.concatenate([data[offsets[:-1][held]], data[offsets[1:][held] - 1]])
-    return bool(np.isin(ends, np.frombuffer(BLANKS.encode(), np.uint8)).any())
+def _any_blanks(offsets: Array, data: NDArray[np.uint8]) -> bool:
+    """Whether some text begins or ends with a blank. ``offsets``: where each text begins in ``data``."""
+    is_not_empty = offsets[1:] > offsets[:-1]
+    end_bytes = np.concatenate([data[offsets[:-1][is_not_empty]], data[offsets[1:][is_not_empty] - 1]])
+    return bool(np.isin(end_bytes, np.frombuffer(BLANKS.encode(), np.uint8)).any())
 
 
-def _integers(array: NDArray[np.int64]) -> Any:
-    """The array as an Arrow array. ``pyarrow.array`` would import pandas."""
+def _integers(array: Int) -> Any:
+    """The integers as an Arrow array. ``pyarrow.array`` would import pandas."""
     pa = arrow()
     buffer = pa.py_buffer(np.ascontiguousarray(array, dtype=np.int64))
     return pa.Array.from_buffers(pa.int64(), len(array), [None, buffer])

@@ -11,9 +11,9 @@ from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.arrays import Array, Int
 from banbury.reading.arrow import Strings, join_strings
 from banbury.reading.by_name import Columns
 from banbury.reading.columns import (
@@ -29,7 +29,8 @@ from banbury.reading.columns import (
     Texts,
     Uneven,
     Unfit,
-    Wanted,
+    ValueKind,
+    empty_column,
     from_list,
     ready,
     small_span,
@@ -38,137 +39,141 @@ from banbury.reading.columns import (
 from banbury.threads import LimitThreads
 
 T = TypeVar("T")
-STRETCH = 1 << 20  # numbers that are looked at in one go
+NUMBERS_AT_ONCE = 1 << 20  # how many are checked together, to save memory
 
 
 class Widened(Exception):
-    """A later block of a file does not fit the type that the first showed: iterated again, the source reads the wider type."""
-
-    def __init__(self, column: str, kind: Kind, line: int | None = None) -> None:
-        super().__init__(f"column {column!r} is read as {kind} from line {line} on")
-        self.column = column
-        self.kind = kind
-        self.line = line
-
-
-class Batch:
-    """Some rows of a table. ``first_row`` counts the rows of the source before it.
-
-    ``named`` is false for arrays without names, whose columns are "x0", "x1" and so on, and for plain texts, whose
-    only column is "text". ``row_names`` are the files that the rows came from, where each came from one. ``share`` is how
-    much of the source is read with this batch, where that is known. ``aside`` are columns that are no features, whatever else
-    is said: weights that came with the rows.
+    """A later block of a file does not fit the column type inferred from the first block. Iterating the source again
+    reads the wider type.
     """
 
-    def __init__(
-        self, names: tuple[str, ...], n_rows: int, columns: Mapping[str, Column], named: bool = True, source: Any = None
-    ) -> None:
-        self.names = names
-        self.named = named
-        self.n_rows = n_rows
-        self.first_row = 0
-        self._columns = columns
-        self.source: str | None = source
-        self.row_names: list[str] | None = None
-        self.share: float | None = None
-        self.aside: frozenset[str] = frozenset()
+    def __init__(self, column: str, kind: Kind) -> None:
+        """``column``: its name; ``kind``: the wider kind."""
+        super().__init__(f"column {column!r} is read as {kind} from now on")
+        self.column = column
+        self.kind = kind
+
+
+@dataclass(eq=False)
+class Batch:
+    """Some rows of a table, column by column.
+
+    ``named``: False for arrays without column names, whose columns are "x0", "x1" and so on, and for plain texts, whose
+    only column is "text". ``source``: the file or folder, for errors. ``row_names``: the file of each row, if every row
+    is a document. ``aside``: columns that are never features, such as weights stored with the rows.
+    """
+
+    names: tuple[str, ...]
+    n_rows: int
+    _columns: Mapping[str, Column]  # by name
+    named: bool = True
+    source: str | None = None
+    first_row: int = 0  # rows of the source before these
+    row_names: list[str] | None = None
+    share: float | None = None  # of the source that has been read up to here, if known
+    aside: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         return f"Batch({self.n_rows:,} rows from {self.first_row:,}; {errors.listed(self.names)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the batch with all its columns, made now if they are lazy."""
         columns = {name: self.column(name) for name in self.names}
-        made = self.names, self.n_rows, columns, self.named, self.source
-        return _unpickle, (Batch, made, self.names, self.first_row, self.row_names)
+        arguments = self.names, self.n_rows, columns, self.named, self.source, self.first_row, self.row_names
+        return Batch, arguments
 
     def column(self, name: str) -> Column:
+        """The column of this name. Raises an error if there is none."""
         try:
             return self._columns[name]
         except KeyError:
             raise errors.unknown_column(name, self.names, self.source) from None
 
     def kind(self, name: str) -> Kind:
-        """What the column holds; "empty" when it has no value at all."""
+        """The kind of the column's values; "empty" if all are missing."""
         return self._try(name, lambda column: column.kind())
 
     def kinds(self, names: Sequence[str]) -> list[Kind]:
-        """The same of several columns."""
+        """The kind of each of these columns."""
         return [self.kind(name) for name in names]
 
     def categorical(self, name: str) -> bool:
-        """Whether the column's maker declared it a choice among values (pandas, Polars and Arrow can)."""
+        """Whether the source declares the column as categorical, as pandas, Polars and Arrow can."""
         return self.column(name).categorical
 
     def is_text(self, name: str) -> bool:
-        """Whether the column was given as texts: a plain list of them, documents, mail."""
+        """Whether the column is declared as texts: a plain list of them, documents, mail."""
         return self.column(name).text
 
-    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
-        """Arrays that together hold these columns in order, as the kernels read them; missing is NaN."""
+    def numbers(self, names: Sequence[str]) -> list[Array]:
+        """The columns as numeric arrays that the kernels read, NaN where missing: in order, an array (rows,) for a
+        column, or a matrix (rows × columns) for several that are stored side by side.
+        """
         columns = self._columns
         pieces = columns.stretches(names) if isinstance(columns, Columns) else names
-        return [self._try(x, lambda column: column.numbers()) if isinstance(x, str) else ready(x) for x in pieces]
+        return [
+            self._try(piece, lambda column: column.numbers()) if isinstance(piece, str) else ready(piece)
+            for piece in pieces
+        ]
 
     def width(self, name: str) -> int:
         """How many numbers the lists of a column have; 1 where it holds no lists."""
         return self.column(name).width
 
-    def lists(self, name: str, width: int) -> NDArray[Any]:
-        """A column of lists of so many numbers, (rows, numbers), as the kernels read them; a missing list is NaN."""
+    def lists(self, name: str, width: int) -> Array:
+        """A column of lists as a matrix, rows × ``width``; the row of a missing list is NaN."""
         return self._try(name, lambda column: column.lists(width))
 
-    def codes(self, name: str, value_kind: Wanted | None = None) -> Codes:
-        """The column as codes of its distinct values, which are of the ``wanted`` kind or else their own."""
+    def codes(self, name: str, value_kind: ValueKind | None = None) -> Codes:
+        """The column as integer codes, one for each distinct value. Values are converted to ``value_kind``; None keeps
+        their kind.
+        """
         return self._try(name, lambda column: column.to_codes(value_kind, threads_for(self.n_rows)))
 
     def texts(self, name: str) -> Texts:
-        """The column as texts, as the kernels take them. Numbers among them are written out."""
+        """The column as texts in the form the kernels take; numbers are written out."""
         return self._try(name, lambda column: column.texts())
 
     def text_bytes(self, names: Sequence[str]) -> int | None:
-        """How many bytes these columns take, where they are texts side by side, and stay what they are."""
+        """How many bytes these columns take if all are texts in immutable buffers; otherwise None."""
         if not set(self.names).issuperset(names):
             return None
         sizes = [self.column(name).text_bytes() for name in names]
         return None if None in sizes else sum(sizes)  # type: ignore[arg-type]
 
-    def integers(self, name: str) -> NDArray[Any] | None:
-        """The column itself where it is an array of whole numbers, none of them missing."""
+    def integers(self, name: str) -> Array | None:
+        """The column as an integer array if it is stored as one without missing values; otherwise None."""
         column = self.column(name)
-        return column.numbers() if isinstance(column, Numbers) and fits_int64(column.held.dtype) else None
+        return column.numbers() if isinstance(column, Numbers) and fits_int64(column.storage.dtype) else None
 
     def occurrences(self, names: Sequence[str]) -> Any:
-        """These columns side by side, as the kernels take them: a matrix, or offsets, columns and values of a sparse one."""
-        columns = self.numbers(names)
-        if len(columns) == 1 and columns[0].ndim == 2:
-            return columns[0]
-        return np.column_stack([column.astype(np.float64) for column in columns])
-
-    def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
-        """The matrix of these columns, where it is one of whole numbers and has no others."""
-        return None
+        """These columns as a count matrix, rows × columns. For a sparse matrix: row offsets, column numbers and counts."""
+        arrays = self.numbers(names)
+        if len(arrays) == 1 and arrays[0].ndim == 2:
+            return arrays[0]
+        return np.column_stack([array.astype(np.float64) for array in arrays])
 
     def head(self, name: str, n: int) -> list[Scalar]:
         """The first n values that are not missing."""
         return self._try(name, lambda column: column.head(n))
 
     def first(self, names: Sequence[str]) -> list[Scalar | None]:
-        """The first value of each of these columns that is not missing; None where all are."""
+        """For each column its first value that is not missing; None if all are missing."""
         return [next(iter(self.head(name, 1)), None) for name in names]
 
     def rename(self, names: tuple[str, ...]) -> Batch:
         """The same columns under other names, in the same order."""
         if names == self.names:
             return self
-        old = dict(zip(names, self.names, strict=True))
-        return self._with(names, Columns(lambda name: self._columns[old[name]]))
+        old_names = dict(zip(names, self.names, strict=True))
+        return self._with(names, Columns(lambda name: self._columns[old_names[name]]))
 
     def without(self, name: str) -> Batch:
-        """The other columns."""
-        return self._with(tuple(other for other in self.names if other != name), self._columns)
+        """The batch without this column."""
+        return self._with(tuple(column for column in self.names if column != name), self._columns)
 
     def only(self, names: Sequence[str]) -> Batch:
-        """These columns, in this order."""
+        """The batch with only these columns, in this order."""
         column_names = frozenset(self.names)
         for name in names:
             if name not in column_names:
@@ -176,46 +181,60 @@ class Batch:
         return self._with(tuple(names), self._columns)
 
     def _with(self, names: tuple[str, ...], columns: Mapping[str, Column]) -> Batch:
-        batch = Batch(names, self.n_rows, columns, self.named, self.source)
-        batch.first_row = self.first_row
-        batch.row_names = self.row_names
-        batch.share = self.share
-        batch.aside = self.aside
-        return batch
+        """A batch of the same rows with other names and columns."""
+        return Batch(
+            names,
+            self.n_rows,
+            columns,
+            self.named,
+            self.source,
+            self.first_row,
+            self.row_names,
+            self.share,
+            self.aside,
+        )
 
     def slice(self, start: int, stop: int) -> Batch:
         """The rows from start up to stop."""
         columns = self._change_columns(lambda matrix: matrix[start:stop], lambda column: column.slice(start, stop))
-        part = Batch(self.names, len(range(self.n_rows)[start:stop]), columns, self.named, self.source)
-        part.first_row = self.first_row + start
-        part.row_names = None if self.row_names is None else self.row_names[start:stop]
-        return part
+        n_rows = len(range(self.n_rows)[start:stop])
+        row_names = self.row_names and self.row_names[start:stop]
+        return Batch(self.names, n_rows, columns, self.named, self.source, self.first_row + start, row_names)
 
     def with_codes(self, names: Sequence[str]) -> Batch:
-        """The same rows, with these columns as codes of their distinct values."""
-        coded = {name: self.codes(name) for name in names}
+        """The same rows with these columns replaced by codes of their distinct values."""
+        codes_by_name = {name: self.codes(name) for name in names}
         return self.with_columns(
-            {name: codes.as_categorical() if self.categorical(name) else codes for name, codes in coded.items()}
+            {name: codes.as_categorical() if self.categorical(name) else codes for name, codes in codes_by_name.items()}
         )
 
     def with_columns(self, columns: Mapping[str, Any]) -> Batch:
-        """The same rows, with these columns in the place of those of their names."""
+        """The same rows with some columns replaced. ``columns``: maps names to new columns."""
         old_columns = self._columns
         return self._with(self.names, Columns(lambda name: columns[name] if name in columns else old_columns[name]))
 
-    def take(self, rows: NDArray[np.int64]) -> Batch:
+    def take(self, rows: Int) -> Batch:
         """These rows, in this order."""
         columns = self._change_columns(lambda matrix: matrix.take(rows, axis=0), lambda column: column.take(rows))
         return Batch(self.names, len(rows), columns, self.named, self.source)
 
     def _change_columns(
-        self, matrix: Callable[[NDArray[Any]], NDArray[Any]], column: Callable[[Column], Column]
+        self, change_matrix: Callable[[Array], Array], change_column: Callable[[Column], Column]
     ) -> Mapping[str, Column]:
-        """The columns with each of them changed, matrices of packed ones as a whole."""
+        """The columns by name, each replaced by ``change_column`` of it; columns stored side by side in a matrix are
+        replaced together by ``change_matrix``.
+        """
         columns = self._columns
-        return columns.change(matrix, column) if isinstance(columns, Columns) else Columns(lambda n: column(columns[n]))
+        return (
+            columns.change(change_matrix, change_column)
+            if isinstance(columns, Columns)
+            else Columns(lambda name: change_column(columns[name]))
+        )
 
     def _try(self, name: str, ask: Callable[[Column], T]) -> T:
+        """The value of ``ask`` for one column, such as its numbers. If it raises, because a cell is of the wrong kind,
+        the error names the column, the row and the source.
+        """
         column = self.column(name)
         try:
             return ask(column)
@@ -227,76 +246,83 @@ class Batch:
         except Uneven as uneven:
             row, length, width = uneven.args
             row += self.first_row
-            text = f"row {row:,} of column {name!r}{errors.where(self.source)} is a list of {length:,} numbers, but "
-            text += f"the other lists in this column have {width:,}. Use lists of one length, with None for missing "
             raise errors.BadValue(
-                f"{text}ones, or leave the column out with features={{{name!r}: None}}.", column=name, row=row
+                f"row {row:,} of column {name!r}{errors.where(self.source)} is a list of {length:,} numbers, but "
+                f"the other lists in this column have {width:,}. Use lists of one length, with None for missing "
+                f"ones, or leave the column out with features={{{name!r}: None}}.",
+                column=name,
+                row=row,
             ) from None
         except errors.BanburyError:
             raise
-        except (ArithmeticError, NotImplementedError, TypeError, ValueError) as problem:
-            text = f"column {name!r}{errors.where(self.source)} contains a value that cannot be counted ({type(problem).__name__}"
-            text += f": {problem}). Convert it to numbers or texts, or leave it out with features={{{name!r}: None}}."
-            raise errors.BadValue(text, column=name) from None
-
-
-def _unpickle(kind: Callable[..., Batch], made: tuple[Any, ...], names: Any, first_row: int, row_names: Any) -> Batch:
-    batch = kind(*made)
-    batch.names = names
-    batch.first_row = first_row
-    batch.row_names = row_names
-    return batch
+        except (ArithmeticError, NotImplementedError, TypeError, ValueError) as error:
+            raise errors.BadValue(
+                f"column {name!r}{errors.where(self.source)} contains a value that cannot be counted ({type(error).__name__}: "
+                f"{error}). Convert it to numbers or texts, or leave it out with features={{{name!r}: None}}.",
+                column=name,
+            ) from None
 
 
 def remember_answers(batch: Batch) -> Batch:
-    """The same rows in a batch that keeps what it was asked for, since it is asked again for every model."""
-    remembering = copy(batch)
-    for question in ("numbers", "codes", "lists", "occurrences"):
-        setattr(remembering, question, _answer_once(getattr(batch, question)))
-    return remembering
+    """A copy of the batch that caches its numbers, codes, lists and occurrences, which every model asks for again."""
+    caching_batch = copy(batch)
+    for method in ("numbers", "codes", "lists", "occurrences"):
+        setattr(caching_batch, method, _answer_once(getattr(batch, method)))
+    return caching_batch
 
 
 def _answer_once(ask: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that calls ``ask``, a method of a batch whose first argument is a column name or several, and
+    remembers its answers.
+    """
     answers: dict[Any, Any] = {}
 
-    def answer(columns: Any, *more: Any) -> Any:
-        key = columns if isinstance(columns, str) else tuple(columns), *more
+    def answer(names: Any, *arguments: Any) -> Any:
+        """The answer for these columns and further arguments, computed the first time."""
+        key = names if isinstance(names, str) else tuple(names), *arguments
         if key not in answers:
-            answers[key] = ask(columns, *more)
+            answers[key] = ask(names, *arguments)
         return answers[key]
 
     return answer
 
 
 class Matrix(Batch):
-    """Rows of nothing but numbers, held as one 2-D array, which is never copied."""
+    """Rows of numbers stored as one 2-D array or sparse matrix, which is never copied."""
 
-    def __init__(self, held: Any, names: tuple[str, ...], named: bool, source: str | None = None) -> None:
-        super().__init__(names, held.shape[0], Columns(lambda name: Numbers(self._column(name))), named, source)
-        self._held = held
-        self._array = ready(held) if isinstance(held, np.ndarray) else held
+    def __init__(self, matrix: Any, names: tuple[str, ...], named: bool, source: str | None = None) -> None:
+        """``matrix``: rows × columns; ``names``: those of its columns; ``named``: False if they are made up;
+        ``source``: the file, for errors.
+        """
+        super().__init__(names, matrix.shape[0], Columns(lambda name: Numbers(self._column(name))), named, source)
+        self._storage = matrix
+        self._array = ready(matrix) if isinstance(matrix, np.ndarray) else matrix
         self._own_names = names
 
     def __reduce__(self) -> tuple[Any, ...]:
-        made = self._held, self._own_names, self.named, self.source
-        return _unpickle, (type(self), made, self.names, self.first_row, None)
+        """Pickles the matrix as it is stored."""
+        arguments = self._storage, self._own_names, self.named, self.source
+        return type(self), arguments, {"names": self.names, "first_row": self.first_row}
 
-    def _column(self, name: str) -> NDArray[Any]:
-        return self._held[:, self._place[name]]  # type: ignore[no-any-return]
+    def _column(self, name: str) -> Array:
+        """The numbers of one column."""
+        return self._storage[:, self._position_by_name[name]]  # type: ignore[no-any-return]
 
-    def _first_row(self) -> NDArray[Any]:
-        return self._held[0]  # type: ignore[no-any-return]
+    def _first_row(self) -> Array:
+        """The numbers of the first row."""
+        return self._storage[0]  # type: ignore[no-any-return]
 
     @cached_property
-    def _place(self) -> dict[str, int]:
+    def _position_by_name(self) -> dict[str, int]:
+        """The position of each column by its name."""
         return {name: j for j, name in enumerate(self._own_names)}
 
-    def _places(self, names: Sequence[str]) -> list[int] | None:
-        """The positions of these columns; None if they are all of them, in order."""
+    def _positions_of(self, names: Sequence[str]) -> list[int] | None:
+        """The positions of these columns in the matrix; None if they are all its columns in order."""
         if names is self._own_names or tuple(names) == self._own_names:
             return None
         try:
-            return [self._place[name] for name in names]
+            return [self._position_by_name[name] for name in names]
         except KeyError as error:
             raise errors.unknown_column(error.args[0], self.names, self.source) from None
 
@@ -307,59 +333,66 @@ class Matrix(Batch):
         return False
 
     def rename(self, names: tuple[str, ...]) -> Batch:
+        """The same matrix with other column names."""
         if names == self.names:
             return self
-        batch = type(self)(self._held, names, self.named, self.source)
+        batch = type(self)(self._storage, names, self.named, self.source)
         batch.first_row = self.first_row
         return batch
 
     def slice(self, start: int, stop: int) -> Batch:
-        part = type(self)(self._held[start:stop], self._own_names, self.named, self.source)
-        part.first_row = self.first_row + start
-        return part
+        """The rows from start up to stop, a view of the matrix."""
+        sliced = type(self)(self._storage[start:stop], self._own_names, self.named, self.source)
+        sliced.first_row = self.first_row + start
+        return sliced
 
-    def take(self, rows: NDArray[np.int64]) -> Batch:
-        return type(self)(self._held.take(rows, axis=0), self._own_names, self.named, self.source)
+    def take(self, rows: Int) -> Batch:
+        return type(self)(self._storage.take(rows, axis=0), self._own_names, self.named, self.source)
 
-    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
-        places = self._places(names)
-        return [self._array] if places is None else [self._array[:, j] for j in places]
-
-    def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
-        return self._array if fits_int64(self.dtype) and tuple(names) == self._own_names else None
+    def numbers(self, names: Sequence[str]) -> list[Array]:
+        """These columns as arrays, as ``Batch.numbers`` gives them; the matrix itself if they are all its columns in
+        order.
+        """
+        positions = self._positions_of(names)
+        return [self._array] if positions is None else [self._array[:, j] for j in positions]
 
     @property
     def dtype(self) -> Any:
-        return self._held.dtype
+        return self._storage.dtype
 
     def first(self, names: Sequence[str]) -> list[Scalar | None]:
-        if self.n_rows != 1 or isinstance(self._held, np.ma.MaskedArray):
+        """For each column its first value that is not missing; read directly if there is only one row."""
+        if self.n_rows != 1 or isinstance(self._storage, np.ma.MaskedArray):
             return super().first(names)
-        places = self._places(names)
-        row = self._first_row() if places is None else self._first_row()[places]
+        positions = self._positions_of(names)
+        row = self._first_row() if positions is None else self._first_row()[positions]
         return [None if value != value else value for value in row.tolist()]
 
     def kind(self, name: str) -> Kind:
-        kind = self._kinds[self._place[name]]
-        return super().kind(name) if kind == "empty" else kind  # empty in the first row: perhaps in all
+        """The kind of the column's values; "empty" if all are missing. Reads only the first row where that decides."""
+        kind = self._kinds[self._position_by_name[name]]
+        return super().kind(name) if kind == "empty" else kind  # missing in the first row, so perhaps in all rows
 
     def kinds(self, names: Sequence[str]) -> list[Kind]:
-        places = self._places(names)
-        kinds = self._kinds if places is None else [self._kinds[place] for place in places]
+        """The kind of each of these columns."""
+        positions = self._positions_of(names)
+        kinds = self._kinds if positions is None else [self._kinds[place] for place in positions]
         if "empty" not in kinds:
             return kinds
         return [self.kind(name) if kind == "empty" else kind for name, kind in zip(names, kinds, strict=True)]
 
     @cached_property
     def _kinds(self) -> list[Kind]:
+        """The kind of every column by the type of the matrix and the first row: "empty" where that is NaN."""
         kind = KINDS_OF_DTYPES[self.dtype.kind]
         if kind != "float" or self.n_rows == 0:
             return [kind] * len(self._own_names)
         return ["empty" if missing else kind for missing in np.isnan(self._first_row()).tolist()]
 
-    def codes(self, name: str, value_kind: Wanted | None = None) -> Codes:
+    def codes(self, name: str, value_kind: ValueKind | None = None) -> Codes:
+        """The column as integer codes; integers from a small range are their own codes, without a copy."""
         if value_kind in (None, "integer") and fits_int64(self._array.dtype):
-            j = self._place[name]
+            j = self._position_by_name[name]
             low = int(self.spans[0][j])
             high = int(self.spans[1][j])
             if high - low < small_span(self.n_rows):
@@ -367,115 +400,133 @@ class Matrix(Batch):
         return super().codes(name, value_kind)
 
     @cached_property
-    def spans(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Lowest and highest of every column: one pass over the matrix serves them all."""
+    def spans(self) -> tuple[Int, Int]:
+        """The lowest and the highest number of every column, two arrays from one pass over the matrix."""
         return _core.span([self._array], threads_for(self.n_rows))
 
 
 class Sparse(Matrix):
-    """The same of a sparse matrix, row by row; what is not held is zero."""
+    """Rows of numbers stored as a SciPy sparse matrix in CSR format; entries that are not stored are zero."""
 
     @property
     def matrix(self) -> Any:
-        return self._held
+        return self._storage
 
-    def _column(self, name: str) -> NDArray[Any]:
+    def _column(self, name: str) -> Array:
         return self._dense([name])[:, 0]
 
-    def _first_row(self) -> NDArray[Any]:
-        return np.asarray(self._held[:1].toarray())[0]  # type: ignore[no-any-return]
+    def _first_row(self) -> Array:
+        return np.asarray(self._storage[:1].toarray())[0]  # type: ignore[no-any-return]
 
-    def _dense(self, names: Sequence[str]) -> NDArray[Any]:
+    def _dense(self, names: Sequence[str]) -> Array:
+        """These columns as a dense matrix, rows × columns."""
         return ready(np.asarray(self._choose_columns(names).toarray()))
 
     def _choose_columns(self, names: Sequence[str]) -> Any:
-        places = self._places(names)
-        return self._held if places is None else self._held[:, places]
+        """These columns as a sparse matrix; the stored one if they are all its columns in order."""
+        positions = self._positions_of(names)
+        return self._storage if positions is None else self._storage[:, positions]
 
-    def take(self, rows: NDArray[np.int64]) -> Batch:
-        return Sparse(self._held[rows], self._own_names, self.named, self.source)
+    def take(self, rows: Int) -> Batch:
+        return Sparse(self._storage[rows], self._own_names, self.named, self.source)
 
-    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
+    def numbers(self, names: Sequence[str]) -> list[Array]:
         return [self._dense(names)] if names else []
 
-    def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
-        return None
-
-    def codes(self, name: str, value_kind: Wanted | None = None) -> Codes:
+    def codes(self, name: str, value_kind: ValueKind | None = None) -> Codes:
         return Batch.codes(self, name, value_kind)
 
     def occurrences(self, names: Sequence[str]) -> Any:
+        """These columns in CSR form: row offsets, column numbers and counts."""
         matrix = self._choose_columns(names)
         return matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False), matrix.data
 
 
 def all_whole(batch: Batch, names: Sequence[str]) -> set[str]:
-    """Those of these columns whose numbers are all whole; as floats, so small that each of them is one."""
+    """Those of these columns whose numbers are all integers, small enough for doubles to hold exactly. Missing numbers
+    do not count.
+    """
     are_whole: list[bool] = []
-    for block in batch.numbers(names) if names else []:
-        columns = block[:, None] if block.ndim == 1 else block
-        n_rows, n_columns = columns.shape
+    for array in batch.numbers(names) if names else []:
+        matrix = array[:, None] if array.ndim == 1 else array
+        n_rows, n_columns = matrix.shape
         column_is_whole = np.ones(n_columns, dtype=np.bool_)
-        step = max(STRETCH // max(n_columns, 1), 1)
-        for start in range(0, n_rows if columns.dtype.kind == "f" else 0, step):  # so that it takes little memory
-            x = columns[start : start + step]
-            odd = (x != np.rint(x)) | (np.abs(x) > EXACT)
-            column_is_whole &= ~(odd & ~np.isnan(x) if odd.any() else odd).any(axis=0)
+        n_rows_at_once = max(NUMBERS_AT_ONCE // max(n_columns, 1), 1)
+        for start in range(
+            0, n_rows if matrix.dtype.kind == "f" else 0, n_rows_at_once
+        ):  # in stretches, to save memory
+            rows_at_once = matrix[start : start + n_rows_at_once]
+            is_not_whole = (rows_at_once != np.rint(rows_at_once)) | (np.abs(rows_at_once) > EXACT)
+            column_is_whole &= ~(is_not_whole & ~np.isnan(rows_at_once) if is_not_whole.any() else is_not_whole).any(
+                axis=0
+            )
         are_whole += column_is_whole.tolist()
     return {name for name, is_whole in zip(names, are_whole, strict=True) if is_whole}
 
 
 def fits_int64(dtype: np.dtype[Any]) -> bool:
-    """Whether it is one of whole numbers all of which 64 bits hold with a sign."""
+    """Whether it is an integer type whose numbers all fit into 64-bit signed integers."""
     return dtype.kind in "iu" and dtype != np.uint64
 
 
 def row_of_cells(cells: Mapping[str, Any], names: tuple[str, ...], named: bool) -> Batch:
-    """One row, as a mapping of scalars; a column that it does not name is missing."""
+    """A batch of one row. ``cells``: maps columns to values; columns of ``names`` that it lacks are missing. ``named``:
+    False if the names are made up.
+    """
 
     def make(name: str) -> Column:
+        """The column of one cell; raises KeyError for an unknown name."""
         if name not in cells and name not in names:
             raise KeyError(name)
         return from_list([cells.get(name)])
 
-    def numbers_of(chosen: Sequence[str]) -> NDArray[Any] | None:
-        values = [cells.get(name) for name in chosen]
+    def numbers_of(columns: Sequence[str]) -> Array | None:
+        """The cells of these columns as a matrix of one row; None unless all are numbers or missing."""
+        values = [cells.get(name) for name in columns]
         types = set(map(type, values))
-        if not types <= {float, int, type(None)} or (type(None) in types and not {*cells, *names}.issuperset(chosen)):
+        if not types <= {float, int, type(None)} or (type(None) in types and not {*cells, *names}.issuperset(columns)):
             return None
         return np.array([values], dtype=np.float64)
 
     return Batch(names, 1, Columns(make, numbers_of=numbers_of), named)
 
 
+@dataclass(eq=False)
 class Beside(Generic[T]):
-    """Work on the batches of a file, once it is set, that the threads which parse them do, with how many there may be.
+    """Work that parser threads do with each batch of a file once it is parsed, such as counting it. ``threads``: how
+    many may parse, None for all; ``work``: a function of a batch, None to do nothing.
 
-    Where it fails or warns, whoever takes the batch does it again.
+    Results wait until ``result`` takes them. If the work fails or warns on a parser thread there is no result, and the
+    consumer of the batch repeats it.
     """
 
-    def __init__(self, threads: int | None, work: Callable[[Batch], T] | None = None) -> None:
-        self.threads = threads
-        self.work = work
-        self._results: dict[Batch, T] = {}
+    threads: int | None
+    work: Callable[[Batch], T] | None = None
+    _results: dict[Batch, T] = field(default_factory=dict)
 
     def __call__(self, batch: Batch) -> None:
+        """Does the work with a batch and stores the result, unless it fails or warns."""
         if self.work is None:
             return
         with LimitThreads(1), contextlib.suppress(errors.BanburyError), errors.collect_warnings() as warnings:
-            result = self.work(batch)
+            finished = self.work(batch)
             if not warnings:
-                self._results[batch] = result
+                self._results[batch] = finished
 
     def result(self, batch: Batch) -> T | None:
+        """The stored result for a batch, which is removed; None if the work was not done, failed or warned."""
         return self._results.pop(batch, None)
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The batches of one table, in order. Where ``again`` holds, iterating again starts anew.
+    """The batches of one table, in order. ``start``: a function that begins a new pass.
 
-    ``target`` is the column of the classes, where the source itself says so: a folder does. ``weights`` is that of the weights.
+    ``name``: the file or folder, for errors. ``again``: whether the source can be iterated more than once. ``target``:
+    the column of the classes if the source itself names it, as a folder does. ``weights``: the column of the weights,
+    likewise. ``holds_no_lists``: whether cells are certainly only texts and numbers. ``peekable``: whether the first
+    batch can be looked at although the source can be iterated only once. ``reading``: options other than the defaults
+    with which a file is read. ``parses``: whether threads parse the batches, so that ``start`` takes a ``Beside``.
     """
 
     start: Callable[..., Iterator[Batch]]
@@ -483,37 +534,45 @@ class Source:
     again: bool = True
     target: str | None = None
     weights: str | None = None
-    holds_no_lists: bool = False  # whether its cells are texts and numbers, for sure
-    peekable: bool = False  # whether its first batch with rows can be looked at, though it is read but once
-    reading: Mapping[str, Any] = field(default_factory=dict)  # of files: the settings that are not the usual ones
-    parses: bool = False  # whether batches are parsed on threads, which can do work beside it: ``start`` takes it
+    holds_no_lists: bool = False
+    peekable: bool = False
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    parses: bool = False
 
     def __iter__(self) -> Iterator[Batch]:
         return self.start()
 
     def each(self, beside: Beside[Any] | None) -> Iterator[Batch]:
-        """The batches, with work done beside the parsing where there is any."""
+        """The batches. ``beside``: work that the threads which parse a batch do with it, if there are any; None for
+        none.
+        """
         return self.start(beside) if self.parses else self.start()
 
     def peekable_source(self) -> Source:
-        """The same, whose first batch with rows can be looked at before all are read."""
+        """The source with its first batches buffered, so that iterating up to the first rows does not use them up."""
         if self.again or self.peekable:
             return self
         batches = iter(self)
-        first = list[Batch]()
+        buffered = list[Batch]()
 
         def start() -> Iterator[Batch]:
-            while not (first and first[-1].n_rows) and (batch := next(batches, None)) is not None:
-                first.append(batch)
-            yield from first
-            first.clear()
+            """The buffered batches and then the others; the first pass up to some rows only buffers."""
+            while not (buffered and buffered[-1].n_rows) and (batch := next(batches, None)) is not None:
+                buffered.append(batch)
+            yield from buffered
+            buffered.clear()
             yield from batches
 
         return replace(self, start=start, peekable=True, parses=False)
 
 
+def no_rows(names: tuple[str, ...], source: str | None) -> Batch:
+    """A batch of these columns without rows."""
+    return Batch(names, 0, {name: empty_column(0) for name in names}, True, source)
+
+
 def number_rows(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """The batches, each with the number of rows before it."""
+    """The batches, each with ``first_row`` set to the number of rows before it."""
     first_row = 0
     for batch in batches:
         batch.first_row = first_row
@@ -522,43 +581,60 @@ def number_rows(batches: Iterable[Batch]) -> Iterator[Batch]:
 
 
 def join_batches(batches: Sequence[Batch]) -> Batch:
-    """Batches of the same columns, each of which begins where the one before ends, as one.
+    """Concatenates consecutive batches of the same columns.
 
-    Columns are made when they are asked for; nothing is left in them of larger ones that they were cut from.
+    Each column is joined when it is first asked for, and copied, so that no larger array stays in memory.
     """
-    first = batches[0]
+    first_batch = batches[0]
     columns = Columns(lambda name: _join_columns([batch.column(name) for batch in batches]))
-    batch = first._with(first.names, columns)
-    batch.n_rows = sum(part.n_rows for part in batches)
+    batch = first_batch._with(first_batch.names, columns)
+    batch.n_rows = sum(joined_batch.n_rows for joined_batch in batches)
     batch.row_names = None
     return batch
 
 
 def _join_columns(columns: Sequence[Column]) -> Column:
-    first = columns[0]
+    """Concatenates columns: texts and arrays of one type in their own form, others as lists of cells."""
+    first_column = columns[0]
     strings = [column for column in columns if isinstance(column, Strings)]
     if 1 < len(strings) == len(columns) and (joined_strings := join_strings(strings)) is not None:
         return joined_strings
-    arrays = [c for c in columns if isinstance(c, (Numbers, Lists)) and isinstance(c.held, np.ndarray)]
-    if len(arrays) == len(columns) and len({(type(c), c.width, c.are_integers) for c in arrays}) == 1:
-        return first._with(np.concatenate([column.held for column in arrays]))
-    cells = [cell for column in columns for cell in column.cells()]
-    if isinstance(first, Objects) and first.of_kind and all(isinstance(column, Objects) for column in columns):
-        return Objects(cells, of_kind=first.of_kind)
+    array_columns = [
+        array_column
+        for array_column in columns
+        if isinstance(array_column, (Numbers, Lists)) and isinstance(array_column.storage, np.ndarray)
+    ]
+    if (
+        len(array_columns) == len(columns)
+        and len({(type(array_column), array_column.width, array_column.are_integers) for array_column in array_columns})
+        == 1
+    ):
+        return first_column._with(np.concatenate([column.storage for column in array_columns]))
+    joined_cells = [cell for column in columns for cell in column.cells()]
+    if (
+        isinstance(first_column, Objects)
+        and first_column.known_kind
+        and all(isinstance(column, Objects) for column in columns)
+    ):
+        return Objects(joined_cells, known_kind=first_column.known_kind)
     if any(column.text for column in columns):
-        return Objects(cells, text=True)
-    plain = from_list(cells)
-    return plain.to_codes(None, 1).as_categorical() if any(column.categorical for column in columns) else plain
+        return Objects(joined_cells, text=True)
+    joined_column = from_list(joined_cells)
+    return (
+        joined_column.to_codes(None, 1).as_categorical()
+        if any(column.categorical for column in columns)
+        else joined_column
+    )
 
 
 @lru_cache(maxsize=64)
 def positions(n_columns: int) -> tuple[str, ...]:
-    """The names of columns that have none: x0, x1 and so on."""
+    """The names of columns without names: x0, x1 and so on."""
     return tuple(f"x{j}" for j in range(n_columns))
 
 
 def as_name(column: Any) -> Any:
-    """The name of a column that is named by a number, as frames may have it; anything else as it is.
+    """The name of a column as text if it is a whole number, as data frames allow; anything else unchanged.
 
     >>> as_name(20), as_name("age"), as_name([1, 0])
     ('20', 'age', [1, 0])
@@ -566,24 +642,30 @@ def as_name(column: Any) -> Any:
     return str(column) if isinstance(column, (int, np.integer)) and not isinstance(column, bool) else column
 
 
-def other_columns(names: Sequence[str], first: Sequence[str], what: str, kind: str) -> errors.SchemaMismatch:
-    """The error of a part of a table that has other columns than the first part."""
-    first_names = frozenset(first)
-    there = frozenset(names)
-    lacking = [name for name in first if name not in there]
+def other_columns(names: Sequence[str], first_columns: Sequence[str], what: str, kind: str) -> errors.SchemaMismatch:
+    """The error of a batch or partition whose columns differ from those of the first. ``what``: which one, in words;
+    ``kind``: "batch" or "partition".
+    """
+    first_names = frozenset(first_columns)
+    name_set = frozenset(names)
+    lacking = [name for name in first_columns if name not in name_set]
     extra = [name for name in names if name not in first_names]
-    parts = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
-    parts += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
-    text = f"{what} {' and '.join(parts)}. Every {kind} must have the columns of the first."
-    return errors.SchemaMismatch(text, lacking=lacking, extra=extra)
+    differences = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
+    differences += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
+    return errors.SchemaMismatch(
+        f"{what} {' and '.join(differences)}. Every {kind} must have the columns of the first.",
+        lacking=lacking,
+        extra=extra,
+    )
 
 
 def distinct(names: Sequence[Any], source: str | None = None) -> tuple[str, ...]:
-    """The names as texts; an error if two are the same."""
+    """The names as texts. Raises an error if two are equal."""
     texts = tuple(map(str, names))
     if len(set(texts)) < len(texts):
-        times = Counter(texts)
-        twice = next(name for name in texts if times[name] > 1)
-        text = f"two columns are named {twice!r}{errors.where(source)}. Rename one of them."
-        raise errors.DuplicateColumn(text, column=twice)
+        frequencies = Counter(texts)
+        duplicate = next(name for name in texts if frequencies[name] > 1)
+        raise errors.DuplicateColumn(
+            f"two columns are named {duplicate!r}{errors.where(source)}. Rename one of them.", column=duplicate
+        )
     return texts

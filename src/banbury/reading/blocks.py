@@ -1,4 +1,4 @@
-"""Text files in blocks of whole lines: read and cut by one thread, parsed by several, handed on in order to whoever counts.
+"""Text files in blocks of whole lines: one thread reads and cuts them, several parse them, and batches come out in order.
 
 Arrow's own streaming reader parses on one core; cutting here and parsing blocks side by side takes a third of its time.
 """
@@ -18,35 +18,34 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from banbury import errors
 from banbury.reading.archives import open_member, split_archive_path
 from banbury.reading.arrow import arrow
-from banbury.reading.batches import Batch, Beside, number_rows
+from banbury.reading.batches import Batch, Beside, no_rows, number_rows
 from banbury.threads import n_threads
 
-BLOCK = 4 << 20
-LONGEST_RECORD = 64 << 20
-HEAD = 1 << 20
-MOST_COLUMNS = 200_000
-MOST_THREADS = 16
-MOST_UNPACKED = 1 << 28  # bytes that any packed file may come to
-MOST_RATIO = 200  # times its size that a larger one may
+T = TypeVar("T")
+BLOCK = 4 << 20  # bytes that are read, and parsed by one thread, at a time
+LONGEST_RECORD = 64 << 20  # bytes
+HEAD = 1 << 20  # bytes at the beginning of a file from which its layout is inferred
+MOST_COLUMNS = 200_000  # of a text table
+MOST_THREADS = 16  # that parse one file
+MOST_UNPACKED = 1 << 28  # bytes that any compressed file may unpack to
+MOST_RATIO = 200  # a larger file may unpack to so many times its size
 CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 COMPRESSED = tuple(CODECS)
-BYTE_ORDER_MARK = (
-    codecs.BOM_UTF8
-)  # skipped where a file begins with it; anywhere else U+FEFF is a character like any other
+# Skipped at the start of a file; anywhere else U+FEFF is a character like any other.
+BYTE_ORDER_MARK = codecs.BOM_UTF8
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the text of a file is laid out: what ends a line, what quotes, and what begins a line that is a comment.
-
-    Each is one byte; without quotes or comments it is none.
+    """How the text of a file is laid out: the bytes that end a line, quote a field and start a comment line. Each is
+    one byte; quote and comment are empty if there are none.
     """
 
     newline: bytes = b"\n"
@@ -59,30 +58,30 @@ UNQUOTED = Layout(quote=b"")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines of a file, and how many bytes of it come before them (decompressed)."""
+    """Whole lines of a file, and how many bytes of the decompressed file come before them."""
 
     data: memoryview
     offset: int
 
 
 def ending(path: str) -> str:
-    """The ending of a file's name in lower case; if that says how the file is compressed, the one before it."""
-    stem, last = os.path.splitext(path.lower())
-    return os.path.splitext(stem)[1] if last in COMPRESSED else last
+    """The lower-case extension of a file name; if it names a compression format, the extension before it."""
+    stem, suffix = os.path.splitext(path.lower())
+    return os.path.splitext(stem)[1] if suffix in COMPRESSED else suffix
 
 
 def open_file(path: str, layout: Layout = UNQUOTED) -> Any:
-    """The file as a stream of bytes, unpacked if its name says that it is packed; comments are empty lines."""
+    """The file as a stream of bytes, decompressed if its name says so; comment lines come out empty."""
     return Uncommented(_unpack(path), layout) if layout.comment else _unpack(path)
 
 
 def _unpack(path: str) -> FileBytes:
-    """The bytes of a file, or of a member of a zip archive."""
-    place = split_archive_path(path)
+    """The decompressed bytes of a file or of a member of a zip archive."""
+    archive_and_member = split_archive_path(path)
     try:
-        if place is None:
+        if archive_and_member is None:
             return FileBytes(arrow().input_stream(path, compression="detect"), path, os.path.getsize(path))
-        stream, size = open_member(*place)
+        stream, size = open_member(*archive_and_member)
         if codec := CODECS.get(os.path.splitext(path.lower())[1]):
             stream = arrow().input_stream(arrow().PythonFile(stream), compression=codec)
         return FileBytes(stream, path, size)
@@ -91,67 +90,75 @@ def _unpack(path: str) -> FileBytes:
 
 
 class FileBytes(io.RawIOBase):
-    """The bytes of a file, unpacked and without a byte-order mark at their start.
-
-    A packed file that comes to far more than files of its size do is refused.
+    """The decompressed bytes of a file without the byte-order mark at its start. Refuses a file that unpacks to
+    suspiciously many bytes.
     """
 
     def __init__(self, stream: Any, path: str, size: int) -> None:
+        """``stream``: the decompressed bytes; ``path``: for errors; ``size``: of the compressed file in bytes, which
+        limits what it may unpack to.
+        """
         super().__init__()
         self._stream = stream
         self._path = path
         self._n_read = 0
-        self._most = max(MOST_UNPACKED, MOST_RATIO * size)
-        self._first: bytes | None = (
-            None  # the first bytes, once they have been searched for a mark and until they are read
+        self._max_bytes = max(MOST_UNPACKED, MOST_RATIO * size)
+        self._unread_start: bytes | None = (
+            None  # the first bytes after the mark, from the first read until they are handed out
         )
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """Up to ``size`` bytes more; fewer only at the end."""
-        if self._first is None:
-            self._first = self._fetch(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK)
-        if not self._first:
+        """The next ``size`` bytes, or all if it is negative; fewer only at the end of the file."""
+        if self._unread_start is None:
+            self._unread_start = self._fetch(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK)
+        if not self._unread_start:
             return self._fetch(size)
-        first = self._first if size < 0 else self._first[:size]
-        self._first = self._first[len(first) :]
-        return first + self._fetch(size if size < 0 else size - len(first))
+        unread = self._unread_start if size < 0 else self._unread_start[:size]
+        self._unread_start = self._unread_start[len(unread) :]
+        return unread + self._fetch(size if size < 0 else size - len(unread))
 
     def _fetch(self, size: int) -> bytes:
+        """The next ``size`` bytes of the stream. Raises BadFile if it is damaged or may be a decompression bomb."""
         try:
             data: bytes = self._stream.read(*([] if size < 0 else [size]))
         except (zipfile.BadZipFile, zlib.error, EOFError, lzma.LZMAError) as error:
             raise errors.bad_file(self._path, f"it is damaged ({reason(error)}).") from None
         self._n_read += len(data)
-        if self._n_read > self._most:
+        if self._n_read > self._max_bytes:
             self.close()
-            text = f"it unpacks to more than {self._most / 1e6:,.0f} MB, {MOST_RATIO} times its size, so it may be "
             raise errors.bad_file(
-                self._path, f"{text}a decompression bomb. If it is a genuine table, unpack it yourself."
+                self._path,
+                f"it unpacks to more than {self._max_bytes / 1e6:,.0f} MB, {MOST_RATIO} times its size, so it may be "
+                "a decompression bomb. If it is a genuine table, unpack it yourself.",
             )
         return data
 
     def readinto(self, buffer: Any) -> int:
+        """Fills a buffer with the next bytes and returns how many; fewer than its length only at the end."""
         data = self.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
     def close(self) -> None:
+        """Closes the stream too."""
         self._stream.close()
         super().close()
 
 
 class Uncommented:
-    """A stream of bytes in which lines that begin as comments do are empty, so that lines keep their numbers."""
+    """A stream of bytes in which comment lines are empty, so that line numbers stay right."""
 
     def __init__(self, stream: Any, layout: Layout) -> None:
+        """``stream``: the bytes of the file; ``layout``: says what begins a comment, ends a line and quotes a field."""
         self._stream = stream
         self._layout = layout
         self._ready = bytearray()
-        self._in_comment = self._in_quotes = False
-        self._at_start = True  # of a line
+        self._in_comment = False
+        self._in_quotes = False
+        self._at_line_start = True
 
     def __enter__(self) -> Uncommented:
         return self
@@ -160,37 +167,42 @@ class Uncommented:
         self._stream.close()
 
     def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes more; fewer only at the end."""
+        """The next ``size`` bytes; fewer only at the end of the file."""
         while len(self._ready) < size and (piece := self._stream.read(size)):
-            self._take(piece)
+            self._append_without_comments(piece)
         data = bytes(self._ready[:size])
         del self._ready[:size]
         return data
 
-    def _take(self, piece: bytes) -> None:
+    def _append_without_comments(self, piece: bytes) -> None:
+        """Appends a piece of the file without its comments to the buffer. Comments and quotations may continue from
+        piece to piece.
+        """
         newline = self._layout.newline
         quote = self._layout.quote
         comment = self._layout.comment
-        at = 0
-        while at < len(piece):
-            if self._at_start and not self._in_quotes and piece.startswith(comment, at):
+        position = 0
+        while position < len(piece):
+            if self._at_line_start and not self._in_quotes and piece.startswith(comment, position):
                 self._in_comment = True
             if self._in_comment:
-                at = piece.find(newline, at)
-                if at < 0:
-                    self._at_start = False
+                position = piece.find(newline, position)
+                if position < 0:
+                    self._at_line_start = False
                     return
                 self._in_comment = False
-            end = piece.find(newline + comment, at) + 1 or len(piece)
-            kept = piece[at:end]
-            at = end
-            self._ready += kept
-            self._in_quotes ^= bool(quote) and kept.count(quote) % 2 == 1
-            self._at_start = kept.endswith(newline)
+            end = piece.find(newline + comment, position) + 1 or len(piece)
+            text = piece[position:end]
+            position = end
+            self._ready += text
+            self._in_quotes ^= bool(quote) and text.count(quote) % 2 == 1
+            self._at_line_start = text.endswith(newline)
 
 
 def fetch(stream: Any, size: int, path: str) -> bytes:
-    """Up to ``size`` bytes more; fewer only at the end."""
+    """The next ``size`` bytes of a stream; fewer only at the end. Raises BadFile, which names ``path``, if they cannot
+    be decompressed.
+    """
     try:
         return stream.read(size)  # type: ignore[no-any-return]
     except (OSError, arrow().ArrowException) as error:
@@ -204,31 +216,35 @@ def read_csv(
     names: Sequence[str],
     types: Mapping[str, Any],
     missing: list[str],
-    mark: str = ",",
+    delimiter: str = ",",
     quote: str = "",
-    **more: Any,
+    **settings: Any,
 ) -> Any:
-    """The Arrow table of a block of delimited text, whose letters were looked at: what is not UTF-8 is Latin-1."""
+    """Parses a block of delimited text into an Arrow table with the columns ``names`` of these Arrow types.
+
+    Texts in ``missing`` become null; no column is checked for UTF-8. ``settings``: further options of Arrow's CSV
+    conversion.
+    """
     pa_csv = arrow("csv")
-    marked = bytes(data[: len(BYTE_ORDER_MARK)]) == BYTE_ORDER_MARK  # Arrow drops one at the start of each block
+    has_mark = bytes(data[: len(BYTE_ORDER_MARK)]) == BYTE_ORDER_MARK  # Arrow drops one at the start of each block
     return pa_csv.read_csv(
-        arrow().BufferReader(b"".join([BYTE_ORDER_MARK, data]) if marked else data),
+        arrow().BufferReader(b"".join([BYTE_ORDER_MARK, data]) if has_mark else data),
         pa_csv.ReadOptions(use_threads=False, block_size=2 * len(data) + 1024, column_names=names),
-        pa_csv.ParseOptions(delimiter=mark, quote_char=quote or False, newlines_in_values=bool(quote)),
+        pa_csv.ParseOptions(delimiter=delimiter, quote_char=quote or False, newlines_in_values=bool(quote)),
         pa_csv.ConvertOptions(
-            null_values=missing, strings_can_be_null=True, column_types=types, check_utf8=False, **more
+            null_values=missing, strings_can_be_null=True, column_types=types, check_utf8=False, **settings
         ),
     )
 
 
 def head_of(path: str, layout: Layout = UNQUOTED, size: int = HEAD) -> bytes:
-    """The first megabyte, or so many bytes."""
+    """The first ``size`` bytes of a file."""
     with open_file(path, layout) as stream:
         return fetch(stream, size, path)
 
 
 def first_lines_of(path: str, layout: Layout = UNQUOTED) -> bytes:
-    """The first megabyte; where it has no line break, as much as may be one line."""
+    """The first megabyte of a file; if it has no line break, as much as one line may have."""
     head = head_of(path, layout)
     for size in (HEAD, LONGEST_RECORD):
         if len(head) < size or b"\n" in head or b"\r" in head:
@@ -238,47 +254,59 @@ def first_lines_of(path: str, layout: Layout = UNQUOTED) -> bytes:
 
 
 def reason(error: BaseException) -> str:
-    """The first line of what a library said, as a sentence."""
+    """The first line of a library's error message, as a sentence."""
     message = str(error).strip().partition("\n")[0]
     return f"{message[:200].rstrip('.')}."
 
 
 def split_into_blocks(path: str, start: int, layout: Layout = UNQUOTED) -> Iterator[Block]:
-    """The file from byte ``start`` on in blocks that end where a line ends and no quotation is open."""
+    """Cuts the file from byte ``start`` on into blocks that end at a line end outside quotation marks."""
     newline = layout.newline
     with open_file(path, layout) as stream:
         fetch(stream, start, path)
-        rest = b""
+        remainder = b""
         offset = start
         while piece := fetch(stream, BLOCK, path):
-            refuse_zero_bytes(path, piece, offset + len(rest))
-            data = rest + piece if rest else piece
+            refuse_zero_bytes(path, piece, offset + len(remainder))
+            data = remainder + piece if remainder else piece
             end = line_end(data, layout)
-            if not end and len(data) >= LONGEST_RECORD:  # a stray quotation mark is borne with
+            if not end and len(data) >= LONGEST_RECORD:  # tolerate an unbalanced quote
                 end = data.rfind(newline) + 1
                 if not end:
                     raise no_lines(path)
-            rest = data[end:]
+            remainder = data[end:]
             if end:
                 yield Block(memoryview(data)[:end], offset)
                 offset += end
-        if rest:
-            yield Block(memoryview(rest), offset)
+        if remainder:
+            yield Block(memoryview(remainder), offset)
+
+
+def read_ahead(entries: Iterator[T]) -> Iterator[T]:
+    """The entries, each prepared in a thread while the caller works on the one before."""
+    with ThreadPoolExecutor(1) as reader:
+        next_entry = reader.submit(next, entries, None)
+        while (entry := next_entry.result()) is not None:
+            next_entry = reader.submit(next, entries, None)
+            yield entry
 
 
 def refuse_zero_bytes(path: str, data: bytes, offset: int = 0) -> None:
-    """Raises where some bytes of a text file, which begin at ``offset``, are no text."""
+    """Raises BadFile if bytes of a text file contain a zero. ``offset``: where in the file they begin."""
     if b"\0" in data:
-        place = f"byte {offset + data.index(0):,} is zero"
-        raise errors.bad_file(path, f"it is not text ({place}). Save it as UTF-8 text without NUL characters.")
+        location = f"byte {offset + data.index(0):,} is zero"
+        raise errors.bad_file(path, f"it is not text ({location}). Save it as UTF-8 text without NUL characters.")
 
 
 def no_lines(path: str) -> errors.BadFile:
+    """The error of a file whose first line never ends."""
     return errors.bad_file(path, f"it has no line break in {LONGEST_RECORD >> 20} MB, so it is not a table of lines.")
 
 
 def line_end(data: bytes, layout: Layout) -> int:
-    """Where the last record ends; 0 if none does. A line break inside quotation marks ends no record."""
+    """Where the last complete record in these bytes ends, as an offset; 0 if none does. Line breaks between quotation
+    marks end no record.
+    """
     newline = layout.newline
     quote = layout.quote
     end = data.rfind(newline) + 1
@@ -293,7 +321,7 @@ def line_end(data: bytes, layout: Layout) -> int:
 
 
 def lines_before(path: str, offset: int, layout: Layout = UNQUOTED) -> int:
-    """How many lines end in the first ``offset`` bytes. Reads them again, so it is for errors only."""
+    """How many lines end in the first ``offset`` bytes of a file. Reads them again, so it is for error messages only."""
     lines = 0
     with open_file(path, layout) as stream:
         while offset > 0 and (data := fetch(stream, min(offset, BLOCK), path)):
@@ -302,25 +330,31 @@ def lines_before(path: str, offset: int, layout: Layout = UNQUOTED) -> int:
     return lines
 
 
-def find_first_failure(n: int, works: Callable[[slice], bool]) -> int:
-    """Which of n things is the first that does not work, found by halving: a stretch works if each of its things does."""
-    first = 0
-    last = n - 1
-    while first < last:
-        middle = (first + last) // 2
-        first, last = (middle + 1, last) if works(slice(first, middle + 1)) else (first, middle)
-    return first
+def find_first_failure(n_entries: int, all_work: Callable[[slice], bool]) -> int:
+    """The index of the first of ``n_entries`` that fails, found by bisection; some entry must fail. ``all_work``: says
+    whether all entries in a slice work.
+    """
+    low = 0
+    high = n_entries - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if all_work(slice(low, middle + 1)) else (low, middle)
+    return low
 
 
 class BlockFile(Protocol):
-    """A file that is read in blocks: the first is inferred from, the others are parsed on several threads.
+    """A file read in blocks: column types are inferred from the first; several threads parse the others.
 
-    ``infer`` parses the first block, whose types become those of the file; ``parse`` another, on a thread of its own.
-    ``finished`` makes a batch of what was parsed, ``records`` are the block's, each with its line of the file, and
-    ``explained`` says in our words what Arrow could not parse.
+    Subclasses define ``infer``, which parses the first block and sets the column types; ``parse``, which parses another
+    block in a thread; ``finish``, which makes a batch of what was parsed; ``records``, which yields the records of a
+    block with their line numbers; and ``explain_failure``, which turns Arrow's parse error into one of ours. ``start``:
+    the byte at which the rows begin; ``names``: those of the columns.
     """
 
     path: str
+    names: Any
+    start: int = 0
+    layout: Layout = UNQUOTED
 
     def infer(self, block: Block) -> Any: ...
     def parse(self, block: Block) -> Any: ...
@@ -328,57 +362,91 @@ class BlockFile(Protocol):
     def explain_failure(self, error: Exception, block: Block) -> Exception: ...
 
     def finish(self, parsed: Any, block: Block) -> Any:
+        """The batch of a block. ``parsed``: what ``parse`` or ``infer`` returned."""
         return parsed
 
     def line(self, block: Block, row: int) -> int | None:
-        """The line of the file on which the block's row begins; Arrow counts neither blank lines nor quoted breaks."""
+        """The line of the file on which a row of the block begins. Arrow counts neither blank lines nor quoted line
+        breaks.
+        """
         return next((line for line, _ in islice(self.records(block), row, None)), None)
 
     def wrong_type(self, value: Any, column: str, line: int | None, hint: str = "") -> errors.BadValue:
-        """The error of a value in a column that must hold numbers."""
-        text = f"{self.path}, {f'line {line:,}' if line else 'a line'}: column {column!r} contains {value!r}, but must contain a "
-        text += "number. Fix the value, list it in missing_values=, or choose another family for the column in "
-        text += f"features=.{hint}"
-        return errors.BadValue(text, value=value, column=column, line=line, path=self.path)
+        """The error of a value in a column that must hold numbers. ``line``: its line, if known; ``hint``: a sentence
+        to append.
+        """
+        return errors.BadValue(
+            f"{self.path}, {f'line {line:,}' if line else 'a line'}: column {column!r} contains {value!r}, but must contain a "
+            "number. Fix the value, list it in missing_values=, or choose another family for the column in "
+            f"features=.{hint}",
+            value=value,
+            column=column,
+            line=line,
+            path=self.path,
+        )
 
-    def read(self, first: Block, blocks: Iterator[Block], beside: Beside[Any] | None) -> Iterator[Batch]:
-        return number_rows(self._read(first, blocks, beside or Beside(None)))
+    def bad_line(self, line: int, why: str) -> errors.BadFile:
+        """The error of a line. ``why``: what is wrong with it, as a sentence, which may lack its full stop."""
+        text = f"{self.path}, line {line:,}: {why}{'' if why[-1] in '.?' else '.'}"
+        return errors.BadFile(text, path=self.path, line=line)
 
-    def _read(self, first: Block, blocks: Iterator[Block], beside: Beside[Any]) -> Iterator[Batch]:
-        yield self._try(lambda: self.infer(first), first)
+    def blocks(self) -> Iterator[Block]:
+        """The rows of the file in blocks."""
+        return split_into_blocks(self.path, self.start, self.layout)
+
+    def batches(self, beside: Beside[Any] | None = None) -> Iterator[Batch]:
+        """The batches of the file; one without rows if there are none. ``beside``: work for the parser threads to do
+        with each batch.
+        """
+        blocks = self.blocks()
+        first_block = next(blocks, None)
+        if first_block is None:
+            return iter([no_rows(self.names, self.path)])
+        return number_rows(self._read(first_block, blocks, beside or Beside(threads=None)))
+
+    def _read(self, first_block: Block, blocks: Iterator[Block], beside: Beside[Any]) -> Iterator[Batch]:
+        """Infers from the first block, then parses the others in a thread pool while one thread reads ahead."""
+        yield self._try(lambda: self.infer(first_block), first_block)
         n_workers = min(n_threads(beside.threads), MOST_THREADS)
         parse = partial(self._parse, beside)
         if n_workers == 1:
             yield from (self._try(partial(parse, block), block) for block in blocks)
             return
-        with ThreadPoolExecutor(n_workers) as pool, ThreadPoolExecutor(1) as reader:
-            waiting: deque[tuple[Future[Any], Block]] = deque()  # a few are under way at any time
+        with ThreadPoolExecutor(n_workers) as pool:
+            parsing: deque[tuple[Future[Any], Block]] = deque()  # a few are under way at any time
+
+            def finish_oldest() -> Batch:
+                """The batch of the block that has been parsing longest."""
+                parse_result, block = parsing.popleft()
+                return self._try(parse_result.result, block)
+
             try:
-                coming: Future[Block | None] | None = reader.submit(next, blocks, None)
-                while coming is not None or waiting:
-                    block = None if coming is None else coming.result()
-                    if block is not None:
-                        waiting.append((pool.submit(parse, block), block))
-                    coming = None if block is None else reader.submit(next, blocks, None)
-                    if waiting and (block is None or len(waiting) > n_workers):
-                        future, parsed = waiting.popleft()
-                        yield self._try(future.result, parsed)
+                for block in read_ahead(blocks):
+                    parsing.append((pool.submit(parse, block), block))
+                    if len(parsing) > n_workers:
+                        yield finish_oldest()
+                while parsing:
+                    yield finish_oldest()
             finally:
-                for future, _ in waiting:
-                    future.cancel()
+                for parse_result, _ in parsing:
+                    parse_result.cancel()
 
     def _parse(self, beside: Beside[Any], block: Block) -> Any:
+        """Parses a block in a worker thread, and does the work beside it if that gave a batch."""
         parsed = self.parse(block)
         if isinstance(parsed, Batch):
             beside(parsed)
         return parsed
 
     def _try(self, parse: Callable[[], Any], block: Block) -> Batch:
+        """The batch of a block. ``parse`` parses it; an Arrow error is replaced by one that names the line and the
+        value.
+        """
         try:
             batch: Batch = self.finish(parse(), block)
         except arrow().ArrowException as error:
             raise self.explain_failure(error, block) from None
-        with contextlib.suppress(OSError):  # gone
+        with contextlib.suppress(OSError):  # the file has been deleted
             size = 0 if self.path.lower().endswith(COMPRESSED) else os.path.getsize(self.path)
             batch.share = min((block.offset + len(block.data)) / size, 1.0) if size else None
         return batch

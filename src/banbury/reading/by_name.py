@@ -1,4 +1,4 @@
-"""Columns by name: made when first asked for, or side by side in matrices, as an array for each takes far more memory."""
+"""Columns by name: created when first used, or stored side by side in matrices, which take far less memory than arrays."""
 
 from __future__ import annotations
 
@@ -9,62 +9,66 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banbury.arrays import Array
 from banbury.reading.columns import Column, Numbers
 
-NamedMatrix = tuple[tuple[str, ...], NDArray[Any]]  # the names of its columns, and a matrix
+NamedMatrix = tuple[tuple[str, ...], Array]  # the names of its columns, and a matrix
 
 
 def side_by_side(columns: dict[str, Column]) -> list[NamedMatrix]:
-    """The columns of numbers, which are taken out of ``columns``: a matrix for each type that they are of."""
-    alike: dict[np.dtype[Any], dict[str, NDArray[Any]]] = {}
+    """Moves the numeric columns out of ``columns`` into matrices, one for each NumPy type."""
+    arrays_by_type: dict[np.dtype[Any], dict[str, Array]] = {}
     for name, column in columns.items():
         if isinstance(column, Numbers) and not column.are_integers:
-            alike.setdefault(column.held.dtype, {})[name] = column.held
-    for name in [name for held in alike.values() for name in held]:
+            arrays_by_type.setdefault(column.storage.dtype, {})[name] = column.storage
+    for name in [name for arrays in arrays_by_type.values() for name in arrays]:
         del columns[name]
-    return [(tuple(held), np.column_stack(list(held.values()))) for held in alike.values()]
+    return [(tuple(arrays), np.column_stack(list(arrays.values()))) for arrays in arrays_by_type.values()]
 
 
 class Columns(dict[str, Column]):
-    """Columns by name. ``make`` makes one when it is first asked for, so that a table's unused columns cost nothing.
+    """Columns by name. ``make`` creates one when it is first used, so that unused columns of a table cost nothing.
 
-    Those of ``matrices`` are made anew each time. ``numbers_of`` may know a faster way to the numbers of several columns: it
-    gives a matrix of them, or None.
+    Columns stored in ``matrices`` are created anew each time. ``numbers_of``: a faster way to get several numeric
+    columns as one matrix, or None if it does not apply.
     """
 
-    _place: Mapping[str, int] = MappingProxyType({})  # of columns of matrices
-    _starts: Sequence[int]  # of each matrix, among all their columns
+    _matrix_place: Mapping[str, int] = MappingProxyType({})  # name -> number among all columns of the matrices
+    _starts: Sequence[int]  # for each matrix the number of its first column
 
     def __init__(
         self,
         make: Callable[[str], Column],
         matrices: Sequence[NamedMatrix] = (),
-        numbers_of: Callable[[Sequence[str]], NDArray[Any] | None] | None = None,
+        numbers_of: Callable[[Sequence[str]], Array | None] | None = None,
     ) -> None:
+        """``make``: a function that creates the column of a name; ``matrices``: columns that are stored side by side;
+        ``numbers_of``: a function that returns several columns as one matrix (rows × columns), or None.
+        """
         super().__init__()
         self._make = make
         self._matrices = matrices
         self._numbers_of = numbers_of
-        if matrices:  # of few columns this would take longer than all the rest
+        if matrices:  # without matrices this would take longer than all the rest
             self._starts = [0, *accumulate(len(names) for names, _ in matrices)]
-            self._place = {name: at for at, name in enumerate(name for names, _ in matrices for name in names)}
+            self._matrix_place = {name: at for at, name in enumerate(name for names, _ in matrices for name in names)}
 
     def __missing__(self, name: str) -> Column:
-        place = self._place.get(name)
-        if place is not None:
-            return Numbers(self._between(place, place + 1)[:, 0])
+        """Creates a column that is not stored yet: from its matrix, or with ``make``."""
+        number = self._matrix_place.get(name)
+        if number is not None:
+            return Numbers(self._between(number, number + 1)[:, 0])
         self[name] = column = self._make(name)
         return column
 
-    def _between(self, first: int, end: int) -> NDArray[Any]:
-        """The columns at these places, which are of one matrix."""
-        at = bisect_right(self._starts, first) - 1
-        return self._matrices[at][1][:, first - self._starts[at] : end - self._starts[at]]
+    def _between(self, first: int, end: int) -> Array:
+        """The columns with numbers from ``first`` up to ``end``, rows × columns; all must be in one matrix."""
+        k = bisect_right(self._starts, first) - 1
+        return self._matrices[k][1][:, first - self._starts[k] : end - self._starts[k]]
 
-    def stretches(self, names: Sequence[str]) -> Iterator[NDArray[Any] | str]:
-        """These columns in order, as many at once as stand side by side in a matrix; the name of one that stands in none."""
+    def stretches(self, names: Sequence[str]) -> Iterator[Array | str]:
+        """These columns in order: adjacent ones of a matrix together as an array, others by name."""
         matrix = None if self._numbers_of is None else self._numbers_of(names)
         if matrix is not None:
             yield matrix
@@ -72,24 +76,24 @@ class Columns(dict[str, Column]):
         if not self._matrices:
             yield from names
             return
-        first = end = -1  # of the stretch that is not given yet
-        begins = frozenset(self._starts)
+        run_start = run_end = -1  # of the stretch that is not given yet
+        matrix_starts = frozenset(self._starts)
         for name in names:
-            place = self._place.get(name)
-            if place == end and place not in begins:
-                end += 1
+            number = self._matrix_place.get(name)
+            if number == run_end and number not in matrix_starts:
+                run_end += 1
                 continue
-            if first >= 0:
-                yield self._between(first, end)
-            if place is None:
+            if run_start >= 0:
+                yield self._between(run_start, run_end)
+            if number is None:
                 yield name
-            first, end = (-1, -1) if place is None else (place, place + 1)
-        if first >= 0:
-            yield self._between(first, end)
+            run_start, run_end = (-1, -1) if number is None else (number, number + 1)
+        if run_start >= 0:
+            yield self._between(run_start, run_end)
 
-    def change(
-        self, change_matrix: Callable[[NDArray[Any]], NDArray[Any]], change_column: Callable[[Column], Column]
-    ) -> Columns:
-        """The same columns, each of them changed, and matrices as a whole."""
+    def change(self, change_matrix: Callable[[Array], Array], change_column: Callable[[Column], Column]) -> Columns:
+        """These columns transformed: those in matrices by ``change_matrix``, others by ``change_column`` when first
+        used.
+        """
         matrices = [(names, change_matrix(matrix)) for names, matrix in self._matrices]
         return Columns(lambda name: change_column(self[name]), matrices)

@@ -1,6 +1,6 @@
-"""One column, whatever holds it: its kind, its numbers, its distinct values as codes.
+"""One column of a table, whatever stores it: its kind, its numbers, its distinct values as codes.
 
-A column does not know its name: what does not fit is raised as ``Unfit``, and the batch says where that was.
+A column does not know its name, so it raises ``Unfit`` or ``Uneven`` with the row, and the batch adds the column and the file.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import datetime
 import decimal
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any, Literal
@@ -17,103 +18,122 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
+from banbury.arrays import Array, Int
 from banbury.threads import n_threads
 
 Kind = Literal["boolean", "integer", "float", "string", "date", "list", "empty", "other"]
-Wanted = Literal["boolean", "integer", "float", "string"]
+ValueKind = Literal["boolean", "integer", "float", "string"]
 Scalar = bool | int | float | str
 Texts = list[str | None] | _core.ArrowTexts  # as the kernels take them
 
 KINDS_OF_DTYPES: dict[str, Kind] = {"b": "boolean", "i": "integer", "u": "integer", "f": "float"}
 NUMERIC = ("boolean", "integer", "float", "empty")
-SMALL_SPAN = 65536
-PARALLEL_ROWS = 65536
-LOWEST = np.iinfo(np.int64).min
+SMALL_SPAN = 65536  # integers from a narrower range are their own codes
+PARALLEL_ROWS = 65536  # rows that pay for several threads
+MISSING_INTEGER = np.iinfo(np.int64).min  # stands for a missing number among integers
 EXACT = 2**53  # up to here doubles hold every whole number
-FIRST_LISTS = 1000  # that say how long those of a column are
-SHOWN = 2  # numbers of a longer list, for people
+FIRST_LISTS = 1000  # lists that decide how many numbers each list of a column has
+NUMBERS_SHOWN = 2  # numbers of a long list that are printed
 
 
 class Unfit(Exception):
-    """A value, at a row of the column, that is not what was asked for: value, row, what is needed."""
+    """A cell of the wrong kind. Arguments: the value, its row, and what is needed, such as "a number"."""
 
 
 class Uneven(Exception):
-    """A list that has not as many numbers as lists of the column have: its row, its length, theirs."""
+    """A list of the wrong length. Arguments: its row, its length, and the length of the column's other lists."""
 
 
 class NumberList(list[float]):
-    """A cell that is a list of numbers; a long one is shown short."""
+    """A cell that is a list of numbers; a long list is printed shortened."""
 
     def __str__(self) -> str:
-        is_short = len(self) <= SHOWN + 2
-        first = ", ".join(f"{number:.4g}" for number in (self if is_short else self[:SHOWN]))
-        return f"[{first}]" if is_short else f"[{first}, … {len(self):,} numbers]"
+        """The numbers with four digits, such as "[1, 2, … 300 numbers]" for a long list."""
+        is_short = len(self) <= NUMBERS_SHOWN + 2
+        shown_numbers = ", ".join(f"{number:.4g}" for number in (self if is_short else self[:NUMBERS_SHOWN]))
+        return f"[{shown_numbers}]" if is_short else f"[{shown_numbers}, … {len(self):,} numbers]"
 
     __repr__ = __str__
 
 
 class Column:
-    """One column, whose cells lie in ``held``: what every kind of them can do, as far as it can be said of all.
+    """One column of a table. ``storage`` holds its cells: a NumPy array, a Python list or an Arrow array, depending on
+    the subclass.
 
-    ``categorical``: its maker declared it a choice among values. ``text``: it was given as texts, not as words.
+    ``categorical``: the source declares the column as categorical. ``text``: the source declares the column as texts
+    rather than single words. ``width``: how many numbers each list has. ``are_integers``: the column holds floats that
+    are all integers.
     """
 
-    held: Any
+    storage: Any
     categorical: bool = False
     text: bool = False
-    width: int = 1  # numbers of a list
-    are_integers: bool = False  # floats that are integers
+    width: int = 1
+    are_integers: bool = False
 
     def __len__(self) -> int:
-        return len(self.held)
+        return len(self.storage)
 
     def kind(self) -> Kind:
+        """The kind of the column's values; "empty" if all are missing."""
         raise NotImplementedError
 
-    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
-        """The cells as codes of their distinct values, which are of the ``wanted`` kind or else their own."""
+    def to_codes(self, value_kind: ValueKind | None, threads: int) -> Codes:
+        """The column as integer codes, one for each distinct value. Values are converted to ``value_kind``, or keep
+        their own kind if it is None. ``threads``: how many may be used.
+        """
         raise NotImplementedError
 
     def slice(self, start: int, stop: int) -> Column:
-        return self._with(self.held[start:stop])
+        """The rows from ``start`` up to ``stop`` as a column of the same kind."""
+        return self._with(self.storage[start:stop])
 
-    def take(self, rows: NDArray[np.int64]) -> Column:
-        held = self.held
-        return self._with([held[row] for row in rows.tolist()] if type(held) is list else held.take(rows, axis=0))
+    def take(self, rows: Int) -> Column:
+        """The rows with these numbers, in this order, as a column of the same kind."""
+        storage = self.storage
+        return self._with(
+            [storage[row] for row in rows.tolist()] if type(storage) is list else storage.take(rows, axis=0)
+        )
 
-    def _with(self, held: Any) -> Column:
-        """The same kind of column with other cells; what begins with an underscore was worked out from these."""
+    def _with(self, storage: Any) -> Column:
+        """A copy with other cells. Attributes that begin with an underscore are caches of the old cells, so they are
+        dropped. ``storage``: the cells, stored as before.
+        """
         column = object.__new__(type(self))
         column.__dict__.update((name, value) for name, value in self.__dict__.items() if name[0] != "_")
-        column.held = held
+        column.storage = storage
         return column
 
     def text_bytes(self) -> int | None:
-        """How many bytes its texts take, where they lie side by side and nobody writes over them."""
+        """How many bytes the texts take if they lie in one immutable buffer; otherwise None."""
         return None
 
     def cells(self) -> Iterable[Any]:
-        """The values one by one, None or NaN where one is missing."""
-        return list(self.held.tolist())
+        """The values in order; a missing one is None or NaN."""
+        return list(self.storage.tolist())
 
     def refuse(self, needed: str, kinds: Collection[str] = ()) -> None:
-        """Raises for the first value that is not missing, nor of one of these kinds."""
+        """Raises Unfit for the first value that is neither missing nor of one of these kinds. ``needed``: what the
+        message asks for.
+        """
         for row, value in enumerate(self.cells()):
             if not missing(value) and kind_of([value]) not in kinds:
                 raise Unfit(value, row, needed)
 
-    def numbers(self) -> NDArray[Any]:
-        """The numbers, missing ones NaN. Here there are none: the first value that is no number is refused."""
+    def numbers(self) -> Array:
+        """The cells as a numeric array, NaN where missing. A column without numbers raises Unfit for its first value."""
         self.refuse("a number", NUMERIC)
         return np.full(len(self), np.nan)
 
-    def lists(self, width: int) -> NDArray[Any]:
-        """The lists of so many numbers, (rows, numbers); a row whose list is missing is NaN. Here there are none."""
+    def lists(self, width: int) -> Array:
+        """The lists as a matrix, rows × ``width``; the row of a missing list is NaN. A column without lists raises
+        Unfit.
+        """
         self.refuse(f"a list of {width:,} numbers")
         return np.full((len(self), width), np.nan)
 
     def texts(self) -> Texts:
+        """The cells as texts, None where missing; numbers are written out."""
         return [None if missing(value) else to_string(value) for value in self.cells()]
 
     def present(self) -> list[Scalar]:
@@ -121,7 +141,9 @@ class Column:
         return [value for value in self.cells() if not missing(value)]
 
     def head(self, n: int) -> list[Scalar]:
-        """The first n values that are not missing, from ever longer stretches of rows."""
+        """The first n values that are not missing. Searches stretches of rows, each four times as long as the one
+        before.
+        """
         values: list[Scalar] = []
         start = 0
         step = 2 * n
@@ -133,81 +155,85 @@ class Column:
 
 
 def threads_for(n_rows: int) -> int:
-    """Threads for a pass over so many rows; starting them does not pay for a small batch."""
+    """How many threads to use for a pass over ``n_rows`` rows: one for a small batch, which is done before threads have
+    started.
+    """
     return n_threads(None) if n_rows >= PARALLEL_ROWS else 1
 
 
+@dataclass(eq=False)
 class Numbers(Column):
-    """Booleans, integers or floats, kept as they are. ``are_integers``: floats that are integers, with gaps."""
-
-    def __init__(self, held: NDArray[Any], are_integers: bool = False) -> None:
-        self.held = held
-        self.are_integers = are_integers
-
-    def kind(self) -> Kind:
-        array = self.held
-        kind = "integer" if self.are_integers else KINDS_OF_DTYPES[array.dtype.kind]
-        is_float = array.dtype.kind == "f"
-        return "empty" if is_float and len(array) and array[0] != array[0] and np.isnan(array).all() else kind
-
-    def numbers(self) -> NDArray[Any]:
-        return ready(self.held)
-
-    def cells(self) -> Iterable[Any]:
-        cells = self.held.tolist()
-        return [None if cell != cell else int(cell) for cell in cells] if self.are_integers else cells
-
-    def present(self) -> list[Scalar]:
-        present = self.held[self.held == self.held]
-        return list((present.astype(np.int64) if self.are_integers else present).tolist())
-
-    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
-        kind = self.held.dtype.kind
-        if kind == "b":
-            return convert_values(Codes(self.held.view(np.uint8), 0, [False, True]), "boolean", value_kind)
-        if kind == "f" and value_kind == "integer" and (codes := _whole_codes(self.held)) is not None:
-            return codes
-        if self.are_integers:
-            integers = np.where(np.isnan(self.held), LOWEST, self.held).astype(np.int64)
-            return convert_values(integer_codes(integers, threads, value_kind), "integer", value_kind)
-        if kind == "f":  # adding 0.0 turns -0.0 into 0.0, so that the two have the same bytes
-            return convert_values(
-                _number_values(ready(self.held) + self.held.dtype.type(0), threads), "float", value_kind
-            )
-        return convert_values(integer_codes(ready(self.held), threads, value_kind), "integer", value_kind)
-
-
-class Objects(Column):
-    """A list of Python objects: texts, and what a table holds when its cells are not of one type.
-
-    Dates, and what cannot be counted, are an array ``of_kind``, of which ``write`` makes a list when somebody asks for it.
+    """A column of booleans, integers or floats, stored as a 1-D array, NaN where missing. ``are_integers``: the floats
+    are integers with missing values among them.
     """
 
-    def __init__(
-        self,
-        held: Any,
-        text: bool = False,
-        of_kind: Kind | None = None,
-        write: Callable[[Any], list[Any]] | None = None,
-    ) -> None:
-        self.held = held
-        self.text = text
-        self.of_kind = of_kind
-        self.write = write
+    storage: Array
+    are_integers: bool = False
+
+    def kind(self) -> Kind:
+        """The kind of the array's type; "empty" if all its floats are NaN."""
+        numbers = self.storage
+        kind = "integer" if self.are_integers else KINDS_OF_DTYPES[numbers.dtype.kind]
+        is_float = numbers.dtype.kind == "f"
+        return "empty" if is_float and len(numbers) and numbers[0] != numbers[0] and np.isnan(numbers).all() else kind
+
+    def numbers(self) -> Array:
+        return ready(self.storage)
+
+    def cells(self) -> Iterable[Any]:
+        """The numbers as Python objects; None where floats that are integers are missing."""
+        cells = self.storage.tolist()
+        return [None if cell != cell else int(cell) for cell in cells] if self.are_integers else cells
+
+    def to_codes(self, value_kind: ValueKind | None, threads: int) -> Codes:
+        """The numbers as codes of their distinct values, converted to ``value_kind`` unless that is None. Integers from
+        a small range are their own codes.
+        """
+        dtype_kind = self.storage.dtype.kind
+        if dtype_kind == "b":
+            return convert_values(Codes(self.storage.view(np.uint8), 0, [False, True]), "boolean", value_kind)
+        if dtype_kind == "f" and value_kind == "integer" and (codes := _whole_codes(self.storage)) is not None:
+            return codes
+        if self.are_integers:
+            integers = np.where(np.isnan(self.storage), MISSING_INTEGER, self.storage).astype(np.int64)
+            return convert_values(integer_codes(integers, threads, value_kind), "integer", value_kind)
+        if dtype_kind == "f":  # adding 0.0 turns -0.0 into 0.0, so that the two have the same bytes
+            return convert_values(
+                _number_values(ready(self.storage) + self.storage.dtype.type(0), threads), "float", value_kind
+            )
+        return convert_values(integer_codes(ready(self.storage), threads, value_kind), "integer", value_kind)
+
+
+@dataclass(eq=False)
+class Objects(Column):
+    """A column stored as a list of Python objects: texts, or cells of mixed types. ``text``: the source declares them
+    as texts; ``known_kind``: their kind, if the caller knows it.
+
+    Dates, and values that cannot be counted, are stored as an array, which ``to_list`` turns into a list when the cells
+    are first needed.
+    """
+
+    storage: Any
+    text: bool = False
+    known_kind: Kind | None = None
+    to_list: Callable[[Any], list[Any]] | None = None
 
     @property
     def _cells(self) -> list[Any]:
-        if self.write is not None:
-            self.held, self.write = self.write(self.held), None
-        return self.held  # type: ignore[no-any-return]
+        """The cells as a list, which replaces the stored array on first use."""
+        if self.to_list is not None:
+            self.storage, self.to_list = self.to_list(self.storage), None
+        return self.storage  # type: ignore[no-any-return]
 
     @cached_property
     def _types(self) -> set[type]:
+        """The Python types of the cells."""
         return set(map(type, self._cells))
 
     @cached_property
     def _kind(self) -> Kind:
-        return self.of_kind or kind_of(self._cells, self._types)
+        """The kind of the values, found out once."""
+        return self.known_kind or kind_of(self._cells, self._types)
 
     def kind(self) -> Kind:
         return self._kind
@@ -215,103 +241,106 @@ class Objects(Column):
     def cells(self) -> Iterable[Any]:
         return self._cells
 
-    def take(self, rows: NDArray[np.int64]) -> Column:
+    def take(self, rows: Int) -> Column:
+        """The rows with these numbers, in this order."""
         cells = self._cells
         return self._with([cells[row] for row in rows.tolist()])
 
-    def numbers(self) -> NDArray[Any]:
+    def numbers(self) -> Array:
+        """The cells as floats, NaN where missing. A column of other kinds raises Unfit for its first value."""
         if self._kind not in NUMERIC:
             return super().numbers()
         return np.array([None if missing(value) else value for value in self._cells], dtype=np.float64)
 
-    def lists(self, width: int) -> NDArray[Any]:
+    def lists(self, width: int) -> Array:
         return Lists(stack_lists(self._cells, width)).lists(width)
 
-    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
-        encoded = _core.encode_objects(self._cells)
-        if encoded is not None:
-            codes, first, _ = encoded
+    def to_codes(self, value_kind: ValueKind | None, threads: int) -> Codes:
+        """The cells as codes of their distinct values, converted to ``value_kind`` unless that is None. Texts are
+        encoded in Rust; other cells compare as in a Python dict, so 1, 1.0 and True are one value.
+        """
+        codes_and_rows = _core.encode_objects(self._cells)  # None unless all cells are texts or missing
+        if codes_and_rows is not None:
+            codes, first_rows, _ = codes_and_rows
             return convert_values(
-                Codes(codes, 0, [str(self._cells[row]) for row in first.tolist()]), "string", value_kind
+                Codes(codes, 0, [str(self._cells[row]) for row in first_rows.tolist()]), "string", value_kind
             )
-        numbering: dict[Scalar, int] = {}  # as a Python dict does: 1, 1.0 and True are one value
-        places = (
-            -1 if missing(value) else numbering.setdefault(natural(value, row), len(numbering))
+        code_by_value: dict[Scalar, int] = {}
+        code_iterator = (
+            -1 if missing(value) else code_by_value.setdefault(to_scalar(value, row), len(code_by_value))
             for row, value in enumerate(self._cells)
         )
-        codes = np.fromiter(places, np.int32, len(self._cells))
-        return convert_values(Codes(codes, 0, list(numbering)), None, value_kind)
+        codes = np.fromiter(code_iterator, np.int32, len(self._cells))
+        return convert_values(Codes(codes, 0, list(code_by_value)), None, value_kind)
 
     def texts(self) -> Texts:
-        """The list itself where it holds texts, None and NaN only."""
-        types = self._types
-        if types <= {str, float, type(None)} and (
-            float not in types or all(type(value) is not float or value != value for value in self._cells)
+        """The cells as texts. A list that already holds only texts, None and NaN is returned itself."""
+        cell_types = self._types
+        if cell_types <= {str, float, type(None)} and (
+            float not in cell_types or all(type(value) is not float or value != value for value in self._cells)
         ):
             return self._cells
         return [
-            value if type(value) is str else None if missing(value) else to_string(natural(value, row))
+            value if type(value) is str else None if missing(value) else to_string(to_scalar(value, row))
             for row, value in enumerate(self._cells)
         ]
 
     def head(self, n: int) -> list[Scalar]:
-        cells = ((row, value) for row, value in enumerate(self._cells) if not missing(value))
+        """The first n values that are not missing, as texts if the column mixes kinds."""
+        present_cells = ((row, value) for row, value in enumerate(self._cells) if not missing(value))
         if self._kind == "other":
-            return [str(value) for _, value in islice(cells, n)]
-        values = [natural(value, row) for row, value in islice(cells, n)]
+            return [str(value) for _, value in islice(present_cells, n)]
+        values = [to_scalar(value, row) for row, value in islice(present_cells, n)]
         return [to_string(value) for value in values] if self._kind == "string" else values
 
 
+@dataclass(eq=False)
 class Codes(Column):
-    """A column as whole numbers: ``codes[i] == low + k`` means ``values[k]``; any other code means missing.
+    """A column as integer codes, one per row: ``codes[i] == low + k`` means ``values[k]``; any other code means
+    missing. ``categorical``: the source declares the column so.
 
-    ``values`` may hold entries that no row has. ``value_kind``: the kind of all of them, where each is there once.
+    ``values`` may contain entries that no row has. ``value_kind`` is set if all values are distinct and of that kind.
     """
 
-    def __init__(
-        self,
-        codes: NDArray[Any],
-        low: int,
-        values: Sequence[Scalar],
-        categorical: bool = False,
-        value_kind: Wanted | None = None,
-    ) -> None:
-        self.codes = codes
-        self.low = low
-        self.values = values
-        self.categorical = categorical
-        self.value_kind = value_kind
+    codes: Array
+    low: int
+    values: Sequence[Scalar]
+    categorical: bool = False
+    value_kind: ValueKind | None = None
 
     def __repr__(self) -> str:
         return f"Codes(codes={self.codes!r}, low={self.low}, values={self.values!r})"
 
     @property
-    def held(self) -> NDArray[Any]:
+    def storage(self) -> Array:
+        """The codes: what ``slice`` and ``take`` change."""
         return self.codes
 
-    @held.setter
-    def held(self, codes: NDArray[Any]) -> None:
+    @storage.setter
+    def storage(self, codes: Array) -> None:
         self.codes = codes
 
     def kind(self) -> Kind:
+        """The kind of the values; "empty" if every row is missing."""
         if len(self) and not ((self.codes >= self.low) & (self.codes < self.low + len(self.values))).any():
             return "empty"
         return kind_of(self.values)
 
-    def numbers(self) -> NDArray[Any]:
+    def numbers(self) -> Array:
+        """The value of each row as a float, NaN where missing. Values that are not numbers raise Unfit."""
         if self.kind() not in NUMERIC:
             return super().numbers()
-        return np.array([*self.values, np.nan], dtype=np.float64)[_places(self)]
+        return np.array([*self.values, np.nan], dtype=np.float64)[_value_indices(self)]
 
-    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
+    def to_codes(self, value_kind: ValueKind | None, threads: int) -> Codes:
         return convert_values(self, self.value_kind, value_kind)
 
     def with_values(self, values: Sequence[Scalar]) -> Codes:
-        """The same codes, which mean other values."""
+        """The same codes with other values: ``values[k]`` replaces the k-th."""
         return Codes(self.codes, self.low, values)
 
     def as_categorical(self) -> Codes:
-        """The same column, declared a choice among its values."""
+        """The same column, declared as categorical."""
         return Codes(self.codes, self.low, self.values, categorical=True)
 
     def cells(self) -> Iterable[Any]:
@@ -321,7 +350,8 @@ class Codes(Column):
         return self._look_up([*map(to_string, self.values), None])
 
     def _look_up(self, values: list[Any]) -> list[Any]:
-        return [values[k] for k in _places(self).tolist()]
+        """The value of each row. ``values``: the values in order of their codes, and last the one for missing rows."""
+        return [values[place] for place in _value_indices(self).tolist()]
 
 
 def empty_column(n_rows: int) -> Column:
@@ -330,46 +360,54 @@ def empty_column(n_rows: int) -> Column:
 
 
 class Lists(Column):
-    """Lists of numbers, as rows of a matrix; a list that lacks a number is missing.
+    """A column of lists of numbers, stored as a matrix with a row for each list; a list with a missing number counts as
+    missing.
 
-    Where only most of them have so many numbers they are a list, and raise where one of the others is asked for.
+    If a few lists have another length the column is stored as a Python list, and asking for one of those raises Uneven.
     """
 
-    def __init__(self, held: NDArray[Any] | list[Any], width: int | None = None) -> None:
-        self.held = held
-        self.width = int(held.shape[1]) if isinstance(held, np.ndarray) else width or 0
+    def __init__(self, lists: Array | list[Any], width: int | None = None) -> None:
+        """``lists``: a matrix with a row for each list, or a list of lists if some have another length; ``width``: the
+        usual length in that case.
+        """
+        self.storage = lists
+        self.width = int(lists.shape[1]) if isinstance(lists, np.ndarray) else width or 0
 
     @cached_property
-    def _matrix(self) -> NDArray[Any]:
-        """The matrix itself, unless a list lacks some of its numbers: then it has none of them."""
-        numbers = ready(self.held)
-        if numbers.dtype.kind != "f" or not (gaps := np.isnan(numbers).any(axis=1)).any():
+    def _matrix(self) -> Array:
+        """The stored matrix; if a list lacks some of its numbers, a copy in which all of them are NaN."""
+        numbers = ready(self.storage)
+        if numbers.dtype.kind != "f" or not (rows_with_gaps := np.isnan(numbers).any(axis=1)).any():
             return numbers
         numbers = numbers.copy()
-        numbers[gaps] = np.nan
+        numbers[rows_with_gaps] = np.nan
         return numbers
 
     def kind(self) -> Kind:
-        held = self.held
-        if len(held) == 0 or isinstance(held, list) or held.dtype.kind != "f" or not np.isnan(held[0]).any():
+        """ "list", or "empty" if every list is missing."""
+        lists = self.storage
+        if len(lists) == 0 or isinstance(lists, list) or lists.dtype.kind != "f" or not np.isnan(lists[0]).any():
             return "list"
         return "empty" if np.isnan(self._matrix[:, 0]).all() else "list"
 
-    def lists(self, width: int) -> NDArray[Any]:
-        if isinstance(self.held, list):
-            return Lists(stack_lists(self.held, width)).lists(width)
+    def lists(self, width: int) -> Array:
+        """The lists as a matrix, rows × ``width``. Raises Uneven for a list of another length."""
+        if isinstance(self.storage, list):
+            return Lists(stack_lists(self.storage, width)).lists(width)
         if width == self.width:
             return self._matrix
-        for row, value in enumerate(self.cells()):
-            if value is not None:
+        for row, numbers in enumerate(self.cells()):
+            if numbers is not None:
                 raise Uneven(row, self.width, width)
         return np.full((len(self), width), np.nan)
 
     def cells(self) -> Iterable[Any]:
-        rows = self.held if isinstance(self.held, list) else self.held.tolist()
-        return (None if missing(row) or any(x != x for x in row) else NumberList(row) for row in rows)
+        """Each row as a NumberList, or None if the list is missing."""
+        lists = self.storage if isinstance(self.storage, list) else self.storage.tolist()
+        return (None if missing(numbers) or any(x != x for x in numbers) else NumberList(numbers) for numbers in lists)
 
-    def to_codes(self, value_kind: Wanted | None, threads: int) -> Codes:
+    def to_codes(self, value_kind: ValueKind | None, threads: int) -> Codes:
+        """No codes, since lists are not categories: raises Unfit unless all are missing."""
         self.refuse("a text, a number or a yes or no")
         return Codes(np.full(len(self), -1, dtype=np.int32), 0, [])
 
@@ -378,14 +416,16 @@ class Lists(Column):
 
 
 def usual_width(lengths: Iterable[int]) -> int | None:
-    """How many numbers lists have, if more than half of the first have as many; None where they are of any length."""
-    first = [length for length in islice(lengths, FIRST_LISTS) if length]
-    [(width, times)] = Counter(first).most_common(1) or [(0, 0)]
-    return width if 2 * times > len(first) else None
+    """The length that most of the first lists have; None if no length has a majority. Empty lists are not counted."""
+    first_lengths = [length for length in islice(lengths, FIRST_LISTS) if length]
+    [(width, frequency)] = Counter(first_lengths).most_common(1) or [(0, 0)]
+    return width if 2 * frequency > len(first_lengths) else None
 
 
-def stack_lists(values: Sequence[Any], width: int) -> NDArray[Any]:
-    """Lists of so many numbers as a matrix; raises where one has more or fewer, or what is no number."""
+def stack_lists(values: Sequence[Any], width: int) -> Array:
+    """Stacks lists of ``width`` numbers into a matrix, NaN for a missing list. Raises Uneven for another length, Unfit
+    for other content.
+    """
     for row, value in enumerate(values):
         if not missing(value) and not _is_list(value):
             raise Unfit(value, row, f"a list of {width:,} numbers")
@@ -404,48 +444,58 @@ def stack_lists(values: Sequence[Any], width: int) -> NDArray[Any]:
 
 
 def _is_list(value: Any) -> bool:
+    """Whether a cell is a list, a tuple or a 1-D array."""
     return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)
 
 
 def _holds_numbers(value: Any) -> bool:
+    """Whether a cell is missing or a list of numbers."""
     return missing(value) or (_is_list(value) and kind_of(value) in NUMERIC)
 
 
-def from_array(array: NDArray[Any]) -> Column:
+def from_array(array: Array) -> Column:
     """The column of a 1-D NumPy array."""
-    kind = array.dtype.kind
-    if kind in "biuf":
+    dtype_kind = array.dtype.kind
+    if dtype_kind in "biuf":
         return Numbers(array)
-    if kind in "US":
-        codes, first = encode_bytes(array, threads_for(len(array)))
-        words = [word if kind == "U" else decode_bytes(word) for word in array[first].tolist()]
+    if dtype_kind in "US":
+        codes, first_rows = encode_bytes(array, threads_for(len(array)))
+        words = [word if dtype_kind == "U" else decode_bytes(word) for word in array[first_rows].tolist()]
         return regroup(Codes(codes, 0, []), words)
-    if kind in "Mm":
-        return empty_column(len(array)) if np.isnat(array).all() else Objects(array, of_kind="date", write=iso_texts)
-    if kind == "c":
+    if dtype_kind in "Mm":
+        return (
+            empty_column(len(array)) if np.isnat(array).all() else Objects(array, known_kind="date", to_list=iso_texts)
+        )
+    if dtype_kind == "c":
         raise ValueError("Complex data not supported. Pass the real and the imaginary part as two columns.")
     return from_list(array.tolist())
 
 
-def iso_texts(dates: NDArray[Any]) -> list[str | None]:
-    """Instants or durations as they are written."""
+def iso_texts(dates: Array) -> list[str | None]:
+    """Dates or durations as ISO 8601 texts, None where missing."""
     return [None if np.isnat(date) else str(date) for date in dates]
 
 
 def from_list(values: list[Any]) -> Column:
-    """The column of a list: an array where all its cells are numbers of one type, or lists of numbers; else the list itself."""
+    """The column of a list: an array if all cells are numbers of one type or lists of numbers, otherwise the list
+    itself.
+    """
     if values and type(values[0]) is str:
         return Objects(values)
-    types = set(map(type, values))
-    if types == {int} or types == {bool} or types == {float} or types == {int, float}:
+    cell_types = set(map(type, values))
+    if cell_types == {int} or cell_types == {bool} or cell_types == {float} or cell_types == {int, float}:
         array = np.array(values)
-        exact = types != {int, float} or all(abs(value) <= EXACT for value in values if type(value) is int)
-        if array.dtype.kind in ("bi" if types == {int} else "bif") and exact:
+        is_exact = cell_types != {int, float} or all(abs(value) <= EXACT for value in values if type(value) is int)
+        if array.dtype.kind in ("bi" if cell_types == {int} else "bif") and is_exact:
             return Numbers(array)
-    gaps = (type(None), float, np.floating)
-    named = (value for value in values if not isinstance(value, gaps) and type(value).__name__ != "NAType")
-    first = next(named, None)
-    width = usual_width(map(len, filter(_is_list, values))) if _is_list(first) and _holds_numbers(first) else None
+    missing_types = (type(None), float, np.floating)
+    present = (value for value in values if not isinstance(value, missing_types) and type(value).__name__ != "NAType")
+    first_present = next(present, None)
+    width = (
+        usual_width(map(len, filter(_is_list, values)))
+        if _is_list(first_present) and _holds_numbers(first_present)
+        else None
+    )
     if width is None:
         return Objects(values)
     try:
@@ -454,8 +504,8 @@ def from_list(values: list[Any]) -> Column:
         return Lists(values, width)
 
 
-def ready(array: NDArray[Any]) -> NDArray[Any]:
-    """The same numbers in a type that the kernels read: the array itself wherever they can."""
+def ready(array: Array) -> Array:
+    """The array in a type that the Rust kernels read; the array itself, not copied, if it has one already."""
     dtype = array.dtype
     if dtype.char in "dfbBhHiIlLqQ" and dtype.isnative and array.flags.aligned:
         return array
@@ -465,12 +515,14 @@ def ready(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def small_span(n_rows: int) -> int:
-    """Integers from a range narrower than this are used as codes as they are."""
+    """Below which width a range of integers needs no numbering, for so many rows: they are their own codes."""
     return max(SMALL_SPAN, n_rows)
 
 
-def integer_codes(array: NDArray[Any], threads: int, value_kind: Wanted | None = None) -> Codes:
-    """Integers of a small range are their own codes, without a copy; others, or to be converted, are numbered as met."""
+def integer_codes(array: Array, threads: int, value_kind: ValueKind | None = None) -> Codes:
+    """Integers as codes. From a small range they are their own codes, without a copy; from a large one, or if they must
+    be converted to ``value_kind``, they are numbered in order of first occurrence. ``threads``: how many may be used.
+    """
     if len(array) == 0:
         return Codes(array, 0, [])
     if value_kind in (None, "integer") and (array.dtype != np.uint64 or int(array.max()) < 2**63):
@@ -482,8 +534,8 @@ def integer_codes(array: NDArray[Any], threads: int, value_kind: Wanted | None =
     return _number_values(array, threads)
 
 
-def _whole_codes(array: NDArray[Any]) -> Codes | None:
-    """Floats that are whole numbers of a small range are their own codes; None where they are not."""
+def _whole_codes(array: Array) -> Codes | None:
+    """Floats as codes if they are integers from a small range, NaN as missing; otherwise None."""
     if not len(array):
         return None
     array = np.ascontiguousarray(array)
@@ -492,59 +544,69 @@ def _whole_codes(array: NDArray[Any]) -> Codes | None:
     if not (abs(low) < 2**31 and abs(high) < 2**31 and high - low < small_span(len(array))):
         return None
     values = range(int(low), int(high) + 1)
-    with np.errstate(invalid="ignore"):  # gaps, which are seen to below
-        codes = array.astype(np.int64)
-    if (same := codes == array).all():
-        return Codes(codes, int(low), values)
-    gaps = np.isnan(array)
-    codes[gaps] = LOWEST
-    return Codes(codes, int(low), values) if (same | gaps).all() else None
+    with np.errstate(invalid="ignore"):  # NaN, which is replaced below
+        integers = array.astype(np.int64)
+    if (is_integer := integers == array).all():
+        return Codes(integers, int(low), values)
+    is_missing = np.isnan(array)
+    integers[is_missing] = MISSING_INTEGER
+    return Codes(integers, int(low), values) if (is_integer | is_missing).all() else None
 
 
-def _number_values(array: NDArray[Any], threads: int) -> Codes:
-    """Any numbers, numbered as they occur; NaN and the lowest integer are missing."""
-    codes, first = encode_bytes(array, threads)
-    numbers = array[first]
-    gaps = np.isnan(numbers) if numbers.dtype.kind == "f" else numbers == LOWEST
-    if not gaps.any():
-        return Codes(codes, 0, numbers.tolist())
-    values = numbers.astype(object)
-    values[gaps] = None
+def _number_values(array: Array, threads: int) -> Codes:
+    """Numbers the distinct values in order of first occurrence; NaN and ``MISSING_INTEGER`` are missing."""
+    codes, first_rows = encode_bytes(array, threads)
+    distinct_numbers = array[first_rows]
+    is_missing = (
+        np.isnan(distinct_numbers) if distinct_numbers.dtype.kind == "f" else distinct_numbers == MISSING_INTEGER
+    )
+    if not is_missing.any():
+        return Codes(codes, 0, distinct_numbers.tolist())
+    values = distinct_numbers.astype(object)
+    values[is_missing] = None
     return regroup(Codes(codes, 0, []), values.tolist())
 
 
-def encode_bytes(array: NDArray[Any], threads: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Numbers the distinct bytes of the array's cells; also the row at which each first occurs."""
+def encode_bytes(array: Array, threads: int) -> tuple[NDArray[np.int32], Int]:
+    """Numbers the distinct cells of an array by their bytes.
+
+    Returns the code of each row, and for each code the row at which it first occurs.
+    """
     n_rows = len(array)
-    width = array.dtype.itemsize
-    if n_rows == 0 or width == 0:
+    cell_bytes = array.dtype.itemsize
+    if n_rows == 0 or cell_bytes == 0:
         return np.zeros(n_rows, dtype=np.int32), np.zeros(min(n_rows, 1), dtype=np.int64)
-    records = np.ascontiguousarray(array).view(np.uint8).reshape(n_rows, width)
-    codes, first, _ = _core.encode_records(records, threads)
-    return codes, first
+    records = np.ascontiguousarray(array).view(np.uint8).reshape(n_rows, cell_bytes)
+    codes, first_rows, _ = _core.encode_records(records, threads)
+    return codes, first_rows
 
 
-def convert_values(codes: Codes, kind: Wanted | None, value_kind: Wanted | None) -> Codes:
-    """The same rows with values of the wanted kind. Costs the number of distinct values, not of rows."""
+def convert_values(codes: Codes, kind: ValueKind | None, value_kind: ValueKind | None) -> Codes:
+    """The same rows with values converted from ``kind`` (None: mixed) to ``value_kind`` (None: unchanged). Takes time
+    for each distinct value, not for each row.
+
+    Raises Unfit for a value that some row has and that cannot be converted.
+    """
     if value_kind is None or value_kind == kind:
         return codes
     convert, needed = CONVERSIONS[value_kind]
-    values: list[Scalar | None] = []
-    for k, value in enumerate(codes.values):
+    converted: list[Scalar | None] = []
+    for code, value in enumerate(codes.values):
         try:
-            values.append(convert(value))
+            converted.append(convert(value))
         except (ValueError, KeyError, OverflowError):
-            rows = np.flatnonzero(codes.codes == codes.low + k)
+            rows = np.flatnonzero(codes.codes == codes.low + code)
             if len(rows):
                 raise Unfit(value, int(rows[0]), needed) from None
-            values.append(None)
-    return regroup(codes, values)
+            converted.append(None)
+    return regroup(codes, converted)
 
 
 BOOLEANS: dict[Scalar, bool] = {"true": True, "false": False, 0: False, 1: True}
 
 
 def to_integer(value: Scalar) -> int:
+    """The value as an integer. Raises ValueError if it is not a whole number."""
     if isinstance(value, str):
         try:
             return int(value)
@@ -556,13 +618,13 @@ def to_integer(value: Scalar) -> int:
 
 
 def to_string(value: Scalar) -> str:
-    """A whole float is written as the integer it is: pandas makes floats of integers that have gaps."""
+    """The value as text; an integral float is written as an integer, since pandas stores integers with gaps as floats."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return str(value)
 
 
-CONVERSIONS: dict[Wanted, tuple[Callable[[Any], Scalar], str]] = {
+CONVERSIONS: dict[ValueKind, tuple[Callable[[Any], Scalar], str]] = {
     "boolean": (
         lambda value: BOOLEANS[value.lower() if isinstance(value, str) else value],
         "a boolean (True, False, 0 or 1)",
@@ -574,27 +636,30 @@ CONVERSIONS: dict[Wanted, tuple[Callable[[Any], Scalar], str]] = {
 
 
 def regroup(codes: Codes, values: Sequence[Scalar | None], categorical: bool = False) -> Codes:
-    """The same rows with ``values`` in place of their values; None and NaN become missing, equal values one."""
-    numbering: dict[Scalar, int] = {}
-    lookup = [
-        -1 if value is None or value != value else numbering.setdefault(value, len(numbering)) for value in values
+    """Replaces the k-th value of the column by ``values[k]``. Rows whose new value is None or NaN become missing; codes
+    with equal new values are merged. ``categorical``: whether the new column is declared so.
+    """
+    code_by_value: dict[Scalar, int] = {}
+    new_codes = [
+        -1 if value is None or value != value else code_by_value.setdefault(value, len(code_by_value))
+        for value in values
     ]
-    if len(numbering) == len(values):
-        return Codes(codes.codes, codes.low, list(numbering), categorical)
-    table = np.array([*lookup, -1], dtype=np.int32)
-    positions = Codes(codes.codes, codes.low, range(len(values)))
-    return Codes(table[_places(positions)], 0, list(numbering), categorical)
+    if len(code_by_value) == len(values):
+        return Codes(codes.codes, codes.low, list(code_by_value), categorical)
+    lookup = np.array([*new_codes, -1], dtype=np.int32)
+    indices_as_values = Codes(codes.codes, codes.low, range(len(values)))
+    return Codes(lookup[_value_indices(indices_as_values)], 0, list(code_by_value), categorical)
 
 
-def _places(codes: Codes) -> NDArray[np.int64]:
-    """Which of the values each row has; one past the last where it is missing."""
-    places = codes.codes.astype(np.int64) - codes.low
-    places[(places < 0) | (places >= len(codes.values))] = len(codes.values)
-    return places
+def _value_indices(codes: Codes) -> Int:
+    """For each row the index of its value in ``codes.values``; one past the last where the row is missing."""
+    indices = codes.codes.astype(np.int64) - codes.low
+    indices[(indices < 0) | (indices >= len(codes.values))] = len(codes.values)
+    return indices
 
 
 def missing(value: Any) -> bool:
-    """Whether a cell is None, NaN, NaT or pandas' NA."""
+    """Whether a cell is missing: None, NaN, NaT or pandas' NA."""
     if type(value) is str:
         return False
     if value is None:
@@ -604,8 +669,10 @@ def missing(value: Any) -> bool:
     return type(value).__name__ in ("NAType", "NaTType")
 
 
-def natural(value: Any, row: int) -> Scalar:
-    """The cell as a bool, int, float or str; dates as ISO texts."""
+def to_scalar(value: Any, row: int) -> Scalar:
+    """The cell as a bool, int, float or str; dates as ISO texts. Raises Unfit for any other type. ``row``: its number,
+    for the error.
+    """
     if isinstance(value, np.generic) and not isinstance(value, (np.datetime64, np.timedelta64, np.void)):
         value = value.item()
     if isinstance(value, str):
@@ -623,6 +690,7 @@ def natural(value: Any, row: int) -> Scalar:
 
 
 def decode_bytes(text: bytes) -> str:
+    """The bytes as UTF-8 text, or as Latin-1 if they are not valid UTF-8."""
     try:
         return text.decode()
     except UnicodeDecodeError:
@@ -639,21 +707,22 @@ KINDS: tuple[tuple[tuple[type, ...], Kind], ...] = (
 NEVER_MISSING = (str, bytes, int, np.integer, np.bool_)
 
 
-def _kind_of_type(kind: type) -> Kind:
-    return next((name for types, name in KINDS if issubclass(kind, types)), "other")
+def _kind_of_type(value_type: type) -> Kind:
+    """The kind of values of a Python or NumPy type; "other" if they cannot be counted."""
+    return next((kind for types, kind in KINDS if issubclass(value_type, types)), "other")
 
 
-def kind_of(values: Sequence[Any], types: set[type] | None = None) -> Kind:
-    """The narrowest kind that holds all the values: integers among floats are floats, numbers among texts texts.
+def kind_of(values: Sequence[Any], value_types: set[type] | None = None) -> Kind:
+    """The narrowest kind that holds all the values: integers among floats are floats, numbers among texts are texts.
 
-    ``types``: those of the values, if they are known.
+    ``value_types``: the types of the values, if the caller knows them.
     """
     if isinstance(values, range):
         return "integer"
-    types = set(map(type, values)) if types is None else types
-    if not all(issubclass(value_type, NEVER_MISSING) for value_type in types):
-        types = {type(value) for value in values if not missing(value)}
-    kinds = {_kind_of_type(value_type) for value_type in types}
+    value_types = set(map(type, values)) if value_types is None else value_types
+    if not all(issubclass(t, NEVER_MISSING) for t in value_types):
+        value_types = {type(value) for value in values if not missing(value)}
+    kinds = {_kind_of_type(t) for t in value_types}
     if len(kinds) <= 1:
         return kinds.pop() if kinds else "empty"
     if kinds <= {"boolean", "integer", "float"}:

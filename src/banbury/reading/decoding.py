@@ -1,4 +1,4 @@
-"""Bytes → text: UTF-8, then the encoding that is declared, then Latin-1, in which every byte is a character; HTML → text."""
+"""Decodes bytes as UTF-8, then in the declared encoding, then as Latin-1, which accepts every byte; converts HTML to text."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # in Python's strings no two of 
 HALF_A_CHARACTER = "a lone surrogate, which is half a character. Write both halves or remove it"
 
 _META = re.compile(rb"<(?:meta\b[^>]*?\bcharset|\?xml\b[^>]*?\bencoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
-META_WITHIN = 4096
-LONGEST_NAME = 64
+META_WITHIN = 4096  # bytes of a page in which its encoding must be declared
+LONGEST_NAME = 64  # characters of an encoding's name
 
 
 @lru_cache(maxsize=256)
 def charset(declared: str) -> str | None:
-    """The codec of a declared character set; None if there is none of that name."""
+    """The name of Python's codec for a declared character set; None if there is none."""
     try:
         name = codecs.lookup(declared.strip(" \t\"'")[:LONGEST_NAME]).name
     except (LookupError, ValueError):
@@ -39,14 +39,14 @@ def charset(declared: str) -> str | None:
 
 
 def decode(data: bytes, declared: str | None = None) -> str:
-    """The text of some bytes; none are an error.
+    """The bytes as text. Tries UTF-8, the character set ``declared`` and Latin-1, so it never fails.
 
     >>> decode("Grün".encode()), decode("Grün".encode("latin-1")), decode("Žižek".encode("cp1250"), "windows-1250")
     ('Grün', 'Grün', 'Žižek')
     """
     name = charset(declared) if declared else None
-    order = [name, "utf-8"] if name and AMBIGUOUS.match(name) else ["utf-8", name]
-    for charset_name in order:
+    charsets = [name, "utf-8"] if name and AMBIGUOUS.match(name) else ["utf-8", name]
+    for charset_name in charsets:
         try:
             if charset_name is not None:
                 return data.decode(charset_name)
@@ -56,7 +56,9 @@ def decode(data: bytes, declared: str | None = None) -> str:
 
 
 def decode_file(data: bytes, declared: str | None = None) -> str:
-    """The text of a whole file, which may begin with the byte-order mark of UTF-16 or UTF-32."""
+    """The text of a whole file, which may begin with the byte-order mark of UTF-16 or UTF-32. ``declared``: its
+    character set, if known.
+    """
     for mark, name in MARKS:
         if data.startswith(mark):
             try:
@@ -68,7 +70,9 @@ def decode_file(data: bytes, declared: str | None = None) -> str:
 
 
 def html_encoding(data: bytes) -> str | None:
-    """The encoding that a page names for itself. What can be read so is not in 16 or 32 bits, whatever it says."""
+    """The encoding that an HTML page declares, or None. Declared UTF-16 and UTF-32 are ignored, since the declaration
+    could not be read.
+    """
     declaration = _META.search(data, 0, META_WITHIN)
     name = declaration[1].decode("ascii", "replace") if declaration else ""
     return None if AMBIGUOUS.match(name) and "utf" in name.lower() else name or None
@@ -96,7 +100,7 @@ _MARKUP = re.compile(
 
 
 def html_text(markup: str) -> str:
-    """The text of an HTML page: what a reader would see, and the title. No markup is an error.
+    """The text of an HTML page that a reader would see, with the title. Accepts any markup.
 
     >>> html_text("<title>Offer</title><p>V<b>ia</b>gra &amp; more<br>now<!-- hidden --><script>x = '<p>'</script>")
     '\\nOffer\\n\\nViagra & more\\nnow\\n'

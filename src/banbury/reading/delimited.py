@@ -1,4 +1,4 @@
-"""CSV and its kin: the delimiter is found, types come from the first block and widen when a later one differs."""
+"""Delimited text: detects the delimiter, infers column types from the first block, and widens them when a later block differs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.arrays import Int
 from banbury.reading.arrow import BLANKS, Strings, arrow, from_arrow, kind_of_type
-from banbury.reading.batches import Batch, Beside, Source, Widened, distinct
+from banbury.reading.batches import Batch, Source, Widened, distinct
 from banbury.reading.blocks import (
     HEAD,
     MOST_COLUMNS,
@@ -29,121 +29,135 @@ from banbury.reading.blocks import (
     lines_before,
     read_csv,
     reason,
-    split_into_blocks,
 )
 from banbury.reading.by_name import Columns, NamedMatrix, side_by_side
 from banbury.reading.columns import Codes, Column, Numbers, decode_bytes, empty_column, regroup
 from banbury.reading.decoding import LONE_SURROGATE
 from banbury.reading.options import TABLE_SETTINGS, Options, is_mark
-from banbury.reading.tables import no_rows
 
 DELIMITERS = ",;\t|"
 SNIFFED_RECORDS = 50
-CODE = r"^[ \t]*[+-]?0([0-9]+|[xX].*)[ \t]*$"  # what looks like a number, and is none: its zeros say something
-TABLE_ENDINGS = (".csv", ".tsv", ".tab", ".data", ".gz", ".zip")  # of files whose lines are no texts, most likely
+LEADING_ZERO = r"^[ \t]*[+-]?0([0-9]+|[xX].*)[ \t]*$"  # looks like a number but is a code, whose leading zeros matter
+TABLE_ENDINGS = (".csv", ".tsv", ".tab", ".data", ".gz", ".zip")  # of files whose lines are most likely rows, not texts
 HEADER_CELLS = 20_000  # cells of the first rows that are compared with the first line: a few milliseconds
-FEW_WORDS = 4  # rows for each different word of a column, at least, where it is no column of texts
-TOGETHER = 500  # columns that Arrow parses at once: it takes 27 KB for each while it does
+ROWS_PER_WORD = 4  # a column with at least so many rows per distinct word is not a column of texts
+COLUMNS_TOGETHER = 500  # that Arrow parses at once: it takes 27 KB for each while it does
 
 TRUE = ("true", "True", "TRUE")
 FALSE = ("false", "False", "FALSE")
 
 
 def from_csv(path: str, options: Options) -> Source:
-    """A delimited text file, which need not fit in memory. Without a header if columns are named or its first line is a row."""
-    mark = options.delimiter
-    fits = mark is None or (is_mark(mark) and mark != (options.quote or '"'))
-    errors.require(fits, "delimiter", mark, "one ASCII character other than the quotation mark, or None to detect it")
+    """A source for a delimited text file, which need not fit in memory. It has no header if ``options.columns`` is
+    given or its first line looks like a row.
+    """
+    delimiter = options.delimiter
+    is_valid = delimiter is None or (is_mark(delimiter) and delimiter != (options.quote or '"'))
+    errors.require(
+        is_valid, "delimiter", delimiter, "one ASCII character other than the quotation mark, or None to detect it"
+    )
     file = _DelimitedFile(path, options)
-    reading = options.settings(TABLE_SETTINGS) | ({"header": False} if file.first_row else {})
+    reading = options.settings(TABLE_SETTINGS) | ({"header": False} if file.why_row else {})
     return Source(file.batches, path, reading=reading, holds_no_lists=True, parses=True)
 
 
 class _DelimitedFile(BlockFile):
-    """What is known of one file: its delimiter, its columns, and the types that they are read as."""
+    """A delimited text file: its delimiter, its columns, and the Arrow types with which they are read."""
 
     def __init__(self, path: str, options: Options) -> None:
+        """Reads the beginning of the file to detect its delimiter, quotation mark and header, unless ``options`` name
+        them. Types are inferred later, from the first block.
+        """
         self.path = path
         self.missing_values = frozenset(text for text in options.missing_values if not LONE_SURROGATE.search(text))
-        self.kinds = options.kinds or {}
-        self.types: dict[str, Any] = {}
-        self.warned = self.told = False
-        self.plain = ""  # a letter for each column, where blocks are likely to be plain
-        self.words: dict[str, list[str]] = {}  # of the first block, column by column, in order
-        self.known: list[bytes] = []  # the same, a text of lines for each column
+        self.kinds = options.kinds or {}  # what the model needs in each column: "number", "string", "text" or "list"
+        self.types: dict[str, Any] = {}  # the Arrow type of each column
+        self.warned_latin_1 = False
+        self.warned_no_header = False
+        self.kernel_letters = ""  # one for each column if the Rust parser can read most blocks
+        self.known_words: list[list[str]] = []  # for each column the distinct words of the first block, sorted
         self.has_header = options.columns is None if options.header is None else options.header
-        self.first_row = ""  # what shows that the first line is a row, where nobody said whether it is
-        mark = '"' if options.quote is None else options.quote
+        self.why_row = ""  # why the first line looks like a row, for a warning; empty if it is a header
+        quote = '"' if options.quote is None else options.quote
         comment = b"" if options.comment in (None, "none") else options.comment.encode()
-        self.layout = Layout(quote=b"" if mark == "none" else mark.encode(), comment=comment)
-        head = first_lines_of(path)
-        if b"\n" not in head and b"\r" in head:
+        self.layout = Layout(quote=b"" if quote == "none" else quote.encode(), comment=comment)
+        file_head = first_lines_of(path)
+        if b"\n" not in file_head and b"\r" in file_head:
             self.layout = replace(self.layout, newline=b"\r")
-        head = first_lines_of(path, self.layout) if comment else head
-        self.start, header = self._header(head, options.skip_lines)
-        sample = head[self.start - len(header) :][:HEAD]
+        file_head = first_lines_of(path, self.layout) if comment else file_head
+        self.start, header = self._header(file_head, options.skip_lines)
+        sample = file_head[self.start - len(header) :][:HEAD]
         self.delimiter = options.delimiter or sniff_delimiter(self._text(sample), self.quote)
         # Programs that write tab-separated text seldom quote it, and a message may well begin with a quotation mark.
         if options.quote is None and self.delimiter == "\t" and not (self.has_header and b'"' in header):
             self.layout = replace(self.layout, quote=b"")
         elif options.quote is None and _has_single_quotes(self._text(sample), self.delimiter):
             self.layout = replace(self.layout, quote=b"'")
-            self.start, header = self._header(head, options.skip_lines)
+            self.start, header = self._header(file_head, options.skip_lines)
         if options.header is None and options.columns is None:
-            self.first_row = self._first_row(head[self.start - len(header) :])
-            self.has_header = not self.first_row
+            self.why_row = self._why_row(file_head[self.start - len(header) :])
+            self.has_header = not self.why_row
         self.named = options.columns is not None or (self.has_header and not options.numbered)
         self.names = self._read_names(header, options.columns)
         if not self.named and not set(self.names).issuperset(self.kinds):
-            self.kinds = {}  # there are fewer columns than were counted, perhaps without the target: they are told by place
+            self.kinds = {}  # fewer columns than were counted, perhaps without the target: the names would be wrong
         self.start -= 0 if self.has_header else len(header)
 
     @property
     def quote(self) -> str:
+        """The quotation mark; empty if there is none."""
         return self.layout.quote.decode()
 
-    def _header(self, head: bytes, skipped: int) -> tuple[int, bytes]:
-        """Where the first record ends, and its bytes; lines to skip and blank lines are passed over."""
-        begin = 0
+    def _header(self, head: bytes, n_skipped: int) -> tuple[int, bytes]:
+        """Where the header record ends in ``head`` (the first bytes of the file), and its bytes. Skips ``n_skipped``
+        lines, then blank lines.
+        """
+        start = 0
         newline = self.layout.newline
         quote = self.layout.quote
-        for number in range(skipped):
-            begin = head.find(newline, begin) + 1
-            if not begin:
-                there = f"but the file has only {errors.many(number, 'line')}"
-                raise errors.bad_file(self.path, f"skip_lines is {skipped:,}, {there}.")
-        while head[begin : begin + 1] in (b"\n", b"\r"):
-            begin += 1
-        if not head[begin:].strip():
-            raise errors.bad_file(self.path, "it is empty." if not skipped else "nothing follows the skipped lines.")
-        end = first_end = head.find(newline, begin) + 1 or len(head)
-        while quote and head.count(quote, begin, end) % 2 and end < len(head):
+        for n_lines in range(n_skipped):
+            start = head.find(newline, start) + 1
+            if not start:
+                fact = f"but the file has only {errors.many(n_lines, 'line')}"
+                raise errors.bad_file(self.path, f"skip_lines is {n_skipped:,}, {fact}.")
+        while head[start : start + 1] in (b"\n", b"\r"):
+            start += 1
+        if not head[start:].strip():
+            raise errors.bad_file(self.path, "it is empty." if not n_skipped else "nothing follows the skipped lines.")
+        end = first_end = head.find(newline, start) + 1 or len(head)
+        while quote and head.count(quote, start, end) % 2 and end < len(head):
             end = head.find(newline, end) + 1 or len(head)
-        if quote and head.count(quote, begin, end) % 2:
+        if quote and head.count(quote, start, end) % 2:
             end = first_end
-        return end, head[begin:end]
+        return end, head[start:end]
 
-    def _first_row(self, head: bytes) -> str:
-        """What shows that the first line is a row rather than a header; empty if it is a header."""
+    def _why_row(self, head: bytes) -> str:
+        """Why the first line of ``head``, the file's first bytes from the header on, looks like a row rather than a
+        header, in words; empty if it is a header.
+        """
         n_fields = head.partition(self.layout.newline)[0].count(self.delimiter.encode()) + 1
         try:
             rows = list(islice(self._records(head), max(HEADER_CELLS // n_fields, 2)))
         except csv.Error:
             return ""
-        first, *later_rows = [[field.strip(BLANKS) for field in row] for row in rows if row] or [[]]
-        if not self.kinds.keys().isdisjoint(first):  # the names of the columns of the model that is to answer
+        first_fields, *later_rows = [[field.strip(BLANKS) for field in row] for row in rows if row] or [[]]
+        if not self.kinds.keys().isdisjoint(first_fields):  # column names of the model that will predict these rows
             return ""
-        return evidence_of_a_row(first, [row for row in later_rows if len(row) == len(first)], self.missing_values)
+        return evidence_of_a_row(
+            first_fields, [row for row in later_rows if len(row) == len(first_fields)], self.missing_values
+        )
 
     def _read_names(self, header: bytes, names: Sequence[str] | None) -> tuple[str, ...]:
+        """The column names: ``names`` if the user gave any, otherwise those in ``header``, the bytes of the header
+        record, otherwise numbers from 1. Raises an error if they are not unique or do not match the fields.
+        """
         if header.count(self.delimiter.encode()) >= MOST_COLUMNS:
-            n = header.count(self.delimiter.encode()) + 1
+            n_fields = header.count(self.delimiter.encode()) + 1
             most = f"a text table can have at most {MOST_COLUMNS:,}"
-            text = (
-                f"its first line has {n:,} columns separated by {self.delimiter!r}, but {most}. Pass the delimiter with"
-            )
             raise errors.bad_file(
-                self.path, f"{text} delimiter= if it is a different one, or read the file as an array of numbers."
+                self.path,
+                f"its first line has {n_fields:,} columns separated by {self.delimiter!r}, but {most}. Pass the delimiter with "
+                "delimiter= if it is a different one, or read the file as an array of numbers.",
             )
         try:
             fields: list[str] = next(self._records(header), [])
@@ -154,24 +168,34 @@ class _DelimitedFile(BlockFile):
         if names is None:
             fields = [field.strip(BLANKS) or f"x{j}" for j, field in enumerate(fields)]
             if len(set(fields)) < len(fields):
-                twice = next(name for name in fields if fields.count(name) > 1)
-                text = f"two columns are named {twice!r}{errors.where(self.path)}. Rename one of them."
-                raise errors.DuplicateColumn(f"{text}{errors.NO_HEADER}", column=twice)
+                duplicate = next(name for name in fields if fields.count(name) > 1)
+                raise errors.DuplicateColumn(
+                    f"two columns are named {duplicate!r}{errors.where(self.path)}. Rename one of them."
+                    f"{errors.NO_HEADER}",
+                    column=duplicate,
+                )
             return tuple(fields)
         if len(names) != len(fields):
             line = lines_before(self.path, self.start - len(header), self.layout) + 1
-            what = f"{len(fields):,} fields separated by {self.delimiter!r}" if len(fields) > 1 else "1 field"
-            text = f"{self.path}, line {line:,}: {what}, but columns= names {len(names):,}: "
-            text += f"{errors.shortened(self.delimiter.join(fields), 80)!r}. Name each field once; pass the delimiter "
-            text += "with delimiter= if it is a different one; remove the line if it is not a row."
-            raise errors.LengthMismatch(text, path=self.path, line=line)
+            field_count = f"{len(fields):,} fields separated by {self.delimiter!r}" if len(fields) > 1 else "1 field"
+            raise errors.LengthMismatch(
+                f"{self.path}, line {line:,}: {field_count}, but columns= names {len(names):,}: "
+                f"{errors.shortened(self.delimiter.join(fields), 80)!r}. Name each field once; pass the delimiter "
+                "with delimiter= if it is a different one; remove the line if it is not a row.",
+                path=self.path,
+                line=line,
+            )
         for name in names:
-            allowed = "names without lone surrogates, which the text reader does not support"
-            errors.require(not LONE_SURROGATE.search(str(name)), "columns", name, allowed)
+            errors.require(
+                not LONE_SURROGATE.search(str(name)),
+                "columns",
+                name,
+                "names without lone surrogates, which the text reader does not support",
+            )
         return distinct(names)
 
     def _text(self, data: bytes) -> str:
-        """The bytes as text, by the rule that the blocks follow too: UTF-8, or else Latin-1."""
+        """The bytes as text: UTF-8, or Latin-1 if they are not valid UTF-8, as for the blocks."""
         try:
             # Not final: the end of the head may cut a character in two.
             return codecs.getincrementaldecoder("utf-8")().decode(data)
@@ -179,276 +203,320 @@ class _DelimitedFile(BlockFile):
             return data.decode("latin-1")
 
     def _records(self, data: bytes) -> Any:
+        """A csv.reader of the records in these bytes."""
         return records(self._text(data), self.delimiter, self.quote)
 
-    def batches(self, beside: Beside[Any] | None = None) -> Iterator[Batch]:
-        blocks = split_into_blocks(self.path, self.start, self.layout)
-        first = next(blocks, None)
-        return iter([no_rows(self.names, self.path)]) if first is None else self.read(first, blocks, beside)
-
     def infer(self, block: Block) -> Any:
-        self.plain = ""
+        """Parses the first block, infers the column types from it, and warns if the file seems to have no header."""
+        self.kernel_letters = ""
         batch = self._batch(block, types := dict[str, Any]())
         self.types = types
-        if coded := self._codes_among(block):
-            self.types |= dict.fromkeys(coded, arrow().string())
+        if code_columns := self._leading_zero_columns(block):
+            self.types |= dict.fromkeys(code_columns, arrow().string())
             batch = self._batch(block)
-        if self.first_row and not self.told:
-            self.told = True
-            numbered = f"columns are numbered from 1 to {len(self.names):,}"
-            text = f"{self.path} seems to have no header: its first line looks like a row ({self.first_row}), so"
-            errors.warn(f"{text} {numbered}. If it is a header, pass header=True.")
-        self.plain = self._plain_kinds(batch)
+        if self.why_row and not self.warned_no_header:
+            self.warned_no_header = True
+            column_names = f"columns are numbered from 1 to {len(self.names):,}"
+            errors.warn(
+                f"{self.path} seems to have no header: its first line looks like a row ({self.why_row}), so "
+                f"{column_names}. If it is a header, pass header=True."
+            )
+        self.kernel_letters = self._choose_kernel_letters(batch)
         return batch
 
-    def _plain_kinds(self, batch: Batch) -> str:
-        """A letter for each column, if all hold numbers or few words, which are most often plain; else none."""
+    def _choose_kernel_letters(self, batch: Batch) -> str:
+        """A letter for each column (f, i, s: floats, integers, words) if the Rust parser can read the file; otherwise
+        an empty text.
+
+        It can if all columns hold numbers or few distinct words. Also notes the words of the first block, so that
+        blocks share their codes.
+        """
         pa = arrow()
         types = self._column_types()
         letters = {pa.float64(): "f", pa.int64(): "i", pa.string(): "s"}
-        kinds = [letters.get(types.get(name), "") for name in self.names]
-        wide = len(kinds) > TOGETHER
-        word_columns = [name for name, kind in zip(self.names, kinds, strict=True) if kind == "s"]
-        if wide or not all(kinds) or self.layout.newline != b"\n" or {"text", "list"} & set(self.kinds.values()):
+        column_letters = {name: letters.get(types.get(name), "") for name in self.names}
+        if (
+            len(self.names) > COLUMNS_TOGETHER
+            or not all(column_letters.values())
+            or self.layout.newline != b"\n"
+            or {"text", "list"} & set(self.kinds.values())
+        ):
             return ""
-        words_by_column = {name: batch.codes(name).values for name in word_columns}
-        odd = {"\n", "\r", self.delimiter, self.quote} - {""}
-        self.words = {
-            name: sorted(w for w in map(str, words) if odd.isdisjoint(w)) for name, words in words_by_column.items()
-        }
-        self.known = ["".join(f"{word}\n" for word in self.words.get(name, ())).encode() for name in self.names]
-        has_few_words = all(len(words) * FEW_WORDS <= batch.n_rows for words in words_by_column.values())
-        return "".join(kinds) if has_few_words else ""
+        words_by_column = {name: batch.codes(name).values for name, letter in column_letters.items() if letter == "s"}
+        special_characters = {"\n", "\r", self.delimiter, self.quote} - {""}
+        self.known_words = [
+            sorted(word for word in map(str, words_by_column.get(name, ())) if special_characters.isdisjoint(word))
+            for name in self.names
+        ]
+        has_few_words = all(len(words) * ROWS_PER_WORD <= batch.n_rows for words in words_by_column.values())
+        return "".join(column_letters.values()) if has_few_words else ""
 
     def parse(self, block: Block) -> Any:
-        if (plain := self._plain_batch(block)) is not None:
-            return plain
+        """Parses a later block. Returns a batch, or the names of columns whose numbers turn out to be codes with
+        leading zeros.
+        """
+        if (plain_batch := self._kernel_batch(block)) is not None:
+            return plain_batch
         batch = self._batch(block)
-        return self._codes_among(block) or batch
+        return self._leading_zero_columns(block) or batch
 
     def finish(self, parsed: Any, block: Block) -> Any:
-        """Notes columns of codes in the order of blocks, whichever was parsed first; Widened has reading begin again."""
+        """Returns a parsed batch. ``parsed``: what ``parse`` returned; if it is a list of columns with leading zeros,
+        they are read as texts from now on and Widened is raised.
+
+        Called in the order of the blocks, whichever was parsed first.
+        """
         if not isinstance(parsed, list):
             return parsed
         self.types |= dict.fromkeys(parsed, arrow().string())
         raise Widened(parsed[0], "string")
 
-    def _plain_batch(self, block: Block) -> Batch | None:
-        """The block's columns, where all is plain; None where Arrow is needed to read it, or to say what is wrong."""
-        if not self.plain:
+    def _kernel_batch(self, block: Block) -> Batch | None:
+        """The block parsed by the Rust kernel; None if it contains anything unusual, which Arrow must read or report."""
+        if not self.kernel_letters:
             return None
-        raw = np.frombuffer(block.data, np.uint8)
+        block_bytes = np.frombuffer(block.data, np.uint8)
         missing = [text.encode() for text in self.missing_values]
-        mark = ord(self.delimiter)
+        delimiter = ord(self.delimiter)
         quote = ord(self.quote) if self.quote else None
-        parsed_columns = _core.parse_fields(raw, mark, quote, self.plain, missing, self.known)
+        word_lines = ["".join(f"{word}\n" for word in words).encode() for words in self.known_words]
+        parsed_columns = _core.parse_fields(block_bytes, delimiter, quote, self.kernel_letters, missing, word_lines)
         if not parsed_columns:
             return None
-        self._tell_latin_1(block)
+        self._warn_about_latin_1(block)
         columns = {
-            name: self._plain_column(name, parsed, block)
-            for name, parsed in zip(self.names, parsed_columns, strict=True)
+            name: self._kernel_column(known_words, cells, block)
+            for name, known_words, cells in zip(self.names, self.known_words, parsed_columns, strict=True)
         }
         return Batch(self.names, len(columns[self.names[0]]), columns, self.named, self.path)
 
-    def _plain_column(self, name: str, parsed: Any, block: Block) -> Column:
-        if isinstance(parsed, tuple):
-            known_words = self.words[name]
-            low = len(self.missing_values)
-            words = [*known_words, *(decode_bytes(bytes(block.data[start:end])) for start, end in parsed[1])]
-            codes = Codes(parsed[0], low, words)
-            if len({*self.missing_values, *words}) < low + len(words):  # two spellings in bytes may be one text
+    def _kernel_column(self, known_words: Sequence[str], cells: Any, block: Block) -> Column:
+        """The column of what the Rust kernel parsed. ``known_words``: those of the first block; ``cells``: an array of
+        numbers; or a tuple of word codes and, for new words, where they start and end in the block.
+        """
+        if isinstance(cells, tuple):
+            first_code = len(self.missing_values)
+            words = [*known_words, *(decode_bytes(bytes(block.data[start:end])) for start, end in cells[1])]
+            codes = Codes(cells[0], first_code, words)
+            if len({*self.missing_values, *words}) < first_code + len(
+                words
+            ):  # two byte sequences may decode to one text
                 codes = regroup(codes, [None if word in self.missing_values else word for word in words])
             codes.value_kind = "string"
             return codes
-        empty = parsed.dtype.kind == "f" and np.isnan(parsed[:1]).all() and np.isnan(parsed).all()
-        return empty_column(len(parsed)) if empty else Numbers(parsed)
+        is_empty = cells.dtype.kind == "f" and np.isnan(cells[:1]).all() and np.isnan(cells).all()
+        return empty_column(len(cells)) if is_empty else Numbers(cells)
 
-    def _codes_among(self, block: Block) -> list[str]:
-        """The columns that would be numbers, and hold codes that look like some: 00130, 0x1F. Their zeros are not to be lost."""
+    def _leading_zero_columns(self, block: Block) -> list[str]:
+        """The numeric columns that contain codes with leading zeros, such as 00130 or 0x1F, which must be read as
+        texts.
+        """
         if not _core.any_leading_zero(np.frombuffer(block.data, np.uint8)):
             return []
-        numeric = {data_type: kind_of_type(data_type) in ("integer", "float") for data_type in set(self.types.values())}
-        numbers = [name for name, data_type in self.types.items() if numeric[data_type] and name not in self.kinds]
-        if not numbers:
+        is_numeric = {
+            data_type: kind_of_type(data_type) in ("integer", "float") for data_type in set(self.types.values())
+        }
+        number_columns = [
+            name for name, data_type in self.types.items() if is_numeric[data_type] and name not in self.kinds
+        ]
+        if not number_columns:
             return []
         compute = arrow("compute")
-        written = dict.fromkeys(numbers, arrow().string())
+        text_types = dict.fromkeys(number_columns, arrow().string())
         return [
             name
-            for texts in self._tables(block, written, only=numbers)
+            for texts in self._tables(block, text_types, only=number_columns)
             for name, column in zip(texts.column_names, texts.itercolumns(), strict=True)
-            if compute.any(compute.match_substring_regex(column, CODE)).as_py()
+            if compute.any(compute.match_substring_regex(column, LEADING_ZERO)).as_py()
         ]
 
     def _batch(self, block: Block, types: dict[str, Any] | None = None) -> Batch:
-        """The block's columns, texts already encoded: that way it is done beside the counting of the block before.
+        """Parses a block with Arrow and encodes its texts, in the same thread.
 
-        ``types`` is filled with the Arrow type of each. A text that is not UTF-8 is taken for Latin-1 when it is looked at.
+        ``types``: a dictionary to fill with the Arrow type of each column. Texts that are not UTF-8 are decoded as
+        Latin-1 when they are used.
         """
-        self._tell_latin_1(block)
+        self._warn_about_latin_1(block)
         columns = dict[str, Column]()
         matrices = list[NamedMatrix]()
         n_rows = 0
-        same: dict[Any, Any] = {}  # one object for each type, however many columns have it
+        known_types: dict[Any, Any] = {}  # one object for each type, however many columns have it
         for table in self._tables(block, self._column_types()):
             if types is not None:
-                types.update((field.name, same.setdefault(field.type, field.type)) for field in table.schema)
+                types.update((field.name, known_types.setdefault(field.type, field.type)) for field in table.schema)
             table_columns = dict(self._columns(table))
             n_rows = table.num_rows
-            if len(self.names) > TOGETHER:
+            if len(self.names) > COLUMNS_TOGETHER:
                 matrices += side_by_side(table_columns)
             columns |= table_columns
         return Batch(
             self.names, n_rows, Columns(columns.__getitem__, matrices) if matrices else columns, self.named, self.path
         )
 
-    def _tell_latin_1(self, block: Block) -> None:
-        if not self.warned and not is_utf8(block.data) and not self.warned:  # another thread may have, meanwhile
-            self.warned = True
-            how = "is not UTF-8, so it was read as Latin-1. If characters look wrong, save it as UTF-8."
-            errors.warn(f"{self.path} {how}")
+    def _warn_about_latin_1(self, block: Block) -> None:
+        """Warns once per file if a block is not valid UTF-8."""
+        # The second look is for another thread that has warned meanwhile.
+        if not self.warned_latin_1 and not is_utf8(block.data) and not self.warned_latin_1:
+            self.warned_latin_1 = True
+            text = "is not UTF-8, so it was read as Latin-1. If characters look wrong, save it as UTF-8."
+            errors.warn(f"{self.path} {text}")
 
     def _columns(self, table: Any) -> Iterator[tuple[str, Column]]:
+        """The name and the column of each array of an Arrow table; short texts are encoded at once."""
         for name, array in zip(table.column_names, table.itercolumns(), strict=True):
             column = from_arrow(array, True, self.missing_values)
             if isinstance(column, Strings) and self.kinds.get(name) != "text":
                 codes = column.encode()
                 if codes is not None and not codes.values:  # blanks alone
                     column = empty_column(len(column))
-                elif codes is not None and len(self.names) > TOGETHER:  # an Arrow array takes 1 KB
+                elif codes is not None and len(self.names) > COLUMNS_TOGETHER:  # an Arrow array takes 1 KB
                     column = codes
             yield name, column
 
     def _tables(self, block: Block, types: Mapping[str, Any], only: Sequence[str] = ()) -> Iterator[Any]:
-        """The block's columns, or ``only`` some of them, as Arrow tables: all in one, or of many columns some at a time."""
-        if len(self.names) <= TOGETHER:
+        """The block's columns, or those named in ``only``, as Arrow tables: one table, or several of at most
+        ``COLUMNS_TOGETHER`` columns if there are many.
+
+        ``types``: the Arrow type of each column; Arrow infers the others.
+        """
+        if len(self.names) <= COLUMNS_TOGETHER:
             yield self._parse_columns(block.data, self.names, types, only)
             return
         wanted_names = set(only or self.names)
-        for data, names, table_names in self._few_at_a_time(block):
-            if chosen := [name for name in table_names if name in wanted_names]:
-                some = {name: types[name] for name in chosen if name in types}
-                yield self._parse_columns(data, names, some, chosen)
+        for data, names, table_names in self._split_columns(block):
+            if columns := [name for name in table_names if name in wanted_names]:
+                chosen_types = {name: types[name] for name in columns if name in types}
+                yield self._parse_columns(data, names, chosen_types, columns)
 
-    def _few_at_a_time(self, block: Block) -> Iterator[tuple[Any, Sequence[str], Sequence[str]]]:
-        """Fields of the block, the columns that they are of, and those that are wanted of them: some at a time.
+    def _split_columns(self, block: Block) -> Iterator[tuple[Any, Sequence[str], Sequence[str]]]:
+        """Divides a block with many columns. Yields text, the names of the columns in it, and the names of those to
+        parse from it.
 
-        Where records cannot be told by their marks alone, all fields come each time, for Arrow to tell.
+        If the fields cannot be located by delimiters alone, the text is the whole block each time.
         """
-        n = len(self.names)
+        n_columns = len(self.names)
         newline = self.layout.newline
-        fields = self._fields(block)
-        for a, b in pairwise(np.linspace(0, n, -(-n // TOGETHER) + 1).astype(int).tolist()):
-            some = self.names[a:b]
-            if fields is None:
-                yield block.data, self.names, some
+        field_bounds = self._locate_fields(block)
+        for first, end in pairwise(
+            np.linspace(0, n_columns, -(-n_columns // COLUMNS_TOGETHER) + 1).astype(int).tolist()
+        ):
+            names = self.names[first:end]
+            if field_bounds is None:
+                yield block.data, self.names, names
             else:
-                spans = zip((fields[:, a] + 1).tolist(), fields[:, b].tolist(), strict=True)
-                yield newline.join(block.data[start:end] for start, end in spans), some, some
+                spans = zip((field_bounds[:, first] + 1).tolist(), field_bounds[:, end].tolist(), strict=True)
+                yield newline.join(block.data[start:end] for start, end in spans), names, names
 
-    def _fields(self, block: Block) -> NDArray[np.int64] | None:
-        """Where each record's fields end, and before them where the line before does; None if that is not seen by marks alone.
+    def _locate_fields(self, block: Block) -> Int | None:
+        """Where fields lie in a block, as byte offsets, records × (columns + 1): first the end of the line before, then
+        the end of each field.
 
-        A mark between quotation marks ends nothing.
+        None if delimiters alone do not tell, because quotation marks stand inside fields or records differ in length.
         """
-        raw = np.frombuffer(block.data, np.uint8)
+        block_bytes = np.frombuffer(block.data, np.uint8)
         newline = ord(self.layout.newline)
-        marks = (raw == newline) | (raw == ord(self.delimiter))
-        if self.quote and (quotes := raw == ord(self.quote)).any():
-            within = np.logical_xor.accumulate(quotes)
-            before = np.append(True, marks | quotes)[:-1]
-            if (quotes & within & ~before).any():  # a quotation mark within a field is a letter
+        is_separator = (block_bytes == newline) | (block_bytes == ord(self.delimiter))
+        if self.quote and (is_quote := block_bytes == ord(self.quote)).any():
+            is_quoted = np.logical_xor.accumulate(is_quote)
+            line_starts = np.append(True, is_separator | is_quote)[:-1]
+            if (is_quote & is_quoted & ~line_starts).any():  # a quotation mark within a field is a letter
                 return None
-            marks &= ~within
-        ends = np.flatnonzero(marks)
-        if raw[-1] != newline or not marks[-1]:
-            ends = np.append(ends, len(raw))
-        lines = np.flatnonzero((ends == len(raw)) | (raw[np.minimum(ends, len(raw) - 1)] == newline))
-        before = np.append(-1, ends[lines[:-1]])
-        n_fields = np.diff(lines, prepend=-1)
-        text = ends[lines] - before - 1
-        blank = (n_fields == 1) & ((text == 0) | ((text == 1) & (raw[before + 1] == ord("\r"))))
-        if (n_fields[~blank] != len(self.names)).any():
+            is_separator &= ~is_quoted
+        separators = np.flatnonzero(is_separator)
+        if block_bytes[-1] != newline or not is_separator[-1]:
+            separators = np.append(separators, len(block_bytes))
+        line_ends = np.flatnonzero(
+            (separators == len(block_bytes)) | (block_bytes[np.minimum(separators, len(block_bytes) - 1)] == newline)
+        )
+        line_starts = np.append(-1, separators[line_ends[:-1]])
+        n_fields = np.diff(line_ends, prepend=-1)
+        line_lengths = separators[line_ends] - line_starts - 1
+        is_blank = (n_fields == 1) & (
+            (line_lengths == 0) | ((line_lengths == 1) & (block_bytes[line_starts + 1] == ord("\r")))
+        )
+        if (n_fields[~is_blank] != len(self.names)).any():
             return None
-        field_ends = ends[np.repeat(~blank, n_fields)].reshape(-1, len(self.names))
-        return np.column_stack([before[~blank], field_ends])
+        field_ends = separators[np.repeat(~is_blank, n_fields)].reshape(-1, len(self.names))
+        return np.column_stack([line_starts[~is_blank], field_ends])
 
     def _parse_columns(self, data: Any, names: Sequence[str], types: Mapping[str, Any], only: Sequence[str]) -> Any:
-        spelt = (
+        """Parses ``data``, whole records, with Arrow into a table of the columns ``only``, or of all. ``names``: the
+        fields of a record; ``types``: Arrow types by name.
+        """
+        with_variants = (
             _pad_with_blanks if (np.frombuffer(data, np.uint8) == ord(" ")).any() else list
-        )  # Arrow takes its time for each
-        more = {"true_values": spelt(TRUE), "false_values": spelt(FALSE), "include_columns": only}
-        return read_csv(data, names, types, spelt(self.missing_values), self.delimiter, self.quote, **more)
+        )  # texts to recognise; Arrow takes time for each, so blanks are considered only if there are any
+        settings = {"true_values": with_variants(TRUE), "false_values": with_variants(FALSE), "include_columns": only}
+        return read_csv(data, names, types, with_variants(self.missing_values), self.delimiter, self.quote, **settings)
 
     def _column_types(self) -> dict[str, Any]:
+        """The Arrow type of each column: inferred from the blocks so far, or required by the model."""
         pa = arrow()
-        forced = {"number": pa.float64(), "string": pa.string(), "text": pa.string(), "list": pa.string()}
+        required_types = {"number": pa.float64(), "string": pa.string(), "text": pa.string(), "list": pa.string()}
         column_names = frozenset(self.names)
-        return self.types | {name: forced[kind] for name, kind in self.kinds.items() if name in column_names}
+        return self.types | {name: required_types[kind] for name, kind in self.kinds.items() if name in column_names}
 
     def explain_failure(self, error: Exception, block: Block) -> Exception:
-        """What Arrow could not parse or convert, in our words; a type that proved too narrow is widened."""
-        pa = arrow()
-        types = self._column_types()
-        if not self._parses(block, dict.fromkeys(self.names, pa.string())):
-            expected = len(self.names)
+        """Turns an Arrow error in a block into an error that names the line, the value and the next step. If types
+        inferred from the first block were too narrow, widens them and returns Widened.
+        """
+        if not self._parses(block, dict.fromkeys(self.names, arrow().string())):
             for line, fields in self.records(block):
-                if len(fields) != expected:
-                    text = self.delimiter.join(fields)
-                    line_1 = "header" if self.has_header else "first line"
-                    title = " If the first line is a title, skip it with skip_lines=1." if line == 2 else ""
-                    message = f"{errors.many(len(fields), 'field')} but the {line_1} has {expected}"
-                    shown = f"{text if len(text) <= 80 else text[:77] + '...'!r}"
-                    lines = (
-                        ""
-                        if self.path.lower().endswith(TABLE_ENDINGS)
-                        else " If each line is a text, pass format='lines'."
-                    )
-                    message += f": {shown}. Fix the line, or pass the delimiter with delimiter=.{title}{lines}"
-                    return errors.BadFile(f"{self.path}, line {line:,}: {message}", path=self.path, line=line)
+                if len(fields) != len(self.names):
+                    return self._wrong_length(line, fields)
             return errors.bad_file(self.path, reason(error))
-        first = find_first_failure(len(self.names), lambda part: self._parses(block, types, self.names[part]))
-        column = self.names[first]
-        if column not in types or self._parses(block, types, [column]):
-            return errors.bad_file(self.path, reason(error))
-        texts = next(self._tables(block, {column: pa.string()}, only=[column]))[column]
-        try:
-            row = find_first_failure(len(texts), lambda part: _fit(texts[part], types[column]))
-            line_or_none = self.line(block, row)
-        except pa.ArrowNotImplementedError:  # a time of day, which Arrow parses in a file alone
-            row = 0
-            line_or_none = None
-        if column in self.kinds:
-            value = next(iter(from_arrow(texts.slice(row, 1)).head(1)), None)
-            is_first = row == 0 and block.offset == self.start
-            return self.wrong_type(value, column, line_or_none, errors.A_HEADER * (is_first and not self.has_header))
-        wider = [pa.int64(), pa.float64(), pa.string()]  # the narrowest first
-        narrow = 0 if pa.types.is_null(types[column]) else 1 if pa.types.is_integer(types[column]) else 2
-        self.types[column] = next(
-            data_type for data_type in wider[narrow:] if self._parses(block, {column: data_type}, [column])
-        )
-        self._widen_others(block)
-        return Widened(column, kind_of_type(self.types[column]), line_or_none)
+        types = self._column_types()
+        required = [name for name in self.names if name in self.kinds]
+        if required and not self._parses(block, types, required):
+            column_number = find_first_failure(
+                len(required), lambda columns: self._parses(block, types, required[columns])
+            )
+            return self._wrong_value(block, required[column_number])
+        if widened_columns := self._widen(block):
+            return Widened(widened_columns[0], kind_of_type(self.types[widened_columns[0]]))
+        return errors.bad_file(self.path, reason(error))
 
-    def _widen_others(self, block: Block) -> None:
-        """Widens all columns that the block shows to be wider, so that reading begins again once and not for each of them."""
-        pa = arrow()
-        types = arrow("types")
-        tables = self._tables(block, {name: pa.string() for name in self.kinds})
-        for name, shown_type in ((field.name, field.type) for table in tables for field in table.schema):
-            known_type = self.types[name]
-            if name in self.kinds or shown_type in (known_type, pa.null()):
+    def _wrong_value(self, block: Block, name: str) -> errors.BadValue:
+        """The error of the first value in a column of the block that is not a number, although the model needs one."""
+        texts = next(self._tables(block, {name: arrow().string()}, only=[name]))[name]
+        row = find_first_failure(len(texts), lambda rows: _are_numbers(texts[rows]))
+        value = next(iter(from_arrow(texts.slice(row, 1)).head(1)), None)
+        is_first = row == 0 and block.offset == self.start
+        return self.wrong_type(value, name, self.line(block, row), errors.A_HEADER * (is_first and not self.has_header))
+
+    def _wrong_length(self, line: int, fields: Sequence[str]) -> errors.BadFile:
+        """The error of a line with more or fewer fields than the first."""
+        text = self.delimiter.join(fields)
+        sample = f"{text if len(text) <= 80 else text[:77] + '...'!r}"
+        first_line = "header" if self.has_header else "first line"
+        why = f"{errors.many(len(fields), 'field')} but the {first_line} has {len(self.names)}: {sample}. "
+        why += "Fix the line, or pass the delimiter with delimiter=."
+        if line == 2:
+            why += " If the first line is a title, skip it with skip_lines=1."
+        if not self.path.lower().endswith(TABLE_ENDINGS):
+            why += " If each line is a text, pass format='lines'."
+        return self.bad_line(line, why)
+
+    def _widen(self, block: Block) -> list[str]:
+        """Widens the types of all columns whose values in this block do not fit, so that reading restarts once and not
+        for each of them. Returns their names.
+        """
+        widened_columns = []
+        tables = self._tables(block, dict.fromkeys(self.kinds, arrow().string()))
+        for name, inferred_type in ((field.name, field.type) for table in tables for field in table.schema):
+            old_type = self.types[name]
+            if name in self.kinds or inferred_type == old_type or self._parses(block, {name: old_type}, [name]):
                 continue
-            if types.is_null(known_type) or (types.is_integer(known_type) and types.is_floating(shown_type)):
-                self.types[name] = (
-                    shown_type if types.is_integer(shown_type) or types.is_floating(shown_type) else pa.string()
-                )
-            elif types.is_integer(known_type) or types.is_boolean(known_type):
-                self.types[name] = pa.string()
+            are_numbers = kind_of_type(old_type) in ("empty", "integer") and kind_of_type(inferred_type) in (
+                "integer",
+                "float",
+            )
+            self.types[name] = inferred_type if are_numbers else arrow().string()
+            widened_columns.append(name)
+        return widened_columns
 
     def _parses(self, block: Block, types: Mapping[str, Any], only: Sequence[str] = ()) -> bool:
-        """Whether the block's columns, or some of them, are of these types."""
+        """Whether Arrow can parse the block's columns, or those in ``only``, as these types."""
         try:
             for _ in self._tables(block, types, only):
                 pass
@@ -457,18 +525,18 @@ class _DelimitedFile(BlockFile):
         return True
 
     def records(self, block: Block) -> Iterator[tuple[int, list[str]]]:
-        """The records of the block, each with the line of the file on which it begins; as far as they can be read."""
+        """Line number and fields of each record of the block, up to the first that the csv module cannot read."""
         reader = self._records(bytes(block.data))
-        begin = line = lines_before(self.path, block.offset, self.layout) + 1
+        first_line = line = lines_before(self.path, block.offset, self.layout) + 1
         with contextlib.suppress(csv.Error):
             for fields in reader:
                 if fields:
-                    yield begin, fields
-                begin = line + reader.line_num
+                    yield first_line, fields
+                first_line = line + reader.line_num
 
 
 def is_utf8(data: memoryview) -> bool:
-    """Whether it is text in UTF-8. Arrow looks at it, which holds up no other thread."""
+    """Whether the bytes are valid UTF-8. Arrow checks without holding the interpreter lock."""
     pa = arrow()
     ends = pa.py_buffer(np.array([0, len(data)], dtype=np.int64))
     try:
@@ -479,73 +547,80 @@ def is_utf8(data: memoryview) -> bool:
 
 
 def records(text: str, delimiter: str, quote: str) -> Any:
-    """Python's own reader, which knows its line: for the header, for sniffing and for errors."""
+    """A csv.reader of the text, which knows its line number. It is used for headers, delimiter detection and errors;
+    blocks are parsed by Arrow. ``quote``: empty if there is none.
+    """
     quoting: Any = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
     return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting, quotechar=quote or None)
 
 
 def sniff_delimiter(text: str, quote: str) -> str:
-    """The delimiter on which header and first records agree best; a space only if no other divides the header."""
+    """The delimiter for which most records have as many fields as the header; a space only if no other splits the
+    header.
+    """
     scores = {delimiter: _agreement(text, delimiter, quote) for delimiter in DELIMITERS}
     best = max(scores, key=lambda delimiter: scores[delimiter])
-    nothing = " " if _agreement(text, " ", quote)[0] == 1.0 else ","
-    return nothing if scores[best] == (0.0, 1) else best
+    fallback = " " if _agreement(text, " ", quote)[0] == 1.0 else ","
+    return fallback if scores[best] == (0.0, 1) else best
 
 
 def _agreement(text: str, delimiter: str, quote: str) -> tuple[float, int]:
-    """The share of records that have as many fields as the header, and that number; (0, 1) if it divides nothing."""
-    counts: list[int] = []
+    """The share of the first records with as many fields as the header, and the number of these fields; (0, 1) if it
+    does not split the header.
+    """
+    field_counts: list[int] = []
     with contextlib.suppress(csv.Error):
         lengths = (len(fields) for fields in records(text, delimiter, "" if delimiter == "\t" else quote) if fields)
-        counts.extend(islice(lengths, SNIFFED_RECORDS + 1))
-    if not counts or counts[0] < 2:
+        field_counts.extend(islice(lengths, SNIFFED_RECORDS + 1))
+    if not field_counts or field_counts[0] < 2:
         return 0.0, 1
     # The last record may be cut off by the end of the head.
-    judged = counts[:-1] if len(counts) > 2 else counts
-    return sum(count == counts[0] for count in judged) / len(judged), counts[0]
+    complete = field_counts[:-1] if len(field_counts) > 2 else field_counts
+    return sum(count == field_counts[0] for count in complete) / len(complete), field_counts[0]
 
 
-def _fit(texts: Any, data_type: Any) -> bool:
-    """Whether all of the texts are values of the type."""
-    pa = arrow()
-    compute = arrow("compute")
-    types = arrow("types")
-    texts = compute.ascii_trim(texts.drop_null(), " \t")
-    if types.is_null(data_type):
-        return len(texts) == 0
-    if types.is_boolean(data_type):
-        return all(text in TRUE + FALSE for text in texts.unique().to_pylist())
+def _are_numbers(texts: Any) -> bool:
+    """Whether all texts of an Arrow array can be converted to floats."""
     try:
-        texts.cast(data_type)
-    except pa.ArrowInvalid:
+        arrow("compute").ascii_trim(texts.drop_null(), " \t").cast(arrow().float64())
+    except arrow().ArrowInvalid:
         return False
     return True
 
 
-def evidence_of_a_row(first: Sequence[str], rows: Sequence[Sequence[str]], missing: frozenset[str]) -> str:
-    """What shows that a file's first line is a row: numbers above numbers, or words found below; else nothing."""
-    columns = [[cell for cell in column if cell not in missing] for column in zip(*rows, strict=True)]
-    fields = [(name, column) for name, column in zip(first, columns, strict=False) if column]
-    numeric = [(name, all(map(is_number, column))) for name, column in fields]
-    numbers = [name for name, is_numeric in numeric if is_numeric and not (name and name in missing)]
-    words = [name for name, is_numeric in numeric if not is_numeric and not (name and name in missing)]
-    repeated = [name for name, column in fields if name in words and name in column]
-    texts = [name for name, column in fields if name not in repeated and _is_text(name) and any(map(_is_text, column))]
-    if numbers:
-        below = len(words) == len(repeated) > 0
-        if all(map(is_number, numbers)) and (below or not _are_positions(numbers)):
-            return f"{errors.listed(numbers, 3)} above numbers"
+def evidence_of_a_row(first_line: Sequence[str], rows: Sequence[Sequence[str]], missing: frozenset[str]) -> str:
+    """Why a file's first line looks like a row, in words; empty if it is a header.
+
+    A row has numbers in columns of numbers, or words that occur again below. ``first_line``: the fields of the first
+    line; ``rows``: the records after it; ``missing``: the texts that mean a missing value.
+    """
+    cells_below = [[cell for cell in column if cell not in missing] for column in zip(*rows, strict=True)]
+    fields = [(field, column) for field, column in zip(first_line, cells_below, strict=False) if column]
+    are_numbers = [(field, all(map(is_number, column))) for field, column in fields]
+    number_fields = [field for field, is_numeric in are_numbers if is_numeric and not (field and field in missing)]
+    word_fields = [field for field, is_numeric in are_numbers if not is_numeric and not (field and field in missing)]
+    repeated = [field for field, column in fields if field in word_fields and field in column]
+    text_fields = [
+        field for field, column in fields if field not in repeated and _is_text(field) and any(map(_is_text, column))
+    ]
+    if number_fields:
+        all_words_repeat = len(word_fields) == len(repeated) > 0
+        if all(map(is_number, number_fields)) and (all_words_repeat or not _are_positions(number_fields)):
+            return f"{errors.listed(number_fields, 3)} above numbers"
         return ""
-    is_row = 2 * len(repeated) > max(len(words), 2) or (repeated and len(repeated) + len(texts) == len(words))
+    is_row = 2 * len(repeated) > max(len(word_fields), 2) or (
+        repeated and len(repeated) + len(text_fields) == len(word_fields)
+    )
     return f"{errors.listed(map(errors.shortened, repeated), 3)} that also occur below" if is_row else ""
 
 
 def _is_text(cell: str) -> bool:
+    """Whether a cell has more than two words."""
     return len(cell.split()) > 2
 
 
 def _are_positions(numbers: Sequence[str]) -> bool:
-    """Whether they are whole numbers in equal steps, or years: columns may well be named so."""
+    """Whether the texts are integers in equal steps or years, which also occur as column names."""
     if not all(number.isdecimal() for number in numbers):
         return False
     integers = [int(number) for number in numbers]
@@ -559,14 +634,14 @@ def _are_positions(numbers: Sequence[str]) -> bool:
 
 
 def _has_single_quotes(text: str, delimiter: str) -> bool:
-    """Whether fields stand in single quotes: every quotation ends where its field does, on the line where it began, and none
-    is a double quote.
+    """Whether fields are quoted with single quotes: each quotation fills a field on one line, and no field begins with
+    a double quote.
     """
-    at_field = rf"(?:^|[{re.escape(delimiter)}\n]) *"
+    field_start = rf"(?:^|[{re.escape(delimiter)}\n]) *"
     is_cut = len(text) >= HEAD or not text.endswith(("\n", "\r"))
     lines = text.splitlines(keepends=True)
     whole_lines = "".join(lines[:-1] if is_cut and len(lines) > 2 else lines)
-    if re.search(at_field + '"', whole_lines) or not re.search(at_field + "'", whole_lines):
+    if re.search(field_start + '"', whole_lines) or not re.search(field_start + "'", whole_lines):
         return False
     reader = csv.reader(io.StringIO(whole_lines, newline=""), delimiter=delimiter, quotechar="'", strict=True)
     try:
@@ -577,6 +652,7 @@ def _has_single_quotes(text: str, delimiter: str) -> bool:
 
 
 def is_number(text: str) -> bool:
+    """Whether Python can read the text as a float."""
     try:
         float(text)
     except ValueError:
@@ -585,5 +661,5 @@ def is_number(text: str) -> bool:
 
 
 def _pad_with_blanks(texts: Any) -> list[str]:
-    """Each text as it is, and with one blank before, after, and on both sides."""
+    """Each text unchanged, and with one blank before, after, and on both sides."""
     return [before + text + after for text in texts for before in ("", " ") for after in ("", " ")]

@@ -1,6 +1,6 @@
 """Documents → rows: one text a file or a line, one row a message; a folder with a sub-folder per class.
 
-Files that cannot be read are named, skipped and counted; so are broken messages, of which what can be read is taken.
+Files that cannot be read are counted, reported and skipped; of broken messages the readable part is used.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Literal
 
 from banbury import errors
 from banbury.reading.batches import Batch, Source, number_rows
-from banbury.reading.blocks import BYTE_ORDER_MARK, COMPRESSED, ending, fetch, open_file
+from banbury.reading.blocks import BYTE_ORDER_MARK, COMPRESSED, ending, fetch, open_file, read_ahead
 from banbury.reading.columns import Column, Objects, decode_bytes, missing
 from banbury.reading.decoding import decode_file, html_encoding, html_text
 from banbury.reading.mail import (
@@ -35,7 +34,7 @@ from banbury.reading.tables import TEXT, encode, from_texts, names_for, single
 from banbury.threads import n_threads
 
 Form = Literal["text", "mail", "html"]
-Cells = Sequence[str | None]  # of a document: its text alone, or headers and the body
+Cells = Sequence[str | None]  # of one document: its text, or the value of each header column and the body
 
 MAILBOXES = (".mbox", ".mbx")
 MAIL = (".eml", *MAILBOXES)
@@ -53,8 +52,8 @@ PART = re.compile(
     re.IGNORECASE,
 )
 
-BATCH_ROWS = 4096
-BATCH_CHARACTERS = 16 << 20
+BATCH_ROWS = 4096  # documents that make a batch
+BATCH_CHARACTERS = 16 << 20  # or so many characters, if that is fewer documents
 LARGE = 16 << 20  # bytes: a mailbox above this is read message by message
 
 # What no text begins with.
@@ -72,47 +71,48 @@ _BINARY_BEGINNINGS = tuple(begin for begin, _ in _BINARY)
 
 
 def form_of(path: str, begin: bytes, posts: bool = False) -> Form:
-    """What a document is: by its ending, or for one that says nothing by what the file begins with.
+    """Whether a document is text, mail or HTML: by the ending of its name, or else by its first bytes ``begin``.
 
-    ``posts``: news articles are mail, too.
+    ``posts``: whether news articles count as mail.
     """
-    last = ending(path)
-    silent = last not in (*MAIL, *HTML, *TEXT_ENDINGS)
-    if last in MAIL or (silent and (begins_as_mail(begin) or (posts and begins_as_post(begin)))):
+    suffix = ending(path)
+    says_nothing = suffix not in (*MAIL, *HTML, *TEXT_ENDINGS)
+    if suffix in MAIL or (says_nothing and (begins_as_mail(begin) or (posts and begins_as_post(begin)))):
         return "mail"
-    page = begin[:256].lstrip().lower().startswith((b"<!doctype html", b"<html"))
-    return "html" if last in HTML or (silent and page) else "text"
+    is_page = begin[:256].lstrip().lower().startswith((b"<!doctype html", b"<html"))
+    return "html" if suffix in HTML or (says_nothing and is_page) else "text"
 
 
 def from_messages(values: list[Any], options: Options) -> Source:
-    """Messages or pages that are in memory already."""
+    """A source of messages, or of HTML pages if ``options`` say so, that are in memory: bytes, texts, or None."""
     form: Form = "html" if options.format == "html" else "mail"
     losses = Losses()
-    apart = header_columns(options.headers)
+    header_names = header_columns(options.headers)
     rows: list[Cells] = []
     for row, value in enumerate(values):
         if missing(value):
-            rows.append([None] * (len(apart) + 1))
+            rows.append([None] * (len(header_names) + 1))
         elif isinstance(value, str) and form == "html":
-            rows.append([*[None] * len(apart), html_text(value)])
+            rows.append([*[None] * len(header_names), html_text(value)])
         else:
             data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
             rows.append(losses.cells(data.removeprefix(BYTE_ORDER_MARK), form, options, f"row {row:,}"))
-    losses.tell_broken(None)
-    if not apart:
+    losses.warn_about_broken(None)
+    if not header_names:
         return from_texts([text for (text,) in rows], options.columns, options.batch_rows)
     losses.check_headers(options, None)
-    names = names_for((*apart, BODY), options.columns)
+    names = names_for((*header_names, BODY), options.columns)
     return single(Batch(names, len(rows), _columns(names, rows)), options.batch_rows)
 
 
 def _columns(names: Sequence[str], rows: Sequence[Cells]) -> dict[str, Column]:
+    """A text column for each name. ``rows``: the cells of each document in the order of the names."""
     return {name: Objects([cells[j] for cells in rows], text=True) for j, name in enumerate(names)}
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of documents, and the class that they are of."""
+    """A file of documents, and the class of its documents if known."""
 
     path: str
     label: str | None = None
@@ -120,35 +120,45 @@ class File:
 
 @dataclass(slots=True)
 class Losses:
-    """What could not be read: files with the reason, and broken messages among all of them."""
+    """What could not be read: ``files`` with the reason for each, and the names of ``broken`` messages among
+    ``n_messages``.
+
+    ``headers``: the mail headers that occur, if some become columns.
+    """
 
     files: list[tuple[str, str]] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     n_messages: int = 0
-    headers: set[str] = field(default_factory=set)  # that messages have, where some are columns
+    headers: set[str] = field(default_factory=set)
 
     def cells(self, data: bytes, form: Form, options: Options, name: str, cut_off: bool = False) -> Cells:
-        """The text of one document; of a message whose headers are columns these, and the body."""
-        apart = header_columns(options.headers)
-        broken = False
+        """The cells of one document: its text; or the value of each header column and then the body. Notes broken
+        messages.
+
+        ``name``: the name of the document for warnings; ``cut_off``: whether it was too long to be read completely.
+        """
+        header_names = header_columns(options.headers)
+        is_broken = False
         cells: Cells
-        if form == "mail" and apart:
-            cells, there, broken = message_cells(data, apart)
-            self.headers.update(there)
+        if form == "mail" and header_names:
+            cells, headers, is_broken = message_cells(data, header_names)
+            self.headers.update(headers)
         elif form == "mail":
-            text, broken = message_text(data, options.headers)
+            text, is_broken = message_text(data, options.headers)
             cells = [text]
         else:
             text = html_text(decode_file(data, html_encoding(data))) if form == "html" else decode_file(data)
-            cells = [*[None] * len(apart), text]
+            cells = [*[None] * len(header_names), text]
         self.n_messages += form == "mail"
-        self.broken += [name] * (broken or cut_off)
+        self.broken += [name] * (is_broken or cut_off)
         return cells
 
     def reasons(self) -> str:
-        return errors.listed((f"{path} ({why})" for path, why in self.files), 5)
+        """The first files that could not be read, each with the reason, as one text."""
+        return errors.listed((f"{path} ({reason})" for path, reason in self.files), 5)
 
-    def tell_broken(self, source: str | None) -> None:
+    def warn_about_broken(self, source: str | None) -> None:
+        """Warns if messages were broken."""
         if self.broken:
             errors.warn(
                 f"{len(self.broken):,} of {self.n_messages:,} messages{errors.where(source)} are broken (damaged, cut off, or in "
@@ -156,32 +166,40 @@ class Losses:
             )
 
     def check_headers(self, options: Options, source: str | None) -> None:
-        """Raises if headers are to be columns and there are no messages, or none has a header that one has misspelt.
-
-        Of data to learn from, that is: a message to answer may lack anything.
+        """Checks training data whose mail headers become columns: raises an error if there are no messages or a header
+        is misspelt, and warns if no message has a header. Messages to predict may lack anything, so they are not
+        checked.
         """
         where = errors.where(source)
         headers = options.headers
         if options.kinds is not None:
             return
         if not self.n_messages:
-            text = f"headers={headers!r} turns mail headers into columns, but no file{where} was read as mail."
-            text += " If the files are messages, pass format='mail'; otherwise omit headers=."
-            raise errors.BadSetting(text, setting="headers", value=headers)
+            raise errors.BadSetting(
+                f"headers={headers!r} turns mail headers into columns, but no file{where} was read as mail. "
+                "If the files are messages, pass format='mail'; otherwise omit headers=.",
+                setting="headers",
+                value=headers,
+            )
         header_names = set() if isinstance(headers, str) else {name.lower() for name in headers if name != "columns"}
         for name in sorted(header_names - self.headers):
-            near = errors.did_you_mean(name, sorted(self.headers))
-            there = errors.listed(sorted(self.headers), 20)
-            if near:
-                text = f"no message{where} has a header {name!r}.{near}\n  Headers: {there}"
-                raise errors.BadSetting(text, setting="headers", value=name)
-            errors.warn(f"no message{where} has a header {name!r}, so its column is empty. Headers: {there}")
+            suggestion = errors.did_you_mean(name, sorted(self.headers))
+            present = errors.listed(sorted(self.headers), 20)
+            if suggestion:
+                raise errors.BadSetting(
+                    f"no message{where} has a header {name!r}.{suggestion}\n  Headers: {present}",
+                    setting="headers",
+                    value=name,
+                )
+            errors.warn(f"no message{where} has a header {name!r}, so its column is empty. Headers: {present}")
 
 
 def from_files(
     files: Sequence[File], name: str | None, options: Options, unreadable: Sequence[tuple[str, str]] = ()
 ) -> Source:
-    """The documents in some files, in their order; with a column for the class where files have labels."""
+    """A source of the documents in some files, in order; with a class column if files have labels. ``unreadable``:
+    paths with the reason.
+    """
     options.refuse(OF_TEXT_TABLES, "CSV and similar files, but these are texts")
     documents = _Documents(files, name, options, unreadable)
     target = documents.names[0] if documents.labelled else None
@@ -189,123 +207,140 @@ def from_files(
     return Source(documents.batches, name, target=target, holds_no_lists=True, reading=reading)
 
 
+@dataclass
 class _Documents:
-    """The documents in some files; ``name`` is the folder, pattern or file that they were found in."""
+    """The documents in some files, in order."""
 
-    def __init__(
-        self, files: Sequence[File], name: str | None, options: Options, unreadable: Sequence[tuple[str, str]]
-    ) -> None:
-        self.files = files
-        self.name = name
-        self.options = options
-        self.unreadable = unreadable
-        self.warned = False
-        self.labelled = any(file.label is not None for file in files)
-        self.apart = header_columns(options.headers)
-        texts = (*self.apart, BODY) if self.apart else (TEXT,)
-        self.names = names_for((CLASS, *texts) if self.labelled else texts, options.columns)
+    files: Sequence[File]
+    name: str | None  # of the folder, pattern or file that the user gave
+    options: Options
+    unreadable: Sequence[tuple[str, str]]  # paths that could not be searched, with the reason
+    warned: bool = False
+
+    def __post_init__(self) -> None:
+        """Names the columns."""
+        options = self.options
+        self.labelled = any(file.label is not None for file in self.files)
+        self.header_names = header_columns(options.headers)
+        text_columns = (*self.header_names, BODY) if self.header_names else (TEXT,)
+        self.names = names_for((CLASS, *text_columns) if self.labelled else text_columns, options.columns)
         self.lines = options.format == "lines"
 
     def batches(self) -> Iterator[Batch]:
+        """The documents in batches, read one batch ahead. Warns at the end of the first pass about what could not be
+        read.
+        """
         losses = Losses(list(self.unreadable))
         n_rows = 0
-        for batch in number_rows(_ahead(self._gather_batches(losses))):
+        batches = self._gather_batches(losses)
+        for batch in number_rows(batches if n_threads(None) == 1 else read_ahead(batches)):
             n_rows += batch.n_rows
             yield batch
-        self._tell(losses, n_rows)
+        self._report_losses(losses, n_rows)
         if n_rows == 0:
             yield self._batch([], None)
 
     def _gather_batches(self, losses: Losses) -> Iterator[Batch]:
-        """The documents in batches of bounded size."""
-        most = self.options.batch_rows or BATCH_ROWS
+        """The documents in batches of bounded size. Notes in ``losses`` what could not be read."""
+        max_rows = self.options.batch_rows or BATCH_ROWS
         rows: list[tuple[str | None, str, Cells]] = []  # the class, the name and the cells of each
         size = 0
         for number, file in enumerate(self.files):
-            for name, cells, within in self._documents(file, losses):
+            for name, cells, share in self._documents(file, losses):
                 rows.append((file.label, name, cells))
                 size += sum(len(cell) for cell in cells if cell)
-                if len(rows) == most or size >= BATCH_CHARACTERS:
-                    yield self._batch(rows, (number + within) / len(self.files))
+                if len(rows) == max_rows or size >= BATCH_CHARACTERS:
+                    yield self._batch(rows, (number + share) / len(self.files))
                     rows = []
                     size = 0
         if rows:
             yield self._batch(rows, 1.0)
 
     def _batch(self, rows: list[tuple[str | None, str, Cells]], share: float | None) -> Batch:
-        """The batch of some documents: the class, name and cells of each."""
+        """A batch of documents, each a tuple of class, name and cells. ``share``: how much of all files has been read."""
         columns = _columns(self.names[self.labelled :], [cells for _, _, cells in rows])
         if self.labelled:
             columns[self.names[0]] = encode([label for label, _, _ in rows])
-        # Lines without a class are plain texts: their only column has no name of its own, and neither have they.
+        # Lines without a class are plain texts, so neither the column nor the rows have names.
         batch = Batch(self.names, len(rows), columns, self.labelled or not self.lines, self.name)
         batch.row_names = None if self.lines else [name for _, name, _ in rows]
         batch.share = share
         return batch
 
     def _documents(self, file: File, losses: Losses) -> Iterator[tuple[str, Cells, float]]:
-        """Name and cells of each document of a file, and how much of the file is read with it."""
+        """Yields the name and the cells of each document of a file, and the share of the file that has been read. Notes
+        failures in ``losses``.
+        """
         path = file.path
-        shown = printable_path(file.path)
-        last = ending(file.path)
+        printable = printable_path(file.path)
+        suffix = ending(file.path)
         try:
             data, is_complete = beginning(path)
             if self.lines and not data.startswith(_BINARY_BEGINNINGS):
-                yield from self._lines(path, shown)
+                yield from self._lines(path, printable)
                 return
-            form: Any = form_of(path, data, bool(self.apart)) if self.options.format == "auto" else self.options.format
-            if form == "mail" and (last in MAILBOXES or (last not in MAIL and begins_as_mbox(data))):
-                yield from self._messages(path, shown, data if is_complete else None, losses)
+            form: Any = (
+                form_of(path, data, bool(self.header_names)) if self.options.format == "auto" else self.options.format
+            )
+            if form == "mail" and (suffix in MAILBOXES or (suffix not in MAIL and begins_as_mbox(data))):
+                yield from self._messages(path, printable, data if is_complete else None, losses)
                 return
             if not is_complete:
                 data, is_complete = beginning(path, LONGEST_MESSAGE)
             if not is_complete:
-                packed = ", unpacked," if path.lower().endswith(COMPRESSED) else ""
-                why = f"it has{packed} more than {LONGEST_MESSAGE >> 20} MB, which is the limit for a text"
-                losses.files.append((shown, why))
+                unpacked = ", unpacked," if path.lower().endswith(COMPRESSED) else ""
+                reason = f"it has{unpacked} more than {LONGEST_MESSAGE >> 20} MB, which is the limit for a text"
+                losses.files.append((printable, reason))
                 return
-            for begin, what in _BINARY:
-                if data.startswith(begin):
-                    losses.files.append((shown, f"it contains {what}, not text"))
+            for signature, content in _BINARY:
+                if data.startswith(signature):
+                    losses.files.append((printable, f"it contains {content}, not text"))
                     return
-            yield shown, losses.cells(data, form, self.options, shown), 1.0
-        except (OSError, errors.BanburyError) as problem:
-            losses.files.append((shown, _why(problem, path)))
+            yield printable, losses.cells(data, form, self.options, printable), 1.0
+        except (OSError, errors.BanburyError) as error:
+            losses.files.append((printable, _reason(error, path)))
 
     def _lines(self, path: str, shown: str) -> Iterator[tuple[str, Cells, float]]:
-        """Each line of a file as a text."""
+        """Each line of a file as a document: its name, its cells, and 0 as the share read. ``shown``: the path as
+        printed.
+        """
         with _stream(path) as stream:
             for line in stream:
                 text = decode_bytes(line.removesuffix(b"\n").removesuffix(b"\r"))
-                yield shown, [*[None] * len(self.apart), text], 0.0
+                yield shown, [*[None] * len(self.header_names), text], 0.0
 
     def _messages(
         self, path: str, shown: str, data: bytes | None, losses: Losses
     ) -> Iterator[tuple[str, Cells, float]]:
-        """The messages of a mailbox: ``data``, or else the file, which is never held whole. One that is alone has no number."""
+        """The messages of a mailbox: name, cells, and the share of the file that has been read.
+
+        ``data``: the mailbox if it is in memory; otherwise ``path`` is read as a stream. ``shown``: the path as
+        printed.
+        """
         size = 0 if data is not None or path.lower().endswith(COMPRESSED) else os.path.getsize(path)
         with _stream(path) if data is None else io.BytesIO(data) as stream:
-            alone = data is not None and b"\nFrom " not in data and data.strip()
+            is_single = data is not None and b"\nFrom " not in data and data.strip()
             lines = iter(lambda: stream.readline(LONGEST_MESSAGE), b"")
-            mail = iter([(data or b"", False)]) if alone else messages(lines)
-            first = list(islice(mail, 2))
-            for number, (message, cut_off) in enumerate(chain(first, mail), 1):
-                name = f"{shown}, message {number:,}" if len(first) > 1 else shown
+            message_iterator = iter([(data or b"", False)]) if is_single else messages(lines)
+            first_messages = list(islice(message_iterator, 2))
+            for number, (message, cut_off) in enumerate(chain(first_messages, message_iterator), 1):
+                name = f"{shown}, message {number:,}" if len(first_messages) > 1 else shown
                 cells = losses.cells(message, "mail", self.options, name, cut_off)
                 yield name, cells, min(stream.tell() / size, 1.0) if size else 0.0
 
-    def _tell(self, losses: Losses, n_rows: int) -> None:
-        """Says once what could not be read; an error if that is all."""
+    def _report_losses(self, losses: Losses, n_rows: int) -> None:
+        """Warns about what could not be read, in the first pass only. Raises an error if nothing could be read."""
         if losses.files and n_rows == 0:
-            path, why = losses.files[0]
+            path, reason = losses.files[0]
             if len(losses.files) == 1:
-                raise errors.bad_file(path, f"{why}.")
-            several = f"none of the {len(losses.files):,} files can be read.\n  {losses.reasons()}"
-            raise errors.bad_file(self.name or path, several)
+                raise errors.bad_file(path, f"{reason}.")
+            raise errors.bad_file(
+                self.name or path, f"none of the {len(losses.files):,} files can be read.\n  {losses.reasons()}"
+            )
         if self.warned:
             return
         self.warned = True
-        if self.apart and n_rows:
+        if self.header_names and n_rows:
             losses.check_headers(self.options, self.name)
         where = errors.where(self.name)
         if losses.files:
@@ -314,29 +349,19 @@ class _Documents:
                 f"{len(losses.files):,} of {n_files:,} files{where} cannot be read and were skipped: {losses.reasons()}. "
                 "Fix or remove them, and count again if they matter."
             )
-        losses.tell_broken(self.name)
+        losses.warn_about_broken(self.name)
         expects_mail = self.options.headers is not SUBJECT and "headers" not in self.options.remembered
         if expects_mail and not losses.n_messages and n_rows:
-            text = f"no file{where} was read as mail, so headers= had no effect."
-            errors.warn(f"{text} If the files are messages, pass format='mail'.")
+            errors.warn(
+                f"no file{where} was read as mail, so headers= had no effect. "
+                "If the files are messages, pass format='mail'."
+            )
 
 
-def _ahead(items: Iterator[Batch]) -> Iterator[Batch]:
-    """The items, each made while the one before is worked on."""
-    if n_threads(None) == 1:
-        yield from items
-        return
-    with ThreadPoolExecutor(1) as pool:
-        following = pool.submit(next, items, None)
-        while (batch := following.result()) is not None:
-            following = pool.submit(next, items, None)
-            yield batch
-
-
-def _why(problem: Exception, path: str) -> str:
+def _reason(error: Exception, path: str) -> str:
     """Why a file could not be read, without its name."""
-    message = problem.strerror if isinstance(problem, OSError) else None
-    return message or str(problem).removeprefix(f"cannot read {path}: ").rstrip(".")
+    message = error.strerror if isinstance(error, OSError) else None
+    return message or str(error).removeprefix(f"cannot read {path}: ").rstrip(".")
 
 
 def printable_path(path: str) -> str:
@@ -344,31 +369,34 @@ def printable_path(path: str) -> str:
     return decode_bytes(os.fsencode(path))
 
 
-def beginning(path: str, most: int = LARGE) -> tuple[bytes, bool]:
-    """The first bytes of a document, without a byte-order mark, and whether they are all of it.
+def beginning(path: str, max_bytes: int = LARGE) -> tuple[bytes, bool]:
+    """The first ``max_bytes`` bytes of a document, decompressed and without a byte-order mark, and whether they are all
+    of it.
 
-    Does not wait for what is no regular file.
+    Raises OSError for anything but a regular file, instead of waiting for a pipe.
     """
     if path.lower().endswith(COMPRESSED):
         with open_file(path) as stream:
-            data = fetch(stream, most + 1, path)
-        return data, len(data) <= most
+            data = fetch(stream, max_bytes + 1, path)
+        return data, len(data) <= max_bytes
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise OSError("it is not a regular file")
-        size = min(status.st_size, most) + 1
+        size = min(status.st_size, max_bytes) + 1
         data = os.read(handle, size)
-        while 0 < len(data) < size - 1 and (more := os.read(handle, size - len(data))):
-            data += more
-        return data.removeprefix(BYTE_ORDER_MARK), len(data) <= most
+        while 0 < len(data) < size - 1 and (next_bytes := os.read(handle, size - len(data))):
+            data += next_bytes
+        return data.removeprefix(BYTE_ORDER_MARK), len(data) <= max_bytes
     finally:
         os.close(handle)
 
 
 def _stream(path: str) -> io.BufferedReader:
-    """The file as a stream of bytes, without a byte-order mark; one that is not packed can tell how far it is read."""
+    """The file as a stream of bytes, unpacked and without a byte-order mark. A file that is not packed also reports its
+    position.
+    """
     if path.lower().endswith(COMPRESSED):
         return io.BufferedReader(open_file(path))
     stream = open(path, "rb")  # noqa: SIM115 (whoever reads it closes it)
@@ -381,45 +409,51 @@ def _stream(path: str) -> io.BufferedReader:
 
 
 def label_files(paths: Sequence[str], options: Options, folder: str = "") -> list[File]:
-    """Files with the classes that their names tell: by patterns; or of several whose lines are texts, each its own.
+    """Files with the class that each name tells: by the patterns in ``class_from``; or, of several files with one text
+    per line, the file name.
 
-    A file that no pattern fits is named, and left out; it has no class where the patterns are remembered.
+    Files that no pattern matches are reported and left out; if the patterns are only remembered from other data they
+    get no class.
     """
     if options.classes_at is not None and not folder:
         options.refuse(("classes_at",), "a folder, but these are files")
     if options.class_from is None:
-        by_name = options.format == "lines" and len(paths) > 1
-        return [File(path, _stem(path) if by_name else None) for path in paths]
-    named = [(p, _class_of(os.path.relpath(p, folder) if folder else p, options.class_from)) for p in paths]
+        are_classes = options.format == "lines" and len(paths) > 1
+        return [File(path, _stem(path) if are_classes else None) for path in paths]
+    labelled = [
+        (path, _class_of(os.path.relpath(path, folder) if folder else path, options.class_from)) for path in paths
+    ]
     remembered = "class_from" in options.remembered
-    files = [File(path, label) for path, label in named if remembered or label is not None]
+    files = [File(path, label) for path, label in labelled if remembered or label is not None]
     if len(files) < len(paths):
-        strays = [printable_path(path) for path, label in named if label is None]
+        strays = [printable_path(path) for path, label in labelled if label is None]
         patterns = errors.listed(map(repr, options.class_from))
-        what = f"{errors.many(len(strays), 'file')}{errors.where(folder)} {'fits' if len(strays) == 1 else 'fit'} no pattern in "
-        what += f"class_from= ({patterns})"
+        verb = "matches" if len(strays) == 1 else "match"
+        text = f"{errors.many(len(strays), 'file')}{errors.where(folder)} {verb} no pattern in class_from= ({patterns})"
         if not files:
-            raise errors.empty_data(folder or None, f"{what}: {errors.listed(strays, 5)}")
-        errors.warn(f"{what} and were left out: {errors.listed(strays, 5)}")
+            raise errors.empty_data(folder or None, f"{text}: {errors.listed(strays, 5)}")
+        errors.warn(f"{text} and were left out: {errors.listed(strays, 5)}")
     return files
 
 
 def _stem(path: str) -> str:
-    """The name of a file without an ending that says that it is text, or how it is compressed."""
+    """The file name without endings such as .txt and .gz."""
     name = os.path.basename(path)
     for endings in (COMPRESSED, TEXT_ENDINGS):
-        stem, last = os.path.splitext(name)
-        name = stem if last.lower() in endings else name
+        stem, suffix = os.path.splitext(name)
+        name = stem if suffix.lower() in endings else name
     return printable_path(name)
 
 
 def _class_of(path: str, patterns: Mapping[str, str]) -> str | None:
-    """The class of the first pattern that fits a file's name; or its path, where the pattern has a slash."""
-    place = path.replace(os.sep, "/")
+    """The class of the first pattern that matches the file name, or the path if the pattern has a slash; None if none
+    matches.
+    """
+    posix_path = path.replace(os.sep, "/")
     name = os.path.basename(path)
     for pattern, label in patterns.items():
-        tried = [(place, pattern), (place, f"*/{pattern}")] if "/" in pattern else [(name, pattern)]
-        if any(fnmatch.fnmatchcase(*name_and_pattern) for name_and_pattern in tried):
+        candidates = [(posix_path, pattern), (posix_path, f"*/{pattern}")] if "/" in pattern else [(name, pattern)]
+        if any(fnmatch.fnmatchcase(*name_and_pattern) for name_and_pattern in candidates):
             return label
     return None
 
@@ -428,118 +462,132 @@ def _class_of(path: str, patterns: Mapping[str, str]) -> str | None:
 
 
 def from_folder(path: str, options: Options) -> Source | list[str]:
-    """The documents in a folder, of the class that their sub-folder is named for; of a folder of tables alone their paths."""
+    """A source of the documents in a folder, classified by its sub-folders; or the paths of its tables if it contains
+    nothing else.
+    """
     unreadable: list[tuple[str, str]] = []
     try:
         entries = _visible(path)
-    except OSError as problem:
-        raise errors.bad_file(path, f"{_why(problem, path)}.") from None
+    except OSError as error:
+        raise errors.bad_file(path, f"{_reason(error, path)}.") from None
     folders = [name for name, is_folder in entries if is_folder]
-    seen = {os.path.realpath(path)}
-    beside = [os.path.join(path, name) for name, is_folder in entries if not is_folder]
-    below = [file_path for name in folders for file_path in _below(os.path.join(path, name), seen.copy(), unreadable)]
-    if not beside and not below and not unreadable:
+    visited = {os.path.realpath(path)}
+    top_files = [os.path.join(path, name) for name, is_folder in entries if not is_folder]
+    nested_files = [
+        file_path for name in folders for file_path in _below(os.path.join(path, name), visited.copy(), unreadable)
+    ]
+    if not top_files and not nested_files and not unreadable:
         raise errors.empty_data(path, EMPTY_FOLDER)
-    parts = [
-        file_path for file_path in beside if not os.path.basename(file_path).startswith("_")
+    visible_files = [
+        file_path for file_path in top_files if not os.path.basename(file_path).startswith("_")
     ]  # Spark leaves _SUCCESS beside them
-    are_tables = not below and parts and all(ending(part) in TABLES for part in parts)
+    are_tables = not nested_files and visible_files and all(ending(part) in TABLES for part in visible_files)
     options = options if are_tables else options.recall(FILE_SETTINGS)
     if options.class_from is not None:
-        return from_files(label_files([*beside, *below], options, path), path, options, unreadable)
-    if below or unreadable:
-        deepest = max((file_path[len(path) :].strip(os.sep).count(os.sep) for file_path in below), default=0)
-        if options.remembered.get("classes_at", 0) <= deepest:
+        return from_files(label_files([*top_files, *nested_files], options, path), path, options, unreadable)
+    if nested_files or unreadable:
+        max_depth = max((file_path[len(path) :].strip(os.sep).count(os.sep) for file_path in nested_files), default=0)
+        if options.remembered.get("classes_at", 0) <= max_depth:
             options = options.recall(("classes_at",))
-        files = _by_folder(path, [*beside, *below], folders, options)
+        files = _label_by_folder(path, [*top_files, *nested_files], folders, options)
         return from_files(files, path, options, unreadable)
     errors.require(options.classes_at is None, "classes_at", options.classes_at, f"omitted: {path} has no folders")
     if options.format == "auto" and are_tables:
-        return parts
-    return from_files(label_files(beside, options, path), path, options)
+        return visible_files
+    return from_files(label_files(top_files, options, path), path, options)
 
 
-def _by_folder(path: str, paths: Sequence[str], folders: Sequence[str], options: Options) -> list[File]:
-    """The files, each of the class that a folder above it is named for; those that lie too high are named, and left out."""
+def _label_by_folder(path: str, paths: Sequence[str], folders: Sequence[str], options: Options) -> list[File]:
+    """The files, each with the class named by the folder above it on level ``classes_at``. Files that lie higher are
+    reported and left out.
+
+    ``path``: the folder; ``paths``: all files in it; ``folders``: the names of its sub-folders.
+    """
     if options.classes_at is None:
         _refuse_parts(path, paths, folders)
     level = options.classes_at or 1
-    above = [os.path.relpath(file_path, path).split(os.sep)[:-1] for file_path in paths]
-    pairs = list(zip(paths, above, strict=True))
+    folder_names = [os.path.relpath(file_path, path).split(os.sep)[:-1] for file_path in paths]
+    pairs = list(zip(paths, folder_names, strict=True))
     files = [File(file_path, printable_path(names[level - 1])) for file_path, names in pairs if len(names) >= level]
     strays = [printable_path(os.path.relpath(file_path, path)) for file_path, names in pairs if len(names) < level]
     if not files and strays:
-        allowed = f"{max(map(len, above))} at most, because no file in {path} lies deeper"
-        raise errors.bad_setting("classes_at", level, allowed)
+        raise errors.bad_setting(
+            "classes_at", level, f"{max(map(len, folder_names))} at most, because no file in {path} lies deeper"
+        )
     if strays:
-        what = "has one sub-folder per class" if level == 1 else f"has the classes on level {level} of its folders"
-        are, them, their = ("is", "it", "its") if len(strays) == 1 else ("are", "them", "their")
+        fact = "has one sub-folder per class" if level == 1 else f"has the classes on level {level} of its folders"
+        verb, them, their = ("is", "it", "its") if len(strays) == 1 else ("are", "them", "their")
         n_files = errors.many(len(strays), "file")
-        named = errors.listed(strays, 5)
+        names = errors.listed(strays, 5)
         errors.warn(
-            f"{path} {what}, so the {n_files} beside the folders {are} ignored: {named}. "
+            f"{path} {fact}, so the {n_files} beside the folders {verb} ignored: {names}. "
             f"To have {them} read, move {them} into the folder of {their} class."
         )
     return files
 
 
-def _warn_of_one(path: str, paths: Sequence[str], folder: str) -> None:
-    """Warns where all files lie in folders of one folder, as archives unpack: these may be the classes."""
-    above = [os.path.relpath(file_path, path).split(os.sep)[:-1] for file_path in paths]
-    inner = sorted({names[1] for names in above if len(names) > 1})
-    if len(inner) > 1 and all(len(names) != 1 for names in above):
-        text = f"{path} has only one folder, {folder}, so all files are in one class; the folders inside it are "
-        text += f"{errors.listed(inner, 6)}. If these are the classes, read {os.path.join(path, folder)} or pass classes_at=2; "
-        text += "otherwise pass classes_at=1."
-        errors.warn(text)
+def _warn_about_single_folder(path: str, paths: Sequence[str], folder: str) -> None:
+    """Warns if all files lie in sub-folders of a single folder, as archives unpack: these may be the classes."""
+    folder_names = [os.path.relpath(file_path, path).split(os.sep)[:-1] for file_path in paths]
+    inner_folders = sorted({names[1] for names in folder_names if len(names) > 1})
+    if len(inner_folders) > 1 and all(len(names) != 1 for names in folder_names):
+        errors.warn(
+            f"{path} has only one folder, {folder}, so all files are in one class; the folders inside it are "
+            f"{errors.listed(inner_folders, 6)}. If these are the classes, read {os.path.join(path, folder)} "
+            "or pass classes_at=2; otherwise pass classes_at=1."
+        )
 
 
 def _refuse_parts(path: str, paths: Sequence[str], folders: Sequence[str]) -> None:
-    """Raises where the folders are train and test, or parts, so that what stands below them may be the classes."""
-    parts = [name for name in folders if PART.search(name)]
-    if len(folders) == 1 and not parts:
-        _warn_of_one(path, paths, folders[0])
-    inner: dict[str, set[str]] = {name: set() for name in parts}
+    """Raises if the folders look like parts of a collection, such as train and test, so that the folders in them may be
+    the classes.
+    """
+    part_folders = [name for name in folders if PART.search(name)]
+    if len(folders) == 1 and not part_folders:
+        _warn_about_single_folder(path, paths, folders[0])
+    inner_folders: dict[str, set[str]] = {name: set() for name in part_folders}
     for file_path in paths:
-        outer, *within = os.path.relpath(file_path, path).split(os.sep)[:-1] or [""]
-        if outer in inner and within:
-            inner[outer].add(within[0])
-    names = [name for name in inner.values() if name]
-    shared = set.intersection(*names) if len(names) > 1 else set()
-    if not parts or not (len(parts) == len(folders) or shared):
+        top, *below = os.path.relpath(file_path, path).split(os.sep)[:-1] or [""]
+        if top in inner_folders and below:
+            inner_folders[top].add(below[0])
+    folder_sets = [name for name in inner_folders.values() if name]
+    shared = set.intersection(*folder_sets) if len(folder_sets) > 1 else set()
+    if not part_folders or not (len(part_folders) == len(folders) or shared):
         return
-    every = sorted(set().union(*names))
-    alone = f"Read only one of them, such as {os.path.join(path, parts[-1])}; or pass "
-    apart = f"classes_at=1 to predict {errors.listed(parts, 3)}"
-    if every:
+    all_inner = sorted(set().union(*folder_sets))
+    read_one = f"Read only one of them, such as {os.path.join(path, part_folders[-1])}; or pass "
+    predict_outer = f"classes_at=1 to predict {errors.listed(part_folders, 3)}"
+    if all_inner:
         text = f"{path} has the folders {errors.listed(folders, 4)}, which contain the folders "
-        text += f"{errors.listed(every, 6)}. Which of the two are the classes? "
-        text += f"{alone}classes_at=2 to predict {errors.listed(every, 3)} from all of them together, or {apart}."
+        text += f"{errors.listed(all_inner, 6)}. Which of the two are the classes? "
+        text += f"{read_one}classes_at=2 to predict {errors.listed(all_inner, 3)} from all of them together, or {predict_outer}."
     else:
         text = f"{path} has the folders {errors.listed(folders, 4)}, which look like parts of one collection rather "
-        text += f"than classes. {alone}{apart}; or class_from='spm*=spam,*=ham' if the file names show the class."
+        text += f"than classes. {read_one}{predict_outer}; or class_from='spm*=spam,*=ham' if the file names show the class."
     raise errors.BadSetting(text, setting="classes_at", value=None)
 
 
 def _visible(folder: str) -> list[tuple[str, bool]]:
-    """Names in a folder in order, hidden ones left out, and whether each is a folder itself."""
+    """The names in a folder in order, without hidden ones, and whether each is a folder."""
     return sorted((name, os.path.isdir(os.path.join(folder, name))) for name in os.listdir(folder) if name[0] != ".")
 
 
 def _below(folder: str, seen: set[str], unreadable: list[tuple[str, str]]) -> list[str]:
-    """All files below a folder, in order. No folder is looked into twice, so links that lead back end."""
+    """All files below a folder in order. ``seen``: real paths of folders already visited, so that cyclic links end;
+    ``unreadable``: gets the folders that cannot be listed, with the reason.
+    """
     files = list[str]()
-    waiting = [(folder, True)]
-    while waiting:
-        path, is_folder = waiting.pop()
+    stack = [(folder, True)]
+    while stack:
+        path, is_folder = stack.pop()
         if not is_folder:
             files.append(path)
             continue
-        place = os.path.realpath(path)
+        real_path = os.path.realpath(path)
         try:
-            entries = _visible(path) if place not in seen else []
-            seen.add(place)
-            waiting += [(os.path.join(path, name), inner) for name, inner in reversed(entries)]
-        except OSError as problem:
-            unreadable.append((printable_path(path), _why(problem, path)))
+            entries = _visible(path) if real_path not in seen else []
+            seen.add(real_path)
+            stack += [(os.path.join(path, name), is_inner_folder) for name, is_inner_folder in reversed(entries)]
+        except OSError as error:
+            unreadable.append((printable_path(path), _reason(error, path)))
     return files

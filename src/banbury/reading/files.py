@@ -28,9 +28,9 @@ DELIMITED = (".csv", ".tsv", ".txt", ".data", ".dat", ".tab")
 MAYBE_TEXTS = (".txt", ".data", ".dat")  # endings of tables that other files have, too
 PARQUET = (".parquet", ".pq")
 LINES = (".ndjson", ".jsonl", ".json")
-PARQUET_ROWS = 131072
-LONGEST_PATH = 4096
-SNIFFED = 65536
+PARQUET_ROWS = 131072  # of a batch
+LONGEST_PATH = 4096  # characters; longer strings are texts
+SNIFFED = 65536  # bytes that show what a file contains
 ARFF = (".arff",)
 SVMLIGHT = (".libsvm", ".svmlight", ".svm")  # refused by name
 TABLES = (*DELIMITED, *PARQUET, *LINES, *ARFF, *SVMLIGHT)
@@ -53,37 +53,42 @@ CONTENTS = (
 
 
 def has_known_ending(path: str) -> bool:
-    """Whether the name says what the file holds."""
+    """Whether the file name says what kind of file it is."""
     return ending(path) in (*TABLES, *MAIL, *HTML, ".zip") or path.lower().endswith(COMPRESSED)
 
 
 def are_paths(texts: Sequence[Any], options: Options) -> bool:
-    """Whether a list names files or folders rather than being one of texts.
+    """Whether a list of strings names files or folders rather than being texts.
 
-    Each entry must be a single word that ends as files do (so that one that is not there is missed), or the path of a file
-    that is there and ends so or has a folder in it, or that of a folder with a slash at the end.
+    Every string must be a single word with a known file ending (so that a missing file is reported), the path of an
+    existing file that has such an ending or contains a slash, or the path of an existing folder that ends in a slash.
     """
 
     texts_only = options.are_texts()
 
     def is_path(text: Any) -> bool:
+        """Whether a string names a file or folder."""
         if not isinstance(text, str) or texts_only or len(text) > LONGEST_PATH or "\n" in text:
             return isinstance(text, os.PathLike)
         if text.endswith(os.sep):
             return os.path.isdir(os.path.expanduser(text))
-        word = has_known_ending(text) and len(text.split()) == 1
-        return word or ((has_known_ending(text) or os.sep in text) and os.path.isfile(os.path.expanduser(text)))
+        looks_like_file = has_known_ending(text) and len(text.split()) == 1
+        return looks_like_file or (
+            (has_known_ending(text) or os.sep in text) and os.path.isfile(os.path.expanduser(text))
+        )
 
     return all(map(is_path, texts))
 
 
 def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[str]:
-    """What is in a file, in a folder, or in the files that a pattern matches; the paths if that is a table in parts."""
+    """A source for a file, a folder, or the files that a pattern matches. For a table in several files, their paths
+    instead.
+    """
     path = os.path.expanduser(os.fspath(path))
     if os.path.isdir(path):
         return from_folder(path, options)
-    if (inside := table_in(path, TABLES, COMPRESSED)) is not None:
-        return from_table(inside, options)
+    if (member_path := table_in(path, TABLES, COMPRESSED)) is not None:
+        return from_table(member_path, options)
     if not os.path.exists(path):
         if not glob.has_magic(path):
             raise errors.missing_file(path, near(path))
@@ -104,7 +109,7 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
 
 
 def from_table(path: str, options: Options) -> Source:
-    """A table in a file, or in an archive."""
+    """A source for a table in a file or an archive. Raises BadFile with advice if its content does not fit its name."""
     options.refuse(OF_FOLDERS, f"files of texts, but {path} is a table")
     kind = kind_of_table(path)
     if kind == "CSV":
@@ -115,15 +120,15 @@ def from_table(path: str, options: Options) -> Source:
         return from_parquet(path, options)
     head = head_of(path)
     if head[257:262] == b"ustar":
-        text = "it is a tar archive. Unpack it with tar xf and read the file or folder inside it."
-        raise errors.bad_file(path, text)
+        raise errors.bad_file(path, "it is a tar archive. Unpack it with tar xf and read the file or folder inside it.")
     if _MARKUP.match(head) or ending(path) in MARKUP:
-        text = "it contains markup (SGML or XML), not a table. Extract what you need into a table with one row per "
         raise errors.bad_file(
-            path, f"{text}document, such as NDJSON with the text and its class, or into one folder of texts per class."
+            path,
+            "it contains markup (SGML or XML), not a table. Extract what you need into a table with one row per "
+            "document, such as NDJSON with the text and its class, or into one folder of texts per class.",
         )
-    for begin, content, advice in CONTENTS:
-        if head.startswith(begin):
+    for signature, content, advice in CONTENTS:
+        if head.startswith(signature):
             raise errors.bad_file(path, f"it contains {content}, not {kind}. {advice}")
     refuse_zero_bytes(path, head)
     if kind == "CSV":
@@ -132,17 +137,19 @@ def from_table(path: str, options: Options) -> Source:
 
 
 def has_table_ending(path: str) -> bool:
-    """Whether the name says that a file is a table; of plain text it does not."""
+    """Whether the file name says that it is a table; .txt, .data and .dat do not."""
     return ending(path) in TABLES and ending(path) not in MAYBE_TEXTS
 
 
 def _recall(path: str, options: Options) -> Options:
-    """The options with how documents were read, unless the name says that this is a table."""
+    """The options, with those remembered for documents unless the file name says that this is a table."""
     return options if has_table_ending(path) else options.recall(FILE_SETTINGS)
 
 
 def _are_documents(path: str, options: Options) -> bool:
-    """Whether a file holds documents: said so, or mail or HTML, or, to a model of a column of text alone, one text."""
+    """Whether a file holds documents rather than a table: the options say so, it is mail or HTML, or the model has only
+    a text column and the file has no header that names it.
+    """
     if options.format != "auto" or options.class_from is not None or is_document(path):
         return True
     kinds = options.kinds or {}
@@ -150,22 +157,22 @@ def _are_documents(path: str, options: Options) -> bool:
         return True
     if has_known_ending(path) or options.are_of_table():
         return False
-    header = _begin(path).lstrip().partition(b"\n")[0]
-    if list(kinds.values()) != ["text"] or header.startswith((b"{", b"PAR1")):
+    first_line = _begin(path).lstrip().partition(b"\n")[0]
+    if list(kinds.values()) != ["text"] or first_line.startswith((b"{", b"PAR1")):
         return False
     names = {name.encode("utf-8", "surrogatepass") for name in kinds}
-    return names.isdisjoint(field.strip(b' "\r') for field in re.split(rb"[,;\t|]", header))
+    return names.isdisjoint(field.strip(b' "\r') for field in re.split(rb"[,;\t|]", first_line))
 
 
 def is_document(path: str) -> bool:
-    """Whether a file is mail or HTML, by its ending; if that says nothing, by what the file begins with."""
+    """Whether a file is mail or HTML by its ending, or by its first bytes if the ending says nothing."""
     if has_known_ending(path):
         return ending(path) in MAIL + HTML
     return form_of(path, _begin(path)) != "text"
 
 
 def _begin(path: str) -> bytes:
-    """What a file begins with; nothing if it cannot be read."""
+    """The first bytes of a file; empty if it cannot be read."""
     try:
         return beginning(path, SNIFFED)[0]
     except (OSError, errors.BanburyError):
@@ -173,7 +180,9 @@ def _begin(path: str) -> bytes:
 
 
 def from_paths(paths: list[str], name: str | None, options: Options) -> Source | list[str]:
-    """Documents, if the first of the files is one; the paths themselves if they are tables, or folders."""
+    """A source of documents if the first file is one; the paths themselves if they are tables or folders. ``name``: the
+    pattern they matched.
+    """
     paths = [os.path.expanduser(path) for path in paths]
     options = _recall(paths[0], options)
     if os.path.isdir(paths[0]) or not _are_documents(paths[0], options):
@@ -182,41 +191,50 @@ def from_paths(paths: list[str], name: str | None, options: Options) -> Source |
 
 
 def near(path: str) -> list[str]:
-    """The names in the same folder that are most like this one, and not in their ending alone."""
+    """The most similar file name in the same folder, as a list of at most one path. The names must resemble apart from
+    their endings.
+    """
     folder, name = os.path.split(path)
     try:
-        there = os.listdir(folder or ".")
+        names = os.listdir(folder or ".")
     except OSError:
         return []
-    stems = (difflib.SequenceMatcher(None, name.partition(".")[0], other.partition(".")[0]) for other in there)
-    like = [other for other, stem in zip(there, stems, strict=True) if stem.ratio() >= 0.7]
-    return [os.path.join(folder, other) for other in difflib.get_close_matches(name, like, n=1)]
+    matchers = (
+        difflib.SequenceMatcher(None, name.partition(".")[0], candidate.partition(".")[0]) for candidate in names
+    )
+    candidates = [candidate for candidate, matcher in zip(names, matchers, strict=True) if matcher.ratio() >= 0.7]
+    return [os.path.join(folder, candidate) for candidate in difflib.get_close_matches(name, candidates, n=1)]
 
 
 def kind_of_table(path: str) -> str:
-    """Parquet, JSON, ARFF or CSV: by the ending, or for an ending that says nothing by what the file begins with."""
+    """The kind of table in a file: Parquet, JSON, ARFF or CSV. Decided by its ending or else its first bytes; raises
+    BadFile for LIBSVM.
+    """
     for endings, kind in ENDINGS:
         if ending(path) in endings:
             return kind
     head = b"" if ending(path) in SVMLIGHT else head_of(path)
     if ending(path) in SVMLIGHT or _SVMLIGHT.match(head):
-        text = "it is a LIBSVM or SVMlight file (rows of index:value pairs), which Banbury does not read. Read it "
-        text += "with scikit-learn: X, y = sklearn.datasets.load_svmlight_file(path), then bb.count(X, y)."
-        raise errors.bad_file(path, text)
-    begin = head[:64].lstrip()
-    if begin.startswith((b"PAR1", b"{")):
-        return "Parquet" if begin.startswith(b"PAR1") else "JSON"
+        raise errors.bad_file(
+            path,
+            "it is a LIBSVM or SVMlight file (rows of index:value pairs), which Banbury does not read. Read it "
+            "with scikit-learn: X, y = sklearn.datasets.load_svmlight_file(path), then bb.count(X, y).",
+        )
+    start = head[:64].lstrip()
+    if start.startswith((b"PAR1", b"{")):
+        return "Parquet" if start.startswith(b"PAR1") else "JSON"
     return "ARFF" if _RELATION.match(head) else "CSV"
 
 
 def from_parquet(path: str, options: Options) -> Source:
-    """A Parquet file, some rows at a time. Strings are read as the codes that they are stored as, but for texts."""
+    """A source for a Parquet file. Strings stored with a dictionary are read as codes, except those of text columns."""
     pa = arrow()
     pq = arrow("parquet")
 
-    def reader(coded: list[str] | None = None) -> Any:
+    def reader(dictionary_columns: list[str] | None = None) -> Any:
+        """Opens the file. ``dictionary_columns``: columns of texts to read as dictionary arrays."""
         try:
-            return pq.ParquetFile(path, read_dictionary=coded, memory_map=True)
+            return pq.ParquetFile(path, read_dictionary=dictionary_columns, memory_map=True)
         except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
             raise errors.bad_file(path, f"it is not a Parquet file, or it is damaged ({reason(error)}).") from None
 
@@ -224,18 +242,23 @@ def from_parquet(path: str, options: Options) -> Source:
         schema = file.schema_arrow
         n_rows = file.metadata.num_rows
     stored_names = schema.names
-    named = options.columns
+    given_names = options.columns
     kinds = options.kinds or {}
-    names = stored_names if named is None or len(named) != len(stored_names) else named
-    strings = [field.name for field in schema if kind_of_type(field.type) == "string"]
-    texts = {mine for mine, name in zip(stored_names, names, strict=True) if kinds.get(name) == "text"}
-    declared = [j for j, field in enumerate(schema) if arrow("types").is_dictionary(field.type)]
+    names = stored_names if given_names is None or len(given_names) != len(stored_names) else given_names
+    string_columns = [field.name for field in schema if kind_of_type(field.type) == "string"]
+    text_columns = {
+        stored_name for stored_name, name in zip(stored_names, names, strict=True) if kinds.get(name) == "text"
+    }
+    categorical_positions = [
+        position for position, field in enumerate(schema) if arrow("types").is_dictionary(field.type)
+    ]
 
     def start() -> Iterator[Any]:
+        """The record batches of the file, from the beginning."""
         try:
-            with reader([name for name in strings if name not in texts]) as file:
+            with reader([name for name in string_columns if name not in text_columns]) as file:
                 yield from file.iter_batches(batch_size=options.batch_rows or PARQUET_ROWS)
         except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
             raise errors.bad_file(path, f"it is damaged ({reason(error)}).") from None
 
-    return from_arrow_batches(schema, start, named, source=path, declared=declared, n_rows=n_rows)
+    return from_arrow_batches(schema, start, given_names, source=path, declared=categorical_positions, n_rows=n_rows)

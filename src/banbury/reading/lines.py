@@ -12,7 +12,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.reading.arrow import arrow, kind_of_type
-from banbury.reading.batches import Batch, Beside, Source, Widened
+from banbury.reading.batches import Batch, Source, Widened
 from banbury.reading.blocks import (
     BLOCK,
     MOST_COLUMNS,
@@ -21,7 +21,6 @@ from banbury.reading.blocks import (
     head_of,
     lines_before,
     reason,
-    split_into_blocks,
 )
 from banbury.reading.decoding import HALF_A_CHARACTER, LONE_SURROGATE
 from banbury.reading.options import Options
@@ -30,8 +29,8 @@ from banbury.reading.tables import arrow_batch, names_for
 _SAID = re.compile(r"JSON parse error: (.*) in row \d+")
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _KEY = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*:')
-DEEPEST = 64
-MOST_CELLS = 20_000_000
+DEEPEST = 64  # brackets within each other
+MOST_CELLS = 20_000_000  # of a block: lines × keys
 WORDS = {dict: "a mapping", list: "a list", str: "a text", int: "a number", float: "a number", bool: "a boolean"}
 
 
@@ -45,9 +44,10 @@ def from_lines(path: str, options: Options) -> Source:
 
 
 class _LinesFile(BlockFile):
-    """What is known of one file: the types of its columns, in the order in which they turned up."""
+    """A newline-delimited JSON file: the Arrow type of each column, in the order in which they first occur."""
 
     def __init__(self, path: str, options: Options) -> None:
+        """``options``: ``columns`` renames the columns, and ``kinds`` says what the model needs in each."""
         self.path = path
         self.names = options.columns
         kinds = options.kinds or {}
@@ -55,93 +55,106 @@ class _LinesFile(BlockFile):
         self.texts = frozenset(name for name, kind in kinds.items() if kind == "text")
         self.types: dict[str, Any] = {}
 
-    def batches(self, beside: Beside[Any] | None = None) -> Iterator[Batch]:
-        blocks = split_into_blocks(self.path, 0)
-        return self.read(next(blocks, Block(memoryview(b""), 0)), blocks, beside)
-
     def infer(self, block: Block) -> Any:
+        """Parses the first block and sets the column types from it."""
         table = self.parse(block)
         for name, data_type in zip(table.schema.names, table.schema.types, strict=True):
             self.types.setdefault(name, self._fix_type(name, data_type, table, block))
-        dates = any(kind_of_type(table[name].type) == "date" for name in self.texts.intersection(table.column_names))
-        return self.parse(block) if dates else table
+        any_dates = any(
+            kind_of_type(table[name].type) == "date" for name in self.texts.intersection(table.column_names)
+        )
+        return self.parse(block) if any_dates else table
 
     def parse(self, block: Block) -> Any:
+        """Parses a block into an Arrow table with the known column types, or with wider or further ones if it does not
+        fit them.
+        """
         self._refuse_depth(block)
         n_lines = int(np.count_nonzero(np.frombuffer(block.data, dtype=np.uint8) == ord("\n"))) + 1
         self._refuse_cells(n_lines, len(self.types))
         if self.types:
-            with contextlib.suppress(arrow().ArrowException):  # what is new: another key, a wider type
+            with contextlib.suppress(arrow().ArrowException):  # the block has another key or a wider type
                 return self._parse_as(block, list(self.types.items()), "error")
         self._refuse_cells(n_lines, len(set(_KEY.findall(block.data))))
-        return self._parse_as(block, self._explicit(), "infer")
+        return self._parse_as(block, self._explicit_types(), "infer")
 
-    def _parse_as(self, block: Block, fixed: list[tuple[str, Any]], unexpected: str) -> Any:
+    def _parse_as(self, block: Block, known_columns: list[tuple[str, Any]], unexpected: str) -> Any:
+        """Parses a block with Arrow. ``known_columns``: columns with their types; ``unexpected``: what to do with
+        others, "error" or "infer".
+        """
         pa_json = arrow("json")
         return pa_json.read_json(
             arrow().BufferReader(block.data),
             pa_json.ReadOptions(use_threads=False, block_size=len(block.data) + 1024),
             pa_json.ParseOptions(
-                explicit_schema=arrow().schema(fixed) if fixed else None, unexpected_field_behavior=unexpected
+                explicit_schema=arrow().schema(known_columns) if known_columns else None,
+                unexpected_field_behavior=unexpected,
             ),
         )
 
     def _refuse_cells(self, n_lines: int, n_keys: int) -> None:
-        """Arrow makes a column of each key, with a cell for every line: of a few bytes in all, if each line has its own."""
+        """Raises BadFile for too many keys or cells: Arrow gives each key a cell in every line, even if each line has
+        keys of its own.
+        """
         if n_keys > MOST_COLUMNS or n_lines * n_keys > MOST_CELLS:
-            text = f"{errors.many(n_lines, 'line')} with {n_keys:,} keys make too wide a table. A table can have at "
-            text += f"most {MOST_COLUMNS:,} keys, and {MOST_CELLS:,} cells in {BLOCK >> 20} MB. "
-            text += "If the keys are words, combine them into one text column."
-            raise errors.bad_file(self.path, text)
+            raise errors.bad_file(
+                self.path,
+                f"{errors.many(n_lines, 'line')} with {n_keys:,} keys make too wide a table. A table can have at "
+                f"most {MOST_COLUMNS:,} keys, and {MOST_CELLS:,} cells in {BLOCK >> 20} MB. "
+                "If the keys are words, combine them into one text column.",
+            )
 
     def finish(self, table: Any, block: Block) -> Batch:
-        """Notes what the first block did not show, and raises Widened so that reading begins again."""
+        """The batch of a parsed block. If a column is new or wider than known, notes its type and raises Widened to
+        restart reading.
+        """
         pa = arrow()
-        wider = dict[str, Any]()
+        wider_types = dict[str, Any]()
         for name, data_type in zip(table.schema.names, table.schema.types, strict=True):
             known_type = self.types.get(name)
             if data_type in (known_type, pa.null()):
                 continue
-            both = _wider(known_type, self._fix_type(name, data_type, table, block))
-            if both is None:
-                why = _two_types(name, kind_of_type(data_type), kind_of_type(known_type))
-                raise self._bad_line(lines_before(self.path, block.offset) + 1, why)
-            if both != known_type:
-                wider[name] = both
-        if wider:
-            self.types |= wider
-            name = next(iter(wider))
-            raise Widened(name, kind_of_type(wider[name]), lines_before(self.path, block.offset) + 1)
+            common_type = _wider(known_type, self._fix_type(name, data_type, table, block))
+            if common_type is None:
+                reason = _two_types(name, kind_of_type(data_type), kind_of_type(known_type))
+                raise self.bad_line(lines_before(self.path, block.offset) + 1, reason)
+            if common_type != known_type:
+                wider_types[name] = common_type
+        if wider_types:
+            self.types |= wider_types
+            name = next(iter(wider_types))
+            raise Widened(name, kind_of_type(wider_types[name]))
         names = names_for(list(self.types), self.names)
         columns = []
-        place = {name: j for j, name in enumerate(table.schema.names)}
+        positions = {name: position for position, name in enumerate(table.schema.names)}
         for name, known_type in self.types.items():
-            column = table.column(place[name]) if name in place else pa.nulls(len(table))
+            column = table.column(positions[name]) if name in positions else pa.nulls(len(table))
             columns.append(column.cast(pa.float64()) if known_type == pa.float64() else column)
         return arrow_batch(names, pa.table(columns, names=list(self.types)), self.path, ())
 
-    def _bad_line(self, line: int, why: str) -> errors.BadFile:
-        return errors.BadFile(f"{self.path}, line {line:,}: {why}", path=self.path, line=line)
-
     def _refuse_depth(self, block: Block) -> None:
-        """Arrow's reader goes as deep as brackets do, until the stack ends."""
-        raw = np.frombuffer(block.data, dtype=np.uint8)
-        steps = ((raw == ord("{")) | (raw == ord("["))).astype(np.int8) - ((raw == ord("}")) | (raw == ord("]")))
-        if int(np.maximum.reduce(np.cumsum(steps, dtype=np.int32), initial=0)) <= DEEPEST:
+        """Raises BadFile for a line with too many nested brackets, which would overflow the stack of Arrow's parser."""
+        block_bytes = np.frombuffer(block.data, dtype=np.uint8)
+        depth_changes = ((block_bytes == ord("{")) | (block_bytes == ord("["))).astype(np.int8) - (
+            (block_bytes == ord("}")) | (block_bytes == ord("]"))
+        )
+        if int(np.maximum.reduce(np.cumsum(depth_changes, dtype=np.int32), initial=0)) <= DEEPEST:
             return
         for line, row in self.records(block):  # brackets inside of texts do not count
             if row.count(b"{") + row.count(b"[") > DEEPEST and _depth(row) > DEEPEST:
-                raise self._bad_line(
+                raise self.bad_line(
                     line, f"it is nested more than {DEEPEST} levels deep. Each column must have a plain value."
                 )
 
-    def _explicit(self) -> list[tuple[str, Any]]:
+    def _explicit_types(self) -> list[tuple[str, Any]]:
         """The columns whose type is given to Arrow: floats take integers too, texts need not be dates."""
         pa = arrow()
         return [(name, data_type) for name, data_type in self.types.items() if data_type in (pa.float64(), pa.string())]
 
     def _fix_type(self, name: str, data_type: Any, table: Any, block: Block) -> Any:
-        """The type a column is read as: floats where numbers are demanded, and no dates where texts are."""
+        """The Arrow type with which a column is read: float if the model needs numbers, text instead of a date if it
+        needs texts.
+        """
         if name in self.texts and kind_of_type(data_type) == "date":
             return arrow().string()
         if name not in self.numbers:
@@ -152,28 +165,33 @@ class _LinesFile(BlockFile):
         raise self.wrong_type(value, name, self.line(block, row))
 
     def explain_failure(self, error: Exception, block: Block) -> Exception:
-        kinds_so_far = {
-            name: "a number" if data_type == arrow().float64() else "a text" for name, data_type in self._explicit()
+        """The error of the first line that Arrow could not parse: not JSON, or with a value of another type than
+        before.
+        """
+        kind_by_column = {
+            name: "a number" if data_type == arrow().float64() else "a text"
+            for name, data_type in self._explicit_types()
         }
         for line, row in self.records(block):
             try:
-                cells = json.loads(row, object_pairs_hook=each_once, parse_constant=_refuse_constant)
+                cells = json.loads(row, object_pairs_hook=refuse_duplicate_names, parse_constant=_refuse_constant)
             except ValueError:
                 cells = None
             if not isinstance(cells, dict):
                 arrow_message = _SAID.search(str(error))
-                why = arrow_message[1].rstrip(".") if arrow_message else reason(error).rstrip(".")
-                return self._bad_line(line, f"it is not one JSON object ({why}).")
+                cause = arrow_message[1].rstrip(".") if arrow_message else reason(error).rstrip(".")
+                return self.bad_line(line, f"it is not one JSON object ({cause}).")
             for name, value in _values(cells, ""):
                 if any(LONE_SURROGATE.search(text) for text in (name, value) if isinstance(text, str)):
-                    cell = f"column {name!r} contains {errors.shortened(value)!r}"
-                    return self._bad_line(line, f"{cell}, with {HALF_A_CHARACTER}.")
-                word = WORDS[type(value)]
-                if kinds_so_far.setdefault(name, word) == word:
+                    return self.bad_line(
+                        line, f"column {name!r} contains {errors.shortened(value)!r}, with {HALF_A_CHARACTER}."
+                    )
+                kind_in_words = WORDS[type(value)]
+                if kind_by_column.setdefault(name, kind_in_words) == kind_in_words:
                     continue
                 if name in self.numbers:
                     return self.wrong_type(value, name, line)
-                return self._bad_line(line, _two_types(name, word, kinds_so_far[name]))
+                return self.bad_line(line, _two_types(name, kind_in_words, kind_by_column[name]))
         return errors.bad_file(self.path, reason(error))
 
     def records(self, block: Block) -> Iterator[tuple[int, bytes]]:
@@ -182,8 +200,8 @@ class _LinesFile(BlockFile):
         return ((number, line) for number, line in lines if line.strip())
 
 
-def each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of JSON that has these pairs; an error if it has a name twice."""
+def refuse_duplicate_names(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The JSON object with these pairs of name and value. Raises ValueError if a name occurs twice."""
     cells = dict(pairs)
     if len(cells) < len(pairs):
         raise ValueError("a name occurs twice")
@@ -191,37 +209,44 @@ def each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(constant: str) -> None:
-    """NaN and Infinity, which are Python's words and not JSON's."""
+    """Raises ValueError for NaN and Infinity, which Python accepts but JSON does not have."""
     raise ValueError(constant)
 
 
-def _values(cells: dict[str, Any], place: str) -> Iterator[tuple[str, Any]]:
-    """Every value that is not null by its name, as Arrow names it: those within mappings and lists too."""
+def _values(cells: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """Every value that is not null with its path, such as "a/b" or "a/[]" for those in nested objects and lists.
+    ``prefix``: the path so far.
+    """
     for name, value in cells.items():
         if value is not None:
-            yield place + name, value
+            yield prefix + name, value
         if isinstance(value, dict):
-            yield from _values(value, f"{place}{name}/")
+            yield from _values(value, f"{prefix}{name}/")
         elif isinstance(value, list):
             for entry in value:
-                yield from _values({"[]": entry}, f"{place}{name}/")
+                yield from _values({"[]": entry}, f"{prefix}{name}/")
 
 
 def _depth(line: bytes) -> int:
-    """How deep brackets go, those inside of texts aside."""
+    """How deep brackets are nested in a line of JSON, without those in strings."""
     deepest = depth = 0
-    for piece in _TEXT.sub(b"", line):
-        depth += (piece in b"{[") - (piece in b"}]")
+    for byte in _TEXT.sub(b"", line):
+        depth += (byte in b"{[") - (byte in b"}]")
         deepest = max(deepest, depth)
     return deepest
 
 
-def _two_types(name: str, after: str, before: str) -> str:
-    return f"column {name!r} contains {after} after {before}. Use one type per column."
+def _two_types(name: str, kind: str, earlier_kind: str) -> str:
+    """The message for a column with a value of another kind. ``kind``: its kind; ``earlier_kind``: that of earlier
+    values.
+    """
+    return f"column {name!r} contains {kind} after {earlier_kind}. Use one type per column."
 
 
 def _wider(known_type: Any, data_type: Any) -> Any | None:
-    """The type that holds both; the known one for what is not counted anyway; None if there is none."""
+    """The Arrow type that holds values of both types; ``known_type`` if neither is counted anyway, None if there is no
+    such type.
+    """
     pa = arrow()
     if known_type is None or known_type == pa.null():
         return data_type

@@ -1,7 +1,7 @@
 """Mail → text: the chosen headers, the text parts, HTML as text, the names of attachments (RFC 5322, 2045 to 2047, 2231).
 
 Read by hand: the standard library's email package takes four times as long, its time grows with the square of a hostile
-header's length, and parts nested too deep are an error to it. The tests hold the two against each other.
+header's length, and it fails on deeply nested parts. The tests compare the two.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from banbury.reading.options import SUBJECT, Headers
 
 DEEPEST = 30  # messages and multiparts within each other
 MOST_PARTS = 10_000
-LONGEST_MESSAGE = 64 << 20  # bytes; what is beyond in an mbox is left out, and longer files are
+LONGEST_MESSAGE = 64 << 20  # bytes; the rest of a longer message in an mbox is left out, and longer files are skipped
 
 # What a message begins with once it has been delivered. A news article, or a letter saved as text, does not.
 _DELIVERED = re.compile(
@@ -43,55 +43,61 @@ _WORD = re.compile(r"\w")
 
 
 def begins_as_mail(data: bytes) -> bool:
-    """Whether a file begins as delivered mail does: with a postmark, or with a header that delivery puts first."""
+    """Whether bytes begin like delivered mail: with an mbox "From " line, or a header that mail servers put first."""
     return bool(_DELIVERED.match(data)) or begins_as_mbox(data)
 
 
 def begins_as_post(data: bytes) -> bool:
-    """Whether a file begins with headers, From or Subject among them, as a news article does."""
+    """Whether bytes begin with headers that include From or Subject, as news articles do."""
     return _POST.match(data) is not None
 
 
 def begins_as_mbox(data: bytes) -> bool:
-    """Whether a file begins with a postmark and a header after it."""
+    """Whether bytes begin with an mbox "From " line followed by a header."""
     postmark = _POSTMARK.match(data)
     return postmark is not None and bool(_AFTER_POSTMARK.match(data, data.find(b"\n", postmark.end()) + 1))
 
 
 def messages(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """The messages of an mbox, whether each was cut off; each begins at a postmark between a blank line and a header."""
+    """The messages of an mbox file, each with whether it was cut off for its length. ``lines``: the lines of the file.
+
+    A message begins at a "From " line between a blank line and a header.
+    """
     message: list[bytes] = []
     size = 0
     after_blank = True
-    postmark = b""
+    from_line = b""
     for line in lines:
-        if postmark:
+        if from_line:
             if _AFTER_POSTMARK.match(line):
                 yield from _join_lines(message, size)
                 message = []
                 size = 0
             else:
-                message.append(postmark)
-            postmark = b""
+                message.append(from_line)
+            from_line = b""
         if after_blank and line.startswith(b"From ") and _POSTMARK.match(line):
-            postmark = line
+            from_line = line
             after_blank = False
             continue
         after_blank = line in (b"\n", b"\r\n")
         size += len(line)
         if size <= LONGEST_MESSAGE:
             message.append(line)
-    yield from _join_lines([*message, postmark], size)
+    yield from _join_lines([*message, from_line], size)
 
 
 def _join_lines(lines: list[bytes], size: int) -> Iterator[tuple[bytes, bool]]:
+    """The message of these lines with >From unescaped, and whether it was cut off; nothing if it is blank. ``size``:
+    its full length.
+    """
     data = b"".join(lines)
     if data.strip():
         yield _QUOTED_FROM.sub(b"", data) if b">From " in data else data, size > LONGEST_MESSAGE
 
 
 def message_text(data: bytes, headers: Headers) -> tuple[str, bool]:
-    """The text of one message, and whether the message is broken, so that there may have been more.
+    """The text of one message, and whether it is broken, so that text may be missing.
 
     >>> message_text(b"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\\nFrom: a@b.org\\n\\nBis bald.", ["subject"])
     ('Grüße\\nBis bald.', False)
@@ -101,25 +107,24 @@ def message_text(data: bytes, headers: Headers) -> tuple[str, bool]:
 
 
 def message_cells(data: bytes, names: Sequence[str]) -> tuple[list[str | None], list[str], bool]:
-    """The value of each of these headers, None where there is none, and the body; what headers there are; whether it is broken.
-
-    The subjects of messages within the message stay in the body.
+    """The cells of one message: the value of each header in ``names``, None if absent, and the body. Also the names of
+    all headers, and whether the message is broken. Subjects of enclosed messages stay in the body.
 
     >>> message_cells(b"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\\nFrom: a@b.org\\n\\nBis bald.", ["to", "subject"])
     ([None, 'Grüße', 'Bis bald.'], ['subject', 'from'], False)
     """
     reader = _Reader(SUBJECT)
-    fields, content = reader.open_message(_lines(data), 0)
-    values: dict[str, list[str]] = {name.lower(): [] for name, _ in fields}
-    for name, value in fields:
+    headers, body = reader.open_message(_lines(data), 0)
+    values: dict[str, list[str]] = {name.lower(): [] for name, _ in headers}
+    for name, value in headers:
         if name.lower() in names:
             values[name.lower()].append(reader.value(value))
     cells = ["\n".join(values[name]) if name in values else None for name in names]
-    return [*cells, content.text()], list(values), reader.broken
+    return [*cells, body.text()], list(values), reader.broken
 
 
 def _lines(data: bytes) -> bytes:
-    """The message with plain ends of lines."""
+    """The message with a single line feed at the end of each line."""
     if b"\r" not in data:
         return data
     data = data.replace(b"\r\n", b"\n")
@@ -128,163 +133,177 @@ def _lines(data: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What a part holds: texts in order, and the names of attachments."""
+    """A part of a message: its content type, its texts in order, and the names of its attachments."""
 
     kind: str
     texts: list[str]
     names: list[str]
 
     def text(self) -> str:
+        """The texts and then the names of attachments, one per line."""
         return "\n".join(piece for piece in self.texts + self.names if piece)
 
 
 class _Reader:
-    """Reads one message. ``broken`` says that something in it is not as it should be."""
+    """Reads one message. ``broken``: whether something in it is malformed."""
 
     def __init__(self, headers: Headers) -> None:
+        """``headers``: the headers to read with the text, "keep" for all, or a list of names; any other word for none."""
         self.keep = headers == "keep"
         self.names = frozenset() if isinstance(headers, str) else frozenset(name.lower() for name in headers)
         self.broken = False
         self.n_parts = 0
 
     def message(self, data: bytes, depth: int) -> _Content:
+        """The content of a message: the chosen headers, then its text. ``depth``: how deep it is nested."""
         fields, content = self.open_message(data, depth)
         if self.keep:
-            chosen = [f"{name}: {self.value(value)}" for name, value in fields]
+            header_texts = [f"{name}: {self.value(value)}" for name, value in fields]
         else:
-            chosen = [self.value(value) for name, value in fields if name.lower() in self.names]
-        return _Content(content.kind, chosen + content.texts, content.names)
+            header_texts = [self.value(value) for name, value in fields if name.lower() in self.names]
+        return _Content(content.kind, header_texts + content.texts, content.names)
 
     def open_message(self, data: bytes, depth: int) -> tuple[list[tuple[str, bytes]], _Content]:
-        """The headers of a message, and what it holds."""
+        """The headers of a message as pairs of name and raw value, and its content. ``depth``: how deep it is nested."""
         envelope = _ENVELOPE.match(data)
         fields, body = self._fields(data, envelope.end() if envelope else 0)
         self.broken |= not fields and bool(body.strip())
         return fields, self._part(fields, body, depth)
 
     def _fields(self, data: bytes, start: int) -> tuple[list[tuple[str, bytes]], bytes]:
-        """The header fields, and what follows the blank line after them."""
+        """The header fields from byte ``start`` on as pairs of name and raw value, and the bytes after the blank line
+        that ends them.
+        """
         fields = []
-        while one := _FIELD.match(data, start):
-            fields.append((one[1].decode("ascii"), one[2]))
-            start = one.end()
+        while match := _FIELD.match(data, start):
+            fields.append((match[1].decode("ascii"), match[2]))
+            start = match.end()
         if data.startswith(b"\n", start):
             return fields, data[start + 1 :]
         self.broken |= bool(fields) and start < len(data)
         return fields, data[start:]
 
-    def value(self, value: bytes) -> str:
+    def value(self, raw: bytes) -> str:
         """A header's value on one line, with its encoded words decoded."""
-        return self._words(decode(value.replace(b"\n", b"")).strip())
+        return self._words(decode(raw.replace(b"\n", b"")).strip())
 
     def _words(self, text: str) -> str:
+        """The text with its encoded words (RFC 2047) decoded."""
         if "=?" not in text:
             return text
         return _ENCODED_RUN.sub(self._decode_words, _BETWEEN_ENCODED.sub("", text))
 
     def _decode_words(self, run: re.Match[str]) -> str:
-        """Encoded words side by side: a character may begin in one and end in the next."""
-        pieces: list[tuple[str, bytearray]] = []
-        for name, how, text in _ENCODED.findall(run[0]):
+        """Decodes adjacent encoded words together, since a character may be split between them."""
+        encoded_texts: list[tuple[str, bytearray]] = []
+        for charset_name, encoding, text in _ENCODED.findall(run[0]):
             raw = text.encode("utf-8", "surrogatepass")
-            data = self._base64(raw) if how in "bB" else binascii.a2b_qp(raw, header=True)
-            if pieces and pieces[-1][0] == name.lower():
-                pieces[-1][1].extend(data)
+            data = self._base64(raw) if encoding in "bB" else binascii.a2b_qp(raw, header=True)
+            if encoded_texts and encoded_texts[-1][0] == charset_name.lower():
+                encoded_texts[-1][1].extend(data)
             else:
-                pieces.append((name.lower(), bytearray(data)))
-        return "".join(self._text(bytes(data), name) for name, data in pieces)
+                encoded_texts.append((charset_name.lower(), bytearray(data)))
+        return "".join(self._text(bytes(data), charset_name) for charset_name, data in encoded_texts)
 
     def _part(
-        self, fields: list[tuple[str, bytes]], body: bytes, depth: int, otherwise: str = "text/plain"
+        self, fields: list[tuple[str, bytes]], body: bytes, depth: int, default_kind: str = "text/plain"
     ) -> _Content:
+        """The content of a part of a message. ``fields``: its headers; ``default_kind``: its content type if they do
+        not give a valid one.
+        """
         self.n_parts += 1
         if depth > DEEPEST or self.n_parts > MOST_PARTS:
             self.broken = True
-            return _Content(otherwise, [], [])
+            return _Content(default_kind, [], [])
         content_fields = {name.lower(): value for name, value in reversed(fields) if name[:8].lower() == "content-"}
         kind, parameters = self._parameters(content_fields.get("content-type", b""))
-        kind = kind if re.fullmatch(r"[^\s/]+/[^\s/]+", kind) else otherwise
+        kind = kind if re.fullmatch(r"[^\s/]+/[^\s/]+", kind) else default_kind
         if kind.startswith("multipart/"):
             return self._multipart(kind, parameters.get("boundary", "").rstrip(), body, depth)
-        placed, placing = self._parameters(content_fields.get("content-disposition", b""))
-        name = self._words(placing.get("filename") or parameters.get("name") or "")
+        disposition, disposition_parameters = self._parameters(content_fields.get("content-disposition", b""))
+        name = self._words(disposition_parameters.get("filename") or parameters.get("name") or "")
         if kind in ("message/rfc822", "message/global", "message/news"):
             content = self.message(self._bytes(body, content_fields).lstrip(b"\n"), depth + 1)
             return _Content(kind, content.texts, [*content.names, name])
-        if not kind.startswith("text/") or (placed == "attachment" and name):
+        if not kind.startswith("text/") or (disposition == "attachment" and name):
             return _Content(kind, [], [name])
         data = self._bytes(body, content_fields)
-        declared = parameters.get("charset")
+        charset_name = parameters.get("charset")
         if kind in ("text/html", "text/xhtml"):
-            return _Content(kind, [html_text(self._text(data, declared or html_encoding(data)))], [name])
-        return _Content(kind, [self._text(data, declared)], [name])
+            return _Content(kind, [html_text(self._text(data, charset_name or html_encoding(data)))], [name])
+        return _Content(kind, [self._text(data, charset_name)], [name])
 
     def _text(self, data: bytes, declared: str | None) -> str:
+        """The bytes decoded with the declared character set. An unknown one marks the message as broken."""
         self.broken |= bool(declared) and charset(declared or "") is None and not data.isascii()
         return decode(data, declared)
 
     def _multipart(self, kind: str, boundary: str, body: bytes, depth: int) -> _Content:
-        parts = self._divide(body, boundary.encode("utf-8", "surrogatepass")) if boundary else []
-        if not parts:
+        """The content of a multipart body: all its parts, or of alternatives the plain text if it has words."""
+        raw_parts = self._split_parts(body, boundary.encode("utf-8", "surrogatepass")) if boundary else []
+        if not raw_parts:
             self.broken = True
             return _Content(kind, [decode(body)], [])
-        otherwise = "message/rfc822" if kind == "multipart/digest" else "text/plain"
-        contents = [self._part(*self._fields(part, 0), depth + 1, otherwise) for part in parts]
+        default_kind = "message/rfc822" if kind == "multipart/digest" else "text/plain"
+        contents = [self._part(*self._fields(raw_part, 0), depth + 1, default_kind) for raw_part in raw_parts]
         names = [name for content in contents for name in content.names]
         if kind == "multipart/alternative":  # one text in several forms: the plain one, if it has words
-            plain = [content for content in contents if content.kind == "text/plain"]
-            contents = [content for content in plain if any(map(_WORD.search, content.texts))] or contents
+            plain_contents = [content for content in contents if content.kind == "text/plain"]
+            contents = [content for content in plain_contents if any(map(_WORD.search, content.texts))] or contents
         return _Content(kind, [text for content in contents for text in content.texts], names)
 
-    def _divide(self, body: bytes, boundary: bytes) -> list[bytes]:
-        """The parts between the lines that are the boundary; none if there is no such line."""
+    def _split_parts(self, body: bytes, boundary: bytes) -> list[bytes]:
+        """The parts of a body between boundary lines; none if there is no such line."""
         parts = list[bytes]()
-        line = b"--" + boundary
-        begin = -1
-        at = 0 if body.startswith(line) else body.find(b"\n" + line) + 1 or -1
-        while at >= 0 and len(parts) < MOST_PARTS:
-            end = body.find(b"\n", at)
-            rest = body[at + len(line) : end if end >= 0 else len(body)].rstrip(b" \t")
-            if rest in (b"", b"--"):
-                if begin >= 0:
-                    parts.append(body[begin : max(at - 1, begin)])
-                begin = end + 1 if end >= 0 else len(body)
-                if rest and parts:
+        boundary_line = b"--" + boundary
+        part_start = -1
+        line_start = 0 if body.startswith(boundary_line) else body.find(b"\n" + boundary_line) + 1 or -1
+        while line_start >= 0 and len(parts) < MOST_PARTS:
+            line_end = body.find(b"\n", line_start)
+            line_tail = body[line_start + len(boundary_line) : line_end if line_end >= 0 else len(body)].rstrip(b" \t")
+            if line_tail in (b"", b"--"):
+                if part_start >= 0:
+                    parts.append(body[part_start : max(line_start - 1, part_start)])
+                part_start = line_end + 1 if line_end >= 0 else len(body)
+                if line_tail and parts:
                     return parts
-            at = body.find(b"\n" + line, max(at, begin - 1)) + 1 or -1
+            line_start = body.find(b"\n" + boundary_line, max(line_start, part_start - 1)) + 1 or -1
         self.broken = True
-        return [*parts, body[begin:]] if begin >= 0 else parts
+        return [*parts, body[part_start:]] if part_start >= 0 else parts
 
     def _parameters(self, value: bytes) -> tuple[str, dict[str, str]]:
-        """``text/plain; charset=utf-8`` as its first word in lower case, and its parameters by name."""
+        """The first word of a header such as "text/plain; charset=utf-8" in lower case, and its parameters by name."""
         text = decode(value.replace(b"\n", b""))
-        first = " ".join(text.partition(";")[0].lower().split()[:1])
+        main_value = " ".join(text.partition(";")[0].lower().split()[:1])
         if ";" not in text:
-            return first, {}
+            return main_value, {}
         parameters = dict[str, str]()
-        pieces = dict[str, dict[int, tuple[bool, str]]]()
-        for name, quoted, plain in _PARAMETER.findall(text):
-            content = re.sub(r"\\(.)", r"\1", quoted) if quoted else plain.strip()
-            stem, star, number = name.lower().partition("*")
-            if star:
-                place = int(digits) if (digits := number.rstrip("*")).isdecimal() and len(digits) < 5 else 0
-                pieces.setdefault(stem, {}).setdefault(place, (name.endswith("*"), content))
+        numbered_pieces = dict[str, dict[int, tuple[bool, str]]]()
+        for name, quoted_value, plain_value in _PARAMETER.findall(text):
+            content = re.sub(r"\\(.)", r"\1", quoted_value) if quoted_value else plain_value.strip()
+            base_name, asterisk, suffix = name.lower().partition("*")
+            if asterisk:
+                number = int(digits) if (digits := suffix.rstrip("*")).isdecimal() and len(digits) < 5 else 0
+                numbered_pieces.setdefault(base_name, {}).setdefault(number, (name.endswith("*"), content))
             else:
-                parameters.setdefault(stem, content)
-        return first, parameters | {name: self._join_pieces(places) for name, places in pieces.items()}
+                parameters.setdefault(base_name, content)
+        return main_value, parameters | {name: self._join_pieces(places) for name, places in numbered_pieces.items()}
 
     def _join_pieces(self, pieces: dict[int, tuple[bool, str]]) -> str:
-        """A parameter in numbered pieces, some percent-encoded; the first names their character set (RFC 2231)."""
-        name = ""
+        """Joins a parameter that is split into numbered pieces (RFC 2231). Maps each number to whether the piece is
+        percent-encoded, and its text; the first piece names the character set.
+        """
+        charset_name = ""
         data = b""
-        for place in sorted(pieces):
-            encoded, text = pieces[place]
-            if encoded and place == 0 and text.count("'") >= 2:
-                name, _, text = text.split("'", 2)
-            data += urllib.parse.unquote_to_bytes(text) if encoded else text.encode("utf-8", "surrogatepass")
-        return self._text(data, name)
+        for number in sorted(pieces):
+            is_encoded, text = pieces[number]
+            if is_encoded and number == 0 and text.count("'") >= 2:
+                charset_name, _, text = text.split("'", 2)
+            data += urllib.parse.unquote_to_bytes(text) if is_encoded else text.encode("utf-8", "surrogatepass")
+        return self._text(data, charset_name)
 
     def _bytes(self, body: bytes, content_fields: dict[str, bytes]) -> bytes:
+        """The body of a part with its transfer encoding undone. ``content_fields``: its content headers in lower case."""
         encoding = content_fields.get("content-transfer-encoding", b"").strip().lower()
         if encoding == b"base64":
             return self._base64(body)
@@ -292,18 +311,19 @@ class _Reader:
             return binascii.a2b_qp(body)
         if encoding not in (b"x-uuencode", b"uuencode", b"x-uue", b"uue"):
             return body
-        pieces = []
+        decoded_lines = []
         for line in body.split(b"\n"):
             if line and not line.startswith((b"begin ", b"end")):
                 with contextlib.suppress(ValueError):
-                    pieces.append(binascii.a2b_uu(line))
-        return b"".join(pieces)
+                    decoded_lines.append(binascii.a2b_uu(line))
+        return b"".join(decoded_lines)
 
     def _base64(self, data: bytes) -> bytes:
+        """Decodes base64; if it is malformed, marks the message as broken and decodes its valid characters."""
         try:
             return binascii.a2b_base64(data)
         except ValueError:
             self.broken = True
-        kept = _NO_BASE64.sub(b"", data)
-        kept = kept[: -1 if len(kept) % 4 == 1 else None]
-        return binascii.a2b_base64(kept + b"=" * (-len(kept) % 4))
+        valid_characters = _NO_BASE64.sub(b"", data)
+        valid_characters = valid_characters[: -1 if len(valid_characters) % 4 == 1 else None]
+        return binascii.a2b_base64(valid_characters + b"=" * (-len(valid_characters) % 4))

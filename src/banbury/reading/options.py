@@ -11,12 +11,12 @@ import numpy as np
 from banbury import errors
 
 MISSING_VALUES = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?")
-NAMES = ("columns", "header")  # either says what columns are called, so that nothing else is remembered of that
+NAMES = ("columns", "header")  # each names the columns, so if one is given neither is taken from memory
 SUBJECT = ("subject",)
-COLUMNS = ("subject", "from", "to", "organization")  # headers that are columns of their own where no others are named
+COLUMNS = ("subject", "from", "to", "organization")  # the headers that become columns if the user names none
 
-# What other libraries call our keywords.
-SAID_ELSEWHERE = dict(
+# Keywords of other libraries, and ours for the same.
+OTHER_NAMES = dict(
     pair.split("=")
     for pair in """alphas=alpha cv=folds k=folds n_folds=folds n_splits=folds n_jobs=threads n_repeats=repeats random_state=seed
     sample_weight=weights sep=delimiter train_sizes=sizes top=n y=target""".split()
@@ -29,7 +29,7 @@ Headers = Literal["keep", "drop", "columns"] | Sequence[str]
 
 
 def header_columns(headers: Headers) -> tuple[str, ...]:
-    """The headers that are columns of their own, in lower case; none where headers are read with the text.
+    """The mail headers that become columns, in lower case; none if headers are read with the text.
 
     >>> header_columns("columns"), header_columns(["columns", "Subject", "X-Mailer"]), header_columns(["Subject"])
     (('subject', 'from', 'to', 'organization'), ('subject', 'x-mailer'), ())
@@ -48,7 +48,12 @@ _FILE = {"uses": ("documents", "files")}
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to read: the settings that a user may give, and what whoever reads adds to them."""
+    """How to read data: the options that a user may give, and what the reader adds. ``kinds``: what the model expects
+    in each column.
+
+    ``numbered``: columns are named by their numbers although there is a header. ``remembered``: options with which
+    other data were read, which apply where the user gives none.
+    """
 
     columns: Sequence[str] | None = field(default=None, metadata=_TABLE)
     delimiter: str | None = field(default=None, metadata=_TABLE)
@@ -63,55 +68,62 @@ class Options:
     classes_at: int | None = field(default=None, metadata={"uses": ("documents", "folders")})
     kinds: Mapping[str, Literal["number", "string", "text", "list"]] | None = None
     batch_rows: int | None = None
-    numbered: bool = False  # columns are named by numbers, though there is a header
-    remembered: Mapping[str, Any] = field(default_factory=dict)  # what was said of other data, and not of these
+    numbered: bool = False
+    remembered: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls, settings: Mapping[str, Any], kinds: Any, batch_rows: int | None, remembered: Mapping[str, Any]
     ) -> Options:
-        """The options of the settings that a user gave."""
-        spelt = settings.get("missing_values")
-        changed: dict[str, Any] = {"missing_values": (spelt,)} if isinstance(spelt, str) else {}
+        """Options from the keywords that a user gave. ``remembered``: those with which other data were read."""
+        missing_values = settings.get("missing_values")
+        converted: dict[str, Any] = {"missing_values": (missing_values,)} if isinstance(missing_values, str) else {}
         if "class_from" in settings:
-            changed["class_from"] = class_patterns(settings["class_from"])
-        replaced = {*settings, *(NAMES if not settings.keys().isdisjoint(NAMES) else ())}
-        rest = {name: value for name, value in remembered.items() if name not in replaced}
+            converted["class_from"] = class_patterns(settings["class_from"])
+        overridden = {*settings, *(NAMES if not settings.keys().isdisjoint(NAMES) else ())}
+        still_remembered = {name: value for name, value in remembered.items() if name not in overridden}
         numbered = bool(settings.get("header") and remembered.get("header") is False)
         return cls(
-            **{**settings, **changed}, kinds=kinds, batch_rows=batch_rows, numbered=numbered, remembered=rest
+            **{**settings, **converted},
+            kinds=kinds,
+            batch_rows=batch_rows,
+            numbered=numbered,
+            remembered=still_remembered,
         ).check()
 
     def are_texts(self) -> bool:
-        """Whether strings are texts for sure: nothing is said of how they are read, and a model of texts is to answer."""
+        """Whether strings are certainly texts and not paths: no reading option is given, and the model has a text
+        column.
+        """
         return "text" in (self.kinds or {}).values() and not self.settings(
             [name for name in SETTINGS if name != "columns"]
         )
 
     def recall(self, names: Sequence[str]) -> Options:
-        """The same, with those of these settings that are remembered."""
+        """A copy in which those options in ``names`` that are remembered are set."""
         return replace(self, **{name: value for name, value in self.remembered.items() if name in names})
 
     def settings(self, names: Sequence[str]) -> dict[str, Any]:
-        """Those of these settings that are not the usual ones, as JSON can hold them."""
+        """The options in ``names`` that differ from their defaults, as values that JSON can store."""
         settings = {name: _plain(getattr(self, name)) for name in names}
         return {name: value for name, value in settings.items() if value != _plain(getattr(USUAL, name))}
 
     def are_of_table(self) -> bool:
-        """Whether something is said or remembered that only a table of text has."""
+        """Whether an option is given or remembered that only text tables have."""
         return bool(self.settings(TABLE_SETTINGS)) or not self.remembered.keys().isdisjoint(TABLE_SETTINGS)
 
     def check(self) -> Options:
-        """Raises for what no option may be."""
-        values = self.missing_values
+        """Raises BadSetting for an invalid option; otherwise returns itself."""
+        missing_values = self.missing_values
         headers = self.headers
-        rows = self.batch_rows
-        are_texts = values is MISSING_VALUES or _are_texts(values)
-        errors.require(are_texts, "missing_values", values, "the texts that mean a missing value")
-        errors.require(rows is None or rows >= 1, "batch_rows", rows, "a positive whole number or None")
+        batch_rows = self.batch_rows
+        are_texts = missing_values is MISSING_VALUES or _are_texts(missing_values)
+        errors.require(are_texts, "missing_values", missing_values, "the texts that mean a missing value")
+        errors.require(
+            batch_rows is None or batch_rows >= 1, "batch_rows", batch_rows, "a positive whole number or None"
+        )
         is_choice = self.header in (True, False, None)
-        allowed = "True, False, or None to detect it"
-        errors.require(is_choice, "header", self.header, allowed)
+        errors.require(is_choice, "header", self.header, "True, False, or None to detect it")
         is_quote = self.quote in (None, "none") or is_mark(self.quote)
         errors.require(is_quote, "quote", self.quote, "one ASCII character, or 'none'")
         is_comment = self.comment in (None, "none") or is_mark(self.comment)
@@ -126,21 +138,25 @@ class Options:
         return self
 
     def refuse(self, names: Sequence[str], what: str) -> None:
-        """Raises where one of these was said of something that it does not apply to."""
+        """Raises BadSetting if one of these options is given, since the data are of another kind. ``what``: what the
+        option is for.
+        """
         for name in names:
             if getattr(self, name) != getattr(USUAL, name):
-                setting = f"{name}={getattr(self, name)!r}"
-                raise errors.BadSetting(f"{setting} is for {what}. Omit it.", setting=name, value=getattr(self, name))
+                raise errors.BadSetting(
+                    f"{name}={getattr(self, name)!r} is for {what}. Omit it.", setting=name, value=getattr(self, name)
+                )
 
 
 USUAL = Options()
 
 
 def _settings_for(use: str) -> tuple[str, ...]:
+    """The names of the options with this use."""
     return tuple(setting.name for setting in fields(Options) if use in setting.metadata.get("uses", ()))
 
 
-# What a model remembers of how its data were read: of tables of text, and of documents, in files and in folders.
+# Options that a model remembers: for text tables, and for documents in files and folders.
 TABLE_SETTINGS = _settings_for("tables")
 OF_TEXT_TABLES = _settings_for("text tables")
 DOCUMENT_SETTINGS = _settings_for("documents")
@@ -150,18 +166,18 @@ SETTINGS = (*TABLE_SETTINGS, *DOCUMENT_SETTINGS)
 
 
 def check_names(settings: Iterable[str]) -> None:
-    """Raises where a setting is none of ours."""
+    """Raises UnknownKeyword for a name that is not a reading option, with a suggestion."""
     names = [*SETTINGS, "batch_rows"]
     for name in settings:
         if name not in names:
-            near = SAID_ELSEWHERE.get(name)
-            hint = f" Did you mean {near!r}?" if near else errors.did_you_mean(name, names)
-            every = f" Reading options: {errors.listed(names)}."
-            raise errors.UnknownKeyword(f"unknown keyword {name!r}.{hint or every}", name=name)
+            our_name = OTHER_NAMES.get(name)
+            hint = f" Did you mean {our_name!r}?" if our_name else errors.did_you_mean(name, names)
+            all_names = f" Reading options: {errors.listed(names)}."
+            raise errors.UnknownKeyword(f"unknown keyword {name!r}.{hint or all_names}", name=name)
 
 
 def class_patterns(class_from: Mapping[str, str] | str | None) -> Mapping[str, str] | None:
-    """Patterns of file names, each with the class it tells; as a mapping, or as the command line spells one.
+    """Maps patterns of file names to classes. On the command line they are one text.
 
     >>> class_patterns("spm*=spam,*=ham")
     {'spm*': 'spam', '*': 'ham'}
@@ -170,15 +186,15 @@ def class_patterns(class_from: Mapping[str, str] | str | None) -> Mapping[str, s
     if isinstance(class_from, str):
         patterns = dict(pair.rpartition("=")[::2] for pair in class_from.split(","))
     texts = [text for pair in patterns.items() for text in pair] if isinstance(patterns, Mapping) else []
-    fits = patterns is None or (texts and all(isinstance(text, str) and text for text in texts))
+    are_valid = patterns is None or (texts and all(isinstance(text, str) and text for text in texts))
     errors.require(
-        fits, "class_from", class_from, "patterns for file names, with their classes, as in 'spm*=spam,*=ham'"
+        are_valid, "class_from", class_from, "patterns for file names, with their classes, as in 'spm*=spam,*=ham'"
     )
     return None if patterns is None else dict(patterns)
 
 
 def _plain(setting: Any) -> Any:
-    """A setting as JSON can hold it; columns may have been named by numbers."""
+    """An option as a value that JSON can store."""
     if isinstance(setting, Mapping):
         return dict(setting)
     if isinstance(setting, Iterable) and not isinstance(setting, str):
@@ -187,10 +203,11 @@ def _plain(setting: Any) -> Any:
 
 
 def is_mark(text: Any) -> bool:
-    """Whether a text is one character that may divide or quote."""
+    """Whether a text is one character that can be a delimiter or a quotation mark."""
     return isinstance(text, str) and len(text) == 1 and text.isascii() and text not in "\0\n\r"
 
 
 def _are_texts(values: Any) -> bool:
-    several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
-    return several and all(isinstance(value, str) for value in values)
+    """Whether it is a collection of strings."""
+    is_collection = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
+    return is_collection and all(isinstance(value, str) for value in values)

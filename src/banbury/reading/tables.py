@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.arrays import Array
 from banbury.reading.arrow import arrow, from_arrow
-from banbury.reading.batches import Batch, Matrix, Source, Sparse, distinct, number_rows, positions
+from banbury.reading.batches import Batch, Matrix, Source, Sparse, distinct, no_rows, number_rows, positions
 from banbury.reading.by_name import Columns
 from banbury.reading.columns import (
     Codes,
@@ -19,7 +19,6 @@ from banbury.reading.columns import (
     Lists,
     Objects,
     Unfit,
-    empty_column,
     from_array,
     from_list,
     ready,
@@ -28,15 +27,15 @@ from banbury.reading.columns import (
 from banbury.threads import n_threads
 
 POLARS_128_BITS = ("Int128", "UInt128")
-SMALL_CHUNK = 16384
-SMALL_FRAME = 16384
+SMALL_CHUNK = 16384  # rows: smaller chunks of an Arrow table are joined
+SMALL_FRAME = 16384  # cells: a smaller numeric frame is converted as one matrix
 TEXT = "text"
 
 Names = Sequence[str] | None
 
 
 def single(batch: Batch, batch_rows: int | None) -> Source:
-    """A source of one batch, or of its cuts of ``batch_rows`` rows."""
+    """A source of one batch, divided into batches of at most ``batch_rows`` rows."""
     if batch_rows is None or batch.n_rows <= batch_rows:
         return Source((batch,).__iter__)
     starts = range(0, batch.n_rows, batch_rows)
@@ -44,55 +43,61 @@ def single(batch: Batch, batch_rows: int | None) -> Source:
 
 
 def check_column_names(names: Names, n_columns: int) -> tuple[str, ...]:
-    """These names, which must be as many as the columns; without any, x0, x1 and so on."""
+    """These names, one for each column; without names x0, x1 and so on. Raises LengthMismatch if their number differs."""
     if names is None:
         return positions(n_columns)
     if len(names) != n_columns:
-        named = errors.many(len(names), "entry", "entries")
-        there = errors.many(n_columns, "column")
-        raise errors.LengthMismatch(f"columns= names {named}, but the data have {there}. Name each column once.")
+        names_in_words = errors.many(len(names), "entry", "entries")
+        columns_in_words = errors.many(n_columns, "column")
+        raise errors.LengthMismatch(
+            f"columns= names {names_in_words}, but the data have {columns_in_words}. Name each column once."
+        )
     return distinct(names)
 
 
 def names_for(own_names: Sequence[Any], names: Names, source: str | None = None) -> tuple[str, ...]:
-    """The names of columns that have names of their own: these, unless others are wanted."""
+    """The names of columns: ``names`` if the user gave any, otherwise their own."""
     return distinct(own_names, source) if names is None else check_column_names(names, len(own_names))
 
 
-def from_numpy(array: NDArray[Any], names: Names, batch_rows: int | None) -> Source:
-    """A matrix of numbers is kept as it is; other 2-D arrays are cut into columns, structured ones by field."""
+def from_numpy(array: Array, names: Names, batch_rows: int | None) -> Source:
+    """A source for an array: a numeric matrix stays as it is, other 2-D arrays are split into columns, structured ones
+    into fields.
+    """
     if array.dtype.names is not None:
         return from_mapping({name: array[name] for name in array.dtype.names}, names, batch_rows)
     if array.ndim != 2:
         raise _not_a_table(array)
     if isinstance(array, np.ma.MaskedArray):
         array = np.ma.filled(array.astype(np.float64), np.nan)
-    labels = check_column_names(names, array.shape[1])
+    column_names = check_column_names(names, array.shape[1])
     if array.dtype.kind in "biuf":
-        return single(Matrix(array, labels, names is not None), batch_rows)
-    columns = {name: from_array(array[:, j]) for j, name in enumerate(labels)}
-    return single(Batch(labels, array.shape[0], columns, names is not None), batch_rows)
+        return single(Matrix(array, column_names, names is not None), batch_rows)
+    columns = {name: from_array(array[:, j]) for j, name in enumerate(column_names)}
+    return single(Batch(column_names, array.shape[0], columns, names is not None), batch_rows)
 
 
 def _not_a_table(array: Any) -> errors.BanburyError:
-    """The words are scikit-learn's, so that what looks for them finds them."""
+    """The error for an array that is not 2-D. The wording is scikit-learn's, so that its checks recognise it."""
     if array.ndim > 2:
-        text = f"Found array with dim {array.ndim}, while dim <= 2 is required."
-        return errors.BanburyError(f"{text} Pass a 2-D array of rows and columns.")
-    what = "1D array" if array.ndim == 1 else "scalar array"
+        return errors.BanburyError(
+            f"Found array with dim {array.ndim}, while dim <= 2 is required. Pass a 2-D array of rows and columns."
+        )
+    kind_of_array = "1D array" if array.ndim == 1 else "scalar array"
     shown = repr(array if array.size <= 20 else array[:20])
-    text = f"Expected 2D array, got {what} instead:\narray={shown}.\n"
-    text += "Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
-    return errors.BanburyError(f"{text}or array.reshape(1, -1) if it contains a single sample.")
+    return errors.BanburyError(
+        f"Expected 2D array, got {kind_of_array} instead:\narray={shown}.\n"
+        "Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
+        "or array.reshape(1, -1) if it contains a single sample."
+    )
 
 
 def from_sparse(matrix: Any, names: Names, batch_rows: int | None) -> Source:
-    """A SciPy sparse matrix or array, in rows; numbers that stand in one place are added up."""
+    """A source for a SciPy sparse matrix or array, converted to CSR format; duplicate entries are added."""
     if matrix.ndim != 2:
         raise _not_a_table(matrix)
     if matrix.dtype.kind not in "biuf" or matrix.dtype.itemsize > 8:
-        text = f"a sparse matrix of {matrix.dtype} cannot be counted."
-        raise TypeError(f"{text}Use integers, float32 or float64.")
+        raise TypeError(f"a sparse matrix of {matrix.dtype} cannot be counted. Use integers, float32 or float64.")
     rows = matrix.tocsr()
     if has_twins(rows):
         rows = rows.copy() if rows is matrix else rows
@@ -103,7 +108,7 @@ def from_sparse(matrix: Any, names: Names, batch_rows: int | None) -> Source:
 
 
 def has_twins(rows: Any) -> bool:
-    """Whether some row of a sparse matrix has a column twice."""
+    """Whether some row of a sparse matrix in CSR format has two entries for the same column."""
     if rows.has_canonical_format:  # SciPy looks once, and remembers
         return False
     offsets = rows.indptr.astype(np.int64, copy=False)
@@ -112,63 +117,72 @@ def has_twins(rows: Any) -> bool:
 
 
 def from_frame(frame: Any, names: Names, batch_rows: int | None) -> Source:
-    """A pandas DataFrame, whose columns are looked at only when they are asked for.
+    """A source for a pandas DataFrame, which converts each column only when it is first used.
 
-    A small one of numbers gives them all at once, which pandas does faster than one column.
+    A small numeric frame is converted as one matrix, which is faster.
     """
     frame_names = frame.columns.tolist()
-    labels = names_for(frame_names, names)
-    place = dict(zip(labels, frame_names, strict=True))
+    column_names = names_for(frame_names, names)
+    own_names = dict(zip(column_names, frame_names, strict=True))
 
-    def numbers_of(chosen: Sequence[str]) -> NDArray[Any] | None:
-        matrix = frame.to_numpy() if frame.size <= SMALL_FRAME and tuple(chosen) == labels else None
+    def numbers_of(columns: Sequence[str]) -> Array | None:
+        """All columns of a small numeric frame as one matrix; None for anything else."""
+        matrix = frame.to_numpy() if frame.size <= SMALL_FRAME and tuple(columns) == column_names else None
         return ready(matrix) if matrix is not None and matrix.dtype.kind in "iuf" else None
 
-    columns = Columns(lambda name: from_pandas(frame[place[name]]), numbers_of=numbers_of)
-    return single(Batch(labels, len(frame), columns), batch_rows)
+    lazy_columns = Columns(lambda name: from_pandas(frame[own_names[name]]), numbers_of=numbers_of)
+    return single(Batch(column_names, len(frame), lazy_columns), batch_rows)
 
 
 def from_mapping(table: Mapping[Any, Any], names: Names, batch_rows: int | None) -> Source:
-    """A mapping of column names to sequences of one length."""
-    labels = names_for(distinct(list(table)), names)
+    """A source for a mapping of column names to sequences of one length."""
+    column_names = names_for(distinct(list(table)), names)
     columns: dict[str, Column] = {}
-    for name, values in zip(labels, table.values(), strict=True):
+    for name, values in zip(column_names, table.values(), strict=True):
         if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
-            text = f"column {name!r} is {values!r}, but a column must be a list or an array with one value per row. "
-            raise errors.BanburyError(f"{text}For a single row, pass a list that contains one mapping.", column=name)
+            raise errors.BanburyError(
+                f"column {name!r} is {values!r}, but a column must be a list or an array with one value per row. "
+                "For a single row, pass a list that contains one mapping.",
+                column=name,
+            )
         columns[name] = _matrix(values) or column(values)
-    n_rows = len(columns[labels[0]]) if labels else 0
+    n_rows = len(columns[column_names[0]]) if column_names else 0
     for name, values in columns.items():
         if len(values) != n_rows:
-            text = f"column {labels[0]!r} has {n_rows:,} rows and column {name!r} has {len(values):,}. All columns "
-            text += "must have the same length."
-            raise errors.LengthMismatch(text, column=name)
-    return single(Batch(labels, n_rows, columns), batch_rows)
+            raise errors.LengthMismatch(
+                f"column {column_names[0]!r} has {n_rows:,} rows and column {name!r} has {len(values):,}. All columns "
+                "must have the same length.",
+                column=name,
+            )
+    return single(Batch(column_names, n_rows, columns), batch_rows)
 
 
 def _matrix(values: Any) -> Column | None:
-    """The column of a 2-D array of numbers, which has a list of them in each row; None for anything else."""
+    """A column of lists for a 2-D numeric array, whose rows are the lists; None for anything else."""
     if getattr(values, "ndim", 1) != 2 or not hasattr(values, "__array__") or hasattr(values, "columns"):
         return None
     array = np.asarray(values)
     if array.dtype.kind not in "biuf" or array.shape[1] == 0:
         return None
-    masked = isinstance(values, np.ma.MaskedArray)
-    return Lists(np.ma.filled(values.astype(np.float64), np.nan) if masked else array)
+    is_masked = isinstance(values, np.ma.MaskedArray)
+    return Lists(np.ma.filled(values.astype(np.float64), np.nan) if is_masked else array)
 
 
 def from_rows(rows: Sequence[Any], names: Names, batch_rows: int | None) -> Source:
-    """A list of rows of one length, each a list, a tuple or an array."""
+    """A source for a list of rows of one length, each a list, a tuple or an array."""
     try:
         array = np.asarray(rows)
     except ValueError:
         lengths = [np.size(row) if np.ndim(row) == 0 else len(row) for row in rows]
         for row, length in enumerate(lengths):
             if length != lengths[0]:
-                text = f"row {row:,} has {length:,} cells but row 0 has {lengths[0]:,}. All rows must have the same length."
-                raise errors.LengthMismatch(text, row=row) from None
-        different = "the rows contain sequences of different lengths. Use one number or text per cell."
-        raise errors.LengthMismatch(different) from None
+                raise errors.LengthMismatch(
+                    f"row {row:,} has {length:,} cells but row 0 has {lengths[0]:,}. All rows must have the same length.",
+                    row=row,
+                ) from None
+        raise errors.LengthMismatch(
+            "the rows contain sequences of different lengths. Use one number or text per cell."
+        ) from None
     if array.ndim == 2 and array.dtype.kind not in "biufc":
         # NumPy would make texts of the numbers that stand beside texts.
         array = np.array(rows, dtype=object)
@@ -176,20 +190,22 @@ def from_rows(rows: Sequence[Any], names: Names, batch_rows: int | None) -> Sour
 
 
 def from_texts(values: Any, names: Names = None, batch_rows: int | None = None) -> Source:
-    """Plain texts: a table of one column, "text", which has no name of its own.
+    """A source for plain texts: a table whose only column is "text" and does not count as named.
 
     >>> [batch] = from_texts(["cheap meds", None])
     >>> batch.names, batch.named, batch.texts("text")
     (('text',), False, ['cheap meds', None])
     """
-    labels = names_for((TEXT,), names)
+    column_names = names_for((TEXT,), names)
     texts = column(values)
     texts.text = True
-    return single(Batch(labels, len(texts), {labels[0]: texts}, names is not None), batch_rows)
+    return single(Batch(column_names, len(texts), {column_names[0]: texts}, names is not None), batch_rows)
 
 
 def from_arrow_table(table: Any, names: Names, batch_rows: int | None, text: bool = False) -> Source:
-    """An Arrow table, chunk by chunk; many small chunks are joined first."""
+    """A source for an Arrow table, a batch for each chunk; many small chunks are joined first. ``text``: its only
+    column holds texts.
+    """
     n_chunks = table.column(0).num_chunks if table.num_columns else 1
     if n_chunks > 1 and table.num_rows < SMALL_CHUNK * n_chunks:
         table = table.combine_chunks()
@@ -198,6 +214,7 @@ def from_arrow_table(table: Any, names: Names, batch_rows: int | None, text: boo
     )
 
     def texts() -> Iterator[Batch]:
+        """The batches, whose only column is declared as texts."""
         for batch in source:
             batch.named = names is not None
             batch.column(batch.names[0]).text = True
@@ -215,74 +232,87 @@ def from_arrow_batches(
     declared: Collection[int] | None = None,
     n_rows: int | None = None,
 ) -> Source:
-    """Arrow record batches, ``n_rows`` in all; without any, one of no rows. ``declared``: places of categoricals, None: all."""
-    labels = names_for(distinct(schema.names, source), names)
+    """A source for Arrow record batches of one schema. ``start`` opens a new iterator over them.
+
+    ``again``: whether it can be iterated more than once. ``declared``: the positions of columns that are declared as
+    categorical, None for all dictionary columns. ``n_rows``: how many rows there are in all, if known. Without any
+    batch the source has one batch without rows.
+    """
+    column_names = names_for(distinct(schema.names, source), names)
 
     def batches() -> Iterator[Batch]:
+        """The batches in order, each with the share of the rows read so far; one empty batch if there are none."""
         n_read = 0
-        for batch in number_rows(arrow_batch(labels, record_batch, source, declared) for record_batch in start()):
+        for batch in number_rows(arrow_batch(column_names, record_batch, source, declared) for record_batch in start()):
             n_read += batch.n_rows
             batch.share = n_read / n_rows if n_rows else None
             yield batch
         if n_read == 0:
-            yield no_rows(labels, source)
+            yield no_rows(column_names, source)
 
     return Source(batches, source, again)
-
-
-def no_rows(names: tuple[str, ...], source: str | None) -> Batch:
-    """A batch of these columns without a row."""
-    return Batch(names, 0, {name: empty_column(0) for name in names}, True, source)
 
 
 def arrow_batch(
     names: tuple[str, ...], record_batch: Any, source: str | None, declared: Collection[int] | None
 ) -> Batch:
-    place = {name: j for j, name in enumerate(names)}
+    """The batch of an Arrow record batch or table. Columns at the positions in ``declared`` are categorical, or all if
+    it is None.
+    """
+    positions = {name: position for position, name in enumerate(names)}
 
     def make(name: str) -> Column:
-        j = place[name]
-        return from_arrow(record_batch.column(j), categorical=declared is None or j in declared)
+        """The column of this name, converted from Arrow."""
+        position = positions[name]
+        return from_arrow(record_batch.column(position), categorical=declared is None or position in declared)
 
     return Batch(names, record_batch.num_rows, Columns(make), True, source)
 
 
 def from_arrow_stream(data: Any, names: Names) -> Source:
-    """Anything with Arrow's stream protocol. What is an iterator itself, or gives its stream but once, can be read only once."""
+    """A source for any object with Arrow's stream protocol. Iterators, and objects that give only one stream, can be
+    read only once.
+    """
     data = without_128_bits(data)
     reader = _open_stream(data)
     schema = reader.schema
-    waiting = [reader]
+    open_readers = [reader]
     again = not (hasattr(data, "__next__") or hasattr(data, "read_next_batch"))
     if again:
         try:
-            waiting = [_open_stream(data)]
+            open_readers = [_open_stream(data)]
         except errors.BanburyError:
             again = False
     return from_arrow_batches(
-        schema, lambda: translate_stream_errors(waiting.pop() if waiting else _open_stream(data)), names, again
+        schema,
+        lambda: translate_stream_errors(open_readers.pop() if open_readers else _open_stream(data)),
+        names,
+        again,
     )
 
 
 def _open_stream(data: Any) -> Any:
-    """A reader of the batches; what the maker of the data raises comes as an error of ours."""
-    readers = arrow().RecordBatchReader
-    what = f"this {type(data).__name__}"
+    """A reader of the object's record batches. Errors of the object's library are raised as ours."""
+    reader_class = arrow().RecordBatchReader
+    name = f"this {type(data).__name__}"
     try:
-        return data if isinstance(data, readers) else readers.from_stream(data)
+        return data if isinstance(data, reader_class) else reader_class.from_stream(data)
     except arrow().ArrowException as error:
         if _is_column(data):
-            text = f"{what} is a single column, but a table is needed. Pass {{'name': column}}."
-            raise errors.BadValue(text) from None
-        why = f"a column of {what} has a type that Arrow does not support ({error})"
-        raise errors.BadValue(f"{why}. Convert it to numbers or texts, or remove it.") from None
+            raise errors.BadValue(
+                f"{name} is a single column, but a table is needed. Pass {{'name': column}}."
+            ) from None
+        raise errors.BadValue(
+            f"a column of {name} has a type that Arrow does not support ({error}). "
+            "Convert it to numbers or texts, or remove it."
+        ) from None
     except Exception as error:  # of a database, say
-        why = f"{type(error).__name__}: {(str(error).splitlines() or ['no reason given'])[0]}"
-        raise errors.BanburyError(f"{what} does not provide a stream of batches ({why}).") from error
+        reason = f"{type(error).__name__}: {(str(error).splitlines() or ['no reason given'])[0]}"
+        raise errors.BanburyError(f"{name} does not provide a stream of batches ({reason}).") from error
 
 
 def _is_column(data: Any) -> bool:
-    """Whether it is a stream of one column, not of a table."""
+    """Whether the stream is of one column rather than of a table."""
     try:
         return not arrow().types.is_struct(arrow().chunked_array(data).type)
     except Exception:  # whatever its maker raises
@@ -290,26 +320,28 @@ def _is_column(data: Any) -> bool:
 
 
 def without_128_bits(data: Any) -> Any:
-    """A frame or series of Polars with its integers of 128 bits, which Arrow does not have, in 64 bits; as floats if need be."""
+    """A Polars frame or series with 128-bit integers, which Arrow does not have, cast to 64 bits, or to floats if they
+    do not fit.
+    """
     if library(data) != "polars":
         return data
     if hasattr(data, "columns"):
-        wide = [name for name, dtype in data.schema.items() if str(dtype) in POLARS_128_BITS]
-        return data.with_columns(without_128_bits(data[name]) for name in wide) if wide else data
+        wide_columns = [name for name, dtype in data.schema.items() if str(dtype) in POLARS_128_BITS]
+        return data.with_columns(without_128_bits(data[name]) for name in wide_columns) if wide_columns else data
     if str(data.dtype) not in POLARS_128_BITS:
         return data
-    types = importlib.import_module("polars")
-    integers = data.cast(types.Int64, strict=False)
-    return integers if integers.null_count() == data.null_count() else data.cast(types.Float64)
+    polars = importlib.import_module("polars")
+    integers = data.cast(polars.Int64, strict=False)
+    return integers if integers.null_count() == data.null_count() else data.cast(polars.Float64)
 
 
 def translate_stream_errors(batches: Any) -> Iterator[Any]:
-    """The batches; what Arrow says when they break off comes as an error of ours."""
+    """The record batches; an Arrow error while reading them is raised as one of ours."""
     try:
         yield from batches
     except arrow().ArrowException as error:
-        why = (str(error).splitlines() or ["no reason was given"])[0]
-        raise errors.BanburyError(f"the stream of batches ended early: {why}") from None
+        reason = (str(error).splitlines() or ["no reason was given"])[0]
+        raise errors.BanburyError(f"the stream of batches ended early: {reason}") from None
 
 
 def encode(values: Any, threads: int = 1) -> Codes:
@@ -326,7 +358,7 @@ def encode(values: Any, threads: int = 1) -> Codes:
 
 
 def column(values: Any) -> Column:
-    """The column of anything one-dimensional."""
+    """The column of any one-dimensional object."""
     if type(values) is list:
         return from_list(values)
     if isinstance(values, np.ndarray):
@@ -347,6 +379,7 @@ def column(values: Any) -> Column:
 
 
 def _from_numpy(values: np.ndarray[Any, Any]) -> Column:
+    """The column of a 1-D array; masked cells are missing."""
     if values.ndim != 1:
         raise errors.no_column(values)
     if isinstance(values, np.ma.MaskedArray) and values.mask.any():
@@ -373,5 +406,5 @@ def from_pandas(values: Any) -> Column:
 
 
 def library(values: Any) -> str:
-    """The library that a thing is of: pandas, polars, pyarrow."""
+    """The name of the library that defines an object's type, such as pandas, polars or pyarrow."""
     return type(values).__module__.partition(".")[0]

@@ -1,4 +1,4 @@
-"""Report: a page of a model's findings, written whole or not at all."""
+"""Report: an HTML page about a model, written atomically."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from banbury import errors
 from banbury.errors import check_whole
 from banbury.files.arrays import replacing
+from banbury.files.checking import JsonObject
 from banbury.labels import LabelModel
 from banbury.model.naive_bayes import Model, estimate, model_of
 from banbury.reports import labels
@@ -25,16 +26,16 @@ class Report:
 
     html: str
     path: Path | None
-    findings: Any  # Findings; of a model of labels LabelFindings
+    findings: Any  # Findings, or LabelFindings for several labels per row
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Returns the path of the page and its figures for JSON."""
         findings = self.findings
-        place = {"path": None if self.path is None else str(self.path), "bytes": len(self.html.encode())}
+        path_and_size = {"path": None if self.path is None else str(self.path), "bytes": len(self.html.encode())}
         if isinstance(findings, labels.LabelFindings):
-            return place | findings.to_dict()
+            return path_and_size | findings.to_dict()
         return {
-            **place,
+            **path_and_size,
             "own_rows": findings.own_rows,
             "validation": findings.validation.to_dict(),
             "alternatives": None if findings.alternatives is None else findings.alternatives.to_dict(),
@@ -46,16 +47,17 @@ class Report:
         }
 
     def __str__(self) -> str:
+        """The size and path of the page, and the validation."""
         size = f"{len(self.html.encode()) / 1000:,.0f} kB"
-        place = "not written to a file" if self.path is None else str(self.path)
+        path_in_words = "not written to a file" if self.path is None else str(self.path)
         findings = self.findings
         figures = findings.validation
-        return f"Report ({size}, {place})\n{figures}"
+        return f"Report ({size}, {path_in_words})\n{figures}"
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, for notebooks."""
+        """The page in a frame, for notebooks."""
         style = "width:100%;height:40em;border:1px solid rgba(128,128,128,.4);border-radius:6px"
         return f'<iframe srcdoc="{escape(self.html, quote=True)}" style="{style}"></iframe>'
 
@@ -107,37 +109,41 @@ def report(
     True
     """
     model = model_of(model)
-    expected = "a Model, a LabelModel, a Tally or an estimator"
-    errors.require(isinstance(model, (Model, Tally, LabelModel)), "model", type(model).__name__, expected)
+    errors.require(
+        isinstance(model, (Model, Tally, LabelModel)),
+        "model",
+        type(model).__name__,
+        "a Model, a LabelModel, a Tally or an estimator",
+    )
     errors.require(title is None or isinstance(title, str), "title", title, "a text")
     errors.require(isinstance(alternatives, bool), "alternatives", alternatives, "True or False")
     numbers: dict[str, Any] = {"folds": folds, "mistakes": mistakes, "telling": telling, "seed": seed}
-    for (name, number), least in zip(numbers.items(), (2, 0, 1, 0), strict=True):
+    for (name, number), lowest in zip(numbers.items(), (2, 0, 1, 0), strict=True):
         if name != "folds" or number is not None:
-            check_whole(name, number, least)
+            check_whole(name, number, lowest)
             numbers[name] = int(number)
     file = None if path is None else _writable(path)
     if isinstance(model, Tally):
         model = estimate(model) if model.schema.labels is None else LabelModel.of(model)
     reading = {"remembered": model.schema.reading, **reading}
-    how: dict[str, Any] = {**numbers, "weights": weights, "threads": threads, "reading": reading}
+    measure_options: dict[str, Any] = {**numbers, "weights": weights, "threads": threads, "reading": reading}
     findings: Any
     draw: Any
     if model.schema.labels is None:
-        findings = measure(model, data, target, **how, tries=alternatives)
+        findings = measure(model, data, target, **measure_options, tries=alternatives)
         draw = page
     else:
-        findings = labels.measure(model, data, target, **how)
+        findings = labels.measure(model, data, target, **measure_options)
         draw = labels.page
     html = draw(findings, findings.title if title is None else title)
     if file is not None:
-        with replacing(file) as place:
-            place.write(html.encode())
+        with replacing(file) as output_file:
+            output_file.write(html.encode())
     return Report(html, file, findings)
 
 
 def _writable(path: Any) -> Path:
-    """The path, if a file may be written there: better told before the rows are read than after."""
+    """The path if a file can be written there; otherwise raises an error, before any rows are read."""
     try:
         file = Path(path)
     except TypeError:

@@ -1,4 +1,4 @@
-"""What a report is about: everything is measured here, from one reading of the rows, before a page is made of it."""
+"""Measures everything that a report shows, from one reading of the rows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.errors import many
+from banbury.files.checking import JsonObject
 from banbury.insight.dependence import Diagnosis, diagnose
 from banbury.model.explain import Explanation, Informative
 from banbury.model.explain.page import name_class
@@ -27,20 +28,20 @@ from banbury.rows.labelled import MemoryRows, load_rows, renumber
 from banbury.rows.scoring import PendingWarnings, score_rows
 from banbury.tally.tally import Label
 
-MOST_ROWS = 200_000  # of which learning curves are drawn and pairs compared
-MOST_CLASSES = 100  # whose telling values are named
-SMOOTH = 20_000  # rows from which fewer repeats draw a smooth curve
-BINS = 10  # of confidence
-BEST = 3  # alternatives that are recommended
+MOST_ROWS = 200_000  # most rows for learning curves and pairs
+MOST_CLASSES = 100  # most classes whose informative values are listed
+MANY_ROWS = 20_000  # above so many rows, fewer repeats make a smooth curve
+BINS = 10  # bins of confidence
+MOST_RECOMMENDED = 3  # most alternatives that are recommended
 
 
 @dataclass(frozen=True, eq=False)
 class Mistake:
     """A row that was predicted wrongly by the model of its fold, which has not seen it.
 
-    ``row`` is its number in the data and ``name`` its file, if it has one. ``explanation`` compares the prediction with
-    the true class; with the runner-up if the other folds have no row of the true class; it is None if they have only
-    one class.
+    ``row`` is its number in the data and ``name`` its file, if it has one. ``answer`` is the predicted class.
+    ``explanation`` compares the prediction with the true class; with the runner-up if the other folds have no row of
+    the true class; it is None if they have only one class.
     """
 
     row: int
@@ -52,11 +53,11 @@ class Mistake:
     fold: int
     explanation: Explanation | None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The mistake as JSON can hold it, with its strongest evidence."""
         strongest = () if self.explanation is None else self.explanation.evidence[:10]
-        about = {name: value for name, value in vars(self).items() if name != "explanation"}
-        return about | {"evidence": [[e.feature, e.value, e.decibans] for e in strongest]}
+        fields = {name: value for name, value in vars(self).items() if name != "explanation"}
+        return fields | {"evidence": [[evidence.feature, evidence.value, evidence.decibans] for evidence in strongest]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,20 +65,22 @@ class Findings:
     """A model and everything that a report says about it."""
 
     model: Model
-    n_rows: int  # with a label
+    n_rows: int  # labelled rows
     unlabelled: int
-    own_rows: bool  # whether they are the very rows that the model has counted
-    unknown: tuple[Label, ...]  # classes of the rows that the model has not counted
-    validation: Evaluation  # of own rows a cross-validation; after calibration, where the model is calibrated
+    own_rows: bool  # whether they are exactly the training rows of the model
+    unknown: tuple[Label, ...]  # classes of the rows that the model does not have
+    validation: (
+        Evaluation  # a cross-validation for training rows; with calibrated posteriors if the model is calibrated
+    )
     before_calibration: Evaluation | None
     learning_curve: LearningCurve | None
     informative: Informative
     mistakes: tuple[Mistake, ...]
     diagnosis: Diagnosis
-    n_sampled: int  # rows of the learning curve and of the pairs
+    n_sampled: int  # rows used for the learning curve and the pairs
     why_no_curve: str = ""
     alternatives: Alternatives | None = None
-    source: str | None = None  # what the data are called
+    source: str | None = None  # the name of the data
 
     @property
     def title(self) -> str:
@@ -89,7 +92,7 @@ class Findings:
         return "Banbury report" if source is None else f"Classes of {source}"
 
     def name_class(self, label: Label) -> str:
-        """A class for people."""
+        """The name of a class as the page shows it."""
         return name_class(label, self.model.schema.target)
 
     @property
@@ -100,26 +103,26 @@ class Findings:
         curve = self.learning_curve
         if curve is None or len(curve.sizes) < 2:
             return None
-        half = int(np.abs(np.log(curve.sizes / (curve.sizes[-1] / 2.0))).argmin())
-        before = min(half, len(curve.sizes) - 2)
-        gains = curve.accuracy[:, -1] - curve.accuracy[:, before]
+        half_index = int(np.abs(np.log(curve.sizes / (curve.sizes[-1] / 2.0))).argmin())
+        earlier_index = min(half_index, len(curve.sizes) - 2)
+        gains = curve.accuracy[:, -1] - curve.accuracy[:, earlier_index]
         error = float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else np.inf
-        return int(curve.sizes[before]), int(curve.sizes[-1]), float(gains.mean()), error
+        return int(curve.sizes[earlier_index]), int(curve.sizes[-1]), float(gains.mean()), error
 
     @property
     def next_steps(self) -> tuple[str, ...]:
         """Suggestions that were measured to help, one sentence each, the most helpful first."""
         steps = []
         if self.alternatives is not None:
-            now = self.alternatives.now
-            for alternative in self.alternatives.better[:BEST]:
-                gain = f"log loss {alternative.log_loss:.4f} instead of {now.log_loss:.4f}"
-                right = f"accuracy {alternative.accuracy:.1%} instead of {now.accuracy:.1%}"
-                steps.append(f"{alternative.name[0].upper()}{alternative.name[1:]}: {gain}, {right}.")
+            current = self.alternatives.now
+            for alternative in self.alternatives.better[:MOST_RECOMMENDED]:
+                gain = f"log loss {alternative.log_loss:.4f} instead of {current.log_loss:.4f}"
+                accuracies = f"accuracy {alternative.accuracy:.1%} instead of {current.accuracy:.1%}"
+                steps.append(f"{alternative.name[0].upper()}{alternative.name[1:]}: {gain}, {accuracies}.")
         if self.more_rows is not None:
-            first, last, rise, error = self.more_rows
-            if rise > 2.0 * error:
-                points = f"{100 * rise:.1f} points (± {100 * error:.1f})"
+            first, last, gain_in_accuracy, error = self.more_rows
+            if gain_in_accuracy > 2.0 * error:
+                points = f"{100 * gain_in_accuracy:.1f} points (± {100 * error:.1f})"
                 steps.append(f"More rows: accuracy rose by {points} from {first:,} to {last:,} rows.")
         return tuple(steps)
 
@@ -139,7 +142,10 @@ class Findings:
         validations = {"out of fold" if self.own_rows else "these rows": self.validation}
         if self.before_calibration is not None:
             validations = {"calibrated": self.validation, "before calibration": self.before_calibration}
-        return {name: reliability(v.posteriors, v.truth, BINS, v.weights) for name, v in validations.items()}
+        return {
+            name: reliability(validation.posteriors, validation.truth, BINS, validation.weights)
+            for name, validation in validations.items()
+        }
 
 
 def measure(
@@ -156,33 +162,36 @@ def measure(
     reading: dict[str, Any],
     tries: bool = True,
 ) -> Findings:
-    """Measures everything that a report shows."""
+    """Measures everything that a report shows. ``folds``: their number, None for the default; ``mistakes``,
+    ``telling``: how many mistakes, and informative values of each class; ``reading``: options for reading the data;
+    ``tries``: whether to try alternatives.
+    """
     _check_classes("the model", model.classes)
     target = model.schema.target if target is None else target
-    counting = {"weights": weights, "threads": threads, **reading}
-    rows = load_rows(data, target, schema=model.schema, takes_sets=False, **counting)
+    count_options = {"weights": weights, "threads": threads, **reading}
+    rows = load_rows(data, target, schema=model.schema, takes_sets=False, **count_options)
     _check_classes("the data", rows.classes)
     own_rows = rows.tally == model.tally
-    judged = _judge_by_folds(model, rows, folds, seed) if own_rows else _judge_as_it_is(model, rows)
-    some = rows  # of very many some of each class alike
+    validated = _cross_validate(model, rows, folds, seed) if own_rows else _evaluate(model, rows)
+    sample = rows  # if there are too many, a stratified sample
     if rows.n_labelled > MOST_ROWS:
-        some = rows.only(np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS]))
+        sample = rows.only(np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS]))
     why_no_curve = _why_no_curve(rows) if own_rows else "these are not the rows that the model was trained on"
-    repeats = (5 if rows.n_labelled <= SMOOTH else 3) if isinstance(judged.recipe, Plain | Calibrated) else 1
-    names = np.array([*some.classes, None], dtype=object)[some.labels]
-    source = Source(lambda: iter(some.batches), some.name)
-    shown = list(model.classes)  # or the most frequent of very many
-    if len(shown) > MOST_CLASSES:
-        often = np.argsort(-model.tally.rows.value, kind="stable")[:MOST_CLASSES]
-        shown = [model.classes[c] for c in np.sort(often)]
-    plain = judged.recipe.recipe if isinstance(judged.recipe, Calibrated) else judged.recipe
+    repeats = (5 if rows.n_labelled <= MANY_ROWS else 3) if isinstance(validated.recipe, Plain | Calibrated) else 1
+    sample_labels = np.array([*sample.classes, None], dtype=object)[sample.labels]
+    source = Source(lambda: iter(sample.batches), sample.name)
+    listed_classes = list(model.classes)  # if there are too many, the most frequent ones
+    if len(listed_classes) > MOST_CLASSES:
+        most_frequent = np.argsort(-model.tally.rows.value, kind="stable")[:MOST_CLASSES]
+        listed_classes = [model.classes[class_index] for class_index in np.sort(most_frequent)]
+    uncalibrated_recipe = validated.recipe.recipe if isinstance(validated.recipe, Calibrated) else validated.recipe
     diagnosis = diagnose(
         source,
-        names,
-        schema=some.schema,
-        weights=some.weights,
-        missing="category" if isinstance(plain, Weighed) else "skip",
-        threads=some.threads,
+        sample_labels,
+        schema=sample.schema,
+        weights=sample.weights,
+        missing="category" if isinstance(uncalibrated_recipe, Weighed) else "skip",
+        threads=sample.threads,
     )
     return Findings(
         model=model,
@@ -190,102 +199,123 @@ def measure(
         unlabelled=rows.n_rows - rows.n_labelled,
         own_rows=own_rows,
         unknown=tuple(name for name in rows.classes if name not in model.classes),
-        validation=judged.validation,
-        before_calibration=judged.before_calibration,
-        learning_curve=None if why_no_curve else learn_sizes(some, plain, repeats=repeats),
-        informative=model.informative(telling, shown),
-        mistakes=tuple(_mistakes(rows, judged, mistakes)),
+        validation=validated.validation,
+        before_calibration=validated.before_calibration,
+        learning_curve=None if why_no_curve else learn_sizes(sample, uncalibrated_recipe, repeats=repeats),
+        informative=model.informative(telling, listed_classes),
+        mistakes=tuple(_mistakes(rows, validated, mistakes)),
         diagnosis=diagnosis,
-        n_sampled=some.n_labelled,
+        n_sampled=sample.n_labelled,
         why_no_curve=why_no_curve,
-        alternatives=_try_alternatives(data, target, judged, seed, counting) if tries and own_rows else None,
+        alternatives=_try_alternatives(data, target, validated, seed, count_options) if tries and own_rows else None,
         source=rows.name,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedRows:
-    """Answers to rows, and the models that gave them: the model itself, or those of folds."""
+class ValidatedRows:
+    """The validation of some rows. ``model_of(place)`` is the model that predicted the row at this place of the
+    validation.
+    """
 
     recipe: Recipe
     validation: Evaluation
     before_calibration: Evaluation | None
-    model_of: Callable[[int], Model]  # by the place of an answer
+    model_of: Callable[[int], Model]
 
 
-def _judge_by_folds(model: Model, rows: MemoryRows, folds: int | None, seed: int) -> JudgedRows:
-    """The rows that a model has counted, each answered by a model of other folds that learns as it did."""
+def _cross_validate(model: Model, rows: MemoryRows, folds: int | None, seed: int) -> ValidatedRows:
+    """Cross-validates the recipe of a model on its training rows. ``folds``: their number, or None for the default;
+    ``seed``: for dealing the rows to folds.
+    """
     recipe = recipe_of(model)
     n_folds = default_folds(rows.n_labelled, [recipe], folds or model.choice.n_folds)
     recipe = replace(recipe, seed=seed) if isinstance(recipe, Weighed) else recipe
-    (splits,) = rows.deal(n_folds, seed)
-    rows_of_folds = replace(rows, fold=splits.tested_by)
+    (fold_round,) = rows.deal(n_folds, seed)
+    rows_of_folds = replace(rows, fold=fold_round.tested_by)
     models = dict[int, Model]()
-    before = None
-    plain: Recipe = recipe
+    uncalibrated_validation = None
+    uncalibrated_recipe: Recipe = recipe
     calibrations = dict[int, Calibration]()
     (validation,) = validate(rows_of_folds, None, [recipe], seed=seed, models=models)
     if isinstance(recipe, Calibrated):
-        plain = recipe.recipe
-        (before,) = validate(rows_of_folds, None, [plain], seed=seed)
-        calibrations = recipe.calibrations(LogScores.of(rows_of_folds, splits, plain, PendingWarnings()))
+        uncalibrated_recipe = recipe.recipe
+        (uncalibrated_validation,) = validate(rows_of_folds, None, [uncalibrated_recipe], seed=seed)
+        calibrations = recipe.calibrations(
+            LogScores.of(rows_of_folds, fold_round, uncalibrated_recipe, PendingWarnings())
+        )
     assert isinstance(validation, CrossValidation)
-    folds_of = validation.folds
-    by_fold = SplitModels(rows_of_folds, splits, plain, models)
+    fold_of_place = validation.folds
+    model_by_fold = SplitModels(rows_of_folds, fold_round, uncalibrated_recipe, models)
 
     def model_of(place: int) -> Model:
-        fold = int(folds_of[place])
+        """The model that predicted the row at this place of the validation."""
+        fold = int(fold_of_place[place])
         calibration = calibrations.get(fold)
-        fits = calibration is not None and by_fold[fold].classes == rows.classes
-        return by_fold[fold].calibrated(calibration) if fits else by_fold[fold]
+        is_applicable = calibration is not None and model_by_fold[fold].classes == rows.classes
+        return model_by_fold[fold].calibrated(calibration) if is_applicable else model_by_fold[fold]
 
-    return JudgedRows(recipe, validation, before, model_of)  # type: ignore[arg-type]
+    return ValidatedRows(recipe, validation, uncalibrated_validation, model_of)  # type: ignore[arg-type]
 
 
-def _judge_as_it_is(model: Model, rows: MemoryRows) -> JudgedRows:
-    """Other rows, answered by the model itself; a class that it does not know is never answered."""
+def _evaluate(model: Model, rows: MemoryRows) -> ValidatedRows:
+    """Evaluates the model on other rows. Classes that it does not know get probability zero."""
     classes, notes = add_unknown_classes(model.classes, set(rows.classes))
     notes = (
         *notes,
         "not exactly the rows that the model was trained on; if they include some of them, the figures are too optimistic",
     )
     truth = renumber([(rows.classes, rows.labels)], classes)
-    tested = np.flatnonzero(truth >= 0)
-    weights = None if rows.weights is None else rows.weights[tested]
+    labelled_rows = np.flatnonzero(truth >= 0)
+    weights = None if rows.weights is None else rows.weights[labelled_rows]
 
-    def evaluation(judge: Model) -> Evaluation:
-        posteriors = np.concatenate([judge.posterior(batch) for batch in rows.batches])[tested]
-        unknown = np.zeros((len(tested), len(classes) - posteriors.shape[1]))
-        what = "Evaluation of this model as it is"
-        return Evaluation(classes, tested, truth[tested], np.hstack([posteriors, unknown]), weights, what, notes)
+    def evaluate_with(scoring_model: Model) -> Evaluation:
+        """The evaluation of the rows by this model."""
+        posteriors = np.concatenate([scoring_model.posterior(batch) for batch in rows.batches])[labelled_rows]
+        zeros = np.zeros((len(labelled_rows), len(classes) - posteriors.shape[1]))
+        return Evaluation(
+            classes,
+            labelled_rows,
+            truth[labelled_rows],
+            np.hstack([posteriors, zeros]),
+            weights,
+            "Evaluation of this model as it is",
+            notes,
+        )
 
-    before = None if model.calibration is None else evaluation(model.calibrated(None))
-    return JudgedRows(recipe_of(model), evaluation(model), before, lambda place: model)
+    uncalibrated = None if model.calibration is None else evaluate_with(model.calibrated(None))
+    return ValidatedRows(recipe_of(model), evaluate_with(model), uncalibrated, lambda place: model)
 
 
 def _try_alternatives(
-    data: Any, target: Any, judged: JudgedRows, seed: int, counting: dict[str, Any]
+    data: Any, target: Any, validated: ValidatedRows, seed: int, counting: dict[str, Any]
 ) -> Alternatives | None:
-    """What else could be made of the rows than such a model."""
+    """Other recipes tried on the same rows; None if the data can be read only once. ``validated``: the validation of
+    these rows with the recipe of the model; ``counting``: options for reading and counting the data.
+    """
     if hasattr(data, "__next__"):
         return None
-    but = ["--weigh"] * isinstance(judged.recipe, Weighed)
-    but += ["--calibrate temperature"] * (not isinstance(judged.recipe, Plain))
+    excluded = ["--weigh"] * isinstance(validated.recipe, Weighed)
+    excluded += ["--calibrate temperature"] * (not isinstance(validated.recipe, Plain))
     rows = load_rows(data, target, **counting)
-    assert isinstance(judged.validation, CrossValidation)  # of own rows
-    return alternatives(rows, judged.recipe, judged.validation, but=but, seed=seed)
+    assert isinstance(validated.validation, CrossValidation)  # of own rows
+    return alternatives(rows, validated.recipe, validated.validation, but=excluded, seed=seed)
 
 
 def _check_classes(what: str, classes: tuple[Label, ...]) -> None:
+    """Raises BadSetting for a single class. ``what``: what has the classes, for the message."""
     if len(classes) < 2:
-        text = f"{what} must have at least two classes for a report, but has only {classes[0]!r}."
-        raise errors.BadSetting(f"{text} Add rows of another class, or check the target.", label=classes[0])
+        raise errors.BadSetting(
+            f"{what} must have at least two classes for a report, but has only {classes[0]!r}. "
+            "Add rows of another class, or check the target.",
+            label=classes[0],
+        )
 
 
 def _why_no_curve(rows: MemoryRows) -> str:
-    """Why a learning curve cannot be drawn; nothing if it can."""
-    counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
-    n_rows = int(np.count_nonzero(counted))
+    """Why a learning curve cannot be drawn, in words; empty if it can."""
+    is_counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
+    n_rows = int(np.count_nonzero(is_counted))
     n_classes = len(rows.classes)
     if n_rows - max(1, round(n_rows / 3)) >= n_classes:
         return ""
@@ -295,58 +325,72 @@ def _why_no_curve(rows: MemoryRows) -> str:
 # The worst mistakes ---------------------------------------------------------------------------------------------------
 
 
-def _mistakes(rows: MemoryRows, judged: JudgedRows, most: int) -> list[Mistake]:
-    """The mistakes that gave the true class the least probability, the worst first."""
-    worst = _worst(rows, judged, most)
-    explained = {
-        place: _describe_mistake(rows, judged, place) for place in sorted(worst, key=lambda at: _fold(judged, at))
+def _mistakes(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[Mistake]:
+    """The ``most`` mistakes with the least probable true class, the worst first, each explained."""
+    worst_places = _worst(rows, validated, most)
+    mistake_by_place = {
+        place: _describe_mistake(rows, validated, place)
+        for place in sorted(worst_places, key=lambda at: _fold(validated, at))
     }
-    return [explained[place] for place in worst]
+    return [mistake_by_place[place] for place in worst_places]
 
 
-def _fold(judged: JudgedRows, place: int) -> int:
-    """The fold of an answer; 0 where the model itself gave it."""
-    validation = judged.validation
+def _fold(validated: ValidatedRows, place: int) -> int:
+    """The fold of the row at this place of the validation, its position among the validated rows; 0 if the model itself
+    predicted it.
+    """
+    validation = validated.validation
     return int(validation.folds[place]) if isinstance(validation, CrossValidation) else 0
 
 
-def _worst(rows: MemoryRows, judged: JudgedRows, most: int) -> list[int]:
-    """Places of the worst mistakes in the answers. Where many probabilities are too small for a number, their logarithms tell."""
-    validation = judged.validation
-    wrong = np.flatnonzero(validation.best != validation.truth)
+def _worst(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[int]:
+    """The places of the ``most`` worst mistakes in the validation. Probabilities that underflow to zero are compared by
+    their logarithms.
+    """
+    validation = validated.validation
+    mistakes = np.flatnonzero(validation.best != validation.truth)
     if validation.weights is not None:
-        wrong = wrong[validation.weights[wrong] > 0]
-    if not most or not len(wrong):
+        mistakes = mistakes[validation.weights[mistakes] > 0]
+    if not most or not len(mistakes):
         return []
-    shares = validation.posteriors[wrong, validation.truth[wrong]]
-    limit = np.partition(shares, most - 1)[most - 1] if len(wrong) > most else np.inf
-    places = wrong[shares <= limit]
-    shares = shares[shares <= limit]
-    logs = np.log(np.maximum(shares, np.finfo(float).tiny))
-    folds = np.array([_fold(judged, place) for place in places.tolist()], dtype=np.int64)
-    for fold in np.unique(folds[shares == 0]).tolist():
-        at = np.flatnonzero((shares == 0) & (folds == fold))
-        model = judged.model_of(int(places[at[0]]))
-        tested = score_rows(rows, validation.rows[places[at]], replace(model, calibration=None), "log_posterior")[0]
-        is_known = np.array([c in rows.classes for c in validation.classes])
-        scores = np.full((len(at), len(validation.classes)), -np.inf)
-        scores[:, is_known] = tested[:, [rows.classes.index(c) for c in validation.classes if c in rows.classes]]
-        logs[at] = scores[np.arange(len(at)), validation.truth[places[at]]]
-    return places[np.argsort(logs, kind="stable")[:most]].tolist()  # type: ignore[no-any-return]
+    truth_probabilities = validation.posteriors[mistakes, validation.truth[mistakes]]
+    limit = np.partition(truth_probabilities, most - 1)[most - 1] if len(mistakes) > most else np.inf
+    places = mistakes[truth_probabilities <= limit]
+    truth_probabilities = truth_probabilities[truth_probabilities <= limit]
+    truth_log_probabilities = np.log(np.maximum(truth_probabilities, np.finfo(float).tiny))
+    folds = np.array([_fold(validated, place) for place in places.tolist()], dtype=np.int64)
+    for fold in np.unique(folds[truth_probabilities == 0]).tolist():
+        underflowed = np.flatnonzero((truth_probabilities == 0) & (folds == fold))
+        model = validated.model_of(int(places[underflowed[0]]))
+        log_posteriors = score_rows(
+            rows, validation.rows[places[underflowed]], replace(model, calibration=None), "log_posterior"
+        )[0]
+        is_known = np.array([name in rows.classes for name in validation.classes])
+        scores = np.full((len(underflowed), len(validation.classes)), -np.inf)
+        scores[:, is_known] = log_posteriors[
+            :, [rows.classes.index(name) for name in validation.classes if name in rows.classes]
+        ]
+        truth_log_probabilities[underflowed] = scores[
+            np.arange(len(underflowed)), validation.truth[places[underflowed]]
+        ]
+    return places[np.argsort(truth_log_probabilities, kind="stable")[:most]].tolist()  # type: ignore[no-any-return]
 
 
-def _describe_mistake(rows: MemoryRows, judged: JudgedRows, place: int) -> Mistake:
-    validation = judged.validation
+def _describe_mistake(rows: MemoryRows, validated: ValidatedRows, place: int) -> Mistake:
+    """The mistake at this place of the validation, with an explanation by the model that made it."""
+    validation = validated.validation
     row = int(validation.rows[place])
-    fold = _fold(judged, place)
+    fold = _fold(validated, place)
     classes = validation.classes
     truth = int(validation.truth[place])
     best = int(validation.best[place])
-    of_truth, of_best = validation.posteriors[place, [truth, best]].tolist()
+    probability_of_truth, probability_of_best = validation.posteriors[place, [truth, best]].tolist()
     (batch,) = rows.only(np.array([row])).batches
-    model = judged.model_of(place)
+    model = validated.model_of(place)
     label = classes[truth]
-    weighed = None if len(model.classes) < 2 else model.explain(batch)
-    if weighed is not None and label in model.classes and label not in (weighed.winner, weighed.against):
-        weighed = model.explain(batch, against=label)
-    return Mistake(row, rows.row_name(row), label, classes[best], of_truth, of_best, fold, weighed)
+    explanation = None if len(model.classes) < 2 else model.explain(batch)
+    if explanation is not None and label in model.classes and label not in (explanation.winner, explanation.against):
+        explanation = model.explain(batch, against=label)
+    return Mistake(
+        row, rows.row_name(row), label, classes[best], probability_of_truth, probability_of_best, fold, explanation
+    )

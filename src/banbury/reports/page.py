@@ -1,4 +1,4 @@
-"""The page of a report: sections of HTML in the order in which one asks. Whatever comes from data is escaped."""
+"""The page of a report as HTML. All text that comes from data is escaped."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from banbury.reports.findings import MOST_ROWS, Findings, Mistake
 from banbury.reports.style import STYLE
 from banbury.weighing import Weighing
 
-MATRIX = 30  # classes up to which a confusion matrix can be read
-MANY = 8  # classes from which it is set small
-CLASSES = 100  # rows of a table of classes
-COLUMNS = 15  # of the model that are shown at once
-ALL_COLUMNS = 300  # and when asked for
-UPRIGHT = 8  # classes up to which the labels of the confusion matrix stand upright
-SHAPES = 12  # pictures of columns that are shown at once, and at all
-MOST_SHAPES = 60
-LEAST_PAIR = 0.25  # decibans on average, below which a pair of columns has no picture: a sixteenth more or less
-SHAPE_CLASSES = 6  # classes that have pictures, if there are more than two
-CONFUSED = 15  # pairs of classes that are named
-CARDS = 24  # classes up to which the telling values of all are shown at once
-FIRST_CARDS = 12  # how many of more
-REASONS = 3  # values that a mistake is put down to
-TEXT = 1_200  # characters of a mistake's text, and bars
-BARS = 12
-DEEPEST = 0.5  # colour of a full cell
-HOWS = {
+MOST_CLASSES_OF_MATRIX = 30  # most classes of a legible confusion matrix
+MANY_CLASSES = 8  # from so many classes on, a confusion matrix is set in small type
+MOST_CLASSES_LISTED = 100  # most rows of a table of classes
+COLUMNS_UNFOLDED = 15  # columns of the model that are listed unfolded
+MOST_COLUMNS_LISTED = 300  # most columns of the model that are listed
+MOST_UPRIGHT_CLASSES = 8  # most classes whose names are set horizontally above a confusion matrix
+SHAPES_UNFOLDED = 12  # pictures of columns that are shown unfolded
+MOST_SHAPES = 60  # most pictures of columns
+MIN_PAIR_DECIBANS = 0.25  # mean decibans below which a pair of columns has no picture: a sixteenth more or less
+MOST_SHAPE_CLASSES = 6  # most classes with pictures, if there are more than two
+MOST_CONFUSIONS = 15  # most pairs of confused classes
+MOST_CARDS_UNFOLDED = 24  # most classes whose informative values are all shown unfolded
+CARDS_UNFOLDED_OF_MANY = 12  # so many are unfolded if there are more classes
+MOST_REASONS = 3  # values that are named as reasons of a mistake, at most
+MOST_CHARACTERS = 1_200  # most characters of a mistake's text
+MOST_BARS = 12  # most bars of the evidence of a mistake
+FULL_OPACITY = 0.5  # opacity of a full cell
+HOW_IN_WORDS = {
     "mle": "maximum likelihood: plain counting, where zeros stay zero",
     "map": "the mode of the posterior",
     "mean": "the mean of the posterior",
@@ -53,7 +53,7 @@ HOWS = {
 
 
 def page(findings: Findings, title: str) -> str:
-    """The whole file."""
+    """The whole HTML page of a report."""
     sections = [
         *([("next", "What to do next", _next(findings))] if findings.alternatives or findings.next_steps else []),
         ("model", "The model", _model(findings)),
@@ -70,7 +70,7 @@ def page(findings: Findings, title: str) -> str:
 
 
 def whole(title: str, summary: str, sections: Sequence[tuple[str, str, str]]) -> str:
-    """A file of sections: of each its name, heading and text."""
+    """An HTML page with a summary and sections. ``sections``: identifier, heading and HTML of each."""
     links = "".join(f'<a href="#{name}">{heading}</a>' for name, heading, _ in sections)
     body = "".join(f'<section id="{name}"><h2>{heading}</h2>{text}</section>' for name, heading, text in sections)
     return (
@@ -89,20 +89,23 @@ def whole(title: str, summary: str, sections: Sequence[tuple[str, str, str]]) ->
 
 
 def _name_tag(value: Any) -> str:
+    """A name as HTML in bold type."""
     return f'<span class="name">{safe(_shorten(value))}</span>'
 
 
 def _shorten(value: Any, most: int = 60) -> str:
+    """The value as text of at most ``most`` characters."""
     text = str(value)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _breakable(html: str) -> str:
-    """May go on to the next line after these, as names of columns are long."""
+    """HTML in which long column names may break after underscores and slashes."""
     return html.replace("_", "_<wbr>").replace("/", "/<wbr>")
 
 
 def _element(name: str, text: str, kind: str = "") -> str:
+    """An HTML element called ``name``. ``text``: its content as HTML; ``kind``: its CSS class."""
     return f'<{name} class="{kind}">{text}</{name}>' if kind else f"<{name}>{text}</{name}>"
 
 
@@ -112,109 +115,132 @@ _number = partial(_cell, kind="number")
 
 
 def _table(head: Sequence[str], rows: Iterable[str], numbers: Sequence[int] = ()) -> str:
+    """An HTML table. ``head``: the headings; ``rows``: its rows as HTML; ``numbers``: the indices of its numeric
+    columns.
+    """
     cells = "".join(_element("th", name, "number" * (i in numbers)) for i, name in enumerate(head))
     return f'<div class="box"><table><thead><tr>{cells}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
 def _row(name: Any, *cells: str) -> str:
+    """A table row as HTML: a heading and cells."""
     return f"<tr><th>{_breakable(safe(_shorten(name)))}</th>{''.join(cells)}</tr>"
 
 
 def _bar_cell(share: float, text: str, kind: str = "meter") -> str:
-    """A bar as long as a share of the whole, and its figure."""
+    """A table cell with a bar, whose length is ``share`` of the cell, and a text. ``kind``: the CSS class of the bar."""
     width = 100 * min(max(share, 0.0), 1.0)
     return f'<td class="bars"><span class="{kind}"><i style="width:{width:.1f}%"></i></span>{text}</td>'
 
 
 def _details(summary: str, content: str) -> str:
+    """A folded element. ``summary``: what is visible; ``content``: the rest; both as HTML."""
     return f"<details><summary>{summary}</summary>{content}</details>"
 
 
 def _long_table(
     head: Sequence[str], rows: Sequence[str], what: str, numbers: Sequence[int] = (), shown: int = 12, n: int = 0
 ) -> str:
-    """A table, of which what is beyond the first rows is folded away; ``n`` is how many rows there would be in all."""
-    more = _more(n - len(rows), what)
+    """An HTML table whose rows after the first ``shown`` are folded. ``what``: what a row is called; ``numbers``: the
+    indices of numeric columns; ``n``: how many rows there would be in all.
+    """
+    omitted = _more(n - len(rows), what)
     if len(rows) <= shown + 3:
-        return _table(head, rows, numbers) + more
-    rest = _details(many(len(rows) - shown, "more " + what), _table(head, rows[shown:], numbers))
-    return _table(head, rows[:shown], numbers) + rest + more
+        return _table(head, rows, numbers) + omitted
+    folded = _details(many(len(rows) - shown, "more " + what), _table(head, rows[shown:], numbers))
+    return _table(head, rows[:shown], numbers) + folded + omitted
 
 
 def _more(n: int, what: str) -> str:
+    """A note that ``n`` more are not listed; empty if there are none. ``what``: what one of them is called."""
     return _paragraph(f"… and {many(n, 'more ' + what)}", "soft") if n > 0 else ""
 
 
-def _weight(rows: float) -> str:
-    return f"{rows:,.12g}" if float(rows).is_integer() else f"{rows:,.6g}"
+def _weight(n_rows: float) -> str:
+    """A number of rows, which weights can make fractional, as text."""
+    return f"{n_rows:,.12g}" if float(n_rows).is_integer() else f"{n_rows:,.6g}"
 
 
 # Summary --------------------------------------------------------------------------------------------------------------
 
 
 def _summary(findings: Findings) -> str:
-    result = findings.validation
-    often = int(np.bincount(result.truth, weights=result.weights, minlength=len(result.classes)).argmax())
-    target = findings.model.schema.target
-    about = f" for {_name_tag(target)}" if target else ""
-    what = "Naive Bayes" if findings.model.weighing is None else "Weighed evidence"
-    judged = "each predicted by a model that had not seen it" if findings.own_rows else "predicted by this model"
-    lead = (
-        f"{what}{about}: {many(len(result.classes), 'class')} and "
-        f"{many(len(findings.model.schema.features), 'column')}. Of {many(findings.n_rows, 'row')}, {judged}, "
-        f"<b>{result.accuracy.value:.1%}</b> are correct; always answering "
-        f"{_name_tag(findings.name_class(result.classes[often]))} would be correct for {result.majority:.1%}."
+    """The summary at the top of the page as HTML."""
+    validation = findings.validation
+    most_frequent = int(
+        np.bincount(validation.truth, weights=validation.weights, minlength=len(validation.classes)).argmax()
     )
-    return _lead_and_tiles(lead, _tiles(findings))
+    target = findings.model.schema.target
+    purpose = f" for {_name_tag(target)}" if target else ""
+    method = "Naive Bayes" if findings.model.weighing is None else "Weighed evidence"
+    how_predicted = "each predicted by a model that had not seen it" if findings.own_rows else "predicted by this model"
+    return _lead_and_tiles(
+        f"{method}{purpose}: {many(len(validation.classes), 'class')} and "
+        f"{many(len(findings.model.schema.features), 'column')}. Of {many(findings.n_rows, 'row')}, {how_predicted}, "
+        f"<b>{validation.accuracy.value:.1%}</b> are correct; always answering "
+        f"{_name_tag(findings.name_class(validation.classes[most_frequent]))} would be correct for {validation.majority:.1%}.",
+        _tiles(findings),
+    )
 
 
 def _lead_and_tiles(lead: str, figures: Iterable[tuple[str, str, str]]) -> str:
-    """What stands first, and figures with their names and notes."""
+    """The first sentence and the main figures as HTML. ``figures``: name, figure and note of each."""
     tile_texts = (f"<span>{name}</span><b>{value}</b><span>{note}</span>" for name, value, note in figures)
     tiles = "".join(f'<div class="tile">{tile}</div>' for tile in tile_texts)
     return f'{_paragraph(lead, "lead")}<div class="tiles">{tiles}</div>'
 
 
 def _tiles(findings: Findings) -> Iterator[tuple[str, str, str]]:
-    """Each figure with its name, and what it is to be held against."""
-    figures = findings.validation
-    error = figures.accuracy.error
-    n_classes = len(figures.classes)
-    one = "one fold" if findings.own_rows else "on these rows"
-    yield "accuracy", f"{figures.accuracy.value:.2%}", one if error is None else f"± {100 * error:.2f} over folds"
-    yield "log loss", f"{figures.log_loss:.4f}", f"guessing: {log(n_classes):.4f}"
+    """The main figures: name, figure and a note with a value to compare it with."""
+    validation = findings.validation
+    error = validation.accuracy.error
+    n_classes = len(validation.classes)
+    without_error = "one fold" if findings.own_rows else "on these rows"
+    yield (
+        "accuracy",
+        f"{validation.accuracy.value:.2%}",
+        without_error if error is None else f"± {100 * error:.2f} over folds",
+    )
+    yield "log loss", f"{validation.log_loss:.4f}", f"guessing: {log(n_classes):.4f}"
     guessing = 0.25 if n_classes == 2 else 1 - 1 / n_classes
-    yield "Brier score", f"{figures.brier:.4f}", f"guessing: {guessing:.4f}"
-    yield "macro F1", f"{figures.macro_f1:.4f}", "best: 1"
-    if "auc" in (measures := figures.to_dict()):
+    yield "Brier score", f"{validation.brier:.4f}", f"guessing: {guessing:.4f}"
+    yield "macro F1", f"{validation.macro_f1:.4f}", "best: 1"
+    if "auc" in (measures := validation.to_dict()):
         yield "AUC", f"{measures['auc']:.4f}", "guessing: 0.5"
-    yield "calibration error", f"{figures.calibration_error:.4f}", "honest: 0"
+    yield "calibration error", f"{validation.calibration_error:.4f}", "honest: 0"
 
 
 # What to do next ------------------------------------------------------------------------------------------------------
 
 
 def _next(findings: Findings) -> str:
-    """What was measured to help, and how good everything was that was tried."""
-    steps = "".join(f"<li>{safe(step)}</li>" for step in findings.next_steps)
-    none = _paragraph("None of the alternatives tried is clearly better.")
-    tried = "" if findings.alternatives is None else _table_of_alternatives(findings, findings.alternatives)
-    return (f"<ol>{steps}</ol>" if steps else none) + tried
+    """The section with suggestions as HTML, and the figures of everything that was tried."""
+    items = "".join(f"<li>{safe(step)}</li>" for step in findings.next_steps)
+    no_better = _paragraph("None of the alternatives tried is clearly better.")
+    table = "" if findings.alternatives is None else _table_of_alternatives(findings, findings.alternatives)
+    return (f"<ol>{items}</ol>" if items else no_better) + table
 
 
 def _table_of_alternatives(findings: Findings, tried: Alternatives) -> str:
-    of = "all there are" if tried.n_rows == findings.n_rows else "stratified by class"
+    """A table of the alternatives that were tried, with their figures, as HTML."""
+    sampling = "all there are" if tried.n_rows == findings.n_rows else "stratified by class"
     note = (
-        f"Each was tried on the same {tried.folds} folds of {many(tried.n_rows, 'row')}, {of}; the figures above come from "
+        f"Each was tried on the same {tried.folds} folds of {many(tried.n_rows, 'row')}, {sampling}; the figures above come from "
         f"{findings.n_folds} folds of {many(findings.n_rows, 'row')}."
     )
-    least = min(alternative.log_loss for alternative in (tried.now, *tried.others)) or 1.0
+    lowest_log_loss = min(alternative.log_loss for alternative in (tried.now, *tried.others)) or 1.0
     rows = []
-    for way in (tried.now, *tried.others):
-        error = "" if way.standard_error is None else f" ± {way.standard_error:.4f}"
-        how = f"<code>{safe(way.python)}</code> <code>banbury fit {safe(way.option)}</code>" if way.option else ""
-        loss = _bar_cell(least / way.log_loss if way.log_loss else 1.0, f"{way.log_loss:.4f}")
-        rows.append(_row(way.name, _number(f"{way.accuracy:.4f}{error}"), loss, _cell(how)))
+    for alternative in (tried.now, *tried.others):
+        error = "" if alternative.standard_error is None else f" ± {alternative.standard_error:.4f}"
+        code = (
+            f"<code>{safe(alternative.python)}</code> <code>banbury fit {safe(alternative.option)}</code>"
+            if alternative.option
+            else ""
+        )
+        log_loss_bar = _bar_cell(
+            lowest_log_loss / alternative.log_loss if alternative.log_loss else 1.0, f"{alternative.log_loss:.4f}"
+        )
+        rows.append(_row(alternative.name, _number(f"{alternative.accuracy:.4f}{error}"), log_loss_bar, _cell(code)))
     return _table(["what", "accuracy", "log loss", "how"], rows, (1,)) + _paragraph(note, "soft")
 
 
@@ -222,26 +248,30 @@ def _table_of_alternatives(findings: Findings, tried: Alternatives) -> str:
 
 
 def _model(findings: Findings) -> str:
+    """The section about the model as HTML."""
     model = findings.model
     tally = findings.model.tally
     facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in _facts(findings))
-    priors = model.class_shares.tolist()
+    priors = model._class_shares.tolist()
     counts = tally.rows.value.tolist()
-    class_facts = list(zip(model.classes, counts, priors, strict=True))[:CLASSES]
-    rows = [_row(findings.name_class(c), _number(_weight(n)), _bar_cell(p, f"{p:.1%}")) for c, n, p in class_facts]
+    class_facts = list(zip(model.classes, counts, priors, strict=True))[:MOST_CLASSES_LISTED]
+    rows = [
+        _row(findings.name_class(label), _number(_weight(n_rows)), _bar_cell(prior, f"{prior:.1%}"))
+        for label, n_rows, prior in class_facts
+    ]
     classes = _long_table(["class", "rows", "P(class)"], rows, "class", (1,), n=len(model.classes))
     rows = []
-    for feature, text in tally.summaries(ALL_COLUMNS):
+    for feature, text in tally._summaries(MOST_COLUMNS_LISTED):
         family = _shorten(repr(feature.family).removesuffix("()"), 120)
         rows.append(_row(feature.name, _cell(safe(family)), _cell(safe(_shorten(text, 160)), "long")))
     head = ["column", "family", "counted"]
     n_columns = len(tally.schema.features)
-    columns = _long_table(head, rows, "column", shown=COLUMNS, n=n_columns)
+    columns = _long_table(head, rows, "column", shown=COLUMNS_UNFOLDED, n=n_columns)
     return f"<dl>{facts}</dl><h3>Classes</h3>{classes}<h3>Columns</h3>{columns}{_worth(findings)}"
 
 
 def _worth(findings: Findings) -> str:
-    """What the evidence of each column, trend and pair is worth, where it is weighed."""
+    """A table of the weights of columns, trends and pairs as HTML; empty if the evidence is not weighed."""
     weighing = findings.model.weighing
     if not isinstance(weighing, Weighing):
         return ""
@@ -250,52 +280,64 @@ def _worth(findings: Findings) -> str:
     note += "A pair adds what it says beyond both columns. "
     note += "A trend is a straight line through a numeric column, in addition to the evidence of its intervals."
     text = ""
-    worth = list(weighing.worth().items())
-    learned = weighing.weights
-    kinds = ["column"] * len(learned.columns) + ["trend"] * len(learned.trends) + ["pair"] * len(learned.pairs)
-    kinds += ["column"] * (len(worth) - len(kinds))
-    most = max((weight for _, weight in worth), default=0.0) or 1.0
-    for what in ("column", "trend", "pair"):
-        some = [entry for kind, entry in zip(kinds, worth, strict=True) if kind == what]
-        some.sort(key=lambda entry: -entry[1])
-        rows = [_row(name, _bar_cell(weight / most, f"{weight:.2f}", "meter wide")) for name, weight in some]
-        text += _long_table([what, "weight"], rows[:ALL_COLUMNS], what, shown=COLUMNS, n=len(rows)) if rows else ""
+    weights = list(weighing.worth().items())
+    weight_groups = weighing.weights
+    kinds = (
+        ["column"] * len(weight_groups.columns)
+        + ["trend"] * len(weight_groups.trends)
+        + ["pair"] * len(weight_groups.pairs)
+    )
+    kinds += ["column"] * (len(weights) - len(kinds))
+    largest = max((weight for _, weight in weights), default=0.0) or 1.0
+    for kind_name in ("column", "trend", "pair"):
+        entries = [entry for kind, entry in zip(kinds, weights, strict=True) if kind == kind_name]
+        entries.sort(key=lambda entry: -entry[1])
+        rows = [_row(name, _bar_cell(weight / largest, f"{weight:.2f}", "meter wide")) for name, weight in entries]
+        text += (
+            _long_table(
+                [kind_name, "weight"], rows[:MOST_COLUMNS_LISTED], kind_name, shown=COLUMNS_UNFOLDED, n=len(rows)
+            )
+            if rows
+            else ""
+        )
     return f"<h3>Weights of the evidence</h3>{_paragraph(note, 'soft')}{text}"
 
 
 def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
+    """Facts about the model: the name and the text of each as HTML."""
     model = findings.model
     tally = findings.model.tally
     yield "counted", f"{_weight(float(tally.n_rows))} rows" if tally.n_rows != 1 else "1 row"
     if tally.skipped:
         yield "skipped", f"{many(tally.skipped, 'row')} without a target"
-    kinds_of_columns = (f"{in_words(f.family)} {'block' if f.columns else 'column'}" for f in model.schema.features)
-    yield "family", safe(", ".join(many(n, name) for name, n in Counter(kinds_of_columns).most_common()))
+    kinds_of_columns = (
+        f"{in_words(feature.family)} {'block' if feature.columns else 'column'}" for feature in model.schema.features
+    )
+    yield "family", safe(", ".join(many(count, name) for name, count in Counter(kinds_of_columns).most_common()))
     if model.schema.left_out:
-        left = errors.listed((f"{name} ({why})" for name, why in model.schema.left_out.items()), 20)
-        yield "left out", safe(left)
+        columns_left_out = errors.listed((f"{name} ({reason})" for name, reason in model.schema.left_out.items()), 20)
+        yield "left out", safe(columns_left_out)
     if model.weighing is None:
-        yield "estimation", f"{HOWS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"
+        yield "estimation", f"{HOW_IN_WORDS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"
         yield "smoothing", f"α = {model.choice.alpha:g} unless a family has its own prior"
     prior = model.class_prior
     if prior is None or isinstance(prior, (int, float)):
-        added = "" if prior is None else f", with α = {prior:g} added to each"
-        yield "class prior", f"the class frequencies{added}"
+        addition = "" if prior is None else f", with α = {prior:g} added to each"
+        yield "class prior", f"the class frequencies{addition}"
     else:
         yield "class prior", "uniform" if isinstance(prior, str) else "given"
     yield "parameters", f"{tally.n_parameters():,}"
     if isinstance(weighing := model.weighing, Weighing):
         yield "weighed", safe(weighing)
         if not weighing.weights.strengths:
-            why = ": they did not help on held-out rows" * bool(weighing.weights.losses)
-            yield "corrections", f"none (C = 0){why}"
+            reason = ": they did not help on held-out rows" * bool(weighing.weights.losses)
+            yield "corrections", f"none (C = 0){reason}"
         temperature = weighing.weights.temperature
         yield "temperature", f"{temperature:.3g}" + ": scores are not rescaled" * (temperature == 1.0)
-        if twins := [f.name for f in model.schema.features if f.name not in weighing.worth()]:
-            yield "not weighed", safe(f"{errors.listed(twins, 20)}: another column repeats it")
+        if duplicates := [feature.name for feature in model.schema.features if feature.name not in weighing.worth()]:
+            yield "not weighed", safe(f"{errors.listed(duplicates, 20)}: another column repeats it")
         if weighing.is_stale(tally):
-            since = "rows have been learned or forgotten since these weights were learned"
-            yield "stale", f"{since}; refit relearns them"
+            yield "stale", "rows have been learned or forgotten since these weights were learned; refit relearns them"
     if model.calibration is not None:
         yield "calibration", safe(model.calibration)
 
@@ -304,15 +346,16 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
 
 
 def _figures(findings: Findings) -> str:
-    result = findings.validation
+    """The section with the measures of each class as HTML."""
+    validation = findings.validation
     if findings.own_rows:
-        how = (
+        method = (
             f"{findings.n_folds}-fold cross-validation of {many(findings.n_rows, 'row')}: each fold was scored by a model of "
             "all other rows, obtained exactly by subtraction, with the model’s own schema "
             "and settings"
         )
-        how += "." if findings.model.weighing is None else "; its weights were learned again from those rows."
-        notes = [how, "These are the rows that the model was trained on."]
+        method += "." if findings.model.weighing is None else "; its weights were learned again from those rows."
+        notes = [method, "These are the rows that the model was trained on."]
     else:
         notes = [
             f"This model predicted {many(findings.n_rows, 'row')}. They are not its training rows, "
@@ -321,26 +364,32 @@ def _figures(findings: Findings) -> str:
     if findings.unlabelled:
         notes.append(f"{many(findings.unlabelled, 'row')} without a target were ignored.")
     if findings.unknown:
-        unknown = errors.listed(quote_class(c, findings.model.target) for c in findings.unknown)
+        unknown = errors.listed(quote_class(class_index, findings.model.target) for class_index in findings.unknown)
         notes.append(f"The model does not know the classes {safe(unknown)}.")
-    if (before := findings.before_calibration) is not None:
+    if (uncalibrated := findings.before_calibration) is not None:
         by_others = ", each fold by the other folds" * findings.own_rows
         notes.append(
             f"Probabilities are calibrated{by_others}. Before calibration the log loss was "
-            f"{before.log_loss:.4f} and the accuracy {before.accuracy.value:.1%}."
+            f"{uncalibrated.log_loss:.4f} and the accuracy {uncalibrated.accuracy.value:.1%}."
         )
-    measures = result.per_class
-    names = list(map(findings.name_class, result.classes))
+    measures = validation.per_class
+    names = list(map(findings.name_class, validation.classes))
     rows = []
-    for c, name in list(enumerate(names))[:CLASSES]:
-        mistaken = result.confusion[c].astype(np.float64)
-        mistaken[c] = 0.0
-        taken = f"{safe(_shorten(names[int(mistaken.argmax())]))} ({_weight(mistaken.max())})" if mistaken.any() else ""
-        figures = [f"{x:.4f}" for x in (measures.precision[c], measures.recall[c])]
-        f1 = _bar_cell(float(measures.f1[c]), f"{measures.f1[c]:.4f}")
-        rows.append(_row(name, *map(_number, figures), f1, _number(_weight(measures.rows[c])), _cell(taken)))
+    for class_index, name in list(enumerate(names))[:MOST_CLASSES_LISTED]:
+        mistakes = validation.confusion[class_index].astype(np.float64)
+        mistakes[class_index] = 0.0
+        most_mistaken_for = (
+            f"{safe(_shorten(names[int(mistakes.argmax())]))} ({_weight(mistakes.max())})" if mistakes.any() else ""
+        )
+        figures = [f"{measure:.4f}" for measure in (measures.precision[class_index], measures.recall[class_index])]
+        f1 = _bar_cell(float(measures.f1[class_index]), f"{measures.f1[class_index]:.4f}")
+        rows.append(
+            _row(
+                name, *map(_number, figures), f1, _number(_weight(measures.rows[class_index])), _cell(most_mistaken_for)
+            )
+        )
     head = ["class", "precision", "recall", "F1", "rows", "most often mistaken for"]
-    table = _long_table(head, rows, "class", (1, 2, 4), 24, len(result.classes))
+    table = _long_table(head, rows, "class", (1, 2, 4), 24, len(validation.classes))
     return _paragraph(" ".join(notes), "soft") + table
 
 
@@ -348,99 +397,122 @@ def _figures(findings: Findings) -> str:
 
 
 def _confusion(findings: Findings) -> str:
+    """The section with the confusion matrix as HTML, or a list of the most frequent confusions for many classes."""
     table = findings.validation.confusion
     classes = list(map(findings.name_class, findings.validation.classes))
     note = "Rows by true class (down) and predicted class (across); darker cells have a larger share of the class."
-    matrix = _paragraph(note, "soft") + _matrix(table, classes) if len(classes) <= MATRIX else ""
-    return matrix + (_list_confusions(table, classes) if len(classes) >= MANY else "")
+    matrix = _paragraph(note, "soft") + _matrix(table, classes) if len(classes) <= MOST_CLASSES_OF_MATRIX else ""
+    return matrix + (_list_confusions(table, classes) if len(classes) >= MANY_CLASSES else "")
 
 
-def _matrix(table: Any, classes: Sequence[Any]) -> str:
-    head = "".join(f"<th>{safe(_shorten(c))}</th>" for c in classes)
-    if len(classes) > UPRIGHT:
-        head = "".join(f'<th class="up"><div>{safe(_shorten(c, 30))}</div></th>' for c in classes)
+def _matrix(confusion: Any, classes: Sequence[Any]) -> str:
+    """A confusion matrix (true classes × predicted classes) as an HTML table. ``classes``: their names."""
+    head = "".join(f"<th>{safe(_shorten(label))}</th>" for label in classes)
+    if len(classes) > MOST_UPRIGHT_CLASSES:
+        head = "".join(f'<th class="up"><div>{safe(_shorten(label, 30))}</div></th>' for label in classes)
     rows = []
-    for c, name in enumerate(classes):
-        total = float(table[c].sum()) or 1.0
+    for truth, name in enumerate(classes):
+        total = float(confusion[truth].sum()) or 1.0
         cells = ""
-        for k, n in enumerate(map(float, table[c])):
-            title = f"{_weight(n)} of {_shorten(name)}, {n / total:.1%}, predicted {_shorten(classes[k])}"
-            colour = f"rgba(var({'--blue' if c == k else '--orange'}),{DEEPEST * (n / total) ** 0.5:.3f})"
-            cells += f'<td style="background:{colour}" title="{safe(title)}">{_weight(n)}</td>' if n else "<td></td>"
+        for answer, n_rows in enumerate(map(float, confusion[truth])):
+            title = (
+                f"{_weight(n_rows)} of {_shorten(name)}, {n_rows / total:.1%}, predicted {_shorten(classes[answer])}"
+            )
+            colour = (
+                f"rgba(var({'--blue' if truth == answer else '--orange'}),{FULL_OPACITY * (n_rows / total) ** 0.5:.3f})"
+            )
+            cells += (
+                f'<td style="background:{colour}" title="{safe(title)}">{_weight(n_rows)}</td>'
+                if n_rows
+                else "<td></td>"
+            )
         rows.append(f'<tr><th title="{safe(name)}">{safe(_shorten(name, 30))}</th>{cells}</tr>')
-    kind = "box matrix many" if len(classes) >= MANY else "box matrix"
+    css_class = "box matrix many" if len(classes) >= MANY_CLASSES else "box matrix"
     head = f'<tr><th class="corner">true ↓ predicted →</th>{head}</tr>'
-    return f'<div class="{kind}"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
+    return f'<div class="{css_class}"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
-def _list_confusions(table: Any, classes: Sequence[Any]) -> str:
-    """The pairs of classes that are taken for one another most often."""
-    wrong = np.array(table, dtype=np.float64)
-    totals = np.maximum(wrong.sum(axis=1), 1e-300)
-    np.fill_diagonal(wrong, 0.0)
-    often = np.argsort(-wrong, axis=None, kind="stable")[:CONFUSED]
+def _list_confusions(confusion: Any, classes: Sequence[Any]) -> str:
+    """The pairs of classes that are confused most often as an HTML table. ``confusion``: numbers of rows (true classes
+    × predicted classes); ``classes``: their names.
+    """
+    off_diagonal = np.array(confusion, dtype=np.float64)
+    totals = np.maximum(off_diagonal.sum(axis=1), 1e-300)
+    np.fill_diagonal(off_diagonal, 0.0)
+    largest = np.argsort(-off_diagonal, axis=None, kind="stable")[:MOST_CONFUSIONS]
     rows = []
-    for truth, answer in zip(*np.unravel_index(often, wrong.shape), strict=True):
-        n = float(wrong[truth, answer])
-        if n:
-            share = n / float(totals[truth])
-            other = _cell(safe(_shorten(classes[answer])))
+    for truth, answer in zip(*np.unravel_index(largest, off_diagonal.shape), strict=True):
+        n_rows = float(off_diagonal[truth, answer])
+        if n_rows:
+            share = n_rows / float(totals[truth])
+            answer_cell = _cell(safe(_shorten(classes[answer])))
             bar = _bar_cell(share, f"{share:.1%}", "meter wrong")
-            rows.append(_row(classes[truth], other, _number(_weight(n)), bar))
+            rows.append(_row(classes[truth], answer_cell, _number(_weight(n_rows)), bar))
     if not rows:
         return _paragraph("No class was mistaken for another.")
-    return "<h3>Most frequent confusions</h3>" + _table(["true class", "given", "rows", "of the class"], rows, (2,))
+    return "<h3>Most frequent confusions</h3>" + _table(["true class", "predicted", "rows", "of the class"], rows, (2,))
 
 
 # Calibration and learning ---------------------------------------------------------------------------------------------
 
 
 def _figure(caption: str, chart: str, keys: Sequence[str] = ()) -> str:
-    kinds = zip(charts.KINDS, keys, strict=False)
-    key = "".join(f'<span class="key"><i class="{kind}"></i>{safe(name)}</span>' for kind, name in kinds)
-    return f"<figure><figcaption>{caption}{key}</figcaption>{chart}</figure>"
+    """A figure as HTML with a caption and a legend. ``chart``: an SVG element; ``keys``: the names of the curves in the
+    legend.
+    """
+    named_kinds = zip(charts.CURVE_CLASSES, keys, strict=False)
+    legend = "".join(f'<span class="key"><i class="{kind}"></i>{safe(name)}</span>' for kind, name in named_kinds)
+    return f"<figure><figcaption>{caption}{legend}</figcaption>{chart}</figure>"
 
 
 def _calibration(findings: Findings) -> str:
+    """The section with the calibration chart as HTML."""
     curves = findings.reliabilities
-    curve = next(iter(curves.values()))
+    first_curve = next(iter(curves.values()))
     keys = list(curves) if len(curves) > 1 else []
-    drawn = _figure("Accuracy by confidence", charts.calibration(curves), keys)
-    drawn += _figure("Confidence", charts.confidence(curve))
-    sure, right = (float(rates @ curve.rows / curve.rows.sum()) for rates in (curve.confidence, curve.accuracy))
-    how = "overconfident" if sure > right else "underconfident"
-    gap = (
-        f"The model was {how} by {100 * abs(sure - right):.1f} points: on average "
-        if abs(sure - right) >= 0.0005
+    figures = _figure("Accuracy by confidence", charts.calibration(curves), keys)
+    figures += _figure("Confidence", charts.confidence(first_curve))
+    mean_confidence, mean_accuracy = (
+        float(figures_of_bins @ first_curve.rows / first_curve.rows.sum())
+        for figures_of_bins in (first_curve.confidence, first_curve.accuracy)
+    )
+    direction = "overconfident" if mean_confidence > mean_accuracy else "underconfident"
+    opening = (
+        f"The model was {direction} by {100 * abs(mean_confidence - mean_accuracy):.1f} points: on average "
+        if abs(mean_confidence - mean_accuracy) >= 0.0005
         else "On average "
     )
-    text = f"{gap}{sure:.1%} confident and {right:.1%} correct. "
+    text = f"{opening}{mean_confidence:.1%} confident and {mean_accuracy:.1%} correct. "
     text += "On the dashed line, confidence equals accuracy; the whiskers are 95 % intervals."
     if keys:
         text += " The second curve shows the probabilities before calibration."
-    elif sure - right > 0.02:
+    elif mean_confidence - mean_accuracy > 0.02:
         text += " To correct this, see <code>bb.calibrate</code>."
-    return f'{_paragraph(text)}<div class="charts">{drawn}</div>'
+    return f'{_paragraph(text)}<div class="charts">{figures}</div>'
 
 
 def _learning(findings: Findings) -> str:
+    """The section with the learning curve as HTML."""
     if (curve := findings.learning_curve) is None:
         return _paragraph(f"Not drawn: {safe(findings.why_no_curve)}.")
     verdict = ""  # whether more rows would help, as far as the last doubling tells
     if findings.more_rows is not None:
-        first, last, gain, _ = findings.more_rows
-        verdict = f"From {first:,} to {last:,} rows accuracy changed by {100 * gain:+.1f} points.".replace("-", "−")
+        n_before, n_after, gain, _ = findings.more_rows
+        verdict = f"From {n_before:,} to {n_after:,} rows accuracy changed by {100 * gain:+.1f} points.".replace(
+            "-", "−"
+        )
     text = f"{many(curve.n_test, 'row')} of {curve.n_rows:,} were held out; the model learned from a growing number of the others"
     repeats = len(curve.accuracy)
     text += f", {repeats} times; the band is the standard error. {verdict}" if repeats > 1 else f". {verdict}"
-    key = '<span class="key"><i class="level"></i>always the most frequent class</span>'
-    caption = f"Accuracy{key if charts.majority_is_near(curve) else ''}"
+    legend = '<span class="key"><i class="level"></i>always the most frequent class</span>'
+    caption = f"Accuracy{legend if charts.majority_is_near(curve) else ''}"
     log_loss = "Log loss" if findings.before_calibration is None else "Log loss, before calibration"
-    drawn = _figure(caption, charts.accuracy_curve(curve)) + _figure(log_loss, charts.log_loss_curve(curve))
-    return f'{_paragraph(text + _sample(findings))}<div class="charts">{drawn}</div>'
+    figures = _figure(caption, charts.accuracy_curve(curve)) + _figure(log_loss, charts.log_loss_curve(curve))
+    return f'{_paragraph(text + _sample(findings))}<div class="charts">{figures}</div>'
 
 
 def _sample(findings: Findings) -> str:
+    """A note that only a sample was measured; empty if all rows were."""
     sample = f" Measured on a stratified sample of {findings.n_sampled:,} rows, because more than {MOST_ROWS:,} would take long."
     return sample if findings.n_sampled < findings.n_rows else ""
 
@@ -449,43 +521,60 @@ def _sample(findings: Findings) -> str:
 
 
 def _shapes(findings: Findings) -> str:
-    """The evidence of every column, those that tell most first; of several classes each against all others."""
-    groups = [(label, _shape_figures(shapes)) for label, shapes in shapes_by_class(findings.model, SHAPE_CLASSES)]
+    """The section with a picture of the evidence of each column as HTML, the most important first, for each class
+    against all others.
+    """
+    groups = [(label, _shape_figures(shapes)) for label, shapes in shapes_by_class(findings.model, MOST_SHAPE_CLASSES)]
     if not any(text for _, text in groups):
         return ""
     if len(groups) == 1:
-        [(label, drawn)] = groups
-        return _paragraph(_shape_note(*map(findings.name_class, (label, findings.model.classes[0]))), "soft") + drawn
-    drawn = "".join(
-        f"<details{' open' * (k == 0)}><summary>{_name_tag(findings.name_class(label))}</summary>{text}</details>"
-        for k, (label, text) in enumerate(groups)
+        [(label, figures)] = groups
+        return _paragraph(_shape_note(*map(findings.name_class, (label, findings.model.classes[0]))), "soft") + figures
+    figures = "".join(
+        f"<details{' open' * (i == 0)}><summary>{_name_tag(findings.name_class(label))}</summary>{text}</details>"
+        for i, (label, text) in enumerate(groups)
     )
-    return _paragraph(_shape_note("a class", "all other classes together"), "soft") + drawn
+    return _paragraph(_shape_note("a class", "all other classes together"), "soft") + figures
 
 
-def _shape_note(label: str, other: str) -> str:
-    text = f"The evidence of every value for {safe(_shorten(label))} against {safe(_shorten(other))}, in decibans "
-    text += "(10 are odds of ten to one). "
-    text += "Lines and bands are 95 % intervals. The strip under a numeric column shows where the rows are, and the dot at its "
-    return text + "right end is the evidence of a missing value. The column with the largest mean evidence comes first."
+def _shape_note(label: str, opponent: str) -> str:
+    """What the pictures show, in words. ``label``, ``opponent``: the classes that are compared."""
+    return (
+        f"The evidence of every value for {safe(_shorten(label))} against {safe(_shorten(opponent))}, in decibans "
+        "(10 are odds of ten to one). "
+        "Lines and bands are 95 % intervals. The strip under a numeric column shows where the rows are, and the dot at its "
+        "right end is the evidence of a missing value. The column with the largest mean evidence comes first."
+    )
 
 
 def _shape_figures(shapes_of_columns: Sequence[Shape]) -> str:
-    shapes = [shape for shape in shapes_of_columns if shape.kind != "pairs" or shape.importance >= LEAST_PAIR]
+    """Pictures of the evidence of columns as HTML; those after the first are folded."""
+    drawn_shapes = [
+        shape for shape in shapes_of_columns if shape.kind != "pairs" or shape.importance >= MIN_PAIR_DECIBANS
+    ]
     figures = [
-        _figure(f'{safe(_shorten(s.feature))} <span class="key">{charts.importance(s)}</span>', charts.shape(s))
-        for s in shapes
+        _figure(
+            f'{safe(_shorten(feature_shape.feature))} <span class="key">{charts.importance(feature_shape)}</span>',
+            charts.shape(feature_shape),
+        )
+        for feature_shape in drawn_shapes
     ]
     if not figures:
         return ""
-    folded_html = f'<div class="charts shapes">{"".join(figures[SHAPES:MOST_SHAPES])}</div>'
-    shown_html = f'<div class="charts shapes">{"".join(figures[:SHAPES])}</div>'
-    hidden = len(shapes_of_columns) - len(shapes)
-    hidden_pairs = f"{many(hidden, 'more pair')} of columns, with at most {LEAST_PAIR:g} decibans on average, not drawn"
-    note = _paragraph(hidden_pairs, "soft") if hidden else ""
+    folded_html = f'<div class="charts shapes">{"".join(figures[SHAPES_UNFOLDED:MOST_SHAPES])}</div>'
+    shown_html = f'<div class="charts shapes">{"".join(figures[:SHAPES_UNFOLDED])}</div>'
+    n_hidden = len(shapes_of_columns) - len(drawn_shapes)
+    hidden_pairs = (
+        f"{many(n_hidden, 'more pair')} of columns, with at most {MIN_PAIR_DECIBANS:g} decibans on average, not drawn"
+    )
+    note = _paragraph(hidden_pairs, "soft") if n_hidden else ""
     return (
         shown_html
-        + (_details(many(len(figures) - SHAPES, "more picture"), folded_html) if len(figures) > SHAPES else "")
+        + (
+            _details(many(len(figures) - SHAPES_UNFOLDED, "more picture"), folded_html)
+            if len(figures) > SHAPES_UNFOLDED
+            else ""
+        )
         + note
     )
 
@@ -494,34 +583,43 @@ def _shape_figures(shapes_of_columns: Sequence[Shape]) -> str:
 
 
 def _telling(findings: Findings) -> str:
+    """The section with the most informative columns and values as HTML."""
     columns = _information(findings) if len(findings.diagnosis.telling) > 1 else ""
     note = "How many times more probable a value is in the class than in all other classes together, most informative first."
     cards = [_card(findings.informative, label) for label in findings.informative.ratios]
-    first = CARDS if len(cards) <= CARDS else FIRST_CARDS
-    shown, rest = (f'<div class="cards">{"".join(some)}</div>' for some in (cards[:first], cards[first:]))
-    shown += _details(many(len(cards) - first, "more class"), rest) if len(cards) > first else ""
-    shown += _more(len(findings.model.classes) - len(cards), "class")
-    aside = _paragraph(safe(findings.informative.note), "soft") if findings.informative.note else ""
-    return f"{columns}<h3>Class by class</h3>{_paragraph(note, 'soft')}{shown}{aside}"
+    n_unfolded = MOST_CARDS_UNFOLDED if len(cards) <= MOST_CARDS_UNFOLDED else CARDS_UNFOLDED_OF_MANY
+    cards_html, folded = (
+        f'<div class="cards">{"".join(group)}</div>' for group in (cards[:n_unfolded], cards[n_unfolded:])
+    )
+    cards_html += _details(many(len(cards) - n_unfolded, "more class"), folded) if len(cards) > n_unfolded else ""
+    cards_html += _more(len(findings.model.classes) - len(cards), "class")
+    remark = _paragraph(safe(findings.informative.note), "soft") if findings.informative.note else ""
+    return f"{columns}<h3>Class by class</h3>{_paragraph(note, 'soft')}{cards_html}{remark}"
 
 
 def _information(findings: Findings) -> str:
-    """What each column tells about the class, by itself."""
+    """A table of the information that each column by itself has about the class, as HTML."""
     diagnosis = findings.diagnosis
-    most = max((t.bits for t in diagnosis.telling), default=0.0) or 1.0
+    largest = max((column.bits for column in diagnosis.telling), default=0.0) or 1.0
     rows = []
-    for t in diagnosis.telling[:ALL_COLUMNS]:
-        words = safe(", ".join(map(printable, list(t.words)[:8])))
-        rows.append(_row(t.feature, _bar_cell(t.bits / most, f"{t.bits:.3f}", "meter wide"), _cell(words, "long")))
+    for column in diagnosis.telling[:MOST_COLUMNS_LISTED]:
+        words = safe(", ".join(map(printable, list(column.words)[:8])))
+        rows.append(
+            _row(
+                column.feature,
+                _bar_cell(column.bits / largest, f"{column.bits:.3f}", "meter wide"),
+                _cell(words, "long"),
+            )
+        )
     head = ["column", "bits about the class", "its words"]
     note = f"How many of the {diagnosis.entropy:.3f} bits of the class each column provides by itself"
     if diagnosis.blocks:
         note += ", and each block of columns together"
-    blocks = {f.name for f in findings.model.schema.features if f.columns}
-    if worded := [t.feature in blocks for t in diagnosis.telling if t.words]:
-        by = ["a text, by its most informative word"] * (not all(worded))
-        by += ["a block of occurrences, by its most informative column"] * any(worded)
-        note += f" ({'; '.join(by)})"
+    block_names = {feature.name for feature in findings.model.schema.features if feature.columns}
+    if are_blocks := [column.feature in block_names for column in diagnosis.telling if column.words]:
+        explanations = ["a text, by its most informative word"] * (not all(are_blocks))
+        explanations += ["a block of occurrences, by its most informative column"] * any(are_blocks)
+        note += f" ({'; '.join(explanations)})"
     else:
         head = head[:2]
         rows = [row.replace('<td class="long"></td>', "") for row in rows]
@@ -529,6 +627,7 @@ def _information(findings: Findings) -> str:
 
 
 def _card(informative: Informative, label: Any) -> str:
+    """The most informative values of a class as an HTML card."""
     ratios = sorted(informative.ratios[label], key=lambda ratio: -ratio.ratio)
     rows = ""
     for ratio in ratios:
@@ -544,27 +643,30 @@ def _card(informative: Informative, label: Any) -> str:
 
 
 def _mistakes(findings: Findings) -> str:
+    """The section with the worst mistakes as HTML."""
     if not findings.n_mistakes:
         return _paragraph("None: every row was predicted correctly.")
     if not findings.mistakes:
         return _paragraph(f"{many(findings.n_mistakes, 'row')} were predicted incorrectly; none is shown.")
-    which = "The only one."
+    selection = "The only one."
     subject = "It is"
     if findings.n_mistakes > 1:
-        which = f"Of {findings.n_mistakes:,}, the ones where the true class was least probable."
+        selection = f"Of {findings.n_mistakes:,}, the ones where the true class was least probable."
         subject = "Each is"
-    by = (
+    method = (
         "explained by the model of its fold, which has not seen the row"
         if findings.own_rows
         else "explained by this model"
     )
-    note = f"{which} {subject} {by}: blue is evidence for the prediction, orange for the true class."
-    return _paragraph(note, "soft") + "".join(
-        _mistake(m, n == 0, findings.model.target) for n, m in enumerate(findings.mistakes)
-    )
+    return _paragraph(
+        f"{selection} {subject} {method}: blue is evidence for the prediction, orange for the true class.", "soft"
+    ) + "".join(_mistake(mistake, i == 0, findings.model.target) for i, mistake in enumerate(findings.mistakes))
 
 
 def _mistake(mistake: Mistake, unfolded: bool, target: str | None) -> str:
+    """A mistake with its explanation as HTML. ``unfolded``: whether the explanation is visible at first; ``target``:
+    the name of the target, if it has one.
+    """
     explanation = mistake.explanation
     name = "" if mistake.name is None else f", {safe('/'.join(Path(mistake.name).parts[-2:]))}"
     head = (
@@ -574,24 +676,24 @@ def _mistake(mistake: Mistake, unfolded: bool, target: str | None) -> str:
     why = explanation
     if why is not None and why.against == mistake.truth and isfinite(why.decibans):
         probability_truth += f", {why.decibans:,.1f} decibans less"
-    about = (
+    description = (
         f"row {mistake.row + 1:,}{name} · predicted class {safe(percent(mistake.probability))}, "
         f"true class {probability_truth}"
     )
     if explanation is not None:  # the values that speak most for the answer
-        speaking = [e for e in explanation.evidence if e.decibans > 0][:REASONS]
-        names = ("" if e.feature in explanation.texts else f"{e.feature} = " for e in speaking)
-        words = [of + printable(e.value) for of, e in zip(names, speaking, strict=True)]
-        about += f" · by {safe(', '.join(words))}" if words else ""
-    body = "" if explanation is None else evidence.explanation_body(explanation, BARS, TEXT)
+        reasons = [entry for entry in explanation.evidence if entry.decibans > 0][:MOST_REASONS]
+        prefixes = ("" if entry.feature in explanation.texts else f"{entry.feature} = " for entry in reasons)
+        reason_texts = [prefix + printable(entry.value) for prefix, entry in zip(prefixes, reasons, strict=True)]
+        description += f" · by {safe(', '.join(reason_texts))}" if reason_texts else ""
+    body = "" if explanation is None else evidence.explanation_body(explanation, MOST_BARS, MOST_CHARACTERS)
     if explanation is None or mistake.truth not in (explanation.winner, explanation.against):
-        against = (
+        remark = (
             "there is no evidence to compare"
             if explanation is None
             else "the prediction is compared with the runner-up"
         )
-        body = _paragraph(f"No row of the true class was in the other folds, so {against}.", "soft") + body
-    summary = f'<summary>{head}<span class="soft">{about}</span></summary>'
+        body = _paragraph(f"No row of the true class was in the other folds, so {remark}.", "soft") + body
+    summary = f'<summary>{head}<span class="soft">{description}</span></summary>'
     return f'<details class="mistake"{" open" * unfolded}>{summary}{body}</details>'
 
 
@@ -599,6 +701,7 @@ def _mistake(mistake: Mistake, unfolded: bool, target: str | None) -> str:
 
 
 def _pairs(findings: Findings) -> str:
+    """The section with pairs of dependent columns, and columns without information, as HTML."""
     diagnosis = findings.diagnosis
     advice = diagnosis.advice
     if diagnosis.pairs and isinstance(findings.model.weighing, Weighing):
@@ -613,15 +716,15 @@ def _pairs(findings: Findings) -> str:
     rows = []
     for pair in diagnosis.pairs:
         names = f"{_shorten(pair.first, 28)} / {_shorten(pair.second, 28)}"
-        share = f"{pair.share:.0%}" + ' <span class="tag">duplicated</span>' * pair.duplicated
-        bar = _bar_cell(pair.share, share)
-        n = _number(_weight(pair.rows))
-        rows.append(_row(names, _number(f"{pair.bits:.3f}"), bar, n))
+        percentage = f"{pair.share:.0%}" + ' <span class="tag">duplicated</span>' * pair.duplicated
+        bar = _bar_cell(pair.share, percentage)
+        row_count = _number(_weight(pair.rows))
+        rows.append(_row(names, _number(f"{pair.bits:.3f}"), bar, row_count))
     head = ["pair", "bits shared", "of the maximum", "rows"]
     table = _table(head, rows, (1, 3)) if rows else ""
     notes = "".join(_paragraph(safe(note), "soft") for note in diagnosis.notes)
-    if idle := diagnosis.uninformative:
-        rows = [_row(column.feature, _cell(safe(column.why))) for column in idle[:ALL_COLUMNS]]
+    if uninformative := diagnosis.uninformative:
+        rows = [_row(column.feature, _cell(safe(column.why))) for column in uninformative[:MOST_COLUMNS_LISTED]]
         notes += "<h3>Columns without information about the class</h3>"
-        notes += _long_table(["column", "why"], rows, "column", n=len(idle))
+        notes += _long_table(["column", "why"], rows, "column", n=len(uninformative))
     return f"{_paragraph(note + _sample(findings))}{_paragraph(safe(advice), 'advice')}{table}{notes}"

@@ -1,4 +1,4 @@
-"""Folds: which rows are tested, and which are learned from meanwhile."""
+"""Folds: which rows are tested, and which rows the tested model learns from."""
 
 from __future__ import annotations
 
@@ -14,42 +14,47 @@ from banbury.arrays import Int
 from banbury.families.family import by_class
 from banbury.reading import Batch
 from banbury.tally.schema import Schema
-from banbury.tally.table import MIX, mix, row_hashes
+from banbury.tally.table import HASH_FACTOR, mix, row_hashes
 from banbury.threads import n_threads
 
-Deal = Literal["stratified", "content"]  # how rows are dealt to folds
+Deal = Literal["stratified", "content"]  # how rows are assigned to folds
 MOST_FOLDS = 10_000
-DEALS = 1024  # random orders of the folds, of which one is chosen at random again and again
+N_ORDERS = 1024  # random orders of the folds, from which one is drawn for every pass through the folds
 
 
 @dataclass(frozen=True)
 class Split:
     """The rows to test, and the training rows: either groups of rows that are counted separately, or row numbers."""
 
-    test: Int
-    learned: NDArray[np.bool_] | None  # by group
-    rows: Int | None = None
+    test: Int  # row numbers
+    is_learned: NDArray[np.bool_] | None  # whether each group is learned from; None if ``rows`` has the training rows
+    rows: Int | None = None  # row numbers
 
 
 @dataclass(frozen=True)
 class Round:
-    """Splits whose test rows do not overlap. ``groups`` has the group of each row; groups are counted separately."""
+    """Splits whose test rows do not overlap. ``groups`` has the group of each row, −1 for none; groups are counted separately."""
 
     groups: NDArray[np.int32]
     n_groups: int
     splits: tuple[Split, ...]
 
-    def with_others(self) -> Round:
-        """Returns the same round with one more group that all splits learn from."""
-        learned = ((split, split.learned) for split in self.splits if split.learned is not None)
-        splits = tuple(replace(split, learned=np.append(learned_groups, True)) for split, learned_groups in learned)
+    def with_other_rows(self) -> Round:
+        """Returns the round with one more group, of rows elsewhere that all splits learn from."""
+        splits = tuple(
+            replace(split, is_learned=np.append(split.is_learned, True))
+            for split in self.splits
+            if split.is_learned is not None
+        )
         return Round(self.groups, self.n_groups + 1, splits)
 
     @property
     def tested_by(self) -> NDArray[np.int32]:
-        """The split that tests each row, or −1. The first groups are the test rows of the splits."""
-        every = self.n_groups == len(self.splits)
-        return self.groups if every else np.where(self.groups < len(self.splits), self.groups, -1)
+        """The number of the split that tests each row, or −1. Group k, if there is a split k, is the test rows of this
+        split.
+        """
+        are_all_tested = self.n_groups == len(self.splits)
+        return self.groups if are_all_tested else np.where(self.groups < len(self.splits), self.groups, -1)
 
 
 @dataclass(frozen=True)
@@ -58,13 +63,15 @@ class SingleRows(Round):
 
     @classmethod
     def of(cls, labels: NDArray[np.int32]) -> SingleRows:
-        numbers = np.full(len(labels), -1, dtype=np.int32)
+        """Returns the round in which every labelled row is a group of its own."""
+        row_groups = np.full(len(labels), -1, dtype=np.int32)
         n_rows = int(np.count_nonzero(labels >= 0))
-        numbers[labels >= 0] = np.arange(n_rows)
-        return cls(numbers, n_rows, ())
+        row_groups[labels >= 0] = np.arange(n_rows)
+        return cls(row_groups, n_rows, ())
 
     @property
     def tested_by(self) -> NDArray[np.int32]:
+        """The group of each row, which is the fold that tests it; −1 for rows without a label."""
         return self.groups
 
     def split_up(self) -> Round:
@@ -87,292 +94,308 @@ class Dealing:
 
     @classmethod
     def of(cls, folds: Any, seed: int, id: Any) -> Dealing:
-        """Checks the number of folds and the column."""
-        if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= MOST_FOLDS:
-            allowed = f"a whole number from 2 to {MOST_FOLDS:,} when rows are assigned to folds by id= or by content"
-            raise errors.bad_setting("folds", folds, allowed)
-        if id is not None and not isinstance(id, str):
-            raise errors.bad_setting(
-                "id", id, "the name of a column whose values identify the rows that belong together"
-            )
+        """Checks the number of folds, and the name of the column whose values identify rows that belong together."""
+        is_number = isinstance(folds, (int, np.integer)) and not isinstance(folds, bool)
+        requirement = f"a whole number from 2 to {MOST_FOLDS:,} when rows are assigned to folds by id= or by content"
+        errors.require(is_number and 2 <= folds <= MOST_FOLDS, "folds", folds, requirement)
+        expected_id = "the name of a column whose values identify the rows that belong together"
+        errors.require(id is None or isinstance(id, str), "id", id, expected_id)
         return cls(int(folds), int(seed), id)
 
     @classmethod
     def of_settings(cls, folds: Any, seed: int, id: Any, deal: Any) -> Dealing | None:
-        """Returns how rows are assigned by content, or None if they are assigned by position."""
+        """Returns how rows are assigned to folds by their content, or None if they are assigned by position. The
+        arguments are those of ``bb.cross_validate``.
+        """
         return None if id is None and deal == "stratified" else cls.of(folds, seed, id)
 
     def folds(self, batch: Batch, schema: Schema) -> NDArray[np.int32]:
-        """Returns the fold of each row; identical rows get the same fold."""
+        """Returns the fold of each row of a batch; identical rows get the same fold."""
         return self.of_hashes(row_hashes(batch, schema, self.id))
 
     def of_hashes(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
         """Returns the fold of each row from a hash of its content."""
-        turned = mix(hashes * MIX + np.uint64(self.seed))
-        return ((turned >> np.uint64(11)) % np.uint64(self.n_folds)).astype(np.int32)
+        mixed = mix(hashes * HASH_FACTOR + np.uint64(self.seed))
+        return ((mixed >> np.uint64(11)) % np.uint64(self.n_folds)).astype(np.int32)
 
 
 def rows_together(groups: Any, id: Any, deal: Any) -> Any:
-    """Returns what keeps rows together: the groups for a splitter, or the column by which rows are assigned."""
+    """Returns what keeps rows in the same fold: the groups for a splitter, or the name of the column ``id``. Raises an
+    error if the settings of ``bb.cross_validate`` contradict each other.
+    """
     if deal not in get_args(Deal):
         raise errors.unknown_choice("deal", deal, get_args(Deal))
     by_content = id is not None or deal != "stratified"
-    allowed = "omitted when rows are assigned to folds by id= or by content"
-    errors.require(groups is None or not by_content, "groups", groups, allowed)
+    requirement = "omitted when rows are assigned to folds by id= or by content"
+    errors.require(groups is None or not by_content, "groups", groups, requirement)
     return groups if id is None else id
 
 
-def rounds(
-    folds: Any,
-    labels: NDArray[np.int32],
-    seed: int,
-    groups: Any,
-    has_other_rows: bool = False,
-    fold: NDArray[Any] | None = None,
-    hashes: NDArray[np.uint64] | None = None,
-) -> list[Round]:
-    """Returns the splits for ``folds``: a number, a fold for each row, "loo", or a scikit-learn splitter.
-
-    With ``others``, there are rows elsewhere, which form a group that all splits learn from. Rows that already have a
-    ``fold`` keep it. With ``hashes``, rows are assigned by content.
+def make_rounds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> list[Round]:
+    """Returns the rounds of splits for ``folds``: a number, a fold for each row, a list of splits, or a scikit-learn
+    splitter. ``labels`` has the class number of each row, and ``groups`` what a splitter keeps together.
     """
-    if isinstance(folds, str) and folds == "loo":
-        refuse_groups(groups)
-        return [SingleRows.of(labels)]
-    if fold is None and hashes is not None:
-        fold = rank_folds(hashes, labels, int(folds), seed)
-    fold_rounds = _read_folds(folds, labels, seed, groups) if fold is None else [round_of_folds(fold, labels)]
-    return [fold_round.with_others() if has_other_rows else fold_round for fold_round in fold_rounds]
-
-
-def _read_folds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> list[Round]:
-    splitter = hasattr(folds, "split") and not isinstance(folds, (str, bytes, type))
-    if not splitter:
+    is_splitter = hasattr(folds, "split") and not isinstance(folds, (str, bytes, type))
+    if not is_splitter:
         refuse_groups(groups)
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
         return [_partition(_stratify(labels, int(folds), seed))]
-    if splitter:
-        return list(_rounds(_of_splitter(folds, labels, groups), labels))
-    listed = isinstance(folds, Iterable) and not isinstance(folds, (str, bytes, type))
-    errors.require(listed and (not isinstance(folds, np.ndarray) or folds.ndim != 0), "folds", folds, WANTED)
+    if is_splitter:
+        return list(_split_into_rounds(_run_splitter(folds, labels, groups), labels))
+    is_list = isinstance(folds, Iterable) and not isinstance(folds, (str, bytes, type))
+    errors.require(is_list and (not isinstance(folds, np.ndarray) or folds.ndim != 0), "folds", folds, EXPECTED_FOLDS)
     fold_list = folds if hasattr(folds, "dtype") else list(folds)
-    if isinstance(fold_list, list) and fold_list and all(_is_split(part) for part in fold_list):
-        return list(_rounds(fold_list, labels))
+    if isinstance(fold_list, list) and fold_list and all(_is_split(entry) for entry in fold_list):
+        return list(_split_into_rounds(fold_list, labels))
     return [_partition(_number_folds(fold_list, labels))]
 
 
-def round_of_folds(fold: NDArray[Any], labels: NDArray[np.int32]) -> Round:
-    """Returns the round for rows that were assigned by content. A row with fold −1 or without a label is in none."""
-    numbers = np.where(labels >= 0, fold, -1)
-    used = np.unique(numbers[numbers >= 0])
-    if len(used) < 2:
+def round_from_folds(fold: NDArray[Any], labels: NDArray[np.int32]) -> Round:
+    """Returns the round in which every fold is tested once. ``fold`` is the fold of each row; rows with −1 or without a
+    label are in none.
+    """
+    fold_of_row = np.where(labels >= 0, fold, -1)
+    used_folds = np.unique(fold_of_row[fold_of_row >= 0])
+    if len(used_folds) < 2:
         raise errors.bad_setting(
-            "folds", f"{len(used)} that has rows", "at least two folds; identical rows share a fold"
+            "folds", f"{len(used_folds)} that has rows", "at least two folds; identical rows share a fold"
         )
-    return _partition(np.where(numbers >= 0, np.searchsorted(used, numbers), -1).astype(np.int32))
+    return _partition(_renumber(fold_of_row, used_folds))
 
 
 def rank_folds(hashes: NDArray[np.uint64], labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.int32]:
-    """Returns a fold for every labelled row. The rows of each class are assigned in turn, in an order that depends on
-    their content and the seed.
+    """Returns the fold of every row, −1 for rows without a label. Labelled rows are assigned to folds in turn, in an
+    order that depends on their content and the seed.
     """
-    rows = np.flatnonzero(labels >= 0)
-    if len(rows) < 2:
-        raise errors.empty_data(None, f"{errors.many(len(rows), 'row')} with a label and a weight, but folds need two")
-    errors.require(2 <= folds <= len(rows), "folds", folds, f"from 2 to {len(rows):,}, the number of rows")
-    order = np.lexsort((rows, mix(hashes[rows] + np.uint64(seed))))
-    numbers = np.full(len(labels), -1, dtype=np.int32)
-    numbers[rows[order]] = np.arange(len(rows)) % int(folds)
-    return numbers
-
-
-def n_folds(splits: Sequence[Round]) -> str:
-    """Returns the number of folds, and of repeats, in words."""
-    numbers = [len(one.splits) for one in splits]
-    return (
-        f"{len(numbers)} × {numbers[0]}"
-        if len(numbers) > 1 and set(numbers) == {numbers[0]} != {1}
-        else str(sum(numbers))
+    labelled_rows = np.flatnonzero(labels >= 0)
+    if len(labelled_rows) < 2:
+        raise errors.empty_data(
+            None, f"{errors.many(len(labelled_rows), 'row')} with a label and a weight, but folds need two"
+        )
+    errors.require(
+        2 <= folds <= len(labelled_rows), "folds", folds, f"from 2 to {len(labelled_rows):,}, the number of rows"
     )
+    order = np.lexsort((labelled_rows, mix(hashes[labelled_rows] + np.uint64(seed))))
+    fold_of_row = np.full(len(labels), -1, dtype=np.int32)
+    fold_of_row[labelled_rows[order]] = np.arange(len(labelled_rows)) % int(folds)
+    return fold_of_row
+
+
+def describe_n_folds(rounds: Sequence[Round]) -> str:
+    """Returns the number of folds, and of repeats, in words."""
+    split_counts = [len(one_round.splits) for one_round in rounds]
+    if len(split_counts) > 1 and set(split_counts) == {split_counts[0]} != {1}:
+        return f"{len(split_counts)} × {split_counts[0]}"
+    return str(sum(split_counts))
 
 
 def refuse_groups(groups: Any) -> None:
     """Raises an error if groups are given without a splitter that uses them."""
-    if groups is not None:
-        allowed = "used with a splitter that keeps groups together, such as folds=GroupKFold()"
-        raise errors.bad_setting("groups", "given", allowed)
+    allowed = "used with a splitter that keeps groups together, such as folds=GroupKFold()"
+    errors.require(groups is None, "groups", "given", allowed)
 
 
-def _is_split(part: Any) -> bool:
-    pair = isinstance(part, (tuple, list)) and len(part) == 2
-    return pair and all(hasattr(rows, "__len__") and not isinstance(rows, str) for rows in part)
+def _is_split(candidate: Any) -> bool:
+    """Whether this is a pair of training and test rows, each a list or an array."""
+    is_pair = isinstance(candidate, (tuple, list)) and len(candidate) == 2
+    return is_pair and all(hasattr(rows, "__len__") and not isinstance(rows, str) for rows in candidate)
 
 
-def _of_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Iterator[tuple[Int, Int]]:
-    """A splitter's splits of the labelled rows, which are all it sees."""
-    rows = np.flatnonzero(labels >= 0)
-    kept = None if groups is None else _check_groups(groups, labels)[rows]
-    for split in splitter.split(np.zeros((len(rows), 1)), labels[rows], kept):
+def _run_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Iterator[tuple[Int, Int]]:
+    """Yields the numbers of the training and test rows of a scikit-learn splitter, which sees only labelled rows.
+    ``labels`` has the class number of each row, −1 for none, and ``groups`` its group.
+    """
+    labelled_rows = np.flatnonzero(labels >= 0)
+    labelled_groups = None if groups is None else _check_groups(groups, labels)[labelled_rows]
+    for split in splitter.split(np.zeros((len(labelled_rows), 1)), labels[labelled_rows], labelled_groups):
         if not _is_split(split):
             raise errors.bad_setting(
                 "folds", "a splitter of other objects", "a splitter that yields pairs of row numbers"
             )
-        train, test = (rows[_numbers(part, len(rows))] for part in split)
-        yield train, test
+        training_rows, test_rows = (
+            labelled_rows[_check_row_numbers(positions, len(labelled_rows))] for positions in split
+        )
+        yield training_rows, test_rows
 
 
 def _check_groups(groups: Any, labels: NDArray[np.int32]) -> NDArray[Any]:
-    """A group for each row, none of them missing."""
-    allowed = "a column, or one number or name per row, with none missing"
-    if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
-        raise errors.bad_setting("groups", groups, allowed)
-    try:
-        group_array = np.asarray(groups)
-    except ValueError:
-        raise errors.bad_setting("groups", "lists of different lengths", allowed) from None
-    if group_array.ndim != 1:
-        raise errors.bad_setting("groups", f"an array of {group_array.ndim} dimensions", allowed)
-    if len(group_array) != len(labels):
-        raise errors.length_mismatch("groups", len(group_array), len(labels))
-    values = list(groups) if isinstance(groups, (list, tuple)) else group_array.tolist()
-    if group_array.dtype.kind == "O" and not all(isinstance(x, (bool, int, float, str)) for x in values):
-        raise errors.bad_setting("groups", "an array with values other than numbers and names", allowed)
-    if group_array.dtype.kind in "Of" and any(x != x for x in values):
-        raise errors.bad_setting("groups", "an array with NaN", allowed)
-    if group_array.dtype.kind in "OU" and len({isinstance(x, str) for x in values}) > 1:
-        raise errors.bad_setting("groups", "an array of numbers and names", "an array of only numbers or only names")
-    return group_array
+    """Checks the groups of the rows: an array with one number or name per row, none missing."""
+    requirement = "a column, or one number or name per row, with none missing"
+    is_list = hasattr(groups, "__len__") and not isinstance(groups, (str, bytes)) and getattr(groups, "ndim", 1) == 1
+    errors.require(is_list, "groups", groups, requirement)
+    _check_names("groups", groups, len(labels), requirement)
+    return np.asarray(groups)
 
 
-def _numbers(chosen: Any, n_rows: int) -> Int:
-    """The numbers of chosen rows, which may be given as a mask."""
+def _check_names(setting: str, names: Any, n_rows: int, requirement: str) -> None:
+    """Raises an error unless there are only numbers or only names, one per row and none missing. ``setting`` and
+    ``requirement`` are for messages.
+    """
+    if len(names) != n_rows:
+        raise errors.length_mismatch(setting, len(names), n_rows)
+    is_masked = isinstance(names, np.ma.MaskedArray) and bool(np.ma.getmaskarray(names).any())
+    values: list[Any] = [None] if is_masked else np.asarray(names, dtype=object).tolist()
+    are_scalars = all(
+        isinstance(value, (bool, int, float, str, np.generic)) or hasattr(value, "isoformat") for value in values
+    )
+    if not are_scalars or any(value != value for value in values):
+        raise errors.bad_setting(setting, "an array with NaN or values other than numbers and names", requirement)
+    if len({isinstance(value, str) for value in values}) > 1:
+        raise _mixed_names(setting)
+
+
+def _mixed_names(setting: str) -> errors.BadSetting:
+    """Returns an error that says that a setting has both numbers and names."""
+    return errors.bad_setting(setting, "an array of numbers and names", "an array of only numbers or only names")
+
+
+def _check_row_numbers(rows_or_mask: Any, n_rows: int) -> Int:
+    """Checks row numbers or a mask of rows from the user, and returns row numbers."""
     try:
-        numbers = np.asarray(chosen)
+        row_numbers = np.asarray(rows_or_mask)
     except ValueError:  # lists of different lengths
-        numbers = np.empty((0, 0))
-    if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "biu"):
-        raise errors.bad_setting("folds", "a split of values that are not row numbers", WANTED)
-    if numbers.dtype.kind == "b":
-        numbers = np.flatnonzero(numbers) if len(numbers) == n_rows else np.array([n_rows])
-    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < n_rows:
+        row_numbers = np.empty((0, 0))
+    if row_numbers.ndim != 1 or (len(row_numbers) and row_numbers.dtype.kind not in "biu"):
+        raise errors.bad_setting("folds", "a split of values that are not row numbers", EXPECTED_FOLDS)
+    if row_numbers.dtype.kind == "b":
+        row_numbers = np.flatnonzero(row_numbers) if len(row_numbers) == n_rows else np.array([n_rows])
+    if len(row_numbers) and not 0 <= row_numbers.min() <= row_numbers.max() < n_rows:
         raise errors.bad_setting("folds", "a split with invalid row numbers", f"row numbers from 0 to {n_rows - 1:,}")
-    return numbers.astype(np.int64)
+    return row_numbers.astype(np.int64)
 
 
-WANTED = "a number of folds, at least 2, a fold for each row, 'loo', or a scikit-learn splitter such as GroupKFold()"
+EXPECTED_FOLDS = (
+    "a number of folds, at least 2, a fold for each row, 'loo', or a scikit-learn splitter such as GroupKFold()"
+)
 
 
 def _stratify(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.int32]:
-    """A fold for every labelled row. Of each class so many rows in turn go to different folds, in random order."""
-    allowed = WANTED if folds < 2 else f"{MOST_FOLDS:,} at most, or 'loo' for one per row"
-    errors.require(2 <= folds <= MOST_FOLDS, "folds", folds, allowed)
-    if folds > (n_rows := int(np.count_nonzero(labels >= 0))):
-        raise errors.bad_setting("folds", folds, f"at most the number of labelled rows, {n_rows:,}")
+    """Assigns a fold to every labelled row, −1 to others: the rows of a class are assigned to all folds in turn, in
+    random order.
+    """
+    requirement = EXPECTED_FOLDS if folds < 2 else f"{MOST_FOLDS:,} at most, or 'loo' for one per row"
+    errors.require(2 <= folds <= MOST_FOLDS, "folds", folds, requirement)
+    n_rows = int(np.count_nonzero(labels >= 0))
+    errors.require(folds <= n_rows, "folds", folds, f"at most the number of labelled rows, {n_rows:,}")
     rng = np.random.default_rng(seed)
-    deals = rng.permuted(np.tile(np.arange(folds, dtype=np.int32), (DEALS, 1)), axis=1)
+    random_orders = rng.permuted(np.tile(np.arange(folds, dtype=np.int32), (N_ORDERS, 1)), axis=1)
     n_classes = int(labels.max(initial=-1)) + 1
     threads = n_threads(None)
-    dealt = list[NDArray[np.int32]]()
+    folds_by_class = list[NDArray[np.int32]]()
     next_fold = int(rng.integers(folds))
-    for size in _core.count_classes(labels, n_classes, None, threads).value.astype(np.int64).tolist():
-        rounds, rest = divmod(size, folds)
-        dealt.append(deals[rng.integers(DEALS, size=rounds)].reshape(-1))
-        dealt.append(rng.permutation((next_fold + np.arange(rest)) % folds).astype(np.int32))
-        next_fold = (next_fold + rest) % folds
-    return _core.deal(labels, n_classes, np.concatenate(dealt), threads)
+    for n_class_rows in _core.count_classes(labels, n_classes, None, threads).value.astype(np.int64).tolist():
+        n_passes, n_left = divmod(n_class_rows, folds)
+        folds_by_class.append(random_orders[rng.integers(N_ORDERS, size=n_passes)].reshape(-1))
+        folds_by_class.append(rng.permutation((next_fold + np.arange(n_left)) % folds).astype(np.int32))
+        next_fold = (next_fold + n_left) % folds
+    fold_numbers = np.full(len(labels), -1, dtype=np.int32)
+    rows_by_class, _ = _core.by_class(labels, n_classes, threads)
+    fold_numbers[rows_by_class] = np.concatenate(folds_by_class)
+    return fold_numbers
 
 
 def _number_folds(folds: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Fold numbers or names, one per row."""
-    if len(folds) != len(labels):
-        raise errors.length_mismatch("folds", len(folds), len(labels))
-    masked = isinstance(folds, np.ma.MaskedArray) and bool(np.ma.getmaskarray(folds).any())
-    values: list[Any] = [] if masked else np.asarray(folds, dtype=object).tolist()
-    plain = all(isinstance(x, (bool, int, float, str, np.generic)) or hasattr(x, "isoformat") for x in values)
-    if masked or not plain or any(x != x for x in values):
-        raise errors.bad_setting("folds", "an array with NaN or values other than numbers and names", WANTED)
-    if len({isinstance(x, str) for x in values}) > 1:
-        raise errors.bad_setting("folds", "an array of numbers and names", "an array of only numbers or only names")
+    """Converts an array of fold numbers or names, one per row, to numbers from 0; −1 for rows without a label."""
+    _check_names("folds", folds, len(labels), EXPECTED_FOLDS)
     try:
-        names, numbers = np.unique(np.asarray(folds), return_inverse=True)
+        names, fold_numbers = np.unique(np.asarray(folds), return_inverse=True)
     except TypeError:
-        raise errors.bad_setting(
-            "folds", "an array of numbers and names", "an array of only numbers or only names"
-        ) from None
+        raise _mixed_names("folds") from None
     if names.dtype.kind == "f" and not np.isfinite(names).all():
         raise errors.bad_setting("folds", "an array with NaN or infinite numbers", "a fold for each row")
-    numbers = np.where(labels >= 0, numbers.reshape(-1), -1).astype(np.int32)
-    used = np.unique(numbers[numbers >= 0])
-    if not 2 <= len(used) <= MOST_FOLDS:
-        different = f"an array of {len(used):,} different folds"
+    fold_numbers = np.where(labels >= 0, fold_numbers.reshape(-1), -1).astype(np.int32)
+    used_folds = np.unique(fold_numbers[fold_numbers >= 0])
+    if not 2 <= len(used_folds) <= MOST_FOLDS:
+        different = f"an array of {len(used_folds):,} different folds"
         raise errors.bad_setting("folds", different, "an array with at least two folds")
-    return np.where(numbers >= 0, np.searchsorted(used, numbers), -1).astype(np.int32)
+    return _renumber(fold_numbers, used_folds)
+
+
+def _renumber(fold_of_row: NDArray[Any], used_folds: NDArray[Any]) -> NDArray[np.int32]:
+    """Returns the place of each row's fold among the used folds, which are sorted; −1 stays."""
+    return np.where(fold_of_row >= 0, np.searchsorted(used_folds, fold_of_row), -1).astype(np.int32)
 
 
 def _partition(folds: NDArray[np.int32]) -> Round:
-    """Every fold tested once, by what all the others say."""
+    """Returns the round in which each fold is tested once with a model of all other folds. ``folds`` has the fold of
+    each row, −1 for none.
+    """
     n_folds = int(folds.max()) + 1
-    learned = ~np.eye(n_folds, dtype=np.bool_)
-    return Round(folds, n_folds, tuple(Split(test, learned[k]) for k, test in enumerate(by_class(folds, n_folds))))
+    is_learned = ~np.eye(n_folds, dtype=np.bool_)  # folds × folds
+    return Round(
+        folds,
+        n_folds,
+        tuple(Split(test_rows, is_learned[fold]) for fold, test_rows in enumerate(by_class(folds, n_folds))),
+    )
 
 
-def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]:
-    """Splits in rounds: a new one begins where a row would be tested twice."""
-    pending: list[tuple[Int, Int]] = []
-    tested = np.zeros(len(labels), dtype=np.bool_)
+def _split_into_rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]:
+    """Distributes splits, which are pairs of training and test rows, over rounds. A new round begins when a row would
+    be tested twice. ``labels`` has the class number of each row, −1 for none.
+    """
+    splits_of_round: list[tuple[Int, Int]] = []
+    is_tested = np.zeros(len(labels), dtype=np.bool_)
     n_splits = 0
-    overlapping = False
-    for train, test in splits:
-        rows = _numbers_with_label(train, labels)
-        test = _numbers_with_label(test, labels)
+    is_overlapping = False
+    for training_rows, test_rows in splits:
+        labelled_training = _numbers_with_label(training_rows, labels)
+        labelled_test = _numbers_with_label(test_rows, labels)
         n_splits += 1
-        overlapping = overlapping or bool(np.isin(test, rows, assume_unique=True).any())
-        if not len(test) or not len(rows):
-            allowed = "a split with labelled rows both for training and for testing"
-            raise errors.bad_setting("folds", f"split {n_splits}", allowed)
-        if tested[test].any():
-            yield _round(pending, labels)
-            pending, tested[:] = [], False
-        tested[test] = True
-        pending.append((rows, test))
-    if overlapping:
+        is_overlapping = is_overlapping or bool(np.isin(labelled_test, labelled_training, assume_unique=True).any())
+        if not len(labelled_test) or not len(labelled_training):
+            requirement = "a split with labelled rows both for training and for testing"
+            raise errors.bad_setting("folds", f"split {n_splits}", requirement)
+        if is_tested[labelled_test].any():
+            yield _build_round(splits_of_round, labels)
+            splits_of_round = []
+            is_tested[:] = False
+        is_tested[labelled_test] = True
+        splits_of_round.append((labelled_training, labelled_test))
+    if is_overlapping:
         text = "a split tests rows that it also learns from, so its figures are not those of a model that has not seen the rows."
         errors.warn(errors.BanburyWarning(text))
-    errors.require(n_splits, "folds", "no splits", WANTED)
-    yield _round(pending, labels)
+    errors.require(n_splits, "folds", "no splits", EXPECTED_FOLDS)
+    yield _build_round(splits_of_round, labels)
 
 
-def _numbers_with_label(rows: Any, labels: NDArray[np.int32]) -> Int:
-    """Row numbers in order, without those that have no label."""
-    numbers = _numbers(rows, len(labels))
-    unique = np.unique(numbers)
-    if len(unique) < len(numbers):
-        allowed = "each row at most once in each part of a split"
-        raise errors.bad_setting("folds", "a split that contains a row twice", allowed)
-    return np.asarray(unique[labels[unique] >= 0])
+def _numbers_with_label(rows_or_mask: Any, labels: NDArray[np.int32]) -> Int:
+    """Checks the row numbers, or mask of rows, of one side of a split, and returns the numbers of labelled rows in
+    ascending order.
+    """
+    row_numbers = _check_row_numbers(rows_or_mask, len(labels))
+    distinct_numbers = np.unique(row_numbers)
+    if len(distinct_numbers) < len(row_numbers):
+        requirement = "each row at most once in each part of a split"
+        raise errors.bad_setting("folds", "a split that contains a row twice", requirement)
+    return distinct_numbers[labels[distinct_numbers] >= 0]
 
 
-def _round(pending: list[tuple[Int, Int]], labels: NDArray[np.int32]) -> Round:
-    """Each test is counted apart, and so are the rows of none; what is learned from is made of these where it can be."""
-    groups = np.where(labels >= 0, len(pending), -1).astype(np.int32)
-    for k, (_, test) in enumerate(pending):
-        groups[test] = k
-    sizes = np.bincount(groups[groups >= 0], minlength=len(pending) + 1)
+def _build_round(splits_of_round: list[tuple[Int, Int]], labels: NDArray[np.int32]) -> Round:
+    """Builds a round from pairs of training and test row numbers. The test rows of each split form a group, and all
+    other rows form another one. Training rows are stored as groups if they are whole groups, otherwise as row numbers.
+    ``labels`` has the class number of each row, −1 for none.
+    """
+    groups = np.where(labels >= 0, len(splits_of_round), -1).astype(np.int32)
+    for fold, (_, test_rows) in enumerate(splits_of_round):
+        groups[test_rows] = fold
+    group_sizes = np.bincount(groups[groups >= 0], minlength=len(splits_of_round) + 1)
     splits = []
-    for rows, test in pending:
-        inside = np.bincount(groups[rows], minlength=len(sizes))
-        has_whole_groups = bool(np.all((inside == 0) | (inside == sizes)))
-        splits.append(Split(test, inside > 0, None) if has_whole_groups else Split(test, None, rows))
-    return Round(groups, len(sizes), tuple(splits))
+    for training_rows, test_rows in splits_of_round:
+        n_training_by_group = np.bincount(groups[training_rows], minlength=len(group_sizes))
+        if np.all((n_training_by_group == 0) | (n_training_by_group == group_sizes)):
+            splits.append(Split(test_rows, is_learned=n_training_by_group > 0))
+        else:
+            splits.append(Split(test_rows, is_learned=None, rows=training_rows))
+    return Round(groups, len(group_sizes), tuple(splits))
 
 
-def training_rows(split: Split, splits: Round) -> Int:
-    """Returns the rows that a split learns from."""
-    inside = splits.groups >= 0
-    chosen = split.rows
-    if chosen is None:
-        assert split.learned is not None
-        chosen = np.flatnonzero(inside & split.learned[np.where(inside, splits.groups, 0)])
-    if len(chosen) < 2:
+def training_rows(split: Split, fold_round: Round) -> Int:
+    """Returns the numbers of the rows that a split of the round learns from."""
+    is_in_group = fold_round.groups >= 0
+    row_numbers = split.rows
+    if row_numbers is None:
+        assert split.is_learned is not None
+        row_numbers = np.flatnonzero(is_in_group & split.is_learned[np.where(is_in_group, fold_round.groups, 0)])
+    if len(row_numbers) < 2:
         raise errors.bad_setting("folds", "a split that learns from one row", "at least two rows to choose settings")
-    return chosen
+    return row_numbers

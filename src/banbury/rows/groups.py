@@ -1,4 +1,4 @@
-"""Groups: the rows of a data set counted in parts, of which any may be left out."""
+"""Groups: the rows of a data set counted in groups, any of which may be left out."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ class Groups:
     classes: tuple[Label, ...]
     n_groups: int
     threads: int = 1
-    label_target: LabelTarget | None = None  # where classes are labels, and ``EVERY`` that of all rows
+    label_target: LabelTarget | None = (
+        None  # for sets of labels: where they were read; ``EVERY`` is the class of all rows
+    )
 
     @cached_property
     def numbers(self) -> NDArray[np.int64]:
-        """The class and the group of each class of the tally (classes × 2)."""
+        """The class number and the group number of each class of the counted tally (counted classes × 2)."""
         class_numbers = np.array(self.counted.classes, dtype=np.int64).reshape(-1)
         return np.stack([class_numbers // self.n_groups, class_numbers % self.n_groups], axis=1)
 
@@ -42,76 +44,107 @@ class Groups:
         """The tally of all groups."""
         return self.only(np.ones(self.n_groups, dtype=np.bool_))
 
-    def only(self, chosen: NDArray[np.bool_]) -> Tally:
-        """Returns the tally of some groups."""
-        return self._of_target(self._sum_groups(self.counted, chosen))
+    def only(self, is_chosen: NDArray[np.bool_]) -> Tally:
+        """Returns the tally of some groups; ``is_chosen`` says which."""
+        return self._with_label_target(self._sum_groups(self.counted, is_chosen))
 
-    def _of_target(self, tally: Tally) -> Tally:
+    def _with_label_target(self, tally: Tally) -> Tally:
+        """Returns the tally with the schema of label sets, if there are any."""
         if self.label_target is None:
             return tally
         return replace(tally, schema=replace(tally.schema, labels=self.label_target))
 
-    def _sum_groups(self, tally: Tally, chosen: NDArray[np.bool_], trims: bool = True) -> Tally:
+    def _sum_groups(self, tally: Tally, is_chosen: NDArray[np.bool_], trims: bool = True) -> Tally:
+        """Adds up the chosen groups of a tally whose classes are pairs of class and group. ``trims`` says whether keys
+        that no row has any more are dropped.
+        """
         classes, groups = self.numbers.T
-        kept = np.flatnonzero(chosen[groups])
-        used, index = np.unique(classes[kept], return_inverse=True)
-        names = tuple(self.classes[c] for c in used.tolist())
-        if len(used) == len(kept):  # one group of each class, so that there is nothing to add up
-            return tally.of_classes(kept.tolist(), names, trims)
-        return tally.of_classes(kept.tolist(), tuple(range(len(kept))), trims).merge_classes(index.reshape(-1), names)
+        counted_numbers = np.flatnonzero(is_chosen[groups])
+        class_numbers, class_position_of = np.unique(classes[counted_numbers], return_inverse=True)
+        names = tuple(self.classes[c] for c in class_numbers.tolist())
+        if len(class_numbers) == len(counted_numbers):  # one group of each class, so that there is nothing to add up
+            return tally._of_classes(counted_numbers.tolist(), names, trims)
+        return tally._of_classes(counted_numbers.tolist(), tuple(range(len(counted_numbers))), trims)._merge_classes(
+            class_position_of.reshape(-1), names
+        )
 
     @cached_property
-    def _rest(self) -> Tally:
-        """All but the words."""
+    def _without_words(self) -> Tally:
+        """The counted tally with empty tables of words."""
         nothing = Words(_core.Words(len(self.counted.classes), 0))
-        return self.counted.with_sums(dict.fromkeys(self._columns, nothing))
+        return self.counted._with_sums(dict.fromkeys(self._columns, nothing))
 
     @cached_property
-    def _total(self) -> Tally:
-        return self._sum_groups(self._rest, np.ones(self.n_groups, dtype=np.bool_))
+    def _total_without_words(self) -> Tally:
+        """The tally of all groups, without words."""
+        return self._sum_groups(self._without_words, np.ones(self.n_groups, dtype=np.bool_))
 
     @property
     def word_tables(self) -> dict[str, _core.Words]:
         """The table of words of each text column."""
-        columns = ((self.counted.schema.groups[g].features[0], column) for g, column in self._columns.items())
+        columns = ((self.counted.schema.groups[number].features[0], column) for number, column in self._columns.items())
         return {feature.name: column.table for feature, column in columns if not feature.columns}
 
     def estimation_tally(
-        self, chosen: NDArray[np.bool_], tested: int | None = None, keep: bool = False, every: bool = False
+        self,
+        is_chosen: NDArray[np.bool_],
+        tested_group: int | None = None,
+        caches: bool = False,
+        needs_all_words: bool = False,
     ) -> Tally:
         """Returns the tally of some groups for estimation, whose words are read from the table of all groups.
+        ``is_chosen`` says which groups.
 
-        ``tested`` is the group that will be scored, so only its words are needed, unless ``every`` word is. ``keep``
-        caches what was read, for several models.
+        ``tested_group`` is the number of the group that will be scored: then only its words are read, unless
+        ``needs_all_words``. ``caches`` says whether what is read is cached, for several models.
         """
-        left_out = np.flatnonzero(~chosen)
+        left_out = np.flatnonzero(~is_chosen)
         if len(left_out) * 2 > self.n_groups:
-            rest = self._sum_groups(self._rest, chosen)
+            tally = self._sum_groups(self._without_words, is_chosen)
         else:  # all groups minus the others, which are fewer
-            rest = self._total
+            tally = self._total_without_words
             for group in left_out.tolist():
-                # Of the same keys as the total, so that none has to be looked up.
-                rest = rest.without_part(self._sum_groups(self._rest, np.arange(self.n_groups) == group, trims=False))
+                # With the keys of the total, so that none has to be looked up.
+                tally = tally._without_part(
+                    self._sum_groups(self._without_words, np.arange(self.n_groups) == group, trims=False)
+                )
         if not self._columns:
-            return self._of_target(rest)
-        place = {name: c for c, name in enumerate(rest.classes)}
+            return self._with_label_target(tally)
+        number_in_tally = {name: class_number for class_number, name in enumerate(tally.classes)}
         classes, groups = self.numbers.T
-        position = np.array([place.get(name, -1) for name in self.classes], dtype=np.int64)
-        index = np.where(chosen[groups], position[classes], -1)
-        alone = tested is not None and int(chosen.sum()) == self.n_groups - 1 and not chosen[tested]
-        learned = {}
-        for g, column in self._columns.items():
-            common = column.table, index, len(rest.classes), column.by_name
-            if alone:
-                assert tested is not None
-                words = None if every else column.groups.words(tested)
-                some = None if rest.classes == self._total.classes else position[self._used_classes]
-                left: Any = AllBut(*common, words, column.total, column.groups, tested, {} if keep else None, some)
+        tally_number_of_class = np.array([number_in_tally.get(name, -1) for name in self.classes], dtype=np.int64)
+        tally_number_of_counted = np.where(is_chosen[groups], tally_number_of_class[classes], -1)
+        leaves_one_out = (
+            tested_group is not None and int(is_chosen.sum()) == self.n_groups - 1 and not is_chosen[tested_group]
+        )
+        words_by_group = {}
+        for feature_group, column in self._columns.items():
+            shared_arguments = column.table, tally_number_of_counted, len(tally.classes), column.by_name
+            if leaves_one_out:
+                assert tested_group is not None
+                needed_words = None if needs_all_words else column.groups.words(tested_group)
+                class_positions = (
+                    None
+                    if tally.classes == self._total_without_words.classes
+                    else tally_number_of_class[self._used_classes]
+                )
+                learned_words: Any = AllBut(
+                    *shared_arguments,
+                    needed_words,
+                    column.total,
+                    column.groups,
+                    tested_group,
+                    {} if caches else None,
+                    class_positions,
+                )
             else:
-                any_word = every or tested is None
-                left = Learned(*common, None if any_word else column.table.having(np.where(groups == tested, 0, -1)))
-            learned[g] = Words(left)
-        return self._of_target(rest.with_sums(learned))
+                needs_all = needs_all_words or tested_group is None
+                learned_words = Learned(
+                    *shared_arguments,
+                    None if needs_all else column.table.having(np.where(groups == tested_group, 0, -1)),
+                )
+            words_by_group[feature_group] = Words(learned_words)
+        return self._with_label_target(tally._with_sums(words_by_group))
 
     @cached_property
     def _used_classes(self) -> NDArray[np.int64]:
@@ -120,43 +153,53 @@ class Groups:
 
     @cached_property
     def _columns(self) -> dict[int, _TextColumn]:
-        """What is counted in tables of words, by the number of its group of features."""
+        """The text columns by the number of their group of features."""
         classes, groups = self.numbers.T
-        place_of_class = {int(c): at for at, c in enumerate(self._used_classes)}
-        position = np.array([place_of_class.get(c, -1) for c in range(len(self.classes))], dtype=np.int64)[classes]
-        tables = {g: sums.table for g, sums in enumerate(self.counted.sums) if isinstance(sums, Words)}
-        common = position, np.ascontiguousarray(groups), len(place_of_class), self.n_groups, self.threads
-        return {g: _TextColumn(table, *common) for g, table in tables.items()}
+        position_of_class = {int(class_number): position for position, class_number in enumerate(self._used_classes)}
+        class_positions = np.array(
+            [position_of_class.get(class_number, -1) for class_number in range(len(self.classes))], dtype=np.int64
+        )[classes]
+        tables = {number: sums.table for number, sums in enumerate(self.counted.sums) if isinstance(sums, Words)}
+        shared_fields = (
+            class_positions,
+            np.ascontiguousarray(groups),
+            len(position_of_class),
+            self.n_groups,
+            self.threads,
+        )
+        return {number: _TextColumn(table, *shared_fields) for number, table in tables.items()}
 
 
 @dataclass(eq=False)
 class _TextColumn:
-    """A column of text, and what is found out about it when first asked for; folds are scored in threads."""
+    """A text column of a tally of groups. What is computed from it is computed once, also if several threads need it."""
 
     table: _core.Words
-    classes: NDArray[np.int64]
-    of: NDArray[np.int64]  # groups
-    n_classes: int
+    classes: NDArray[np.int64]  # the position of each counted class among the classes that have rows
+    group_numbers: NDArray[np.int64]  # the group of each counted class
+    n_classes: int  # classes that have rows
     n_groups: int
     threads: int
     _lock: Lock = field(default_factory=Lock)
-    _made: dict[str, Any] = field(default_factory=dict)
+    _cache: dict[str, Any] = field(default_factory=dict)
 
     def _once(self, name: str, make: Callable[[], T]) -> T:
+        """Returns a cached object, computed by ``make`` when it is first needed."""
         with self._lock:
-            if name not in self._made:
-                self._made[name] = make()
-            return self._made[name]  # type: ignore[no-any-return]
+            if name not in self._cache:
+                self._cache[name] = make()
+            return self._cache[name]  # type: ignore[no-any-return]
 
     @property
     def total(self) -> _core.Words:
-        """All groups together, with the table's ids."""
+        """The table of words of all groups together."""
         return self._once("total", lambda: self.table.place(self.classes, self.n_classes))
 
     @property
     def groups(self) -> _core.Groups:
-        cut = self.classes, self.of, self.n_groups, self.threads
-        return self._once("groups", lambda: _core.Groups(self.table, *cut))
+        """The table of words divided into groups."""
+        partition = self.classes, self.group_numbers, self.n_groups, self.threads
+        return self._once("groups", lambda: _core.Groups(self.table, *partition))
 
     def by_name(self) -> Ids:
         """The ids of all words in the order of their names."""

@@ -1,4 +1,4 @@
-"""Labelled rows, in memory or read again for each pass: they are dealt to folds, counted fold by fold, and scored."""
+"""Labelled rows, in memory or read again for each pass. They are assigned to folds, counted fold by fold, and scored."""
 
 from __future__ import annotations
 
@@ -6,36 +6,48 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, singledispatch
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
-from banbury.arrays import Int
-from banbury.families.bags.text_parameters import missing_texts
+from banbury.arrays import Int, positions_in_slices
+from banbury.families.bags.text import missing_texts
 from banbury.progress import watch
 from banbury.reading import Batch, Codes
-from banbury.rows.folds import Dealing, Round, rounds, training_rows
+from banbury.rows.folds import (
+    Dealing,
+    Round,
+    SingleRows,
+    make_rounds,
+    rank_folds,
+    refuse_groups,
+    round_from_folds,
+    training_rows,
+)
 from banbury.rows.groups import Groups
 from banbury.rows.sampling import MOST_ROWS, RowSample
-from banbury.sums import in_order
+from banbury.sums import sort_keys
 from banbury.tally.label_sets import EVERY, LabelSets
 from banbury.tally.schema import ColumnFacts, Schema, infer
 from banbury.tally.table import (
-    Held,
     LabelledBatch,
     Labels,
+    MemorySource,
     Table,
-    doubt,
+    features_only,
     fractional_among,
     open_table,
     row_hashes,
+    warn_about_suspicious_classes,
 )
 from banbury.tally.tally import Label, Tally, count_sets, of_no_rows, parts, plus, round_weights
 
 CountBatch = Callable[[Batch, int, Schema], Iterator[Tally]]  # a batch, the number of its first row, and the schema
-PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored
+ROWS_PER_PIECE = (
+    1 << 13
+)  # rows that are copied at a time, so that they stay in the processor's cache until they are scored
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,16 +65,20 @@ class LabelledRows:
     weights: NDArray[np.float64] | None
     threads: int
     name: str | None = None
-    groups: Any = None  # what a splitter keeps together: one for each row
-    skipped: int = 0  # rows without a label; those of classes that weigh nothing have one
+    groups: Any = None  # the group of each row, which a splitter keeps together
+    skipped: int = 0  # the number of rows without a label
     table: Table | None = None
     fold: NDArray[np.int32] | None = None
-    tally_of_rest: Tally | None = None  # of rows that are not here: those here are a sample, and models count all
-    sets: LabelSets | None = None  # the labels of each row, where it may have several
-    _counted: dict[str, Any] = field(default_factory=dict, init=False)  # what was counted last
+    tally_of_rest: Tally | None = (
+        None  # if these rows are a sample: the tally of all other rows, which models count too
+    )
+    sets: LabelSets | None = None  # the labels of each row, if it may have several
+    # The round that was counted last, and its groups; or nothing.
+    _counted: list[tuple[Round, Groups]] = field(default_factory=list, init=False)
 
     @property
     def n_rows(self) -> int:
+        """The number of rows."""
         return len(self.labels)
 
     @property
@@ -72,9 +88,9 @@ class LabelledRows:
 
     @cached_property
     def counts(self) -> NDArray[np.bool_]:
-        """Which rows have a class and a positive weight."""
-        labelled = self.labels >= 0
-        return labelled if self.weights is None else labelled & (self.weights > 0)
+        """Whether each row has a class and a positive weight, so that it is counted."""
+        is_labelled = self.labels >= 0
+        return is_labelled if self.weights is None else is_labelled & (self.weights > 0)
 
     @cached_property
     def names(self) -> tuple[Label, ...]:
@@ -83,6 +99,7 @@ class LabelledRows:
 
     @property
     def n_labelled(self) -> int:
+        """The number of rows with a label."""
         return int(np.count_nonzero(self.labels >= 0))
 
     @property
@@ -96,125 +113,149 @@ class LabelledRows:
         return np.cumsum([0, *self.sizes], dtype=np.int64)
 
     def each(self, doing: str) -> Iterator[Batch]:
-        """Yields the batches in one pass."""
+        """Yields the batches in one pass. ``doing`` names the pass in progress messages."""
         raise NotImplementedError
 
     def deal(self, folds: Any, seed: int) -> list[Round]:
-        """Returns the splits for ``folds``, round by round. Rows that were assigned by content keep their folds.
+        """Returns the rounds of splits for ``folds``, which are those of ``bb.cross_validate``. Rows that were assigned
+        by content keep their folds. ``seed`` decides which rows are in which fold.
 
         Rows with sets of labels are assigned by content, because no label partitions the rows.
         """
-        by_content = self.sets is not None and isinstance(folds, (int, np.integer))
-        hashes = self.hashes if by_content and self.fold is None else None
-        return rounds(folds, self.labels, seed, self.groups, self.tally_of_rest is not None, self.fold, hashes)
+        if isinstance(folds, str) and folds == "loo":
+            refuse_groups(self.groups)
+            return [SingleRows.of(self.labels)]
+        if self.fold is not None:
+            return [self.round_of(self.fold)]
+        if self.sets is not None and isinstance(folds, (int, np.integer)):
+            return [self.round_of(rank_folds(self.hashes, self.labels, int(folds), seed))]
+        return [self._with_rest(fold_round) for fold_round in make_rounds(folds, self.labels, seed, self.groups)]
 
     def round_of(self, fold: NDArray[Any]) -> Round:
-        """Returns the round in which each row is tested with its fold."""
-        (splits,) = rounds(None, self.labels, 0, None, self.tally_of_rest is not None, fold)
-        return splits
+        """Returns the round in which each row is tested once, in its ``fold``."""
+        return self._with_rest(round_from_folds(fold, self.labels))
+
+    def _with_rest(self, fold_round: Round) -> Round:
+        """Returns the round with one more group, of the rows outside a sample, that all splits learn from."""
+        return fold_round if self.tally_of_rest is None else fold_round.with_other_rows()
 
     @cached_property
     def hashes(self) -> NDArray[np.uint64]:
-        """Returns a hash of the content of each row; identical rows have the same."""
+        """A hash of the content of each row; identical rows have the same."""
         return np.concatenate([row_hashes(batch, self.schema) for batch in self.each("reading")])
 
-    def count(self, groups: NDArray[np.int32], n_groups: int) -> Groups:
-        """Counts the rows of each group separately, in one pass. Group −1 is not counted."""
-        counted = self._count(groups, n_groups, self.schema)
-        return Groups(counted, self.classes, n_groups, self.threads, self.schema.labels)
+    def count(self, group_numbers: NDArray[np.int32], n_groups: int) -> Groups:
+        """Counts the rows of each group separately, in one pass. ``group_numbers`` has the group of each row; rows of
+        group −1 are not counted.
+        """
+        counted_tally = self._count(group_numbers, n_groups, self.schema)
+        return Groups(counted_tally, self.classes, n_groups, self.threads, self.schema.labels)
 
-    def count_round(self, splits: Round) -> Groups:
+    def count_round(self, fold_round: Round) -> Groups:
         """Counts the groups of a round separately, and caches those of the last round."""
-        if self._counted.get("splits") is not splits:
+        if not self._counted or self._counted[0][0] is not fold_round:
             self._counted.clear()
-            self._counted.update(splits=splits, groups=self.count(splits.groups, splits.n_groups))
-        return cast(Groups, self._counted["groups"])
+            self._counted.append((fold_round, self.count(fold_round.groups, fold_round.n_groups)))
+        return self._counted[0][1]
 
     @property
     def tally(self) -> Tally:
-        """The tally of all rows that count."""
-        groups = self._counted.get("groups")
-        if groups is None:
+        """The tally of all rows with a class and a positive weight."""
+        if self._counted:
+            groups = self._counted[0][1]
+        else:
             groups = self.count(np.where(self.labels >= 0, 0, -1).astype(np.int32), 1)
         return replace(groups.total, skipped=self.skipped)
 
     def _count(self, groups: NDArray[np.int32], n_groups: int, schema: Schema) -> Tally:
-        """The tally whose class ``class * n_groups + group`` has the rows of one class and group."""
-        count_batch = self._counter(groups, n_groups) if self.sets is None else self._set_counter(groups, n_groups)
-        total: Tally | None = None
+        """Counts every class and group separately: class number ``class * n_groups + group`` of the tally has the rows
+        of one class and group. ``groups`` has the group of each row.
+        """
+        count_batch = (
+            self._class_counter(groups, n_groups) if self.sets is None else self._set_counter(groups, n_groups)
+        )
+        tally_so_far: Tally | None = None
         schema = replace(schema, labels=None)
         try:
             for batch, start in zip(self.each("counting"), self.starts.tolist(), strict=False):
-                for part in count_batch(batch, start, schema):
-                    total = plus(total, part)
-                    schema = total.schema
-        except errors.TooManyCells as many:
-            column = getattr(many, "column", "")
-            of_classes = f"{n_groups:,} folds × {len(self.classes):,} classes"
-            text = f"column {column!r} has too many values for {of_classes}, because there is a number for "
-            raise errors.BadSetting(f"{text}each of them. Use fewer folds.", column=column) from None
-        counted = of_no_rows(schema) if total is None else total
+                for batch_tally in count_batch(batch, start, schema):
+                    tally_so_far = plus(tally_so_far, batch_tally)
+                    schema = tally_so_far.schema
+        except errors.TooManyCells as error:
+            column = getattr(error, "column", "")
+            product = f"{n_groups:,} folds × {len(self.classes):,} classes"
+            problem = f"column {column!r} has too many values for {product}, because there is a number for "
+            raise errors.BadSetting(f"{problem}each of them. Use fewer folds.", column=column) from None
+        tally = of_no_rows(schema) if tally_so_far is None else tally_so_far
         if self.tally_of_rest is None:
-            return counted
+            return tally
         # The rows that are not here belong to the last group.
-        names = tuple(self.classes.index(name) * n_groups + n_groups - 1 for name in self.tally_of_rest.classes)
-        rest = replace(self.tally_of_rest, schema=replace(self.tally_of_rest.schema, labels=None))
-        return counted + rest.of_classes(range(len(names)), names)
+        class_numbers = tuple(self.classes.index(name) * n_groups + n_groups - 1 for name in self.tally_of_rest.classes)
+        unread_rows = replace(self.tally_of_rest, schema=replace(self.tally_of_rest.schema, labels=None))
+        return tally + unread_rows._of_classes(range(len(class_numbers)), class_numbers)
 
-    def _counter(self, groups: NDArray[np.int32], n_groups: int) -> CountBatch:
-        """What counts the rows of a batch, each for its class and group."""
-        codes = self.labels * np.int32(n_groups) + groups
-        if int(self.labels.min(initial=0)) < 0 or int(groups.min(initial=0)) < 0:
-            codes[(self.labels < 0) | (groups < 0)] = -1
-        numbers = Codes(codes, 0, list(range(n_groups * len(self.classes))))
-        labels = Labels(None, None, numbers, None, self.weights, None, self.threads)
+    def _class_counter(self, groups: NDArray[np.int32], n_groups: int) -> CountBatch:
+        """Returns a function that counts the rows of a batch by class and group. ``groups`` has the group of each row,
+        −1 for none.
+        """
+        is_counted = (self.labels >= 0) & (groups >= 0)
+        class_and_group = np.where(is_counted, self.labels * np.int32(n_groups) + groups, np.int32(-1))
+        class_codes = Codes(class_and_group, low=0, values=list(range(n_groups * len(self.classes))))
+        labels = Labels.of_arrays(class_codes, self.weights, self.threads)
         return lambda batch, start, schema: parts(batch, schema, labels)
 
     def _set_counter(self, groups: NDArray[np.int32], n_groups: int) -> CountBatch:
-        """What counts the rows of a batch, each for all rows, for each of its labels, and for its group."""
+        """Returns a function that counts the rows of a batch by label and group; number ``label * n_groups + group`` is
+        one label and group. Every row also counts for the class of all rows. ``groups`` has the group of each row, −1
+        for none.
+        """
         assert self.sets is not None
         sets = self.sets
-        place = {name: c * n_groups for c, name in enumerate(self.classes)}
-        first_numbers = np.array([place.get(name, -1) for name in (EVERY, *sets.names)], dtype=np.int64)
-        counted = (self.labels >= 0) & (groups >= 0)
+        first_number_of_class = {name: class_number * n_groups for class_number, name in enumerate(self.classes)}
+        first_number_of_label = np.array(
+            [first_number_of_class.get(name, -1) for name in (EVERY, *sets.names)], dtype=np.int64
+        )
+        is_counted = (self.labels >= 0) & (groups >= 0)
 
         def count_batch(batch: Batch, start: int, schema: Schema) -> Iterator[Tally]:
-            rows = start + np.flatnonzero(counted[start : start + batch.n_rows])
-            if len(rows):
-                some = batch if len(rows) == batch.n_rows else batch.take(rows - start)
-                weights = None if self.weights is None else self.weights[rows]
-                by_group = groups[rows], first_numbers
-                yield count_sets(some, schema, sets.take(rows), weights, self.threads, by_group)
+            """Counts the rows of a batch whose first row has the number ``start``."""
+            row_numbers = start + np.flatnonzero(is_counted[start : start + batch.n_rows])
+            if len(row_numbers):
+                rows = batch if len(row_numbers) == batch.n_rows else batch.take(row_numbers - start)
+                weights = None if self.weights is None else self.weights[row_numbers]
+                numbers = groups[row_numbers], first_number_of_label
+                yield count_sets(rows, schema, sets.take(row_numbers), weights, self.threads, numbers)
 
         return count_batch
 
-    def count_only(self, rows: Int, schema: Schema) -> Tally:
-        """Returns the tally of some rows."""
-        chosen = np.full(self.n_rows, -1, dtype=np.int32)
-        chosen[rows] = 0
-        counted = replace(self, tally_of_rest=None)._count(chosen, 1, schema)
-        return Groups(counted, self.classes, 1, label_target=self.schema.labels).total
+    def count_only(self, row_numbers: Int, schema: Schema) -> Tally:
+        """Returns the tally of the rows with these numbers under a schema."""
+        groups = np.full(self.n_rows, -1, dtype=np.int32)
+        groups[row_numbers] = 0
+        tally = replace(self, tally_of_rest=None)._count(groups, 1, schema)
+        return Groups(tally, self.classes, 1, label_target=self.schema.labels).total
 
     @cached_property
     def any_idle(self) -> bool:
-        """Whether some rows have weight zero: they are scored but not counted."""
+        """Whether some rows have weight zero, so that they are scored but not counted."""
         return self.weights is not None and not bool(self.weights.all())
 
     def under(self, counting: Mapping[str, Any]) -> Self:
-        """Returns the same rows and folds as another recipe counts them, without reading them again.
+        """Returns the rows and folds under the schema that another recipe counts with, without reading them again.
 
         ``counting`` has settings of ``bb.count``, such as ``missing``, that replace the original ones.
         """
-        if self.table is None or not counting:
+        if self.table is None:
             return self
         table = replace(self.table, **counting)
-        return replace(self, schema=self._settle(table), table=table)
+        return replace(self, schema=self._infer_schema(table), table=table)
 
     def with_schema(self, schema: Schema) -> Self:
         """Returns the same rows and folds under another schema."""
         return replace(self, schema=schema)
 
-    def _settle(self, table: Table) -> Schema:
+    def _infer_schema(self, table: Table) -> Schema:
+        """Settles the schema of a table of these rows."""
         raise NotImplementedError
 
 
@@ -226,70 +267,81 @@ class MemoryRows(LabelledRows):
 
     @property
     def sizes(self) -> Sequence[int]:
+        """The number of rows in each batch."""
         return [batch.n_rows for batch in self.batches]
 
     def each(self, doing: str) -> Iterator[Batch]:
+        """Yields the batches. ``doing`` names the pass in progress messages."""
         return iter(watch(self.batches, doing, self.name))
 
-    def _settle(self, table: Table) -> Schema:
-        """What the first batch settles; again where a later batch has fractions in a column that was taken for whole numbers."""
+    def _infer_schema(self, table: Table) -> Schema:
+        """Infers the schema from the first batch; again if a later batch has fractions in a column that looked like
+        whole numbers.
+        """
         if table.schema is not None:
             return table.schema
-        first, *rest = self.batches
-        fractional = table.facts.fractional
+        first_batch, *later_batches = self.batches
+        fractional_columns = table.facts.fractional
         while True:
-            facts = ColumnFacts(fractional)
-            schema = infer(first, {}, None, table.chosen, table.missing, trees=table.trees, facts=facts)
-            shown = frozenset(name for batch in rest for name in fractional_among(batch, facts.whole_numbers))
-            if not shown:
-                kept = ("target", "target_kind", "labels", "reading")
-                return replace(schema, **{name: getattr(self.schema, name) for name in kept})
-            fractional |= shown
+            facts = ColumnFacts(fractional_columns)
+            schema = infer(
+                first_batch, {}, None, table.declared_families, table.missing, trees=table.trees, facts=facts
+            )
+            new_columns = set[str]().union(*(fractional_among(batch, facts.whole_numbers) for batch in later_batches))
+            if not new_columns:
+                unchanged_fields = ("target", "target_kind", "labels", "reading")
+                return replace(schema, **{name: getattr(self.schema, name) for name in unchanged_fields})
+            fractional_columns |= new_columns
 
     def row_name(self, row: int) -> str | None:
         """Returns the file that a row was read from, if each row has its own."""
-        number = int(np.searchsorted(self.starts, row, side="right")) - 1
-        names = self.batches[number].row_names
-        return None if names is None else names[row - int(self.starts[number])]
+        batch_number = int(np.searchsorted(self.starts, row, side="right")) - 1
+        names = self.batches[batch_number].row_names
+        return None if names is None else names[row - int(self.starts[batch_number])]
 
-    def take(self, rows: Int) -> Iterator[Batch]:
-        """Yields the part of each batch with these rows, whose numbers are in ascending order."""
-        ends = np.searchsorted(rows, self.starts)
-        for batch, start, a, b in zip(self.batches, self.starts, ends, ends[1:], strict=False):
-            if b - a == batch.n_rows:
+    def take(self, row_numbers: Int) -> Iterator[Batch]:
+        """Yields the rows with these numbers, which are in ascending order, in batches of limited size."""
+        batch_ends = np.searchsorted(row_numbers, self.starts[1:])
+        for batch, batch_start, rows in zip(self.batches, self.starts, np.split(row_numbers, batch_ends), strict=False):
+            if len(rows) == batch.n_rows:
                 yield batch
                 continue
-            for first in range(a, b, PIECE):
-                yield batch.take(rows[first : min(first + PIECE, b)] - start)
+            for piece_start in range(0, len(rows), ROWS_PER_PIECE):
+                yield batch.take(rows[piece_start : piece_start + ROWS_PER_PIECE] - batch_start)
 
-    def only(self, rows: Int) -> MemoryRows:
-        """Returns some rows, in the order of their numbers."""
+    def only(self, row_numbers: Int) -> MemoryRows:
+        """Returns the rows with these numbers, which are in ascending order."""
         batches = []
-        first = 0
-        for batch in self.take(rows):
-            part = copy(batch)  # labels and weights are found by the number of a batch's first row
-            part.first_row = first
-            batches.append(part)
-            first += part.n_rows
-        weights = None if self.weights is None else self.weights[rows]
-        groups = None if self.groups is None else np.asarray(self.groups)[rows]
-        fold = None if self.fold is None else self.fold[rows]
-        sets = None if self.sets is None else self.sets.take(rows)
-        chosen: dict[str, Any] = {"labels": self.labels[rows], "weights": weights, "groups": groups, "fold": fold}
-        return replace(self, batches=tuple(batches), sets=sets, **chosen)
+        first_row = 0
+        for batch in self.take(row_numbers):
+            selected_batch = copy(batch)  # labels and weights are found by the number of a batch's first row
+            selected_batch.first_row = first_row
+            batches.append(selected_batch)
+            first_row += selected_batch.n_rows
+        return replace(
+            self,
+            batches=tuple(batches),
+            labels=self.labels[row_numbers],
+            weights=None if self.weights is None else self.weights[row_numbers],
+            groups=None if self.groups is None else np.asarray(self.groups)[row_numbers],
+            fold=None if self.fold is None else self.fold[row_numbers],
+            sets=None if self.sets is None else self.sets.take(row_numbers),
+        )
 
-    def training_rows(self, splits: Round, number: int) -> MemoryRows:
-        """Returns the rows that a split learns from."""
-        return self.only(training_rows(splits.splits[number], splits))
+    def training_rows(self, fold_round: Round, fold: int) -> MemoryRows:
+        """Returns the rows that split number ``fold`` of a round learns from."""
+        return self.only(training_rows(fold_round.splits[fold], fold_round))
 
     def as_table(self, schema: Schema) -> Table:
         """Returns the rows as a table under a schema."""
-        codes = Codes(self.labels, 0, list(self.classes))
-        labels = Labels(None, None, codes, None, self.weights, None, self.threads, groups=self.groups)
-        return Table(Held(self.batches, self.name), labels, schema)
+        codes = Codes(self.labels, low=0, values=list(self.classes))
+        labels = Labels.of_arrays(codes, self.weights, self.threads, self.groups)
+        return Table(MemorySource(self.batches, self.name), labels, schema)
 
     def with_word_ids(self, tables: Mapping[str, _core.Words]) -> MemoryRows:
-        """Returns the same rows with the words of these text columns looked up in tables."""
+        """Returns the rows with the texts of some columns replaced by word ids. ``tables`` has the table of words of
+        each of these columns.
+        """
         if not tables:
             return self
         batches = []
@@ -305,17 +357,16 @@ class MemoryRows(LabelledRows):
         return replace(self, batches=tuple(batches))
 
     def sample(self, n: int | None = None) -> MemoryRows:
-        """Returns all rows, because they are already in memory."""
+        """Returns all rows, because they are already in memory. Raises an error if a number of rows was requested."""
         errors.require(n is None, "sample", n, "omitted when rows are in memory")
         return self
 
     def among(self, tally: Tally) -> MemoryRows:
-        """Returns the same rows as a sample of those that a tally counted, so that models also count all others."""
+        """Returns the rows as a sample of those that ``tally`` has counted, so that models also count all others."""
         labels = renumber([(self.classes, self.labels)], tally.classes)
-        rows = replace(self, classes=tally.classes, labels=labels, skipped=0)
-        return replace(
-            rows, tally_of_rest=replace(tally, skipped=0, parts=frozenset()) - rows.tally, skipped=tally.skipped
-        )
+        sampled_rows = replace(self, classes=tally.classes, labels=labels, skipped=0)
+        tally_of_rest = replace(tally, skipped=0, parts=frozenset()) - sampled_rows.tally
+        return replace(sampled_rows, tally_of_rest=tally_of_rest, skipped=tally.skipped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,23 +377,25 @@ class StreamedRows(LabelledRows):
 
     @property
     def sizes(self) -> Sequence[int]:
+        """The number of rows in each batch."""
         return self.batch_sizes
 
     def each(self, doing: str) -> Iterator[Batch]:
         """Yields the batches in one pass. Raises an error if the rows are not the same as before."""
         assert self.table is not None
-        sizes = iter(self.batch_sizes)
-        rows = f"the rows{errors.where(self.name)}"
-        text = f"{rows} had changed when they were read again. Keep them in memory, or validate a copy that"
-        changed = errors.BanburyError(f"{text} no one writes to.")
+        expected_sizes = iter(self.batch_sizes)
+        subject = f"the rows{errors.where(self.name)}"
+        problem = f"{subject} had changed when they were read again. Keep them in memory, or validate a copy that"
+        change_error = errors.BanburyError(f"{problem} no one writes to.")
         for batch in self.table.batches(doing):
-            if batch.n_rows != next(sizes, None):
-                raise changed
-            yield self.table.features_of(batch, self.schema)
-        if next(sizes, None) is not None:
-            raise changed
+            if batch.n_rows != next(expected_sizes, None):
+                raise change_error
+            yield features_only(self.table.align(batch, self.schema), self.schema)
+        if next(expected_sizes, None) is not None:
+            raise change_error
 
-    def _settle(self, table: Table) -> Schema:
+    def _infer_schema(self, table: Table) -> Schema:
+        """Infers the schema from the first batch of the table."""
         schemas = list[Schema]()
         for batch in table.batches("reading", schemas.clear, quietly=True):
             if not schemas:
@@ -363,7 +416,9 @@ class StreamedRows(LabelledRows):
 
 
 def rows_of_sample(sample: RowSample, tally: Tally, threads: int, dealing: Dealing | None = None) -> MemoryRows:
-    """Returns a sample of the rows that a tally counted, in memory, together with the tally of all other rows."""
+    """Returns the sampled rows in memory, together with the tally of all other rows. ``tally`` has counted all rows,
+    and ``dealing`` says how rows are assigned to folds by content.
+    """
     sample.check_subtractable()
     rows = read_into_memory(sample.table(tally.schema, threads), dealing)
     return rows if sample.is_whole else rows.among(tally)
@@ -378,6 +433,7 @@ class Encoded:
     def __init__(
         self, offsets: Int, ids: NDArray[np.int32], times: NDArray[np.int32], missing: NDArray[np.bool_]
     ) -> None:
+        """Row i has the words ``ids[offsets[i] : offsets[i + 1]]``, each as often as ``times`` says."""
         self.offsets = offsets
         self.ids = ids
         self.times = times
@@ -387,13 +443,14 @@ class Encoded:
         return len(self.missing)
 
     def texts(self) -> Any:
+        """Returns the encoded texts as an object of the core."""
         return _core.EncodedTexts(self.offsets, self.ids, self.times, self.missing)
 
-    def take(self, rows: Int) -> Encoded:
-        sizes = (self.offsets[1:] - self.offsets[:-1])[rows]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        at = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], sizes)
-        return Encoded(offsets, self.ids[at], self.times[at], self.missing[rows])
+    def take(self, row_numbers: Int) -> Encoded:
+        """Returns the texts of the rows with these numbers."""
+        n_words = (self.offsets[1:] - self.offsets[:-1])[row_numbers]
+        offsets, word_positions = positions_in_slices(self.offsets[row_numbers], n_words)
+        return Encoded(offsets, self.ids[word_positions], self.times[word_positions], self.missing[row_numbers])
 
 
 def load_rows(data: Any, target: Any, **settings: Any) -> MemoryRows:
@@ -406,27 +463,35 @@ def load_rows(data: Any, target: Any, **settings: Any) -> MemoryRows:
 
 @singledispatch
 def open_rows(table: Any, folds: Any, seed: int, id: Any = None, deal: Any = "stratified") -> Any:
-    """Opens the labelled rows of a table, which are assigned to folds by the column ``id``, by content, or by position."""
+    """Opens the labelled rows of a table, which are assigned to folds by the column ``id``, by content, or by position.
+    ``folds``, ``seed``, ``id`` and ``deal`` are those of ``bb.cross_validate``.
+    """
     return read_into_memory(table, Dealing.of_settings(folds, seed, id, deal))
 
 
 def read_into_memory(table: Table, dealing: Dealing | None = None) -> MemoryRows:
-    """Reads the rows of a table into memory. The first batch settles the schema, as in ``bb.count``."""
-    fields, parts = _read_labels(table, dealing, keeps=True)
-    return MemoryRows(**fields, batches=tuple(part.batch for part in parts))
+    """Reads the rows of a table into memory. The first batch settles the schema, as in ``bb.count``. ``dealing`` says
+    how rows are assigned to folds by content, if they are.
+    """
+    fields, labelled_batches = _read_labels(table, dealing, keeps=True)
+    return MemoryRows(**fields, batches=tuple(batch.batch for batch in labelled_batches))
 
 
 def stream_rows(data: Any, target: Any, dealing: Dealing | None = None, **settings: Any) -> StreamedRows:
-    """Opens rows that are read again in each pass. The class, weight and group of each row are read once and kept."""
+    """Opens rows that are read again in each pass. The class, weight and group of each row are read once and kept in
+    memory. ``dealing`` says how rows are assigned to folds by content; the settings are those of ``Table.of``.
+    """
     table = open_table_with_labels(data, target, **settings).again()
-    fields, parts = _read_labels(table, dealing, keeps=False)
-    return StreamedRows(**fields, batch_sizes=tuple(len(part.numbers) for part in parts))
+    fields, labelled_batches = _read_labels(table, dealing, keeps=False)
+    return StreamedRows(**fields, batch_sizes=tuple(len(batch.numbers) for batch in labelled_batches))
 
 
 def open_table_with_labels(
     data: Any, target: Any, *, features: Any = "auto", weights: Any = None, takes_sets: bool = True, **settings: Any
 ) -> Any:
-    """Opens a table of rows with a class or labels. Families that are still to be chosen are inferred first."""
+    """Opens a table of rows with a class or labels. If families are to be chosen later, they are inferred first. Unless
+    ``takes_sets``, several labels per row raise an error.
+    """
     errors.require(np.asarray(weights).ndim <= 1, "weights", "a matrix", "one number per row")
     families = "auto" if chooses(features) else features
     table = open_table(data, target, features=families, weights=weights, **settings)
@@ -436,7 +501,7 @@ def open_table_with_labels(
 
 
 def chooses(features: Any) -> bool:
-    """Whether families are to be chosen on held-out rows."""
+    """Whether families are to be chosen on held-out rows: ``features`` is "choose"."""
     return isinstance(features, str) and features == "choose"
 
 
@@ -446,70 +511,76 @@ def refuse_for_sets(features: Any, **settings: Any) -> None:
         errors.require(value is None, name, value, "omitted for multi-label data")
 
 
-def several(alpha: Any) -> bool:
-    """Whether a setting is to be chosen: several values, or "auto"."""
+def has_several(alpha: Any) -> bool:
+    """Whether alpha is to be chosen: several values, or "auto"."""
     return isinstance(alpha, Iterable) and not (isinstance(alpha, np.ndarray) and alpha.ndim == 0)
 
 
 def _read_labels(table: Table, dealing: Dealing | None, keeps: bool) -> tuple[dict[str, Any], list[LabelledBatch]]:
-    """What ``LabelledRows`` knows of the rows of a table, after one pass; and the batches, of which ``keeps`` keeps the rows."""
-    parts = list[LabelledBatch]()
-    for part in table.batches_with_labels(parts.clear, keeps, dealing):
-        parts.append(part if keeps else replace(part, batch=part.batch.slice(0, 0)))
-    sizes = [len(part.numbers) for part in parts]
-    numbers = used = [(part.names, part.numbers) for part in parts]
+    """Reads the label, weight, group and set of labels of every row in one pass. Returns the fields of
+    ``LabelledRows``, and the batches, which have their rows only if ``keeps``. ``dealing`` says how rows are assigned
+    to folds by content, if they are.
+    """
+    batches = list[LabelledBatch]()
+    for batch in table.batches_with_labels(batches.clear, keeps, dealing):
+        batches.append(batch if keeps else replace(batch, batch=batch.batch.slice(0, 0)))
+    batch_sizes = [len(batch.numbers) for batch in batches]
+    names_and_codes = names_and_weighted_codes = [(batch.names, batch.numbers) for batch in batches]
     weights = None
-    if parts[0].weights is not None:
-        weights = round_weights(np.concatenate([part.weights for part in parts if part.weights is not None]))
-        each_weight = np.split(weights, np.cumsum(sizes)[:-1])
-        used = [
-            (names, np.where(w > 0, part_codes, -1))
-            for (names, part_codes), w in zip(numbers, each_weight, strict=True)
+    if batches[0].weights is not None:
+        weights = round_weights(np.concatenate([batch.weights for batch in batches if batch.weights is not None]))
+        weights_of_batches = np.split(weights, np.cumsum(batch_sizes)[:-1])
+        names_and_weighted_codes = [
+            (names, np.where(batch_weights > 0, codes, -1))
+            for (names, codes), batch_weights in zip(names_and_codes, weights_of_batches, strict=True)
         ]
-    occurring = set[Label]().union(*(occurring_names(*part) for part in used))
-    every_set = None
+    names_in_use = set[Label]().union(*(occurring_names(*batch) for batch in names_and_weighted_codes))
+    label_sets = None
     if table.has_sets:
-        every_set = LabelSets.of_batches([part.sets for part in parts if part.sets is not None])
-        numbers = used
-        occurring |= every_set.names_in_use(np.concatenate([part_codes >= 0 for _, part_codes in used]))
-    classes: Any = in_order(occurring)
-    groups = [(part.groups[1], part.groups[0]) for part in parts if part.groups is not None]
-    group_names: Any = in_order(set[Label]().union(*(occurring_names(*part) for part in groups)))
-    skipped = sum(int(np.count_nonzero(part.numbers < 0)) for part in parts)
-    if not classes and skipped < sum(sizes):
+        label_sets = LabelSets.of_batches([batch.sets for batch in batches if batch.sets is not None])
+        names_and_codes = names_and_weighted_codes
+        names_in_use |= label_sets.names_in_use(np.concatenate([codes >= 0 for _, codes in names_and_weighted_codes]))
+    classes: Any = sort_keys(names_in_use)
+    group_names_and_codes = [(batch.groups[1], batch.groups[0]) for batch in batches if batch.groups is not None]
+    group_names: Any = sort_keys(set[Label]().union(*(occurring_names(*batch) for batch in group_names_and_codes)))
+    skipped = sum(int(np.count_nonzero(batch.numbers < 0)) for batch in batches)
+    if not classes and skipped < sum(batch_sizes):
         raise errors.empty_data(table.name, "every row has a missing label or a weight of zero")
     if not classes:
-        raise errors.no_target(sum(sizes), table.labels.name)
-    if every_set is None:
-        doubt(classes)
-    hashes = [part.hashes for part in parts if part.hashes is not None]
+        raise errors.no_target(sum(batch_sizes), table.labels.name)
+    if label_sets is None:
+        warn_about_suspicious_classes(classes)
+    hash_batches = [batch.hashes for batch in batches if batch.hashes is not None]
     fields = {
-        "schema": parts[0].schema,
+        "schema": batches[0].schema,
         "classes": classes,
-        "labels": renumber(numbers, classes),
+        "labels": renumber(names_and_codes, classes),
         "weights": weights,
         "threads": table.labels.threads,
         "name": table.name,
-        "groups": renumber(groups, group_names) if groups else table.labels.groups,
+        "groups": renumber(group_names_and_codes, group_names) if group_names_and_codes else table.labels.groups,
         "skipped": skipped,
         "table": table,
-        "fold": None if dealing is None else dealing.of_hashes(np.concatenate(hashes)),
-        "sets": every_set,
+        "fold": None if dealing is None else dealing.of_hashes(np.concatenate(hash_batches)),
+        "sets": label_sets,
     }
-    return fields, parts
+    return fields, batches
 
 
 def occurring_names(names: Sequence[Label], codes: NDArray[np.int32]) -> set[Label]:
-    """Returns the names that occur; number −1 is none."""
-    return {names[c] for c in np.flatnonzero(np.bincount(codes + 1, minlength=len(names) + 1)[1:]).tolist()}
+    """Returns the names whose numbers occur among the codes; −1 stands for no name."""
+    return {names[number] for number in np.flatnonzero(np.bincount(codes + 1, minlength=len(names) + 1)[1:]).tolist()}
 
 
-def renumber(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names: Sequence[Label]) -> NDArray[np.int32]:
-    """Converts the numbers of batches, each with its own names, to numbers among all names; −1 for names that are not
-    among them.
+def renumber(
+    names_and_codes: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names: Sequence[Label]
+) -> NDArray[np.int32]:
+    """Converts class codes to numbers in a common list of ``names``, −1 for other names. Each batch has the names that
+    its codes refer to, and a code for each row. The batches are concatenated.
     """
-    if all(list(part_names) == list(names) for part_names, _ in parts):
-        return parts[0][1] if len(parts) == 1 else np.concatenate([codes for _, codes in parts])
-    place = {name: c for c, name in enumerate(names)}
-    lookups = [np.array([*(place.get(name, -1) for name in part_names), -1], dtype=np.int32) for part_names, _ in parts]
-    return np.concatenate([lookup[codes] for lookup, (_, codes) in zip(lookups, parts, strict=True)])
+    number_of = {name: number for number, name in enumerate(names)}
+    codes_in_common = []
+    for batch_names, codes in names_and_codes:
+        numbers = np.array([*(number_of.get(name, -1) for name in batch_names), -1], dtype=np.int32)
+        codes_in_common.append(numbers[codes])
+    return np.concatenate(codes_in_common)

@@ -1,4 +1,4 @@
-"""Scoring of rows that are left out: each by the model of what its split learns from."""
+"""Scoring of held-out rows, each with the model of the rows that its split learns from."""
 
 from __future__ import annotations
 
@@ -23,148 +23,164 @@ from banbury.rows.labelled import LabelledRows, MemoryRows
 from banbury.tally.tally import Label, Tally
 from banbury.threads import each_done
 
-TOGETHER = 1 << 20  # rows whose columns are made ready at a time, for all models
+ROWS_PER_PIECE = 1 << 20  # rows whose columns are prepared at a time, for all models
 
 
 class Scores(Protocol):
-    """A model seen as what scores rows under its schema: the classes or labels it knows, and its score for others."""
+    """A model, as far as scoring rows under its schema needs it.
+
+    ``want`` says which scores are wanted: "posterior", "log_posterior" or "log_joint", or "log_odds" for labels.
+    """
 
     @property
-    def names(self) -> tuple[Label, ...]: ...
-    def score(self, batch: Batch, want: str) -> tuple[Real, int]: ...
-    def score_unmet(self, want: str) -> float: ...
-    def lost_words(self) -> dict[str, int]: ...
+    def names(self) -> tuple[Label, ...]:
+        """The classes or labels that the model knows."""
+
+    def score(self, batch: Batch, want: str) -> tuple[Real, int]:
+        """Returns the scores of a batch (rows × known classes), and how many rows are impossible in every class."""
+
+    def _score_unmet(self, want: str) -> float:
+        """Returns the score of a class that the model does not know."""
+
+    def _lost_words(self) -> dict[str, int]:
+        """Returns the text columns that have no words left, with the number of words that they had."""
 
 
 class Estimates(Protocol):
-    """Estimates a model from a tally whose classes are among those given."""
+    """A recipe, as far as scoring held-out rows needs it: it estimates a model from a tally."""
 
-    def estimate(self, tally: Tally, classes: Sequence[Label]) -> Any: ...
-    def reads_whole_tables(self, counted: Tally) -> bool: ...
+    def estimate(self, tally: Tally, classes: Sequence[Label]) -> Any:
+        """Estimates the model of a tally. ``classes`` has all classes of the data."""
+
+    def reads_whole_tables(self, counted: Tally) -> bool:
+        """Whether leaving rows out needs whole tables of words rather than their changes."""
 
 
 class Sink(Protocol):
-    """Receives the scores of rows, by row number, and the split that tests each (−1 for none)."""
+    """Receives the scores of rows. A fold is the number of a split in its round."""
 
-    def put(self, rows: Int | slice, splits: NDArray[np.int32], scores: Real) -> None: ...
+    def put(self, rows: Int | slice, folds: NDArray[np.int32], scores: Real) -> None:
+        """Receives the scores (rows × classes) of the rows with these numbers, and the fold that tests each, −1 for
+        none.
+        """
 
 
 @dataclass
 class PendingWarnings:
     """Warnings to give once, however many folds there are."""
 
-    impossible: int = 0  # rows that are impossible in every class
+    n_impossible: int = 0  # rows that are impossible in every class
     # Columns none of whose words is left, and how many there were.
     wordless: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # which are no warnings: a result has them
 
     def __add__(self, other: PendingWarnings) -> PendingWarnings:
+        """Combines two sets of warnings."""
         wordless = self.wordless | other.wordless
         notes = dict.fromkeys((*self.notes, *other.notes))
-        return PendingWarnings(self.impossible + other.impossible, wordless, tuple(notes))
+        return PendingWarnings(self.n_impossible + other.n_impossible, wordless, tuple(notes))
 
     def add(self, other: PendingWarnings) -> None:
-        self.impossible += other.impossible
+        """Adds the warnings of another part of the work."""
+        self.n_impossible += other.n_impossible
         self.wordless |= other.wordless
         self.notes += other.notes
 
     def warn(self, how: str) -> None:
+        """Issues the warnings. ``how`` is the estimator's setting, named in the message."""
         for column, n_words in self.wordless.items():
             warn_of_no_words(column, n_words)
-        if self.impossible:
-            errors.warn(errors.all_impossible(self.impossible, f"how={how!r}"))
+        if self.n_impossible:
+            errors.warn(errors.all_impossible(self.n_impossible, f"how={how!r}"))
 
 
 @singledispatch
 def leave_out(
     rows: Any,
-    splits: Round,
+    fold_round: Round,
     recipes: Sequence[Estimates],
     want: str,
     sinks: Sequence[Sink],
     pending: PendingWarnings,
 ) -> None:
-    """Scores every row with a model of the rows that its split learns from. It counts once for all recipes and scores
-    once for each.
+    """Scores every row of a round with a model of the rows that its split learns from, and puts the scores of each
+    recipe into its sink. Rows are counted once for all recipes, and scored once for each. ``want`` is the kind of
+    score, as for ``Scores``.
     """
     with Steps() as steps:
         steps.begin("counting", 1.0 / (1.0 + len(recipes)), reads=True)
-        groups = rows.count_round(splits)
+        groups = rows.count_round(fold_round)
         steps.begin("scoring", 1.0, reads=True)
-        _score_round(rows, splits, groups, recipes, want, sinks, pending)
+        models_by_recipe = [FoldModels(rows, fold_round, groups, recipe, pending) for recipe in recipes]
+        scores_by_split = groups.counted._has_words or rows.has_sets or not _learns_every_class(fold_round, groups)
+        if isinstance(rows, MemoryRows) and scores_by_split:
+            _score_by_split(rows, fold_round, groups, models_by_recipe, want, sinks, pending)
+            return
+        n_workers = 1 if groups.counted.schema._runs_python else min(rows.threads, len(fold_round.splits))
+        for fold_models, sink in zip(models_by_recipe, sinks, strict=True):
+            models = each_done(fold_models.__getitem__, len(fold_round.splits), n_workers)
+            pending.n_impossible += _score_in_one_pass(rows, fold_round, models, want, sink)
 
 
-def _score_round(
-    rows: Any,
-    splits: Round,
-    groups: Groups,
-    recipes: Sequence[Estimates],
-    want: str,
-    sinks: Sequence[Sink],
-    pending: PendingWarnings,
-) -> None:
-    by_recipe = [FoldModels(rows, splits, groups, recipe, pending) for recipe in recipes]
-    one_by_one = groups.counted.has_words or rows.has_sets or not _learns_every_class(splits, groups)
-    if isinstance(rows, MemoryRows) and one_by_one:
-        _score_by_split(rows, splits, groups, by_recipe, want, sinks, pending)
-        return
-    workers = 1 if groups.counted.schema.runs_python else min(rows.threads, len(splits.splits))
-    for fold_models, sink in zip(by_recipe, sinks, strict=True):
-        models = each_done(fold_models.__getitem__, len(splits.splits), workers)
-        pending.impossible += _score_in_one_pass(rows, splits, models, want, sink)
-
-
-def _learns_every_class(splits: Round, groups: Groups) -> bool:
+def _learns_every_class(fold_round: Round, groups: Groups) -> bool:
     """Whether every split learns from rows of all classes."""
-    classes, group = groups.numbers.T
-    chosen = [split.learned for split in splits.splits if split.learned is not None]
-    learned_classes = [len(np.unique(classes[learned[group]])) for learned in chosen]
-    return len(chosen) == len(splits.splits) and set(learned_classes) <= {len(groups.classes)}
+    class_numbers, group_numbers = groups.numbers.T  # of each counted pair of class and group
+    learned_by_split = [split.is_learned for split in fold_round.splits if split.is_learned is not None]
+    n_classes_by_split = [len(np.unique(class_numbers[is_learned[group_numbers]])) for is_learned in learned_by_split]
+    return len(learned_by_split) == len(fold_round.splits) and set(n_classes_by_split) <= {len(groups.classes)}
 
 
-def _score_in_one_pass(rows: LabelledRows, splits: Round, models: Sequence[Model], want: str, sink: Sink) -> int:
-    """Each batch by the models of all splits; returns how many rows are impossible in every class."""
-    impossible = 0
-    tested_by = splits.tested_by
+def _score_in_one_pass(rows: LabelledRows, fold_round: Round, models: Sequence[Model], want: str, sink: Sink) -> int:
+    """Scores each batch once, every row with the model of the split that tests it. Returns how many rows are impossible
+    in every class.
+    """
+    n_impossible = 0
+    fold_of_row = fold_round.tested_by
     for batch, start in zip(rows.each("scoring"), rows.starts.tolist(), strict=False):
-        at = slice(start, start + batch.n_rows)
-        out = np.empty((batch.n_rows, len(rows.classes)))
-        impossible += score_batch(rows, models, batch, tested_by[at], want, out)
-        sink.put(at, tested_by[at], out)
-    return impossible
+        batch_rows = slice(start, start + batch.n_rows)
+        scores = np.empty((batch.n_rows, len(rows.classes)))
+        n_impossible += score_batch(rows, models, batch, fold_of_row[batch_rows], want, scores)
+        sink.put(batch_rows, fold_of_row[batch_rows], scores)
+    return n_impossible
 
 
 def _score_by_split(
     rows: MemoryRows,
-    splits: Round,
+    fold_round: Round,
     groups: Groups,
-    by_recipe: Sequence[FoldModels],
+    models_by_recipe: Sequence[FoldModels],
     want: str,
     sinks: Sequence[Sink],
     pending: PendingWarnings,
 ) -> None:
-    """One split at a time, since a model of text is large: its tally is made once for all recipes."""
-    several = len(by_recipe) > 1
-    encoded = rows.with_word_ids(groups.word_tables) if several else rows
-    workers = 1 if groups.counted.schema.runs_python else min(rows.threads, len(splits.splits))
-    reads_whole_tables = any(fold_models.recipe.reads_whole_tables(groups.counted) for fold_models in by_recipe)
+    """Scores the test rows of one split after the other with the models of each recipe, and puts the scores into the
+    sinks. So only few models of text, which are large, are in memory at a time. The tally of a split is built once for
+    all recipes.
+    """
+    has_several_recipes = len(models_by_recipe) > 1
+    encoded_rows = rows.with_word_ids(groups.word_tables) if has_several_recipes else rows
+    n_workers = 1 if groups.counted.schema._runs_python else min(rows.threads, len(fold_round.splits))
+    reads_whole_tables = any(fold_models.recipe.reads_whole_tables(groups.counted) for fold_models in models_by_recipe)
 
-    def score_split(number: int) -> int:
-        split = splits.splits[number]
-        impossible = 0
+    def score_split(fold: int) -> int:
+        """Scores the test rows of one split with all recipes. Returns how many are impossible in every class."""
+        split = fold_round.splits[fold]
+        n_impossible = 0
         if not len(split.test):
             return 0
-        tally = tally_of_split(rows, split, groups, number, keep=several, reads_whole_tables=reads_whole_tables)
-        source = rows if split.learned is None else encoded  # rows that are counted anew have other words
-        tested = list(source.take(split.test))
-        for fold_models, sink in zip(by_recipe, sinks, strict=True):
-            model = replace(fold_models.estimate(tally), threads=rows.threads // workers or 1)
-            scores, lost = score_batches(rows.names, tested, len(split.test), model, want)
-            impossible += lost
-            sink.put(split.test, np.full(len(split.test), number, dtype=np.int32), scores)
-        return impossible
+        tally = tally_of_split(
+            rows, split, groups, fold, keep=has_several_recipes, reads_whole_tables=reads_whole_tables
+        )
+        source_rows = rows if split.is_learned is None else encoded_rows  # rows that are counted anew have other words
+        test_batches = list(source_rows.take(split.test))
+        for fold_models, sink in zip(models_by_recipe, sinks, strict=True):
+            model = replace(fold_models.estimate(tally), threads=rows.threads // n_workers or 1)
+            scores, n_batch_impossible = score_batches(rows.names, test_batches, len(split.test), model, want)
+            n_impossible += n_batch_impossible
+            sink.put(split.test, np.full(len(split.test), fold, dtype=np.int32), scores)
+        return n_impossible
 
-    pending.impossible += sum(each_done(score_split, len(splits.splits), workers))
+    pending.n_impossible += sum(each_done(score_split, len(fold_round.splits), n_workers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,111 +188,131 @@ class FoldModels:
     """The models of a recipe for the splits of a round, each estimated when it is needed."""
 
     rows: LabelledRows
-    splits: Round
+    fold_round: Round
     groups: Groups
     recipe: Estimates
     pending: PendingWarnings
 
-    def __getitem__(self, number: int) -> Any:
-        return self.estimate(tally_of_split(self.rows, self.splits.splits[number], self.groups, number))
+    def __getitem__(self, fold: int) -> Any:
+        """Estimates the model of split number ``fold``."""
+        return self.estimate(tally_of_split(self.rows, self.fold_round.splits[fold], self.groups, fold))
 
     def estimate(self, tally: Tally) -> Any:
+        """Estimates the model of a tally. Text columns that have no words left are added to the pending warnings."""
         model = self.recipe.estimate(tally, self.rows.classes)
-        self.pending.wordless.update(model.lost_words())
+        self.pending.wordless.update(model._lost_words())
         return model
 
 
 def score_batch(
-    rows: LabelledRows, models: Sequence[Model], batch: Batch, which: NDArray[np.int32], want: str, out: Real
+    rows: LabelledRows,
+    models: Sequence[Model],
+    batch: Batch,
+    model_numbers: NDArray[np.int32],
+    want: str,
+    scores_out: Real,
 ) -> int:
-    """Scores the rows of a batch, each with the model of its number, and returns how many are impossible in every
+    """Scores each row of a batch with the model whose number ``model_numbers`` has, and writes the scores (rows ×
+    classes) into ``scores_out``. Rows with number −1 are not scored. Returns how many rows are impossible in every
     class.
     """
     impossible = 0
-    if all(model.classes == rows.classes and not model.tally.has_words for model in models):
-        for first in range(0, batch.n_rows, TOGETHER):
-            part = remember_answers(batch.slice(first, first + TOGETHER))
-            at = slice(first, first + TOGETHER)
-            impossible += score_each(models, part, which[at], want, rows.threads, out[at])
+    if all(model.classes == rows.classes and not model.tally._has_words for model in models):
+        for piece_start in range(0, batch.n_rows, ROWS_PER_PIECE):
+            piece = remember_answers(batch.slice(piece_start, piece_start + ROWS_PER_PIECE))
+            piece_rows = slice(piece_start, piece_start + ROWS_PER_PIECE)
+            impossible += score_each(
+                models, piece, model_numbers[piece_rows], want, rows.threads, scores_out[piece_rows]
+            )
         return impossible
     for number, model in enumerate(models):
-        tested = np.flatnonzero(which == number)
-        if len(tested):
-            scores, lost = model.score(batch.take(tested), want)
-            out[tested] = among_names(rows.names, model, scores, want)
-            impossible += lost
+        model_rows = np.flatnonzero(model_numbers == number)
+        if len(model_rows):
+            scores, n_impossible = model.score(batch.take(model_rows), want)
+            scores_out[model_rows] = expand_scores(rows.names, model, scores, want)
+            impossible += n_impossible
     return impossible
 
 
-def fitting_prior(prior: ClassPrior, classes: Sequence[Label], known_classes: Sequence[Label]) -> ClassPrior:
-    """Returns the class prior; given probabilities are shared among the classes that are known."""
+def restrict_prior(prior: ClassPrior, classes: Sequence[Label], known_classes: Sequence[Label]) -> ClassPrior:
+    """Returns the class prior for a model that knows only some classes: given probabilities are divided by their sum
+    over these.
+    """
     if len(known_classes) == len(classes) or prior is None or isinstance(prior, (str, int, float)):
         return prior
     try:
-        shares = dict(prior) if isinstance(prior, Mapping) else dict(zip(classes, prior, strict=True))
-        kept = {name: float(shares[name]) for name in known_classes}
+        probabilities = dict(prior) if isinstance(prior, Mapping) else dict(zip(classes, prior, strict=True))
+        known_probabilities = {name: float(probabilities[name]) for name in known_classes}
     except (KeyError, TypeError, ValueError):
         return prior  # estimating says what is wrong with it
-    total = sum(kept.values())
-    if not abs(sum(float(p) for p in shares.values()) - 1.0) <= 1e-9:
+    known_sum = sum(known_probabilities.values())
+    if not abs(sum(float(probability) for probability in probabilities.values()) - 1.0) <= 1e-9:
         return prior
-    allowed = f"one that leaves some class possible where only {errors.listed(map(repr, known_classes))} are learned"
-    errors.require(total > 0, "class_prior", prior, allowed)
-    return {name: p / total for name, p in kept.items()}
+    known_names = errors.listed(map(repr, known_classes))
+    requirement = f"one that leaves some class possible where only {known_names} are learned"
+    errors.require(known_sum > 0, "class_prior", prior, requirement)
+    return {name: probability / known_sum for name, probability in known_probabilities.items()}
 
 
 def tally_of_split(
-    rows: LabelledRows, split: Split, groups: Groups, number: int, keep: bool = False, reads_whole_tables: bool = False
+    rows: LabelledRows, split: Split, groups: Groups, fold: int, keep: bool = False, reads_whole_tables: bool = False
 ) -> Tally:
-    """Returns the tally that a split learns from. ``keep`` caches it for several models; ``whole`` reads whole tables
-    of words.
+    """Returns the tally of the rows that a split learns from, where ``fold`` is the split's number and ``groups`` are
+    the counted groups of its round. ``keep`` caches what is read, for several models; ``reads_whole_tables`` reads
+    whole tables of words, rather than only what the test rows need.
     """
-    if split.learned is not None and reads_whole_tables:
-        return groups.only(split.learned)
-    if split.learned is not None:
-        return groups.estimation_tally(split.learned, number, keep, every=rows.any_idle)
+    if split.is_learned is not None and reads_whole_tables:
+        return groups.only(split.is_learned)
+    if split.is_learned is not None:
+        return groups.estimation_tally(split.is_learned, fold, caches=keep, needs_all_words=rows.any_idle)
     assert split.rows is not None
     return rows.count_only(split.rows, groups.counted.schema)
 
 
-def score_rows(rows: MemoryRows, test: Int, model: Scores, want: str) -> tuple[Real, int]:
-    """Returns the scores of some rows in the order of all classes or labels, and how many are impossible in every
-    class.
+def score_rows(rows: MemoryRows, row_numbers: Int, model: Scores, want: str) -> tuple[Real, int]:
+    """Returns the scores of the rows with these numbers (rows × classes or labels), and how many are impossible in
+    every class.
     """
-    return score_batches(rows.names, rows.take(test), len(test), model, want)
+    return score_batches(rows.names, rows.take(row_numbers), len(row_numbers), model, want)
 
 
 def score_batches(
     names: Sequence[Label], batches: Iterable[Batch], n_rows: int, model: Scores, want: str
 ) -> tuple[Real, int]:
-    """Returns the same for batches. If the model is calibrated, so are the scores."""
-    out = np.empty((n_rows, len(names)))
+    """Scores batches that have ``n_rows`` rows together. Returns the scores (rows × ``names``), and how many rows are
+    impossible in every class. If the model is calibrated, so are the scores.
+    """
+    all_scores = np.empty((n_rows, len(names)))
     start = 0
-    impossible = 0
+    n_impossible_so_far = 0
     for batch in batches:
-        scores, lost = model.score(batch, want)
-        out[start : start + batch.n_rows] = among_names(names, model, scores, want)
+        scores, n_impossible = model.score(batch, want)
+        all_scores[start : start + batch.n_rows] = expand_scores(names, model, scores, want)
         start += batch.n_rows
-        impossible += lost
-    return out, impossible
+        n_impossible_so_far += n_impossible
+    return all_scores, n_impossible_so_far
 
 
-def among_names(names: Sequence[Label], model: Scores, scores: Real, want: str) -> Real:
-    """Returns scores in the order of all classes or labels, including the score for those that a model does not know."""
+def expand_scores(names: Sequence[Label], model: Scores, scores: Real, want: str) -> Real:
+    """Returns scores (rows × the model's classes) with a column for each of ``names``, which are all classes or labels.
+    Those that the model does not know get its score for unknown classes.
+    """
     if model.names == names:
         return scores
-    out = np.full((len(scores), len(names)), model.score_unmet(want))
-    out[:, [names.index(name) for name in model.names]] = scores
-    return out
+    all_scores = np.full((len(scores), len(names)), model._score_unmet(want))
+    all_scores[:, [names.index(name) for name in model.names]] = scores
+    return all_scores
 
 
 def normalise(log_joint: Real) -> Real:
-    """Returns P(class | row) from log joint probabilities; equal probabilities if every class is impossible."""
-    top = over_classes(np.maximum, log_joint)
-    impossible = np.isneginf(top)
-    if impossible.any():
-        log_joint = np.where(impossible[:, None], 0.0, log_joint)
-        top = np.where(impossible, 0.0, top)
-    shares: Real = np.exp(log_joint - top[:, None])
-    shares /= over_classes(np.add, shares)[:, None]
-    return shares
+    """Returns P(class | row) from log joint probabilities (rows × classes). A row that is impossible in every class
+    gets equal probabilities.
+    """
+    largest = over_classes(np.maximum, log_joint)
+    is_impossible = np.isneginf(largest)
+    if is_impossible.any():
+        log_joint = np.where(is_impossible[:, None], 0.0, log_joint)
+        largest = np.where(is_impossible, 0.0, largest)
+    posteriors: Real = np.exp(log_joint - largest[:, None])
+    posteriors /= over_classes(np.add, posteriors)[:, None]
+    return posteriors

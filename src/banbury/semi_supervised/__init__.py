@@ -1,6 +1,6 @@
-"""Semi-supervised learning: expectation maximisation, for rows of which some, or all, have no label.
+"""Semi-supervised learning: expectation maximisation (EM), for rows of which some, or all, have no label.
 
-Soft labels from a model, a model from soft labels, until neither changes.
+It computes soft labels, P(class | row), from a model, and a model from rows with soft labels, in turn, until neither changes.
 
 A. Dempster, N. Laird and D. Rubin, *Maximum likelihood from incomplete data via the EM algorithm* (1977); of texts, K. Nigam,
 A. McCallum, S. Thrun and T. Mitchell, *Text classification from labeled and unlabeled documents using EM* (2000).
@@ -24,161 +24,179 @@ from banbury.model.naive_bayes import Model, estimate
 from banbury.semi_supervised.observed import Observed
 from banbury.tally.tally import Label
 
-Start = Callable[[], Real]  # soft labels to begin with
-TRIAL = 30  # iterations after which a mixture's poorer starts are given up
-GO_ON = 3  # starts that go on from there
-ROUNDS = 5  # of gathering texts, before a mixture of them begins to climb
-GATHERED = 2 / 3  # of an equal part of the rows: so many are gathered by each class
-LITTLE = 1e-3  # of its weight: what any other row counts there
-HOWS = ("mle", "map", "mean")  # those that maximise something
-FALL = 1e-9  # of the objective: rounding may lose as much
+Start = Callable[[], Real]  # computes the soft labels to start from (rows, classes)
+TRIAL = 30  # iterations after which the poorer starts of a mixture are dropped
+STARTS_CONTINUED = 3  # starts that are continued after that
+ROUNDS = 5  # how often texts are gathered before EM begins
+GATHERED_SHARE = 2 / 3  # each class gathers this share of an equal part of the rows
+OTHER_SHARE = 1e-3  # the share of its weight with which any other row counts for the class
+HOWS = ("mle", "map", "mean")  # estimators that maximise an objective
+ROUNDING_SHARE = 1e-9  # rounding may lower the objective by this share
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Rows to be learned from: of each its weight and the number of its class, −1 where it has none; and how it is estimated."""
+    """What EM learns from: rows, some with a label, and the settings of ``bb.estimate``."""
 
-    observed: Observed
+    observed: Observed  # the rows
     classes: tuple[Label, ...]
-    labels: NDArray[np.int32]
-    weights: Real
-    settings: Mapping[str, Any]  # of bb.estimate
+    labels: NDArray[np.int32]  # the class number of each row, −1 if it has no label
+    weights: Real  # of each row
+    settings: Mapping[str, Any]
 
     def model(self, soft: Real) -> Model:
-        """What rows × classes of weights come to."""
+        """Estimates the model from soft labels times weights, ``soft`` (rows × classes)."""
         return estimate(self.observed.tally(self.classes, soft), **self.settings)
 
-    def soft_labels(self, log_joint: Real) -> Real:
-        """P(class | row); of a row that has a label, one."""
-        return self.expect_labels(log_joint)[0]
-
     def expect_labels(self, log_joint: Real) -> tuple[Real, float]:
-        """The soft labels; and log P(rows), of rows that have a label that of row and label, each as often as it weighs."""
-        joint = np.array(log_joint.T, order="C")  # classes × rows: sums over few classes are quick
-        highest = joint.max(axis=0)
-        np.exp(np.subtract(joint, highest, out=joint), out=joint)
-        total = joint.sum(axis=0)
-        joint /= total
-        log_likelihoods = highest + np.log(total)
-        labelled = np.flatnonzero(self.labels >= 0)
-        labels = self.labels[labelled]
-        joint[:, labelled] = 0.0
-        joint[labels, labelled] = 1.0
-        log_likelihoods[labelled] = log_joint[labelled, labels]
-        counted = self.weights > 0
-        return joint.T, float((self.weights[counted] * log_likelihoods[counted]).sum())
+        """Returns the soft labels (rows × classes) and the weighted log-likelihood of the rows, from log joint
+        probabilities (rows × classes). A labelled row contributes log P(row, label), others log P(row).
+        """
+        posteriors = np.array(log_joint.T, order="C")  # classes × rows, so that sums over few classes are fast
+        largest = posteriors.max(axis=0)
+        np.exp(np.subtract(posteriors, largest, out=posteriors), out=posteriors)
+        sums = posteriors.sum(axis=0)
+        posteriors /= sums
+        log_likelihoods = largest + np.log(sums)
+        labelled_rows = np.flatnonzero(self.labels >= 0)
+        labels = self.labels[labelled_rows]
+        posteriors[:, labelled_rows] = 0.0
+        posteriors[labels, labelled_rows] = 1.0
+        log_likelihoods[labelled_rows] = log_joint[labelled_rows, labels]
+        is_weighted = self.weights > 0
+        return posteriors.T, float((self.weights[is_weighted] * log_likelihoods[is_weighted]).sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Climb:
-    """Where EM came to from one start.
+    """The state of EM from one start: the model, and the history of its objective.
 
     ``log_likelihoods`` and ``objectives`` have a number for each iteration. The objective is the log-likelihood plus the log of
-    the prior, but for a constant: what no iteration makes smaller.
+    the prior, up to a constant; no iteration lowers it, except by rounding.
     """
 
     model: Model
-    soft: Real  # the weights of rows × classes that the model was learned from
-    posteriors: Real  # what it says of each row
+    soft: Real  # the soft labels times weights that the model was learned from (rows, classes)
+    posteriors: Real  # the soft labels that the model gives (rows, classes)
     log_likelihoods: tuple[float, ...]
     objectives: tuple[float, ...]
     converged: bool
-    fell: bool = False  # whether it ended because another iteration would have lost
-    warnings: tuple[Warning | str, ...] = ()  # of the model that is kept
+    fell: bool = False  # whether it ended because another iteration would have lowered the objective
+    warnings: tuple[Warning | str, ...] = ()  # those given when the final model was estimated
 
 
 def climb(task: Task, start: Real, max_iter: int, tol: float) -> Climb:
-    """EM from P(class | row), rows × classes, until the objective grows by no more than ``tol`` of itself."""
+    """Runs EM from soft labels ``start`` (rows × classes) until the relative gain of the objective is at most ``tol``,
+    or for ``max_iter`` iterations.
+    """
     _refuse_empty(task.classes, task.weights @ start)
-    return _continue_climb(task, start, None, max_iter, tol)
+    return resume_climb(task, _iterate(task, start), max_iter, tol)
 
 
-def _refuse_empty(classes: tuple[Label, ...], weights: Real) -> None:
-    for c in np.flatnonzero(~(weights > 0)).tolist():
+def _refuse_empty(classes: tuple[Label, ...], class_weights: Real) -> None:
+    """Raises an error if one of the class weights is 0, so that the class has nothing to start from."""
+    for class_number in np.flatnonzero(~(class_weights > 0)).tolist():
         raise errors.EmptyData(
-            f"class {classes[c]!r} has no row to start from, because the weights of its rows are zero. Give one of "
+            f"class {classes[class_number]!r} has no row to start from, because the weights of its rows are zero. Give one of "
             "its rows a weight above zero, or leave the class out."
         )
 
 
-def onward(task: Task, last: Climb, max_iter: int, tol: float) -> Climb:
-    """The same climb, of ``max_iter`` iterations in all."""
-    return _continue_climb(task, last.posteriors, last, max_iter, tol)
+def resume_climb(task: Task, last_climb: Climb, max_iter: int, tol: float) -> Climb:
+    """Continues a climb up to ``max_iter`` iterations in all. An iteration that lowers the objective is discarded and
+    ends the climb.
+    """
+    while not (last_climb.converged or last_climb.fell or len(last_climb.objectives) >= max_iter):
+        next_climb = _iterate(task, last_climb.posteriors, last_climb.log_likelihoods, last_climb.objectives)
+        objective = next_climb.objectives[-1]
+        gain = objective - last_climb.objectives[-1]
+        scale = abs(objective)
+        converged = -max(tol, ROUNDING_SHARE) * scale <= gain <= tol * scale
+        if gain < -ROUNDING_SHARE * scale:
+            return replace(last_climb, converged=converged, fell=True)
+        last_climb = replace(next_climb, converged=converged)
+    return last_climb
 
 
-def _continue_climb(task: Task, posteriors: Real, last: Climb | None, max_iter: int, tol: float) -> Climb:
-    """Iterations from these posteriors on, which ``last`` came to; one that loses is not kept, and ends it."""
-    while last is None or not (last.converged or last.fell or len(last.objectives) >= max_iter):
-        model = task.model(soft := posteriors * task.weights[:, None])
-        posteriors, likelihood = task.expect_labels(task.observed.log_joint(model))
-        objective = likelihood + log_prior(model)
-        if last is None:
-            last = Climb(model, soft, posteriors, (likelihood,), (objective,), False)
-            continue
-        gained = objective - last.objectives[-1]
-        size = abs(objective)
-        converged = -max(tol, FALL) * size <= gained <= tol * size
-        if gained < -FALL * size:
-            return replace(last, converged=converged, fell=True)
-        likelihoods = (*last.log_likelihoods, likelihood)
-        objectives = (*last.objectives, objective)
-        last = Climb(model, soft, posteriors, likelihoods, objectives, converged)
-    return last
+def _iterate(
+    task: Task, posteriors: Real, log_likelihoods: tuple[float, ...] = (), objectives: tuple[float, ...] = ()
+) -> Climb:
+    """Runs one iteration: estimates the model of rows with these soft labels (rows × classes), and the soft labels of
+    that model. Adds its figures to those of earlier iterations.
+    """
+    weighted_labels = posteriors * task.weights[:, None]
+    model = task.model(weighted_labels)
+    posteriors, log_likelihood = task.expect_labels(task.observed.log_joint(model))
+    history = (*log_likelihoods, log_likelihood), (*objectives, log_likelihood + log_prior(model))
+    return Climb(model, weighted_labels, posteriors, *history, converged=False)
 
 
 def log_prior(model: Model) -> float:
-    """What the priors of all features and of the classes add to the log-likelihood, but for a constant."""
-    pairs = zip(model.tally.groups, model.parameters, strict=True)
-    total = sum(family.log_prior(parameters, sums, model.choice) for (family, _, sums), parameters in pairs)
-    prior = model.class_prior
-    if isinstance(prior, (int, float)) and not isinstance(prior, bool) and prior > 0:
-        total += float(prior) * float(model.log_prior.sum())
-    return total
+    """Returns the log density of the priors of all features and of the classes, up to a constant."""
+    groups_and_parameters = zip(model.tally.groups, model.parameters, strict=True)
+    log_density = sum(
+        family.log_prior(parameters, sums, model.choice) for (family, _, sums), parameters in groups_and_parameters
+    )
+    class_prior = model.class_prior
+    if isinstance(class_prior, (int, float)) and not isinstance(class_prior, bool) and class_prior > 0:
+        log_density += float(class_prior) * float(model.log_prior.sum())
+    return log_density
 
 
-def with_starts(task: Task, starts: Iterable[Start], max_iter: int, tol: float, trial: int | None = None) -> Climb:
-    """The best of several climbs, by the objective; after ``trial`` iterations only the best three go on. Words go by name."""
+def climb_from_starts(
+    task: Task, starts: Iterable[Start], max_iter: int, tol: float, trial: int | None = None
+) -> Climb:
+    """Runs EM from several starts and returns the climb with the highest objective. With ``trial``, only the best three
+    starts are continued after so many iterations. The final model is counted anew, with words by name.
+    """
     climbs = list[Climb]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.BanburyWarning)
         for start in starts:
             climbs.append(climb(task, start(), min(trial or max_iter, max_iter), tol))
-            climbs = _best(climbs)[: 1 if trial is None else GO_ON]
-        best = _best([onward(task, candidate, max_iter, tol) for candidate in climbs])[0]
-    tally = task.observed.tally_by_name(task.classes, best.soft)
-    with warnings.catch_warnings(record=True) as caught:
+            climbs = _sort_climbs(climbs)[: 1 if trial is None else STARTS_CONTINUED]
+        best_climb = _sort_climbs([resume_climb(task, candidate, max_iter, tol) for candidate in climbs])[0]
+    tally = task.observed.tally_by_name(task.classes, best_climb.soft)
+    with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
         model = estimate(tally, **task.settings)
     model = replace(model, threads=task.observed.threads)
-    return replace(best, model=model, warnings=tuple(warning.message for warning in caught))
+    return replace(best_climb, model=model, warnings=tuple(warning.message for warning in caught_warnings))
 
 
-def _best(climbs: list[Climb]) -> list[Climb]:
-    """The highest first; of equals the one that was first."""
+def _sort_climbs(climbs: list[Climb]) -> list[Climb]:
+    """Sorts climbs by their last objective, highest first; equal ones keep their order."""
     return sorted(climbs, key=lambda candidate: -candidate.objectives[-1])
 
 
-def find_narrow(model: Model) -> list[tuple[Label, str, float]]:
-    """Where a bell curve of a class is so narrow, beside its column, that it stands on one value: class, column and value."""
-    groups = zip(model.tally.groups, model.parameters, strict=True)
-    collapsed = (
-        (features, spot) for (_, features, sums), parameters in groups for spot in find_narrow_classes(parameters, sums)
-    )
-    return [(model.classes[c], features[f].name, value) for features, (f, c, value) in collapsed]
+def find_narrow_curves(model: Model) -> list[tuple[Label, str, float]]:
+    """Finds densities of a class that have collapsed onto one value. Returns the class, the column and the value of
+    each.
+    """
+    return [
+        (model.classes[class_number], features.names[feature], value)
+        for (_, features, sums), parameters in zip(model.tally.groups, model.parameters, strict=True)
+        for feature, class_number, value in find_narrow_classes(parameters, sums)
+    ]
 
 
 # Starts --------------------------------------------------------------------------------------------------------------
 
 
 def starts_from_labels(task: Task, starts: int, seed: int) -> Iterator[Start]:
-    """What a model of the rows that have labels says of the others; then of the same rows, weighted at random."""
+    """Yields ``starts`` functions that compute soft labels (rows × classes) from a model of the labelled rows. All but
+    the first weight the rows at random.
+    """
 
-    def start(drawn: Real) -> Real:
-        labelled = np.flatnonzero(task.labels >= 0)
-        soft = np.zeros((len(task.labels), len(task.classes)))
-        soft[labelled, task.labels[labelled]] = task.weights[labelled] * drawn[labelled]
-        _refuse_empty(task.classes, soft.sum(axis=0))
-        return task.soft_labels(task.observed.log_joint(task.model(soft)))
+    def start(random_weights: Real) -> Real:
+        """Returns soft labels from a model of the labelled rows under these random weights."""
+        labelled_rows = np.flatnonzero(task.labels >= 0)
+        weighted_labels = np.zeros((len(task.labels), len(task.classes)))
+        weighted_labels[labelled_rows, task.labels[labelled_rows]] = (
+            task.weights[labelled_rows] * random_weights[labelled_rows]
+        )
+        _refuse_empty(task.classes, weighted_labels.sum(axis=0))
+        return task.expect_labels(task.observed.log_joint(task.model(weighted_labels)))[0]
 
     rng = np.random.default_rng(seed)
     for number in range(starts):
@@ -186,31 +204,36 @@ def starts_from_labels(task: Task, starts: int, seed: int) -> Iterator[Start]:
 
 
 def random_start(task: Task, rng: np.random.Generator) -> Start:
-    """What a model says whose every class is by half a row drawn at random; texts, being thin, then gather the nearest rows."""
+    """Returns a function that computes soft labels from a model in which each class is half one random row. With texts,
+    which have few words in common, each class then gathers the nearest rows.
+    """
     n_classes = len(task.classes)
-    drawn = rng.choice(np.flatnonzero(task.weights > 0), n_classes, replace=False)
+    seed_rows = rng.choice(np.flatnonzero(task.weights > 0), n_classes, replace=False)
 
     def start() -> Real:
+        """Returns soft labels from the random rows."""
         if n_classes == 1:
             return np.ones((len(task.weights), 1))
-        soft = np.repeat(task.weights[:, None] / n_classes, n_classes, axis=1)
-        soft[drawn, np.arange(n_classes)] += task.weights.sum() / n_classes
-        log_joint = task.observed.log_joint(task.model(soft))
+        weighted_labels = np.repeat(task.weights[:, None] / n_classes, n_classes, axis=1)
+        weighted_labels[seed_rows, np.arange(n_classes)] += task.weights.sum() / n_classes
+        log_joint = task.observed.log_joint(task.model(weighted_labels))
         for _ in range(ROUNDS if task.observed.texts else 0):
-            log_joint = task.observed.log_joint(task.model(_gather(task, log_joint)))
-        return task.soft_labels(log_joint)
+            log_joint = task.observed.log_joint(task.model(_gather_nearest_rows(task, log_joint)))
+        return task.expect_labels(log_joint)[0]
 
     return start
 
 
-def _gather(task: Task, log_joint: Real) -> Real:
-    """For each class the rows that speak for it most by the word, beside the runner-up; and a little of all others."""
+def _gather_nearest_rows(task: Task, log_joint: Real) -> Real:
+    """Returns weights (rows × classes) in which each class has the rows that fit it best, and little of all other rows.
+    The fit is the lead of ``log_joint`` (rows × classes) over the best other class, per word.
+    """
     n_rows, n_classes = log_joint.shape
-    words = np.maximum(task.observed.n_words, 1.0)
-    soft = np.repeat(LITTLE * task.weights[:, None], n_classes, axis=1)
-    for c in range(n_classes):
-        ahead = (log_joint[:, c] - np.delete(log_joint, c, axis=1).max(axis=1)) / words
-        nearest = np.argsort(np.where(task.weights > 0, -ahead, np.inf), kind="stable")
-        nearest = nearest[: max(int(GATHERED * n_rows / n_classes), 1)]
-        soft[nearest, c] += task.weights[nearest]
-    return soft
+    n_words = np.maximum(task.observed.n_words, 1.0)
+    weighted_labels = np.repeat(OTHER_SHARE * task.weights[:, None], n_classes, axis=1)
+    for class_number in range(n_classes):
+        lead_per_word = (log_joint[:, class_number] - np.delete(log_joint, class_number, axis=1).max(axis=1)) / n_words
+        order = np.argsort(np.where(task.weights > 0, -lead_per_word, np.inf), kind="stable")
+        nearest_rows = order[: max(int(GATHERED_SHARE * n_rows / n_classes), 1)]
+        weighted_labels[nearest_rows, class_number] += task.weights[nearest_rows]
+    return weighted_labels

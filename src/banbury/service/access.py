@@ -1,4 +1,4 @@
-"""Who may ask, and who may teach: bearer tokens with scopes, from a file; and which hosts may be named without any."""
+"""Access control: bearer tokens with scopes, read from a file; without tokens only this machine has access."""
 
 from __future__ import annotations
 
@@ -13,24 +13,27 @@ from pathlib import Path
 from banbury import errors
 
 SCOPES = ("read", "learn")
-SHORTEST = 16
+SHORTEST_TOKEN = 16  # characters
 
 
 class Tokens:
-    """Bearer tokens, each with what it may do. Only their hashes are held, and each is compared in constant time."""
+    """Bearer tokens with their scopes. Only hashes are stored, and they are compared in constant time."""
 
     def __init__(self, scopes: Mapping[str, frozenset[str]]) -> None:
-        self._known = [(sha256(token.encode()).digest(), token_scopes) for token, token_scopes in scopes.items()]
+        """``scopes``: the scopes of each token."""
+        self._scopes_by_hash = [
+            (sha256(token.encode()).digest(), token_scopes) for token, token_scopes in scopes.items()
+        ]
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Tokens:
-        """From a file with a token on each line, and behind it what it may do: ``read``, ``learn`` or both."""
+        """Reads tokens from a file: one per line, followed by its scopes ``read``, ``learn`` or both."""
         try:
             lines = Path(path).read_text("utf-8").splitlines()
-            mode = os.stat(path).st_mode
-        except (OSError, UnicodeError) as problem:
-            raise errors.bad_file(path, getattr(problem, "strerror", None) or "it is not UTF-8 text") from None
-        if mode & (stat.S_IRGRP | stat.S_IROTH):
+            permissions = os.stat(path).st_mode
+        except (OSError, UnicodeError) as error:
+            raise errors.bad_file(path, getattr(error, "strerror", None) or "it is not UTF-8 text") from None
+        if permissions & (stat.S_IRGRP | stat.S_IROTH):
             errors.warn(f"other users can read the tokens in {path}. Run: chmod 600 {path}")
         scopes: dict[str, frozenset[str]] = {}
         for number, line in enumerate(lines, 1):
@@ -38,27 +41,30 @@ class Tokens:
             if not token:
                 continue
             has_scopes = token_scopes and set(token_scopes).issubset(SCOPES)
-            if len(token) < SHORTEST or not token.isascii() or not has_scopes or token in scopes:
-                requirement = f"a unique token of at least {SHORTEST} characters, followed by read, learn or both"
-                raise errors.bad_file(path, f"line {number} is not {requirement}")  # without the line, which is secret
+            if len(token) < SHORTEST_TOKEN or not token.isascii() or not has_scopes or token in scopes:
+                requirement = f"a unique token of at least {SHORTEST_TOKEN} characters, followed by read, learn or both"
+                raise errors.bad_file(path, f"line {number} is not {requirement}")  # the line itself is secret
             scopes[token] = frozenset(token_scopes)
         if not scopes:
             raise errors.bad_file(path, "it contains no token. Write one per line, followed by read, learn or both")
         return cls(scopes)
 
     def scopes(self, header: str) -> frozenset[str] | None:
-        """What a request with this header may do; None: its token is not known."""
-        kind, _, token = header.partition(" ")
+        """The scopes of the token in an Authorization header; None if the token is unknown."""
+        scheme, _, token = header.partition(" ")
         digest = sha256(token.strip().encode("utf-8", "surrogatepass")).digest()
         granted: frozenset[str] | None = None
-        for known_digest, token_scopes in self._known:  # all of them, whichever it is
+        for (
+            known_digest,
+            token_scopes,
+        ) in self._scopes_by_hash:  # all of them, so that the time does not depend on the token
             if hmac.compare_digest(digest, known_digest):
                 granted = token_scopes
-        return granted if kind.lower() == "bearer" else None
+        return granted if scheme.lower() == "bearer" else None
 
 
 def is_loopback(host: str) -> bool:
-    """Whether it names this machine alone."""
+    """Whether a host name or address is that of this machine alone."""
     if host == "localhost":
         return True
     try:
@@ -68,7 +74,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(header: str) -> str:
-    """The host that a header names, without its port.
+    """The host in a Host header, without its port.
 
     >>> host_of("localhost:8000"), host_of("[::1]:80"), host_of("example.org")
     ('localhost', '[::1]', 'example.org')
@@ -79,7 +85,7 @@ def host_of(header: str) -> str:
 
 
 def check_address(host: str, tokens: Tokens | None) -> None:
-    """Raises where others could reach a service that asks nobody who they are."""
+    """Raises BadSetting if a service without tokens (None) would be reachable from other machines."""
     errors.require(
         tokens is not None or is_loopback(host),
         "host",

@@ -1,4 +1,4 @@
-"""Answers: what a model says of rows of JSON, in the words of the library; and what is served, as JSON."""
+"""Predictions and explanations for rows of JSON, and the description of the model."""
 
 from __future__ import annotations
 
@@ -9,26 +9,31 @@ import numpy as np
 
 from banbury import __version__, errors
 from banbury.arrays import Real
+from banbury.files.checking import JsonObject
 from banbury.service.learner import ServedLearner
 from banbury.service.state import ServedState
-from banbury.sums import rows_of
+from banbury.sums import readable_counts
 from banbury.tally.label_sets import EVERY
 
 
 def posteriors(learner: ServedLearner, rows: Sequence[Any]) -> tuple[Any, Real, int]:
-    """P(class | row) or P(label | row), the model that says so, and the change as of which it does."""
+    """The model, its posterior for these rows (rows × classes or labels), and the number of the last change in the
+    model.
+    """
     if not rows:
         raise errors.EmptyData("the request has no rows. Send at least one.")
     batch = learner.rows.batch(rows)
     with learner.lock:
-        model, as_of = learner.answering()
-        if learner.follows:  # in place: nobody may learn meanwhile
-            return model, model.posterior(batch), as_of
-    return model, model.posterior(batch), as_of
+        model, change = learner.current_model()
+        if learner.follows:  # the model changes in place, so the lock is needed
+            return model, model.posterior(batch), change
+    return model, model.posterior(batch), change
 
 
-def predict(learner: ServedLearner, rows: Sequence[Any], settings: dict[str, Any]) -> dict[str, Any]:
-    """Predict the class of each row, or its labels, with probabilities. ``asked``: posteriors, unsure, top, at_least_one."""
+def predict(learner: ServedLearner, rows: Sequence[Any], settings: JsonObject) -> JsonObject:
+    """The predicted class or labels of each row, for JSON. ``settings``: posteriors, unsure, top, at_least_one, as the
+    request gives them.
+    """
     model, posterior, as_of = posteriors(learner, rows)
     predictions = (
         _classes(model, posterior, settings) if model.schema.labels is None else _labels(model, posterior, settings)
@@ -40,36 +45,45 @@ def predict(learner: ServedLearner, rows: Sequence[Any], settings: dict[str, Any
     return {"predictions": predictions, "as_of": as_of}
 
 
-def _classes(model: Any, posterior: Real, settings: dict[str, Any]) -> list[dict[str, Any]]:
+def _classes(model: Any, posterior: Real, settings: JsonObject) -> list[JsonObject]:
+    """A record for each row with its class and probability. ``posterior``: rows × classes; ``settings``: those of the
+    request.
+    """
     _refuse_settings(settings, ("top", "at_least_one"), "a multi-label model")
     unsure = settings.get("unsure")
     if unsure is not None and not (type(unsure) in (int, float) and 0 <= unsure <= 1):
         raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
-    records: list[dict[str, Any]] = model.records(posterior, unsure)
-    return records
+    return model._records(posterior, unsure)  # type: ignore[no-any-return]
 
 
-def _labels(model: Any, posterior: Real, settings: dict[str, Any]) -> list[dict[str, Any]]:
+def _labels(model: Any, posterior: Real, settings: JsonObject) -> list[JsonObject]:
+    """A record for each row with its labels and their probabilities. ``posterior``: rows × labels; ``settings``: those
+    of the request.
+    """
     _refuse_settings(settings, ("unsure",), "a single-label model")
     top = settings.get("top")
     at_least_one = bool(settings.get("at_least_one", False))
     if top is not None:
         errors.check_whole("top", top, 1)
-    records: list[dict[str, Any]] = model.records(posterior, top, at_least_one)
-    return records
+    return model._records(posterior, top, at_least_one)  # type: ignore[no-any-return]
 
 
-def _refuse_settings(settings: dict[str, Any], names: Sequence[str], of: str) -> None:
+def _refuse_settings(settings: JsonObject, names: Sequence[str], model_kind: str) -> None:
+    """Raises BadSetting if the request has one of the settings ``names``. ``settings``: those of the request;
+    ``model_kind``: the kind of model that the refused ones are for.
+    """
     for name in names:
         if settings.get(name) not in (None, False):
-            raise errors.bad_setting(name, settings[name], f"omitted, because it applies only to {of}")
+            raise errors.bad_setting(name, settings[name], f"omitted, because it applies only to {model_kind}")
 
 
-def explain(learner: ServedLearner, row: Any, settings: dict[str, Any]) -> dict[str, Any]:
-    """Why a row gets its class, or a label. ``asked``: against, of classes; label, of labels."""
+def explain(learner: ServedLearner, row: Any, settings: JsonObject) -> JsonObject:
+    """Why a row gets its class or a label, for JSON. ``settings``: against (a class) or label, as the request gives
+    them.
+    """
     batch = learner.rows.batch([row])
     with learner.lock:
-        model, as_of = learner.answering()
+        model, as_of = learner.current_model()
         if model.schema.labels is not None:
             _refuse_settings(settings, ("against",), "a single-label model")
             label = settings.get("label")
@@ -80,22 +94,28 @@ def explain(learner: ServedLearner, row: Any, settings: dict[str, Any]) -> dict[
         return {**model.explain(batch, settings.get("against")).to_dict(), "as_of": as_of}
 
 
-def describe(state: ServedState) -> dict[str, Any]:
-    """The model as it stands, and the change as of which it does."""
-    (digest, change), learner = state.digest(), state.learner
+def describe(state: ServedState) -> JsonObject:
+    """The description of the model for JSON: classes, families, settings, digest, last change."""
+    digest, change = state.digest()
+    learner = state.learner
     tally = learner.tally()
     settings = learner.settings
-    several = tally.schema.labels is not None
-    class_rows = zip(tally.classes, rows_of(tally.rows).tolist(), strict=True)
-    name = "label" if several else "class"
+    has_labels = tally.schema.labels is not None
+    class_rows = zip(tally.classes, readable_counts(tally.rows).tolist(), strict=True)
+    class_key = "label" if has_labels else "class"
     weighing = settings.weighing
-    classes = [{name: class_name, "rows": n} for class_name, n in class_rows if not (several and class_name == EVERY)]
-    description: dict[str, Any] = {
-        "kind": "model of labels" if several else "model",
+    classes = [
+        {class_key: label, "rows": n_rows} for label, n_rows in class_rows if not (has_labels and label == EVERY)
+    ]
+    description: JsonObject = {
+        "kind": "model of labels" if has_labels else "model",
         "rows": tally.n_rows,
         "target": tally.schema.target,
-        "labels" if several else "classes": classes,
-        "features": [{"name": f.name, "family": str(f.family), "why": f.why} for f in tally.schema.features],
+        "labels" if has_labels else "classes": classes,
+        "features": [
+            {"name": feature.name, "family": str(feature.family), "why": feature.why}
+            for feature in tally.schema.features
+        ],
         "how": settings.choice.how,
         "alpha": settings.choice.alpha,
         "weighed": weighing is not None,

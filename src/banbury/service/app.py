@@ -1,4 +1,4 @@
-"""The service over HTTP: what can be asked, within limits, and errors as JSON in the words of the library."""
+"""The HTTP service: endpoints, limits on requests, and errors as JSON with the wording of the library."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from banbury import __version__, errors
+from banbury.files.checking import JsonObject
 
 try:
     import uvicorn
@@ -39,11 +40,12 @@ from banbury.service.refitting import Refitting, describe_problem
 from banbury.service.state import Delete, NotKept, Put, ServedState, StateInUse, Together, Undo, UnknownRow
 
 log = logging.getLogger("banbury.service")
-NO_SCRIPT = {"content-security-policy": "default-src 'none'; frame-ancestors 'none'"}
-SAFE = {**page.HEADERS, "cache-control": "no-store", **NO_SCRIPT}
-STYLED = f"sha256-{b64encode(sha256(openapi.STYLE.encode()).digest()).decode()}"
-BESIDE = 1 << 18  # bytes of a request from which on it is answered in a thread
-STATUS: tuple[tuple[type[Exception], int], ...] = (
+NO_SCRIPT_HEADERS = {"content-security-policy": "default-src 'none'; frame-ancestors 'none'"}
+SAFE_HEADERS = {**page.HEADERS, "cache-control": "no-store", **NO_SCRIPT_HEADERS}
+STYLE_HASH = f"sha256-{b64encode(sha256(openapi.STYLE.encode()).digest()).decode()}"
+THREAD_BYTES = 1 << 18  # requests of more bytes are answered in a thread
+# The HTTP status of each error; the first class that fits decides.
+STATUS_OF_ERRORS: tuple[tuple[type[Exception], int], ...] = (
     (UnknownRow, 404),
     (NotKept, 409),
     (StateInUse, 409),
@@ -55,7 +57,7 @@ STATUS: tuple[tuple[type[Exception], int], ...] = (
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one request may ask, and how many at a time."""
+    """How much one request may contain, and how many requests may be in progress."""
 
     body: int = 8 << 20  # bytes
     rows: int = 1_000
@@ -66,18 +68,24 @@ class Limits:
 
 
 class Json(Response):
+    """A response in JSON."""
+
     media_type = "application/json"
 
     def __init__(self, content: Any, status: int = 200, headers: dict[str, str] | None = None) -> None:
-        super().__init__(content, status, SAFE if headers is None else {**SAFE, **headers})
+        """``content``: what is sent; ``status``: the HTTP status; ``headers``: in addition to those of every response."""
+        super().__init__(content, status, SAFE_HEADERS if headers is None else {**SAFE_HEADERS, **headers})
 
     def render(self, content: Any) -> bytes:
+        """The content as JSON in UTF-8."""
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode("utf-8", "backslashreplace")  # a lone surrogate becomes the escape that JSON has for it
 
 
 def problem(status: int, detail: str, error: str | None = None, headers: dict[str, str] | None = None) -> Json:
-    """An error as RFC 9457 has it."""
+    """An error response in the format of RFC 9457. ``status``: the HTTP status; ``detail``: the message; ``error``: the
+    name of the exception class.
+    """
     description = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
     answer = Json({**description, **({} if error is None else {"error": error})}, status, headers)
     answer.headers["content-type"] = "application/problem+json"
@@ -86,36 +94,37 @@ def problem(status: int, detail: str, error: str | None = None, headers: dict[st
 
 @dataclass
 class Service:
-    """A state with all that stands between it and a network."""
+    """A state with its tokens, limits and metrics: everything that the endpoints need."""
 
     state: ServedState
     tokens: Tokens | None = None
     limits: Limits = field(default_factory=Limits)
     metrics: metrics.Metrics = field(default_factory=metrics.Metrics)
     name: str = "model"
-    refit_every: int | None = None  # changes
+    refit_every: int | None = None  # changes after which weights are learned again; None for never
 
     def __post_init__(self) -> None:
+        """Adds the measures of the model and the refitting of its weights."""
         self.looking = Looking(self.state)
         self.refitting = Refitting(self.state)
 
     # What a request holds
 
     async def body(self, request: Request) -> bytes:
-        """What was sent: not too much of it, and not too slowly."""
+        """The body of a request. Raises Problem if it is too large, too slow or incomplete."""
         limit = self.limits.body
         too_large = Problem(
             413, f"the request is larger than {limit:,} bytes. Send fewer rows per request.", connection="close"
         )
         if parse_whole_number(request.headers.get("content-length", "0"), limit) is None:
             raise too_large
-        parts = []
+        chunks = []
         size = 0
         try:
             async with asyncio.timeout(self.limits.seconds):
-                async for part in request.stream():
-                    parts.append(part)
-                    size += len(part)
+                async for chunk in request.stream():
+                    chunks.append(chunk)
+                    size += len(chunk)
                     if size > limit:
                         raise too_large
         except TimeoutError:
@@ -126,17 +135,21 @@ class Service:
             ) from None
         except ClientDisconnect:
             raise Problem(400, "the request body is incomplete.") from None
-        return b"".join(parts)
+        return b"".join(chunks)
 
     async def json(
         self, request: Request, allowed_names: tuple[str, ...], empty: bool = False
-    ) -> tuple[dict[str, Any], int]:
-        """The JSON object that was sent, which has no other names than these; and its size in bytes."""
+    ) -> tuple[JsonObject, int]:
+        """The JSON object in the body of a request, and its size in bytes. Raises Problem for names that are not
+        allowed.
+
+        ``empty``: whether an empty body counts as an empty object.
+        """
         body = await self.body(request)
         if empty and not body:
             return {}, 0
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
+        content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if content_type != "application/json":
             raise Problem(415, "the request body must be JSON. Send it with the header Content-Type: application/json.")
         content = parse_json(body)
         expected = f"The request body must be a JSON object with {errors.listed(allowed_names) or 'nothing in it'}."
@@ -144,12 +157,14 @@ class Service:
             raise Problem(400, expected)
         for name in content:
             if name not in allowed_names:
-                near = errors.did_you_mean(name, allowed_names)
-                raise Problem(422, f"unknown name {errors.shortened(repr(name))} in the request.{near} {expected}")
+                suggestion = errors.did_you_mean(name, allowed_names)
+                raise Problem(
+                    422, f"unknown name {errors.shortened(repr(name))} in the request.{suggestion} {expected}"
+                )
         return content, len(body)
 
     def check_rows(self, rows: Any) -> list[Any]:
-        """Rows that are not too many, nor too long."""
+        """The rows of a request. Raises Problem if there are too many or one is too long."""
         if type(rows) is not list:
             raise Problem(422, f"rows must be a list. Got {errors.shortened(repr(rows))} instead.")
         if len(rows) > self.limits.rows:
@@ -162,18 +177,22 @@ class Service:
         return rows
 
     def check_row(self, row: Any) -> Any:
-        most = self.limits.text
+        """The row. Raises Problem if it contains too long a text."""
+        max_characters = self.limits.text
         values = (row,) if type(row) is str else row.values() if type(row) is dict else row if type(row) is list else ()
-        if any(type(value) is str and len(value) > most for value in values):
-            raise Problem(413, f"a text is longer than {most:,} characters. Shorten it.")
+        if any(type(value) is str and len(value) > max_characters for value in values):
+            raise Problem(413, f"a text is longer than {max_characters:,} characters. Shorten it.")
         return row
 
     async def change(
-        self, change: Put | Delete | Undo | Together, respond: Callable[[dict[str, Any]], Response] = Json
+        self, change: Put | Delete | Undo | Together, respond: Callable[[JsonObject], Response] = Json
     ) -> Response:
-        """Makes a change and waits until it is durable; a change whose response cannot be built is not made."""
+        """Makes a change, waits until it is durable, and refits the weights if enough changes have accumulated.
+        ``respond``: makes the response from the answer of the state.
+        """
 
-        def respond_and_count(answer: dict[str, Any]) -> tuple[Response, list[str]]:
+        def respond_and_count(answer: JsonObject) -> tuple[Response, list[str]]:
+            """The response, and the action of each row for the metrics."""
             return respond(answer), [row["action"] for row in answer.get("rows", [answer])]
 
         response: Response
@@ -186,19 +205,22 @@ class Service:
         return response
 
     def _try_refit(self) -> None:
+        """Starts to refit the weights. If that fails, refitting is switched off and the error is shown with the model."""
         try:
             self.refitting.begin()
-        except Exception as problem:  # the change is made, whatever becomes of the weights
+        except Exception as error:  # the change has been made in any case
             self.refit_every = None
-            self.refitting.problem = describe_problem(problem)
+            self.refitting.problem = describe_problem(error)
 
-    def number(self, request: Request, name: str, default: int, most: int) -> int:
-        """A whole number of the query."""
+    def number(self, request: Request, name: str, default: int, largest: int) -> int:
+        """The whole number ``name`` of the query string, or ``default``. Raises Problem unless it is from 0 to
+        ``largest``.
+        """
         text = request.query_params.get(name, str(default))
-        number = parse_whole_number(text, most)
+        number = parse_whole_number(text, largest)
         if number is None:
             raise Problem(
-                422, f"{name} must be a whole number from 0 to {most:,}. Got {errors.shortened(repr(text))} instead."
+                422, f"{name} must be a whole number from 0 to {largest:,}. Got {errors.shortened(repr(text))} instead."
             )
         return number
 
@@ -207,6 +229,7 @@ class Service:
 
 
 async def predict(service: Service, request: Request) -> Any:
+    """Endpoint: the predictions for rows."""
     content, size = await service.json(request, ("rows", "row", "posteriors", "unsure", "top", "at_least_one"))
     if ("rows" in content) == ("row" in content):
         raise Problem(422, "send either row, a single row, or rows, a list of rows.")
@@ -215,12 +238,15 @@ async def predict(service: Service, request: Request) -> Any:
     return await _answer(size, answers.predict, service.state.learner, rows, content)
 
 
-async def _answer(size: int, answer: Callable[..., Any], *of: Any) -> Any:
-    """At once where little was sent, which is quicker; else in a thread, so that others need not wait."""
-    return await asyncio.to_thread(answer, *of) if size > BESIDE else answer(*of)
+async def _answer(size: int, answer: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls ``answer`` with these arguments: directly for a small request, which is quicker, in a thread for a large
+    one. ``size``: the bytes of the request.
+    """
+    return await asyncio.to_thread(answer, *arguments) if size > THREAD_BYTES else answer(*arguments)
 
 
 async def explain(service: Service, request: Request) -> Any:
+    """Endpoint: why a row gets its class or a label."""
     content, _ = await service.json(request, ("row", "against", "label"))
     if "row" not in content:
         raise Problem(422, "send row, the row to explain.")
@@ -229,16 +255,21 @@ async def explain(service: Service, request: Request) -> Any:
 
 
 async def put_row(service: Service, request: Request) -> Any:
+    """Endpoint: stores a row under its id and learns it."""
     content, _ = await service.json(request, ("row", "label", "note", "new_class"))
     return await service.change(_put(service, request.path_params["id"], content), _answer_put)
 
 
-def _answer_put(answer: dict[str, Any]) -> Response:
+def _answer_put(answer: JsonObject) -> Response:
+    """The response to a stored row: status 201 for a new row. ``answer``: that of the state."""
     is_new = answer.pop("new", False)
     return Json(answer, 201 if is_new else 200)
 
 
-def _put(service: Service, id: Any, content: dict[str, Any]) -> Put:
+def _put(service: Service, id: Any, content: JsonObject) -> Put:
+    """The change that a request for one row describes. Raises Problem if it is malformed. ``id``: the id of the row;
+    ``content``: the JSON object of the request.
+    """
     if content.get("row") is None:
         raise Problem(422, "send row and label: the row to learn and its label.")
     note = content.get("note")
@@ -251,6 +282,7 @@ def _put(service: Service, id: Any, content: dict[str, Any]) -> Put:
 
 
 async def put_rows(service: Service, request: Request) -> Any:
+    """Endpoint: stores several rows, all or none."""
     content, _ = await service.json(request, ("rows",))
     rows = service.check_rows(content.get("rows"))
     puts = []
@@ -261,16 +293,19 @@ async def put_rows(service: Service, request: Request) -> Any:
     return await service.change(Together(tuple(puts)), _answer_puts)
 
 
-def _answer_puts(answer: dict[str, Any]) -> Response:
+def _answer_puts(answer: JsonObject) -> Response:
+    """The response to several stored rows. ``answer``: that of the state."""
     return Json({"rows": [{name: row[name] for name in ("action", "id", "label", "change")} for row in answer["rows"]]})
 
 
 async def delete_row(service: Service, request: Request) -> Any:
+    """Endpoint: forgets a row."""
     await service.json(request, (), empty=True)
     return await service.change(Delete(request.path_params["id"]))
 
 
 def get_rows(service: Service, request: Request) -> Any:
+    """Endpoint: lists rows."""
     n = service.number(request, "n", 100, service.limits.listed)
     labelled = {None: None, "true": True, "false": False}.get(request.query_params.get("labelled"), "?")
     if labelled == "?":
@@ -279,22 +314,26 @@ def get_rows(service: Service, request: Request) -> Any:
 
 
 async def undo(service: Service, request: Request) -> Any:
+    """Endpoint: undoes the last change."""
     content, _ = await service.json(request, ("id",), empty=True)
     return await service.change(Undo(content.get("id")))
 
 
 def history(service: Service, request: Request) -> Any:
+    """Endpoint: lists changes."""
     n = service.number(request, "n", 100, service.limits.listed)
     before = service.number(request, "before", 2**62, 2**62)
     return {"changes": service.state.history(request.query_params.get("id"), before, n)}
 
 
 async def refit(service: Service, request: Request) -> Any:
+    """Endpoint: relearns the weights in the background."""
     await service.json(request, (), empty=True)
     return Json(await asyncio.to_thread(service.refitting.begin), 202)
 
 
 def get_model(service: Service, request: Request) -> Any:
+    """Endpoint: describes the model."""
     description = answers.describe(service.state)
     if "weights" in description:
         description["weights"] |= {"refitting": service.refitting.under_way, "problem": service.refitting.problem}
@@ -302,6 +341,7 @@ def get_model(service: Service, request: Request) -> Any:
 
 
 async def get_metrics(service: Service, request: Request) -> Any:
+    """Endpoint: metrics for Prometheus. Each gauge has a help text and a value."""
     state = service.state
     gauges: dict[str, tuple[str, float]] = {
         "banbury_rows": ("Rows currently counted.", float(state.learner.n_rows)),
@@ -313,25 +353,28 @@ async def get_metrics(service: Service, request: Request) -> Any:
         "banbury_requests_under_way": ("Requests in progress.", service.metrics.under_way),
         "banbury_started_seconds": ("Start time of the service, in seconds since 1970.", service.metrics.started),
     }
-    return Response(service.metrics.text(gauges), headers=SAFE, media_type=metrics.KIND)
+    return Response(service.metrics.text(gauges), headers=SAFE_HEADERS, media_type=metrics.CONTENT_TYPE)
 
 
 def get_openapi(service: Service, request: Request) -> Any:
+    """Endpoint: the description of this interface in OpenAPI."""
     return openapi.describe(ENDPOINTS, service.state.learner, service.name)
 
 
 def docs(service: Service, request: Request) -> Any:
+    """Endpoint: the documentation page."""
     text = openapi.page(
         ENDPOINTS,
         service.state.learner,
         service.name,
         f"{request.url.scheme}://{request.headers.get('host', 'localhost')}",
     )
-    style = {"content-security-policy": f"default-src 'none'; style-src '{STYLED}'; frame-ancestors 'none'"}
-    return Response(text, headers={**SAFE, **style}, media_type="text/html")
+    style = {"content-security-policy": f"default-src 'none'; style-src '{STYLE_HASH}'; frame-ancestors 'none'"}
+    return Response(text, headers={**SAFE_HEADERS, **style}, media_type="text/html")
 
 
 async def health(service: Service, request: Request) -> Any:
+    """Endpoint: says that the service is running."""
     return {"status": "ok", "version": __version__}
 
 
@@ -339,11 +382,14 @@ UNDONE = "Undo the last change that has not been undone, of all rows or of one r
 
 
 class Endpoint(NamedTuple):
-    """What can be asked: of whom, and in a sentence. What is answered by a plain function is answered in a thread."""
+    """An endpoint: method, path, the scope that a token needs (None: anyone), the function that answers, and a summary.
+
+    Functions that are not coroutines are called in a thread.
+    """
 
     method: str
     path: str
-    scope: str | None  # None: anybody may
+    scope: str | None
     answer: Callable[[Service, Request], Any]
     summary: str
 
@@ -383,59 +429,69 @@ def app(service: Service) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> Any:
+        """When the application ends, waits for refitting and closes the state."""
         yield
         await asyncio.to_thread(service.refitting.wait)
         await asyncio.to_thread(service.state.close)
 
-    routes = [Route(e.path, _guard(service, e), methods=[e.method]) for e in ENDPOINTS + ASSETS]
+    routes = [
+        Route(endpoint.path, _guard(service, endpoint), methods=[endpoint.method]) for endpoint in ENDPOINTS + ASSETS
+    ]
     handlers: dict[Any, Any] = {HTTPException: _not_found}
     return Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
 
 
-def _not_found(request: Request, wrong: Exception) -> Json:
-    assert isinstance(wrong, HTTPException)
-    text = "not found. See /docs." if wrong.status_code == 404 else "method not allowed. See /docs."
-    return problem(wrong.status_code, text, headers=dict(wrong.headers or {}))
+def _not_found(request: Request, error: Exception) -> Json:
+    """The response to an unknown path or method."""
+    assert isinstance(error, HTTPException)
+    text = "not found. See /docs." if error.status_code == 404 else "method not allowed. See /docs."
+    return problem(error.status_code, text, headers=dict(error.headers or {}))
 
 
 def _guard(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
-    """The answer to those who may ask, when there is room; and whatever goes wrong as JSON."""
-    plain = not inspect.iscoroutinefunction(endpoint.answer)
-    ask: Any = partial(asyncio.to_thread, endpoint.answer) if plain else endpoint.answer  # type: ignore[call-arg]
+    """The handler of an endpoint: measures each request and calls ``_respond``."""
+    is_plain = not inspect.iscoroutinefunction(endpoint.answer)
+    call_answer: Any = partial(asyncio.to_thread, endpoint.answer) if is_plain else endpoint.answer  # type: ignore[call-arg]
 
-    async def answered(request: Request) -> Response:
+    async def handle(request: Request) -> Response:
+        """The response to a request to this endpoint."""
         start = time.perf_counter()
         service.metrics.under_way += 1
         try:
-            response = await _respond(service, endpoint, ask, request)
+            response = await _respond(service, endpoint, call_answer, request)
         finally:
             service.metrics.under_way -= 1
         service.metrics.done(endpoint.address, endpoint.method, response.status_code, time.perf_counter() - start)
         return response
 
-    return answered
+    return handle
 
 
-async def _respond(service: Service, endpoint: Endpoint, ask: Any, request: Request) -> Response:
+async def _respond(service: Service, endpoint: Endpoint, call_answer: Any, request: Request) -> Response:
+    """The response to a request: checks the caller and the load, calls ``call_answer``, and turns exceptions into JSON
+    errors.
+    """
     try:
         _check_caller(service, endpoint, request)
         if service.metrics.under_way > service.limits.requests:
             raise Problem(429, "too many concurrent requests. Try again.", **{"retry-after": "1"})
-        answer = await ask(service, request)
+        answer = await call_answer(service, request)
         return answer if isinstance(answer, Response) else Json(answer)
-    except Problem as wrong:
-        return problem(wrong.status, wrong.detail, headers=wrong.headers)
-    except errors.BanburyError as wrong:
-        status = next(status for kind, status in STATUS if isinstance(wrong, kind))
-        return problem(status, str(wrong), type(wrong).__name__)
-    except Exception as wrong:  # its message may hold what a row holds
-        at = traceback.extract_tb(wrong.__traceback__)[-1]
-        log.error("%s %s: %s at %s:%s", endpoint.method, endpoint.path, type(wrong).__name__, at.filename, at.lineno)
-        return problem(500, "internal error. See the log of the service for details.", type(wrong).__name__)
+    except Problem as error:
+        return problem(error.status, error.detail, headers=error.headers)
+    except errors.BanburyError as error:
+        status = next(status for error_class, status in STATUS_OF_ERRORS if isinstance(error, error_class))
+        return problem(status, str(error), type(error).__name__)
+    except Exception as error:  # its message may contain data, so it is not shown
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        log.error(
+            "%s %s: %s at %s:%s", endpoint.method, endpoint.path, type(error).__name__, frame.filename, frame.lineno
+        )
+        return problem(500, "internal error. See the log of the service for details.", type(error).__name__)
 
 
 def _check_caller(service: Service, endpoint: Endpoint, request: Request) -> None:
-    """Raises where a token is lacking, or where a page elsewhere has a browser on this machine ask."""
+    """Raises Problem if a token is missing or lacks the scope, or if the request comes from another host's page."""
     headers = request.headers
     if service.tokens is None:
         host = host_of(headers.get("host", ""))
@@ -460,7 +516,7 @@ def _check_caller(service: Service, endpoint: Endpoint, request: Request) -> Non
 
 
 def server(service: Service) -> uvicorn.Server:
-    """What answers at a socket: ``server(service).run(sockets=[...])``."""
+    """The server of a service; start it with ``server(service).run(sockets=[...])``."""
     config = uvicorn.Config(
         app(service),
         http=connection_with_limit(service.limits.seconds),

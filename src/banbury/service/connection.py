@@ -1,4 +1,4 @@
-"""Connection: what a client may take to say what it asks, and to take the answer: time, and bytes of a head."""
+"""Limits on slow clients: the time to send a request and to take its response, and the size of its head."""
 
 from __future__ import annotations
 
@@ -11,58 +11,74 @@ LONGEST_HEAD = 1 << 16  # bytes
 
 
 def connection_with_limit(seconds: float) -> type[asyncio.Protocol]:
-    """uvicorn's connection, which is cut where a head, or taking an answer, takes longer than this, or a head is too long.
-
-    uvicorn itself waits for a head, and for an answer to be taken, as long as the client likes.
+    """Makes a protocol class for uvicorn with time limits: it closes connections whose head, or whose client taking a
+    response, takes longer than ``seconds``, and those with too long a head. uvicorn itself would wait forever.
     """
 
     class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        """A connection with time limits. Its methods are called by asyncio and by the parser of HTTP."""
+
         def __init__(self, *args: Any, **kwargs: Any) -> None:
+            """Starts without timers, outside the head of a request."""
             super().__init__(*args, **kwargs)
-            self._due: dict[str, asyncio.TimerHandle] = {}
-            self._in_head = False  # bytes of it
-            self._head = 0
+            self._timers: dict[str, asyncio.TimerHandle] = {}
+            self._in_head = False
+            self._head_bytes = 0
 
         def connection_made(self, transport: Any) -> None:
+            """Starts the timer for the first request."""
             super().connection_made(transport)
-            self._begin("asking")
+            self._start_timer("asking")
 
         def data_received(self, data: bytes) -> None:
+            """Passes data to uvicorn, and starts the timer for the rest of a request; closes the connection if its head
+            is too long.
+            """
             super().data_received(data)
             if self.cycle is not None and not self.cycle.response_complete:
-                return self._end("asking")  # what is left of it is waited for where it is read
-            self._head += len(data) if self._in_head else 0
-            if self._head > LONGEST_HEAD:
+                return self._stop_timer("asking")  # the rest of the body has a time limit where it is read
+            self._head_bytes += len(data) if self._in_head else 0
+            if self._head_bytes > LONGEST_HEAD:
                 return self.transport.abort()  # type: ignore[no-any-return]
-            return self._begin("asking")
+            return self._start_timer("asking")
 
         def on_message_begin(self) -> None:  # called by httptools alone; h11 limits heads itself
-            self._in_head, self._head = True, 0
+            """Notes that the head of a request begins."""
+            self._in_head = True
+            self._head_bytes = 0
             super().on_message_begin()
 
         def on_headers_complete(self) -> None:
+            """Notes that the head of a request has ended."""
             self._in_head = False
             super().on_headers_complete()
 
         def pause_writing(self) -> None:
+            """Starts the timer for a client that takes its response too slowly."""
             super().pause_writing()
-            self._begin("taking")
+            self._start_timer("taking")
 
         def resume_writing(self) -> None:
+            """Stops the timer for taking the response, since the client takes it."""
             super().resume_writing()
-            self._end("taking")
+            self._stop_timer("taking")
 
         def connection_lost(self, exc: Exception | None) -> None:
-            for name in tuple(self._due):
-                self._end(name)
+            """Stops all timers."""
+            for name in tuple(self._timers):
+                self._stop_timer(name)
             super().connection_lost(exc)
 
-        def _begin(self, name: str) -> None:
-            if name not in self._due:
-                self._due[name] = self.loop.call_later(seconds, self.transport.abort)
+        def _start_timer(self, name: str) -> None:
+            """Starts the timer ``name``, "asking" or "taking", after which the connection is closed, unless it runs
+            already.
+            """
+            if name not in self._timers:
+                self._timers[name] = self.loop.call_later(seconds, self.transport.abort)
 
-        def _end(self, name: str) -> None:
-            if name in self._due:
-                self._due.pop(name).cancel()
+        def _stop_timer(self, name: str) -> None:
+            """Stops the timer ``name`` if it runs."""
+            if name in self._timers:
+                self._timers.pop(name).cancel()
 
     return Connection

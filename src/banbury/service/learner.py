@@ -1,4 +1,4 @@
-"""ServedLearner: a learner that many threads ask while one writer changes it, row by row."""
+"""ServedLearner: a learner that one thread changes row by row while many threads use its model."""
 
 from __future__ import annotations
 
@@ -15,83 +15,91 @@ from banbury.service.rows import JsonRows
 from banbury.tally.schema import Schema
 from banbury.tally.tally import Tally
 
-QUICK = 0.02  # seconds: what is derived faster than this is derived before the next answer, and anything else beside it
+QUICK_SECONDS = 0.02  # a model derived faster than this is updated before each answer, a slower one in the background
 
 
 class Derived(NamedTuple):
-    """A model that was derived apart from sums that go on growing."""
+    """A model derived from the counts as of ``change``, its settings, and the seconds that deriving it took."""
 
     model: Any
     settings: Any
-    change: int  # as of which it is
-    seconds: float  # that it took
+    change: int
+    seconds: float
 
 
 class ServedLearner:
-    """One writer adds and takes; any thread asks. Sums are exact at all times.
+    """One thread adds and removes rows; any thread may use the model. The counts are always exact.
 
-    The parameters of a plain model follow every row in place. Those of weighed evidence and of sets of labels are derived
-    anew: at once where that is quick, or else beside the answers, which say as of which change they are.
+    The parameters of a plain model follow every row in place. Weighed and multi-label models are derived anew: at once
+    if that is quick, otherwise in the background, and answers say as of which change they are.
     """
 
     def __init__(self, tally: Tally, settings: Settings, change: int = 0) -> None:
+        """``tally``: the counts to begin with; ``settings``: those with which models are derived; ``change``: the
+        number of the last change in the counts.
+        """
         self.rows = JsonRows(tally.schema)
         self.lock = threading.RLock()
         self.change = change
-        self.weighed_at: int | None = None  # the change as of which weights were learned here
+        self.weighed_at: int | None = None  # the last change in the rows from which weights were learned here
         self._learner = Learner(tally, settings)
-        self._derived: Derived | None = None  # the last one
-        self._beside: ThreadPoolExecutor | None = None
-        self._deriving = False
+        self._derived: Derived | None = None  # the model that was derived last
+        self._executor: ThreadPoolExecutor | None = None
+        self._deriving = False  # whether a model is being derived in the background
 
     @property
     def schema(self) -> Schema:
+        """The schema of the rows."""
         return self.rows.schema
 
     @property
     def classes(self) -> tuple[Any, ...]:
+        """The classes that have rows."""
         return self._learner.classes
 
     @property
     def settings(self) -> Any:
+        """The settings with which models are derived."""
         return self._learner.settings
 
     @property
     def n_rows(self) -> float:
+        """The number of rows that are counted, or their weight."""
         return self.tally().n_rows
 
     def tally(self) -> Tally:
-        """The sums as they stand, for keeping."""
+        """A frozen copy of the counts."""
         with self.lock:
             return self._learner.freeze()
 
     # Learning
 
     def part(self, row: Any, label: Any) -> Tally:
-        """One row, counted apart, of a class that the class prior knows."""
-        part = self.rows.part(row, label)
-        errors.require(part.classes, "label", label, "a class, or null to keep a row without a label")
-        return part
+        """The tally of a single row with its label (a class, or a list of labels)."""
+        tally = self.rows.part(row, label)
+        errors.require(tally.classes, "label", label, "a class, or null to keep a row without a label")
+        return tally
 
-    def add(self, part: Tally) -> None:
-        """Adds a row; if it raises, nothing was changed."""
-        self._change(lambda learner: learner.learn(part))
+    def add(self, tally: Tally) -> None:
+        """Adds the tally of a row. If it raises, nothing has changed."""
+        self._change(lambda learner: learner.learn(tally))
 
-    def forget(self, part: Tally) -> None:
-        """Takes a row out again; if it raises, nothing was changed."""
-        self._change(lambda learner: forget(learner, part))
+    def forget(self, tally: Tally) -> None:
+        """Subtracts the tally of a row. If it raises, nothing has changed."""
+        self._change(lambda learner: forget(learner, tally))
 
     def _change(self, change: Callable[[Learner], Learner]) -> None:
+        """Replaces the learner by ``change`` of it, unless that raises or the class prior lacks a class."""
         with self.lock:
             learner = change(self._learner)
             if not learner.classes:
-                self._derived = None  # nothing may answer from rows that are gone
+                self._derived = None  # no answer may come from forgotten rows
             elif learner.classes != self.classes and isinstance(self.settings, ModelSettings):
                 class_log_prior(self.settings.class_prior, learner.freeze())  # raises where it lacks a class
             self._learner = learner
 
     def use(self, settings: Settings) -> None:
-        """From now on models are derived so; answers go on with the old one until the new one is there."""
+        """Derives models with these settings from now on. The old model is used until a new one has been derived."""
         with self.lock:
             self._learner = self._learner.under(settings)
 
@@ -99,29 +107,33 @@ class ServedLearner:
 
     @property
     def follows(self) -> bool:
-        """Whether the model's parameters follow each row in place, so that it is used while the lock is held."""
+        """Whether the model's parameters follow each row in place, so that it may only be used under the lock."""
         return bool(self.settings.follows)
 
-    def answering(self) -> tuple[Any, int]:
-        """The model that answers, and the change as of which it does."""
+    def current_model(self) -> tuple[Any, int]:
+        """The model to answer with, and the number of the last change in it.
+
+        A plain model is always current. Another one is derived anew if that is quick; otherwise a slow one is updated
+        in the background.
+        """
         with self.lock:
             if not self.classes:
                 raise errors.EmptyData("the model has not learned any rows yet. Learn some rows first.")
             if self.follows:
                 return self._learner.current, self.change
             derived = self._derived
-            if derived is None or (not self._up_to_date and derived.seconds <= QUICK):
+            if derived is None or (not self._up_to_date and derived.seconds <= QUICK_SECONDS):
                 derived = self._derive(self.tally(), self.settings, self.change)
             elif not self._up_to_date and not self._deriving:
                 self._deriving = True
-                self._beside = self._beside or ThreadPoolExecutor(1, "banbury-deriving")
-                self._beside.submit(self._derive_beside, self.tally(), self.settings, self.change)
+                self._executor = self._executor or ThreadPoolExecutor(1, "banbury-deriving")
+                self._executor.submit(self._derive_in_background, self.tally(), self.settings, self.change)
             return derived.model, derived.change
 
-    def apart(self) -> Any:
-        """A model of the rows as they stand that no later row changes, for what takes long: nobody waits for it."""
+    def snapshot_model(self) -> Any:
+        """A model of the current counts that later rows do not change, for long computations without the lock."""
         with self.lock:
-            model, _ = self.answering()
+            model, _ = self.current_model()
             if not self.follows:
                 return model
             if self._derived is not None and self._up_to_date:
@@ -133,13 +145,17 @@ class ServedLearner:
 
     @property
     def _up_to_date(self) -> bool:
+        """Whether the last derived model has the current settings and counts."""
         derived = self._derived
         return derived is not None and derived.settings is self.settings and derived.change == self.change
 
     def _derive(self, tally: Tally, settings: Any, change: int) -> Derived:
+        """Derives a model of the tally as of ``change`` and makes it the current one, unless that is from a later
+        change.
+        """
         start = perf_counter()
         model = settings.model(tally)
-        model.prepare()
+        model._prepare()
         derived = Derived(model, settings, change, perf_counter() - start)
         with self.lock:
             last = self._derived
@@ -148,20 +164,22 @@ class ServedLearner:
                 self._derived = derived
         return derived
 
-    def _derive_beside(self, tally: Tally, settings: Any, change: int) -> None:
+    def _derive_in_background(self, tally: Tally, settings: Any, change: int) -> None:
+        """Derives a model in the background thread. The arguments are those of ``_derive``."""
         try:
             self._derive(tally, settings, change)
         finally:
             self._deriving = False
 
     def close(self) -> None:
-        if self._beside is not None:
-            self._beside.shutdown()
+        """Waits for the model that is being derived in the background."""
+        if self._executor is not None:
+            self._executor.shutdown()
 
 
-def forget(learner: Learner, part: Tally) -> Learner:
-    """Without rows that were learned, though they may be all that there are."""
+def forget(learner: Learner, tally: Tally) -> Learner:
+    """The learner without the rows in ``tally``, which may be all its rows."""
     try:
-        return learner.forget(part)
+        return learner.forget(tally)
     except errors.EmptyData:
-        return Learner(learner.freeze() - part, learner.settings)
+        return Learner(learner.freeze() - tally, learner.settings)

@@ -1,4 +1,4 @@
-"""Log: the rows of a state and every change of them, in SQLite. A change that was committed is there after any crash."""
+"""The durable log of a state: its rows and every change to them, in SQLite. A committed change survives any crash."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from banbury import errors
+from banbury.files.checking import JsonObject
 
-FORMAT = 2
+FORMAT = 2  # version of the tables
 PRAGMAS = (
     "auto_vacuum=INCREMENTAL",
     "journal_mode=WAL",
@@ -22,8 +23,8 @@ PRAGMAS = (
     "temp_store=MEMORY",
     "journal_size_limit=67108864",
 )
-# A change has the label and the content that a row had before and has after it; null: none. Contents are kept apart, so that
-# a row may go back to any that it had. What is deleted leaves its number, time and id.
+# A change stores the label and the content that a row had before it and has after it, or null. Contents have a table of their
+# own, so that an undo can restore any of them. Of a deleted row only the numbers, times and ids of its changes remain.
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS contents (content INTEGER PRIMARY KEY, id TEXT NOT NULL, row TEXT NOT NULL);
@@ -38,8 +39,10 @@ CREATE INDEX IF NOT EXISTS what_undid ON changes (undoes) WHERE undoes IS NOT NU
 """
 
 
-class Kept(NamedTuple):
-    """A row as it stands. ``label`` and ``row`` are JSON; without a label, ``label`` is None."""
+class StoredRow(NamedTuple):
+    """A row of the state. ``label`` (None without one) and ``row`` are JSON texts; ``content``: its number; ``change``:
+    the last change of the row.
+    """
 
     id: str
     label: str | None
@@ -49,7 +52,9 @@ class Kept(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What happened to a row: its labels and contents, by number, before and after."""
+    """A change to a row: its labels (JSON texts) and the numbers of its contents before and after. ``undoes``: the
+    change that it undoes.
+    """
 
     change: int
     time: float
@@ -64,148 +69,174 @@ class Change(NamedTuple):
 
 
 class DiskFull(errors.BanburyError):
-    """A change could not be written, and was not made."""
+    """A change could not be written, so it was not made."""
 
 
 class Log:
-    """The log of one state. One thread writes; others read through a connection of their own."""
+    """The log of one state. One thread writes; others read through a second connection."""
 
     def __init__(self, path: Path) -> None:
+        """Opens the log in this file, or creates it. Raises BadFile if it is no log, or one of another version."""
         self.path = path
-        self._writing, self._reading = self._open(), None
+        self._write_connection = self._open()
+        self._read_connection: sqlite3.Connection | None = None
         self._lock = threading.Lock()
         try:
-            self._writing.executescript(TABLES)
-        except sqlite3.DatabaseError as problem:
-            raise errors.bad_file(path, f"it is not the log of a state ({problem})") from None
+            self._write_connection.executescript(TABLES)
+        except sqlite3.DatabaseError as error:
+            raise errors.bad_file(path, f"it is not the log of a state ({error})") from None
         if self.about.get("format", FORMAT) != FORMAT:
             raise errors.bad_file(
                 path, f"it has format {self.about['format']!r}, but this version reads format {FORMAT}"
             )
-        self._reading = self._open()
+        self._read_connection = self._open()
 
     def _open(self) -> sqlite3.Connection:
+        """A connection to the log with its settings. Raises BadFile if the file is not a log."""
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30.0)
         try:
             for pragma in PRAGMAS:
                 connection.execute(f"PRAGMA {pragma}")
-        except sqlite3.DatabaseError as problem:
+        except sqlite3.DatabaseError as error:
             connection.close()
-            raise errors.bad_file(self.path, f"it is not the log of a state ({problem})") from None
+            raise errors.bad_file(self.path, f"it is not the log of a state ({error})") from None
         return connection
 
     def close(self) -> None:
-        if self._reading is not None:
-            self._reading.close()
-        self._writing.close()
+        """Closes both connections."""
+        if self._read_connection is not None:
+            self._read_connection.close()
+        self._write_connection.close()
 
     # Reading
 
-    def _read(self, query: str, *values: Any, within: bool = False) -> list[tuple[Any, ...]]:
-        """``within``: as it stands within the transaction."""
-        if self._reading is None or within:
-            return self._writing.execute(query, values).fetchall()
+    def _read(self, query: str, *values: Any, in_transaction: bool = False) -> list[tuple[Any, ...]]:
+        """The records of a query, in which ``values`` stand for the question marks. ``in_transaction``: whether to read
+        through the writing connection, which sees the current transaction.
+        """
+        if self._read_connection is None or in_transaction:
+            return self._write_connection.execute(query, values).fetchall()
         with self._lock:
-            return self._reading.execute(query, values).fetchall()
+            return self._read_connection.execute(query, values).fetchall()
 
     @property
-    def about(self) -> dict[str, Any]:
-        """What the state was begun with."""
+    def about(self) -> JsonObject:
+        """Facts about the state as a whole, by name: format, settings, and the last purge or compaction."""
         return {name: json.loads(value) for name, value in self._read("SELECT name, value FROM about")}
 
     @property
     def last(self) -> int:
-        """The number of the last change; 0: there was none."""
+        """The number of the last change; 0 if there is none."""
         return int(self._read("SELECT coalesce(max(change), 0) FROM changes")[0][0])
 
     @property
     def last_purge(self) -> int:
-        """The number of the last change by which a content went."""
+        """The number of the last change that deleted the contents of a row."""
         return int(self.about.get("purged", 0))
 
-    def row(self, id: str, within: bool = False) -> Kept | None:
-        records = self._read(f"{ROWS} WHERE id = ?", id, within=within)
-        return Kept(*records[0]) if records else None
+    def row(self, id: str, in_transaction: bool = False) -> StoredRow | None:
+        """The row with this id; None if there is none. ``in_transaction``: whether to see it as the current transaction
+        does.
+        """
+        records = self._read(f"{ROWS} WHERE id = ?", id, in_transaction=in_transaction)
+        return StoredRow(*records[0]) if records else None
 
-    def rows(self, after: str = "", n: int = -1, labelled: bool | None = None) -> list[Kept]:
-        """Rows in the order of their ids, those behind an id; all of them, or those with a label or without."""
-        which = "" if labelled is None else f" AND label IS {'NOT ' * labelled}NULL"
-        return [Kept(*record) for record in self._read(f"{ROWS} WHERE id > ?{which} ORDER BY id LIMIT ?", after, n)]
+    def rows(self, after: str = "", n: int = -1, labelled: bool | None = None) -> list[StoredRow]:
+        """At most ``n`` rows (−1 for all) in the order of their ids, from the one after ``after`` on. ``labelled``:
+        True for rows with a label, False for those without, None for both.
+        """
+        label_condition = "" if labelled is None else f" AND label IS {'NOT ' * labelled}NULL"
+        return [
+            StoredRow(*record)
+            for record in self._read(f"{ROWS} WHERE id > ?{label_condition} ORDER BY id LIMIT ?", after, n)
+        ]
 
     def n_rows(self) -> tuple[int, int]:
         """How many rows have a label, and how many have none."""
-        labelled, every = self._read("SELECT count(label), count(*) FROM rows")[0]
-        return labelled, every - labelled
+        labelled, n_all = self._read("SELECT count(label), count(*) FROM rows")[0]
+        return labelled, n_all - labelled
 
-    def content(self, number: int, within: bool = False) -> str:
-        return str(self._read("SELECT row FROM contents WHERE content = ?", number, within=within)[0][0])
+    def content(self, number: int, in_transaction: bool = False) -> str:
+        """The content with this number, a row as JSON text. ``in_transaction``: whether to see it as the current
+        transaction does.
+        """
+        return str(
+            self._read("SELECT row FROM contents WHERE content = ?", number, in_transaction=in_transaction)[0][0]
+        )
 
     def changes(self, after: int) -> Iterator[Change]:
-        """The changes behind one, in order."""
+        """The changes after this number, in order."""
         while records := self._read(f"{CHANGES} WHERE change > ? ORDER BY change LIMIT 1000", after):
             yield from map(Change._make, records)
             after = records[-1][0]
 
     def history(self, id: str | None, before: int, n: int) -> list[Change]:
-        """The last changes before one, the latest first: of all rows, or of one."""
-        which, values = ("", ()) if id is None else ("id = ? AND ", (id,))
-        records = self._read(f"{CHANGES} WHERE {which}change < ? ORDER BY change DESC LIMIT ?", *values, before, n)
+        """The last ``n`` changes before this number, latest first; with an id only those of that row."""
+        id_condition, values = ("", ()) if id is None else ("id = ? AND ", (id,))
+        records = self._read(
+            f"{CHANGES} WHERE {id_condition}change < ? ORDER BY change DESC LIMIT ?", *values, before, n
+        )
         return [Change._make(record) for record in records]
 
     # Writing: by one thread, within a transaction
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of it or nothing; DiskFull where it cannot be written, and then it is nothing."""
+        """Commits all that is written in it or nothing. Raises DiskFull if it cannot be written."""
         try:
-            self._writing.execute("BEGIN IMMEDIATE")
+            self._write_connection.execute("BEGIN IMMEDIATE")
             yield
-            self._writing.execute("COMMIT")
-        except BaseException as problem:
-            if self._writing.in_transaction:
-                self._writing.execute("ROLLBACK")
-            if isinstance(problem, sqlite3.Error):
-                raise _not_written(problem) from None
+            self._write_connection.execute("COMMIT")
+        except BaseException as error:
+            if self._write_connection.in_transaction:
+                self._write_connection.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise _write_error(error) from None
             raise
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """A part of a transaction: all of it or nothing; DiskFull where it cannot be written."""
+        """A nested transaction: keeps all that is written in it or nothing. Raises DiskFull if it cannot be written."""
         try:
-            self._writing.execute("SAVEPOINT part")
+            self._write_connection.execute("SAVEPOINT part")
             yield
-            self._writing.execute("RELEASE part")
-        except sqlite3.Error as problem:
-            raise _not_written(problem) from None
+            self._write_connection.execute("RELEASE part")
+        except sqlite3.Error as error:
+            raise _write_error(error) from None
         except BaseException:
-            self._writing.execute("ROLLBACK TO part")
-            self._writing.execute("RELEASE part")
+            self._write_connection.execute("ROLLBACK TO part")
+            self._write_connection.execute("RELEASE part")
             raise
 
-    def tell(self, **about: Any) -> None:
-        """Notes what the state was begun with."""
+    def set_about(self, **about: Any) -> None:
+        """Stores facts about the state as a whole, by name."""
         rows = [(name, json.dumps(value)) for name, value in about.items()]
-        self._writing.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", rows)
+        self._write_connection.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", rows)
 
-    def keep(self, id: str, row: str) -> int:
-        """Keeps a content; its number."""
-        return int(self._writing.execute("INSERT INTO contents (id, row) VALUES (?, ?)", (id, row)).lastrowid or 0)
+    def add_content(self, id: str, row: str) -> int:
+        """Stores a row as JSON text and returns the number of this content."""
+        return int(
+            self._write_connection.execute("INSERT INTO contents (id, row) VALUES (?, ?)", (id, row)).lastrowid or 0
+        )
 
     def put(
         self,
         id: str,
         action: str,
-        before: Kept | None,
+        before: StoredRow | None,
         label: str | None,
         content: int | None,
         undoes: int | None = None,
         note: str | None = None,
     ) -> int:
-        """A row from now on has this label and content, or is there no more; the number of the change."""
-        was = (None, None) if before is None else (before.label, before.content)
-        values = (time.time(), id, action, *was, label, content, undoes, note)
+        """Sets the label and content of a row (None deletes the row) and records this change; returns its number.
+        ``action``: what it does, in a word; ``before``: the row as it was; ``label``: a JSON text; ``content``: a
+        number; ``undoes``: the number of the change that it undoes.
+        """
+        label_and_content_before = (None, None) if before is None else (before.label, before.content)
+        values = (time.time(), id, action, *label_and_content_before, label, content, undoes, note)
         change = int(
-            self._writing.execute(
+            self._write_connection.execute(
                 "INSERT INTO changes (time, id, action, label_before, content_before, label, content, undoes, note) VALUES (?, "
                 "?, ?, ?, ?, ?, ?, ?, ?)",
                 values,
@@ -213,51 +244,63 @@ class Log:
             or 0
         )
         if content is None:
-            self._writing.execute("DELETE FROM rows WHERE id = ?", (id,))
+            self._write_connection.execute("DELETE FROM rows WHERE id = ?", (id,))
         else:
-            self._writing.execute("INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?)", (id, label, content, change))
+            self._write_connection.execute(
+                "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?)", (id, label, content, change)
+            )
         return change
 
-    def purge(self, id: str, before: Kept) -> int:
-        """Deletes a row and all that was ever said of it but the ids, times and kinds of its changes."""
+    def purge(self, id: str, before: StoredRow) -> int:
+        """Deletes a row, its contents and its labels; only ids, times and kinds of its changes remain. Returns the
+        number of the change.
+        """
         change = self.put(id, "deleted", before, None, None)
-        self._writing.execute("DELETE FROM contents WHERE id = ?", (id,))
-        nothing = "label_before = NULL, content_before = NULL, label = NULL, content = NULL, note = NULL"
-        self._writing.execute(f"UPDATE changes SET {nothing} WHERE id = ?", (id,))
-        self.tell(purged=change)
+        self._write_connection.execute("DELETE FROM contents WHERE id = ?", (id,))
+        cleared_columns = "label_before = NULL, content_before = NULL, label = NULL, content = NULL, note = NULL"
+        self._write_connection.execute(f"UPDATE changes SET {cleared_columns} WHERE id = ?", (id,))
+        self.set_about(purged=change)
         return change
 
     def first_change(self, id: str) -> int:
         """The number of a row's first change."""
-        return int(self._writing.execute("SELECT min(change) FROM changes WHERE id = ?", (id,)).fetchone()[0])
+        return int(self._write_connection.execute("SELECT min(change) FROM changes WHERE id = ?", (id,)).fetchone()[0])
 
     def to_undo(self, id: str | None) -> Change | None:
-        """The last change, of all rows or of one, that was neither undone nor is undoing, and has not been purged."""
-        which, values = ("", ()) if id is None else ("c.id = ? AND ", (id,))
-        which += f"c.change > {int(self.about.get('compacted', 0))} AND "
-        query = f"""{CHANGES} AS c WHERE {which}c.action NOT IN ('undone', 'deleted', 'kept') AND c.content IS NOT NULL AND
+        """The last change, of all rows or of one, that can be undone: neither undone, nor an undo, nor purged."""
+        conditions, values = ("", ()) if id is None else ("c.id = ? AND ", (id,))
+        conditions += f"c.change > {int(self.about.get('compacted', 0))} AND "
+        query = f"""{CHANGES} AS c WHERE {conditions}c.action NOT IN ('undone', 'deleted', 'kept') AND c.content IS NOT NULL AND
             NOT EXISTS (SELECT 1 FROM changes AS u WHERE u.undoes = c.change)
             ORDER BY c.change DESC LIMIT 1"""
-        record = self._writing.execute(query, values).fetchone()
+        record = self._write_connection.execute(query, values).fetchone()
         return Change(*record) if record else None
 
     def compact(self) -> None:
-        """Drops all changes but the last of each row, and contents that no row has any more: nothing is undone after it."""
-        self._writing.execute("DELETE FROM changes WHERE change NOT IN (SELECT max(change) FROM changes GROUP BY id)")
-        self._writing.execute("UPDATE changes SET content_before = NULL, label_before = NULL, undoes = NULL")
-        self.tell(compacted=int(self._writing.execute("SELECT coalesce(max(change), 0) FROM changes").fetchone()[0]))
-        self._writing.execute("DELETE FROM contents WHERE content NOT IN (SELECT content FROM rows)")
+        """Deletes all changes but the last of each row, and contents that no row has any more. They can no longer be
+        undone.
+        """
+        self._write_connection.execute(
+            "DELETE FROM changes WHERE change NOT IN (SELECT max(change) FROM changes GROUP BY id)"
+        )
+        self._write_connection.execute("UPDATE changes SET content_before = NULL, label_before = NULL, undoes = NULL")
+        self.set_about(
+            compacted=int(self._write_connection.execute("SELECT coalesce(max(change), 0) FROM changes").fetchone()[0])
+        )
+        self._write_connection.execute("DELETE FROM contents WHERE content NOT IN (SELECT content FROM rows)")
 
     def scrub(self, vacuum: bool = False) -> None:
-        """Brings all into the one file and empties the other, so that nothing of what was deleted is left in either."""
+        """Moves everything from the write-ahead log into the database file, so that neither contains deleted rows.
+        ``vacuum``: whether to make the file smaller too.
+        """
         try:
             if vacuum:
-                self._writing.execute("PRAGMA incremental_vacuum").fetchall()
+                self._write_connection.execute("PRAGMA incremental_vacuum").fetchall()
             with self._lock:  # no reader holds the log open
-                busy, *_ = self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        except sqlite3.Error as problem:
+                busy, *_ = self._write_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.Error as error:
             raise DiskFull(
-                f"deleted rows could not be purged from the log yet: {problem}. Send the deletion again."
+                f"deleted rows could not be purged from the log yet: {error}. Send the deletion again."
             ) from None
         if busy:
             raise DiskFull(
@@ -265,10 +308,11 @@ class Log:
             )
 
 
-def _not_written(problem: sqlite3.Error) -> DiskFull:
-    return DiskFull(f"the change could not be written to the log and was not made: {problem}.")
+def _write_error(error: sqlite3.Error) -> DiskFull:
+    """The error of a change that SQLite could not write."""
+    return DiskFull(f"the change could not be written to the log and was not made: {error}.")
 
 
-_ROWS = "SELECT rows.id, label, rows.content, change, row FROM rows JOIN contents USING (content)"
-ROWS = f"SELECT * FROM ({_ROWS})"
+ROWS_WITH_CONTENT = "SELECT rows.id, label, rows.content, change, row FROM rows JOIN contents USING (content)"
+ROWS = f"SELECT * FROM ({ROWS_WITH_CONTENT})"
 CHANGES = "SELECT change, time, id, action, label_before, content_before, label, content, undoes, note FROM changes"

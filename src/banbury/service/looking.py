@@ -1,4 +1,4 @@
-"""How good the model of a state is by now, where it errs, what it goes by, and whether the last rows are like the rest."""
+"""Measures the model of a state: its accuracy, its mistakes, its evidence, and whether recent rows differ from earlier ones."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from banbury import errors
+from banbury.files.checking import JsonObject
 from banbury.model.explain.page import format_ratio, printable
 from banbury.model.explain.ratios import LikelihoodRatio
 from banbury.model.naive_bayes import estimate
@@ -23,252 +24,284 @@ from banbury.quality.validation import default_folds, validate
 from banbury.reports import charts
 from banbury.reports.findings import BINS
 from banbury.rows.labelled import MemoryRows, load_rows
-from banbury.service.log import Kept
+from banbury.service.log import StoredRow
 from banbury.service.rows import key
 from banbury.service.state import ServedState
 from banbury.service.teaching import batch_of, labels_of, row_as_dict, suspicious
 from banbury.tally.tally import count
 from banbury.weighing import Weighing
 
-QUICK = 0.1  # seconds: what is measured faster is measured after every change
-MANY = 50  # and anything else when one row of so many changed
-FEWEST = 4  # rows that figures are made of
-CURVE = 30  # rows from which on there is a learning curve
-LAST = 0.1  # of the rows: those that are held against the rest
-SHOWN = 24  # classes whose telling values are listed
-SHAPES = 24  # pictures of columns for each class, and of so many classes
-SHAPE_CLASSES = 4
-Z = 1.96  # deviations that hold 95 % of a normal distribution
-CELL = 50  # rows of a cell of the confusion matrix
+QUICK_SECONDS = 0.1  # faster measures are updated after every change
+ROWS_PER_CHANGE = 50  # slower measures are updated when one in so many rows has changed
+FEWEST_ROWS = 4  # rows below which nothing is measured
+FEWEST_ROWS_OF_CURVE = 30  # rows below which there is no learning curve
+RECENT_SHARE = 0.1  # share of the rows that count as recent
+MOST_CLASSES = 24  # classes whose most informative values are listed
+MOST_SHAPES = 24  # pictures of columns for each class
+CLASSES_WITH_SHAPES = 4  # classes for which they are drawn
+NORMAL_QUANTILE = 1.96  # standard deviations that contain 95 % of a normal distribution
+ROWS_OF_CELL = 50  # rows that are listed of a cell of the confusion matrix
 
 
-class Remembered:
-    """What was measured last, and as of which change."""
+@dataclass
+class CachedMeasure:
+    """The last value of a measure, the change as of which it was taken (−1 before the first), and the seconds that it
+    cost.
+    """
 
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.change = -1
-        self.cost = 0.0
-        self.value = None
+    value: Any = None
+    change: int = -1
+    cost: float = 0.0
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, state: ServedState, recent: bool, measure: Callable[[], Any]) -> Any:
-        """Measured anew where rows changed; if a ``recent`` value will do, only where that is quick, or many rows did."""
+        """The cached value, measured anew with ``measure`` if rows have changed. ``recent``: whether an older value
+        will do unless measuring is quick or many rows changed.
+        """
         with self.lock:
             change = state.change_number
-            has_many_changes = (change - self.change) * MANY >= state.learner.n_rows
-            if self.change < 0 or (change != self.change and (not recent or self.cost <= QUICK or has_many_changes)):
+            has_many_changes = (change - self.change) * ROWS_PER_CHANGE >= state.learner.n_rows
+            if self.change < 0 or (
+                change != self.change and (not recent or self.cost <= QUICK_SECONDS or has_many_changes)
+            ):
                 start = perf_counter()
-                self.value, self.change = measure(), change
+                self.value = measure()
+                self.change = change
                 self.cost = perf_counter() - start
             return self.value
 
 
 @dataclass
 class Looking:
-    """Measures of a state, made anew where rows were learned or forgotten, beside the answers."""
+    """Measures of the model of a state, cached until rows change. ``grown``: the accuracies so far, each with the
+    number of rows.
+    """
 
     state: ServedState
-    grown: list[dict[str, Any]] = field(default_factory=list)  # accuracy, each time that it was asked for
-    _judged_rows: Remembered = field(default_factory=Remembered)
-    _suspicious: Remembered = field(default_factory=Remembered)
+    grown: list[JsonObject] = field(default_factory=list)
+    _validated_rows: CachedMeasure = field(default_factory=CachedMeasure)
+    _suspicious: CachedMeasure = field(default_factory=CachedMeasure)
 
-    def rows(self) -> list[Kept]:
-        """The rows with a label, in the order of their ids; none without a state."""
+    def rows(self) -> list[StoredRow]:
+        """The labelled rows in the order of their ids; none without a folder."""
         return [] if self.state.folder is None else self.state.log.rows(labelled=True)
 
-    def validate_rows(self, recent: bool = False) -> tuple[list[Kept], CrossValidation | None]:
-        """Every row with a label, judged by models of other rows that learn as the served model did.
+    def validate_rows(self, recent: bool = False) -> tuple[list[StoredRow], CrossValidation | None]:
+        """The labelled rows, and their cross-validation with the recipe of the served model.
 
-        None where there are too few rows, or labels are sets.
+        The validation is None if there are too few rows or several labels per row. ``recent``: that of some changes ago
+        will do.
         """
 
-        def validate_all() -> tuple[list[Kept], CrossValidation | None]:
+        def validate_all() -> tuple[list[StoredRow], CrossValidation | None]:
+            """The measure itself, of all rows as they are now."""
             rows = self.rows()
             tally = self.state.learner.tally()
-            has_few_rows = len(rows) < FEWEST or len(tally.classes) < 2
+            has_few_rows = len(rows) < FEWEST_ROWS or len(tally.classes) < 2
             return rows, None if has_few_rows or tally.schema.labels is not None else self._validate(rows)
 
-        rows_and_validation: tuple[list[Kept], CrossValidation | None] = self._judged_rows.get(
-            self.state, recent, validate_all
-        )
-        return rows_and_validation
+        return self._validated_rows.get(self.state, recent, validate_all)  # type: ignore[no-any-return]
 
-    def suspicious(self, n: int, recent: bool = False) -> dict[str, Any]:
-        """Rows whose labels look wrong; ``recent``: those of some changes ago will do."""
+    def suspicious(self, n: int, recent: bool = False) -> JsonObject:
+        """The ``n`` rows whose labels look most wrong, for JSON. ``recent``: whether a ranking of some changes ago will
+        do.
+        """
         if not recent:
             return suspicious(self.state, n)
-        ranking: dict[str, Any] = self._suspicious.get(self.state, True, lambda: suspicious(self.state, max(n, 20)))
-        now = [(entry, self.state.log.row(entry["id"])) for entry in ranking["rows"]]
-        left = [entry for entry, kept in now if kept is not None and kept.label == key(entry["given"])]
-        return {"rows": left[:n]}
+        ranking: JsonObject = self._suspicious.get(self.state, True, lambda: suspicious(self.state, max(n, 20)))
+        current_rows = [(entry, self.state.log.row(entry["id"])) for entry in ranking["rows"]]
+        still_labelled_so = [
+            entry for entry, stored in current_rows if stored is not None and stored.label == key(entry["given"])
+        ]
+        return {"rows": still_labelled_so[:n]}
 
-    def _validate(self, rows: list[Kept]) -> Any:
-        """The rows judged by models that have not seen them; None where there are too few for that."""
+    def _validate(self, rows: list[StoredRow]) -> Any:
+        """The cross-validation of these rows; None if there are too few."""
         recipe = self._recipe()
-        loaded = self._load_rows(rows)
-        folds = default_folds(loaded.n_labelled, [recipe], self.state.learner.settings.choice.n_folds)
-        return validate(loaded, folds, [recipe])[0] if folds > 1 else None
+        encoded_rows = self._load_rows(rows)
+        folds = default_folds(encoded_rows.n_labelled, [recipe], self.state.learner.settings.choice.n_folds)
+        return validate(encoded_rows, folds, [recipe])[0] if folds > 1 else None
 
     def _recipe(self) -> Recipe:
-        """How the model that is served was learned."""
+        """The recipe with which the served model was learned."""
         return recipe_of(self.state.learner.settings.model(self.state.learner.tally()))
 
-    def _load_rows(self, rows: list[Kept]) -> MemoryRows:
+    def _load_rows(self, rows: list[StoredRow]) -> MemoryRows:
+        """The rows and their labels, encoded under the schema of the state."""
         return load_rows(batch_of(self.state, rows), labels_of(rows), schema=self.state.learner.schema)
 
-    def accuracy(self) -> dict[str, Any]:
-        """The share of right answers on rows that were left out, with its error, and how it grew."""
+    def accuracy(self) -> JsonObject:
+        """The cross-validated accuracy with its standard error, and how it has grown with the rows, for JSON."""
         labelled, unlabelled = self.state.log.n_rows()
-        progress: dict[str, Any] = {"labelled": labelled, "unlabelled": unlabelled, "accuracy": None, "error": None}
+        progress: JsonObject = {"labelled": labelled, "unlabelled": unlabelled, "accuracy": None, "error": None}
         validation = self.validate_rows(recent=True)[1]
         if validation is not None:
-            progress |= _right(validation)
-            point = {"rows": labelled, **_right(validation)}
+            progress |= _accuracy_with_error(validation)
+            point = {"rows": labelled, **_accuracy_with_error(validation)}
             if not self.grown or self.grown[-1] != point:
-                self.grown = [*(p for p in self.grown if p["rows"] < labelled), point]
+                self.grown = [*(earlier for earlier in self.grown if earlier["rows"] < labelled), point]
         return progress | {"grown": self.grown[-500:]}
 
-    def look(self) -> dict[str, Any]:
-        """All that a page shows of a model."""
-        model = self.state.learner.apart()
+    def look(self) -> JsonObject:
+        """Everything that the page shows about the model, for JSON."""
+        model = self.state.learner.snapshot_model()
         worth = model.weighing.worth() if isinstance(model.weighing, Weighing) else None
-        view: dict[str, Any] = {"informative": _informative(model), "weights": worth}
+        view: JsonObject = {"informative": _informative(model), "weights": worth}
         rows, validation = self.validate_rows()
         if model.schema.labels is not None:
-            view["measured"] = self._of_labels(rows)
+            view["measured"] = self._validate_labels(rows)
         else:
-            view["measured"] = None if validation is None else _figures(validation) | _right(validation)
+            view["measured"] = None if validation is None else _figures(validation) | _accuracy_with_error(validation)
         view["charts"] = self._charts(rows, validation)
         view["shapes"] = [] if model.schema.labels is not None else _shapes(model)
-        why = f"Figures need at least {FEWEST} labelled rows of two classes in the state; there are {len(rows)}."
+        why = f"Figures need at least {FEWEST_ROWS} labelled rows of two classes in the state; there are {len(rows)}."
         return view | {"why": why, "drift": self._drift(rows)}
 
-    def cell(self, truth: int, answer: int) -> dict[str, Any]:
-        """The rows of one class that were taken for another, those first of which that was surest."""
+    def cell(self, truth: int, answer: int) -> JsonObject:
+        """The rows of class ``truth`` that were predicted as class ``answer`` (indices), those with the surest
+        predictions first.
+        """
         rows, validation = self.validate_rows()
         if validation is None or not (truth < len(validation.classes) and answer < len(validation.classes)):
             raise errors.EmptyData(
                 "this cell does not exist: nothing has been measured yet, or there are fewer classes."
             )
-        at = np.flatnonzero((validation.truth == truth) & (validation.best == answer))
-        order = at[np.argsort(-validation.posteriors[at, answer], kind="stable")][:CELL]
-        surest_rows = [(rows[k], float(validation.posteriors[k, answer])) for k in order.tolist()]
-        listed = [{**row_as_dict(row), "probability": share} for row, share in surest_rows]
+        positions = np.flatnonzero((validation.truth == truth) & (validation.best == answer))
+        order = positions[np.argsort(-validation.posteriors[positions, answer], kind="stable")][:ROWS_OF_CELL]
+        surest_rows = [(rows[position], float(validation.posteriors[position, answer])) for position in order.tolist()]
+        listed = [{**row_as_dict(row), "probability": probability} for row, probability in surest_rows]
         return {"truth": validation.classes[truth], "answer": validation.classes[answer], "rows": listed}
 
-    def _of_labels(self, rows: list[Kept]) -> dict[str, Any] | None:
-        validation = None if len(rows) < FEWEST else self._validate(rows)
+    def _validate_labels(self, rows: list[StoredRow]) -> JsonObject | None:
+        """The cross-validated figures of a multi-label model on these rows, for JSON; None if there are too few rows."""
+        validation = None if len(rows) < FEWEST_ROWS else self._validate(rows)
         if validation is None:
             return None
-        right = validation.subset_accuracy
+        accuracy = validation.subset_accuracy
         figures = {
-            "accuracy": right,
-            "error": (right * (1 - right) / len(rows)) ** 0.5,
+            "accuracy": accuracy,
+            "error": (accuracy * (1 - accuracy) / len(rows)) ** 0.5,
             "log_loss": validation.log_loss,
         }
         what = f"{validation.what}, exact label sets (micro F1 {validation.micro_f1:.3f})"
         return {"what": what, "rows": len(rows), **figures}
 
-    def _charts(self, rows: list[Kept], validation: CrossValidation | None) -> list[dict[str, str]]:
-        """Those of a report, with their captions."""
+    def _charts(self, rows: list[StoredRow], validation: CrossValidation | None) -> list[dict[str, str]]:
+        """The calibration chart and the learning curve as captions with SVG; empty without a validation. ``rows``: the
+        validated rows.
+        """
         if validation is None:
             return []
-        curve = reliability(validation.posteriors, validation.truth, BINS, validation.weights)
-        drawn = [_figure("Accuracy by confidence", charts.calibration({"out of fold": curve}))]
-        if len(rows) < CURVE:
-            return drawn
+        calibration_curve = reliability(validation.posteriors, validation.truth, BINS, validation.weights)
+        figures = [_figure("Accuracy by confidence", charts.calibration({"out of fold": calibration_curve}))]
+        if len(rows) < FEWEST_ROWS_OF_CURVE:
+            return figures
         try:
             recipe = self._recipe()
-            grown = learn_sizes(self._load_rows(rows), recipe, repeats=1 if isinstance(recipe, Weighed) else 5)
+            learning_curve = learn_sizes(self._load_rows(rows), recipe, repeats=1 if isinstance(recipe, Weighed) else 5)
         except errors.BanburyError:  # too few rows of some class
-            return drawn
-        return [*drawn, _figure("Accuracy by number of training rows", charts.accuracy_curve(grown))]
+            return figures
+        return [*figures, _figure("Accuracy by number of training rows", charts.accuracy_curve(learning_curve))]
 
-    def _drift(self, rows: list[Kept]) -> dict[str, Any] | None:
-        """Whether the rows that came last can be told from those before: two classes like any others."""
-        n = int(len(rows) * LAST)
-        if n < FEWEST:
+    def _drift(self, rows: list[StoredRow]) -> JsonObject | None:
+        """Whether a classifier can tell the last tenth of the rows from those before: message, AUC, and the most
+        informative values. None for few rows.
+        """
+        n_recent = int(len(rows) * RECENT_SHARE)
+        if n_recent < FEWEST_ROWS:
             return None
-        late = set(np.argsort([row.change for row in rows], kind="stable")[-n:].tolist())
-        flags = ["last" if k in late else "before" for k in range(len(rows))]
-        apart = replace(self.state.learner.schema, target=None, target_kind=None, labels=None)
+        last_rows = set(np.argsort([row.change for row in rows], kind="stable")[-n_recent:].tolist())
+        flags = ["last" if k in last_rows else "before" for k in range(len(rows))]
+        untargeted_schema = replace(self.state.learner.schema, target=None, target_kind=None, labels=None)
         batch = batch_of(self.state, rows)
-        validation = cross_validate(batch, flags, folds=min(10, n), schema=apart)
-        noise = (
-            0.5 + Z * ((len(rows) + 1) / (12.0 * n * (len(rows) - n))) ** 0.5
-        )  # of the AUC of rows that do not differ
-        if validation.auc <= noise:
-            message = (
-                f"No drift detected: a classifier cannot tell the last {n:,} rows from the {len(rows) - n:,} before. "
-            )
-            message += f"AUC {validation.auc:.2f}; values up to {noise:.2f} can occur by chance."
+        validation = cross_validate(batch, flags, folds=min(10, n_recent), schema=untargeted_schema)
+        # The standard error of the AUC of two samples from the same distribution.
+        chance_error = ((len(rows) + 1) / (12.0 * n_recent * (len(rows) - n_recent))) ** 0.5
+        largest_chance_auc = 0.5 + NORMAL_QUANTILE * chance_error
+        if validation.auc <= largest_chance_auc:
+            message = f"No drift detected: a classifier cannot tell the last {n_recent:,} rows "
+            message += f"from the {len(rows) - n_recent:,} before. "
+            message += f"AUC {validation.auc:.2f}; values up to {largest_chance_auc:.2f} can occur by chance."
             return {"said": message, "auc": validation.auc, "telling": []}
-        informative = _informative(estimate(count(batch, flags, schema=apart)))
-        telling: list[Any] = next(
+        informative = _informative(estimate(count(batch, flags, schema=untargeted_schema)))
+        ratios: list[Any] = next(
             (class_ratios["ratios"] for class_ratios in informative if class_ratios["class"] == "last"), []
         )
-        differ = "differ" if validation.auc > 0.75 else "differ slightly"
-        message = f"The last {n:,} rows {differ} from the {len(rows) - n:,} before: "
+        verb = "differ" if validation.auc > 0.75 else "differ slightly"
+        message = f"The last {n_recent:,} rows {verb} from the {len(rows) - n_recent:,} before: "
         message += f"AUC {validation.auc:.2f} (0.5: no difference)."
-        return {"said": message, "auc": validation.auc, "telling": telling}
+        return {"said": message, "auc": validation.auc, "telling": ratios}
 
 
 def _figure(caption: str, svg: str) -> dict[str, str]:
+    """A picture with its caption, for JSON."""
     return {"caption": caption, "svg": svg}
 
 
-def _shapes(model: Any) -> list[dict[str, Any]]:
-    """The evidence of every column, for each class."""
-    groups = shapes_by_class(model, SHAPE_CLASSES)
+def _shapes(model: Any) -> list[JsonObject]:
+    """For each class the pictures of its evidence, one per column, for JSON."""
+    groups = shapes_by_class(model, CLASSES_WITH_SHAPES)
     return [
         {
             "class": label,
-            "charts": [_figure(f"{s.feature}: {charts.importance(s)}", charts.shape(s)) for s in shapes[:SHAPES]],
+            "charts": [
+                _figure(f"{feature_shape.feature}: {charts.importance(feature_shape)}", charts.shape(feature_shape))
+                for feature_shape in shapes[:MOST_SHAPES]
+            ],
         }
         for label, shapes in groups
     ]
 
 
-def _right(validation: CrossValidation) -> dict[str, float]:
-    """The share that is right, with its standard error over folds, as every command has them."""
+def _accuracy_with_error(validation: CrossValidation) -> dict[str, float]:
+    """The accuracy of a validation with its standard error over folds, for JSON."""
     return {"accuracy": float(validation.accuracy.value), "error": float(validation.accuracy.error or 0.0)}
 
 
-def _figures(validation: CrossValidation) -> dict[str, Any]:
+def _figures(validation: CrossValidation) -> JsonObject:
+    """The log loss and the confusion matrix of a validation, for JSON."""
     figures = {
         "what": validation.what,
         "rows": len(validation.truth),
         "log_loss": float(validation.log_loss),
     }
-    confusion = [[round(x, 6) for x in row] for row in np.asarray(validation.confusion, dtype=np.float64).tolist()]
+    confusion = [
+        [round(cell, 6) for cell in row] for row in np.asarray(validation.confusion, dtype=np.float64).tolist()
+    ]
     return figures | {"classes": list(validation.classes), "confusion": confusion}
 
 
-def _informative(model: Any) -> list[dict[str, Any]]:
+def _informative(model: Any) -> list[JsonObject]:
+    """For each class or label its most informative values, for JSON."""
     if model.schema.labels is not None:
-        most = np.argsort(-model.n_rows, kind="stable")[:SHOWN].tolist()
-        informative_labels = [(model.labels[k], model.informative(model.labels[k], 8)) for k in most]
+        largest_labels = np.argsort(-model.n_rows, kind="stable")[:MOST_CLASSES].tolist()
+        informative_labels = [
+            (model.labels[label_index], model.informative(model.labels[label_index], 8))
+            for label_index in largest_labels
+        ]
         class_ratios = [
             (label, informative.words, informative.ratios[label]) for label, informative in informative_labels
         ]
     elif len(model.classes) > 1:
         all_informative = model.informative(8)
         class_ratios = [
-            (label, all_informative.words, ratios) for label, ratios in list(all_informative.ratios.items())[:SHOWN]
+            (label, all_informative.words, ratios)
+            for label, ratios in list(all_informative.ratios.items())[:MOST_CLASSES]
         ]
     else:
         class_ratios = []
     return [
-        {"class": name, "ratios": [_ratio(r, words) for r in sorted(ratios, key=lambda r: -r.ratio)]}
+        {"class": name, "ratios": [_ratio(ratio, words) for ratio in sorted(ratios, key=lambda ratio: -ratio.ratio)]}
         for name, words, ratios in class_ratios
     ]
 
 
-def _ratio(ratio: LikelihoodRatio, words: frozenset[str]) -> dict[str, Any]:
+def _ratio(ratio: LikelihoodRatio, word_features: frozenset[str]) -> JsonObject:
+    """A likelihood ratio for JSON. ``word_features``: the columns that are words."""
     value = ratio.value if isinstance(ratio.value, (str, int, float, bool)) else printable(ratio.value)
     return {
         "feature": ratio.feature,
-        "word": ratio.feature in words,
+        "word": ratio.feature in word_features,
         "value": value,
         "shown": format_ratio(ratio.ratio),
     }

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 from banbury import __version__, errors
+from banbury.files.checking import JsonObject
 from banbury.service.learner import ServedLearner
 from banbury.tally.label_sets import EVERY
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}
 pre{overflow:auto;padding:.7rem;border:1px solid #8886;border-radius:4px}h2{font-size:1.1rem;margin-top:2rem}
 code{font-family:ui-monospace,monospace}:root{color-scheme:light dark}"""
-SCOPES = {None: "no token needed", "read": "needs the scope read", "learn": "needs the scope learn"}
+SCOPES_IN_WORDS = {None: "no token needed", "read": "needs the scope read", "learn": "needs the scope learn"}
 
 
 def example_row(learner: ServedLearner) -> Any:
     """A row that the model might see, made up from what it counted."""
     try:
-        model, _ = learner.answering()
-        plain = model.as_answering()
+        model, _ = learner.current_model()
+        plain = model._as_answering()
         with learner.lock:
             drawn = plain.sample(1, seed=0)
         row = {name: _plain(drawn[name][0]) for name in learner.rows.columns if name in drawn}
@@ -34,6 +35,7 @@ def example_row(learner: ServedLearner) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    """A value of a sampled row for JSON; None for a number that is not finite."""
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, list):
         return [_plain(part) for part in value]
@@ -42,7 +44,7 @@ def _plain(value: Any) -> Any:
     return round(value, 6) if math.isfinite(value) else None
 
 
-def examples(learner: ServedLearner) -> dict[tuple[str, str], dict[str, Any]]:
+def examples(learner: ServedLearner) -> dict[tuple[str, str], JsonObject]:
     """What to send, by method and path: a body, an id or a query."""
     row = example_row(learner)
     classes = [label for label in learner.classes if label != EVERY]
@@ -67,14 +69,14 @@ def examples(learner: ServedLearner) -> dict[tuple[str, str], dict[str, Any]]:
     }
 
 
-def describe(endpoints: Sequence[Any], learner: ServedLearner, name: str) -> dict[str, Any]:
-    """The service in the words of OpenAPI 3.1."""
+def describe(endpoints: Sequence[Any], learner: ServedLearner, name: str) -> JsonObject:
+    """The description of the service by OpenAPI 3.1. ``name``: that of the service."""
     example_requests = examples(learner)
-    paths = dict[str, dict[str, Any]]()
+    paths = dict[str, JsonObject]()
     for endpoint in endpoints:
         path = endpoint.address
         example_request = example_requests.get((endpoint.method, path), {})
-        about: dict[str, Any] = {"summary": endpoint.summary, "responses": {"200": {"description": "The answer."}}}
+        about: JsonObject = {"summary": endpoint.summary, "responses": {"200": {"description": "The answer."}}}
         parameters = [_parameter("id", "path", example_request.get("id", "1"))] if "{id}" in path else []
         parameters += [_parameter(key, "query", value) for key, value in example_request.get("query", {}).items()]
         about |= {"parameters": parameters} if parameters else {}
@@ -93,27 +95,29 @@ def describe(endpoints: Sequence[Any], learner: ServedLearner, name: str) -> dic
     }
 
 
-def _parameter(name: str, place: str, example: Any) -> dict[str, Any]:
+def _parameter(name: str, place: str, example: Any) -> JsonObject:
+    """A parameter for OpenAPI. ``place``: "path" or "query"; ``example``: a value, whose type is that of the parameter."""
     kind = "integer" if isinstance(example, int) else "string"
     return {"name": name, "in": place, "required": place == "path", "schema": {"type": kind}, "example": example}
 
 
 def page(endpoints: Sequence[Any], learner: ServedLearner, name: str, url: str) -> str:
-    """The same for reading: no script, and nothing from elsewhere."""
+    """The same description as a page for people: no script, and nothing from other hosts. ``url``: of the service."""
     example_requests = examples(learner)
     parts = list[str]()
     for endpoint in endpoints:
         path = endpoint.address
         example = example_requests.get((endpoint.method, path), {})
         parts += [f"<h2><code>{endpoint.method} {escape(path)}</code></h2><p>{escape(endpoint.summary)}"]
-        parts += [f" It {SCOPES[endpoint.scope]}.</p>" if endpoint.scope else "No token is needed.</p>"]
+        parts += [f" It {SCOPES_IN_WORDS[endpoint.scope]}.</p>" if endpoint.scope else "No token is needed.</p>"]
         parts += [f"<pre>{escape(_curl(endpoint.method, path, example, url))}</pre>"]
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Banbury: {escape(name)}</title><style>{STYLE}</style>'
     about = f"<h1>{escape(name)}</h1><p>Served by Banbury {__version__}. Rows and answers are JSON.</p>"
     return "".join([head, about, *parts, "</html>"])
 
 
-def _curl(method: str, path: str, example: Mapping[str, Any], url: str) -> str:
+def _curl(method: str, path: str, example: JsonObject, url: str) -> str:
+    """The command that sends the example with curl. ``example``: its body, id or query; ``url``: of the service."""
     path = path.replace("{id}", str(example.get("id", "1")))
     query = "&".join(f"{key}={value}" for key, value in example.get("query", {}).items())
     names_method = method != "GET" and (method != "POST" or "body" not in example)

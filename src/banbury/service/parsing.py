@@ -9,13 +9,14 @@ from typing import Any
 
 from banbury import errors
 
-DEEPEST = 32  # objects and lists inside each other; a request needs five
+MOST_LEVELS = 32  # of objects and lists inside each other; a request needs five
 
 
 class Problem(Exception):
     """A request that gets no answer, and why."""
 
     def __init__(self, status: int, detail: str, **headers: str) -> None:
+        """``status``: the HTTP status; ``detail``: the message; ``headers``: of the response."""
         super().__init__(detail)
         self.status = status
         self.detail = detail
@@ -35,8 +36,8 @@ def parse_json(body: bytes) -> Any:
         value = DECODER.decode(text)
     except RecursionError:
         raise _too_deep() from None
-    except ValueError as problem:
-        raise Problem(400, f"the request body is not valid JSON in UTF-8: {errors.shortened(problem, 120)}.") from None
+    except ValueError as error:
+        raise Problem(400, f"the request body is not valid JSON in UTF-8: {errors.shortened(error, 120)}.") from None
     _check_depth(value)
     if "\\ud" in text or "\\uD" in text:
         _check_characters(value)
@@ -59,22 +60,25 @@ def parse_whole_number(text: str, most: int) -> int | None:
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        name, times = Counter(name for name, _ in pairs).most_common(1)[0]
+    """The JSON object with these pairs. Raises Problem if a name occurs twice."""
+    json_object = dict(pairs)
+    if len(json_object) < len(pairs):
+        name, frequency = Counter(name for name, _ in pairs).most_common(1)[0]
         raise Problem(
-            422, f"an object contains the name {errors.shortened(repr(name))} {times} times. Send each name once."
+            422, f"an object contains the name {errors.shortened(repr(name))} {frequency} times. Send each name once."
         )
-    return value
+    return json_object
 
 
 def _parse_integer(digits: str) -> int:
+    """The integer with these digits. Raises Problem if a 64-bit float could not hold it."""
     if len(digits) > 300:  # the largest 64-bit float has 309 digits, and int() refuses more than 4,300
         _parse_float(digits)
     return int(digits)
 
 
 def _parse_float(digits: str) -> float:
+    """The float with these digits. Raises Problem if it is infinite."""
     number = float(digits)
     if math.isinf(number):
         raise Problem(
@@ -85,6 +89,7 @@ def _parse_float(digits: str) -> float:
 
 
 def _refuse_constant(name: str) -> Any:
+    """Raises ValueError for NaN and Infinity, which are not JSON."""
     raise ValueError(f"{name} is not a JSON number")
 
 
@@ -97,26 +102,27 @@ DECODER = json.JSONDecoder(
 
 
 def _check_depth(value: Any) -> None:
-    level = [value]
-    for _ in range(DEEPEST):
-        level = [
+    """Raises Problem if lists and objects are nested too deeply."""
+    containers = [value]
+    for _ in range(MOST_LEVELS):
+        containers = [
             child
-            for parent in level
+            for parent in containers
             if type(parent) in (dict, list)
             for child in (parent.values() if type(parent) is dict else parent)
             if type(child) in (dict, list)
         ]
-        if not level:
+        if not containers:
             return
     raise _too_deep()
 
 
 def _check_characters(value: Any) -> None:
-    """Refuses half of a surrogate pair, which JSON can escape but UTF-8 cannot hold."""
+    """Raises Problem for half of a surrogate pair, which JSON can escape but UTF-8 cannot hold."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError as problem:
-        half = problem.object[problem.start]
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
         raise Problem(
             422,
             f"the escape \\u{ord(half):04x} is half of a surrogate pair, not a character. Send both halves, or neither.",
@@ -124,4 +130,5 @@ def _check_characters(value: Any) -> None:
 
 
 def _too_deep() -> Problem:
-    return Problem(422, f"the request is nested too deeply: more than {DEEPEST} levels of objects and lists.")
+    """The error of a request with too many levels of objects and lists."""
+    return Problem(422, f"the request is nested too deeply: more than {MOST_LEVELS} levels of objects and lists.")

@@ -1,42 +1,44 @@
-"""Refitting: what evidence is worth, learned again from all rows of a state, beside its answers."""
+"""Relearns the weights of the evidence from all rows of a state, in the background."""
 
 from __future__ import annotations
 
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from banbury import errors
+from banbury.files.checking import JsonObject
 from banbury.learner import ModelSettings, Settings, settings_of
 from banbury.quality.label_recipes import WeighedLabels
 from banbury.rows.labelled import load_rows
-from banbury.service.log import Kept
+from banbury.service.log import StoredRow
 from banbury.service.state import NotKept, ServedState
 from banbury.tally.label_sets import LabelSets
-from banbury.tally.table import Held, Table
+from banbury.tally.table import MemorySource, Table
 from banbury.tally.tally import Tally
 from banbury.weighing import Weighing, learn
 
-Answer = dict[str, Any]
 
-
+@dataclass
 class Refitting:
-    """Learns weights again beside the answers, which go on with the old ones; one at a time."""
+    """Relearns the weights of a state in a background thread, one at a time, while the service answers with the old
+    ones.
+    """
 
-    def __init__(self, state: ServedState) -> None:
-        self.state = state
-        self.problem: str | None = None  # what went wrong the last time
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
+    state: ServedState
+    problem: str | None = None  # the last error
+    _thread: threading.Thread | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def under_way(self) -> bool:
+        """Whether weights are being learned."""
         return self._thread is not None and self._thread.is_alive()
 
-    def begin(self) -> Answer:
-        """Begins, unless it is under way; raises where weights cannot be learned."""
+    def begin(self) -> JsonObject:
+        """Starts to relearn the weights, unless that is in progress. Raises NotKept if they cannot be learned."""
         with self._lock:
             if not self.under_way:
                 settings = self.state.learner.settings
@@ -48,26 +50,32 @@ class Refitting:
         return {"refitting": True, "as_of": self.state.change_number}
 
     def wait(self) -> None:
+        """Waits until no weights are being learned."""
         if self._thread is not None:
             self._thread.join()
 
-    def _learn(self, settings: Settings, tally: Tally, rows: list[Kept], change: int) -> None:
+    def _learn(self, settings: Settings, tally: Tally, rows: list[StoredRow], change: int) -> None:
+        """Learns the weights and has the state use them; notes the error if that fails. ``tally``, ``rows``: the
+        counts, and the labelled rows in them; ``change``: the last change in both.
+        """
         try:
-            learned = refit_settings(self.state, settings, tally, rows)
-            self.state.weigh(learned, change)
+            new_settings = refit_settings(self.state, settings, tally, rows)
+            self.state.weigh(new_settings, change)
             self.problem = None
-        except Exception as problem:  # the old weights go on; what went wrong is told
-            self.problem = describe_problem(problem)
+        except Exception as error:  # the old weights stay in use
+            self.problem = describe_problem(error)
 
 
-def describe_problem(problem: Exception) -> str:
-    """The message of our own errors; of any other its type alone, since its message may hold what a row holds."""
-    return str(problem) if isinstance(problem, errors.BanburyError) else type(problem).__name__
+def describe_problem(error: Exception) -> str:
+    """The message of an error of ours; of others only the type, since the message may contain data."""
+    return str(error) if isinstance(error, errors.BanburyError) else type(error).__name__
 
 
-def _all_rows(state: ServedState) -> tuple[Tally, list[Kept], int]:
-    """The sums and the rows that make them up; raises where some rows were counted before the state was begun."""
-    tally, rows, change = state.standing()
+def _all_rows(state: ServedState) -> tuple[Tally, list[StoredRow], int]:
+    """The counts, the labelled rows, and the last change in both. Raises NotKept if some counted rows are not in the
+    state.
+    """
+    tally, rows, change = state.rows_with_labels()
     if len(rows) != tally.n_rows:
         raise NotKept(
             f"weights are learned from rows, but {tally.n_rows - len(rows):,g} of {tally.n_rows:,g} were counted before the "
@@ -76,17 +84,17 @@ def _all_rows(state: ServedState) -> tuple[Tally, list[Kept], int]:
     return tally, rows, change
 
 
-def refit_settings(state: ServedState, settings: Settings, tally: Tally, rows: Sequence[Kept]) -> Settings:
-    """The settings with weights that these rows teach, which a tally counted."""
-    batch = state.learner.rows.batch([json.loads(kept.row) for kept in rows])
-    labels: Any = [json.loads(kept.label or "") for kept in rows]
-    several = tally.schema.labels is not None
-    labels = LabelSets.of(labels) if several else labels
-    if several:
+def refit_settings(state: ServedState, settings: Settings, tally: Tally, rows: Sequence[StoredRow]) -> Settings:
+    """``settings`` with weights learned anew from these rows, whose counts are ``tally``."""
+    batch = state.learner.rows.batch([json.loads(stored.row) for stored in rows])
+    labels: Any = [json.loads(stored.label or "") for stored in rows]
+    has_label_sets = tally.schema.labels is not None
+    labels = LabelSets.of(labels) if has_label_sets else labels
+    if has_label_sets:
         rows_of_labels = load_rows(batch, labels, schema=tally.schema, threads=settings.threads)
-        learned = settings_of(WeighedLabels(settings.choice.how).learn(rows_of_labels), settings.threads)
-        return replace(learned, choice=settings.choice)
-    table = Table.of(Held((batch,)), labels, schema=tally.schema, threads=settings.threads)
+        new_settings = settings_of(WeighedLabels(settings.choice.how).learn(rows_of_labels), settings.threads)
+        return replace(new_settings, choice=settings.choice)
+    table = Table.of(MemorySource((batch,)), labels, schema=tally.schema, threads=settings.threads)
     assert isinstance(settings, ModelSettings)
-    how = settings.weighing.settings if isinstance(settings.weighing, Weighing) else {}
-    return replace(settings, weighing=learn(tally, table, **how), calibration=None)
+    weighing_options = settings.weighing.settings if isinstance(settings.weighing, Weighing) else {}
+    return replace(settings, weighing=learn(tally, table, **weighing_options), calibration=None)

@@ -1,7 +1,7 @@
-"""State: a model with the log of all that it learned. What it acknowledged is there after any crash, and nothing else.
+"""State: a model with the log of all that it learned. Exactly the acknowledged changes survive any crash.
 
-A state is a folder: ``base.banbury``, the model it was begun with; ``log.sqlite``; and ``snapshot-N.banbury``, the model as of
-change N, from which a restart goes on with the changes behind it. A snapshot is never needed: base and log make it again.
+A state is a folder: ``base.banbury``, the model it was created with; ``log.sqlite``; and ``snapshot-N.banbury``, the model as of
+change N, from which a restart replays the changes after it. Snapshots only save time: base and log suffice.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import json
 import os
 import queue
 import re
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -25,11 +24,12 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from banbury import errors
 from banbury.files import load, save
+from banbury.files.checking import JsonObject
 from banbury.labels import LabelModel
 from banbury.learner import ModelSettings, Settings, settings_of
 from banbury.model.naive_bayes import Model, choice_of
 from banbury.service.learner import ServedLearner
-from banbury.service.log import FORMAT, Change, DiskFull, Kept, Log
+from banbury.service.log import FORMAT, Change, DiskFull, Log, StoredRow
 from banbury.service.rows import key, plain
 from banbury.tally.tally import Tally
 
@@ -38,19 +38,19 @@ try:
 except ImportError:  # pragma: no cover (elsewhere SQLite alone keeps others out)
     fcntl = None  # type: ignore[assignment]
 
-MOST_TOGETHER = 256  # changes that are committed at once
-SNAPSHOT_EVERY = 5_000  # changes
-SNAPSHOT = re.compile(r"snapshot-(\d+)\.banbury")
-LONGEST_ID = 512
+MOST_CHANGES_PER_COMMIT = 256  # changes in one commit
+SNAPSHOT_EVERY = 5_000  # changes, after which a snapshot is written
+SNAPSHOT_NAME = re.compile(r"snapshot-(\d+)\.banbury")
+LONGEST_ID = 512  # characters
 Served: TypeAlias = Model | LabelModel | Tally
 
 
 class StateInUse(errors.BanburyError):
-    """Another server runs on the state."""
+    """Another server is using the state."""
 
 
 class UnknownRow(errors.BanburyError):
-    """A row was asked for that the state does not have."""
+    """The state has no row with the requested id."""
 
 
 class NotKept(errors.BanburyError):
@@ -59,7 +59,9 @@ class NotKept(errors.BanburyError):
 
 @dataclass(frozen=True)
 class Put:
-    """Learn a row under an id; a label of None keeps it without one. Only ``new_class`` lets a label be a new class."""
+    """A request to store a row under an id and learn it; without a label it is only stored. ``new_class``: whether the
+    label may be a new class.
+    """
 
     id: str
     row: Any
@@ -70,40 +72,41 @@ class Put:
 
 @dataclass(frozen=True)
 class Delete:
-    """Forget a row, and purge what it held."""
+    """A request to forget a row and purge its contents."""
 
     id: str
 
 
 @dataclass(frozen=True)
 class Undo:
-    """Take the last change back, of all rows or of one, that was not taken back yet."""
+    """A request to undo the last change, of all rows or of one, that has not been undone."""
 
     id: str | None = None
 
 
 @dataclass(frozen=True)
 class Together:
-    """Several changes: all of them, or none."""
+    """Several requests of which all are carried out or none."""
 
     changes: tuple[Put | Delete | Undo, ...]
 
 
-Wanted: TypeAlias = Put | Delete | Undo | Together
-Answer: TypeAlias = dict[str, Any]
+ChangeRequest: TypeAlias = Put | Delete | Undo | Together
 
 
 @dataclass(frozen=True)
 class Pending:
-    """A change that waits to be committed, what makes a response of its answer, and the future of that response."""
+    """A change waiting to be committed, the function that makes a response of its answer, and the future of that
+    response.
+    """
 
-    wanted: Wanted
-    respond: Callable[[Answer], Any]
+    change: ChangeRequest
+    respond: Callable[[JsonObject], Any]
     future: Future[Any]
 
 
 class Step(NamedTuple):
-    """What a change takes out of the sums and adds to them."""
+    """The number of a change, and the tallies that it subtracts from and adds to the counts."""
 
     change: int
     old: Tally | None
@@ -111,7 +114,7 @@ class Step(NamedTuple):
 
 
 class ServedState:
-    """A model that learns and forgets rows by their ids, durably; without a folder it only answers.
+    """A model that learns and forgets rows by their ids, durably. Without a folder it only predicts.
 
     >>> import banbury as bb, tempfile
     >>> from banbury.service.state import Delete, Put
@@ -129,24 +132,34 @@ class ServedState:
     def __init__(
         self, learner: ServedLearner, folder: Path | None = None, log: Log | None = None, lock: Any = None
     ) -> None:
+        """``learner``: learns and predicts; ``folder``, ``log``, ``lock``: the folder of the state, its log and its
+        lock file, all None if it cannot learn.
+        """
         self.learner = learner
         self.folder = folder
         self._log = log
         self._lock_file = lock
         about = {} if log is None else log.about
         learner.weighed_at = about.get("weighed_at")
-        self.snapshot_at = 0 if folder is None else max(_snapshots(folder), default=0)  # the last one's change
+        self.snapshot_at = (
+            0 if folder is None else max(_snapshots(folder), default=0)
+        )  # the change that the last snapshot contains
         self.commits = 0
         self._queue: queue.SimpleQueue[Pending | Callable[[], None] | None] = queue.SimpleQueue()
-        self._steps: list[Step] = []  # of the change that is being made
-        self._new_classes: dict[Any, None] = {}  # those of its rows, in order
-        self._undo: list[Callable[[], None]] = []  # what takes back, in memory, that which was not committed
-        self._beside: threading.Thread | None = None  # writes a snapshot, as of this change
-        self._beside_at = 0
-        self._scrub = self._renew = False  # whether contents went, and whether the snapshot holds any of them
+        self._steps: list[Step] = []  # of the change in progress
+        self._new_classes: dict[Any, None] = {}  # that the change in progress adds, in order
+        self._reversals: list[Callable[[], None]] = []  # functions that revert uncommitted changes in memory
+        self._snapshot_thread: threading.Thread | None = None  # writes a snapshot
+        self._snapshot_thread_change = 0  # the change that this snapshot contains
+        self._needs_scrub = False  # whether rows were deleted whose contents may still be in the log file
+        self._needs_snapshot = False  # whether the last snapshot contains a deleted row
         self._digest: tuple[int, str] | None = None
         self._closed = False
-        self._makes: dict[type, Callable[[Any], Answer]] = {Put: self._put, Delete: self._delete, Undo: self._undone}
+        self._handlers: dict[type, Callable[[Any], JsonObject]] = {
+            Put: self._put,
+            Delete: self._delete,
+            Undo: self._undo_change,
+        }
         self._writer: threading.Thread | None = None
         if log is not None:
             self._writer = threading.Thread(target=self._write, name="banbury-writer", daemon=True)
@@ -163,30 +176,30 @@ class ServedState:
         learned: Callable[[Tally], Iterable[tuple[Any, Any]]] | None = None,
         threads: int | None = None,
     ) -> ServedState:
-        """The state in a folder, which is begun with a model, or with the file of one, where there is none yet.
+        """The state in a folder. If there is none yet, it is created with ``served``: a model, or the file of one.
 
-        ``learned`` gives the rows that the model counted, each with its label: they are then rows of the state as all others
-        are, with the ids 0000001, 0000002 and so on.
+        ``learned``: yields the rows that the model was trained on, with their labels; they become rows of the state
+        with the ids 0000001, 0000002 and so on. Without a folder the state is in memory and cannot learn.
         """
         if folder is None:
             if served is None:
                 raise errors.BadSetting("nothing to serve. Give a model, or a state that was created with one.")
-            kept = _load_served(served)
-            return cls(ServedLearner(_tally(kept), settings_of(kept, threads)))
-        place = Path(folder)
-        lock = _lock(place, begins=served is not None)
+            loaded = _load_served(served)
+            return cls(ServedLearner(_tally(loaded), settings_of(loaded, threads)))
+        path = Path(folder)
+        lock = _lock(path, begins=served is not None)
         log = None
         try:
-            for entry in place.glob("*.part"):  # of a save that was killed
+            for entry in path.glob("*.part"):  # left by a save that was killed
                 entry.unlink()
-            log = Log(place / "log.sqlite")
+            log = Log(path / "log.sqlite")
             if "begun" not in log.about:
                 if served is None:
-                    raise errors.BadSetting(f"{place} does not contain a state yet. Give the model to start from.")
-                learner = _begin(place, log, served, learned, threads)
+                    raise errors.BadSetting(f"{path} does not contain a state yet. Give the model to start from.")
+                learner = _begin(path, log, served, learned, threads)
             else:
-                learner = _restart(place, log, served, threads)
-            return cls(learner, place, log, lock)
+                learner = _restart(path, log, served, threads)
+            return cls(learner, path, log, lock)
         except BaseException:
             if log is not None:
                 log.close()
@@ -194,21 +207,23 @@ class ServedState:
             raise
 
     def __enter__(self) -> ServedState:
+        """The state, to be closed at the end of the block."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Closes the state."""
         self.close()
 
     def close(self) -> None:
-        """Ends in order: what waits is written, and a snapshot is left, so that the next start is quick."""
+        """Writes the waiting changes and a snapshot, so that the next start is quick, and closes all files."""
         if self._closed:
             return
         self._closed = True
         if self._writer is not None:
             self._queue.put(None)
             self._writer.join()
-            self._wait_beside()
-            if self.learner.change > self.snapshot_at:  # where it cannot be written, the log has all
+            self._wait_for_snapshot()
+            if self.learner.change > self.snapshot_at:  # if this fails, the log suffices
                 with suppress(errors.BanburyError, OSError):
                     self._snapshot()
         self.learner.close()
@@ -220,6 +235,7 @@ class ServedState:
 
     @property
     def log(self) -> Log:
+        """The log. Raises NotKept if there is none."""
         if self._log is None:
             raise NotKept("the service runs without a state, so it cannot learn. Start it with --state DIR.")
         return self._log
@@ -231,26 +247,28 @@ class ServedState:
 
     @property
     def names(self) -> list[Any] | None:
-        """Classes that rows may be given though none has them yet; None where that was never said."""
+        """Classes that users may choose although no row has them yet; None if they were never set."""
         return None if self._log is None else self._log.about.get("names")
 
-    def row(self, id: str) -> Answer:
-        """A row with its label, as they stand."""
-        kept = self.log.row(check_id(id))
-        if kept is None:
+    def row(self, id: str) -> JsonObject:
+        """The row with this id and its label, for JSON."""
+        stored = self.log.row(check_id(id))
+        if stored is None:
             raise _unknown(id)
-        return _as_answer(kept)
+        return _as_answer(stored)
 
-    def rows(self, after: str = "", n: int = 100, labelled: bool | None = None) -> list[Answer]:
-        """List rows in the order of their ids."""
-        return [_as_answer(kept) for kept in self.log.rows(after, n, labelled)]
+    def rows(self, after: str = "", n: int = 100, labelled: bool | None = None) -> list[JsonObject]:
+        """At most ``n`` rows for JSON in the order of their ids, from the one after ``after`` on. ``labelled``: True
+        for rows with a label, False for those without, None for both.
+        """
+        return [_as_answer(stored) for stored in self.log.rows(after, n, labelled)]
 
-    def history(self, id: str | None = None, before: int | None = None, n: int = 100) -> list[Answer]:
-        """The last changes, the latest first. Of a row that was deleted only ids and times are left."""
+    def history(self, id: str | None = None, before: int | None = None, n: int = 100) -> list[JsonObject]:
+        """The last ``n`` changes before change number ``before``, latest first; with an id those of one row."""
         return [_of_history(change) for change in self.log.history(id, 2**62 if before is None else before, n)]
 
     def digest(self) -> tuple[str, int]:
-        """The SHA-256 of all that is counted, and the change as of which it is."""
+        """The SHA-256 digest of all counts, and the number of the last change in them."""
         with self.learner.lock:
             change = self.learner.change
             if self._digest is not None and self._digest[0] == change:
@@ -261,27 +279,37 @@ class ServedState:
         give_back()
         return self._digest[1], change
 
-    def verify(self) -> Answer:
-        """Counts all rows again, and says whether their sums are those of the state, to the last bit."""
-        tally, rows, change = self.standing()
+    def verify(self) -> JsonObject:
+        """Counts all rows of the log again and compares the digest with that of the state."""
+        tally, rows, change = self.rows_with_labels()
         assert self.folder is not None
-        again = _recount(_tally(load(self.folder / BASE)), rows)
-        again = again if again.schema == tally.schema else again.to(tally.schema)
+        recounted = _recount(_tally(load(self.folder / BASE)), rows)
+        recounted = recounted if recounted.schema == tally.schema else recounted.to(tally.schema)
         digest = tally.digest()
-        recount = again.digest()
-        return {"equal": digest == recount, "digest": digest, "recount": recount, "rows": len(rows), "change": change}
+        recounted_digest = recounted.digest()
+        return {
+            "equal": digest == recounted_digest,
+            "digest": digest,
+            "recount": recounted_digest,
+            "rows": len(rows),
+            "change": change,
+        }
 
-    def standing(self) -> tuple[Tally, list[Kept], int]:
-        """The sums, the rows that have labels, and the change as of which both are."""
+    def rows_with_labels(self) -> tuple[Tally, list[StoredRow], int]:
+        """The counts, the labelled rows, and the number of the last change in both."""
         _ = self.log
-        return self._in_turn(lambda: (self.learner.tally(), self.log.rows(labelled=True), self.learner.change))
+        return self._run_between_commits(
+            lambda: (self.learner.tally(), self.log.rows(labelled=True), self.learner.change)
+        )
 
     # Changing
 
-    def submit(self, change: Wanted, respond: Callable[[Answer], Any] = lambda answer: answer) -> Future[Any]:
-        """Queues a change; the future has its answer, as ``respond`` returns it, once the change is durable.
+    def submit(
+        self, change: ChangeRequest, respond: Callable[[JsonObject], Any] = lambda answer: answer
+    ) -> Future[Any]:
+        """Queues a change. Once it is durable, the future returns what ``respond`` makes of its answer.
 
-        ``respond`` is called before the change is committed, and a change for which it raises is not made.
+        ``respond`` is called before the commit; a change for which it raises an error is not made.
         """
         _ = self.log
         if self._closed:
@@ -290,10 +318,9 @@ class ServedState:
         self._queue.put(Pending(change, respond, future))
         return future
 
-    def change(self, wanted: Wanted) -> Answer:
-        """Makes a change, and waits until it is durable."""
-        answer: Answer = self.submit(wanted).result()
-        return answer
+    def change(self, change: ChangeRequest) -> JsonObject:
+        """Makes a change, waits until it is durable, and returns its answer."""
+        return self.submit(change).result()  # type: ignore[no-any-return]
 
     @property
     def waiting(self) -> int:
@@ -301,292 +328,329 @@ class ServedState:
         return self._queue.qsize()
 
     def offer(self, names: Sequence[Any]) -> None:
-        """From now on these are classes that rows may be given, though none has them yet."""
+        """Sets the classes that users may choose although no row has them yet."""
 
         key(list(names))  # raises where JSON cannot hold one
 
-        def told() -> None:
+        def store_names() -> None:
+            """Writes the names into the log."""
             with self.log.transaction():
-                self.log.tell(names=list(names))
+                self.log.set_about(names=list(names))
 
-        self._in_turn(told)
+        self._run_between_commits(store_names)
 
     def snapshot(self) -> int:
-        """Writes the model as it stands, so that a restart begins there; the change as of which it is."""
-        self._in_turn(self._snapshot)
+        """Writes a snapshot, from which the next start continues; returns the number of the last change in it."""
+        self._run_between_commits(self._snapshot)
         return self.snapshot_at
 
     def weigh(self, settings: Settings, change: int) -> None:
-        """From now on evidence is weighed so, as it was learned as of a change; a snapshot keeps it."""
+        """Weighs evidence with these settings from now on. ``change``: the last change in the rows that they were
+        learned from.
+        """
 
-        def used() -> None:
+        def use_settings() -> None:
+            """Uses the settings, notes the change, and writes a snapshot."""
             self.learner.use(settings.without_forgotten(self.learner.tally()))  # rows may have been forgotten meanwhile
             self.learner.weighed_at = change
             with self.log.transaction():
-                self.log.tell(weighed_at=change)
+                self.log.set_about(weighed_at=change)
             self._snapshot()
 
-        self._in_turn(used)
+        self._run_between_commits(use_settings)
 
     def compact(self) -> None:
-        """Drops the history but for the last change of each row, and contents that no row has any more.
-
-        What happened before is not undone any more.
+        """Deletes the history except the last change of each row, and contents that no row has any more. Earlier
+        changes cannot be undone then.
         """
 
         def compact_log() -> None:
-            self._snapshot()  # first, for what is behind a snapshot is needed whole
+            """Writes a snapshot and shortens the log."""
+            self._snapshot()  # first, since a restart needs all changes after the last snapshot
             with self.log.transaction():
                 self.log.compact()
             self.log.scrub(vacuum=True)
 
-        self._in_turn(compact_log)
+        self._run_between_commits(compact_log)
 
-    def _in_turn(self, work: Callable[[], T]) -> T:
-        """Has the writer do something between two commits, and waits for it."""
-        done: Future[T] = Future()
+    def _run_between_commits(self, work: Callable[[], T]) -> T:
+        """Has the writer thread call ``work`` between two commits, and waits for the answer."""
+        future: Future[T] = Future()
 
         def run() -> None:
+            """Calls ``work`` and sets the future to its answer or its error."""
             try:
-                done.set_result(work())
-            except BaseException as problem:
-                done.set_exception(problem)
+                future.set_result(work())
+            except BaseException as error:
+                future.set_exception(error)
 
         self._queue.put(run)
-        return done.result()
+        return future.result()
 
     def _write(self) -> None:
-        """The one writer: takes all that waits, and commits it together."""
+        """The loop of the writer thread: takes all waiting changes and commits them together."""
         while True:
-            taken = [self._queue.get()]
+            tasks = [self._queue.get()]
             with suppress(queue.Empty):
-                while len(taken) < MOST_TOGETHER:
-                    taken.append(self._queue.get_nowait())
-            changes = [task for task in taken if isinstance(task, Pending)]
+                while len(tasks) < MOST_CHANGES_PER_COMMIT:
+                    tasks.append(self._queue.get_nowait())
+            changes = [task for task in tasks if isinstance(task, Pending)]
             if group := [task for task in changes if task.future.set_running_or_notify_cancel()]:
                 self._commit(group)
-            for task in taken:
+            for task in tasks:
                 if callable(task):
                     task()
-            if None in taken:
+            if None in tasks:
                 return
-            if self.learner.change - max(self.snapshot_at, self._beside_at) >= SNAPSHOT_EVERY:
-                self._snapshot_beside()
+            if self.learner.change - max(self.snapshot_at, self._snapshot_thread_change) >= SNAPSHOT_EVERY:
+                self._start_snapshot()
 
-    def _commit(self, group: Sequence[Pending]) -> None:
-        """Makes changes, each completely or not at all, and responds when all of them are durable."""
-        before = self.learner.change
-        written = None
+    def _commit(self, pending_changes: Sequence[Pending]) -> None:
+        """Makes several changes, each completely or not at all, and responds when all are durable."""
+        change_before = self.learner.change
+        snapshot_path = None
         try:
             with self.log.transaction():
-                outcomes = [self._make(pending) for pending in group]
-                if self._renew:
-                    written = self._written_snapshot()
-        except BaseException as problem:
-            self._take_back(0, before)
-            self._renew = False
-            if written is not None:
-                written.unlink(missing_ok=True)
-            ours = isinstance(problem, errors.BanburyError)
-            for pending in group:
-                pending.future.set_exception(problem if ours else DiskFull(f"the change was not made: {problem}."))
+                outcomes = [self._make(pending) for pending in pending_changes]
+                if self._needs_snapshot:
+                    snapshot_path = self._write_snapshot()
+        except BaseException as error:
+            self._revert(0, change_before)
+            self._needs_snapshot = False
+            if snapshot_path is not None:
+                snapshot_path.unlink(missing_ok=True)
+            is_our_error = isinstance(error, errors.BanburyError)
+            for pending in pending_changes:
+                pending.future.set_exception(error if is_our_error else DiskFull(f"the change was not made: {error}."))
             return
         self.commits += 1
-        self._undo.clear()
-        not_purged = self._purge_deleted_rows(written)
-        for pending, outcome in zip(group, outcomes, strict=True):
+        self._reversals.clear()
+        purge_error = self._purge_deleted_rows(snapshot_path)
+        for pending, outcome in zip(pending_changes, outcomes, strict=True):
             if isinstance(outcome, Exception):
                 pending.future.set_exception(outcome)
-            elif not_purged is not None and isinstance(pending.wanted, Delete):
-                pending.future.set_exception(not_purged)
+            elif purge_error is not None and isinstance(pending.change, Delete):
+                pending.future.set_exception(purge_error)
             else:
                 pending.future.set_result(outcome)
 
-    def _purge_deleted_rows(self, written: Path | None) -> errors.BanburyError | None:
-        """Leaves nothing of deleted rows in any file of the state; returns what went wrong."""
+    def _purge_deleted_rows(self, snapshot_path: Path | None) -> errors.BanburyError | None:
+        """Removes deleted rows from every file of the state. ``snapshot_path``: a new snapshot without them. Returns
+        the error if that fails.
+        """
         try:
-            if written is not None:
-                self._wait_beside()
-                self._settle(written)
-            if self._scrub:
+            if snapshot_path is not None:
+                self._wait_for_snapshot()
+                self._adopt_snapshot(snapshot_path)
+            if self._needs_scrub:
                 self.log.scrub()
-            self._scrub = self._renew = False
-        except errors.BanburyError as problem:
-            return problem
-        except OSError as problem:
-            return DiskFull(f"not purged yet: {problem}.")
+            self._needs_scrub = self._needs_snapshot = False
+        except errors.BanburyError as error:
+            return error
+        except OSError as error:
+            return DiskFull(f"not purged yet: {error}.")
         return None
 
     def _make(self, pending: Pending) -> Any:
-        """Makes one change and returns its response. If anything fails, nothing has changed, and the exception is returned.
+        """Makes one change and returns its response; if that fails, reverts it and returns the exception.
 
-        The sums change last, when the log has the change and the response is built, so that hardly anything can fail after
-        somebody has seen them.
+        The counts change last, when the log has the change and the response is built, so that hardly anything can fail
+        after other threads have seen them.
         """
         self._steps.clear()
         self._new_classes.clear()
-        n_undo = len(self._undo)
-        before = self.learner.change
-        purges = self._scrub, self._renew
+        n_reversals = len(self._reversals)
+        change_before = self.learner.change
+        flags_before = self._needs_scrub, self._needs_snapshot
         try:
             with self.log.savepoint():
-                response = pending.respond(self._answer(pending.wanted))
+                response = pending.respond(self._answer(pending.change))
                 for step in self._steps:
-                    self._take(step)
+                    self._apply(step)
                 return response
         except DiskFull:
             raise
-        except Exception as problem:
-            self._take_back(n_undo, before)
-            self._scrub, self._renew = purges
-            return problem
+        except Exception as error:
+            self._revert(n_reversals, change_before)
+            self._needs_scrub, self._needs_snapshot = flags_before
+            return error
 
-    def _answer(self, change: Wanted) -> Answer:
+    def _answer(self, change: ChangeRequest) -> JsonObject:
+        """Carries out a change in the log, plans its steps, and returns its answer."""
         if isinstance(change, Together):
-            return {"action": "together", "rows": [self._makes[type(part)](part) for part in change.changes]}
-        return self._makes[type(change)](change)
+            return {
+                "action": "together",
+                "rows": [self._handlers[type(single_change)](single_change) for single_change in change.changes],
+            }
+        return self._handlers[type(change)](change)
 
-    def _take(self, step: Step) -> None:
-        """Has the sums follow a change."""
+    def _apply(self, step: Step) -> None:
+        """Applies a step to the counts and notes how to revert it."""
         with self.learner.lock:
-            if (old := step.old) is not None:
-                self.learner.forget(old)
-                self._undo.append(lambda: self.learner.add(old))
-            if (new := step.new) is not None:
-                self.learner.add(new)
-                self._undo.append(lambda: self.learner.forget(new))
+            if (old_tally := step.old) is not None:
+                self.learner.forget(old_tally)
+                self._reversals.append(lambda: self.learner.add(old_tally))
+            if (new_tally := step.new) is not None:
+                self.learner.add(new_tally)
+                self._reversals.append(lambda: self.learner.forget(new_tally))
             self.learner.change = step.change
 
-    def _take_back(self, n_undo: int, change: int) -> None:
-        """Has the sums go back to an earlier change, and forgets what was derived since: the next change has the same number."""
-        if len(self._undo) == n_undo and self.learner.change == change:
+    def _revert(self, n_reversals: int, change: int) -> None:
+        """Reverts the counts to those of change number ``change`` and drops what was derived since, as the next change
+        gets the same number. ``n_reversals``: how many reversals are to remain.
+        """
+        if len(self._reversals) == n_reversals and self.learner.change == change:
             return
         with self.learner.lock:
-            while len(self._undo) > n_undo:
-                self._undo.pop()()
+            while len(self._reversals) > n_reversals:
+                self._reversals.pop()()
             self.learner.change = change
             self.learner.use(replace(self.learner.settings))
             self._digest = None
 
-    def _put(self, put: Put) -> Answer:
+    def _put(self, put: Put) -> JsonObject:
+        """Stores a row with its label in the log and plans the step that learns it."""
         id = check_id(put.id)
-        kept = self.log.row(put.id, within=True)
-        text = key(put.row)
-        same = kept is not None and kept.row == text
+        stored = self.log.row(put.id, in_transaction=True)
+        row_text = key(put.row)
+        is_same_row = stored is not None and stored.row == row_text
         label = None if put.label is None else self.learner.rows.label(put.label, self._classes(), put.new_class)
         label_text = None if label is None else key(label)
-        if kept is not None and same and kept.label == label_text:
-            return {"action": "unchanged", "id": id, "label": label, "change": kept.change}
-        old, new = self._count(kept, put.row, label)
-        content = kept.content if same and kept is not None else self.log.keep(id, text)
-        action = _action(kept, same, label)
-        change = self.log.put(id, action, kept, label_text, content, note=put.note)
-        self._plan(change, old, new)
-        return {"action": action, "id": id, "label": label, "change": change, **({"new": True} if kept is None else {})}
+        if stored is not None and is_same_row and stored.label == label_text:
+            return {"action": "unchanged", "id": id, "label": label, "change": stored.change}
+        old_tally, new_tally = self._count(stored, put.row, label)
+        content_number = stored.content if is_same_row and stored is not None else self.log.add_content(id, row_text)
+        action = _action(stored, is_same_row, label)
+        change = self.log.put(id, action, stored, label_text, content_number, note=put.note)
+        self._plan(change, old_tally, new_tally)
+        return {
+            "action": action,
+            "id": id,
+            "label": label,
+            "change": change,
+            **({"new": True} if stored is None else {}),
+        }
 
-    def _delete(self, delete: Delete) -> Answer:
+    def _delete(self, delete: Delete) -> JsonObject:
+        """Deletes a row from the log and plans the step that forgets it."""
         id = check_id(delete.id)
-        kept = self.log.row(delete.id, within=True)
-        if kept is None:
+        stored = self.log.row(delete.id, in_transaction=True)
+        if stored is None:
             raise _unknown(id)
-        old, _ = self._count(kept, None, None)
-        if self.log.first_change(id) <= max(self.snapshot_at, self._beside_at):
-            self._renew = True
-        self._scrub = True
-        change = self.log.purge(id, kept)
-        self._plan(change, old, None)
+        old_tally, _ = self._count(stored, None, None)
+        if self.log.first_change(id) <= max(self.snapshot_at, self._snapshot_thread_change):
+            self._needs_snapshot = True
+        self._needs_scrub = True
+        change = self.log.purge(id, stored)
+        self._plan(change, old_tally, None)
         return {"action": "deleted", "id": id, "change": change}
 
-    def _undone(self, undo: Undo) -> Answer:
-        last = self.log.to_undo(None if undo.id is None else check_id(undo.id))
-        kept = None if last is None else self.log.row(last.id, within=True)
-        if last is None or kept is None:
+    def _undo_change(self, undo: Undo) -> JsonObject:
+        """Restores the label and the content that the last change replaced, and plans the step."""
+        last_change = self.log.to_undo(None if undo.id is None else check_id(undo.id))
+        stored = None if last_change is None else self.log.row(last_change.id, in_transaction=True)
+        if last_change is None or stored is None:
             text = "there is no change" if undo.id is None else f"there is no change of {undo.id!r}"
             raise UnknownRow(f"{text} to undo.")
-        content = kept.content if last.content_before is None else last.content_before
-        label = _label(last.label_before)
-        old, new = self._count(kept, json.loads(self.log.content(content, within=True)), label)
-        change = self.log.put(kept.id, "undone", kept, last.label_before, content, undoes=last.change)
-        self._plan(change, old, new)
-        return {"action": "undone", "id": kept.id, "label": label, "undoes": last.change, "change": change}
+        content_number = stored.content if last_change.content_before is None else last_change.content_before
+        label = _label(last_change.label_before)
+        old_tally, new_tally = self._count(
+            stored, json.loads(self.log.content(content_number, in_transaction=True)), label
+        )
+        change = self.log.put(
+            stored.id, "undone", stored, last_change.label_before, content_number, undoes=last_change.change
+        )
+        self._plan(change, old_tally, new_tally)
+        return {"action": "undone", "id": stored.id, "label": label, "undoes": last_change.change, "change": change}
 
     def _classes(self) -> list[Any]:
-        """The classes that rows have, those of the change that is under way among them, and those that are offered."""
+        """The classes of all rows, those that the change in progress adds, and those that users may choose."""
         return list(dict.fromkeys((*self.learner.classes, *self._new_classes, *(self.names or []))))
 
     def _plan(self, change: int, old: Tally | None, new: Tally | None) -> None:
-        """Notes what a change takes out of the sums and adds to them."""
+        """Plans a step of the change in progress, number ``change``: the tally ``old`` to subtract and the tally
+        ``new`` to add, None for nothing.
+        """
         self._steps.append(Step(change, old, new))
         if new is not None:
             self._new_classes.update(dict.fromkeys(new.classes))
 
-    def _count(self, kept: Kept | None, row: Any, label: Any) -> tuple[Tally | None, Tally | None]:
-        """A row as it was learned, counted apart, and as it is to be learned; None: it was not, or is not to be."""
-        old = None
-        if kept is not None and kept.label is not None:
-            old = self.learner.part(json.loads(kept.row), json.loads(kept.label))
+    def _count(self, stored: StoredRow | None, row: Any, label: Any) -> tuple[Tally | None, Tally | None]:
+        """The tally of a row as it was learned before (``stored``), and its tally as it is to be learned with this
+        label; None where it was not or is not to be.
+        """
+        old_tally = None
+        if stored is not None and stored.label is not None:
+            old_tally = self.learner.part(json.loads(stored.row), json.loads(stored.label))
         if row is not None and label is None:
             self.learner.rows.check(row)
-        return old, None if label is None else self.learner.part(row, label)
+        return old_tally, None if label is None else self.learner.part(row, label)
 
     # Snapshots
 
-    def _written_snapshot(self) -> Path:
-        """The model as it stands, in a file that names the last change."""
+    def _write_snapshot(self) -> Path:
+        """Writes a snapshot and returns its path."""
         with self.learner.lock:
             tally = self.learner.tally()
-            if self._renew:
+            if self._needs_snapshot:
                 self.learner.use(self.learner.settings.without_forgotten(tally))
         return self._save(tally, self.learner.settings, self.learner.change)
 
     def _save(self, tally: Tally, settings: Settings, change: int) -> Path:
-        """The file of a snapshot; of a tally alone where no row is left, or none that has a label."""
+        """Writes a snapshot as of ``change``: a model with these settings, or a tally alone if no labelled row is left.
+        Returns its path.
+        """
         assert self.folder is not None
         path = self.folder / f"snapshot-{change}.banbury"
-        kept = tally
+        model_or_tally = tally
         with suppress(errors.EmptyData):
-            kept = settings.model(tally)  # type: ignore[assignment]
-        save(kept, path)
+            model_or_tally = settings.model(tally)  # type: ignore[assignment]
+        save(model_or_tally, path)
         return path
 
-    def _settle(self, written: Path) -> None:
-        """From now on this is the snapshot."""
+    def _adopt_snapshot(self, path: Path) -> None:
+        """Makes the snapshot at this path the current one and removes the others."""
         assert self.folder is not None
-        self.snapshot_at = int(written.name[9:-8])
+        self.snapshot_at = int(path.name[9:-8])
         _remove_snapshots(self.folder, but=self.snapshot_at)
         give_back()
 
-    def _snapshot_beside(self) -> None:
-        """Has a snapshot written while changes go on; a row that is deleted meanwhile waits for it, and has it replaced."""
-        self._wait_beside()
-        at = self._beside_at = self.learner.change
+    def _start_snapshot(self) -> None:
+        """Starts a thread that writes a snapshot while changes go on. A deletion meanwhile waits for it and replaces
+        it.
+        """
+        self._wait_for_snapshot()
+        change = self._snapshot_thread_change = self.learner.change
         tally = self.learner.tally()
         settings = self.learner.settings
 
         def write() -> None:
+            """Writes the snapshot and has the writer thread adopt it; the log suffices if this fails."""
             with suppress(errors.BanburyError, OSError):
-                path = self._save(tally, settings, at)
-                self._queue.put(lambda: self._finish(path, at))
+                path = self._save(tally, settings, change)
+                self._queue.put(lambda: self._finish(path, change))
 
-        self._beside = threading.Thread(target=write, name="banbury-snapshot")
-        self._beside.start()
+        self._snapshot_thread = threading.Thread(target=write, name="banbury-snapshot")
+        self._snapshot_thread.start()
 
-    def _finish(self, path: Path, at: int) -> None:
-        """In its turn, the snapshot that was written beside is the one, unless there is a later one by now."""
+    def _finish(self, path: Path, change: int) -> None:
+        """Adopts the snapshot as of ``change`` that a thread has written, unless there is a later one."""
         with suppress(errors.BanburyError, OSError):
-            if at > self.snapshot_at:
-                self._settle(path)
-            elif at < self.snapshot_at:
+            if change > self.snapshot_at:
+                self._adopt_snapshot(path)
+            elif change < self.snapshot_at:
                 path.unlink(missing_ok=True)
 
-    def _wait_beside(self) -> None:
-        if self._beside is not None:
-            self._beside.join()
-            self._beside = None
+    def _wait_for_snapshot(self) -> None:
+        """Waits until the thread that writes a snapshot has ended."""
+        if self._snapshot_thread is not None:
+            self._snapshot_thread.join()
+            self._snapshot_thread = None
 
     def _snapshot(self) -> None:
-        self._wait_beside()
-        self._settle(self._written_snapshot())
+        """Writes a snapshot and makes it the current one."""
+        self._wait_for_snapshot()
+        self._adopt_snapshot(self._write_snapshot())
         self._purge_deleted_rows(None)
 
 
@@ -595,33 +659,39 @@ BASE = "base.banbury"
 
 
 def check_id(id: str) -> str:
-    """The id of a row: a text that can be printed."""
-    fits = isinstance(id, str) and 0 < len(id) <= LONGEST_ID and id.isprintable() and "\ufffd" not in id
-    if not fits or id in (".", ".."):  # which no address of a row can hold
+    """The id if it is valid: a short printable text. Raises BadSetting otherwise."""
+    is_valid = isinstance(id, str) and 0 < len(id) <= LONGEST_ID and id.isprintable() and "\ufffd" not in id
+    if not is_valid or id in (".", ".."):  # which cannot be part of a URL
         raise errors.bad_setting("id", id, f"1 to {LONGEST_ID} printable characters, and not . or ..")
     return id
 
 
-def _action(kept: Kept | None, same: bool, label: Any) -> str:
-    if kept is None or (same and kept.label is None):
+def _action(stored: StoredRow | None, is_same_row: bool, label: Any) -> str:
+    """What storing a row does, as the history names it: "kept", "learned", "replaced", "unlabelled" or "moved".
+    ``stored``: the row as it was, None for a new one; ``is_same_row``: whether its content stays.
+    """
+    if stored is None or (is_same_row and stored.label is None):
         return "kept" if label is None else "learned"
-    if not same:
+    if not is_same_row:
         return "replaced"
     return "unlabelled" if label is None else "moved"
 
 
-def _as_answer(kept: Kept) -> Answer:
-    return {"id": kept.id, "label": _label(kept.label), "row": json.loads(kept.row), "change": kept.change}
+def _as_answer(stored: StoredRow) -> JsonObject:
+    """A stored row as a dictionary for JSON."""
+    return {"id": stored.id, "label": _label(stored.label), "row": json.loads(stored.row), "change": stored.change}
 
 
 def _label(text: str | None) -> Any:
+    """The label that a JSON text holds; None for None."""
     return None if text is None else json.loads(text)
 
 
-def _of_history(change: Change) -> Answer:
-    clock = datetime.fromtimestamp(change.time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    description: Answer = {"change": change.change, "time": clock, "id": change.id, "action": change.action}
-    if change.content is None:  # deleted, or of a row that was
+def _of_history(change: Change) -> JsonObject:
+    """A change as a dictionary for JSON."""
+    iso_time = datetime.fromtimestamp(change.time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    description: JsonObject = {"change": change.change, "time": iso_time, "id": change.id, "action": change.action}
+    if change.content is None:  # a deletion, or a change of a row that was deleted later
         return description
     description |= {"label": _label(change.label), "before": _label(change.label_before)}
     description |= {} if change.undoes is None else {"undoes": change.undoes}
@@ -629,6 +699,7 @@ def _of_history(change: Change) -> Answer:
 
 
 def _unknown(id: str) -> UnknownRow:
+    """The error of an id that no row has."""
     return UnknownRow(f"row {id!r} does not exist. Learn it first with PUT /rows/{{id}}.", id=id)
 
 
@@ -636,6 +707,7 @@ def _unknown(id: str) -> UnknownRow:
 
 
 def _tally(served: Any) -> Tally:
+    """The tally of a served object. Raises BadSetting if it is not a model or a tally."""
     tally = served if isinstance(served, Tally) else getattr(served, "tally", None)
     if not isinstance(tally, Tally):
         raise errors.bad_setting("the served file", type(served).__name__, "a model, a multi-label model or a tally")
@@ -643,12 +715,15 @@ def _tally(served: Any) -> Tally:
 
 
 def _begin(
-    place: Path,
+    folder: Path,
     log: Log,
     served: Served | Path,
     learned: Callable[[Tally], Iterable[tuple[Any, Any]]] | None,
     threads: int | None,
 ) -> ServedLearner:
+    """Creates a state in the folder ``folder`` with the model ``served``. ``learned``: yields its training rows and
+    their labels, if they are to become rows of the state.
+    """
     base = _load_served(served)
     tally = _tally(base)
     settings = settings_of(base, threads)
@@ -656,145 +731,140 @@ def _begin(
         raise errors.forget_before_fading("the model to be served")
     learner = ServedLearner(tally, settings)
     choice = settings.choice
-    about: dict[str, Any] = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
-    _remove_snapshots(place)
+    choice_facts: JsonObject = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
+    _remove_snapshots(folder)
     with log.transaction():
-        log.tell(format=FORMAT, settings=about, begun=time.time())
-        log.tell(model=_identity(served) if isinstance(served, Path) else None)
+        log.set_about(format=FORMAT, settings=choice_facts, begun=time.time())
+        log.set_about(model=_identity(served) if isinstance(served, Path) else None)
         if learned is None:
-            _keep_base(served, place)
+            save(base, folder / BASE)
             return learner
-        again = ServedLearner(tally - tally, ModelSettings())
+        recounting = ServedLearner(tally - tally, ModelSettings())
         for number, (row, label) in enumerate(learned(tally), 1):
-            again.add(again.part(row, label))
+            recounting.add(recounting.part(row, label))
             id = f"{number:07}"
-            learner.change = log.put(id, "learned", None, key(label), log.keep(id, key(row)))
-        if again.tally() != tally:
+            learner.change = log.put(id, "learned", None, key(label), log.add_content(id, key(row)))
+        if recounting.tally() != tally:
             raise errors.SchemaMismatch(
-                f"these are not the rows that the model counted: there are {again.n_rows:,g}, but it counted "
+                f"these are not the rows that the model counted: there are {recounting.n_rows:,g}, but it counted "
                 f"{tally.n_rows:,g}. Give the training rows, read with the same options."
             )
-        save(tally - tally, place / BASE)
-        save(base, place / f"snapshot-{learner.change}.banbury")
+        save(tally - tally, folder / BASE)
+        save(base, folder / f"snapshot-{learner.change}.banbury")
     return learner
 
 
-def _keep_base(served: Served | Path, place: Path) -> None:
-    """What the state was begun with; a file is copied, which is quicker than to write it anew."""
-    if isinstance(served, Path):
-        part = place / f"{BASE}.part"
-        with open(served, "rb") as file, open(part, "wb") as copy:
-            shutil.copyfileobj(file, copy, 1 << 20)
-            copy.flush()
-            os.fsync(copy.fileno())
-        os.replace(part, place / BASE)
-    else:
-        save(served, place / BASE)
-
-
 def _load_served(served: Served | Path) -> Served:
-    kept: Any = load(served) if isinstance(served, Path) else served
-    tally = _tally(kept)
+    """The model or tally to serve, loaded if it is a path. Raises an error if JSON cannot hold its names."""
+    loaded: Any = load(served) if isinstance(served, Path) else served
+    tally = _tally(loaded)
     for names in (tally.classes, tally.schema.columns):
         key([plain(name) for name in names])  # raises where JSON cannot hold one
-    return kept  # type: ignore[no-any-return]
+    return loaded  # type: ignore[no-any-return]
 
 
-def _restart(place: Path, log: Log, served: Served | Path | None, threads: int | None) -> ServedLearner:
-    """The state as of the last change in its log: from the last snapshot that is not ahead of it, or from the base."""
+def _restart(folder: Path, log: Log, served: Served | Path | None, threads: int | None) -> ServedLearner:
+    """Restores the state in a folder as of the last change in its log: from the latest valid snapshot or else from the
+    base. ``served``: the model that the state should have been created with, or None.
+    """
     about = log.about
     last = log.last
-    if served is not None and not _is_base(served, place, about):
+    if served is not None and not _is_base(served, folder, about):
         raise errors.BadSetting(
-            f"the state in {place} was created with another model. Serve it without a model, or create another state."
+            f"the state in {folder} was created with another model. Serve it without a model, or create another state."
         )
-    fit = [at for at in _snapshots(place) if log.last_purge <= at <= last]
-    if not fit:
-        _remove_snapshots(place)
-        base = load(place / BASE)
+    valid_snapshots = [at for at in _snapshots(folder) if log.last_purge <= at <= last]
+    if not valid_snapshots:
+        _remove_snapshots(folder)
+        base = load(folder / BASE)
         tally = _recount(_tally(base), log.rows(labelled=True))
         return ServedLearner(tally, settings_of(base, threads), last)  # type: ignore[arg-type]
-    _remove_snapshots(place, but=max(fit))
-    kept: Any = load(place / f"snapshot-{max(fit)}.banbury")
-    settings = settings_of(kept, threads)
-    if isinstance(kept, Tally):
-        chosen = about["settings"]
-        settings = replace(settings, choice=choice_of(chosen["how"], chosen["alpha"], chosen["seed"]))
-    learner = ServedLearner(_tally(kept), settings, max(fit))
-    for change in log.changes(max(fit)):
-        for number, label, act in (
+    _remove_snapshots(folder, but=max(valid_snapshots))
+    loaded: Any = load(folder / f"snapshot-{max(valid_snapshots)}.banbury")
+    settings = settings_of(loaded, threads)
+    if isinstance(loaded, Tally):
+        choice_facts = about["settings"]
+        settings = replace(settings, choice=choice_of(choice_facts["how"], choice_facts["alpha"], choice_facts["seed"]))
+    learner = ServedLearner(_tally(loaded), settings, max(valid_snapshots))
+    for change in log.changes(max(valid_snapshots)):
+        for content_number, label, apply_tally in (
             (change.content_before, change.label_before, learner.forget),
             (change.content, change.label, learner.add),
         ):
-            if number is not None and label is not None:
-                act(learner.part(json.loads(log.content(number)), json.loads(label)))
+            if content_number is not None and label is not None:
+                apply_tally(learner.part(json.loads(log.content(content_number)), json.loads(label)))
         learner.change = change.change
     return learner
 
 
-def _is_base(served: Served | Path, place: Path, about: dict[str, Any]) -> bool:
-    """Whether a state was begun with this; of a file its header tells, which has the checksums of all that is in it."""
+def _is_base(served: Served | Path, folder: Path, about: JsonObject) -> bool:
+    """Whether the state was created with the model ``served``. Files are compared by their headers, which contain
+    checksums of the rest. ``about``: the facts in the log.
+    """
     if isinstance(served, Path) and about["model"] is not None:
         return bool(_identity(served) == about["model"])
     other = load(served) if isinstance(served, Path) else served
-    return _tally(other).digest() == _tally(load(place / BASE)).digest()
+    return _tally(other).digest() == _tally(load(folder / BASE)).digest()
 
 
 def _identity(path: Path) -> str:
+    """A hash of the header of a Banbury file."""
     try:
         with open(path, "rb") as file:
             return blake2b(file.read(int.from_bytes(file.read(8), "little") & 0xFFFFFFFF)).hexdigest()
     except OSError:
-        load(path)  # which says what is wrong
+        load(path)  # which raises a clearer error
         raise
 
 
-def _recount(base: Tally, rows: Sequence[Kept]) -> Tally:
-    """The sums of the base and of all these rows."""
+def _recount(base: Tally, rows: Sequence[StoredRow]) -> Tally:
+    """The counts of the base and all these rows."""
     learner = ServedLearner(base, ModelSettings())
-    for kept in rows:
-        assert kept.label is not None
-        learner.add(learner.part(json.loads(kept.row), json.loads(kept.label)))
+    for stored in rows:
+        assert stored.label is not None
+        learner.add(learner.part(json.loads(stored.row), json.loads(stored.label)))
     return learner.tally()
 
 
-def _snapshots(place: Path) -> list[int]:
-    """The changes as of which there are snapshots."""
-    return [int(match[1]) for name in os.listdir(place) if (match := SNAPSHOT.fullmatch(name))]
+def _snapshots(folder: Path) -> list[int]:
+    """The change numbers of the snapshots in a folder."""
+    return [int(match[1]) for name in os.listdir(folder) if (match := SNAPSHOT_NAME.fullmatch(name))]
 
 
-def _remove_snapshots(place: Path, but: int | None = None) -> None:
-    for at in _snapshots(place):
-        if at != but:
-            (place / f"snapshot-{at}.banbury").unlink()
+def _remove_snapshots(folder: Path, but: int | None = None) -> None:
+    """Removes the snapshots in a folder, except the one of change ``but``."""
+    for change in _snapshots(folder):
+        if change != but:
+            (folder / f"snapshot-{change}.banbury").unlink()
 
 
 def give_back() -> None:
-    """Gives memory that is free again back to the system, where the C library can."""
+    """Returns free memory to the operating system, if the C library can."""
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _lock(place: Path, begins: bool) -> Any:
-    """The folder for one server alone."""
+def _lock(folder: Path, begins: bool) -> Any:
+    """Locks the folder of a state for one server and returns the lock file. ``begins``: whether to create the folder."""
     try:
         if begins:
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = open(place / "lock", "a+b")  # noqa: SIM115 (it is held as long as the state is open)
-    except OSError as problem:
-        raise errors.bad_file(place, f"a state cannot be created there ({problem.strerror or problem})") from None
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = open(folder / "lock", "a+b")  # noqa: SIM115 (it is held as long as the state is open)
+    except OSError as error:
+        raise errors.bad_file(folder, f"a state cannot be created there ({error.strerror or error})") from None
     try:
         if fcntl is not None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         lock.close()
         raise StateInUse(
-            f"another server is using the state in {place}. Stop it first, or use another folder.",
-            path=str(place),
+            f"another server is using the state in {folder}. Stop it first, or use another folder.",
+            path=str(folder),
         ) from None
     return lock
 
 
 def _unlock(lock: Any) -> None:
+    """Unlocks the folder of a state. ``lock``: its lock file, or None."""
     if lock is not None:
         lock.close()

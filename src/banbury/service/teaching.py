@@ -1,4 +1,4 @@
-"""Which rows of a state to ask people about: labels that look wrong, and rows without one."""
+"""Which rows of a state people should look at: labels that look wrong, and unlabelled rows worth labelling."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from banbury import errors
+from banbury.files.checking import JsonObject
 from banbury.insight.next_labels import next_to_label
-from banbury.insight.wrong_labels import suspicious as found_suspicious
+from banbury.insight.wrong_labels import suspicious as rank_suspicious
 from banbury.reading import Batch
-from banbury.service.log import Kept
+from banbury.service.log import StoredRow
 from banbury.service.state import ServedState
 
 ORDERS = ("telling", "id")
-POOL = 5_000  # rows without a label that are looked through
+MOST_RANKED = 5_000  # unlabelled rows that are ranked
 
 
-def suspicious(state: ServedState, n: int) -> dict[str, Any]:
-    """The rows of the state whose labels look most wrong, each with the label that all others suggest, and why."""
+def suspicious(state: ServedState, n: int) -> JsonObject:
+    """The ``n`` rows whose labels look most wrong, each with the suggested label and an explanation, for JSON."""
     schema = state.learner.schema
     if schema.labels is not None:
         raise errors.BadSetting(
@@ -29,36 +30,42 @@ def suspicious(state: ServedState, n: int) -> dict[str, Any]:
     labels = labels_of(rows)
     if len(set(map(str, labels))) < 2:
         return {"rows": []}
-    ranking = found_suspicious(batch_of(state, rows), labels, n=n, schema=schema)
-    pairs = zip(ranking.rows, ranking.explanations, strict=True)  # the row itself in place of its number
+    ranking = rank_suspicious(batch_of(state, rows), labels, n=n, schema=schema)
+    suspects = zip(ranking.rows, ranking.explanations, strict=True)  # the row itself in place of its number
     entries = [
-        {**suspect.to_dict(), **row_as_dict(rows[suspect.row]), "explanation": why.to_dict()} for suspect, why in pairs
+        {**suspect.to_dict(), **row_as_dict(rows[suspect.row]), "explanation": explanation.to_dict()}
+        for suspect, explanation in suspects
     ]
     return {"rows": entries}
 
 
-def next_rows(state: ServedState, n: int, order: str) -> dict[str, Any]:
-    """Rows without a label: those whose labels would teach most, some of them at random; or in the order of their ids."""
+def next_rows(state: ServedState, n: int, order: str) -> JsonObject:
+    """The ``n`` unlabelled rows to label next, for JSON. ``order``: "telling" for those that would teach the model
+    most, with some at random, or "id".
+    """
     if order not in ORDERS:
         raise errors.unknown_choice("order", order, ORDERS)
-    rows = state.log.rows(n=n if order == "id" else POOL, labelled=False)
+    rows = state.log.rows(n=n if order == "id" else MOST_RANKED, labelled=False)
     if not rows or n == 0:
         return {"rows": []}
     classes = state.learner.classes
     if order == "id" or len(classes) < 2 or state.learner.schema.labels is not None:
         return {"rows": [row_as_dict(row) for row in rows[:n]]}
-    model = state.learner.apart()
+    model = state.learner.snapshot_model()
     ranking = next_to_label(model, batch_of(state, rows), n=min(n, len(rows)), seed=state.change_number)
     return {"rows": [{**candidate.to_dict(), **row_as_dict(rows[candidate.row])} for candidate in ranking.rows]}
 
 
-def row_as_dict(row: Kept) -> dict[str, Any]:
+def row_as_dict(row: StoredRow) -> JsonObject:
+    """The id and the content of a stored row, for JSON."""
     return {"id": row.id, "row": json.loads(row.row)}
 
 
-def batch_of(state: ServedState, rows: Sequence[Kept]) -> Batch:
+def batch_of(state: ServedState, rows: Sequence[StoredRow]) -> Batch:
+    """The contents of stored rows as a batch."""
     return state.learner.rows.batch([json.loads(row.row) for row in rows])
 
 
-def labels_of(rows: Sequence[Kept]) -> list[Any]:
+def labels_of(rows: Sequence[StoredRow]) -> list[Any]:
+    """The labels of stored rows; None where there is none."""
     return [json.loads(row.label or "null") for row in rows]

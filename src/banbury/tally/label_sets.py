@@ -1,4 +1,4 @@
-"""Sets of labels: of each row any number of them, none included."""
+"""Label sets: rows that have any number of labels, or none."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.arrays import Int
+from banbury.arrays import Int, positions_in_slices
 from banbury.reading import Batch, Scalar, Source
 from banbury.reading.batches import number_rows
-from banbury.reading.columns import Objects, Unfit, missing, natural
+from banbury.reading.columns import Objects, Unfit, missing, to_scalar
 
 FOLDERS = "folders"  # the target of files whose labels are the folders that they lie in
 EVERY = ""  # the class of all rows, which is counted beside the labels
-GATHERED = (list, tuple, set, frozenset)
-PLAIN = frozenset(GATHERED)
+SET_TYPES = (list, tuple, set, frozenset)
+EXACT_SET_TYPES = frozenset(SET_TYPES)
 
 
 @dataclass(frozen=True)
 class LabelTarget:
-    """Where the labels of rows are: a column of sets or of texts with a delimiter, columns of flags, or none: given apart."""
+    """Where the labels of rows are: in a column of sets or of texts with a delimiter, in columns of flags, or in an
+    array given apart.
+    """
 
     columns: tuple[str, ...] = ()
     delimiter: str | None = None
@@ -35,11 +37,13 @@ class LabelTarget:
     folders: bool = False  # those that a file lies in
 
     def to_dict(self) -> dict[str, Any]:
-        kept = {"columns": list(self.columns), "delimiter": self.delimiter, "flags": self.flags}
-        return {**kept, "folders": True} if self.folders else kept
+        """Returns the target for JSON."""
+        settings = {"columns": list(self.columns), "delimiter": self.delimiter, "flags": self.flags}
+        return {**settings, "folders": True} if self.folders else settings
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> LabelTarget:
+        """Returns the target that ``to_dict`` described; raises ValueError if it is malformed."""
         columns = data["columns"]
         delimiter = data["delimiter"]
         flags = data["flags"]
@@ -53,7 +57,7 @@ class LabelTarget:
         return cls(tuple(columns), delimiter, flags, folders)
 
     def of_batch(self, batch: Batch) -> LabelSets:
-        """The labels of a batch's rows."""
+        """Returns the sets of labels of a batch's rows."""
         if self.flags:
             return self._flags(batch)
         (name,) = self.columns
@@ -63,6 +67,7 @@ class LabelTarget:
             raise bad.at(batch.first_row, name, batch.source) from None
 
     def _flags(self, batch: Batch) -> LabelSets:
+        """Returns the sets of labels that the batch's columns of flags hold; each column is a label."""
         for name in self.columns:
             if name not in batch.names:
                 raise errors.unknown_column(name, batch.names, batch.source)
@@ -74,6 +79,7 @@ YES_OR_NO = {True: True, False: False, "true": True, "false": False, "yes": True
 
 
 def _flags_of(batch: Batch, name: str) -> NDArray[np.bool_]:
+    """Returns a column of yes and no, true and false, or 1 and 0 as booleans; missing values are false."""
     flags = np.zeros(batch.n_rows, dtype=np.bool_)
     for row, value in enumerate(batch.column(name).cells()):
         flag = None if missing(value) else value.item() if isinstance(value, np.generic) else value
@@ -88,17 +94,21 @@ def _flags_of(batch: Batch, name: str) -> NDArray[np.bool_]:
 
 
 class BadLabel(Exception):
-    """What is no label, in some row: the row, and what is wrong."""
+    """Raised for a value that cannot be a label. Its arguments are the row, the value, and what is wrong with it."""
 
     def of(self, row: int) -> BadLabel:
+        """Returns the same error for another row."""
         return BadLabel(row, *self.args[1:])
 
     def at(self, first_row: int, column: str | None = None, source: str | None = None) -> errors.BadValue:
-        row, value, what = self.args
+        """Returns the error that users see, which names the row, the column and the file."""
+        row, value, problem = self.args
         row += first_row
         where = "" if column is None else f" of column {column!r}"
-        text = f"row {row:,}{where}{errors.where(source)} has the label {errors.shortened(repr(value))}, which is {what}. Labels "
-        text += "must be texts, numbers or booleans in a list or set per row, which is empty if a row has no labels."
+        text = f"row {row:,}{where}{errors.where(source)} has the label {errors.shortened(repr(value))}, which is {problem}. "
+        text += (
+            "Labels must be texts, numbers or booleans in a list or set per row, which is empty if a row has no labels."
+        )
         return errors.BadValue(text, row=row, value=value, column=column)
 
 
@@ -106,21 +116,22 @@ class BadLabel(Exception):
 class LabelSets:
     """Row i has the labels ``names[codes[offsets[i]]]`` to ``names[codes[offsets[i + 1] - 1]]``, each once.
 
-    ``has_target`` says which rows have a target at all: an empty set is one, and a missing one is none.
+    ``has_target`` says which rows have a target: an empty set is a target, a missing one is not. ``from_flags`` says
+    whether the labels were given as a matrix of flags (rows × labels), in which labels without rows have names too.
     """
 
     offsets: Int
     codes: NDArray[np.int32]
     names: tuple[Scalar, ...]
     has_target: NDArray[np.bool_]
-    from_flags: bool = False  # (rows, labels), so that labels without rows have names too
+    from_flags: bool = False
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @classmethod
     def of(cls, labels: Any) -> LabelSets:
-        """Sets of labels as people have them: lists or sets of them, one for each row, or flags, (rows, labels)."""
+        """Converts labels in any common form: a list or set of labels per row, or flags, rows × labels."""
         if isinstance(labels, LabelSets):
             return labels
         if hasattr(labels, "toarray"):
@@ -130,7 +141,7 @@ class LabelSets:
             return cls.of_flags(flags, tuple(labels.column_names))
         columns = getattr(labels, "columns", None)
         if columns is not None and hasattr(labels, "to_numpy"):
-            return cls.of_flags(labels.to_numpy(), tuple(natural(name, 0) for name in columns))
+            return cls.of_flags(labels.to_numpy(), tuple(to_scalar(name, 0) for name in columns))
         if isinstance(labels, np.ndarray) and labels.ndim == 2:
             return cls.of_flags(labels, tuple(range(labels.shape[1])))
         if _are_flags(labels):
@@ -142,34 +153,37 @@ class LabelSets:
 
     @classmethod
     def of_cells(cls, cells: Iterable[Any], delimiter: str | None) -> LabelSets:
-        """From what each row has: a set, a list, or a text with a delimiter between labels; what is missing is not known."""
+        """Converts one cell per row: a set, a list, or a text with a delimiter between labels. A missing cell is no
+        target.
+        """
         cells = list(cells)
         has_target = np.ones(len(cells), dtype=np.bool_)
-        if delimiter is not None or not PLAIN.issuperset(map(type, cells)):
+        if delimiter is not None or not EXACT_SET_TYPES.issuperset(map(type, cells)):
             has_target, cells = _split_cells(cells, delimiter)
         offsets = np.concatenate([[0], np.cumsum(np.fromiter(map(len, cells), np.int64, len(cells)))])
         values = list(chain.from_iterable(cells))
-        names: dict[Scalar, int] = {}
-        numbers: dict[Any, int] = {}
+        number_of_name: dict[Scalar, int] = {}
+        number_of_value: dict[Any, int] = {}
         for value in _different(values):
             try:
-                numbers[value] = names.setdefault(_label(value), len(names))
+                number_of_value[value] = number_of_name.setdefault(_label(value), len(number_of_name))
             except BadLabel as bad:
-                place = next(at for at, other in enumerate(values) if other is value)
-                raise bad.of(int(np.searchsorted(offsets, place, side="right")) - 1) from None
-        codes = np.fromiter(map(numbers.__getitem__, values), np.int64, len(values))
-        row_labels = np.sort(np.repeat(np.arange(len(cells)), np.diff(offsets)) * max(len(names), 1) + codes)
-        once = np.diff(row_labels, prepend=-1) > 0
-        if repeated := int(np.count_nonzero(~once)):
-            message = "occurs twice in its row and counts" if repeated == 1 else "occur twice in their row and count"
-            errors.warn(errors.BanburyWarning(f"{errors.many(repeated, 'label')} {message} once"))
-            offsets = np.concatenate([[0], np.cumsum(once)])[offsets]
-        numbered = (row_labels[once] % max(len(names), 1)).astype(np.int32)
-        return cls(offsets.astype(np.int64), numbered, tuple(names), has_target)
+                label_place = next(place for place, other in enumerate(values) if other is value)
+                raise bad.of(int(np.searchsorted(offsets, label_place, side="right")) - 1) from None
+        codes = np.fromiter(map(number_of_value.__getitem__, values), np.int64, len(values))
+        # A number for each pair of row and label, so that sorting finds the labels that a row repeats.
+        pair_numbers = np.sort(np.repeat(np.arange(len(cells)), np.diff(offsets)) * max(len(number_of_name), 1) + codes)
+        is_first = np.diff(pair_numbers, prepend=-1) > 0
+        if repeated := int(np.count_nonzero(~is_first)):
+            verb = "occurs twice in its row and counts" if repeated == 1 else "occur twice in their row and count"
+            errors.warn(errors.BanburyWarning(f"{errors.many(repeated, 'label')} {verb} once"))
+            offsets = np.concatenate([[0], np.cumsum(is_first)])[offsets]
+        sorted_codes = (pair_numbers[is_first] % max(len(number_of_name), 1)).astype(np.int32)
+        return cls(offsets.astype(np.int64), sorted_codes, tuple(number_of_name), has_target)
 
     @classmethod
     def of_flags(cls, flags: Any, names: Sequence[Scalar]) -> LabelSets:
-        """From flags, (rows, labels), dense or sparse."""
+        """Converts a dense or sparse matrix of flags, rows × labels."""
         if hasattr(flags, "tocsr"):
             matrix = flags.tocsr()
             matrix.sum_duplicates()
@@ -190,47 +204,51 @@ class LabelSets:
 
     @classmethod
     def of_batches(cls, parts: Sequence[LabelSets]) -> LabelSets:
-        """The sets of several batches, one after the other."""
+        """Joins the sets of several batches, one after the other."""
         if len(parts) == 1:
             return parts[0]
         names = tuple(dict.fromkeys(name for part in parts for name in part.names))
-        numbered = [part.codes_of(names) for part in parts]
-        starts = np.cumsum([0, *(len(codes) for _, codes in numbered)])
-        offsets = [ends[1:] + start for (ends, _), start in zip(numbered, starts, strict=False)]
-        codes = np.concatenate([part_codes for _, part_codes in numbered])
+        offsets_and_codes = [part.codes_of(names) for part in parts]
+        starts = np.cumsum([0, *(len(codes) for _, codes in offsets_and_codes)])
+        offsets = [ends[1:] + start for (ends, _), start in zip(offsets_and_codes, starts, strict=False)]
+        codes = np.concatenate([part_codes for _, part_codes in offsets_and_codes])
         has_target = np.concatenate([part.has_target for part in parts])
         return cls(np.concatenate([[0], *offsets]).astype(np.int64), codes, names, has_target)
 
-    def names_in_use(self, rows: NDArray[np.bool_]) -> set[Scalar]:
-        """The labels that some of these rows have."""
-        return {self.names[code] for code in np.unique(self.codes[rows[self.rows]]).tolist()}
+    def names_in_use(self, is_selected: NDArray[np.bool_]) -> set[Scalar]:
+        """Returns the labels that at least one of the selected rows has; ``is_selected`` has a boolean per row."""
+        return {self.names[code] for code in np.unique(self.codes[is_selected[self.rows]]).tolist()}
 
     def take(self, rows: Int) -> LabelSets:
-        sizes = np.diff(self.offsets)[rows]
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        at = np.repeat(self.offsets[:-1][rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return LabelSets(offsets, self.codes[at], self.names, self.has_target[rows])
+        """Returns the sets of the rows with these numbers, in this order."""
+        offsets, label_places = positions_in_slices(self.offsets[:-1][rows], np.diff(self.offsets)[rows])
+        return LabelSets(offsets, self.codes[label_places], self.names, self.has_target[rows])
 
     def rows_between(self, start: int, stop: int) -> LabelSets:
+        """Returns the sets of the rows from ``start`` up to ``stop``, exclusive."""
         return self.take(np.arange(start, min(stop, len(self))))
 
     @cached_property
     def rows(self) -> Int:
-        """The row of each label."""
+        """The row that each label belongs to, one number per code."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     def codes_of(self, names: Sequence[Scalar]) -> tuple[Int, NDArray[np.int32]]:
-        """Offsets and codes by the places of these names; labels that are none of them are left out."""
-        place = {name: k for k, name in enumerate(names)}
-        codes = np.array([*(place.get(name, -1) for name in self.names), -1], dtype=np.int32)[self.codes]
-        kept = codes >= 0
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(self.rows[kept], minlength=len(self)))]).astype(np.int64)
-        codes = codes[kept]
-        order = np.lexsort((codes, self.rows[kept]))
+        """Returns offsets and codes for other names: a code is a place in ``names``. Labels that are not among them are
+        left out.
+        """
+        code_of = {name: k for k, name in enumerate(names)}
+        codes = np.array([*(code_of.get(name, -1) for name in self.names), -1], dtype=np.int32)[self.codes]
+        is_named = codes >= 0
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(self.rows[is_named], minlength=len(self)))]).astype(
+            np.int64
+        )
+        codes = codes[is_named]
+        order = np.lexsort((codes, self.rows[is_named]))
         return offsets, codes[order]
 
     def flags(self, names: Sequence[Scalar]) -> NDArray[np.bool_]:
-        """Whether each row has each of these labels, (rows, labels)."""
+        """Returns whether each row has each of these labels: booleans, rows × labels."""
         offsets, codes = self.codes_of(names)
         flags = np.zeros((len(self), len(names)), dtype=np.bool_)
         flags[np.repeat(np.arange(len(self)), np.diff(offsets)), codes] = True
@@ -238,12 +256,12 @@ class LabelSets:
 
     @property
     def single(self) -> bool:
-        """Whether every row has one label."""
+        """Whether every row with a target has exactly one label."""
         return len(self) > 0 and bool((np.diff(self.offsets)[self.has_target] == 1).all())
 
 
 def _cells(labels: Any) -> Any:
-    """What each row has, as Python holds it: Arrow and Polars make lists of their lists."""
+    """Returns labels as Python objects, one per row. Columns of Arrow and Polars become lists."""
     return (
         labels.to_pylist()
         if hasattr(labels, "to_pylist")
@@ -254,21 +272,21 @@ def _cells(labels: Any) -> Any:
 
 
 def _are_flags(rows: Any) -> bool:
-    """Whether lists are rows of flags: all as long, two at least, and of 0 and 1 alone, as scikit-learn takes them."""
+    """Whether ``rows`` is a list of rows of flags: all of the same length, at least two, and only 0 and 1."""
     if not isinstance(rows, list) or not rows or not isinstance(rows[0], (list, np.ndarray)):
         return False
     width = len(rows[0])
-    plain = (bool, int, float, np.generic)
+    scalar_types = (bool, int, float, np.generic)
 
     def is_row(row: Any) -> bool:
-        wide = isinstance(row, (list, np.ndarray)) and len(row) == width
-        return wide and all(isinstance(value, plain) and value in (0, 1) for value in row)
+        has_width = isinstance(row, (list, np.ndarray)) and len(row) == width
+        return has_width and all(isinstance(value, scalar_types) and value in (0, 1) for value in row)
 
     return width > 1 and all(map(is_row, rows))
 
 
 def _split_cells(cells: list[Any], delimiter: str | None) -> tuple[NDArray[np.bool_], list[Any]]:
-    """Which rows have a target, and the labels of each."""
+    """Returns which rows have a target, and the labels of each row. Texts are split at the delimiter."""
     has_target = np.ones(len(cells), dtype=np.bool_)
     splits = dict[str, list[str]]()
     for row, cell in enumerate(cells):
@@ -279,15 +297,17 @@ def _split_cells(cells: list[Any], delimiter: str | None) -> tuple[NDArray[np.bo
         elif delimiter is not None and missing(cell):  # an empty cell of a text file: no labels
             cells[row] = ()
         elif delimiter is not None and isinstance(cell, (bool, int, float, np.generic)):  # a text that is a number
-            cells[row] = (str(cell).lower() if isinstance(cell, (bool, np.bool_)) else str(natural(cell, row)),)
-        elif not isinstance(cell, GATHERED) and not (isinstance(cell, np.ndarray) and cell.ndim == 1):
+            cells[row] = (str(cell).lower() if isinstance(cell, (bool, np.bool_)) else str(to_scalar(cell, row)),)
+        elif not isinstance(cell, SET_TYPES) and not (isinstance(cell, np.ndarray) and cell.ndim == 1):
             if not missing(cell):
                 raise BadLabel(row, cell, "no set of labels")
-            has_target[row], cells[row] = False, ()
+            has_target[row] = False
+            cells[row] = ()
     return has_target, cells
 
 
 def _different(values: list[Any]) -> Iterable[Any]:
+    """Returns each value once, or all of them if they cannot be dictionary keys."""
     try:
         return dict.fromkeys(values)
     except TypeError:  # one that is no label cannot be a key
@@ -295,11 +315,13 @@ def _different(values: list[Any]) -> Iterable[Any]:
 
 
 def _label(value: Any) -> Scalar:
-    """A label; 1.0 and True are 1, as in any Python dict."""
+    """Returns a value as a label; raises BadLabel if it cannot be one. Equal numbers, such as 1, 1.0 and True, are one
+    label.
+    """
     if missing(value):
         raise BadLabel(0, value, "missing")
     try:
-        name = natural(value, 0)
+        name = to_scalar(value, 0)
     except Unfit:
         raise BadLabel(0, value, "not a text, a number or a boolean") from None
     if isinstance(name, float) and np.isinf(name):
@@ -310,43 +332,56 @@ def _label(value: Any) -> Scalar:
 
 
 def _check_flags(flags: NDArray[Any]) -> None:
+    """Raises an error if an array holds anything but 0 and 1."""
     if flags.ndim not in (1, 2) or flags.dtype.kind not in "biufO":
         raise errors.bad_setting("the target", f"an array of {flags.dtype}", "flags, rows × labels, or sets of labels")
     try:
-        odd = ~np.isin(flags.astype(np.float64), (0.0, 1.0))
+        is_no_flag = ~np.isin(flags.astype(np.float64), (0.0, 1.0))
     except (TypeError, ValueError):
         expected = "flags, rows × labels, or sets of labels"
         raise errors.bad_setting("the target", "an array of objects", expected) from None
-    if odd.any():
-        number = flags[odd].ravel()[:1].tolist()[0]
-        raise errors.bad_setting("the target", number, "flags, 0 or 1 for each row and label")
+    if is_no_flag.any():
+        first_bad = flags[is_no_flag].ravel()[:1].tolist()[0]
+        raise errors.bad_setting("the target", first_bad, "flags, 0 or 1 for each row and label")
 
 
 def join_same_files(source: Source) -> Source:
-    """Files that lie in several folders, under one name and with the same contents, as one row with a label for each."""
+    """Returns a source in which files that lie in several folders, with the same name and contents, are one row with a
+    label per folder.
+    """
     assert source.target is not None
     name = source.target
 
-    def places(batch: Batch) -> list[tuple[str, bytes]]:
+    def names_and_digests(batch: Batch) -> list[tuple[str, bytes]]:
+        """Returns the file name of each row and a digest of what it contains."""
         names = [os.path.basename(path) for path in batch.row_names or [""] * batch.n_rows]
         cells = zip(*(batch.column(other).cells() for other in batch.names if other != name), strict=True)
         digests = (blake2b(repr(row).encode(), digest_size=16).digest() for row in cells)
         return list(zip(names, digests, strict=True))
 
     def batches() -> Iterator[Batch]:
+        """Reads the rows twice: to collect the labels of each file, and to yield it where it comes first."""
         labels: dict[tuple[str, bytes], list[Any]] = {}
         for batch in source:
-            for place, label in zip(places(batch), batch.column(name).cells(), strict=True):
-                row_labels = labels.setdefault(place, [])
+            for file, label in zip(names_and_digests(batch), batch.column(name).cells(), strict=True):
+                row_labels = labels.setdefault(file, [])
                 row_labels += [] if label in row_labels else [label]
         for batch in source:
-            rows_with_labels = [(k, labels.pop(place)) for k, place in enumerate(places(batch)) if place in labels]
-            first = np.array([k for k, _ in rows_with_labels], dtype=np.int64)
-            sets = [row_labels for _, row_labels in rows_with_labels]
-            if len(first):
-                taken = batch.take(first)
-                taken.row_names = None if batch.row_names is None else [batch.row_names[k] for k in first.tolist()]
-                yield taken.with_columns({name: Objects(sets)})
+            rows_with_labels = [
+                (row_number, labels.pop(file))
+                for row_number, file in enumerate(names_and_digests(batch))
+                if file in labels
+            ]
+            first_rows = np.array([row_number for row_number, _ in rows_with_labels], dtype=np.int64)
+            label_lists = [row_labels for _, row_labels in rows_with_labels]
+            if len(first_rows):
+                taken = batch.take(first_rows)
+                taken.row_names = (
+                    None
+                    if batch.row_names is None
+                    else [batch.row_names[row_number] for row_number in first_rows.tolist()]
+                )
+                yield taken.with_columns({name: Objects(label_lists)})
 
     return Source(lambda: number_rows(batches()), source.name, source.again, source.target, reading=source.reading)
 
@@ -355,16 +390,16 @@ def holds_sets(batch: Batch, name: str) -> bool:
     """Whether a column holds a list or set of labels for each row."""
     if name not in batch.names or batch.kind(name) not in ("other", "list"):
         return False
-    return isinstance(_first(batch.column(name).cells()), (*GATHERED, np.ndarray))
+    return isinstance(_first(batch.column(name).cells()), (*SET_TYPES, np.ndarray))
 
 
 def _first(cells: Iterable[Any]) -> Any:
-    """The first that is not missing."""
-    return next((cell for cell in cells if isinstance(cell, (*GATHERED, np.ndarray)) or not missing(cell)), None)
+    """Returns the first cell that is not missing, or None."""
+    return next((cell for cell in cells if isinstance(cell, (*SET_TYPES, np.ndarray)) or not missing(cell)), None)
 
 
 def are_sets(target: Any) -> bool:
-    """Whether labels that are given for each row are sets, or flags."""
+    """Whether labels given as one object per row, or as a matrix, are sets of labels."""
     if isinstance(target, LabelSets):
         return True
     if isinstance(target, str) or target is None or hasattr(target, "__next__"):  # an iterator would lose its first row
@@ -374,11 +409,11 @@ def are_sets(target: Any) -> bool:
     shape = getattr(target, "shape", None)
     if isinstance(shape, tuple) and len(shape) == 2:
         return bool(shape[1] != 1)
-    kind = getattr(target, "dtype", None)
-    if getattr(kind, "kind", "O") != "O":
+    dtype = getattr(target, "dtype", None)
+    if getattr(dtype, "kind", "O") != "O":
         return False
     try:
         first = _first(_cells(target))
     except TypeError:
         return False
-    return isinstance(first, GATHERED) or (isinstance(first, np.ndarray) and first.ndim == 1)
+    return isinstance(first, SET_TYPES) or (isinstance(first, np.ndarray) and first.ndim == 1)

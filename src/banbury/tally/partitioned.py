@@ -1,6 +1,6 @@
 """Rows in partitions: on Dask or Spark, or in parts for several processes.
 
-``banbury.engines`` says here how they are opened. All that stands below it asks ``partitions_of``, and knows no engine.
+``banbury.engines`` registers the function that opens them. Modules below it ask ``partitions_of`` and know no engine.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ _openers: list[Open] = []
 
 
 def open_by(opener: Open) -> None:
-    """From now on, data are opened by this function of the data, the engine and the number of partitions, as far as it can."""
+    """Registers the function that opens data on an engine. It takes the data, the engine and the number of partitions,
+    and returns None for other data.
+    """
     _openers[:] = [opener]
 
 
 def partitions_of(data: Any, engine: Any = None, partitions: int | None = None) -> Any:
-    """The partitions that rows are in, as ``banbury.engines.Partitions``; None of rows that are here."""
+    """Returns the rows as ``banbury.engines.Partitions`` if they are in partitions, and None if they are local."""
     for opener in _openers:
         if (opened := opener(data, engine, partitions)) is not None:
             return opened
@@ -33,15 +35,17 @@ def partitions_of(data: Any, engine: Any = None, partitions: int | None = None) 
 
 
 def or_in_partitions(method: Method) -> Method:
-    """Decorates a function that answers rows by a model: of rows in partitions, their engine answers instead."""
+    """Decorates a method of a model that answers for rows: if the rows are in partitions, their engine computes the
+    answers.
+    """
     names = list(signature(method).parameters)[2:]
 
     @wraps(method)
     def answer(model: Any, rows: Any, *args: Any, **settings: Any) -> Any:
-        where = partitions_of(rows, settings.pop("engine", None), settings.pop("partitions", None))
-        if where is None:
+        partitioned_rows = partitions_of(rows, settings.pop("engine", None), settings.pop("partitions", None))
+        if partitioned_rows is None:
             return method(model, rows, *args, **settings)
         settings |= dict(zip(names, args, strict=False))
-        return getattr(where, method.__name__)(model, **settings)
+        return getattr(partitioned_rows, method.__name__)(model, **settings)
 
     return cast(Method, answer)

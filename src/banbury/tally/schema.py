@@ -7,54 +7,52 @@ from collections import Counter as Counts
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from banbury import errors
-from banbury.arrays import Real
+from banbury.arrays import Int, Real
 from banbury.families import FAMILIES, Bernoulli, Categorical, Family, Gaussian, QuantileTree, Text, family
+from banbury.families.bags.bag_of_words import runs_python
 from banbury.families.bags.occurrences import Occurrences
-from banbury.families.bags.words import runs_python
 from banbury.families.column_tree import ColumnTree, joining_family
-from banbury.families.family import FEWEST_ROWS, MOST_CATEGORIES, Counter, Feature, Kind, Reads, alike
+from banbury.families.family import FEWEST_ROWS, MOST_CATEGORIES, Counter, Feature, Features, Kind, Reads
 from banbury.families.gaussian import NormalInverseGamma
 from banbury.families.keys import kind_of
 from banbury.families.moments import SAMPLE, first_rows
+from banbury.notebooks import align_columns
 from banbury.reading import Batch, Sparse, read
-from banbury.reading.batches import Matrix, all_whole, as_name
+from banbury.reading.batches import all_whole, as_name
 from banbury.reading.columns import EXACT, Numbers
 from banbury.tally.label_sets import LabelTarget
-from banbury.uncollected import uncollected
 
-Features = Any  # "auto", a family for all columns, or a mapping from column to family or None
+FamilyOption = Any  # "auto", a family for all columns, or a mapping from column to family or None
 Missing = Literal["skip", "category"]
 Trees = Literal["many", "all", "none"]  # whether numbers are quantile trees: from 100 rows on, always, or never
 
-WHOLE = "whole numbers"  # why they are
+WHOLE_NUMBERS = "whole numbers"  # why columns of few whole numbers are categorical
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
-MANY_ALIKE = 1000  # features in a row that are one entry of a file
-AGAIN = ", which needs the rows again. Recount with bb.count(..., features=...)."
-FEW_ROWS = 10  # most columns show in these that they hold more than one value
+FEWEST_IN_ONE_ENTRY = 1000  # features in a row with one template are one entry of a file
+NEEDS_ROWS_AGAIN = ", which needs the rows again. Recount with bb.count(..., features=...)."
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
 CATEGORICAL: Mapping[Missing, Family] = {"skip": Categorical(), "category": Categorical(missing="category")}
-# Shared, so that columns of one family are seen to be so at a glance.
 QUANTILE_TREE = QuantileTree()
 GAUSSIAN = Gaussian()
-LISTS = Gaussian(covariance="shrunk")
+GAUSSIAN_OF_LISTS = Gaussian(covariance="shrunk")
 BERNOULLI = Bernoulli()
 TEXT = Text()
 OCCURRENCES = Occurrences()
 # Instants, times of day and lengths of time as they are written: by standard, by Python, by pandas, by Polars.
-WHEN = re.compile(
+DATE_OR_TIME_PATTERN = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d(?::?\d\d(?::?\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
     r"|(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?"
     r"|-?\d+ days?(?:,? [-+]?\d+:\d\d:\d\d(?:\.\d+)?)?|-?\d+:[0-5]\d:[0-5]\d(?:\.\d+)?"
     r"|-?P(?=[\dT])(?:\d+W)?(?:\d+D)?(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?"
 )
 DATE_OR_TIME = "a date or time; convert it to numbers or words to use it"
-STEADY = "one value only"  # why columns are left out, until other rows show more
+ONE_VALUE = "one value only"  # why columns are left out, until other rows show more
 NO_VALUE = "no value"
 IDENTIFIER = re.compile(r"(^|[_\W])(id|uid|uuid|guid|index|key|rowid)$|[a-z]I[dD]$", re.IGNORECASE)
 
@@ -74,7 +72,7 @@ class Schema:
       wind         categorical  strings
     """
 
-    features: tuple[Feature, ...]
+    features: Features
     target: str | None = None
     columns: tuple[str, ...] = ()  # of the table, in order, without the target
     named: bool = True  # False when columns have positions only
@@ -89,7 +87,7 @@ class Schema:
         data: Any,
         target: str | int | None = None,
         *,
-        features: Features = "auto",
+        features: FamilyOption = "auto",
         missing: Missing = "skip",
         **reading: Any,
     ) -> Schema:
@@ -110,121 +108,155 @@ class Schema:
             return replace(infer(batch, aside, target, features, missing), reading=source.reading)
         raise errors.empty_data(source.name, "it has no batches")
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", Features.of(self.features))
+
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """The features that are counted together, in the order of the first feature of each group."""
+        """The features grouped by what counts them, in the order of the first feature of each group."""
         return group_features(self.features)
 
     @property
-    def word_columns(self) -> list[str]:
+    def _word_columns(self) -> list[str]:
         """The columns whose words are counted."""
-        return [name for group in self.groups if group.counter.words for f in group.features for name in f.inputs]
+        return [name for group in self.groups if group.counter.words for name in group.features.inputs]
 
     @property
-    def runs_python(self) -> bool:
+    def _runs_python(self) -> bool:
         """Whether some feature loops over rows in Python."""
-        return any(runs_python(feature.family) for feature in self.features)
+        return any(runs_python(template.family) for template in self.features.templates)
 
     @cached_property
     def inputs(self) -> frozenset[str]:
         """The columns that features are counted from."""
-        return frozenset(name for feature in self.features for name in feature.inputs)
+        return frozenset(self.features.inputs)
 
     @cached_property
     def index(self) -> dict[str, int]:
-        return {feature.name: f for f, feature in enumerate(self.features)}
+        """The place of each feature, by its name."""
+        return {name: f for f, name in enumerate(self.features.names)}
 
     def __getitem__(self, name: Any) -> Feature:
-        """A feature by its name; a block by its columns, too."""
+        """Returns a feature by its name, or a block of columns by the tuple of its columns."""
         if isinstance(name, tuple):
-            name = next((f.name for f in self.features if f.columns == name), name)
+            name = next(
+                (self.features.names[f] for f in self.features.where(lambda block: block.columns == name)), name
+            )
         if name not in self.index:
-            if block := next((f for f in self.features if name in f.columns), None):
+            if block := next((template for template in self.features.templates if name in template.columns), None):
                 columns = f"{errors.listed(map(repr, block.columns), 6)}{',' * (len(block.columns) == 1)}"
                 text = f"column {name!r} has no distribution of its own, because it is in the block ({columns}). Name the block "
                 text += "instead, with all its columns."
                 raise errors.UnknownColumn(text, column=name, block=block.columns)
-            raise errors.unknown_column(name, [f.name for f in self.features])
+            raise errors.unknown_column(name, self.features.names)
         return self.features[self.index[name]]
 
     @cached_property
     def kinds(self) -> dict[str, Reads]:
-        """The types that the columns of a text file must be read as, so that more rows are counted in the same way."""
-        readings = ((f, f.counter.reads(f)) for f in self.features)
-        return {name: kind for feature, kind in readings if kind is not None for name in feature.inputs}
+        """The type that each column of a text file must be read as, so that more rows are counted in the same way.
 
-    def differs(self, other: Schema) -> str | None:
+        Features with equal settings share a template, by number; ``features.codes`` has the number of each feature's.
+        """
+        features = self.features
+        columns_and_kind = [(template.columns, template.counter.reads(template)) for template in features.templates]
+        template_of_feature = zip(features.names, features.codes.tolist(), strict=True)
+        names_columns_and_kinds = ((name, *columns_and_kind[number]) for name, number in template_of_feature)
+        return {
+            column: kind
+            for name, columns, kind in names_columns_and_kinds
+            if kind is not None
+            for column in columns or (name,)  # a feature of one column has its name
+        }
+
+    def _differs(self, other: Schema) -> str | None:
         """Returns why tallies under the two schemas cannot be combined, or None. Different bin widths are not a reason."""
         if (self.labels is None) != (other.labels is None):
             return "one counts label sets and the other a single class per row"
-        here = [f.name for f in self.features]
-        there = [f.name for f in other.features]
-        if here != there:
-            only = [name for name in here if name not in there], [name for name in there if name not in here]
-            if not any(only):
-                return "the same features in another order"
-            return (
-                f"features only in the first [{errors.listed(only[0])}], only in the second [{errors.listed(only[1])}]"
+        own_names = self.features.names
+        other_names = other.features.names
+        if own_names != other_names:
+            names_in_one = (
+                [name for name in own_names if name not in other.index],
+                [name for name in other_names if name not in self.index],
             )
-        for a, b in zip(self.features, other.features, strict=True):
-            if a.columns is not b.columns and a.columns != b.columns:
-                return f"block {a.name!r} has different columns"
-            if a is not b and a.counting_key() != b.counting_key():
-                return f"feature {a.name!r} is {_describe(a)} in one and {_describe(b)} in the other"
+            if not any(names_in_one):
+                return "the same features in another order"
+            first, second = map(errors.listed, names_in_one)
+            return f"features only in the first [{first}], only in the second [{second}]"
+        for f in self._places_to_compare(other):
+            feature = self.features[f]
+            other_feature = other.features[f]
+            if feature.columns != other_feature.columns:
+                return f"block {feature.name!r} has different columns"
+            if feature.counting_key() != other_feature.counting_key():
+                return f"feature {feature.name!r} is {_describe(feature)} in one and {_describe(other_feature)} in the other"
         return None
 
-    def counting_rules(self) -> list[Any]:
+    def _places_to_compare(self, other: Schema) -> list[int]:
+        """Returns the places of features that differ in origin or unit, and one place for each pair of templates.
+
+        A template is a feature without a name, which features with equal settings share: one of each pair stands for
+        all.
+        """
+        features = self.features
+        has_other_scale = (features.origins != other.features.origins) | (features.units != other.features.units)
+        rescaled = np.flatnonzero(has_other_scale)
+        of_templates = [place for *_, place in features.pair_templates(other.features)]
+        return sorted({*rescaled.tolist(), *of_templates})
+
+    def _counting_rules(self) -> list[Any]:
         """Returns everything that determines the sums of rows, for JSON. Equal schemas have equal rules."""
-        several = [] if self.labels is None else ["sets of labels"]
-        return several + [_plain([f.name, f.columns, f.counting_key(), f.unit]) for f in self.features]
+        labels_rule = [] if self.labels is None else ["sets of labels"]
+        return labels_rule + [_plain([f.name, f.columns, f.counting_key(), f.unit]) for f in self.features]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
             return NotImplemented
-        same_bins = [f.unit for f in self.features] == [f.unit for f in other.features]
-        return self is other or (same_bins and self.differs(other) is None)
+        same_bins = np.array_equal(self.features.units, other.features.units)
+        return self is other or (same_bins and self._differs(other) is None)
 
     def __hash__(self) -> int:
-        return hash(tuple((f.name, f.family.name) for f in self.features))
+        return hash(self.features)
 
-    def with_widest_bins(self, other: Schema) -> Schema:
+    def _with_widest_bins(self, other: Schema) -> Schema:
         """Returns the same schema with bins at least as wide as the other's."""
-        units = [max(a.unit, b.unit) for a, b in zip(self.features, other.features, strict=True)]
-        if units == [f.unit for f in self.features]:
+        units = np.maximum(self.features.units, other.features.units)
+        if np.array_equal(units, self.features.units):
             return self
-        widened = (f if f.unit == unit else f._replace(unit=unit) for f, unit in zip(self.features, units, strict=True))
-        return replace(self, features=tuple(widened))
+        return replace(self, features=replace(self.features, units=units))
 
-    def with_features(self, groups: Iterable[tuple[Group, Sequence[Feature]]]) -> Schema:
-        """Returns the same schema with the features of these groups."""
-        features = list(self.features)
-        for group, changed in groups:
-            for place, feature in zip(group.places, changed, strict=True):
-                features[place] = feature
-        return replace(self, features=tuple(features))
+    def _with_features(self, groups: Iterable[tuple[Group, Features]]) -> Schema:
+        """Returns the same schema with other features in some groups: pairs of a group and the features that replace
+        its own.
+        """
+        return replace(self, features=self.features.put((group.places, features) for group, features in groups))
 
-    def with_families(self, overrides: Mapping[str, Any]) -> Schema:
-        """Returns the same schema with other settings for estimation. Raises an error if they would change the counts."""
-        features = list(self.features)
-        for name, choice in expand_stars(overrides, [feature.name for feature in features]):
+    def _with_families(self, overrides: Mapping[str, Any]) -> Schema:
+        """Returns the same schema with other settings for estimation. Raises an error if they would change the counts.
+
+        ``overrides`` maps names of features, which may contain ``*``, to families.
+        """
+        changed = dict[int, Feature]()
+        for name, choice in expand_stars(overrides, self.features.names):
             old = self[name]
-            features[self.index[old.name]] = new = old._replace(family=_with_counting_half(old, family(choice)))
+            changed[self.index[old.name]] = new = old._replace(family=_with_counting_half(old, family(choice)))
             new.family.check_columns(new)
-        return replace(self, features=tuple(features))
+        places = np.array(list(changed), dtype=np.int64)
+        return replace(self, features=self.features.put([(places, Features.of(changed.values()))]))
 
     def __str__(self) -> str:
         target = "" if self.target is None else f", target {self.target!r}"
         lines = [f"Schema: {len(self.features):,} feature{'s' * (len(self.features) != 1)}{target}"]
         rows = [(f.name, str(f.family), f.why) for f in self.features[:40]]
-        lines += _table(rows)
+        lines += align_columns(rows)
         if len(self.features) > 40:
             lines.append(f"  … and {len(self.features) - 40:,} more")
         if self.left_out:
             lines.append("left out:")
-            lines += _table(list(self.left_out.items())[:40])
+            lines += align_columns(list(self.left_out.items())[:40])
         if self.reading:
             lines.append("read with:")
-            lines += _table([(name, errors.shortened(repr(value), 80)) for name, value in self.reading.items()])
+            lines += align_columns([(name, errors.shortened(repr(value), 80)) for name, value in self.reading.items()])
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -233,11 +265,7 @@ class Schema:
         """Returns the schema for JSON, with one entry for each feature, or for a run of features that differ only in
         name and place.
         """
-        features = list[dict[str, Any]]()
-        for _, run in groupby(self.features, lambda f: (id(f.family), f.kind, f.why, f[6:])):
-            alike = list(run)
-            features += [_several_to_dict(alike)] if len(alike) >= MANY_ALIKE else map(_feature_to_dict, alike)
-        rest = {
+        about_columns = {
             "target": self.target,
             "target_kind": self.target_kind,
             "columns": list(self.columns),
@@ -246,99 +274,138 @@ class Schema:
             **({} if self.labels is None else {"labels": self.labels.to_dict()}),
             **({"reading": dict(self.reading)} if self.reading else {}),
         }
-        return {"features": features, **rest}
+        return {"features": list(_entries(self.features)), **about_columns}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
-        features = tuple(feature for entry in data["features"] for feature in _features_from_dict(entry))
+        """Returns the schema that ``to_dict`` described."""
+        features = _features_of_entries(data["features"])
         columns = tuple(data["columns"])
         labels = LabelTarget.from_dict(data["labels"]) if "labels" in data else None
-        rest = data["named"], data["left_out"], data["target_kind"], labels, data.get("reading", {})
-        return cls(features, data["target"], columns, *rest)
+        other_settings = data["named"], data["left_out"], data["target_kind"], labels, data.get("reading", {})
+        return cls(features, data["target"], columns, *other_settings)
 
 
-def _feature_to_dict(f: Feature) -> dict[str, Any]:
+def _entries(features: Features) -> Iterator[dict[str, Any]]:
+    """Yields the features as entries for JSON. A run of many features that differ only in name, origin and unit becomes
+    one entry with lists.
+    """
+    templates = [_template_to_dict(template) for template in features.templates]
+    ends = [*(np.flatnonzero(np.diff(features.codes)) + 1).tolist(), len(features)]
+    for start, end in pairwise([0, *ends]):
+        columns = features.names[start:end], features.origins[start:end].tolist(), features.units[start:end].tolist()
+        entries = [tuple(map(list, columns))] if end - start >= FEWEST_IN_ONE_ENTRY else zip(*columns, strict=True)
+        for name, origin, unit in entries:
+            yield {**templates[features.codes[start]], "name": name, "origin": origin, "unit": unit}
+
+
+def _template_to_dict(feature: Feature) -> dict[str, Any]:
+    """Returns a feature for JSON, with everything that features of one template share, and its name, origin and unit."""
     return {
-        "name": f.name,
-        **family_to_dict(f.family),
-        "origin": f.origin,
-        "unit": f.unit,
-        "kind": f.kind,
-        "why": f.why,
-        **({"columns": list(f.columns)} if f.columns else {}),
-        **({"scales": [list(scale) for scale in f.scales]} if f.scales else {}),
-        **({"kinds": list(f.kinds)} if f.kinds else {}),
-        **({"holds_lists": True} if f.holds_lists else {}),
+        "name": feature.name,
+        **family_to_dict(feature.family),
+        "origin": feature.origin,
+        "unit": feature.unit,
+        "kind": feature.kind,
+        "why": feature.why,
+        **({"columns": list(feature.columns)} if feature.columns else {}),
+        **({"scales": [list(scale) for scale in feature.scales]} if feature.scales else {}),
+        **({"kinds": list(feature.kinds)} if feature.kinds else {}),
+        **({"holds_lists": True} if feature.holds_lists else {}),
     }
 
 
-def _several_to_dict(alike: Sequence[Feature]) -> dict[str, Any]:
-    """Features that differ in name, origin and unit alone, as one entry: of a million of them the rest would be the most."""
-    same = _feature_to_dict(alike[0])
-    return same | {part: [getattr(f, part) for f in alike] for part in ("name", "origin", "unit")}
+def _features_of_entries(entries: Sequence[Mapping[str, Any]]) -> Features:
+    """Returns the features that ``_entries`` described. Equal families are created once.
+
+    An entry is a feature, or a run of features: then its name, origin and unit are lists.
+    """
+    families = dict[str, Family]()
+    names_origins_units: tuple[list[Any], ...] = ([], [], [])  # names, origins and units
+    templates = list[Feature]()
+    for entry in entries:
+        key = repr((entry["family"], entry["settings"]))
+        if key not in families:
+            families[key] = family_from_dict(entry)
+        template = _template_from_dict(entry, families[key])
+        is_run = isinstance(entry["name"], list)
+        for column, part in zip(names_origins_units, ("name", "origin", "unit"), strict=True):
+            column.extend(entry[part] if is_run else [entry[part]])
+        if len(set(map(len, names_origins_units))) > 1:
+            raise ValueError("there are not as many origins and units as names")
+        templates += [template] * (len(names_origins_units[0]) - len(templates))
+    origins, units = (np.array(column, dtype=np.float64) for column in names_origins_units[1:])
+    return replace(Features.named(names_origins_units[0], templates), origins=origins, units=units)
 
 
-def _features_from_dict(f: Mapping[str, Any]) -> Iterable[Feature]:
-    """The features of an entry: one, or several where it has a list of names."""
-    feature_family = family_from_dict(f)
-    scales = tuple((scale[0], scale[1]) for scale in f.get("scales", ()))
-    columns, kinds = (tuple(f.get(part, ())) for part in ("columns", "kinds"))
-    common = f["kind"], f["why"], columns, scales, kinds, f.get("holds_lists", False)
-    if not isinstance(f["name"], list):
-        return (Feature(f["name"], feature_family, f["origin"], f["unit"], *common),)
-    return alike(f["name"], Feature("", feature_family, 0.0, 1.0, *common), f["origin"], f["unit"])
+def _template_from_dict(entry: Mapping[str, Any], template_family: Family) -> Feature:
+    """Returns a feature without a name. ``entry`` is the JSON of a feature, which says how columns are read, and
+    ``template_family`` the family that it names.
+    """
+    scales = tuple((scale[0], scale[1]) for scale in entry.get("scales", ()))
+    columns, kinds = (tuple(entry.get(part, ())) for part in ("columns", "kinds"))
+    return Feature(
+        "",
+        template_family,
+        0.0,
+        1.0,
+        entry["kind"],
+        entry["why"],
+        columns,
+        scales,
+        kinds,
+        entry.get("holds_lists", False),
+    )
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    if not rows:
-        return []
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+def group_features(features: Features) -> tuple[Group, ...]:
+    """Groups features by what counts them; each group has their places among all features.
 
-
-def group_features(features: tuple[Feature, ...]) -> tuple[Group, ...]:
-    """Groups features by what counts them; each group has their places among all features."""
-    first = features[0] if features else None
-    if first is not None and all(f.family is first.family and not f.columns for f in features):  # at a glance
-        counter = first.counter
-        if not counter.apart or len(features) == 1:
-            return (Group(counter, features, range(len(features))),)
-    places: dict[Any, list[int]] = {}
-    counters: dict[Any, Counter] = {}
-    for place, feature in enumerate(features):
-        counter = feature.counter
-        key = counter, feature.name if counter.apart else None
-        places.setdefault(key, []).append(place)
-        counters[key] = counter
-    return tuple(Group(counters[key], tuple(features[p] for p in at), at) for key, at in places.items())
+    Features with equal settings share a template, and all features of a template have the same counter. A counter that
+    counts features ``apart`` gets a group for each of them.
+    """
+    template_numbers_of = dict[Counter, list[int]]()
+    for number, template in enumerate(features.templates):
+        template_numbers_of.setdefault(template.counter, []).append(number)
+    groups = list[Group]()
+    for counter, template_numbers in template_numbers_of.items():
+        places = np.flatnonzero(np.isin(features.codes, template_numbers))
+        groups += [
+            Group(counter, features.take(group_places), group_places)
+            for group_places in (places[:, None] if counter.apart else [places])
+        ]
+    return tuple(sorted(groups, key=lambda group: int(group.places[0])))
 
 
 class Group(NamedTuple):
     """Features that are counted together, and their places in the schema."""
 
     counter: Counter
-    features: tuple[Feature, ...]
-    places: Sequence[int]
+    features: Features
+    places: Int
 
 
 def _describe(feature: Feature) -> str:
+    """Returns a feature's family with its settings, and the scale that it counts in."""
     return f"{feature.family}{feature.counter.describe_scale(feature)}"
 
 
 def _with_counting_half(feature: Feature, new: Family) -> Family:
-    """``new`` with the counting half of the feature's family; raises where it asks for sums that were not counted."""
+    """Returns the family ``new`` with the counting settings of the feature's own family; raises an error if it needs
+    sums that were not counted.
+    """
     name = feature.name
     old = feature.family
     if old.counting_key()[0] != new.counting_key()[0]:
-        raise errors.SchemaMismatch(f"feature {name!r} was counted for {old}, not for {new}{AGAIN}")
+        raise errors.SchemaMismatch(f"feature {name!r} was counted for {old}, not for {new}{NEEDS_ROWS_AGAIN}")
     settings = new.settings()
     for setting in new.counting:
-        counted = getattr(old, setting)
-        if setting in settings and settings[setting] != counted:
-            message = f"feature {name!r} was counted with {setting}={counted!r}, not {settings[setting]!r}"
-            raise errors.SchemaMismatch(f"{message}{AGAIN}")
-    kept = {setting: getattr(old, setting) for setting in new.counting}
-    return replace(new, **kept)  # type: ignore[type-var]
+        used = getattr(old, setting)
+        if setting in settings and settings[setting] != used:
+            message = f"feature {name!r} was counted with {setting}={used!r}, not {settings[setting]!r}"
+            raise errors.SchemaMismatch(f"{message}{NEEDS_ROWS_AGAIN}")
+    counting_settings = {setting: getattr(old, setting) for setting in new.counting}
+    return replace(new, **counting_settings)  # type: ignore[type-var]
 
 
 def family_to_dict(feature_family: Family) -> dict[str, Any]:
@@ -347,6 +414,7 @@ def family_to_dict(feature_family: Family) -> dict[str, Any]:
 
 
 def _plain(setting: Any) -> Any:
+    """Returns a setting of a family as JSON holds it."""
     if isinstance(setting, Mapping):
         return {"pairs": [[_plain(k), _plain(v)] for k, v in setting.items()]}
     if isinstance(setting, NormalInverseGamma):
@@ -357,10 +425,12 @@ def _plain(setting: Any) -> Any:
 
 
 def family_from_dict(data: Mapping[str, Any]) -> Family:
+    """Returns the family that ``family_to_dict`` described."""
     return FAMILIES[data["family"]](**{k: _unplain(v) for k, v in data["settings"].items()})
 
 
 def _unplain(setting: Any) -> Any:
+    """Returns the setting that ``_plain`` wrote."""
     if isinstance(setting, dict):
         return dict(map(tuple, setting["pairs"])) if "pairs" in setting else NormalInverseGamma(**setting["prior"])
     return setting
@@ -371,7 +441,9 @@ def _unplain(setting: Any) -> Any:
 
 @dataclass
 class ColumnFacts:
-    """What later rows have shown about columns, and which columns inference takes for ``whole_numbers`` in all rows."""
+    """What rows after the first batch have shown about columns; and the columns that inference takes for
+    ``whole_numbers`` in all rows.
+    """
 
     fractional: frozenset[str] = frozenset()  # those that have fractions in some row
     varied: frozenset[str] = frozenset()  # those that have several values, though one in the first rows
@@ -379,10 +451,11 @@ class ColumnFacts:
     whole_numbers: set[str] = field(default_factory=set)
 
     def __bool__(self) -> bool:
+        """Whether any fact about a column is known."""
         return bool(self.fractional or self.varied or self.kinds)
 
     def __or__(self, other: ColumnFacts) -> ColumnFacts:
-        """What both have shown, as rows in several places do."""
+        """Returns the facts that either has, such as those of rows on two machines."""
         kinds = {**self.kinds, **other.kinds}
         for name in self.kinds.keys() & other.kinds.keys():
             kinds[name] = wider_kind(self.kinds[name], other.kinds[name])
@@ -390,23 +463,27 @@ class ColumnFacts:
 
     @property
     def columns(self) -> list[str]:
+        """The columns that there are facts about, in order."""
         return sorted({*self.fractional, *self.varied, *self.kinds})
 
 
-def wider_kind(a: str, b: str) -> str:
+def wider_kind(kind: str, other_kind: str) -> str:
     """Returns the type of a column that has one type in some rows and another in others."""
     from_narrow_to_wide = ("boolean", "integer", "float")
-    if a == b:
-        return a
-    return max(a, b, key=from_narrow_to_wide.index) if {a, b} <= set(from_narrow_to_wide) else "string"
+    if kind == other_kind:
+        return kind
+    return (
+        max(kind, other_kind, key=from_narrow_to_wide.index)
+        if {kind, other_kind} <= set(from_narrow_to_wide)
+        else "string"
+    )
 
 
-@uncollected()
 def infer(
     batch: Batch,
     reserved: Mapping[str, str] | Iterable[tuple[str, str]],
     target: str | None,
-    features: Features,
+    features: FamilyOption,
     missing: Missing,
     more_to_come: bool = False,
     trees: Trees = "many",
@@ -415,6 +492,10 @@ def infer(
     """Infers the schema of a table from its first batch. Columns in ``reserved``, such as the target, are not features.
 
     Args:
+        reserved: The columns that are not features, each with its role for messages, such as ``the target``.
+        target: The column of the target, if it is one.
+        features: The families that the user asks for, as in ``Schema.infer``.
+        missing: "category" makes a missing string or boolean a value of its own; "skip" ignores it.
         more_to_come: Whether the batch can be small, so that a column with one value or none may still have others.
         trees: Whether numbers become quantile trees if there are many rows, always ("all") or never ("none").
         facts: What other rows have shown. Columns that are taken for whole numbers are added to it.
@@ -422,91 +503,100 @@ def infer(
     facts = ColumnFacts() if facts is None else facts
     if missing not in ("skip", "category"):
         raise errors.unknown_choice("missing", missing, ["skip", "category"])
-    if (joining := _of_all(features)) is not None:
-        plain = infer(batch, reserved, target, joining.columns, missing, more_to_come, "none", facts)
-        return replace(plain, features=tuple(joining.join(plain.features, batch)))
+    if (joined_family := _family_that_joins(features)) is not None:
+        schema = infer(batch, reserved, target, joined_family.columns, missing, more_to_come, "none", facts)
+        return replace(schema, features=joined_family.join(schema.features, batch))
     reserved = {**dict.fromkeys(batch.aside, "the weights of the rows"), **dict(reserved)}
     for name in reserved:
         if name not in batch.names:
             raise errors.unknown_column(name, batch.names, batch.source)
     columns = tuple(name for name in batch.names if name not in reserved) if reserved else batch.names
     declared, blocks = _families_by_column(features, columns, batch, reserved)
-    taken = {name for block in blocks for name in block.columns}
-    named = declared.keys() | taken
-    free = tuple(name for name in columns if name not in named) if named else columns
-    kinds = dict(zip(free, batch.kinds(free), strict=True))
+    in_blocks = {name for block in blocks for name in block.columns}
+    declared_names = declared.keys() | in_blocks
+    undeclared = tuple(name for name in columns if name not in declared_names) if declared_names else columns
+    kinds = dict(zip(undeclared, batch.kinds(undeclared), strict=True))
     kinds |= {name: kind for name, kind in facts.kinds.items() if kinds.get(name) == "empty"}
-    first = batch.slice(0, SAMPLE)
+    first_batch_rows = batch.slice(0, SAMPLE)
     numbers = [name for name, kind in kinds.items() if kind in ("integer", "float")]
     sample = first_rows(batch, batch.names if tuple(numbers) == batch.names else numbers)
-    steady = set() if more_to_come else _steady(batch, kinds, numbers, sample, missing) - facts.varied
+    constant_columns = (
+        set() if more_to_come else _constant_columns(batch, kinds, numbers, sample, missing) - facts.varied
+    )
     n_values = {} if more_to_come or trees == "all" else _few_values(batch, numbers, sample, facts)
     if more_to_come:
         kinds = {n: "float" if k == "empty" and isinstance(batch.column(n), Numbers) else k for n, k in kinds.items()}
-    as_trees = trees == "all" or (trees == "many" and batch.n_rows >= FEWEST_ROWS)
-    chosen: list[Feature] = []
+    takes_trees = trees == "all" or (trees == "many" and batch.n_rows >= FEWEST_ROWS)
+    names = list[str]()
+    templates = list[Feature]()
+    template_of = dict[tuple[int, str], Feature]()
     left_out: dict[str, str] = {}
-    if not named and not steady and not n_values and (of_all := _choose_at_a_glance(batch, kinds, missing, as_trees)):
-        chosen = alike(columns, of_all)
-    for name in columns if not chosen else ():
-        if name in taken:
+    for name in columns:
+        if name in in_blocks:
             continue
-        chosen_family = declared.get(name)
-        why = "declared"
         if name in kinds:
-            chosen_family, why = _choose(first, name, kinds[name], missing, steady, n_values, as_trees)
-        if chosen_family is None:
-            left_out[name] = why
+            chosen, why = _choose(first_batch_rows, name, kinds[name], missing, constant_columns, n_values, takes_trees)
         else:
-            chosen.append(
-                block((name,), chosen_family, why) if chosen_family.block else Feature(name, chosen_family, why=why)
-            )
-    if not chosen and not blocks:
+            chosen = declared[name]
+            why = "declared"
+        if chosen is None:
+            left_out[name] = why
+            continue
+        names.append(name)
+        if chosen.block:
+            templates.append(block((name,), chosen, why))
+        else:
+            key = id(chosen), why
+            templates.append(template_of.setdefault(key, Feature("", chosen, why=why)))
+    if not names and not blocks:
         warn_of_nothing(left_out)
-    kind = None if target is None or batch.kind(target) == "empty" else kind_of(batch, target)
-    features = settle_features(chosen + blocks, batch)
+    target_kind = None if target is None or batch.kind(target) == "empty" else kind_of(batch, target)
+    features = settle_features(Features.join([Features.named(names, templates), Features.of(blocks)]), batch)
     facts.whole_numbers.update(n_values)
     if n_values or declared or "integer" in kinds.values():
-        numeric = (f for f in features if f.kind == "float" and not f.columns)
-        whole_numbers = {f.name for f in numeric if (kinds.get(f.name) or batch.kind(f.name)) == "integer"}.union(
-            n_values
-        )
-        features = tuple(f._replace(kind="integer") if f.name in whole_numbers else f for f in features)
-    return Schema(features, target, columns, batch.named, left_out, kind)
+        float_places = features.where(lambda column: column.kind == "float" and not column.columns).tolist()
+        names_and_places = ((features.names[f], f) for f in float_places)
+        whole_number_places = {f for name, f in names_and_places if (kinds.get(name) or batch.kind(name)) == "integer"}
+        whole_number_places.update(f for f, name in enumerate(features.names) if name in n_values)
+        features = features.change(lambda column: column._replace(kind="integer"), sorted(whole_number_places))
+    return Schema(features, target, columns, batch.named, left_out, target_kind)
 
 
-def _of_all(features: Features) -> ColumnTree | None:
-    """The family that joins all columns it can, where it was asked for."""
+def _family_that_joins(features: FamilyOption) -> ColumnTree | None:
+    """Returns the family that ``features`` names for all columns if it joins columns, such as a column tree; otherwise
+    None.
+    """
     if isinstance(features, Mapping) or (isinstance(features, str) and features == "auto"):
         return None
     return joining_family(family(features))
 
 
-def settle_features(features: Sequence[Feature], batch: Batch) -> tuple[Feature, ...]:
-    """Returns the features with everything that their first rows settle about counting."""
-    for feature in {id(f.family) if not f.columns else id(f): f for f in features}.values():
+def settle_features(features: Features, batch: Batch) -> Features:
+    """Returns the features with what their first rows decide about counting, such as origins and units."""
+    _, first_of_template = np.unique(features.codes, return_index=True)
+    for place in first_of_template.tolist():
+        feature = features[place]
         feature.family.check_columns(feature)
-    groups = group_features(tuple(features))
-    if len(groups) == 1:
-        return tuple(groups[0].counter.settle(groups[0].features, batch))
-    placed = list(features)
-    for counter, group, places in groups:
-        for place, feature in zip(places, counter.settle(group, batch), strict=True):
-            placed[place] = feature
-    return tuple(placed)
+    groups = group_features(features)
+    return features.put((places, counter.settle(group, batch)) for counter, group, places in groups)
 
 
 def of_one_family(batch: Batch, feature_family: Family) -> Schema:
-    """Returns the schema of columns that all have the same family, however few rows there are."""
-    counter = feature_family.counter(Feature("", feature_family))
-    features = counter.settle([Feature(name, feature_family) for name in batch.names], batch)
-    return Schema(tuple(features), None, batch.names, batch.named)
+    """Returns the schema of a batch whose columns all have the same family, however few rows there are."""
+    template = Feature("", feature_family)
+    features = template.counter.settle(Features.named(batch.names, [template] * len(batch.names)), batch)
+    return Schema(features, None, batch.names, batch.named)
 
 
 def _families_by_column(
-    features: Features, columns: tuple[str, ...], batch: Batch, reserved: Mapping[str, str]
+    features: FamilyOption, columns: tuple[str, ...], batch: Batch, reserved: Mapping[str, str]
 ) -> tuple[dict[str, Family | None], list[Feature]]:
-    """The families that were given, by column; and blocks of columns with theirs."""
+    """Returns the declared family of each column, None for a column to leave out; and the blocks of columns with
+    theirs.
+
+    ``features`` are the families that the user asks for, ``columns`` those that may be features, and ``reserved`` the
+    other columns with their roles.
+    """
     if isinstance(features, str) and features == "auto":
         return {}, [block(columns, OCCURRENCES, "a sparse matrix")] if isinstance(batch, Sparse) else []
     if not isinstance(features, Mapping):
@@ -514,25 +604,25 @@ def _families_by_column(
         return ({}, [block(columns, only_family)]) if only_family.block else (dict.fromkeys(columns, only_family), [])
     declared: dict[str, Family | None] = {}
     blocks: list[Feature] = []
-    twice: list[str] = []
+    named_columns: list[str] = []
     for name, choice in expand_stars(features, columns, batch.source):
-        several = tuple(_column(n, columns, batch, reserved) for n in (name if isinstance(name, tuple) else (name,)))
+        own_columns = tuple(
+            _column(n, columns, batch, reserved) for n in (name if isinstance(name, tuple) else (name,))
+        )
+        named_columns += own_columns
         chosen = None if choice is None else family(choice)
         if chosen is not None and (chosen.block or (chosen.blocks and isinstance(name, tuple))):
-            blocks.append(block(several, chosen))
+            blocks.append(block(own_columns, chosen))
         elif isinstance(name, tuple):
             expected = "a family that models columns jointly, such as bb.Gaussian(covariance='full'), "
             expected += "bb.KernelDensity(), bb.Histogram() or bb.Joint()"
             raise errors.bad_setting("features", f"{name!r}: {choice!r}", expected)
         else:
-            twice += [several[0]] if several[0] in declared else []
-            declared[several[0]] = chosen
-    blocks = _unlike(blocks, batch)
-    every = Counts([name for feature in blocks for name in feature.columns] + list(declared))
-    if twice := twice or [name for name, times in every.items() if times > 1]:
-        what = f"column {twice[0]!r} in two places"
+            declared[own_columns[0]] = chosen
+    if repeated := [name for name, n in Counts(named_columns).items() if n > 1]:
+        what = f"column {repeated[0]!r} in two places"
         raise errors.bad_setting("features", what, "a mapping that has each column once")
-    return declared, blocks
+    return declared, _name_blocks(blocks, batch)
 
 
 def expand_stars(
@@ -542,30 +632,31 @@ def expand_stars(
     listed themselves.
 
     If a column's own name is the pattern, it stands for that column only. A family of several columns combines them.
+    ``source`` is the name of what is read, for messages.
     """
     column_names = set(columns)
-    named = {column for name in features for column in (name if isinstance(name, tuple) else (name,))}
+    listed = {column for name in features for column in (name if isinstance(name, tuple) else (name,))}
 
-    def meant(name: Any) -> tuple[Any, ...]:
+    def matching(name: Any) -> tuple[Any, ...]:
         if not isinstance(name, str) or "*" not in name or name in column_names:
             return (name,)
         pattern = re.compile(".*".join(map(re.escape, name.split("*"))), re.DOTALL)
         matches = [column for column in columns if pattern.fullmatch(column)]
         if not matches:
             raise errors.unknown_column(name, columns, source)
-        return tuple(column for column in matches if column not in named)
+        return tuple(column for column in matches if column not in listed)
 
     for name, choice in features.items():
         if isinstance(name, tuple):
-            yield tuple(column for part in name for column in meant(part)), choice
-        elif (several := meant(name)) != (name,) and several and choice is not None and family(choice).block:
-            yield several, choice
+            yield tuple(column for part in name for column in matching(part)), choice
+        elif (matched := matching(name)) != (name,) and matched and choice is not None and family(choice).block:
+            yield matched, choice
         else:
-            yield from ((column, choice) for column in several)
+            yield from ((column, choice) for column in matched)
 
 
-def _unlike(blocks: list[Feature], batch: Batch) -> list[Feature]:
-    """Blocks whose names are those of no column, and of no other block."""
+def _name_blocks(blocks: list[Feature], batch: Batch) -> list[Feature]:
+    """Returns the blocks with names that no column and no other block has; parentheses are added where needed."""
     renamed_blocks: list[Feature] = []
     for feature in blocks:
         name = feature.name
@@ -577,21 +668,30 @@ def _unlike(blocks: list[Feature], batch: Batch) -> list[Feature]:
 
 
 def _column(name: Any, columns: tuple[str, ...], batch: Batch, reserved: Mapping[str, str]) -> str:
-    """The column of this name; of this number, where columns have numbers; else of this place."""
+    """Returns the column that a name, a number used as a name, or a position means; raises an error if there is none or
+    it is ``reserved``, which maps columns that cannot be features to their roles.
+    """
     column = as_name(name)
-    numbered = batch.named and any(other.isdecimal() for other in batch.names)
-    if column is not name and column not in batch.names and not numbered and -len(columns) <= name < len(columns):
+    has_numbers_as_names = batch.named and any(other.isdecimal() for other in batch.names)
+    if (
+        column is not name
+        and column not in batch.names
+        and not has_numbers_as_names
+        and -len(columns) <= name < len(columns)
+    ):
         column = columns[name]
     if column in reserved:
-        why = f"column {column!r} is {reserved[column]}, so it cannot be a feature or part of a block. Remove it from features=."
-        raise errors.BadSetting(why, setting="features", value=column, column=column)
+        text = f"column {column!r} is {reserved[column]}, so it cannot be a feature or part of a block. Remove it from features=."
+        raise errors.BadSetting(text, setting="features", value=column, column=column)
     if column not in columns:
         raise errors.unknown_column(name, columns, batch.source)
     return str(column)
 
 
 def block(columns: tuple[str, ...], block_family: Family, why: str = "declared") -> Feature:
-    """Returns a feature of several columns."""
+    """Returns a feature of several columns, named after them. ``why`` is the reason for its family, which printing the
+    schema shows.
+    """
     if not columns:
         raise errors.bad_setting("features", "a block of no columns", "at least one column in a block")
     name = " + ".join(columns) if len(columns) <= 3 else f"{columns[0]} … {columns[-1]}"
@@ -599,9 +699,26 @@ def block(columns: tuple[str, ...], block_family: Family, why: str = "declared")
 
 
 def _choose(
-    batch: Batch, name: str, kind: str, missing: Missing, steady: set[str], n_values: Mapping[str, int], as_trees: bool
+    batch: Batch,
+    name: str,
+    kind: str,
+    missing: Missing,
+    constant_columns: set[str],
+    n_values: Mapping[str, int],
+    takes_trees: bool,
 ) -> tuple[Family | None, str]:
-    """The family of a column from its type and first rows, which this batch has, and why; None to leave it out."""
+    """Chooses the family of a column by its type and first rows. Returns it, or None to leave the column out, and the
+    reason.
+
+    Args:
+        batch: The first rows.
+        name: The name of the column.
+        kind: The type of its values, such as ``integer``.
+        missing: "category" makes a missing string or boolean a value of its own.
+        constant_columns: The columns whose values are all the same.
+        n_values: The columns of few whole numbers, with how many different ones there are.
+        takes_trees: Whether other numbers become quantile trees rather than Gaussian.
+    """
     if batch.is_text(name):
         return TEXT, "texts"
     if kind == "empty":
@@ -609,12 +726,12 @@ def _choose(
     if kind == "date":
         return None, DATE_OR_TIME
     if kind == "list":
-        return LISTS, f"lists of {errors.many(batch.width(name), 'number')}"
+        return GAUSSIAN_OF_LISTS, f"lists of {errors.many(batch.width(name), 'number')}"
     if kind == "other":
         return None, "neither numbers nor words"
-    if name in steady:
+    if name in constant_columns:
         are_dates = kind == "string" and not batch.categorical(name) and _are_dates(batch.head(name, SAMPLE))
-        return None, DATE_OR_TIME if are_dates else STEADY
+        return None, DATE_OR_TIME if are_dates else ONE_VALUE
     if batch.categorical(name):
         return CATEGORICAL[missing], "declared categorical"
     if kind == "boolean":
@@ -624,99 +741,118 @@ def _choose(
     if batch.named and IDENTIFIER.search(name) and kind == "integer" and _all_different(batch, name):
         return None, "identifiers: a different value in every row"
     if name in n_values:
-        return CATEGORICAL[missing], f"{WHOLE}, {n_values[name]} different"
-    return QUANTILE_TREE if as_trees else GAUSSIAN, "integers" if kind == "integer" else "floats"
-
-
-def _choose_at_a_glance(batch: Batch, kinds: Mapping[str, str], missing: Missing, as_trees: bool) -> Feature | None:
-    """What every column is, where all are numbers that nothing else is known of: of a million none is looked at by itself."""
-    kind = set(kinds.values())
-    if not isinstance(batch, Matrix) or not (kind == {"float"} or (kind == {"integer"} and not batch.named)):
-        return None
-    numbers_family, why = _choose(batch, batch.names[0], kind.pop(), missing, set(), {}, as_trees)
-    return None if numbers_family is None else Feature("", numbers_family, why=why)
+        return CATEGORICAL[missing], f"{WHOLE_NUMBERS}, {n_values[name]} different"
+    return QUANTILE_TREE if takes_trees else GAUSSIAN, "integers" if kind == "integer" else "floats"
 
 
 def _choose_words(batch: Batch, name: str, missing: Missing) -> tuple[Family | None, str]:
+    """Chooses the family of a column of strings by its first rows, which are in ``batch``. Returns it, or None to leave
+    the column out, and the reason. With ``missing="category"``, a missing string is a category.
+    """
     values = batch.head(name, SAMPLE)
     if _are_dates(values):
         return None, DATE_OR_TIME
-    often = Counts(map(str, values))
-    words = sum(n * len(text.split()) for text, n in often.items()) / max(len(values), 1)
-    if words > WORDS_OF_TEXT:
-        return TEXT, f"{words:.1f} words on average"
+    n_times = Counts(map(str, values))
+    words_per_value = sum(n * len(text.split()) for text, n in n_times.items()) / max(len(values), 1)
+    if words_per_value > WORDS_OF_TEXT:
+        return TEXT, f"{words_per_value:.1f} words on average"
     if len(values) >= FEWEST_IDENTIFIERS and len(set(values)) == len(values):
         return None, "identifiers: a different value in every row"
     return CATEGORICAL[missing], "strings"
 
 
 def _are_dates(values: Sequence[Any]) -> bool:
-    """Whether all of some values are dates or times, written as texts."""
-    return bool(values) and all(map(WHEN.fullmatch, set(map(str, values))))
+    """Whether there are values, and all of them are dates or times written as text."""
+    return bool(values) and all(map(DATE_OR_TIME_PATTERN.fullmatch, set(map(str, values))))
 
 
 def _all_different(batch: Batch, name: str) -> bool:
+    """Whether the first rows of a column have no value twice."""
     values = batch.head(name, SAMPLE)
     return len(values) >= 2 and len(set(values)) == len(values)
 
 
 def _few_values(batch: Batch, names: Sequence[str], sample: Real, facts: ColumnFacts) -> dict[str, int]:
-    """The columns of whole numbers of which the first rows show few: how many. Of few rows, those of 0 and 1 alone."""
+    """Returns the columns of whole numbers with few distinct values in the first rows, and how many they have. With few
+    rows, only columns of 0 and 1 count.
+
+    Args:
+        batch: The first batch.
+        names: The columns to look at.
+        sample: Their first rows: rows × columns, NaN where missing.
+        facts: What later rows have shown; columns with fractions are not whole numbers.
+    """
     if not sample.size:
         return {}
-    first = sample[0]  # in most columns it shows that there are fractions, or more than 0 and 1
-    may = (first == 0) | (first == 1) if len(sample) < FEWEST_ROWS else first == np.rint(first)
-    at = np.flatnonzero(may | np.isnan(first)).tolist()
-    if len(at) < len(names):
-        names = [names[j] for j in at]
-        sample = sample[:, at]
+    first_row = sample[0]  # in most columns it shows that there are fractions, or more than 0 and 1
+    may_be_few = (first_row == 0) | (first_row == 1) if len(sample) < FEWEST_ROWS else first_row == np.rint(first_row)
+    column_places = np.flatnonzero(may_be_few | np.isnan(first_row)).tolist()
+    if len(column_places) < len(names):
+        names = [names[j] for j in column_places]
+        sample = sample[:, column_places]
     ordered = np.sort(sample, axis=0)  # missing values last
-    gap = np.isnan(ordered)
-    n = len(ordered) - gap.sum(axis=0)
-    distinct = (n > 0) + ((np.diff(ordered, axis=0) != 0) & ~gap[1:]).sum(axis=0)
-    flags = ((ordered == 0) | (ordered == 1) | gap).all(axis=0) & (distinct == 2)
-    exact = ((np.abs(ordered) <= EXACT) | gap).all(axis=0)  # or else unlike integers may be the same here
-    chosen = flags | ((n >= FEWEST_ROWS) & (distinct <= MOST_CATEGORIES) & exact)
-    likely = {names[j]: int(distinct[j]) for j in np.flatnonzero(chosen).tolist()}
-    likely = {name: n for name, n in likely.items() if name not in facts.fractional and not batch.categorical(name)}
-    whole_numbers = all_whole(batch, list(likely))
-    return {name: n for name, n in likely.items() if name in whole_numbers}
+    is_missing = np.isnan(ordered)
+    n_present = len(ordered) - is_missing.sum(axis=0)
+    distinct = (n_present > 0) + ((np.diff(ordered, axis=0) != 0) & ~is_missing[1:]).sum(axis=0)
+    are_flags = ((ordered == 0) | (ordered == 1) | is_missing).all(axis=0) & (distinct == 2)
+    are_exact = ((np.abs(ordered) <= EXACT) | is_missing).all(axis=0)  # or else unlike integers may be the same here
+    are_few = are_flags | ((n_present >= FEWEST_ROWS) & (distinct <= MOST_CATEGORIES) & are_exact)
+    few_names = [names[j] for j in np.flatnonzero(are_few).tolist()]
+    few_distinct = zip(few_names, distinct[are_few].tolist(), strict=True)
+    n_distinct = {name: n for name, n in few_distinct if name not in facts.fractional and not batch.categorical(name)}
+    whole_numbers = all_whole(batch, list(n_distinct))
+    return {name: n_values for name, n_values in n_distinct.items() if name in whole_numbers}
 
 
 def with_few_values(schema: Schema, batch: Batch, missing: Missing, facts: ColumnFacts) -> Schema:
-    """Returns the schema with categories for inferred whole numbers that have few distinct values in these rows."""
-    inferred = [feature.name for feature in schema.features if feature.why in ("integers", "floats")]
+    """Returns the schema with categories for inferred whole numbers that have few distinct values in these rows.
+
+    ``missing="category"`` makes a missing value a category. The columns are added to ``facts.whole_numbers``, so that a
+    later fraction in one of them is noticed.
+    """
+    places = schema.features.where(lambda column: column.why in ("integers", "floats")).tolist()
+    inferred = [schema.features.names[f] for f in places]
     n_values = _few_values(batch, inferred, first_rows(batch, inferred), facts)
     facts.whole_numbers.update(n_values)
-    why = {name: f"{WHOLE}, {n} different" for name, n in n_values.items()}
-    features = tuple(
+    why = {name: f"{WHOLE_NUMBERS}, {n} different" for name, n in n_values.items()}
+    features = Features.of(
         f._replace(family=CATEGORICAL[missing], kind="integer", why=why[f.name]) if f.name in why else f
         for f in schema.features
     )
     return replace(schema, features=features)
 
 
-def _steady(batch: Batch, kinds: Mapping[str, str], numbers: Sequence[str], sample: Real, missing: Missing) -> set[str]:
-    """The columns that have two values at least and all of them the same; missing is a value where it is a category."""
+def _constant_columns(
+    batch: Batch, kinds: Mapping[str, str], numbers: Sequence[str], sample: Real, missing: Missing
+) -> set[str]:
+    """Returns the columns that have at least two values, all of them the same. A missing string or boolean is a value
+    if it is a category.
+
+    Args:
+        batch: The first batch.
+        kinds: The type of each column.
+        numbers: The columns of numbers.
+        sample: Their first rows: rows × columns, NaN where missing.
+        missing: "category" makes a missing string or boolean a value.
+    """
     candidates = [name for name, kind in kinds.items() if kind in ("string", "boolean")]
     if sample.size:
-        level = np.fmin.reduce(sample, axis=0) == np.fmax.reduce(sample, axis=0)
-        candidates += [numbers[j] for j in np.flatnonzero(level).tolist()]
-    must_fill_rows = (
-        {name for name in candidates if kinds[name] in ("string", "boolean")} if missing == "category" else set()
-    )
-    return {name for name in candidates if _same_throughout(batch, name, batch.n_rows if name in must_fill_rows else 2)}
+        is_constant = np.fmin.reduce(sample, axis=0) == np.fmax.reduce(sample, axis=0)
+        candidates += [numbers[j] for j in np.flatnonzero(is_constant).tolist()]
+    fewest_values = {"string": batch.n_rows, "boolean": batch.n_rows} if missing == "category" else {}
+    return {name for name in candidates if _same_throughout(batch, name, fewest_values.get(kinds[name], 2))}
 
 
 def _same_throughout(batch: Batch, name: str, fewest: int) -> bool:
-    if any(len(set(batch.head(name, n))) != 1 for n in (FEW_ROWS, SAMPLE)):
+    """Whether a column has at least ``fewest`` values and they are all the same."""
+    if len(set(batch.head(name, SAMPLE))) != 1:
         return False
     values = batch.head(name, batch.n_rows)
     return len(values) >= max(fewest, 2) and len(set(values)) == 1
 
 
 def warn_of_nothing(left_out: Mapping[str, str]) -> None:
-    """Warns that no column is left to learn from."""
+    """Warns that no column is left to learn from. ``left_out`` has the reason for each column that was left out."""
     why = errors.listed((f"{name!r} ({reason})" for name, reason in left_out.items()), 6)
     text = "there is no column to learn from, so every prediction will be the class prior"
     text += f"; left out: {why}. To use a column anyway, name its family in features=" if why else ""

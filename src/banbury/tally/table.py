@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -25,29 +25,29 @@ from banbury.reading.columns import missing as is_missing
 from banbury.sums import MOST_ROWS
 from banbury.tally.label_sets import EVERY, FOLDERS, LabelSets, LabelTarget, are_sets, holds_sets, join_same_files
 from banbury.tally.partitioned import partitions_of
-from banbury.tally.schema import ColumnFacts, Features, Missing, Schema, Trees, infer
+from banbury.tally.schema import ColumnFacts, FamilyOption, Missing, Schema, Trees, infer
 from banbury.threads import n_threads
 
-MIX = np.uint64(0x9E3779B97F4A7C15)
-TURN = np.uint64(0xBF58476D1CE4E5B9)
-MISSING = np.uint64(0x7FF8000000000000)
-WIDE = 512  # columns that are made dense at a time
+HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two hashes times it are equal
+MIX_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+HASH_OF_MISSING = np.uint64(0x7FF8000000000000)
+COLUMNS_TOGETHER = 512  # columns that are made dense at a time
 MOST_FRACTIONS = 20  # different numbers with fractions that are taken for classes without a word
-DIVIDES = ";|,"  # labels of one row
-IN_MEMORY = 1 << 26  # bytes of rows that come only once, before they are kept in a file
+LABEL_DELIMITERS = ";|,"  # labels of one row
+BYTES_IN_MEMORY = 1 << 26  # bytes of rows that come only once, before they are kept in a file
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows in batches of columns, with the labels, weights and groups that belong to them; held or streamed.
+    """Rows in batches of columns, in memory or as a stream, and the labels, weights and groups that belong to them.
 
-    ``schema`` is None where the first batch settles it, as ``features`` and ``missing`` say.
+    If ``schema`` is None, the first batch decides it together with ``features`` and ``missing``.
     """
 
     source: Source
     labels: Labels
     schema: Schema | None = None
-    features: Features = "auto"
+    features: FamilyOption = "auto"
     missing: Missing = "skip"
     data: Any = None  # what the source was opened from, and how
     reading: Mapping[str, Any] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Table:
         target: Any = None,
         *,
         schema: Schema | None = None,
-        features: Features = "auto",
+        features: FamilyOption = "auto",
         weights: Any = None,
         classes: Sequence[Scalar] | None = None,
         groups: Any = None,
@@ -72,9 +72,12 @@ class Table:
         target_delimiter: str | None = None,
         **reading: Any,
     ) -> Table:
-        """The table of any data; the arguments are those of ``bb.count``. Not ``labelled``: the rows belong to no class.
+        """Opens any data as a table; the arguments are those of ``bb.count``.
 
-        ``groups`` says which rows belong together: one for each row, or a column, which is then no feature.
+        Args:
+            groups: Which rows belong together: one name or number per row, or a column, which is then not a feature.
+            labelled: Whether the rows belong to classes.
+            trees: Whether columns of numbers become quantile trees if there are many rows, always ("all") or never ("none").
         """
         if isinstance(data, Table):
             return data if schema is None else data.under(schema)
@@ -97,18 +100,16 @@ class Table:
         labels = Labels.of(target, weights, classes, n_threads(threads), groups)
         return cls(source, labels, schema, features, missing, data, reading, trees)
 
-    n_held: ClassVar[int | None] = (
-        None  # rows that are sampled where they are needed in memory: None, since all can be read
-    )
+    sample_size: ClassVar[int | None] = None  # rows that are sampled where they are needed in memory: None for all
 
     @property
     def has_sets(self) -> bool:
-        """Whether the target is one of sets of labels."""
-        return self.labels.several is not None
+        """Whether each row has a set of labels."""
+        return self.labels.sets_from is not None
 
     @property
     def name(self) -> str | None:
-        """What the rows are read from, where that has a name."""
+        """The name of what the rows are read from, such as a path, or None."""
         return self.source.name
 
     def batches(
@@ -118,7 +119,15 @@ class Table:
         quietly: bool = False,
         beside: Beside[Any] | None = None,
     ) -> Iterator[Batch]:
-        """The batches that have rows, as ``batches`` of this module gives them; raises unless labels and weights fit them."""
+        """Yields the batches that have rows, as the function ``batches`` does. Raises an error at the end if there are
+        more or fewer labels or weights than rows.
+
+        Args:
+            doing: What is done with the rows, for the progress line.
+            anew: Called before all batches come again because a column has changed type.
+            quietly: Whether to omit the warning about that.
+            beside: Work that the threads which parse the rows do with each batch.
+        """
         n_rows = 0
         for batch in batches(self.source, doing, beside or Beside(self.labels.threads), anew, quietly, self.facts):
             n_rows = batch.first_row + batch.n_rows
@@ -131,56 +140,62 @@ class Table:
     def batches_with_labels(
         self, restart: Callable[[], None], quietly: bool, dealing: Any = None
     ) -> Iterator[LabelledBatch]:
-        """The batches of one pass, with the label of each row; the first settles the schema.
+        """Yields the batches of one pass with the label of each row. The first batch decides the schema.
 
-        ``restart`` is called before all batches come again. ``dealing``: rows are dealt to folds by what they hold, or by its
-        column ``id``.
+        Args:
+            restart: Called before all batches come again because a column has changed type.
+            quietly: Whether to omit the warning about that, and to hold strings as codes, because rows will be read many times.
+            dealing: If given, rows are assigned to folds by their contents, or by the contents of its column ``id``.
         """
-        schemas = list[Schema]()
+        schema_of_pass = list[Schema]()
 
         def anew() -> None:
-            schemas.clear()
+            schema_of_pass.clear()
             restart()
 
         for batch in self.batches("reading", anew, quietly):
-            if not schemas:
-                schemas.append(self.settle_schema(batch))
-            yield LabelledBatch.of(self, batch, schemas[0], dealing, codes_words=quietly)
+            if not schema_of_pass:
+                schema_of_pass.append(self.settle_schema(batch))
+            yield LabelledBatch.of(self, batch, schema_of_pass[0], dealing, codes_words=quietly)
 
     def settle_schema(self, batch: Batch, more_to_come: bool = False) -> Schema:
-        """What is counted: as the schema says, or as the first batch, which this is, makes one think.
+        """Returns the given schema, or the schema inferred from the first batch.
 
-        ``more_to_come``: it may be of a few rows only.
+        ``more_to_come``: other batches follow, and this one may have too few rows to show what columns contain.
         """
         if self.schema is not None:
             return self.schema
-        aside = self.labels.aside(batch.names)
-        schema = infer(batch, aside, self.labels.name, self.chosen, self.missing, more_to_come, self.trees, self.facts)
-        return replace(schema, labels=self.labels.several, reading=self.source.reading)
+        reserved = self.labels.reserved_columns(batch.names)
+        schema = infer(
+            batch,
+            reserved,
+            self.labels.name,
+            self.declared_families,
+            self.missing,
+            more_to_come,
+            self.trees,
+            self.facts,
+        )
+        return replace(schema, labels=self.labels.sets_from, reading=self.source.reading)
 
     @property
-    def chosen(self) -> Features:
-        """The families that were asked for, without that of a column of groups."""
+    def declared_families(self) -> FamilyOption:
+        """The families that the user asked for, without that of the column of groups."""
         if not isinstance(self.features, Mapping):
             return self.features
         return {name: family for name, family in self.features.items() if as_name(name) != self.labels.group_name}
 
     def align(self, batch: Batch, schema: Schema) -> Batch:
-        """The batch with the schema's names of columns."""
+        """Returns the batch with the column names of the schema."""
         return align_names(batch, schema, self.labels.roles())
 
-    def features_of(self, batch: Batch, schema: Schema) -> Batch:
-        """The same without the target, weights and groups."""
-        return features_only(self.align(batch, schema), schema)
-
     def again(self) -> Table:
-        """The same rows, to be read as often as one likes: those that come only once are kept."""
+        """Returns the same rows as a table that can be read repeatedly. Rows that come only once are stored."""
         return self if self.source.again else replace(self, source=Spooled(self.source))
 
     def parts(self) -> Iterator[Table]:
-        """The rows in parts, each a table that can be pickled and counted elsewhere: ``bb.count(part, schema=schema)``.
-
-        The parts' tallies, under one schema, add up to that of the table.
+        """Yields the rows in parts. Each part is a table that can be pickled and counted elsewhere with
+        ``bb.count(part, schema=schema)``; under one schema, the parts' tallies add up to the tally of the table.
         """
         files = self.data if isinstance(self.data, (list, tuple)) and all(map(_is_file, self.data)) else ()
         if files and self.labels.by_column:
@@ -189,10 +204,10 @@ class Table:
         for batch in self.batches("reading"):
             part = copy(batch)
             part.first_row = 0
-            yield replace(self, source=Held((part,), self.name), labels=self.labels.of_rows(batch), data=None)
+            yield replace(self, source=MemorySource((part,), self.name), labels=self.labels.of_rows(batch), data=None)
 
     def under(self, schema: Schema) -> Table:
-        """The same rows, counted as a schema says."""
+        """Returns the same rows as a table that is counted under a schema, and read as its files were."""
         source = self.source if self.data is None else open_source(self.data, schema, self.reading)
         return replace(self, source=source, schema=schema, features="auto")
 
@@ -200,37 +215,43 @@ class Table:
         rest = self.labels, self.schema, self.features, self.missing
         if _is_file(self.data):
             return _reopen, (self.data, self.reading, *rest)
-        return Table, (Held(tuple(self.source), self.name, self.source.target, self.source.reading), *rest)
+        return Table, (MemorySource(tuple(self.source), self.name, self.source.target, self.source.reading), *rest)
 
 
 def open_table(
     data: Any, target: Any = None, *, engine: Any = None, partitions: int | None = None, **settings: Any
 ) -> Any:
-    """The table of any data: a ``Table`` of rows that are here, a ``PartitionedTable`` of rows in partitions on an engine.
+    """Opens any data: as a ``Table``, or as a ``PartitionedTable`` if the rows are in partitions on an engine.
 
-    The settings are those of ``Table.of``. Whoever works on either asks a generic function, such as ``counted``.
+    The settings are those of ``Table.of``. Generic functions such as ``count_table`` work on both.
     """
-    where = partitions_of(data, engine, partitions)
-    return Table.of(data, target, **settings) if where is None else where.table(target, **settings)
+    partitioned = partitions_of(data, engine, partitions)
+    return Table.of(data, target, **settings) if partitioned is None else partitioned.table(target, **settings)
 
 
 def wants_folders(source: Source, target: Any) -> bool:
-    """Whether the labels of files are the folders that they lie in."""
+    """Whether the labels of files are the names of the folders that they lie in."""
     if isinstance(target, LabelTarget):
         return target.folders and source.target is not None
     return isinstance(target, str) and target == FOLDERS and source.target is not None and target != source.target
 
 
 def label_target(source: Source, target: Any, delimiter: str | None) -> Any:
-    """The target; where it holds sets of labels, and is a column or several, as it says where these are."""
+    """Returns the target. A target of label sets becomes a ``LabelTarget``, which says in which columns the labels are.
+
+    Args:
+        source: The rows, whose first batch shows whether a column holds sets or flags.
+        target: What the user passes as the target.
+        delimiter: The text between several labels in one cell, if any.
+    """
     if delimiter is not None and not (isinstance(delimiter, str) and delimiter and isinstance(target, str)):
         expected = "a text such as ';', together with a target that is a column of texts"
         raise errors.bad_setting("target_delimiter", delimiter, expected)
     if delimiter is not None:
         return LabelTarget((target,), delimiter)
     names = target if isinstance(target, (list, tuple)) and target and all(type(t) is str for t in target) else ()
-    looked_at = source.again or source.peekable
-    if not looked_at or not (isinstance(target, str) or names) or (not names and source.holds_no_lists):
+    can_look = source.again or source.peekable
+    if not can_look or not (isinstance(target, str) or names) or (not names and source.holds_no_lists):
         return target
     for batch in source:
         if isinstance(target, str) and holds_sets(batch, target):
@@ -243,17 +264,26 @@ def label_target(source: Source, target: Any, delimiter: str | None) -> Any:
 
 
 def _is_file(data: Any) -> bool:
+    """Whether ``data`` is the path of a file."""
     return isinstance(data, (str, os.PathLike)) and os.path.isfile(data)
 
 
 def _reopen(
-    data: Any, reading: Mapping[str, Any], labels: Labels, schema: Schema | None, features: Features, missing: Missing
+    data: Any,
+    reading: Mapping[str, Any],
+    labels: Labels,
+    schema: Schema | None,
+    features: FamilyOption,
+    missing: Missing,
 ) -> Table:
+    """Opens the table of a file, ``data``, after unpickling. ``reading`` has the options it was read with."""
     return Table(open_source(data, schema, reading), labels, schema, features, missing, data, reading)
 
 
 def open_source(data: Any, schema: Schema | None, reading: Mapping[str, Any]) -> Source:
-    """The batches of any data. Under a schema, files are read as those were that it was inferred from, unless told otherwise."""
+    """Opens any data as a source of batches. Under a schema, files are read like those it was inferred from, unless
+    ``reading`` says otherwise.
+    """
     if isinstance(data, Source):
         return data
     if schema is None or isinstance(data, Batch):
@@ -269,50 +299,56 @@ def batches(
     quietly: bool = False,
     facts: ColumnFacts | None = None,
 ) -> Iterator[Batch]:
-    """The batches of a source. Where a column turns out wider than its first rows were, reading begins again.
+    """Yields the batches of a source. If a column turns out to need a wider type than its first rows, reading starts
+    again.
 
-    Then ``anew`` is called, which forgets what was made of the rows so far, and all come again, with a warning unless
-    ``quietly``; without it, those that came before are passed over. A column that was taken for whole numbers and turns out
-    to have fractions is such a column, too.
+    A column that was taken for whole numbers and has a fraction in a later row also needs a wider type.
+
+    Args:
+        doing: What is done with the rows, for the progress line.
+        beside: Work that the threads which parse the rows do with each batch.
+        anew: Called before reading starts again, to discard what was made of the rows so far; a warning follows unless
+            ``quietly``. Without it, the batches that were already yielded are skipped.
+        facts: What is known about columns from other rows. Fractions that appear are added to it.
     """
-    n_done = 0
+    n_yielded = 0
     facts = ColumnFacts() if facts is None else facts
     while True:
         facts.whole_numbers.clear()
         try:
             for batch in watch(source.each(beside), doing, source.name):
-                if batch.first_row >= n_done:
+                if batch.first_row >= n_yielded:
                     for name in fractional_among(batch, facts.whole_numbers):
                         raise Widened(name, "float")
-                    n_done = batch.first_row + batch.n_rows
+                    n_yielded = batch.first_row + batch.n_rows
                     yield batch
             return
         except Widened as wider:
             facts.fractional |= {wider.column}
             if not source.again:
-                family = f", name its family, as in features={{{wider.column!r}: 'gaussian'}}"
-                family = family if wider.kind == "float" else ""
+                advice = f", name its family, as in features={{{wider.column!r}: 'gaussian'}}"
+                advice = advice if wider.kind == "float" else ""
                 text = f"column {wider.column!r} changes type after its first rows. Counting again from the start, "
                 text += f"reading it as {wider.kind}s, needs data that can be read twice. Pass a list instead of an "
-                text += f"iterator{family}, or a schema made from all of it."
+                text += f"iterator{advice}, or a schema made from all of it."
                 raise errors.BadValue(text, column=wider.column) from None
             if anew is not None:
-                n_done = 0
+                n_yielded = 0
                 anew()
             if anew is not None and not quietly:
                 what = f"column {wider.column!r}{errors.where(source.name)} changes type after its first rows"
-                again = f"counting again from the start, reading it as {wider.kind}s"
-                errors.warn(errors.BanburyWarning(f"{what}: {again}"))
+                consequence = f"counting again from the start, reading it as {wider.kind}s"
+                errors.warn(errors.BanburyWarning(f"{what}: {consequence}"))
 
 
 def fractional_among(batch: Batch, columns: Collection[str]) -> set[str]:
-    """Those of these columns that are not of whole numbers alone."""
+    """Returns those of these columns that hold other numbers than whole ones."""
     floats = [name for name in batch.names if name in columns and batch.kind(name) == "float"] if columns else []
     return set(floats) - all_whole(batch, floats)
 
 
-class Held(Source):
-    """Batches in memory, which can be pickled."""
+class MemorySource(Source):
+    """A source of batches in memory, ``kept``. It can be pickled."""
 
     def __init__(
         self,
@@ -321,24 +357,33 @@ class Held(Source):
         target: str | None = None,
         reading: Mapping[str, Any] | None = None,
     ) -> None:
+        """Takes the batches; the name of what they were read from; the column of the target; and the options of
+        reading.
+        """
         super().__init__(self._each, name, target=target, reading=reading or {})
         self.kept = kept
 
     def _each(self) -> Iterator[Batch]:
+        """Yields the batches."""
         return iter(self.kept)
 
 
 class Spooled(Source):
-    """The batches of a source that can be read once, kept to be read again: in memory, or if many in a temporary file."""
+    """Stores the batches of a source that can be read only once, in memory or in a temporary file, so that they can be
+    read again.
+    """
 
     def __init__(self, source: Source) -> None:
+        """Reads and stores all batches of ``source``."""
         super().__init__(self._each, source.name, target=source.target, reading=source.reading)
-        self._file, self._starts = SpooledTemporaryFile(max_size=IN_MEMORY), list[int]()  # noqa: SIM115 (see __del__)
+        self._file = SpooledTemporaryFile(max_size=BYTES_IN_MEMORY)  # noqa: SIM115 (see __del__)
+        self._starts = list[int]()  # where each batch starts in the file
         for batch in batches(source, "reading"):
             self._starts.append(self._file.tell())
             pickle.dump(batch, self._file, protocol=pickle.HIGHEST_PROTOCOL)
 
     def _each(self) -> Iterator[Batch]:
+        """Yields the stored batches."""
         for start in self._starts:
             self._file.seek(start)
             yield pickle.load(self._file)
@@ -348,36 +393,43 @@ class Spooled(Source):
 
 
 def align_names(batch: Batch, schema: Schema, reserved: Collection[str] = ()) -> Batch:
-    """The batch with the schema's column names where either has positions only."""
+    """Returns the batch with the schema's column names if either has columns without names.
+
+    ``reserved`` has the columns of the batch that are not counted, such as the target: they keep their names, and the
+    others get the schema's, in order.
+    """
     if batch.named and schema.named:
         batch_names = frozenset(batch.names)
-        for feature in schema.features:
-            for name in feature.inputs:
-                if name not in batch_names:
-                    raise errors.unknown_column(name, batch.names, batch.source)
+        for name in schema.features.inputs:
+            if name not in batch_names:
+                raise errors.unknown_column(name, batch.names, batch.source)
         return batch
     if batch.names == schema.columns:
         return batch
-    rest = [name for name in batch.names if name not in reserved]
-    if len(rest) != len(schema.columns):
-        raise errors.schema_mismatch(f"{len(schema.columns)} columns were counted, but these rows have {len(rest)}")
+    other_names = [name for name in batch.names if name not in reserved]
+    if len(other_names) != len(schema.columns):
+        raise errors.schema_mismatch(
+            f"{len(schema.columns)} columns were counted, but these rows have {len(other_names)}"
+        )
     names = iter(schema.columns)
     return batch.rename(tuple(name if name in reserved else next(names) for name in batch.names))
 
 
 def features_only(batch: Batch, schema: Schema) -> Batch:
-    """The batch without the target, weights and groups."""
-    for name in [name for name in batch.names if name not in schema.columns]:
+    """Returns the batch with the columns that the schema counts, without the target, weights and groups."""
+    columns = frozenset(schema.columns)
+    for name in [name for name in batch.names if name not in columns]:
         batch = batch.without(name)
     return batch
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledBatch:
-    """Rows of features, their words as codes if rows are kept; and of each row the number of its class, −1 where it has none, its
-    weight, its labels and its group.
+    """A batch of feature columns, with the class, weight, labels and group of each row.
 
-    ``hashes`` say what rows hold, where they are dealt to folds by that.
+    ``numbers`` has the number of each row's class in ``names``, −1 if it has none. ``groups`` has the number of each
+    row's group, and the names of the groups. ``hashes`` has a hash of each row's contents if rows are assigned to folds
+    by contents.
     """
 
     batch: Batch
@@ -391,9 +443,15 @@ class LabelledBatch:
 
     @classmethod
     def of(cls, table: Table, batch: Batch, schema: Schema, dealing: Any, codes_words: bool) -> LabelledBatch:
+        """Splits a batch of a table into features and labels.
+
+        Args:
+            dealing: If given, rows are assigned to folds by their contents, or by those of its column ``id``, and get hashes.
+            codes_words: Whether strings become codes, because they will be read many times.
+        """
         labels = table.labels
         sets = None
-        if labels.several is None:
+        if labels.sets_from is None:
             numbers, names, weights = number_classes(batch, schema, labels)
             refuse_continuous(names, batch.n_rows)
         else:
@@ -407,9 +465,10 @@ class LabelledBatch:
         hashes = None if dealing is None else row_hashes(batch, schema, dealing.id)
         batch = features_only(batch, schema)
         if codes_words:  # they are asked for many times
-            inputs = (name for f in schema.features if f.counter.reads(f) != "text" for name in f.inputs)
-            words = [name for name in inputs if batch.kind(name) == "string"]
-            batch = batch.with_codes(words) if words else batch
+            places_without_text = schema.features.where(lambda feature: not feature.reads_text)
+            inputs = schema.features.take(places_without_text).inputs
+            string_columns = [name for name in inputs if batch.kind(name) == "string"]
+            batch = batch.with_codes(string_columns) if string_columns else batch
         return cls(batch, schema, numbers, names, weights, sets, hashes, groups)
 
 
@@ -418,7 +477,7 @@ class LabelledBatch:
 
 @dataclass(frozen=True)
 class Labels:
-    """Where the labels, weights and groups of rows come from: columns, arrays, or soft labels."""
+    """Where the labels, weights and groups of rows come from: columns, arrays, or a matrix of soft labels."""
 
     name: str | None  # the target's column
     column: str | None  # the column that labels given as an array were taken from, if they say so
@@ -429,26 +488,29 @@ class Labels:
     threads: int
     group_name: str | None = None
     groups: Any = None  # one for each row
-    several: LabelTarget | None = None  # where rows have sets of labels
+    sets_from: LabelTarget | None = None  # where rows have sets of labels
     sets: LabelSets | None = None  # those given apart
 
     @classmethod
     def of(
         cls, target: Any, weights: Any, classes: Sequence[Scalar] | None, threads: int, groups: Any = None
     ) -> Labels:
+        """Checks how the labels, weights and groups are given, and returns them. Raises an error if they do not fit
+        together. The arguments are those of ``bb.count``; ``groups`` has one name or number per row, or names a column.
+        """
         target = as_name(target)
         groups = as_name(groups)
-        plain = cls.without_target(weights, threads, soft=True)
+        weights_only = cls.without_target(weights, threads, soft=True)
         if isinstance(target, LabelTarget) or are_sets(target):
-            return plain._with_sets(target, classes, groups)
+            return weights_only._with_sets(target, classes, groups)
         name = target if isinstance(target, str) else None
-        soft = plain.weights is not None and plain.weights.ndim == 2
+        has_soft_labels = weights_only.weights is not None and weights_only.weights.ndim == 2
         codes = None if target is None or name is not None else encode(target, threads)
         expected = "omitted, or a column to ignore, when weights are soft labels"
-        errors.require(not soft or codes is None, "target", "an array", expected)
-        if soft:
-            assert plain.weights is not None
-            n_classes = plain.weights.shape[1]
+        errors.require(not has_soft_labels or codes is None, "target", "an array", expected)
+        if has_soft_labels:
+            assert weights_only.weights is not None
+            n_classes = weights_only.weights.shape[1]
             classes = tuple(range(n_classes)) if classes is None else _class_names(classes)
             if len(classes) != n_classes or not classes:
                 raise errors.bad_setting("classes", classes, f"one name for each of the {n_classes} columns of weights")
@@ -459,24 +521,32 @@ class Labels:
         elif target is None:
             raise errors.bad_setting("target", target, "a column's name, one label per row, or soft labels in weights=")
         column = getattr(target, "name", None)
-        column = column if isinstance(column, str) else None
-        by = (groups, None) if isinstance(groups, str) else (None, groups)
-        return cls(name, column, codes, plain.weight_name, plain.weights, classes, threads, *by)
+        return replace(
+            weights_only,
+            name=name,
+            column=column if isinstance(column, str) else None,
+            codes=codes,
+            classes=classes,
+            **_group_fields(groups),
+        )
 
     def _with_sets(self, target: Any, classes: Any, groups: Any) -> Labels:
-        """The same with labels that are sets, given apart or found in columns."""
+        """Returns the same labels with a set of labels per row. ``target`` has the sets, or is a ``LabelTarget`` that
+        says in which columns they are. ``groups`` are those of ``Labels.of``; ``classes`` must be None.
+        """
         if self.weights is not None and self.weights.ndim == 2:
             raise errors.bad_setting("weights", "soft labels", "one number per row for multi-label data")
         errors.require(classes is None, "classes", classes, "omitted for multi-label data, which name them")
-        group_setting = {"group_name": groups} if isinstance(groups, str) else {"groups": groups}
         if isinstance(target, LabelTarget):
             name = None if target.flags or not target.columns else target.columns[0]
-            return replace(self, name=name, several=target, **group_setting)
-        return replace(self, several=LabelTarget(), sets=LabelSets.of(target), **group_setting)
+            return replace(self, name=name, sets_from=target, **_group_fields(groups))
+        return replace(self, sets_from=LabelTarget(), sets=LabelSets.of(target), **_group_fields(groups))
 
     @classmethod
     def without_target(cls, weights: Any, threads: int, soft: bool = False) -> Labels:
-        """Weights alone, of rows that belong to no class; ``soft`` labels or not."""
+        """Returns labels of rows that belong to no class: the weights alone, as one number per row or as the name of a
+        column. ``soft`` allows a matrix of weights (rows × classes).
+        """
         weights = as_name(weights)
         name = weights if isinstance(weights, str) else None
         array = None if weights is None or name is not None else _weights(weights)
@@ -484,82 +554,106 @@ class Labels:
             raise errors.bad_setting("weights", f"an array of shape {array.shape}", "one number per row")
         return cls(None, None, None, name, array, None, threads)
 
+    @classmethod
+    def of_arrays(cls, codes: Codes | None, weights: Real | None, threads: int, groups: Any = None) -> Labels:
+        """Returns labels, weights and groups that are arrays with one entry per row."""
+        return cls(None, None, codes, None, weights, None, threads, groups=groups)
+
     def roles(self) -> dict[str, str]:
-        """The columns that are no features, each with what it is."""
+        """Returns the columns that are not features, each with its role, such as ``the target``."""
         roles = [(self.group_name, "named in groups="), (self.weight_name, "named in weights=")]
-        targets = (self.name, *(() if self.several is None else self.several.columns))
+        targets = (self.name, *(() if self.sets_from is None else self.sets_from.columns))
         return {name: role for name, role in (*roles, *((t, "the target") for t in targets)) if name is not None}
 
-    def aside(self, names: Collection[str]) -> dict[str, str]:
-        """The same, with the column among these names that labels were taken from: it would tell the answer."""
+    def reserved_columns(self, names: Collection[str]) -> dict[str, str]:
+        """Returns the ``roles``, with that of the column that labels were copied from if it is one of these names."""
         reserved = self.roles()
         if self.column is not None and self.column in names:
             reserved.setdefault(self.column, "the target")
         return reserved
 
     def check_length(self, n_rows: int) -> None:
-        if self.codes is not None and len(self.codes.codes) != n_rows:
-            raise errors.length_mismatch("labels", len(self.codes.codes), n_rows)
-        if self.sets is not None and len(self.sets) != n_rows:
-            raise errors.length_mismatch("labels", len(self.sets), n_rows)
-        if self.weights is not None and len(self.weights) != n_rows:
-            raise errors.length_mismatch("weights", len(self.weights), n_rows)
+        """Raises an error if labels or weights are given for more or fewer than ``n_rows`` rows."""
+        for what, one_per_row in (("labels", self.codes), ("labels", self.sets), ("weights", self.weights)):
+            if one_per_row is not None and len(one_per_row) != n_rows:
+                raise errors.length_mismatch(what, len(one_per_row), n_rows)
 
     def check_one_class(self) -> None:
-        if self.several is not None:
+        """Raises an error if rows have sets of labels."""
+        if self.sets_from is not None:
             expected = "one class per row here; for label sets use bb.MultiLabelClassifier or bb.cross_validate"
             raise errors.bad_setting("the target", "sets of labels", expected)
 
     @property
     def by_column(self) -> bool:
-        """Whether all of them come with the rows."""
+        """Whether labels, weights and groups all come from columns of the table."""
         return self.codes is None and self.sets is None and self.weights is None and self.groups is None
 
     def of_rows(self, batch: Batch) -> Labels:
-        rows = slice(batch.first_row, batch.first_row + batch.n_rows)
-        codes = None if self.codes is None else Codes(self.codes.codes[rows], self.codes.low, self.codes.values)
-        weights = None if self.weights is None else self.weights[rows]
-        groups = None if self.groups is None else np.asarray(self.groups)[rows]
-        sets = None if self.sets is None else self.sets.rows_between(rows.start, rows.stop)
+        """Returns the labels, weights and groups of a batch's rows."""
+        start = batch.first_row
+        stop = start + batch.n_rows
+        codes = None if self.codes is None else _slice_codes(self.codes, batch)
+        weights = None if self.weights is None else self.weights[start:stop]
+        groups = None if self.groups is None else np.asarray(self.groups)[start:stop]
+        sets = None if self.sets is None else self.sets.rows_between(start, stop)
         return replace(self, codes=codes, weights=weights, groups=groups, sets=sets)
 
     def of_batch(self, batch: Batch, kind: Kind | None) -> tuple[Codes, Real | None]:
-        """The batch's labels, of the kind that the first rows settled, and weights."""
+        """Returns the labels of a batch's rows as codes, and their weights. ``kind`` is the type that the first rows
+        gave the target.
+        """
         self.check_one_class()
-        rows = slice(batch.first_row, batch.first_row + batch.n_rows)
         weights = self.weights_of(batch)
         if self.classes is not None:
-            soft = weights is not None and weights.ndim == 2
-            return Codes(np.zeros(0 if soft else batch.n_rows, dtype=np.int32), 0, self.classes), weights
+            has_soft_labels = weights is not None and weights.ndim == 2
+            return Codes(np.zeros(0 if has_soft_labels else batch.n_rows, dtype=np.int32), 0, self.classes), weights
         if self.codes is None:
             assert self.name is not None
             return batch.codes(self.name, kind), weights
-        return Codes(self.codes.codes[rows], self.codes.low, self.codes.values), weights
+        return _slice_codes(self.codes, batch), weights
 
     def sets_of(self, batch: Batch) -> LabelSets:
-        assert self.several is not None
+        """Returns the sets of labels of a batch's rows."""
+        assert self.sets_from is not None
         if self.sets is None:
-            return self.several.of_batch(batch)
+            return self.sets_from.of_batch(batch)
         sets = self.sets.rows_between(batch.first_row, batch.first_row + batch.n_rows)
         if len(sets) != batch.n_rows:
             raise errors.length_mismatch("labels", len(self.sets), batch.first_row + batch.n_rows)
         return sets
 
     def weights_of(self, batch: Batch) -> Real | None:
+        """Returns the weights of a batch's rows, or None."""
         if self.weight_name is not None:
             return _weights(batch.numbers([self.weight_name])[0].reshape(-1), batch.first_row)
         return None if self.weights is None else self.weights[batch.first_row : batch.first_row + batch.n_rows]
 
 
+def _slice_codes(labels: Codes, batch: Batch) -> Codes:
+    """Returns the labels of a batch's rows; ``labels`` are those of all rows."""
+    return Codes(labels.codes[batch.first_row : batch.first_row + batch.n_rows], labels.low, labels.values)
+
+
+def _group_fields(groups: Any) -> dict[str, Any]:
+    """Returns the field of ``Labels`` for groups: the name of a column, or one name or number per row."""
+    return {"group_name": groups} if isinstance(groups, str) else {"groups": groups}
+
+
 def _class_names(classes: Any) -> tuple[Scalar, ...]:
-    """Names of soft labels' columns: scalars, each once."""
+    """Returns the names of the columns of soft labels; raises an error unless ``classes`` are distinct scalars."""
     names = tuple(name.item() if isinstance(name, np.generic) else name for name in classes)
-    fit = all(isinstance(name, (bool, int, float, str)) and name == name for name in names)
-    errors.require(fit and len(set(names)) == len(names), "classes", names, "texts, numbers or booleans, each once")
+    are_scalars = all(isinstance(name, (bool, int, float, str)) and name == name for name in names)
+    errors.require(
+        are_scalars and len(set(names)) == len(names), "classes", names, "texts, numbers or booleans, each once"
+    )
     return names
 
 
 def _weights(weights: Any, first_row: int = 0) -> Real:
+    """Returns weights as floats; raises an error if one is negative, too large or not a number. They are one number per
+    row, or soft labels (rows × classes). ``first_row`` is the number of their first row, for messages.
+    """
     try:
         numbers = np.asarray(weights.filled(np.nan) if isinstance(weights, np.ma.MaskedArray) else weights)
         if numbers.dtype.kind not in "biufO":
@@ -567,16 +661,18 @@ def _weights(weights: Any, first_row: int = 0) -> Real:
         array = numbers.astype(np.float64)
     except (TypeError, ValueError):
         raise errors.bad_setting("weights", type(weights).__name__, "numbers, one per row or rows × classes") from None
-    large = numbers.dtype.kind in "iu" and array.size and array.max() >= 2.0**53
-    if large and (array.astype(numbers.dtype) != numbers).any():
+    may_be_rounded = numbers.dtype.kind in "iu" and array.size and array.max() >= 2.0**53
+    if may_be_rounded and (array.astype(numbers.dtype) != numbers).any():
         expected = "whole numbers below 2**53"
         raise errors.bad_setting("weights", int(numbers.max()), expected)
     expected = "one number per row, or rows × classes"
     errors.require(array.ndim in (1, 2), "weights", f"an array of {array.ndim} dimensions", expected)
     if array.size and not (array.min() >= 0 and array.max() < MOST_ROWS):
         row = int(np.argwhere(~(array >= 0) | (array >= MOST_ROWS))[0][0])
-        cells = array[row : row + 1].ravel()
-        raise bad_weight(first_row + row, float(cells[~(cells >= 0) | (cells >= MOST_ROWS)][0]))
+        weights_of_row = array[row : row + 1].ravel()
+        raise bad_weight(
+            first_row + row, float(weights_of_row[~(weights_of_row >= 0) | (weights_of_row >= MOST_ROWS)][0])
+        )
     return array
 
 
@@ -586,7 +682,9 @@ def _weights(weights: Any, first_row: int = 0) -> Real:
 def number_classes(
     batch: Batch, schema: Schema, labels: Labels
 ) -> tuple[NDArray[np.int32], Sequence[Scalar], Real | None]:
-    """The number of each row's class, −1 where it has none; what the numbers stand for; and the rows' weights."""
+    """Returns the number of each row's class, −1 if it has none; the classes that the numbers stand for; and the rows'
+    weights.
+    """
     codes, weights = labels.of_batch(batch, schema.target_kind)
     if len(codes.codes) != batch.n_rows:
         raise errors.length_mismatch("labels", len(codes.codes), batch.n_rows)
@@ -595,7 +693,7 @@ def number_classes(
 
 
 def class_number(name: Any, classes: Sequence[Any]) -> int:
-    """The number of a class among these, named as it is listed or by an equal value, of Python or of NumPy."""
+    """Returns the place of a class in ``classes``. The name may be any equal value, also a NumPy scalar."""
     plain = name.item() if isinstance(name, (np.generic, np.ndarray)) and name.ndim == 0 else name
     try:
         return tuple(classes).index(plain)
@@ -604,33 +702,37 @@ def class_number(name: Any, classes: Sequence[Any]) -> int:
 
 
 def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
-    """Labels that are nearly all different and fractional are no classes."""
+    """Raises an error if labels look like a continuous measurement: fractional numbers that are nearly all different.
+    ``values`` are the different labels of ``n_rows`` rows.
+    """
     if len(values) > max(100, n_rows // 2) and all(isinstance(v, float) and v % 1 for v in values):
         text = f"the target has {len(values):,} different fractional numbers in {n_rows:,} rows: it looks continuous, "
         text += "but classes are needed. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
         raise errors.BadValue(text)
 
 
-def doubt(classes: Sequence[Any]) -> None:
-    """Warns of classes that are hardly meant: many numbers with fractions, or several labels in one text."""
-    _doubt_fractions(classes)
-    _doubt_several_labels([name for name in classes if isinstance(name, str)])
+def warn_about_suspicious_classes(classes: Sequence[Any]) -> None:
+    """Warns about classes that are probably a mistake: many fractional numbers, or several labels in one text."""
+    _warn_of_fractions(classes)
+    _warn_of_several_labels([name for name in classes if isinstance(name, str)])
 
 
-def _doubt_several_labels(names: Sequence[str]) -> None:
-    """Warns of classes that are put together of others: rows have several labels each, more likely."""
-    for mark in DIVIDES:
-        divided = [name for name in names if mark in name]
-        alone = {part.strip() for name in divided for part in name.split(mark)}.intersection(names)
-        if len(divided) > 1 and len(alone) > 1:
-            text = f"the class {divided[0]!r} looks like several labels with {mark!r} between them, as do {len(divided):,} of "
-            text += f"{len(names):,} classes: {errors.listed(map(repr, sorted(alone)), 3)} are classes on their own. To predict "
-            errors.warn(f"{text}each label separately, pass target_delimiter={mark!r}.")
+def _warn_of_several_labels(names: Sequence[str]) -> None:
+    """Warns if classes look like several labels with a delimiter between them."""
+    for delimiter in LABEL_DELIMITERS:
+        with_delimiter = [name for name in names if delimiter in name]
+        also_classes = {part.strip() for name in with_delimiter for part in name.split(delimiter)}.intersection(names)
+        if len(with_delimiter) > 1 and len(also_classes) > 1:
+            text = f"the class {with_delimiter[0]!r} looks like several labels with {delimiter!r} between them, "
+            text += f"as do {len(with_delimiter):,} of {len(names):,} classes: "
+            text += f"{errors.listed(map(repr, sorted(also_classes)), 3)} are classes on their own. "
+            text += f"To predict each label separately, pass target_delimiter={delimiter!r}."
+            errors.warn(text)
             return
 
 
-def _doubt_fractions(classes: Sequence[Any]) -> None:
-    """Warns of classes that are many numbers with fractions: a measurement, more likely, of which each value is rare."""
+def _warn_of_fractions(classes: Sequence[Any]) -> None:
+    """Warns if many classes are fractional numbers, which look like a measurement."""
     n = sum(isinstance(name, float) and not name.is_integer() for name in classes)
     if n > MOST_FRACTIONS:
         text = f"the target has {n:,} different fractional numbers, and each one becomes a class. With more than "
@@ -639,9 +741,10 @@ def _doubt_fractions(classes: Sequence[Any]) -> None:
 
 
 def bad_weight(row: int, value: float) -> errors.BadWeight:
-    large = "infinite" if value == float("inf") else "too large"
-    what = "missing" if value != value else "negative" if value < 0 else large
-    text = f"the weight of row {row:,} is {what} ({value}). Weights must be non-negative and below 2**63. To remove "
+    """Returns an error that says what is wrong with the weight of a row."""
+    size = "infinite" if value == float("inf") else "too large"
+    problem = "missing" if value != value else "negative" if value < 0 else size
+    text = f"the weight of row {row:,} is {problem} ({value}). Weights must be non-negative and below 2**63. To remove "
     return errors.BadWeight(f"{text}rows, subtract their tally.", row=row, value=value)
 
 
@@ -649,57 +752,68 @@ def bad_weight(row: int, value: float) -> errors.BadWeight:
 
 
 def content_hashes(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:
-    """Of each row a number that these columns of it alone decide, wherever it stands and whatever it came in.
+    """Returns a hash of each row that depends only on what the columns ``names`` contain, not on the row's place or
+    batch.
 
-    Whole numbers and floats of one value are alike, and so are texts and what is missing, however they are held.
+    Whole numbers and floats of the same value have the same hash, and so do equal texts and missing values of all
+    types. Columns of a matrix, which can be many, are read in groups.
     """
-    hashes = np.zeros(batch.n_rows, dtype=np.uint64)
+    return _mix_columns(_column_hashes(batch, names), batch.n_rows)
+
+
+def _column_hashes(batch: Batch, names: Sequence[str]) -> Iterator[NDArray[np.uint64]]:
+    """Yields for each of these columns a hash of each of its values."""
     if isinstance(batch, Matrix):  # which may have very many columns
-        for start in range(0, len(names), WIDE):
-            for block in batch.numbers(names[start : start + WIDE]):
-                for column in block.reshape(batch.n_rows, -1).T:
-                    hashes = mix(hashes * MIX + _bits(column))
-        return hashes
+        for start in range(0, len(names), COLUMNS_TOGETHER):
+            for numbers in batch.numbers(names[start : start + COLUMNS_TOGETHER]):
+                yield from map(_bits, numbers.reshape(batch.n_rows, -1).T)
+        return
     for name in names:
         if batch.kind(name) in ("integer", "float", "boolean"):
-            column_hashes = _bits(batch.numbers([name])[0].reshape(batch.n_rows))
+            yield _bits(batch.numbers([name])[0].reshape(batch.n_rows))
         elif batch.kind(name) == "list":
-            column_hashes = _mix_columns(batch.lists(name, batch.width(name)).astype(np.float64).view(np.uint64))
+            lists = batch.lists(name, batch.width(name)).astype(np.float64).view(np.uint64)
+            yield _mix_columns(lists.T, batch.n_rows)
         else:
             cells: Any = batch.column(name).cells()
             texts = [cell if type(cell) is str else None if is_missing(cell) else str(cell) for cell in cells]
-            text_hashes = {text: _hash_text(text) for text in dict.fromkeys(texts)}
-            column_hashes = np.array([text_hashes[text] for text in texts], dtype=np.uint64)
-        hashes = mix(hashes * MIX + column_hashes)
-    return hashes
+            yield hash_texts(texts)
 
 
 def row_hashes(batch: Batch, schema: Schema, column: str | None = None) -> NDArray[np.uint64]:
-    """The same of all that is counted, or of one column."""
-    inputs = [name for feature in schema.features for name in feature.inputs]
+    """Returns ``content_hashes`` of all columns that are counted, or of one column."""
+    inputs = schema.features.inputs
     return content_hashes(batch, inputs if column is None else [column])
 
 
 def _bits(numbers: NDArray[Any]) -> NDArray[np.uint64]:
-    """Numbers as hashes of themselves; 0 and −0 are alike, and so is all that is missing."""
+    """Returns numbers as 64-bit integers with the same bits; 0 and −0 are the same, and so are all missing values."""
     floats = np.asarray(numbers, dtype=np.float64) + 0.0
-    return np.where(np.isnan(floats), MISSING, floats.view(np.uint64))
+    return np.where(np.isnan(floats), HASH_OF_MISSING, floats.view(np.uint64))
+
+
+def hash_texts(texts: Sequence[str | None]) -> NDArray[np.uint64]:
+    """Returns a 64-bit hash of each text."""
+    hash_of_text = {text: _hash_text(text) for text in dict.fromkeys(texts)}
+    return np.array([hash_of_text[text] for text in texts], dtype=np.uint64)
 
 
 def _hash_text(text: str | None) -> int:
+    """Returns a 64-bit hash of a text, or the hash of a missing value."""
     if text is None:
-        return int(MISSING)
+        return int(HASH_OF_MISSING)
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def _mix_columns(columns: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    hashes = np.zeros(len(columns), dtype=np.uint64)
-    for column in columns.T:
-        hashes = mix(hashes * MIX + column)
+def _mix_columns(columns: Iterable[NDArray[np.uint64]], n_rows: int) -> NDArray[np.uint64]:
+    """Returns one hash per row from columns of hashes."""
+    hashes = np.zeros(n_rows, dtype=np.uint64)
+    for column in columns:
+        hashes = mix(hashes * HASH_FACTOR + column)
     return hashes
 
 
 def mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Hashes whose bits depend on each other."""
-    hashes = (hashes ^ (hashes >> np.uint64(30))) * TURN
+    """Mixes the bits of each hash, so that each bit depends on the others."""
+    hashes = (hashes ^ (hashes >> np.uint64(30))) * MIX_FACTOR
     return np.asarray(hashes ^ (hashes >> np.uint64(27)))

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury._core import Integers
+from banbury.arrays import Int
 from banbury.errors import many
 from banbury.families.bags.words import WORDS, add_texts, check_parts_of_words, subtract
-from banbury.families.family import Family, Feature, RowsToCount
+from banbury.families.family import Family, Feature, Features, RowsToCount, permanent_keys
 from banbury.families.keys import code_numbers, dense
-from banbury.notebooks import SHOWN, Displayed, NotebookTable
+from banbury.notebooks import MOST_TABLE_ROWS, Displayed, NotebookTable, more_line
 from banbury.reading import Batch, Beside, Codes
-from banbury.reading.batches import join_batches
 from banbury.reading.by_name import Columns
 from banbury.reading.columns import empty_column
 from banbury.sums import (
@@ -33,22 +33,21 @@ from banbury.sums import (
     Counts,
     WholeKeys,
     Words,
-    in_order,
-    in_parts,
-    in_rows,
+    decode_weights,
+    encode_weights,
+    is_nonzero,
     kernel_weights,
-    rows_of,
-    some,
-    total,
+    readable_counts,
+    sort_keys,
+    sum_axis,
 )
 from banbury.tally.label_sets import EVERY, LabelSets
-from banbury.tally.schema import Features, Group, Missing, Schema
-from banbury.tally.table import Labels, Table, doubt, open_table, refuse_continuous
+from banbury.tally.schema import FamilyOption, Group, Missing, Schema
+from banbury.tally.table import Labels, Table, open_table, refuse_continuous, warn_about_suspicious_classes
 from banbury.threads import Behind, LimitThreads
 
 Label = bool | int | float | str
-MANY_ROWS = 1000  # of a batch, whose words are worth a thread of their own
-MANY_BYTES = 1 << 24  # of texts that are counted together
+ROWS_WORTH_A_THREAD = 1000  # of a batch, whose words are worth a thread of their own
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,10 +79,10 @@ class Tally(Displayed):
     def n_rows(self) -> float:
         """The number of rows counted, or their total weight if weights are fractional."""
         if self.schema.labels is not None:
-            every = rows_of(self.rows)[self.classes.index(EVERY)] if EVERY in self.classes else 0
+            total = readable_counts(self.rows)[self.classes.index(EVERY)] if EVERY in self.classes else 0
         else:
-            every = rows_of(total(self.rows, 0))[0] if self.classes else 0
-        return int(every) if self.rows.digits == 0 else float(every)
+            total = readable_counts(sum_axis(self.rows, 0))[0] if self.classes else 0
+        return int(total) if self.rows.digits == 0 else float(total)
 
     @cached_property
     def missing(self) -> dict[str, float]:
@@ -94,24 +93,24 @@ class Tally(Displayed):
         {'fever': 1.0, 'ward': 0.0}
         """
         if not self.classes:
-            return {feature.name: 0.0 for feature in self.schema.features}
+            return dict.fromkeys(self.schema.features.names, 0.0)
         if self._each_row_once is not self:
             return self._each_row_once.missing
-        every = total(self.rows, 0)
+        n_rows = sum_axis(self.rows, 0)
         missing = dict[str, float]()
         for (_, features, _), sums in self._groups():
-            there = total(sums.present, 1).arranged([len(features)])
-            lacking = every.take(np.zeros(len(features), dtype=np.int64), 0) - there
-            missing |= zip((f.name for f in features), lacking.value.tolist(), strict=True)
-        return {f.name: max(missing[f.name], 0.0) for f in self.schema.features}
+            n_present = sum_axis(sums.present, 1).arranged([len(features)])
+            n_missing = n_rows.take(np.zeros(len(features), dtype=np.int64), 0) - n_present
+            missing |= zip(features.names, n_missing.value.tolist(), strict=True)
+        return {name: max(missing[name], 0.0) for name in self.schema.features.names}
 
     @cached_property
     def _each_row_once(self) -> Tally:
-        """Where rows have sets of labels, all of them as one class; this tally otherwise."""
+        """Where rows have sets of labels, the tally of one class that holds every row once; otherwise this tally."""
         if self.schema.labels is None or EVERY not in self.classes:
             return self
         plain = replace(self, schema=replace(self.schema, labels=None))
-        return plain.of_classes([self.classes.index(EVERY)], (EVERY,))
+        return plain._of_classes([self.classes.index(EVERY)], (EVERY,))
 
     @cached_property
     def empty_cells(self) -> dict[str, float]:
@@ -123,46 +122,54 @@ class Tally(Displayed):
         >>> bb.count(weather, target="play", features={names: bb.Joint()}).empty_cells
         {'outlook + temperature + humidity': 0.38888888888888884}
         """
-        blocks = [feature for feature in self.schema.features if feature.columns]
+        features = self.schema.features
+        blocks = [features[f] for f in features.where(lambda template: template.columns)]
         shares = {feature.name: feature.family.empty_share(feature, self.of(feature.name)) for feature in blocks}
         return {name: share for name, share in shares.items() if share is not None}
 
     def of(self, name: str) -> Any:
-        """Returns the sums of one feature."""
-        group, at = self._places[self.schema[name].name]
+        """Returns the sums of one feature, by its name."""
+        group, at = self.place(self.schema[name].name)
         return self.sums[group].select([at])
 
-    def group_of(self, name: str) -> Any:
-        """Returns the sums of all features that are counted together with this one."""
-        return self.sums[self._places[name][0]]
+    def place(self, name: str) -> tuple[int, int]:
+        """Returns the number of the group that a feature is counted in, and its place in that group."""
+        group, place = self._places
+        f = self.schema.index[name]
+        return int(group[f]), int(place[f])
 
     @cached_property
-    def _places(self) -> dict[str, tuple[int, int]]:
-        """The group of each feature, and its place there."""
-        groups = enumerate(self.schema.groups)
-        return {f.name: (g, at) for g, group in groups for at, f in enumerate(group.features)}
+    def _places(self) -> tuple[Int, Int]:
+        """Two integer arrays over features: the number of each feature's group, and its place in that group."""
+        group_of = np.empty(len(self.schema.features), dtype=np.int64)
+        place_of = np.empty_like(group_of)
+        for g, group in enumerate(self.schema.groups):
+            group_of[group.places] = g
+            place_of[group.places] = np.arange(len(group.places))
+        return group_of, place_of
 
     @cached_property
-    def has_words(self) -> bool:
+    def _has_words(self) -> bool:
         """Whether some features have tables of words, which can be large."""
         return any(isinstance(sums, Words) for sums in self.sums)
 
-    def with_sums(self, changed: Mapping[int, Any]) -> Tally:
-        """Returns the same tally with other sums for some groups of features, by group number."""
+    def _with_sums(self, changed: Mapping[int, Any]) -> Tally:
+        """Returns the same tally with other sums for some groups; ``changed`` maps a group's number to its sums."""
+        if all(self.sums[g] is sums for g, sums in changed.items()):
+            return self
         return replace(self, sums=tuple(changed.get(g, sums) for g, sums in enumerate(self.sums)))
 
-    def read_texts(self) -> Tally:
+    def _read_texts(self) -> Tally:
         """Returns the same tally with all texts tokenized. ``count_rows`` defers this until the words are needed."""
-        counted = {g: sums.read_texts() for g, sums in enumerate(self.sums) if isinstance(sums, Words)}
-        return self.with_sums(counted) if counted else self
+        return self._with_sums({g: sums.read_texts() for g, sums in enumerate(self.sums) if isinstance(sums, Words)})
 
-    def drop_absent_words(self) -> Tally:
-        """Returns the same tally without words that no text contains any more."""
-        used = {g: sums.drop_absent_words() for g, sums in enumerate(self.sums) if isinstance(sums, Words)}
-        return self if all(self.sums[g] is sums for g, sums in used.items()) else self.with_sums(used)
+    def _drop_absent_words(self) -> Tally:
+        """Returns the same tally without the words that no text contains any more."""
+        words = ((g, sums) for g, sums in enumerate(self.sums) if isinstance(sums, Words))
+        return self._with_sums({g: sums.drop_absent_words() for g, sums in words})
 
     def _groups(self) -> Iterator[tuple[Group, Any]]:
-        """The features that were counted together, with their sums."""
+        """Iterates over the groups of features that are counted together, each with its sums."""
         return zip(self.schema.groups, self.sums, strict=True)
 
     # Counting more
@@ -193,21 +200,22 @@ class Tally(Displayed):
     # The algebra
 
     def __add__(self, other: Tally) -> Tally:
-        """Both data sets together."""
+        """Returns the tally of both data sets together."""
         if not isinstance(other, Tally):
             raise errors.not_a_tally(other, "add")
-        if twice := self.parts & other.parts:
-            raise errors.part_twice(twice)
-        a, b = _together(self, other)
-        sums = tuple(x + y for x, y in zip(a.sums, b.sums, strict=True))
-        skipped = a.skipped + b.skipped
-        rounded = a.rounded or b.rounded
-        parts = a.parts | b.parts
-        summed = replace(a, rows=a.rows + b.rows, sums=sums, skipped=skipped, rounded=rounded, parts=parts)
+        if shared_parts := self.parts & other.parts:
+            raise errors.part_twice(shared_parts)
+        left, right = _together(self, other)
+        sums = tuple(left_sums + right_sums for left_sums, right_sums in zip(left.sums, right.sums, strict=True))
+        skipped = left.skipped + right.skipped
+        rounded = left.rounded or right.rounded
+        parts = left.parts | right.parts
+        summed = replace(left, rows=left.rows + right.rows, sums=sums, skipped=skipped, rounded=rounded, parts=parts)
         return within_bins(summed._not_too_many())
 
     def _not_too_many(self) -> Tally:
-        if self.classes and not total(self.rows, 0).value[0] < MOST_ROWS:
+        """Returns this tally, or raises an error if it has more rows than exact sums can hold."""
+        if self.classes and not sum_axis(self.rows, 0).value[0] < MOST_ROWS:
             raise errors.too_many_rows()
         return self
 
@@ -215,25 +223,27 @@ class Tally(Displayed):
         return self if other == 0 else NotImplemented  # so that sum(tallies) works
 
     def __sub__(self, other: Tally) -> Tally:
-        """This data set without the other, which must be part of it; raises, and changes nothing, where it shows not to be.
+        """Returns the tally of this data set without the other.
 
-        It raises, too, where the sums of one of the two were rounded.
+        The other must be part of this one, or an error is raised and nothing changes. An error is also raised if the
+        sums of either tally were rounded, because they cannot be subtracted exactly.
         """
         if not isinstance(other, Tally):
             raise errors.not_a_tally(other, "subtract")
-        return self.minus(other)
+        return self._minus(other)
 
-    def minus(self, other: Tally, declared: tuple[Label, ...] = ()) -> Tally:
-        """Returns this tally without the other. Classes in ``declared`` are kept even if they have no rows left."""
+    def _minus(self, other: Tally, declared: tuple[Label, ...] = ()) -> Tally:
+        """Returns this tally without the other. Classes in ``declared`` stay even if they have no rows left."""
         if self.rounded or other.rounded:
             raise errors.forget_before_fading("this tally" if self.rounded else "the tally to be subtracted")
         try:
-            return self._minus(other).verify(self)._trim(declared)
+            return self._subtract(other)._verify(self)._trim(declared)
         except errors.NegativeCount as problem:
-            raise self._in_words(problem) from None
+            raise self._name_labels(problem) from None
 
-    def add_texts(self, texts: list[str], labels: list[str], threads: int) -> Tally | None:
-        """Returns this tally with more texts added, without building a batch.
+    def _add_texts(self, texts: list[str], labels: list[str], threads: int) -> Tally | None:
+        """Returns this tally with more texts added, without building a batch. ``labels`` are the class names of the
+        texts.
 
         Returns None unless the tally has a single text column and contains all the classes.
         """
@@ -243,34 +253,38 @@ class Tally(Displayed):
         [words] = self.sums
         if not isinstance(words, Words) or not set(self.classes).issuperset(labels):
             return None
-        numbers = _places(labels, self.classes).astype(np.int32)
-        rows = self.rows + _core.count_classes(numbers, len(self.classes), None, threads)
-        if (more := add_texts(self.schema.features[0], words, texts, numbers, threads)) is None:
+        class_numbers = _places(labels, self.classes).astype(np.int32)
+        rows = self.rows + _core.count_classes(class_numbers, len(self.classes), None, threads)
+        if (added := add_texts(self.schema.features[0], words, texts, class_numbers, threads)) is None:
             return None
-        return replace(self, rows=rows, sums=(more,))._not_too_many()
+        return replace(self, rows=rows, sums=(added,))._not_too_many()
 
-    def without_part(self, part: Tally) -> Tally:
+    def _without_part(self, part: Tally) -> Tally:
         """Returns this tally without rows that are known to be part of it, so that the result needs no check."""
-        return self._minus(part)._trim()
+        return self._subtract(part)._trim()
 
-    def _minus(self, other: Tally) -> Tally:
-        a, b = _together(self, other)
-        rows = a.rows - b.rows
-        a._check_rows(rows)
-        sums_of_both = zip(a.schema.groups, a.sums, b.sums, strict=True)
-        differences = tuple(subtract(g.features, x, y, a.classes) for g, x, y in sums_of_both)
-        skipped = max(0, a.skipped - b.skipped)
-        return replace(a, rows=rows, sums=differences, skipped=skipped, parts=a.parts - b.parts)
+    def _subtract(self, other: Tally) -> Tally:
+        """Returns the differences of all sums without checking that they can be sums of rows."""
+        total, part = _together(self, other)
+        rows = total.rows - part.rows
+        total._check_rows(rows)
+        group_sums = zip(total.schema.groups, total.sums, part.sums, strict=True)
+        differences = tuple(
+            subtract(group.features, total_sums, part_sums, total.classes)
+            for group, total_sums, part_sums in group_sums
+        )
+        skipped = max(0, total.skipped - part.skipped)
+        return replace(total, rows=rows, sums=differences, skipped=skipped, parts=total.parts - part.parts)
 
-    def _in_words(self, problem: errors.NegativeCount) -> errors.NegativeCount:
-        """What is said of sums that cannot be; of sets of labels by their names."""
-        return problem if self.schema.labels is None else _of_labels(problem)
+    def _name_labels(self, problem: errors.NegativeCount) -> errors.NegativeCount:
+        """Returns an error about negative counts that names labels instead of classes where rows have sets of labels."""
+        return problem if self.schema.labels is None else _with_label_names(problem)
 
     def __mul__(self, factor: float) -> Tally:
-        """Every row so many times; a factor below one lets the past fade.
+        """Returns the tally with every row weighing this many times as much; a factor below one lets the past fade.
 
-        A whole factor is exact. Of any other each sum is rounded once, down to 10⁻¹⁸ of a row or a step of it, where it has more
-        digits than that. From sums that were ``rounded`` nothing can be subtracted: forget before you fade.
+        A whole factor is exact. With any other factor, each sum is rounded down once, to 10⁻¹⁸ of a row or of a unit,
+        if it has more digits than that. Nothing can be subtracted from rounded sums, so forget before you fade.
         """
         if isinstance(factor, bool) or not isinstance(factor, (int, float, np.integer, np.floating)):
             return NotImplemented
@@ -287,24 +301,29 @@ class Tally(Displayed):
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: float) -> Tally:
+        """Returns the tally with every row weighing this many times less."""
         return self * (1.0 / divisor) if divisor else self * float("inf")
 
     def __eq__(self, other: object) -> bool:
-        """Whether both hold the same sums, to the last bit, under the same schema; bins of other widths are other sums."""
+        """Whether both tallies hold the same sums, to the last bit, under the same schema. Bins of another width are
+        other sums.
+        """
         if not isinstance(other, Tally):
             return NotImplemented
-        a, b = _together(self, other)
-        alike = self.classes == other.classes and self.schema == other.schema and a.rows.same(b.rows)
-        return alike and all(x.same(y) for x, y in zip(a.sums, b.sums, strict=True))
+        left, right = _together(self, other)
+        same_rows = self.classes == other.classes and self.schema == other.schema and left.rows.same(right.rows)
+        return same_rows and all(
+            left_sums.same(right_sums) for left_sums, right_sums in zip(left.sums, right.sums, strict=True)
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
     def _check_rows(self, rows: Integers) -> None:
-        """Raises where a class would have less than no rows."""
+        """Raises an error if a class has a negative number of rows; ``rows`` has one number per class."""
         for (label,) in np.argwhere(rows.is_negative()):
-            raise errors.negative_count(rows_of(rows)[label], self.classes[label])
+            raise errors.negative_count(readable_counts(rows)[label], self.classes[label])
 
-    def verify(self, before: Tally | None = None) -> Tally:
+    def _verify(self, before: Tally | None = None) -> Tally:
         """Returns this tally, or raises an error if no rows could have these sums.
 
         Args:
@@ -318,94 +337,111 @@ class Tally(Displayed):
         return self
 
     def _check_labels(self, before: Tally | None) -> None:
-        """Raises where more rows have a label than there are rows, by any of their values."""
-        every = self.classes.index(EVERY)
-        label_numbers = np.array([c for c in range(len(self.classes)) if c != every], dtype=np.int64)
-        rest = self.rows.take(np.full(len(label_numbers), every), 0) - self.rows.take(label_numbers, 0)
-        for (at,) in np.argwhere(rest.is_negative()):
-            raise _more_of_a_label(errors.negative_count(0, self.classes[label_numbers[at]]))
+        """Raises an error if a label has more rows than there are rows, in total or for any value of a feature.
+
+        Args:
+            before: A checked tally that this one was derived from. Only words that differ from it are then checked.
+        """
+        all_rows = self.classes.index(EVERY)
+        label_numbers = np.array([c for c in range(len(self.classes)) if c != all_rows], dtype=np.int64)
+        rows_without_label = self.rows.take(np.full(len(label_numbers), all_rows), 0) - self.rows.take(label_numbers, 0)
+        for (k,) in np.argwhere(rows_without_label.is_negative()):
+            raise _label_exceeds_rows(errors.negative_count(0, self.classes[label_numbers[k]]))
         try:
             for g, (group, sums) in enumerate(self._groups()):
                 if isinstance(sums, Words):
                     changed = None if before is None else sums.table.changed_since(before.sums[g].table)
-                    check_parts_of_words(group.features[0], sums.table, changed, every, self.classes)
+                    check_parts_of_words(group.features[0], sums.table, changed, all_rows, self.classes)
                 else:
-                    without = sums.take(np.full(len(label_numbers), every)) - sums.take(label_numbers)
-                    group.counter.check(group.features, without, rest, [self.classes[c] for c in label_numbers])
+                    sums_without_label = sums.take(np.full(len(label_numbers), all_rows)) - sums.take(label_numbers)
+                    group.counter.check(
+                        group.features, sums_without_label, rows_without_label, [self.classes[c] for c in label_numbers]
+                    )
         except errors.NegativeCount as problem:
-            raise _more_of_a_label(problem) from None
+            raise _label_exceeds_rows(problem) from None
 
     def to(self, schema: Schema) -> Tally:
         """Returns the same tally under another schema with the same features: numbers are shifted and bins merged.
 
         Raises SchemaMismatch if this would need the rows again: for other families, other categories or narrower bins.
         """
-        pairs = zip(schema.features, self.schema.features, strict=False)
-        re_centred = tuple(a.counter.adopt_scale(a, b) if a.counter is b.counter else a for a, b in pairs)
-        moved_to = replace(schema, features=re_centred + schema.features[len(re_centred) :])
-        if (why := moved_to.differs(self.schema)) is not None:
+        new_and_old_features = zip(schema.features, self.schema.features, strict=False)
+        # A scale to which sums can be moved is no difference: for the comparison, new features take on the old scale.
+        rescaled = [
+            new.counter.adopt_scale(new, old) if new.counter is old.counter else new
+            for new, old in new_and_old_features
+        ]
+        on_old_scale = replace(schema, features=Features.of([*rescaled, *schema.features[len(rescaled) :]]))
+        if (why := on_old_scale._differs(self.schema)) is not None:
             raise errors.schema_mismatch(why)
-        both = zip(self.schema.groups, schema.groups, self.sums, strict=True)
         try:
-            moved = tuple(old.counter.move_sums(old.features, new.features, sums) for old, new, sums in both)
-        except errors.SchemaMismatch:
+            moved = _move_to(self, schema)
+        except errors.SchemaMismatch:  # a ValueError too, which says precisely what cannot be moved
             raise
         except (OverflowError, ValueError):
             raise errors.schema_mismatch("origins or units are too far apart to convert sums") from None
-        moves = zip(moved, self.sums, strict=True)
-        rounded = any(new is not old and not isinstance(new, Counts) for new, old in moves)
-        return replace(self, schema=schema, sums=moved, rounded=self.rounded or rounded)
+        new_and_old_sums = zip(moved.sums, self.sums, strict=True)
+        rounded = any(new is not old and not isinstance(new, Counts) for new, old in new_and_old_sums)
+        return replace(moved, rounded=self.rounded or rounded)
 
     def _trim(self, declared: tuple[Label, ...] = ()) -> Tally:
-        """Without the keys that no row has any more, and without such classes unless they are declared."""
+        """Returns this tally without keys that no row has any more, and without classes that have no rows, except those
+        in ``declared``.
+        """
         tally = self
-        kept = np.flatnonzero(some(self.rows))
+        is_kept = is_nonzero(self.rows)
         if declared:
-            stays = set(declared)
-            kept = np.union1d(kept, [c for c, name in enumerate(self.classes) if name in stays]).astype(np.int64)
-        if len(kept) < len(self.classes):
-            tally = self._of(kept, tuple(self.classes[c] for c in kept))
+            declared_names = set(declared)
+            is_kept = is_kept | [name in declared_names for name in self.classes]
+        if not is_kept.all():
+            class_numbers = np.flatnonzero(is_kept)
+            tally = self._select_classes(class_numbers, tuple(self.classes[c] for c in class_numbers))
         groups = enumerate(tally._groups())
-        trimmed = {n: sums.without_empty(f.family.permanent_keys() for f in g.features) for n, (g, sums) in groups}
-        return tally if all(sums is tally.sums[n] for n, sums in trimmed.items()) else tally.with_sums(trimmed)
+        return tally._with_sums({n: sums.without_empty(permanent_keys(group.features)) for n, (group, sums) in groups})
 
-    def _of(self, kept: Any, names: tuple[Label, ...]) -> Tally:
-        kept = np.asarray(kept, dtype=np.int64)
-        if _are_all(kept, len(self.classes)):
+    def _select_classes(self, class_numbers: Any, names: tuple[Label, ...]) -> Tally:
+        """Returns the classes with these numbers, under these names. Keys that none of them has stay."""
+        class_numbers = np.asarray(class_numbers, dtype=np.int64)
+        if _are_all(class_numbers, len(self.classes)):
             return replace(self, classes=names)
-        sums = tuple(sums.take(kept) for sums in self.sums)
-        return replace(self, classes=names, rows=self.rows.take(kept, 0), sums=sums)
+        sums = tuple(sums.take(class_numbers) for sums in self.sums)
+        return replace(self, classes=names, rows=self.rows.take(class_numbers, 0), sums=sums)
 
-    def with_classes(self, classes: tuple[Label, ...]) -> Tally:
-        """Returns the same sums with additional classes that have no rows yet."""
-        names: Any = classes if set(classes).issuperset(self.classes) else in_order(set(self.classes).union(classes))
+    def _with_classes(self, classes: tuple[Label, ...]) -> Tally:
+        """Returns the same sums with additional classes that have no rows yet. Classes are kept in order."""
+        names: Any = classes if set(classes).issuperset(self.classes) else sort_keys(set(self.classes).union(classes))
         if self.classes == names:
             return self
-        return self.merge_classes(_places(self.classes, names), names)
+        return self._merge_classes(_places(self.classes, names), names)
 
-    def of_classes(self, kept: Sequence[int], names: tuple[Label, ...], trims: bool = True) -> Tally:
-        """Returns some of the classes, by number, under these names; keys that none of them has are dropped unless
+    def _of_classes(self, class_numbers: Sequence[int], names: tuple[Label, ...], trims: bool = True) -> Tally:
+        """Returns the classes with these numbers, under these names. Keys that none of them has are dropped unless
         ``trims`` is False.
         """
-        some_classes = self._of(np.asarray(kept, dtype=np.int64), names)
+        some_classes = self._select_classes(np.asarray(class_numbers, dtype=np.int64), names)
         return some_classes._trim() if trims else some_classes
 
-    def merge_classes(self, index: NDArray[np.int64], names: tuple[Label, ...]) -> Tally:
-        """Turns class c into class ``index[c]`` of these; classes with the same index are added."""
-        size = len(names)
-        if size == len(self.classes) and _are_all(index, size):
+    def _merge_classes(self, new_numbers: NDArray[np.int64], names: tuple[Label, ...]) -> Tally:
+        """Returns a tally whose class ``new_numbers[c]`` contains class c of this one; classes with the same index are added.
+        ``names`` are the names of its classes.
+        """
+        n_classes = len(names)
+        if n_classes == len(self.classes) and _are_all(new_numbers, n_classes):
             return replace(self, classes=names)
-        sums = tuple(sums.merge(index, size) for sums in self.sums)
-        return replace(self, classes=names, rows=self.rows.merge(index, size, 0), sums=sums)
+        sums = tuple(sums.merge(new_numbers, n_classes) for sums in self.sums)
+        return replace(self, classes=names, rows=self.rows.merge(new_numbers, n_classes, 0), sums=sums)
 
     # Looking
 
     def numbers(self) -> dict[str, Integers]:
-        """All sums except those of words, by their names in a file."""
+        """Returns all sums except those of words, by the names that they have in a file."""
         arrays = ((f"{g}.{name}", part) for g, sums in enumerate(self.sums) for name, part in sums.arrays().items())
         return {"classes": self.rows, **dict(arrays)}
 
-    def states(self) -> dict[str, NDArray[Any]]:
+    def _states(self) -> dict[str, NDArray[Any]]:
+        """Returns the arrays that describe the sums besides the numbers, such as those of words, by their names in a
+        file.
+        """
         states = ((g, sums.state()) for g, sums in enumerate(self.sums))
         return {f"{g}.{name}": array for g, state in states for name, array in state.items()}
 
@@ -422,21 +458,21 @@ class Tally(Displayed):
         >>> (tally + more - more).digest() == tally.digest()
         True
         """
-        every = (self.classes, *(keys for sums in self.sums for keys in sums.keys))
-        digest = hashlib.sha256(f"[{json.dumps(self.schema.counting_rules())}, [".encode())
-        for k, keys in enumerate(every):
+        all_keys = (self.classes, *(keys for sums in self.sums for keys in sums.keys))
+        digest = hashlib.sha256(f"[{json.dumps(self.schema._counting_rules())}, [".encode())
+        for k, keys in enumerate(all_keys):
             digest.update(f"{', ' if k else ''}{_as_json(keys)}".encode())
         digest.update(b"]]")
         arrays = {name: (numbers.digits, numbers.limbs()) for name, numbers in self.numbers().items()}
-        arrays |= {name: (0, array) for name, array in sorted(self.states().items())}
+        arrays |= {name: (0, array) for name, array in sorted(self._states().items())}
         for name, (digits, array) in arrays.items():
             digest.update(f"{name} {digits} {array.dtype.str} {array.shape}".encode())
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
     @cached_property
-    def groups(self) -> list[tuple[Family, tuple[Feature, ...], Any]]:
-        """The features of each family and setting with their sums, so that parameters are estimated together."""
+    def groups(self) -> list[tuple[Family, Features, Any]]:
+        """Each family with its features and their sums, so that parameters of the same family are estimated together."""
         return [part for group, sums in self._groups() for part in _by_family(group, sums)]
 
     def n_parameters(self, naive: bool = True) -> int:
@@ -452,35 +488,37 @@ class Tally(Displayed):
         (5, 7)
         """
         n_classes = len(self.classes)
-        prior = max(len(self.classes) - 1, 0)
+        n_prior = max(len(self.classes) - 1, 0)
         if naive:
-            pairs = [pair for family, features, sums in self.groups for pair in family.n_parameters(features, sums)]
-            return n_classes * sum(per_class for per_class, _ in pairs) + sum(tied for _, tied in pairs) + prior
-        if self.has_words:
+            counts_by_feature = [
+                pair for family, features, sums in self.groups for pair in family.n_parameters(features, sums)
+            ]
+            return (
+                n_classes * sum(per_class for per_class, _ in counts_by_feature)
+                + sum(n_tied for _, n_tied in counts_by_feature)
+                + n_prior
+            )
+        if self._has_words:
             raise errors.bad_setting("naive", False, "True for a tally with text, because words have no joint table")
-        d = 0
-        table = 1
+        n_numbers = 0
+        n_cells = 1
         for family, features, sums in self.groups:
             if isinstance(sums, Counts):
-                table *= prod(n_free + 1 for n_free, _ in family.n_parameters(features, sums))
+                n_cells *= prod(n_free + 1 for n_free, _ in family.n_parameters(features, sums))
             else:
-                d += sum(len(feature.inputs) for feature in features)
-        return n_classes * (table - 1 + table * (d + d * (d + 1) // 2)) + prior
+                n_numbers += len(features.inputs)
+        return n_classes * (n_cells - 1 + n_cells * (n_numbers + n_numbers * (n_numbers + 1) // 2)) + n_prior
 
     def __str__(self) -> str:
         weighted = self.rows.digits > 0
         size = f"{float(self.n_rows):,.6g} (weights)" if weighted else many(int(self.n_rows), "row")
         features = many(len(self.schema.features), "feature")
-        several = self.schema.labels is not None
-        named = [c for c, name in enumerate(self.classes) if not (several and name == EVERY)]
-        lines = [f"Tally of {size}, {many(len(named), 'label' if several else 'class')}, {features}"]
-        share = self.rows.value / max(float(self.n_rows), 1e-300)
-        shown = [(self.classes[c], self.rows.value[c], share[c]) for c in named[:20]]
-        names = [errors.shortened(repr(name)) for name, _, _ in shown]
-        width = max(map(len, names), default=0)
-        named_rows = zip(names, shown, strict=True)
-        lines += [f"  {name:{width}}  {n:>12,.12g}  {part:6.1%}" for name, (_, n, part) in named_rows]
-        lines += _hidden(len(named) - len(shown), "label" if several else "class")
+        noun, rows_and_shares = self._rows_and_shares()
+        lines = [f"Tally of {size}, {many(len(rows_and_shares), noun)}, {features}"]
+        shown = [(errors.shortened(repr(name)), n, share) for name, n, share in rows_and_shares[:20]]
+        width = max((len(name) for name, _, _ in shown), default=0)
+        lines += [f"  {name:{width}}  {n:>12,.12g}  {share:6.1%}" for name, n, share in shown]
+        lines += more_line(len(rows_and_shares) - len(shown), noun)
         lines += [f"  {line}" for line in self._feature_lines()]
         if self.skipped:
             lines.append(f"  skipped: {many(self.skipped, 'row')} without a target")
@@ -496,17 +534,25 @@ class Tally(Displayed):
 
     __repr__ = __str__
 
+    def _rows_and_shares(self) -> tuple[str, list[tuple[Label, float, float]]]:
+        """Returns "class" or "label", and of each its name, its number of rows and their share of all rows."""
+        shares = self.rows.value / max(float(self.n_rows), 1e-300)
+        rows_and_shares = list(zip(self.classes, self.rows.value.tolist(), shares.tolist(), strict=True))
+        if self.schema.labels is None:
+            return "class", rows_and_shares
+        return "label", [label for label in rows_and_shares if label[0] != EVERY]
+
     def _notebook_tables(self) -> list[NotebookTable]:
-        several = self.schema.labels is not None
-        named = [c for c, name in enumerate(self.classes) if not (several and name == EVERY)]
-        rows = self.rows.value
-        share = self.rows.value / max(float(self.n_rows), 1e-300)
+        """Returns the two tables that a notebook shows: the classes with their rows, and the features with what was
+        counted.
+        """
+        noun, rows_and_shares = self._rows_and_shares()
         classes: dict[str, list[Any]] = {
-            "label" if several else "class": [self.classes[c] for c in named],
-            "rows": [float(rows[c]) for c in named],
-            "share": [f"{share[c]:.1%}" for c in named],
+            noun: [name for name, _, _ in rows_and_shares],
+            "rows": [n for _, n, _ in rows_and_shares],
+            "share": [f"{share:.1%}" for _, _, share in rows_and_shares],
         }
-        summaries = self.summaries(SHOWN if len(self.schema.features) > SHOWN else None)
+        summaries = self._summaries(MOST_TABLE_ROWS if len(self.schema.features) > MOST_TABLE_ROWS else None)
         features = {
             "column": [feature.name for feature, _ in summaries],
             "family": [feature.family.name for feature, _ in summaries],
@@ -514,39 +560,52 @@ class Tally(Displayed):
         }
         return [NotebookTable("", classes), NotebookTable("", features)]
 
-    def summaries(self, most: int | None = None) -> list[tuple[Feature, str]]:
-        """Describes each feature in a few words; with ``n``, only the first ones."""
-        once = self._each_row_once
-        features_with_sums = ((f, once.of(f.name), once._missing_text(f.name)) for f in self.schema.features[:most])
-        return [(feature, feature.counter.summary(feature, *counted)) for feature, *counted in features_with_sums]
+    def _summaries(self, most: int | None = None) -> list[tuple[Feature, str]]:
+        """Describes what was counted for each feature in a few words; ``most`` limits the number of features."""
+        tally = self._each_row_once
+        features_with_sums = ((f, tally.of(f.name), tally._missing_text(f.name)) for f in self.schema.features[:most])
+        return [
+            (feature, feature.counter.summary(feature, *sums_and_missing))
+            for feature, *sums_and_missing in features_with_sums
+        ]
 
     def _feature_lines(self) -> list[str]:
+        """Returns a line of text about each feature, at most 108 characters long; only the first 20 features if there
+        are many.
+        """
         n_features = len(self.schema.features)
-        shown = self.summaries(20 if n_features > 21 else None)
+        shown = self._summaries(20 if n_features > 21 else None)
         width = max((len(feature.name) for feature, _ in shown), default=0)
         lines = [f"{f.name:{width}}  {f.family.name:{len('kernel_density')}}  {text}" for f, text in shown]
         cut = [line if len(line) <= 108 else line[:107] + "…" for line in lines]
-        return cut + [line[2:] for line in _hidden(n_features - len(shown), "feature")]
+        return cut + [line[2:] for line in more_line(n_features - len(shown), "feature")]
 
     def _missing_text(self, name: str) -> str:
+        """Returns how many rows have no value of a feature, as ``, 3 missing``, or an empty text."""
         return f", {self.missing[name]:,.6g} missing" if self.missing[name] else ""
 
 
 def _is_decimal(factor: float) -> bool:
-    """Whether a factor is the number that fifteen digits, eighteen decimals at most, write."""
+    """Whether a factor can be written with at most 15 significant digits and 18 decimals, so that multiplying by it is
+    exact.
+    """
     written = Decimal(f"{factor:.15g}")
     return factor == int(factor) or (float(written) == factor and int(written.normalize().as_tuple().exponent) >= -18)
 
 
-def _of_labels(problem: errors.NegativeCount) -> errors.NegativeCount:
-    """The same where classes are labels, and one of them is that of all rows."""
+def _with_label_names(problem: errors.NegativeCount) -> errors.NegativeCount:
+    """Returns the same error with ``label 'x'`` instead of ``class 'x'``, and ``all rows`` for the class that holds
+    every row. ``problem`` is an error about a negative count.
+    """
     label = problem.label  # type: ignore[attr-defined]
     text = str(problem).replace(f"class {label!r}", "all rows" if label == EVERY else f"label {label!r}", 1)
     return errors.NegativeCount(text.replace(" of all rows", " among all rows", 1), **problem._parts)
 
 
-def _more_of_a_label(problem: errors.NegativeCount) -> errors.NegativeCount:
-    """What is left has rows of a label that are no rows at all."""
+def _label_exceeds_rows(problem: errors.NegativeCount) -> errors.NegativeCount:
+    """Returns an error that says that more rows have a label than there are rows. ``problem`` is the error about a
+    negative count that it replaces.
+    """
     label = problem.label  # type: ignore[attr-defined]
     feature = getattr(problem, "feature", None)
     place = "" if feature is None else f" in feature {feature!r}"
@@ -555,76 +614,76 @@ def _more_of_a_label(problem: errors.NegativeCount) -> errors.NegativeCount:
     return errors.NegativeCount(text, label=label, feature=feature)
 
 
-def _places(names: Sequence[Any], among: Sequence[Any]) -> NDArray[np.int64]:
-    """Where each name is among others, which have it."""
-    place = {name: c for c, name in enumerate(among)}
+def _places(names: Sequence[Any], names_in_order: Sequence[Any]) -> NDArray[np.int64]:
+    """Returns the place of each name in ``names_in_order``, which contains them all."""
+    place = {name: c for c, name in enumerate(names_in_order)}
     return np.array([place[name] for name in names], dtype=np.int64)
 
 
 def _are_all(numbers: NDArray[np.int64], n: int) -> bool:
-    """Whether these are the numbers from 0 to n in order."""
+    """Whether ``numbers`` are 0 to n − 1 in order."""
     return len(numbers) == n and bool((numbers == np.arange(n)).all())
 
 
 def _canonical(key: Any) -> Any:
-    """Equal keys alike: 1, 1.0 and True are."""
+    """Returns a key for JSON such that equal keys are written alike: 1, 1.0 and True are equal."""
     if isinstance(key, tuple):
         return [_canonical(part) for part in key]
     return int(key) if isinstance(key, (bool, float)) and key == key // 1 else key
 
 
-def _hidden(n: int, what: str) -> list[str]:
-    return [f"  … and {many(n, 'more ' + what)}"] if n > 0 else []
-
-
 def _as_json(keys: Any) -> str:
-    if isinstance(keys, WholeKeys):  # of which Python writes lists as JSON does, and faster
+    """Writes the keys of a group of features as JSON; equal keys are written alike."""
+    if isinstance(keys, WholeKeys):  # Python writes lists of integers as JSON does, and faster
         return str(keys.numbers.tolist())
-    plain = {int, str}  # which are as they should be
-    return json.dumps(list(keys) if plain.issuperset(map(type, keys)) else [_canonical(key) for key in keys])
+    needs_canonical_form = not {int, str}.issuperset(map(type, keys))
+    return json.dumps([_canonical(key) for key in keys] if needs_canonical_form else list(keys))
 
 
-def _by_family(group: Group, sums: Any) -> list[tuple[Family, tuple[Feature, ...], Any]]:
-    """The features of a group by family, each with its part of the sums."""
-    first = group.features[0].family
-    if all(feature.family is first for feature in group.features):
-        return [(first, group.features, sums)]
-    places: list[tuple[Family, list[int]]] = []
-    places_of_family: dict[int, list[int]] = {}  # most columns share their very family
-    for at, feature in enumerate(group.features):
-        family = feature.family
-        same = (i for other, i in places if other.name == family.name and other == family)
-        index = places_of_family.get(id(family)) or next(same, None)
-        if index is None:
-            index = []
-            places.append((family, index))
-        places_of_family[id(family)] = index
-        index.append(at)
-    return [(family, tuple(group.features[f] for f in index), sums.select(index)) for family, index in places]
+def _by_family(group: Group, sums: Any) -> list[tuple[Family, Features, Any]]:
+    """Splits a group's features by family, each with its part of the group's sums; every block of columns is by itself."""
+    families = list[Family]()
+    family_number = list[int]()
+    for template in group.features.templates:
+        equal_families = (
+            n for n, family in enumerate(families) if family.name == template.family.name and family == template.family
+        )
+        family_number.append(next(equal_families, len(families)))
+        if family_number[-1] == len(families):
+            families.append(template.family)
+    if len(families) == 1 and not group.features.has_blocks:
+        return [(families[0], group.features, sums)]
+    numbers = np.array(family_number, dtype=np.int64)[group.features.codes]
+    parts = list[tuple[Family, Features, Any]]()
+    for n, family in enumerate(families):
+        places = np.flatnonzero(numbers == n)
+        for part in places[:, None] if group.features.has_blocks else [places]:
+            parts.append((family, group.features.take(part), sums.select(part.tolist())))
+    return parts
 
 
-def _together(a: Tally, b: Tally) -> tuple[Tally, Tally]:
-    """Both over the classes, keys and bin widths of either."""
-    if a.schema is not b.schema:
-        why = a.schema.differs(b.schema)
+def _together(first: Tally, second: Tally) -> tuple[Tally, Tally]:
+    """Returns both tallies with the classes of either and the wider bins of the two, so that their sums can be added."""
+    if first.schema is not second.schema:
+        why = first.schema._differs(second.schema)
         if why is not None:
             raise errors.schema_mismatch(why)
-        schema = a.schema.with_widest_bins(b.schema)
-        a = _coarsen(a, schema)
-        b = _coarsen(b, schema)
-    if a.classes != b.classes:
-        classes: Any = in_order(set(a.classes).union(b.classes))
-        a = a.with_classes(classes)
-        b = b.with_classes(classes)
-    return a, b
+        schema = first.schema._with_widest_bins(second.schema)
+        first = _move_to(first, schema)
+        second = _move_to(second, schema)
+    if first.classes != second.classes:
+        classes: Any = sort_keys(set(first.classes).union(second.classes))
+        first = first._with_classes(classes)
+        second = second._with_classes(classes)
+    return first, second
 
 
-def _coarsen(tally: Tally, schema: Schema) -> Tally:
-    """The tally with bins as wide as the schema's."""
+def _move_to(tally: Tally, schema: Schema) -> Tally:
+    """Returns the tally with sums moved to the scales and bins of ``schema``, which counts the same features."""
     if schema is tally.schema:
         return tally
-    both = zip(tally.schema.groups, schema.groups, tally.sums, strict=True)
-    sums = tuple(old.counter.move_sums(old.features, new.features, sums) for old, new, sums in both)
+    group_sums = zip(tally.schema.groups, schema.groups, tally.sums, strict=True)
+    sums = tuple(old.counter.move_sums(old.features, new.features, sums) for old, new, sums in group_sums)
     return replace(tally, schema=schema, sums=sums)
 
 
@@ -633,12 +692,12 @@ def within_bins(tally: Tally) -> Tally:
     wider = [(group, group.counter.widen(group.features, sums)) for group, sums in tally._groups()]
     if all(features is group.features for group, features in wider):
         return tally
-    return _coarsen(tally, tally.schema.with_features(wider))
+    return _move_to(tally, tally.schema._with_features(wider))
 
 
 def plus(total: Tally | None, part: Tally) -> Tally:
     """Adds a part to a tally that may be None."""
-    return part.read_texts() if total is None else total + part
+    return part._read_texts() if total is None else total + part
 
 
 # Counting -------------------------------------------------------------------------------------------------------------
@@ -649,7 +708,7 @@ def count(
     target: Any = None,
     *,
     schema: Schema | None = None,
-    features: Features = "auto",
+    features: FamilyOption = "auto",
     weights: Any = None,
     classes: Sequence[Label] | None = None,
     missing: Missing = "skip",
@@ -695,12 +754,23 @@ def count(
     >>> tally.n_rows, tally.classes
     (14, ('no', 'yes'))
     """
-    settings = {"schema": schema, "features": features, "weights": weights, "classes": classes, "missing": missing}
-    reading["target_delimiter"] = target_delimiter
     if schema is not None:
         reading = {"remembered": schema.reading, **reading}
-    where = {"engine": engine, "partitions": partitions}
-    return count_table(open_table(data, target, **settings, **where, threads=threads, **reading))
+    table = open_table(
+        data,
+        target,
+        schema=schema,
+        features=features,
+        weights=weights,
+        classes=classes,
+        missing=missing,
+        threads=threads,
+        target_delimiter=target_delimiter,
+        engine=engine,
+        partitions=partitions,
+        **reading,
+    )
+    return count_table(table)
 
 
 @singledispatch
@@ -710,10 +780,10 @@ def count_table(table: Any) -> Tally:
 
 
 def complete(tally: Tally, n_rows: int, target: str | None) -> Tally:
-    """Returns the tally of a whole table; raises an error if none of its rows has a target."""
+    """Returns the tally of a whole table of ``n_rows`` rows; raises an error if none of them has a target."""
     if not tally.classes and tally.skipped == n_rows:
         raise errors.no_target(n_rows, target)
-    doubt(tally.classes)
+    warn_about_suspicious_classes(tally.classes)
     return tally
 
 
@@ -722,81 +792,61 @@ def sum_table(table: Table) -> tuple[Tally, int]:
 
     Words are counted in a thread of their own while the next batch is read.
     """
-    begun: list[tuple[Schema, Tally | None]] = []
+    # Of this pass over the rows: one pair, or none before the first batch. A pass that starts again empties the list.
+    schema_and_total: list[tuple[Schema, Tally | None]] = []
     n_rows = 0
-    beside = Beside[tuple[Tally, ...]](table.labels.threads)
+    parser_work = Beside[tuple[Tally, ...]](table.labels.threads)
 
     def add(part: Tally) -> None:
-        total = plus(begun[0][1], part)
-        begun[0] = total.schema, total
+        """Adds the tally of a batch; its schema may have wider bins."""
+        total = plus(schema_and_total[0][1], part)
+        schema_and_total[0] = total.schema, total
 
-    with LimitThreads(table.labels.threads), Behind() as behind:
-        for batch in join_small_batches(table.batches("counting", begun.clear, beside=beside), begun):
-            behind.wait()  # the schema may become another one
-            if not begun:
-                begun.append((table.settle_schema(batch), None))
+    with LimitThreads(table.labels.threads), Behind() as adding_thread:
+        for batch in table.batches("counting", schema_and_total.clear, beside=parser_work):
+            adding_thread.wait()  # the schema may become another one
+            if not schema_and_total:
+                schema_and_total.append((table.settle_schema(batch), None))
                 n_rows = 0
-            [(schema, total)] = begun
-            texts = schema.word_columns
+            [(schema, total)] = schema_and_total
+            text_columns = schema._word_columns
             n_rows += batch.n_rows
-            large = batch.n_rows >= MANY_ROWS and table.labels.threads > 1
+            is_large = batch.n_rows >= ROWS_WORTH_A_THREAD and table.labels.threads > 1
             aligned = table.align(batch, schema)
-            for part in beside.result(batch) or parts(aligned, schema, table.labels):
-                behind.wait()
-                if large and texts and total is not None and aligned.text_bytes(texts) is not None:
-                    behind.start(partial(add, part))
+            for part in parser_work.result(batch) or parts(aligned, schema, table.labels):
+                adding_thread.wait()
+                if is_large and text_columns and total is not None and aligned.text_bytes(text_columns) is not None:
+                    adding_thread.start(partial(add, part))
                 else:
                     add(part)
-            if table.labels.by_column and not texts:
-                beside.work = partial(_parts_beside, table, begun[0][0])
-        behind.wait()
-    [(_, total)] = begun
+            if table.labels.by_column and not text_columns:
+                parser_work.work = partial(_parts_beside, table, schema_and_total[0][0])
+        adding_thread.wait()
+    [(_, total)] = schema_and_total
     assert total is not None
     return total, n_rows
 
 
-def join_small_batches(batches: Iterator[Batch], begun: Sequence[tuple[Schema, Tally | None]]) -> Iterator[Batch]:
-    """Joins small batches of texts after the first, because adding one text to a table of words costs as much as adding
-    many.
-
-    ``begun`` is empty before the first batch, and again if all batches are read a second time.
-    """
-    some = list[Batch]()
-    size = 0
-    for batch in batches:
-        if not begun:
-            some = []
-            size = 0
-        only_words = bool(begun) and all(group.counter.words for group in begun[0][0].groups)
-        more = batch.text_bytes(begun[0][0].columns) if only_words else None
-        if some and (more is None or batch.names != some[0].names or size + more > MANY_BYTES):
-            yield join_batches(some) if len(some) > 1 else some[0]
-            some = []
-            size = 0
-        if more is None:
-            yield batch
-        else:
-            some.append(batch)
-            size += more
-    if some:
-        yield join_batches(some) if len(some) > 1 else some[0]
-
-
 def _parts_beside(table: Table, schema: Schema, batch: Batch) -> tuple[Tally, ...]:
-    """The parts of a later batch, counted by the one thread that has parsed it, with bins as wide as they were by then."""
+    """Returns the tallies of a later batch. The thread that parsed the batch counts it, with the bins of ``schema``:
+    the schema that earlier batches of the table have settled.
+    """
     return tuple(parts(table.align(batch, schema), schema, replace(table.labels, threads=1)))
 
 
 def of_no_rows(schema: Schema) -> Tally:
-    nothing = Batch(schema.columns, 0, Columns(lambda name: empty_column(0)), schema.named)
-    return count_rows(nothing, schema, Codes(np.zeros(0, dtype=np.int32), 0, ()), None, 1).read_texts()
+    """Returns the tally of no rows under a schema."""
+    empty_batch = Batch(schema.columns, 0, Columns(lambda name: empty_column(0)), schema.named)
+    return count_rows(empty_batch, schema, Codes(np.zeros(0, dtype=np.int32), low=0, values=()), None, 1)._read_texts()
 
 
 def parts(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Tally]:
-    """Yields the tally of the batch's rows, or one tally for each class of soft labels. Texts are tokenized when their
-    words are needed.
+    """Yields tallies whose sum is the tally of the batch: one of its rows, also if they have sets of labels, or one for
+    each class of soft labels.
+
+    Texts are tokenized when their words are needed.
     """
-    if labels.several is not None:
+    if labels.sets_from is not None:
         yield count_sets(batch, schema, labels.sets_of(batch), labels.weights_of(batch), labels.threads)
         return
     for rows in rows_of_batch(batch, schema, labels):
@@ -810,53 +860,58 @@ def rows_of_batch(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Rows
         yield rows_to_count(batch, codes, weights, labels.threads)
         return
     assert labels.classes is not None
-    shares = in_parts(weights)
+    encoded_shares = encode_weights(weights)  # rows × classes
     for c, label in enumerate(labels.classes):
-        every = Codes(np.zeros(batch.n_rows, dtype=np.int32), 0, [label])
-        yield replace(rows_to_count(batch, every, shares[:, c], labels.threads), skipped=0)
+        same_class = Codes(np.zeros(batch.n_rows, dtype=np.int32), low=0, values=[label])
+        yield replace(rows_to_count(batch, same_class, encoded_shares[:, c], labels.threads), skipped=0)
 
 
 def rows_to_count(batch: Batch, labels: Codes, weights: NDArray[Any] | None, threads: int) -> RowsToCount:
-    """Returns the batch's rows with these labels and weights. Weights may already be in units of 10⁻¹⁸."""
-    if len(labels.codes) != batch.n_rows or (weights is not None and len(weights) != batch.n_rows):
-        short = len(labels.codes) if len(labels.codes) != batch.n_rows else len(weights)  # type: ignore[arg-type]
-        raise errors.length_mismatch("labels" if len(labels.codes) != batch.n_rows else "weights", short, batch.n_rows)
+    """Returns the batch's rows with these labels and weights. Weights (one per row, or None if all are 1) may already
+    be encoded in units of 10⁻¹⁸.
+    """
+    for what, one_per_row in (("labels", labels.codes), ("weights", weights)):
+        if one_per_row is not None and len(one_per_row) != batch.n_rows:
+            raise errors.length_mismatch(what, len(one_per_row), batch.n_rows)
     labels = dense(labels, threads)
     refuse_continuous(labels.values, batch.n_rows)
     classes = code_numbers(labels, threads)
     skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
     if weights is None:
-        return RowsToCount(batch, labels.values, classes, None, threads, None, skipped)
-    n_weighing = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0
+        return RowsToCount(batch, labels.values, classes, None, threads, skipped=skipped)
+    n_positive = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0
     classes, weights = kernel_weights(classes, weights)
     assert weights is not None
-    _warn_of_light(n_weighing - int(np.count_nonzero(weights if weights.ndim == 1 else weights.any(axis=1))))
-    return RowsToCount(batch, labels.values, classes, weights, threads, None, skipped)
+    _warn_of_light(n_positive - int(np.count_nonzero(weights if weights.ndim == 1 else weights.any(axis=1))))
+    return RowsToCount(batch, labels.values, classes, weights, threads, skipped=skipped)
 
 
 def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[Any] | None, threads: int) -> Tally:
-    """Counts the batch's rows with these labels and weights. Texts are tokenized when their words are needed."""
+    """Counts the batch's rows with these labels and weights (one per row, or None). Texts are tokenized when their
+    words are needed.
+    """
     return tally_of(rows_to_count(batch, labels, weights, threads), schema)
 
 
 def tally_of(rows: RowsToCount, schema: Schema) -> Tally:
-    """Counts these rows. Texts are tokenized when their words are needed."""
+    """Counts these rows under a schema. Texts are tokenized when their words are needed."""
     with LimitThreads(rows.threads):
-        counted = [(group, *group.counter.count(group.features, rows)) for group in schema.groups]
-    if not all(features is group.features for group, features, _ in counted):
-        schema = schema.with_features((group, features) for group, features, _ in counted)
-    tally = Tally(schema, tuple(rows.labels), rows.per_class, tuple(sums for *_, sums in counted), rows.skipped)
+        group_sums = [(group, *group.counter.count(group.features, rows)) for group in schema.groups]
+    if not all(features is group.features for group, features, _ in group_sums):
+        schema = schema._with_features((group, features) for group, features, _ in group_sums)
+    tally = Tally(schema, tuple(rows.labels), rows.per_class, tuple(sums for *_, sums in group_sums), rows.skipped)
     return within_bins(_sort_classes(tally)._trim())
 
 
 def round_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rounds weights as counting does; a weight that is too small becomes 0, with a warning."""
-    counted = in_rows(in_parts(weights))
+    counted = decode_weights(encode_weights(weights))
     _warn_of_light(int(np.count_nonzero(weights)) - int(np.count_nonzero(counted)))
     return counted
 
 
 def _warn_of_light(n_rows: int) -> None:
+    """Warns that this many rows have weights so small that they are rounded to zero."""
     if n_rows > 0:
         rows_weigh = "1 row weighs" if n_rows == 1 else f"{n_rows:,} rows weigh"
         text = "less than 5e-19, which is rounded to zero. Multiply all weights by a constant to keep them"
@@ -871,44 +926,54 @@ def count_sets(
     threads: int,
     groups: tuple[NDArray[Any], NDArray[Any]] | None = None,
 ) -> Tally:
-    """Counts rows that have several labels each: a row counts once for each of its labels, and once for all rows.
+    """Counts rows that have several labels each: a row counts once for each of its labels, and once in the class of all
+    rows.
 
-    Each text is tokenized once. ``groups`` has the group of each row, and the first group number of all rows and of
-    each label; each class is then a number that stands for one label in one group.
+    Each text is tokenized once.
+
+    Args:
+        sets: The labels of each row.
+        weights: The weight of each row, or None.
+        groups: If given, each class stands for one label in one group: the group of each row, and the first group number of
+            all rows and of each label.
     """
-    rows = np.flatnonzero(sets.has_target)
-    at = np.concatenate([rows, sets.rows])
-    codes = np.concatenate([np.zeros(len(rows), dtype=np.int32), sets.codes + np.int32(1)])
+    rows_with_target = np.flatnonzero(sets.has_target)
+    row_of_label = np.concatenate([rows_with_target, sets.rows])
+    codes = np.concatenate([np.zeros(len(rows_with_target), dtype=np.int32), sets.codes + np.int32(1)])
     names: tuple[Label, ...] = (EVERY, *sets.names)
     if groups is not None:
-        used, place = np.unique(groups[1][codes] + groups[0][at], return_inverse=True)
-        names = tuple(used.tolist())
-        codes = place.astype(np.int32)
+        class_numbers, codes_used = np.unique(groups[1][codes] + groups[0][row_of_label], return_inverse=True)
+        names = tuple(class_numbers.tolist())
+        codes = codes_used.astype(np.int32)
     classes = np.full(len(sets), -1, dtype=np.int32)
-    classes[rows] = codes[: len(rows)]
+    classes[rows_with_target] = codes[: len(rows_with_target)]
     classes, row_weights = kernel_weights(classes, weights)
-    part = count_rows(
-        batch.take(at), schema, Codes(codes, 0, names), None if row_weights is None else row_weights[at], threads
+    tally = count_rows(
+        batch.take(row_of_label),
+        schema,
+        Codes(codes, low=0, values=names),
+        None if row_weights is None else row_weights[row_of_label],
+        threads,
     )
-    several = sets.offsets, codes[len(rows) :]
+    offsets_and_codes = sets.offsets, codes[len(rows_with_target) :]
     if weights is not None:  # rows that weigh nothing have no labels either
         _warn_of_light(int(np.count_nonzero((weights > 0) & sets.has_target & (classes < 0))))
-        there = np.where(classes >= 0, np.diff(sets.offsets), 0)
-        several = np.concatenate([[0], np.cumsum(there)]), several[1][classes[sets.rows] >= 0]
-    once = RowsToCount(batch, names, classes, row_weights, threads, several)
-    kept = _places(part.classes, names)
+        n_labels = np.where(classes >= 0, np.diff(sets.offsets), 0)
+        offsets_and_codes = np.concatenate([[0], np.cumsum(n_labels)]), offsets_and_codes[1][classes[sets.rows] >= 0]
+    each_row_once = RowsToCount(batch, names, classes, row_weights, threads, offsets_and_codes)
+    classes_used = _places(tally.classes, names)
     words = {
-        g: WORDS.count(group.features, once)[1].take(kept)
-        for g, (group, sums) in enumerate(part._groups())
+        g: WORDS.count(group.features, each_row_once)[1].take(classes_used)
+        for g, (group, sums) in enumerate(tally._groups())
         if isinstance(sums, Words)
     }
-    return replace(part.with_sums(words), skipped=int(np.count_nonzero(~sets.has_target)))
+    return replace(tally._with_sums(words), skipped=int(np.count_nonzero(~sets.has_target)))
 
 
-def sums_of_rows(
-    schema: Schema, batch: Batch, weights: NDArray[Any] | None, threads: int, features: tuple[Feature, ...]
-) -> Any:
-    """Returns the sums of some features with every row as a class of its own."""
+def sums_of_rows(schema: Schema, batch: Batch, weights: NDArray[Any] | None, threads: int, features: Features) -> Any:
+    """Returns the sums of some ``features`` with every row of the batch as a class of its own. ``weights`` has one per
+    row, or is None.
+    """
     return sums_of_groups(schema, batch, np.arange(batch.n_rows), batch.n_rows, weights, threads, features)
 
 
@@ -919,18 +984,21 @@ def sums_of_groups(
     n_groups: int,
     weights: NDArray[Any] | None,
     threads: int,
-    features: tuple[Feature, ...],
+    features: Features,
 ) -> Any:
-    """Returns the sums of some features with every group of rows as a class of its own."""
+    """Returns the sums of some ``features`` with every group of rows as a class of its own. ``groups`` has the group
+    number of each row, from 0.
+    """
     numbers = tuple(range(n_groups))
-    labels = Codes(groups.astype(np.int32), 0, numbers)
+    labels = Codes(groups.astype(np.int32), low=0, values=numbers)
     counted = count_rows(batch, replace(schema, features=features), labels, weights, threads)
-    [(_, _, sums)] = counted.with_classes(numbers).read_texts().groups
+    [(_, _, sums)] = counted._with_classes(numbers)._read_texts().groups
     return sums
 
 
 def _sort_classes(tally: Tally) -> Tally:
-    classes: Any = in_order(tally.classes)
+    """Returns the tally with its classes in order."""
+    classes: Any = sort_keys(tally.classes)
     if classes == tally.classes:
         return tally
-    return tally._of(_places(classes, tally.classes), classes)
+    return tally._select_classes(_places(classes, tally.classes), classes)

@@ -1,4 +1,4 @@
-"""The columns of a tally as their evidence is weighed: by cells, by words, or by the scores of their family."""
+"""The columns whose evidence is weighed: columns with cells, text columns, and columns that their family scores."""
 
 from __future__ import annotations
 
@@ -14,28 +14,33 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.families.bags.lexicon import Lexicon
 from banbury.families.cells import Cells
-from banbury.families.family import UNUSED, Choice, Feature, HeldOutRows
+from banbury.families.family import UNUSED, Choice, Feature, Features, HeldOutRows
 from banbury.reading import Batch
 from banbury.sums import Keys
-from banbury.tally.table import MIX, mix
+from banbury.tally.table import HASH_FACTOR, mix
 from banbury.tally.tally import Tally, sums_of_groups, sums_of_rows
 
-MOST_CELLS = 1 << 27  # words × classes that are weighed
-FARTHEST = 1e4  # nats that one column may be from the best class
-FOLDS = 5  # of rows whose columns cannot be left out one by one
+MOST_CELLS = 1 << 27  # words × classes of a text column
+MOST_NATS_BEHIND = 1e4  # nats: a column's score of a class is at most so much below that of its best class
+FOLDS = 5  # for columns of families that have no leave-one-out formula
 CHOICE = Choice()
 
 
 @dataclass(frozen=True)
 class WeighedColumns:
-    """Columns that have cells, text columns, and others, which are scored by their families."""
+    """The columns of a tally by how their evidence is weighed.
+
+    ``cells`` are columns whose values fall into cells, ``texts`` are columns of words, and ``scored`` are columns that
+    their family scores.
+    """
 
     cells: tuple[Cells, ...]
     texts: tuple[Lexicon, ...]
-    scored: tuple[Feature, ...]
+    scored: Features
 
     @classmethod
     def of(cls, tally: Tally, threads: int) -> WeighedColumns:
+        """Sorts the features of a tally by how their evidence is weighed."""
         cells_by_name = cells_of(tally, threads)
         cells = list[Cells]()
         texts = list[Lexicon]()
@@ -47,43 +52,54 @@ class WeighedColumns:
                 texts.append(_lexicon(feature, tally))
             else:
                 scored.append(feature)
-        return cls(tuple(cells), tuple(texts), tuple(scored))
+        return cls(tuple(cells), tuple(texts), Features.of(scored))
 
     def leave_each_out(self, tally: Tally, rows: Batch, labels: NDArray[np.int32], weights: Real, threads: int) -> Real:
-        """Scores each row with all others, for columns without cells or words (rows × columns × classes). The best
-        class has 0.
+        """Scores each row by all other rows, for the columns without cells or words: rows × columns × classes. The best
+        class of a row scores 0.
+
+        Args:
+            tally: The tally that counted the rows.
+            rows: The rows.
+            labels: The class number of each.
+            weights: The weight of each.
+            threads: How many threads to use.
         """
-        says = np.zeros((len(labels), len(self.scored), len(tally.classes)))
+        column_scores = np.zeros((len(labels), len(self.scored), len(tally.classes)))
         row_weights = None if (weights >= 1.0).all() else np.minimum(weights, 1.0)
         sums = partial(sums_of_rows, tally.schema, rows, row_weights, threads)
         held_out = HeldOutRows(rows, labels.astype(np.int64), row_weights, len(tally.classes), threads, sums)
         for k, feature in enumerate(self.scored):
-            if feature.family.can_leave_one_out((feature,), CHOICE, row_weights is not None):
-                scores = feature.family.leave_one_out((feature,), tally.of(feature.name), CHOICE, held_out)
+            column = self.scored.take([k])
+            if feature.family.can_leave_one_out(column, CHOICE, row_weights is not None):
+                scores = feature.family.leave_one_out(column, tally.of(feature.name), CHOICE, held_out)
             else:
                 scores = _out_of_fold(tally, feature, rows, held_out)
-            best = scores.max(axis=1, keepdims=True)
-            possible = np.isfinite(best)  # in some class: otherwise the column says nothing
-            says[:, k] = np.where(possible, np.maximum(scores - np.where(possible, best, 0.0), -FARTHEST), 0.0)
-        return says
+            best_scores = scores.max(axis=1, keepdims=True)
+            is_possible = np.isfinite(best_scores)  # in some class; otherwise the column has no evidence
+            behind = scores - np.where(is_possible, best_scores, 0.0)
+            column_scores[:, k] = np.where(is_possible, np.maximum(behind, -MOST_NATS_BEHIND), 0.0)
+        return column_scores
 
 
 def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOutRows) -> Real:
-    """Scores rows by the rows of other folds, for a column without a leave-one-out formula; equal rows are in one fold."""
-    features = (feature,)
+    """Scores rows by the rows of other folds, for a column without a leave-one-out formula: rows × classes. Equal rows
+    are in the same fold. ``held_out`` has the classes and weights of the rows of ``batch``.
+    """
+    features = Features.of([feature])
     sums = tally.of(feature.name)
-    k = len(tally.classes)
-    plain = held_out.scores(feature.family.estimate(features, sums, CHOICE, UNUSED))
-    hashes = np.zeros(len(plain), dtype=np.uint64)
-    for column in np.ascontiguousarray(plain).view(np.uint64).T:
-        hashes = mix(hashes * MIX + column)
+    n_classes = len(tally.classes)
+    scores_by_all_rows = held_out.scores(feature.family.estimate(features, sums, CHOICE, UNUSED))
+    hashes = np.zeros(len(scores_by_all_rows), dtype=np.uint64)
+    for column in np.ascontiguousarray(scores_by_all_rows).view(np.uint64).T:
+        hashes = mix(hashes * HASH_FACTOR + column)
     folds = (hashes % np.uint64(FOLDS)).astype(np.int64)
-    groups = folds * k + held_out.labels
+    groups = folds * n_classes + held_out.labels
     threads = held_out.threads
-    group_sums = sums_of_groups(tally.schema, batch, groups, FOLDS * k, held_out.weights, threads, features)
-    scores = np.zeros_like(plain)
+    group_sums = sums_of_groups(tally.schema, batch, groups, FOLDS * n_classes, held_out.weights, threads, features)
+    scores = np.zeros_like(scores_by_all_rows)
     for fold in np.unique(folds).tolist():
-        fold_sums = group_sums.take(np.arange(fold * k, (fold + 1) * k))
+        fold_sums = group_sums.take(np.arange(fold * n_classes, (fold + 1) * n_classes))
         sums_without_fold = (sums - fold_sums).without_empty([feature.family.permanent_keys()])
         rows = np.flatnonzero(folds == fold)
         scores[rows] = held_out.take(rows).scores(feature.family.estimate(features, sums_without_fold, CHOICE, UNUSED))
@@ -91,6 +107,7 @@ def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOut
 
 
 def _lexicon(feature: Feature, tally: Tally) -> Lexicon:
+    """Returns the words of a text column; raises an error if there are too many words and classes to weigh."""
     lexicon = Lexicon.of(feature, tally.of(feature.name))
     if len(lexicon) * len(tally.classes) > MOST_CELLS:
         raise errors.BadSetting(
@@ -103,7 +120,7 @@ def _lexicon(feature: Feature, tally: Tally) -> Lexicon:
 
 
 def cells_of(tally: Tally, threads: int) -> dict[str, Cells]:
-    """Returns the cells of each column that has some."""
+    """Returns the cells of each column that has cells, by the column's name."""
     cells_by_name: dict[str, Cells] = {}
     for family, features, sums in tally.groups:
         if family.has_cells:
@@ -113,17 +130,19 @@ def cells_of(tally: Tally, threads: int) -> dict[str, Cells]:
 
 
 def count_missing(tally: Tally, sums: Any) -> Real:
-    """Counts the rows of each column and class without a value."""
+    """Returns the number of rows without a value (columns × classes), where ``sums`` are those of a group of columns."""
     return np.asarray(np.maximum(tally.rows.value - sums.present.value, 0.0))
 
 
 def count_cells(tally: Tally, columns: Sequence[Cells]) -> list[Real]:
-    """Returns the number of rows in each cell of each column (cells × classes), from the sums of a tally."""
-    of: dict[str, tuple[Feature, Keys, Real, Real]] = {}
+    """Returns the number of rows in each cell of each column, from the sums of a tally: an array of cells × classes per
+    column.
+    """
+    sums_of_column: dict[str, tuple[Feature, Keys, Real, Real]] = {}
     for family, features, sums in tally.groups:
         if family.has_cells:
-            rows = sums.cells.value
+            counts = sums.cells.value
             missing = count_missing(tally, sums)
-            for f, at in enumerate(map(slice, sums.offsets[:-1], sums.offsets[1:])):
-                of[features[f].name] = features[f], sums.keys[f], rows[at], missing[f]
-    return [cells.rows_by_cell(*of[cells.feature.name]) for cells in columns]
+            for k, keys_of_column in enumerate(map(slice, sums.offsets[:-1], sums.offsets[1:])):
+                sums_of_column[features.names[k]] = features[k], sums.keys[k], counts[keys_of_column], missing[k]
+    return [cells.rows_by_cell(*sums_of_column[cells.feature.name]) for cells in columns]

@@ -1,7 +1,8 @@
-"""How weights, pairs and corrections are learned from rows that were counted; everything is chosen on the rows themselves."""
+"""Learns weights, pairs and corrections from counted rows. All choices are made on the rows themselves, each left out."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -12,27 +13,32 @@ import numpy as np
 
 from banbury import _core
 from banbury.arrays import Real
+from banbury.families.bags.lexicon import Lexicon
 from banbury.families.cells import Cells
 from banbury.progress import Steps
+from banbury.threads import each_done, n_threads
+from banbury.weighing.columns import WeighedColumns
 from banbury.weighing.corrections import CellLearner, StrengthSearch, least_loss
 from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair, most_pair_cells
 from banbury.weighing.minimum import minimise
 from banbury.weighing.rows import FEW_CLASSES, WeighedRows
-from banbury.weighing.texts import LearnedTexts, learn_words
+from banbury.weighing.texts import ClassifiedTexts, LearnedTexts, learn_words
 
-RIDGE = 5.0  # of a column's weight, towards the one that all share
-PAIR_RIDGE = 10.0  # of a pair's, towards nothing; of a trend's, towards the one that all trends share
-SHARED = np.array([1.0, 0.0])  # what the shared weights of columns and of trends are pulled towards
-TEXTS_SHARE = 0.8  # of the time that weighing takes, where there are columns beside them
-MOST_PAIRS = 5_000  # that are looked at; of many columns those that gain most are paired
-STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # C: how far corrections may go
+RIDGE = 5.0  # pulls the weight of a column towards the shared weight of all columns
+PAIR_RIDGE = 10.0  # pulls the weight of a pair towards 0, and of a trend towards the shared weight of all trends
+SHARED_PRIOR = np.array([1.0, 0.0])  # what the shared weights of columns and of trends are pulled towards
+START = 0.7  # weights start at this multiple of SHARED_PRIOR
+TIME_SHARE_OF_TEXTS = 0.8  # of the time that weighing takes, if there are also other columns
+MOST_PAIRS = 5_000  # that are examined; if there are more, only the columns with the highest gains are paired
+STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # values of C
 PASSES = 2
 LAST_PASSES = 10
-MOST_ALIKE = 4096  # rows of which any two are compared
-FLAT = 1e-4  # slope of the loss, by the root of the rows, at which passes for weights end
-CURVATURE_CELLS = 1 << 17  # of rows that the curvature is learned from; of many classes fewer
-GAIN = 1.0  # nats that a temperature must gain
-COOLEST = 0.1  # temperature
+MOST_ROWS_COMPARED = 4096  # with more rows, passes never work on pairs of rows
+FLAT_SLOPE = 1e-4  # of the loss, divided by the root of the number of rows: fitting ends there
+CURVATURE_CELLS = 1 << 17  # rows × weights that the curvature is estimated from; fewer with many classes
+LEAST_GAIN = 1.0  # nats that a temperature must gain
+LEAST_TEMPERATURE = 0.1
+ROWS_PER_PIECE = 1 << 16  # whose loss a thread computes at a time
 
 
 @dataclass(frozen=True)
@@ -44,223 +50,286 @@ class Weights:
     """
 
     columns: tuple[Cells, ...]
-    trends: tuple[int, ...]  # the columns whose trend is weighed too
+    trends: tuple[int, ...]  # the numbers of the columns whose trend is weighed too
     pairs: tuple[WeighedPair, ...]
-    weights: Real
+    weights: Real  # of columns, trends, pairs, texts and scored columns
     intercepts: Real
     corrections: tuple[Real, ...]  # of each column and pair: (cells, classes)
-    strength: float  # C, 0 for none
+    pair_tables: tuple[Real, ...]  # the evidence of each pair beyond its two columns: (cells, classes)
+    strength: float  # C, 0 for no corrections
     temperature: float
-    losses: tuple[tuple[float, float], ...]  # C, and the mean log loss of rows held out
+    losses: tuple[tuple[float, float], ...]  # C, and the mean log loss of held-out rows
     texts: tuple[LearnedTexts, ...] = ()
+    scored: tuple[str, ...] = ()  # the columns that their family scores
 
     @property
     def strengths(self) -> list[float]:
-        """The regularisation strength C of the corrections of cells and of words."""
+        """The values of C of the corrections of cells and of each text column."""
         return [c for c in (self.strength, *(text.strength for text in self.texts)) if c]
+
+    @property
+    def by_kind(self) -> list[Real]:
+        """The weights of columns, of trends, of pairs, and of texts and scored columns."""
+        return np.split(self.weights, np.cumsum([len(self.columns), len(self.trends), len(self.pairs)]))
+
+
+@dataclass(frozen=True)
+class FittedEvidence:
+    """Evidence with the weight of each column, trend, pair and term of ``rows.extra``, and the intercept of each class."""
+
+    tables: EvidenceTables
+    weights: Real
+    intercepts: Real
+
+    def recount(self, rows: WeighedRows) -> FittedEvidence:
+        """Returns the same weights for evidence that is counted from other rows."""
+        return replace(self, tables=self.tables.of_rows(rows))
+
+    def scores(self, rows: WeighedRows, leave_out: bool) -> Real:
+        """Returns the weighed scores of rows (rows × classes): intercepts, plus the weighed evidence of columns, trends,
+        pairs, texts and columns that their family scores. With ``leave_out``, the rows are those that were counted, and
+        each is left out of its own evidence.
+        """
+        tables = self.tables
+        cell_weights, extra_weights = np.split(self.weights, [len(self.weights) - rows.extra.shape[1]])
+        extra_scores = np.einsum("rgc,g->rc", rows.extra, extra_weights)
+        if not tables.columns:
+            return np.asarray(self.intercepts + extra_scores)
+        if leave_out and tables.leaves_out_row_by_row:
+            evidence_by_weight = zip(cell_weights, tables.each_row_left_out(), strict=True)
+            return np.asarray(sum((w * evidence for w, evidence in evidence_by_weight), self.intercepts + extra_scores))
+        labels = rows.labels if leave_out else None
+        terms = tables.layout.terms
+        scores = terms.scores(
+            rows.codes, tables.table(leave_out), cell_weights, self.intercepts, labels, tables.threads
+        )
+        return scores + extra_scores if rows.extra.shape[1] else scores
 
 
 def learn_weights(
-    columns: tuple[Cells, ...],
+    columns: WeighedColumns,
     rows: WeighedRows,
     n_classes: int,
     *,
-    pairs: bool = True,
-    correct: bool = True,
-    seed: int = 0,
-    threads: int = 1,
-) -> tuple[Weights, tuple[Real, ...]]:
-    """Learns the weights of columns and trends, adds the pairs that help, and then learns corrections.
+    pairs: bool,
+    correct: bool,
+    seed: int,
+    threads: int,
+) -> Weights:
+    """Learns the weights of columns, trends and texts, adds the pairs that help, and then learns corrections.
 
-    It also returns the evidence of the cells of each pair beyond that of its two columns (cells × classes).
+    Args:
+        columns: The columns that are weighed; ``rows.codes`` has the cell of each row in each column that has cells.
+        rows: The rows to learn from.
+        n_classes: The number of classes.
+        pairs: Whether to look for pairs of columns.
+        correct: Whether to learn corrections.
+        seed: Decides the order in which rows are visited.
+        threads: How many threads to use.
     """
     with Steps() as steps:
-        steps.begin("", TEXTS_SHARE if columns else 1.0)
-        texts, rows = _learn_texts(rows, n_classes, correct, seed, threads)
-    trends = tuple(j for j, cells in enumerate(columns) if cells.has_trend)
-    evidence = EvidenceTables(PairedColumns(columns, trends, ()), rows, n_classes, threads)
-    weights, intercepts = _fit_weights(evidence, None)
-    if pairs and len(columns) > 1:
-        chosen = _choose_pairs(evidence, weights, intercepts)
-        if chosen:
-            evidence = evidence.with_pairs(chosen)
-            begun = np.insert(weights, len(columns) + len(trends), np.zeros(len(chosen)))
-            start = np.concatenate([begun, intercepts - np.log(evidence.prior), SHARED])
-            weights, intercepts = _fit_weights(evidence, start)
-    terms = evidence.layout.corrections
+        steps.begin("", TIME_SHARE_OF_TEXTS if columns.cells else 1.0)
+        texts, rows = _learn_texts(columns.texts, rows, n_classes, correct, seed, threads)
+    trends = tuple(j for j, cells in enumerate(columns.cells) if cells.has_trend)
+    evidence = EvidenceTables(PairedColumns(columns.cells, trends, ()), rows, n_classes, threads)
+    fitted = _fit_weights(evidence, None)
+    if pairs and len(columns.cells) > 1:
+        pairs_to_add = _choose_pairs(fitted)
+        if pairs_to_add:
+            first_pair = len(columns.cells) + len(trends)
+            start_weights = np.insert(fitted.weights, first_pair, np.zeros(len(pairs_to_add)))
+            start = np.concatenate([start_weights, fitted.intercepts - np.log(evidence.prior), SHARED_PRIOR])
+            fitted = _fit_weights(evidence.with_pairs(pairs_to_add), start)
+    terms = fitted.tables.layout.corrections
     strength = 0.0
     temperature = 1.0
-    table = np.zeros((terms.n_cells, n_classes))
+    corrections = np.zeros((terms.n_cells, n_classes))
     losses: tuple[tuple[float, float], ...] = ()
-    if correct and columns:
-        wide = len(rows.labels) <= min(len(terms), MOST_ALIKE)
-        alike = terms.alike(rows.codes, threads) if wide else None
-        strength, temperature, losses = _choose_strength(evidence, (weights, intercepts), alike, seed)
+    if correct and columns.cells:
+        compares_rows = len(rows.labels) <= min(len(terms), MOST_ROWS_COMPARED)
+        alike = terms.alike(rows.codes, threads) if compares_rows else None
+        strength, temperature, losses = _choose_strength(fitted, alike, seed)
         if strength:
-            offsets = _scores(evidence, weights, intercepts, rows, without_own_row=True)
-            learner = CellLearner(terms, rows, offsets, alike, seed)
+            learner = CellLearner(terms, rows, fitted.scores(rows, leave_out=True), alike, seed)
             learner.improve(strength, LAST_PASSES)
-            table = learner.corrections()
-    folded = tuple(terms.folded(table))
-    settings = weights, intercepts, folded, strength, temperature, losses, texts
-    return Weights(columns, trends, evidence.pairs, *settings), tuple(plain for plain, _ in evidence.pair_tables)
+            corrections = learner.corrections()
+    return Weights(
+        columns.cells,
+        trends,
+        fitted.tables.pairs,
+        fitted.weights,
+        fitted.intercepts,
+        tuple(terms.folded(corrections)),
+        tuple(plain for plain, _ in fitted.tables.pair_tables),
+        strength,
+        temperature,
+        losses,
+        texts,
+        columns.scored.names,
+    )
 
 
 def _learn_texts(
-    rows: WeighedRows, n_classes: int, correct: bool, seed: int, threads: int
+    lexicons: Sequence[Lexicon], rows: WeighedRows, n_classes: int, correct: bool, seed: int, threads: int
 ) -> tuple[tuple[LearnedTexts, ...], WeighedRows]:
-    """Learns each text column; also gives the rows with its out-of-fold scores as extra evidence."""
+    """Learns each text column. Returns what was learned, and the rows with the out-of-fold scores of their texts as
+    additional evidence.
+
+    Args:
+        lexicons: The words of each text column.
+        rows: The rows, with the bags of words of each text column.
+        n_classes: The number of classes.
+        correct: Whether to learn corrections of words, besides how words count.
+        seed: Decides the order in which rows are visited.
+        threads: How many threads to use.
+    """
     if not rows.bags:
         return (), rows
-    shares = rows.folds(rows.n_folds)
-    shares = shares[:, shares.any(axis=0)]
-    learned = []
-    evidence = []
-    for t, bags in enumerate(rows.bags):
-        documents_elsewhere = None if rows.elsewhere is None else (rows.elsewhere.documents[t], rows.elsewhere.rows)
-        texts, says = learn_words(
-            bags,
-            rows.labels,
-            rows.weights,
-            shares,
-            n_classes,
-            documents_elsewhere,
-            correct=correct,
-            seed=seed,
-            threads=threads,
-        )
-        learned.append(texts)
-        evidence.append(says)
-    return tuple(learned), replace(rows, extra=np.concatenate([np.stack(evidence, axis=1), rows.extra], axis=1))
+    fold_weights = rows.folds(rows.n_folds)  # of each row in each fold (rows × folds)
+    fold_weights = fold_weights[:, fold_weights.any(axis=0)]  # of few rows or groups, some folds have none
+    learned_texts = []
+    scores_of_columns = []  # arrays of rows × classes
+    for t, (lexicon, bags) in enumerate(zip(lexicons, rows.bags, strict=True)):
+        outside = rows.outside_sample
+        counts_outside = None if outside is None else (outside.documents[t], outside.rows)
+        texts = ClassifiedTexts(lexicon, bags, rows.labels, rows.weights, n_classes, counts_outside)
+        learned, text_scores = learn_words(texts, fold_weights, correct, seed, threads)
+        learned_texts.append(learned)
+        scores_of_columns.append(text_scores)
+    extra = np.concatenate([np.stack(scores_of_columns, axis=1), rows.extra], axis=1)
+    return tuple(learned_texts), replace(rows, extra=extra)
 
 
 # Weights --------------------------------------------------------------------------------------------------------------
 
 
-Fitted = tuple[Real, Real]  # weights and intercepts
+def _fit_weights(evidence: EvidenceTables, start: Real | None) -> FittedEvidence:
+    """Fits the weights, none of them negative, and the intercepts that make the classes of rows most likely, with each
+    row left out of its own evidence. A ridge penalty pulls weights towards shared ones.
 
-
-def _fit_weights(evidence: EvidenceTables, start: Real | None) -> Fitted:
-    """The weights, none below zero, and intercepts that make rows likeliest, each left out; under a ridge."""
+    Args:
+        evidence: The evidence of columns, trends and pairs; ``evidence.rows.extra`` has that of texts and of columns
+            that their family scores.
+        start: Where the search starts: weights, intercepts beyond the log prior, and the two shared weights; None for
+            START times the weights of plain naive Bayes.
+    """
     rows = evidence.rows
-    k = evidence.n_classes
-    sizes = len(evidence.columns), len(evidence.layout.trends), len(evidence.pairs), rows.extra.shape[1]
-    n = sum(sizes)
-    ridge = np.repeat([RIDGE, PAIR_RIDGE, PAIR_RIDGE, RIDGE], sizes)
-    sharing = np.repeat([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0]], sizes, axis=0)  # what they are pulled towards
-    prior = np.log(evidence.prior)
-    says = _says(evidence)
-
-    def loss(z: Real) -> tuple[float, Real]:
-        weights = z[:n]
-        extra = z[n : n + k]
-        shared = z[n + k :]
-        value, slope = _core.weighed_slope(says, weights, prior + extra, rows.labels, rows.weights, evidence.threads)
-        off = weights - sharing @ shared
-        apart = shared - SHARED
-        value += 0.5 * float(ridge @ off**2) + 0.5 * float(extra @ extra) + 0.5 * float(apart @ apart)
-        slope[:n] += ridge * off
-        slope[n:] += extra
-        return value, np.concatenate([slope, apart - (ridge * off) @ sharing])
-
+    n_classes = evidence.n_classes
+    n_by_kind = len(evidence.columns), len(evidence.layout.trends), len(evidence.pairs), rows.extra.shape[1]
+    n_weights = sum(n_by_kind)
+    parts = [n_weights, n_weights + n_classes]  # where intercepts and shared weights begin among all variables
+    ridge = np.repeat([RIDGE, PAIR_RIDGE, PAIR_RIDGE, RIDGE], n_by_kind)
+    # Which of the two shared weights each weight is pulled towards (weights × 2); pairs are pulled towards 0.
+    uses_shared = np.repeat([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0]], n_by_kind, axis=0)
+    log_prior = np.log(evidence.prior)
+    evidence_of_rows = _evidence_of_rows(evidence)
     if start is None:
-        start = np.concatenate([0.7 * sharing @ SHARED, np.zeros(k), 0.7 * SHARED])
+        start = np.concatenate([START * uses_shared @ SHARED_PRIOR, np.zeros(n_classes), START * SHARED_PRIOR])
+
+    def loss(variables: Real) -> tuple[float, Real]:
+        """Returns the penalised loss of weights, intercepts (beyond the log prior) and shared weights, and its gradient."""
+        weights, intercepts, shared = np.split(variables, parts)
+        log_loss, gradient = _core.weighed_slope(
+            evidence_of_rows, weights, log_prior + intercepts, rows.labels, rows.weights, evidence.threads
+        )
+        distance_to_shared = weights - uses_shared @ shared
+        distance_to_prior = shared - SHARED_PRIOR
+        penalty = (
+            0.5 * float(ridge @ distance_to_shared**2)
+            + 0.5 * float(intercepts @ intercepts)
+            + 0.5 * float(distance_to_prior @ distance_to_prior)
+        )
+        gradient[:n_weights] += ridge * distance_to_shared
+        gradient[n_weights:] += intercepts
+        slope_of_shared = distance_to_prior - (ridge * distance_to_shared) @ uses_shared
+        return log_loss + penalty, np.concatenate([gradient, slope_of_shared])
 
     def curvature() -> Real:
-        matrix: Real = np.diag(np.concatenate([ridge, np.ones(k), 1.0 + ridge @ sharing]))
-        matrix[:n, n + k :] = -ridge[:, None] * sharing
-        matrix[n + k :, :n] = matrix[:n, n + k :].T
-        matrix[: n + k, : n + k] += _curvature(says, rows.weights, start[:n], prior + start[n : n + k])
+        """Returns the Hessian of the loss at the start."""
+        weights, intercepts, _ = np.split(start, parts)
+        matrix: Real = np.diag(np.concatenate([ridge, np.ones(n_classes), 1.0 + ridge @ uses_shared]))
+        matrix[:n_weights, parts[1] :] = -ridge[:, None] * uses_shared
+        matrix[parts[1] :, :n_weights] = matrix[:n_weights, parts[1] :].T
+        matrix[: parts[1], : parts[1]] += _curvature(evidence_of_rows, rows.weights, weights, log_prior + intercepts)
         return matrix
 
-    bounded = np.repeat([True, False, True], [n, k, len(SHARED)])
-    flat = FLAT * max(1.0, float(rows.weights.sum()) ** 0.5)
-    minimum = minimise(loss, start, bounded, curvature, flat)
-    return minimum[:n], minimum[n : n + k] + prior
+    bounded = np.repeat([True, False, True], [n_weights, n_classes, len(SHARED_PRIOR)])
+    flat = FLAT_SLOPE * max(1.0, float(rows.weights.sum()) ** 0.5)
+    weights, intercepts, _ = np.split(minimise(loss, start, bounded, curvature, flat), parts)
+    return FittedEvidence(evidence, weights, intercepts + log_prior)
 
 
-def _curvature(says: Any, row_weights: Real, weights: Real, intercepts: Real) -> Real:
-    """The Hessian of the loss by weights and intercepts, from the first rows, whose order is random."""
-    n = len(weights)
-    k = len(intercepts)
-    n_rows = CURVATURE_CELLS // max(n, 1) * FEW_CLASSES // max(k, FEW_CLASSES)
-    sampled_evidence = says[: max(n_rows, 1)].astype(np.float64)
-    sampled_weights = row_weights[: len(sampled_evidence)] * (len(says) / max(len(sampled_evidence), 1))
-    scores = np.zeros((len(sampled_evidence), k)) + intercepts
+def _curvature(evidence_of_rows: Any, row_weights: Real, weights: Real, intercepts: Real) -> Real:
+    """Returns the Hessian of the loss by weights and intercepts, estimated from the first rows, whose order is random.
+
+    ``evidence_of_rows`` is rows × (classes − 1) × terms, and ``row_weights`` has one weight per row.
+    """
+    n_weights = len(weights)
+    n_classes = len(intercepts)
+    n_rows = CURVATURE_CELLS // max(n_weights, 1) * FEW_CLASSES // max(n_classes, FEW_CLASSES)
+    sampled_evidence = evidence_of_rows[: max(n_rows, 1)].astype(np.float64)
+    sampled_weights = row_weights[: len(sampled_evidence)] * (len(evidence_of_rows) / max(len(sampled_evidence), 1))
+    scores = np.zeros((len(sampled_evidence), n_classes)) + intercepts
     scores[:, :-1] += sampled_evidence @ weights
-    shares = _softmax(scores)
-    mean = np.einsum("rc,rcn->rn", shares[:, :-1], sampled_evidence)
-    weighted_shares = sampled_weights[:, None] * shares
-    matrix = np.zeros((n + k, n + k))
-    evidence_rows = sampled_evidence.reshape(len(sampled_evidence) * (k - 1), n)
-    matrix[:n, :n] = (evidence_rows * weighted_shares[:, :-1].reshape(-1, 1)).T @ evidence_rows - (
-        mean * sampled_weights[:, None]
-    ).T @ mean
-    matrix[:n, n:-1] = np.einsum("rc,rcn->nc", weighted_shares[:, :-1], sampled_evidence)
-    matrix[:n, n:] -= mean.T @ weighted_shares
-    matrix[n:, :n] = matrix[:n, n:].T
-    matrix[n:, n:] = np.diag(weighted_shares.sum(axis=0)) - shares.T @ weighted_shares
-    return matrix
+    posteriors = _softmax(scores)
+    mean_evidence = np.einsum("rc,rcn->rn", posteriors[:, :-1], sampled_evidence)
+    weighted_posteriors = sampled_weights[:, None] * posteriors
+    hessian = np.zeros((n_weights + n_classes, n_weights + n_classes))
+    evidence_rows = sampled_evidence.reshape(len(sampled_evidence) * (n_classes - 1), n_weights)
+    hessian[:n_weights, :n_weights] = (evidence_rows * weighted_posteriors[:, :-1].reshape(-1, 1)).T @ evidence_rows - (
+        mean_evidence * sampled_weights[:, None]
+    ).T @ mean_evidence
+    hessian[:n_weights, n_weights:-1] = np.einsum("rc,rcn->nc", weighted_posteriors[:, :-1], sampled_evidence)
+    hessian[:n_weights, n_weights:] -= mean_evidence.T @ weighted_posteriors
+    hessian[n_weights:, :n_weights] = hessian[:n_weights, n_weights:].T
+    hessian[n_weights:, n_weights:] = np.diag(weighted_posteriors.sum(axis=0)) - posteriors.T @ weighted_posteriors
+    return hessian
 
 
-def _says(evidence: EvidenceTables) -> Any:
-    """What each column, pair and given evidence says of each row left out, beyond the last class: (rows, classes − 1, terms)."""
+def _evidence_of_rows(evidence: EvidenceTables) -> Any:
+    """Returns the evidence of each column, trend and pair, and the extra evidence, for each row with itself left out:
+    rows × (classes − 1) × terms. It is relative to the last class.
+    """
     rows = evidence.rows
-    k = evidence.n_classes
+    n_classes = evidence.n_classes
     n_extra = evidence.rows.extra.shape[1]
     terms = evidence.layout.terms
-    if evidence.columns and not evidence.goes_by_rows:
-        table = evidence.table(without_own_row=True)
-        says = terms.evidence(rows.codes, table, k, rows.labels, n_extra, evidence.threads)
+    if evidence.columns and not evidence.leaves_out_row_by_row:
+        table = evidence.table(leave_out=True)
+        evidence_of_terms = terms.evidence(rows.codes, table, n_classes, rows.labels, n_extra, evidence.threads)
     else:
-        says = np.zeros((len(rows.labels), k - 1, len(terms) + n_extra), dtype=np.float32)
-        for t, of_rows in enumerate(evidence.each_row_left_out()):
-            says[:, :, t] = of_rows[:, :-1] - of_rows[:, -1:]
+        evidence_of_terms = np.zeros((len(rows.labels), n_classes - 1, len(terms) + n_extra), dtype=np.float32)
+        for t, term_evidence in enumerate(evidence.each_row_left_out()):
+            evidence_of_terms[:, :, t] = term_evidence[:, :-1] - term_evidence[:, -1:]
     if n_extra:
-        says[:, :, -n_extra:] = (rows.extra[:, :, :-1] - rows.extra[:, :, -1:]).transpose(0, 2, 1)
-    return says
-
-
-def _scores(
-    evidence: EvidenceTables, weights: Real, intercepts: Real, rows: WeighedRows, without_own_row: bool
-) -> Real:
-    """Weighed scores of rows, (rows, classes): of those that were counted each left out (``own``), or of others."""
-    n_extra = rows.extra.shape[1]
-    column_scores = np.einsum("rgc,g->rc", rows.extra, weights[len(weights) - n_extra :])
-    if not evidence.columns:
-        return np.asarray(intercepts + column_scores)
-    weights = weights[: len(weights) - n_extra]
-    if without_own_row and evidence.goes_by_rows:
-        evidence_by_weight = zip(weights, evidence.each_row_left_out(), strict=True)
-        return np.asarray(sum((w * says for w, says in evidence_by_weight), intercepts + column_scores))
-    labels = rows.labels if without_own_row else None
-    table = evidence.table(without_own_row)
-    terms = evidence.layout.terms
-    scores = terms.scores(rows.codes, table, weights, intercepts, labels, evidence.threads)
-    return scores + column_scores if n_extra else scores
+        evidence_of_terms[:, :, -n_extra:] = (rows.extra[:, :, :-1] - rows.extra[:, :, -1:]).transpose(0, 2, 1)
+    return evidence_of_terms
 
 
 # Pairs ----------------------------------------------------------------------------------------------------------------
 
 
-def _choose_pairs(evidence: EvidenceTables, weights: Real, intercepts: Real) -> list[WeighedPair]:
-    """The pairs that say more than both columns, by a score test of their weight."""
+def _choose_pairs(fitted: FittedEvidence) -> list[WeighedPair]:
+    """Chooses the pairs that add information to their two columns, by a score test of their weights. ``fitted`` is the
+    model without pairs.
+    """
+    evidence = fitted.tables
     columns = evidence.columns
-    n = len(evidence.columns)
-    usable = [j for j in range(n) if columns[j].n_fine > 2]
-    if n_columns_to_pair(len(usable)) < len(usable):
-        best = np.argsort(-evidence.gains()[usable], kind="stable")[: n_columns_to_pair(len(usable))]
-        usable = sorted(usable[k] for k in best.tolist())
-    most = most_pair_cells(evidence.n_classes)
-    every = [(a, b) for a, b in combinations(usable, 2) if columns[a].n_fine * columns[b].n_fine <= most]
-    if not every:
+    pairable = [j for j, cells in enumerate(columns) if cells.n_fine > 2]
+    n_paired = n_columns_to_pair(len(pairable))
+    if n_paired < len(pairable):
+        by_gain = np.argsort(-evidence.gains()[pairable], kind="stable")[:n_paired]
+        pairable = sorted(pairable[k] for k in by_gain.tolist())
+    most_cells = most_pair_cells(evidence.n_classes)
+    candidates = [(a, b) for a, b in combinations(pairable, 2) if columns[a].n_fine * columns[b].n_fine <= most_cells]
+    if not candidates:
         return []
-    scores = _scores(evidence, weights, intercepts, evidence.rows, without_own_row=True)
-    gain, strength, slope, curvature = evidence.pair_gains(every, _softmax(scores)).T
+    posteriors = _softmax(fitted.scores(evidence.rows, leave_out=True))
+    gain, strength, slope, curvature = evidence.pair_gains(candidates, posteriors).T
     test_statistic = np.where(slope > 0, slope**2 / (2.0 * curvature + 1e-9), 0.0)
-    kept = np.flatnonzero((gain > 0) & (test_statistic > np.log(len(every))))
-    kept = kept[np.argsort(-test_statistic[kept], kind="stable")][: 2 * n]
-    return [WeighedPair(*every[k], float(strength[k])) for k in kept.tolist()]
+    chosen = np.flatnonzero((gain > 0) & (test_statistic > np.log(len(candidates))))
+    chosen = chosen[np.argsort(-test_statistic[chosen], kind="stable")][: 2 * len(columns)]
+    return [WeighedPair(*candidates[k], float(strength[k])) for k in chosen.tolist()]
 
 
 def n_columns_to_pair(n_columns: int) -> int:
@@ -269,6 +338,7 @@ def n_columns_to_pair(n_columns: int) -> int:
 
 
 def _softmax(scores: Real) -> Real:
+    """Returns the posteriors of scores: rows × classes."""
     scores = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(scores / scores.sum(axis=1, keepdims=True))
 
@@ -277,71 +347,118 @@ def _softmax(scores: Real) -> Real:
 
 
 class _TableFold:
-    """A fold: rows to count and correct, and rows held out with their scores so far; ``across`` is what both have in common."""
+    """One fold: a learner of corrections from the training rows, and the held-out rows with their scores.
+
+    ``shared_cells`` has the number of cells that each held-out row shares with each training row (held-out rows ×
+    training rows), if corrections are learned from pairs of rows.
+    """
 
     def __init__(
-        self, evidence: EvidenceTables, fitted: Fitted, inside: Real, outside: Real, alike: Real | None, seed: int
+        self, fitted: FittedEvidence, training_weights: Real, held_out_weights: Real, alike: Real | None, seed: int
     ) -> None:
-        rows, self.held_out = evidence.rows.weighing(inside), evidence.rows.weighing(outside)
-        counted, self.across = evidence.of_rows(rows), None
+        """Counts the evidence of the training rows.
+
+        Args:
+            fitted: The evidence of all rows, and the weights that were learned from them.
+            training_weights: The weight of each row in the training part of the fold.
+            held_out_weights: The weight of each row in the held-out part.
+            alike: The number of cells that any two rows share (rows × rows), or None.
+            seed: Decides the order in which rows are visited.
+        """
+        all_rows = fitted.tables.rows
+        rows = all_rows.reweight(training_weights)
+        self.held_out = all_rows.reweight(held_out_weights)
+        fitted = fitted.recount(rows)
+        self.shared_cells: Real | None = None
         if alike is not None:
-            learned = np.flatnonzero(inside > 0)
-            tested = np.flatnonzero(outside > 0)
-            alike, self.across = alike[np.ix_(learned, learned)], alike[np.ix_(tested, learned)]
-        offsets = _scores(counted, *fitted, rows, without_own_row=True)
-        self.plain = _scores(counted, *fitted, self.held_out, without_own_row=False)
-        self.learner = CellLearner(evidence.layout.corrections, rows, offsets, alike, seed)
+            training_rows = np.flatnonzero(training_weights > 0)
+            held_out_rows = np.flatnonzero(held_out_weights > 0)
+            self.shared_cells = alike[np.ix_(held_out_rows, training_rows)]
+            alike = alike[np.ix_(training_rows, training_rows)]
+        self.uncorrected_scores = fitted.scores(self.held_out, leave_out=False)
+        offsets = fitted.scores(rows, leave_out=True)
+        self.learner = CellLearner(fitted.tables.layout.corrections, rows, offsets, alike, seed)
 
     def scores(self, strength: float, threads: int) -> Real:
-        """The scores of rows held out, with corrections of this strength."""
+        """Returns the scores of the held-out rows (rows × classes) with corrections of this C."""
         if not strength:
-            return self.plain
+            return self.uncorrected_scores
         learner = self.learner
         learner.improve(strength, PASSES)
-        if self.across is not None:
-            return np.asarray(self.plain + np.einsum("ij,jc->ic", self.across, learner.surprise))
-        ones = np.ones(len(learner.terms))
-        none = np.zeros(self.plain.shape[1])
-        return self.plain + learner.terms.scores(self.held_out.codes, learner.table.ravel(), ones, none, None, threads)
+        if self.shared_cells is not None:
+            corrections = np.einsum("ij,jc->ic", self.shared_cells, learner.scaled_residuals)
+            return np.asarray(self.uncorrected_scores + corrections)
+        unit_weights = np.ones(len(learner.terms))
+        no_intercepts = np.zeros(self.uncorrected_scores.shape[1])
+        table = learner.table.ravel()
+        corrections = learner.terms.scores(self.held_out.codes, table, unit_weights, no_intercepts, None, threads)
+        return self.uncorrected_scores + corrections
 
 
 def _choose_strength(
-    evidence: EvidenceTables, fitted: Fitted, alike: Real | None, seed: int
+    fitted: FittedEvidence, alike: Real | None, seed: int
 ) -> tuple[float, float, tuple[tuple[float, float], ...]]:
-    """Chooses C by out-of-fold log loss, with the temperature of those scores; cuts, pairs and weights stay."""
-    rows = evidence.rows
-    threads = evidence.threads
-    shares = [share for share in rows.folds(rows.n_folds).T if share.any() and (rows.weights - share).any()]
-    if len(shares) < 2:
+    """Chooses C by out-of-fold log loss. Returns it, the temperature of those scores, and each C that was tried with
+    its loss.
+
+    Args:
+        fitted: The evidence of all rows, and the weights that were learned from them.
+        alike: The number of cells that any two rows share (rows × rows), or None.
+        seed: Decides the order in which rows are visited.
+    """
+    rows = fitted.tables.rows
+    fold_weights = [
+        held_out_weights
+        for held_out_weights in rows.folds(rows.n_folds).T
+        if held_out_weights.any() and (rows.weights - held_out_weights).any()
+    ]
+    if len(fold_weights) < 2:
         return 0.0, 1.0, ()
-    with ThreadPoolExecutor(max(1, min(threads, len(shares)))) as pool:
+    threads = fitted.tables.threads
+    with ThreadPoolExecutor(max(1, min(threads, len(fold_weights)))) as pool:
 
-        def fold_of(share: Real) -> _TableFold:
-            return _TableFold(evidence, fitted, rows.weights - share, share, alike, seed)
+        def fold_of(held_out_weights: Real) -> _TableFold:
+            return _TableFold(fitted, rows.weights - held_out_weights, held_out_weights, alike, seed)
 
-        folds = list(pool.map(fold_of, shares))
+        folds = list(pool.map(fold_of, fold_weights))
         weights = np.concatenate([fold.held_out.weights for fold in folds])
         labels = np.concatenate([fold.held_out.labels for fold in folds])
-        threads_each = max(1, threads // len(folds))  # passes take one, and scoring what is left
+        threads_per_fold = max(1, threads // len(folds))  # for scoring; passes use one thread
 
         def scores(strength: float) -> Real:
-            return np.concatenate(list(pool.map(lambda fold: fold.scores(strength, threads_each), folds)))
+            return np.concatenate(list(pool.map(lambda fold: fold.scores(strength, threads_per_fold), folds)))
 
-        steps = StrengthSearch((0.0, *STRENGTHS), _loss).follow(scores, labels, weights)
-    best = least_loss(steps)
-    total = float(weights.sum())
-    losses = tuple((step.strength, step.loss / total) for step in steps)
-    return best.strength, _temperature(best.scores, labels, weights, best.loss), losses
-
-
-def _loss(scores: Real, labels: Any, weights: Real) -> float:
-    highest = reduce(np.maximum, scores.T)
-    total = highest + np.log(np.exp(scores - highest[:, None]).sum(axis=1))
-    return float(weights @ (total - scores[np.arange(len(labels)), labels]))
+        steps = StrengthSearch((0.0, *STRENGTHS), _log_loss).follow(scores, labels, weights)
+    least = least_loss(steps)
+    total_weight = float(weights.sum())
+    losses = tuple((step.strength, step.loss / total_weight) for step in steps)
+    return least.strength, _temperature(least.scores, labels, weights, least.loss, threads), losses
 
 
-def _temperature(scores: Real, labels: Any, weights: Real, loss: float) -> float:
-    """What scores are multiplied by to lose least, 1 at most: weights were learned with these rows in view, so that they look
-    better than they are; and 1 where less gains next to nothing."""
-    least_tempered_loss, temperature = _core.tempered(scores.astype(np.float32), labels, weights, 0.0, 1.0)
-    return max(temperature, COOLEST) if loss - least_tempered_loss > GAIN else 1.0
+def _log_loss(scores: Real, labels: Any, weights: Real) -> float:
+    """Returns the log loss of scores (rows × classes) by the class number of each row, summed over weighted rows;
+    threads share the rows.
+    """
+    n_rows = len(labels)
+    row_losses = np.empty(n_rows)
+
+    def fill(piece: int) -> None:
+        rows = slice(piece * ROWS_PER_PIECE, (piece + 1) * ROWS_PER_PIECE)
+        piece_scores = scores[rows]
+        highest_scores = reduce(np.maximum, piece_scores.T)
+        log_totals = highest_scores + np.log(np.exp(piece_scores - highest_scores[:, None]).sum(axis=1))
+        row_losses[rows] = log_totals - piece_scores[np.arange(len(piece_scores)), labels[rows]]
+
+    pieces = -(-n_rows // ROWS_PER_PIECE)
+    each_done(fill, pieces, min(pieces, n_threads(None)) or 1)
+    return float(weights @ row_losses)
+
+
+def _temperature(scores: Real, labels: Any, weights: Real, loss: float, threads: int) -> float:
+    """Returns the factor, at most 1, by which scores (rows × classes) have the least loss; 1 if the gain is negligible.
+
+    Weights were learned with these rows in view, so their scores look better than they are. ``loss`` is the loss of the
+    scores as they are.
+    """
+    least_tempered_loss, temperature = _core.tempered(scores.astype(np.float32), labels, weights, 0.0, 1.0, threads)
+    return max(temperature, LEAST_TEMPERATURE) if loss - least_tempered_loss > LEAST_GAIN else 1.0

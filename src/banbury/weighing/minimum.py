@@ -1,4 +1,4 @@
-"""Where a convex loss is least when some of its variables may not be below zero."""
+"""Minimises a convex loss, some of whose variables may not be negative."""
 
 from __future__ import annotations
 
@@ -10,70 +10,82 @@ from numpy.typing import NDArray
 
 from banbury.arrays import Real
 
-MOST_DENSE = 256  # variables whose curvature is kept whole
+MOST_DENSE = 256  # with more variables, the Hessian is not stored
 MOST_STEPS = 200
-STEPS_HELD = 40  # of many variables, by which their curvature is guessed
-LEAST_GAIN = 1e-7  # of the loss, at which steps end
-EDGE = 1e-3  # variables so near to zero that would fall below it go there
-DAMPING = 1e-9  # so that the curvature can be divided by, whatever it is
+STEPS_HELD = 40  # steps from which L-BFGS-B estimates the Hessian
+LEAST_GAIN = 1e-7  # the search ends when a step lowers the loss by less, relative to the loss
+NEAR_ZERO = 1e-3  # bounded variables below this whose slope points below zero count as at the bound
+DAMPING = 1e-9  # added to the diagonal of the Hessian, relative to it, so that it can be inverted
 
-Loss = Callable[[Real], tuple[float, Real]]  # its value and its slope
+Loss = Callable[[Real], tuple[float, Real]]  # from a point to the loss and its gradient
 
 
 def minimise(loss: Loss, start: Real, bounded: NDArray[np.bool_], curvature: Callable[[], Real], flat: float) -> Real:
-    """Where the loss is least. ``bounded`` variables are not below zero; the slope is ``flat`` there, or next to nothing gained.
+    """Returns the point at which the loss is least. ``bounded`` variables stay at zero or above.
 
-    ``curvature`` is about that at the start, (variables, variables); it is not asked for where variables are many.
+    Args:
+        loss: Computes the loss of a point and its slope.
+        start: The point where the search starts.
+        bounded: Which variables are bounded.
+        curvature: Computes the Hessian at the start (variables × variables). It is not called if there are many variables.
+        flat: The slope at which the search ends.
     """
     if len(start) > MOST_DENSE:
         return _minimise_many(loss, start, bounded, flat)
     return _minimise_by_newton(loss, start, bounded, curvature(), flat)
 
 
-def _minimise_by_newton(loss: Loss, at: Real, bounded: NDArray[np.bool_], curvature: Real, flat: float) -> Real:
-    """Newton's steps, each cut off at zero; the curvature is mended by what each shows (Broyden, Fletcher, Goldfarb, Shanno)."""
+def _minimise_by_newton(loss: Loss, point: Real, bounded: NDArray[np.bool_], curvature: Real, flat: float) -> Real:
+    """Minimises by Newton's method with steps cut off at zero for ``bounded`` variables. ``curvature`` is the Hessian
+    at the start ``point``, which each step improves by the BFGS formula. The search ends where the slope is ``flat``.
+    """
     curvature[np.diag_indices_from(curvature)] *= 1.0 + DAMPING
-    value, slope = loss(at)
+    value, slope = loss(point)
     for _ in range(MOST_STEPS):
-        at_bound = bounded & (at <= EDGE) & (slope > 0.0)
-        if np.abs(np.where(at_bound, np.minimum(slope, at), slope)).max() < flat:
+        is_at_bound = bounded & (point <= NEAR_ZERO) & (slope > 0.0)
+        if np.abs(np.where(is_at_bound, np.minimum(slope, point), slope)).max() < flat:
             break
         step = -slope / np.diag(curvature)
-        step[~at_bound] = -np.linalg.solve(curvature[np.ix_(~at_bound, ~at_bound)], slope[~at_bound])
-        trial_point = _search_line(loss, at, value, slope, step, bounded)
+        step[~is_at_bound] = -np.linalg.solve(curvature[np.ix_(~is_at_bound, ~is_at_bound)], slope[~is_at_bound])
+        trial_point = _search_line(loss, point, value, slope, step, bounded)
         if trial_point is None:
             break
         trial, trial_value, trial_slope = trial_point
-        moved = trial - at
+        change = trial - point
         slope_change = trial_slope - slope
-        curved_step = curvature @ moved
-        if moved @ slope_change > 0.0 and moved @ curved_step > 0.0:
-            curvature += np.outer(slope_change, slope_change) / (moved @ slope_change) - np.outer(
-                curved_step, curved_step
-            ) / (moved @ curved_step)
-        gained = value - trial_value
-        at = trial
+        curved_change = curvature @ change
+        if change @ slope_change > 0.0 and change @ curved_change > 0.0:
+            curvature += np.outer(slope_change, slope_change) / (change @ slope_change) - np.outer(
+                curved_change, curved_change
+            ) / (change @ curved_change)
+        gain = value - trial_value
+        point = trial
         value = trial_value
         slope = trial_slope
-        if gained < LEAST_GAIN * max(abs(value), 1.0):
+        if gain < LEAST_GAIN * max(abs(value), 1.0):
             break
-    return at
+    return point
 
 
 def _search_line(
-    loss: Loss, at: Real, value: float, slope: Real, step: Real, bounded: NDArray[np.bool_]
+    loss: Loss, point: Real, value: float, slope: Real, step: Real, bounded: NDArray[np.bool_]
 ) -> tuple[Real, float, Real] | None:
-    """A place along the step that is lower by enough, with its loss and slope; None where there is none."""
+    """Halves a step until the loss falls enough; returns the new point, its loss and its slope, or None if there is
+    none. ``value`` and ``slope`` are those of the loss at ``point``; ``bounded`` variables stay at zero or above.
+    """
     for halvings in range(40):
-        there = at + 0.5**halvings * step
-        there[bounded] = np.maximum(there[bounded], 0.0)
-        lower, steeper = loss(there)
-        if lower < value + 1e-4 * min(float(slope @ (there - at)), 0.0):
-            return there, lower, steeper
+        trial = point + 0.5**halvings * step
+        trial[bounded] = np.maximum(trial[bounded], 0.0)
+        trial_value, trial_slope = loss(trial)
+        if trial_value < value + 1e-4 * min(float(slope @ (trial - point)), 0.0):
+            return trial, trial_value, trial_slope
     return None
 
 
 def _minimise_many(loss: Loss, start: Real, bounded: NDArray[np.bool_], flat: float) -> Real:
+    """Minimises a loss of many variables by L-BFGS-B. ``bounded`` variables stay at zero or above; the search ends
+    where the slope is ``flat``.
+    """
     from scipy.optimize import minimize
 
     bounds = [(0.0, None) if is_bounded else (None, None) for is_bounded in bounded.tolist()]

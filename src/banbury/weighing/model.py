@@ -1,4 +1,4 @@
-"""A weighed model: the plain one's columns with what each is worth, pairs of them, and corrections, in one table of scores."""
+"""A weighed model: the weights of a plain model's columns and of pairs of them, and corrections, in tables of scores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
-from typing import Any, NamedTuple, Self
+from math import comb
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from banbury.arrays import Int, Real
 from banbury.families.bags.lexicon import Lexicon
 from banbury.families.cells import MANY_NODES, Cells, cells_by_column
 from banbury.families.evidence import Comparison, TellingValues
-from banbury.families.family import ColumnReader, Feature, Parameters
+from banbury.families.family import ColumnReader, Features, Parameters
 from banbury.model.naive_bayes import Model, check_seed, estimate
 from banbury.progress import Steps
 from banbury.rows.sampling import sample_rows
@@ -25,21 +26,15 @@ from banbury.tally.table import Table, open_table
 from banbury.tally.tally import Tally
 from banbury.threads import OneBlasThread, n_threads
 from banbury.weighing.columns import WeighedColumns, count_cells
-from banbury.weighing.corrections import COMMON
+from banbury.weighing.corrections import COMMON_WORD_VALUE
 from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair, most_pair_cells
 from banbury.weighing.learning import MOST_PAIRS, Weights, learn_weights, n_columns_to_pair
-from banbury.weighing.rows import CountsElsewhere, WeighedRows
+from banbury.weighing.rows import CountsOutsideSample, WeighedRows
+from banbury.weighing.texts import LearnedTexts
 from banbury.weighing.words import ScaledParameters, text_parameters
 
 FEWEST_ROWS = 100  # below which weights do not help
-LOUDEST = 500.0  # nats that a cell says, at most, where values are compared
-
-
-class CorrectedWords(NamedTuple):
-    """The words of a column of texts, in the order of their corrections."""
-
-    column: str
-    words: tuple[str, ...]
+MOST_NATS = 500.0  # larger scores of a cell count as this when values are compared, so that their exponential is finite
 
 
 @dataclass(frozen=True)
@@ -49,23 +44,23 @@ class Weighing:
     weights: Weights
     classes: tuple[Any, ...]
     digest: str
-    pair_tables: tuple[Real, ...]  # what the cells of each pair say beyond both columns, (cells, classes)
-    texts: tuple[CorrectedWords, ...] = ()
-    scored: tuple[str, ...] = ()  # columns that are scored by their family
     paired: bool = True  # whether pairs were looked for
-    sample: int | None = None  # rows that they were learned from, where these are not all
+    sample: int | None = None  # the number of rows that they were learned from, if these are not all
 
     @property
     def columns(self) -> tuple[Cells, ...]:
+        """The columns that have cells."""
         return self.weights.columns
 
     def __str__(self) -> str:
+        """Names the number of columns, pairs and words that are weighed, and the strength of the corrections."""
         weights = self.weights
-        parts = [errors.many(len(weights.columns) + len(self.scored), "column")] * bool(weights.columns or self.scored)
-        looked_at, n_pairs = self.count_pairs()
-        pairs_note = f" (looked at {looked_at:,} of {n_pairs:,} pairs)" if self.paired and looked_at < n_pairs else ""
+        n_columns = len(weights.columns) + len(weights.scored)
+        parts = [errors.many(n_columns, "column")] * bool(n_columns)
+        n_examined, n_pairs = self._count_pairs()
+        pairs_note = f" (looked at {n_examined:,} of {n_pairs:,} pairs)" if self.paired and n_examined < n_pairs else ""
         parts += [errors.many(len(weights.pairs), "pair") + pairs_note] * bool(weights.pairs or pairs_note)
-        parts += [f"{errors.many(len(text.words), 'word')} of {text.column!r}" for text in self.texts]
+        parts += [f"{errors.many(len(text.words), 'word')} of {text.column!r}" for text in weights.texts]
         strengths = ", ".join(f"{c:g}" for c in weights.strengths)
         parts += [f"corrected with C = {strengths}"] * bool(strengths)
         parts += [] if self.sample is None else [f"learned from a sample of {self.sample:,} rows"]
@@ -77,241 +72,277 @@ class Weighing:
         """The weight of each column, of each trend, and of each pair of columns."""
         names = [cells.feature.name for cells in self.columns]
         names += [*(f"{names[j]}, by trend" for j in self.weights.trends), *self._pair_names()]
-        names += [*(text.column for text in self.texts), *self.scored]
+        names += [*(text.column for text in self.weights.texts), *self.weights.scored]
         weights: dict[str, float] = {}
         for name, weight in zip(names, self.weights.weights.tolist(), strict=True):
-            while name in weights:  # a column may be called what a trend or a pair is
+            while name in weights:  # a column may have the name of a trend or a pair
                 name += "*"
             weights[name] = weight
         return weights
 
-    def count_pairs(self) -> tuple[int, int]:
-        """How many pairs of columns were looked at, and how many there are: of many columns those that tell most are paired."""
-        nodes = [n for n in (cells.n_fine for cells in self.columns) if n > 2]
-        n_pairs = len(nodes) * (len(nodes) - 1) // 2
-        if not self.paired or n_pairs > MOST_PAIRS:
-            n = n_columns_to_pair(len(nodes)) if self.paired else 0
-            return n * (n - 1) // 2, n_pairs
-        sizes = np.array(nodes, dtype=np.int64)
-        return int(np.count_nonzero(np.triu(np.outer(sizes, sizes) <= most_pair_cells(len(self.classes)), 1))), n_pairs
+    def _count_pairs(self) -> tuple[int, int]:
+        """Returns how many pairs of columns were examined, and how many there are.
+
+        A pair with too many cells is not examined. If there are more than MOST_PAIRS pairs, only those of the strongest
+        columns are.
+        """
+        sizes = np.array([cells.n_fine for cells in self.columns if cells.n_fine > 2], dtype=np.int64)
+        n_pairs = comb(len(sizes), 2)
+        if not self.paired:
+            return 0, n_pairs
+        if n_pairs > MOST_PAIRS:
+            return comb(n_columns_to_pair(len(sizes)), 2), n_pairs
+        can_be_examined = np.outer(sizes, sizes) <= most_pair_cells(len(self.classes))
+        return int(np.count_nonzero(np.triu(can_be_examined, 1))), n_pairs
 
     @property
     def settings(self) -> dict[str, bool]:
-        """What ``bb.weigh`` was told, to learn the same of other rows."""
-        return {
-            "pairs": self.paired,
-            "correct": bool(self.weights.losses or any(text.losses for text in self.weights.texts)),
-        }
+        """The options of ``bb.weigh`` with which the same can be learned from other rows."""
+        tried_corrections = self.weights.losses or any(text.losses for text in self.weights.texts)
+        return {"pairs": self.paired, "correct": bool(tried_corrections)}
 
     def _pair_names(self) -> list[str]:
+        """Returns the name of each pair, such as ``age with sex``."""
         names = [cells.feature.name for cells in self.columns]
         return [f"{names[pair.first]} with {names[pair.second]}" for pair in self.weights.pairs]
 
-    def _places(self, tally: Tally) -> list[int]:
-        """The places of the tally's classes among those that the weights were learned with; some may be gone by now."""
+    def _class_places(self, tally: Tally) -> list[int]:
+        """Returns the place of each of the tally's classes among those that the weights were learned with."""
         if not set(tally.classes).issubset(self.classes):
             text = "the tally has classes that the weights do not cover. Relearn the weights with refit(rows)."
             raise errors.BadSetting(text)
         return [self.classes.index(name) for name in tally.classes]
 
     def is_stale(self, tally: Tally) -> bool:
-        """Whether rows were learned or forgotten since."""
+        """Whether the tally has learned or forgotten rows since the weights were learned."""
         return bool(tally.digest() != self.digest)
 
     def log_prior(self, log_prior: Real, tally: Tally) -> Real:
-        """Intercepts as a prior, under another prior than the frequencies too."""
+        """Returns the intercepts as a log prior; another prior than the class frequencies shifts them."""
         rows = tally.rows.value
         shift = log_prior - np.log(np.where(rows > 0, rows, 1.0) / rows.sum())
-        scores = self.weights.temperature * self._intercepts[self._places(tally)] + shift
+        scores = self.weights.temperature * self._intercepts[self._class_places(tally)] + shift
         highest = scores.max()
         return np.asarray(scores - highest - np.log(np.exp(scores - highest).sum()))
 
     @property
     def _intercepts(self) -> Real:
-        """With what all texts have in common."""
-        texts_by_weight = zip(self._given, self.weights.texts, strict=False)
-        common = (w * COMMON * text.corrections[-1].astype(np.float64) for w, text in texts_by_weight)
-        return np.asarray(self.weights.intercepts + sum(common))
-
-    @property
-    def _given(self) -> Real:
-        """The weights of texts and of columns that are scored."""
-        weights = self.weights
-        return weights.weights[len(weights.columns) + len(weights.trends) + len(weights.pairs) :]
+        """The intercept of each class, including the correction that all texts share."""
+        texts_by_weight = zip(self.weights.by_kind[3], self.weights.texts, strict=False)
+        shared_corrections = (
+            weight * COMMON_WORD_VALUE * text.corrections[-1].astype(np.float64) for weight, text in texts_by_weight
+        )
+        return np.asarray(self.weights.intercepts + sum(shared_corrections))
 
     def parameters(self, model: Model) -> tuple[Parameters, ...]:
-        """The scores of cells and words, from what the tally counts now."""
+        """Returns the parameters that score cells, words and other columns, from what the model's tally counts now."""
         tally = model.tally
-        at = self._places(model.tally)
-        groups: list[Parameters] = [] if not self.columns else [self._of_cells(tally, at)]
-        weights = (self.weights.temperature * self._given).tolist()
-        for k, (words, learned) in enumerate(zip(self.texts, self.weights.texts, strict=True)):
-            sums = tally.of(words.column)
-            feature = tally.schema[words.column]
-            groups.append(text_parameters(feature, sums, words.words, learned, at, weights[k]))
-        for k, name in enumerate(self.scored, len(self.texts)):
+        class_places = self._class_places(tally)
+        groups: list[Parameters] = [] if not self.columns else [self._score_cells(tally, class_places)]
+        weights = (self.weights.temperature * self.weights.by_kind[3]).tolist()
+        texts = self.weights.texts
+        for weight, learned in zip(weights, texts, strict=False):
+            feature = tally.schema[learned.column]
+            groups.append(text_parameters(feature, tally.of(learned.column), learned, class_places, weight))
+        for weight, name in zip(weights[len(texts) :], self.weights.scored, strict=True):
             places = ((group, f) for group in model.parameters for f in range(len(group.features)))
-            plain = next(group.select([f]) for group, f in places if group.features[f].name == name)
-            groups.append(ScaledParameters(plain.features, plain, weights[k], len(tally.classes)))
+            own_parameters = next(group.select([f]) for group, f in places if group.features.names[f] == name)
+            groups.append(ScaledParameters(own_parameters.features, own_parameters, weight, len(tally.classes)))
         return tuple(groups)
 
-    def _of_cells(self, tally: Tally, at: list[int]) -> WeighedParameters:
+    def _score_cells(self, tally: Tally, class_places: list[int]) -> WeighedParameters:
+        """Returns the weighed scores of the cells of columns and pairs. ``class_places`` has the place of each of the
+        tally's classes in the learned arrays.
+        """
         weights = self.weights
+        temperature = weights.temperature
+        column_weights, trend_weights, pair_weights, _ = weights.by_kind
         evidence = self._evidence(tally)
-        n = len(self.columns)
-        of_pairs = n + len(weights.trends)
         sizes = evidence.layout.sizes + 1
-        deltas = np.concatenate(weights.corrections[:n])[:, at]
-        scores = weights.temperature * (np.repeat(weights.weights[:n], sizes)[:, None] * evidence.plain + deltas)
-        pairs_by_weight = zip(weights.weights[of_pairs:], self.pair_tables, weights.corrections[n:], strict=False)
-        tables = np.split(scores, np.cumsum(sizes)[:-1])
+        plain = [
+            *np.split(evidence.plain, np.cumsum(sizes)[:-1]),
+            *(table[:, class_places] for table in weights.pair_tables),
+        ]
+        tables = [
+            temperature * (weight * table + corrections[:, class_places])
+            for weight, table, corrections in zip(
+                [*column_weights, *pair_weights], plain, weights.corrections, strict=True
+            )
+        ]
         trends = np.split(evidence.trends(False), np.cumsum(sizes[list(weights.trends)])[:-1])
-        for j, w, says in zip(weights.trends, weights.weights[n:of_pairs], trends, strict=False):
-            tables[j] = tables[j] + weights.temperature * w * says
-        tables += [weights.temperature * (w * table[:, at] + delta[:, at]) for w, table, delta in pairs_by_weight]
-        columns = tuple(tally.schema[cells.feature.name] for cells in self.columns)
-        names_by_pair = zip(weights.pairs, self._pair_names(), strict=True)
-        pairs = tuple(
-            columns[p.first]._replace(name=name, columns=(columns[p.first].name, columns[p.second].name))
-            for p, name in names_by_pair
-        )
+        for column, weight, trend_evidence in zip(weights.trends, trend_weights, trends, strict=False):
+            tables[column] = tables[column] + temperature * weight * trend_evidence
+        columns = [tally.schema[cells.feature.name] for cells in self.columns]
+        pairs = [
+            columns[pair.first]._replace(name=name, columns=(columns[pair.first].name, columns[pair.second].name))
+            for pair, name in zip(weights.pairs, self._pair_names(), strict=True)
+        ]
         counts = tuple(np.split(evidence.counts, evidence.layout.starts[1:-1]))
         terms = replace(evidence.layout, trends=()).terms
-        return WeighedParameters((*columns, *pairs), self.columns, terms, tuple(tables), counts)
+        return WeighedParameters(Features.of([*columns, *pairs]), self.columns, terms, tuple(tables), counts)
 
     def _evidence(self, tally: Tally) -> EvidenceTables:
+        """Returns the evidence of the columns' cells, from what the tally counts now."""
         counts = np.concatenate(count_cells(tally, self.columns))
-        k = len(tally.classes)
+        n_classes = len(tally.classes)
         codes = np.zeros((0, len(self.columns)), np.uint32)
-        classes = np.arange(k, dtype=np.int32)
-        rows = WeighedRows(codes, classes, tally.rows.value, None, (), np.zeros((k, 0, k)))
+        classes = np.arange(n_classes, dtype=np.int32)
+        # One row for each class, with the weight of all its rows, because only the prior is computed from them.
+        rows = WeighedRows(codes, classes, tally.rows.value, None, (), np.zeros((n_classes, 0, n_classes)))
         layout = PairedColumns(self.columns, self.weights.trends, self.weights.pairs)
-        return EvidenceTables(layout, rows, k, n_threads(None), counts)
+        return EvidenceTables(layout, rows, n_classes, n_threads(None), counts)
 
-    def without_forgotten(self, tally: Tally) -> Weighing:
-        """Drops the classes, values and words that no row of the tally has any more."""
-        there = set(tally.classes)
-        classes = [c for c, name in enumerate(self.classes) if name in there]
+    def _without_forgotten(self, tally: Tally) -> Weighing:
+        """Returns the weighing without classes, values and words that no row of the tally has any more.
+
+        The last row of each table, which is for values in no cell or for all texts together, stays.
+        """
+        weights = self.weights
+        tally_classes = set(tally.classes)
+        class_numbers = [c for c, name in enumerate(self.classes) if name in tally_classes]
         restricted = [cells.restrict(tally.of(cells.feature.name).keys[0]) for cells in self.columns]
         columns = tuple(cells for _, cells in restricted)
-        used_words = [_words_in_use(text, tally) for text in self.texts]
-        same_cells = all(new is old for new, old in zip(columns, self.columns, strict=True))
-        if len(classes) == len(self.classes) and same_cells and all(used.all() for used in used_words):
+        uses_words = [_words_in_use(text, tally) for text in weights.texts]
+        keeps_cells = all(new is old for new, old in zip(columns, self.columns, strict=True))
+        if len(class_numbers) == len(self.classes) and keeps_cells and all(used.all() for used in uses_words):
             return self
-        rows = [np.append(places, old.n_cells) for (places, _), old in zip(restricted, self.columns, strict=True)]
-        pair_rows = [self._pair_rows(pair, rows) for pair in self.weights.pairs]
-        corrections = zip(self.weights.corrections, [*rows, *pair_rows], strict=True)
-        of_texts = zip(self.weights.texts, used_words, strict=True)
-        weights = replace(
-            self.weights,
-            columns=columns,
-            intercepts=self.weights.intercepts[classes],
-            corrections=tuple(table[some][:, classes] for table, some in corrections),
-            texts=tuple(
-                replace(learned, corrections=learned.corrections[np.append(used, True)][:, classes])
-                for learned, used in of_texts
-            ),
-        )
-        pair_tables = zip(self.pair_tables, pair_rows, strict=True)
-        return replace(
-            self,
-            weights=weights,
-            classes=tuple(self.classes[c] for c in classes),
-            pair_tables=tuple(table[some][:, classes] for table, some in pair_tables),
-            texts=tuple(
-                CorrectedWords(text.column, tuple(compress(text.words, used)))
-                for text, used in zip(self.texts, used_words, strict=True)
-            ),
-        )
+        cells_left = [np.append(places, old.n_cells) for (places, _), old in zip(restricted, self.columns, strict=True)]
+        pair_cells_left = [self._pair_cells(pair, cells_left) for pair in weights.pairs]
 
-    def _pair_rows(self, pair: WeighedPair, rows: Sequence[Int]) -> Int:
-        """The cells of a pair of columns, both of which still have the value; stretches of numbers all stay."""
+        def restrict(tables: Sequence[Any], rows_left: Sequence[Any]) -> tuple[Any, ...]:
+            """Returns tables (rows × classes) with only some rows of each, and the classes that are left."""
+            return tuple(table[rows][:, class_numbers] for table, rows in zip(tables, rows_left, strict=True))
+
+        word_corrections = restrict(
+            [text.corrections for text in weights.texts], [np.append(used, True) for used in uses_words]
+        )
+        texts = tuple(
+            replace(text, words=tuple(compress(text.words, used)), corrections=corrections)
+            for text, used, corrections in zip(weights.texts, uses_words, word_corrections, strict=True)
+        )
+        weights = replace(
+            weights,
+            columns=columns,
+            intercepts=weights.intercepts[class_numbers],
+            corrections=restrict(weights.corrections, [*cells_left, *pair_cells_left]),
+            pair_tables=restrict(weights.pair_tables, pair_cells_left),
+            texts=texts,
+        )
+        return replace(self, weights=weights, classes=tuple(self.classes[c] for c in class_numbers))
+
+    def _pair_cells(self, pair: WeighedPair, cells_left: Sequence[Int]) -> Int:
+        """Returns the cells of a pair whose two values are both left; ``cells_left`` has the cells left of each column. All
+        stretches of numbers stay.
+        """
         first, second = (
-            np.arange(self.columns[j].n_fine) if self.columns[j].stretches else rows[j]
+            np.arange(self.columns[j].n_fine) if self.columns[j].stretches else cells_left[j]
             for j in (pair.first, pair.second)
         )
         return np.add.outer(first * self.columns[pair.second].n_fine, second).ravel()
 
 
-def _words_in_use(text: CorrectedWords, tally: Tally) -> NDArray[np.bool_]:
-    """Which of the corrected words still occur in the tally and are used by the family."""
+def _words_in_use(text: LearnedTexts, tally: Tally) -> NDArray[np.bool_]:
+    """Returns which of the corrected words still occur in the tally and are used by the family."""
     words = Lexicon.of(tally.schema[text.column], tally.of(text.column)).words
     if tuple(words) == text.words:
         return np.ones(len(words), dtype=np.bool_)
-    there = set(words)
-    return np.array([word in there for word in text.words], dtype=np.bool_)
+    words_in_tally = set(words)
+    return np.array([word in words_in_tally for word in text.words], dtype=np.bool_)
 
 
 @dataclass(frozen=True)
 class WeighedParameters(Parameters):
-    """The scores of the cells of columns and of pairs, (cells, classes), as they are added up."""
+    """The weighed scores of the cells of columns and of pairs of columns, which are added up. They draw no rows: a model
+    uses its plain parameters for that.
 
-    features: tuple[Feature, ...]
-    cells: tuple[Cells, ...]  # of columns
-    found_by: _core.Terms
+    Attributes:
+        features: The columns, and a feature for each pair.
+        cells: How the values of each column become cells.
+        kernel_terms: For the kernel, how rows find the cells of each feature.
+        tables: The scores of the cells of each feature (cells × classes); the last cell is for values never seen.
+        counts: The number of rows in each cell of each column (cells × classes).
+    """
+
+    features: Features
+    cells: tuple[Cells, ...]
+    kernel_terms: _core.Terms
     tables: tuple[Real, ...]
-    counts: tuple[Real, ...]  # rows per cell and class, of columns
+    counts: tuple[Real, ...]
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
+        """Returns what the kernel needs to score these rows."""
         columns = cells_by_column(self.cells, rows, n_threads(None))
-        return [_core.CellsPart(columns, self.found_by, self._table)]
+        return [_core.CellsPart(columns, self.kernel_terms, self._table)]
 
     @cached_property
     def _table(self) -> Real:
+        """The scores of the cells of all columns and pairs, one after the other."""
         return np.concatenate(self.tables)
 
     def select(self, index: Sequence[int]) -> Self:
-        groups = self.found_by.groups
-        used = sorted({j for t in index for j in (groups[t][0], groups[t][2]) if j >= 0})
-        place = {-1: -1} | {j: k for k, j in enumerate(used)}
-        selected = (groups[t] for t in index)
-        terms = _core.Terms([(place[a], first, place[b], second, sizes) for a, first, b, second, sizes in selected])
-        features = tuple(self.features[t] for t in index)
+        """Returns the parameters of the features with the numbers in ``index``."""
+        groups = self.kernel_terms.groups
+        used_columns = sorted({j for t in index for j in (groups[t][0], groups[t][2]) if j >= 0})
+        new_number = {-1: -1} | {j: k for k, j in enumerate(used_columns)}
+        selected_groups = (groups[t] for t in index)
+        terms = _core.Terms(
+            [(new_number[a], first, new_number[b], second, sizes) for a, first, b, second, sizes in selected_groups]
+        )
+        features = self.features.take(index)
         tables = tuple(self.tables[t] for t in index)
-        cells = tuple(self.cells[j] for j in used)
-        counts = tuple(self.counts[j] for j in used)
+        cells = tuple(self.cells[j] for j in used_columns)
+        counts = tuple(self.counts[j] for j in used_columns)
         return type(self)(features, cells, terms, tables, counts)
 
-    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
-        raise NotImplementedError  # a model draws from its plain parameters
-
     def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:
-        new = np.zeros((rows.n_rows, len(self.features)), dtype=np.bool_)
-        for f, (j, other) in enumerate(self.found_by.columns):
-            cells = self.cells[j]
-            if other < 0 and not cells.stretches and rows.first([self.features[f].name])[0] is not None:
-                new[:, f] = cells.find(rows, 1) < 0
-        return new
+        """Returns whether each row has a value that no counted row had (rows × features). Pairs and numbers are never
+        new.
+        """
+        is_new = np.zeros((rows.n_rows, len(self.features)), dtype=np.bool_)
+        for f, (column, second_column) in enumerate(self.kernel_terms.columns):
+            cells = self.cells[column]
+            if second_column < 0 and not cells.stretches and rows.first([self.features.names[f]])[0] is not None:
+                is_new[:, f] = cells.find(rows, 1) < 0
+        return is_new
 
     def categories(self, f: int, column: str) -> Keys | None:
-        """The named values of a column, or of one of a pair."""
+        """The named values of a column, or of one of the two columns of a pair."""
         return self._cells_of(column).categories
 
     def cuts(self, column: str | None) -> list[float] | None:
-        """The cuts of a column of numbers, or of one of a pair."""
-        return self._cells_of(column or self.features[0].name).listed_cuts
+        """The cuts of a column of numbers, or of one of the two columns of a pair."""
+        return self._cells_of(column or self.features.names[0]).listed_cuts
 
     def _cells_of(self, column: str) -> Cells:
+        """Returns the cells of a column by its name."""
         return next(cells for cells in self.cells if cells.feature.name == column)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues]:
-        """Values, and stretches of numbers that are not too narrow, by what their cells are worth."""
-        for t, (feature, (j, other)) in enumerate(zip(self.features, self.found_by.columns, strict=True)):
-            if other >= 0:
+        """Yields for each column its values, or stretches of numbers that are not too narrow, so that the most
+        informative can be chosen. ``compared`` is not needed here.
+        """
+        for f, (feature, (column, second_column)) in enumerate(
+            zip(self.features, self.kernel_terms.columns, strict=True)
+        ):
+            if second_column >= 0:
                 continue
-            cells = self.cells[j]
-            rows = self.counts[j]
-            nodes = cells.plain.levels[cells.plain.up_to(MANY_NODES)]
-            first = np.unique(nodes, return_index=True)[1]
-            last = len(nodes) - 1 - np.unique(nodes[::-1], return_index=True)[1]
-            odds = np.exp(np.clip(self.tables[t][: len(rows)], -LOUDEST, LOUDEST))
-            worth = (rows.sum(axis=1) / max(float(rows.sum()), 1e-300))[:, None] * odds
-            share, had = np.zeros((2, len(first), rows.shape[1]))
-            np.add.at(share, nodes, worth)
-            np.add.at(had, nodes, rows / np.maximum(rows.sum(axis=0), 1e-300))
-            ends = zip(first.tolist(), last.tolist(), strict=True)
+            cells = self.cells[column]
+            cell_counts = self.counts[column]
+            # Neighbouring cells are joined up to the finest level with at most MANY_NODES nodes.
+            node_of_cell = cells.plain.levels[cells.plain.up_to(MANY_NODES)]
+            first_cells = np.unique(node_of_cell, return_index=True)[1]
+            last_cells = len(node_of_cell) - 1 - np.unique(node_of_cell[::-1], return_index=True)[1]
+            # How much a cell favours each class, without the last cell, which is for values that were never seen.
+            odds = np.exp(np.clip(self.tables[f][: len(cell_counts)], -MOST_NATS, MOST_NATS))
+            weighted_rows = (cell_counts.sum(axis=1) / max(float(cell_counts.sum()), 1e-300))[:, None] * odds
+            weighted_share, share_in_class = np.zeros((2, len(first_cells), cell_counts.shape[1]))
+            np.add.at(weighted_share, node_of_cell, weighted_rows)
+            np.add.at(share_in_class, node_of_cell, cell_counts / np.maximum(cell_counts.sum(axis=0), 1e-300))
+            ends = zip(first_cells.tolist(), last_cells.tolist(), strict=True)
             names = [(feature.name, cells.name(a, b)) for a, b in ends]
-            yield TellingValues(share, had, names.__getitem__, kind="stretch" if cells.stretches else "value")
+            yield TellingValues(
+                weighted_share, share_in_class, names.__getitem__, kind="stretch" if cells.stretches else "value"
+            )
 
 
 def weigh(
@@ -357,21 +388,23 @@ def weigh(
     check_seed(seed)
     model = estimate(model) if isinstance(model, Tally) else model
     errors.require(isinstance(model, Model), "the model", type(model).__name__, "a Model or a Tally")
-    how: dict[str, Any] = {"pairs": pairs, "correct": correct, "seed": seed}
+    settings: dict[str, Any] = {"pairs": pairs, "correct": correct, "seed": seed}
     target = model.schema.target if target is None and np.ndim(weights) < 2 else target
     reading |= {"engine": engine, "partitions": partitions}
     table = open_table(data, target, schema=model.schema, weights=weights, groups=groups, threads=threads, **reading)
-    return model.weighed(learn_table(model.tally, table, sample, threads, **how))
+    return model.weighed(learn_table(model.tally, table, sample, threads, **settings))
 
 
-def learn_table(tally: Tally, table: Any, n_sampled: int | None, threads: int | None, **how: Any) -> Weighing:
-    """Weights of so many rows of a table, which a tally counted; of all rows if not given, but for rows in partitions."""
-    n_sampled = table.n_held if n_sampled is None else n_sampled
+def learn_table(tally: Tally, table: Any, n_sampled: int | None, threads: int | None, **settings: Any) -> Weighing:
+    """Learns weights from a table that a tally counted: from a sample of ``n_sampled`` rows, or from all rows. A table
+    in partitions is always sampled.
+    """
+    n_sampled = table.sample_size if n_sampled is None else n_sampled
     if n_sampled is None:
-        return learn(tally, table, **how)
+        return learn(tally, table, **settings)
     sample = sample_rows(table, tally, n_sampled)
     n_learned = None if sample.is_whole else sample.n_sampled
-    return learn(tally, sample.table(tally.schema, n_threads(threads)), sample=n_learned, **how)
+    return learn(tally, sample.table(tally.schema, n_threads(threads)), sample=n_learned, **settings)
 
 
 def learn(
@@ -383,26 +416,25 @@ def learn(
     seed: int = 0,
     sample: int | None = None,
 ) -> Weighing:
-    """Weights of the rows of a table, which a tally counted; those of a ``sample`` of so many of them, on evidence of all."""
+    """Learns weights from the rows of a table that a tally counted. If the table is a sample, ``sample`` is its number
+    of rows, and all counts come from the tally.
+    """
     if len(tally.classes) < 2:
         requirement = "at least two classes"
         raise errors.bad_setting("the classes", f"one, {tally.classes[0]!r}", requirement)
     threads = table.labels.threads
-    weighed = WeighedColumns.of(tally, threads)
-    rows = WeighedRows.of(table, tally, weighed)
-    class_numbers = np.flatnonzero(rows.class_weights(len(tally.classes)) > 0).tolist()
+    n_classes = len(tally.classes)
+    columns = WeighedColumns.of(tally, threads)
+    rows = WeighedRows.of(table, tally, columns)
+    class_numbers = np.flatnonzero(rows.class_weights(n_classes) > 0).tolist()
     if len(class_numbers) < 2:
-        nothing = "no row with a weight and a class of the tally"
-        problem = f"rows of {tally.classes[class_numbers[0]]!r} alone" if class_numbers else nothing
+        no_rows = "no row with a weight and a class of the tally"
+        problem = f"rows of {tally.classes[class_numbers[0]]!r} alone" if class_numbers else no_rows
         raise errors.bad_setting("the rows", problem, "the rows that were counted, with at least two classes")
-    rows = rows if sample is None else replace(rows, elsewhere=CountsElsewhere.of(tally, weighed, rows))
-    rows, columns_left = rows.without_twins(weighed.cells)
-    columns = tuple(weighed.cells[j] for j in columns_left)
+    rows = rows if sample is None else replace(rows, outside_sample=CountsOutsideSample.of(tally, columns, rows))
+    rows, columns_left = rows.without_twins(columns.cells)
+    columns = replace(columns, cells=tuple(columns.cells[j] for j in columns_left))
     with OneBlasThread(), Steps() as steps:
         steps.begin("weighing", 1.0)
-        k = len(tally.classes)
-        how = {"pairs": pairs, "correct": correct}
-        weights, tables = learn_weights(columns, rows, k, **how, seed=seed, threads=threads)
-    texts = tuple(CorrectedWords(words.feature.name, tuple(words.words)) for words in weighed.texts)
-    scored = tuple(feature.name for feature in weighed.scored)
-    return Weighing(weights, tally.classes, tally.digest(), tables, texts, scored, bool(pairs), sample)
+        weights = learn_weights(columns, rows, n_classes, pairs=pairs, correct=correct, seed=seed, threads=threads)
+    return Weighing(weights, tally.classes, tally.digest(), bool(pairs), sample)

@@ -1,8 +1,7 @@
-"""Rows as they are weighed: a cell for each column, a class, a weight; in an order that what they hold decides."""
+"""The rows that weights are learned from: cells, words, class and weight of each, in an order that depends on their content."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,19 +14,19 @@ from banbury.arrays import Int, Real
 from banbury.families.bags.lexicon import Bags
 from banbury.families.cells import Cells, codes_of
 from banbury.reading import Batch
-from banbury.rows.sampling import group_names, hash_names
+from banbury.rows.sampling import group_names
 from banbury.tally.schema import Schema
-from banbury.tally.table import MIX, Table, mix, number_classes
+from banbury.tally.table import HASH_FACTOR, Table, hash_texts, mix, number_classes
 from banbury.tally.tally import Tally
+from banbury.threads import taken
 from banbury.weighing.columns import WeighedColumns, count_cells
 
-MANY_ROWS = 10_000  # from which on three folds will do
-FEW_ROWS = 1024  # that tell nearly all columns apart: looking at all rows took 0.04 of 2.4 s with 200,000 × 16
-FEW_CLASSES = 20  # of more, what grows with their square is not done
+MANY_ROWS = 10_000  # from so many rows on, three folds suffice
+FEW_CLASSES = 20  # with more classes, tables that grow with their square are avoided
 
 
 @dataclass(frozen=True)
-class CountsElsewhere:
+class CountsOutsideSample:
     """The counts of the rows outside a sample. Weights are learned on the sample, with the evidence of all rows."""
 
     rows: Real  # of each class
@@ -35,26 +34,34 @@ class CountsElsewhere:
     documents: tuple[Real, ...]  # of each column of texts, (words, classes)
 
     @classmethod
-    def of(cls, tally: Tally, weighed: WeighedColumns, here: WeighedRows) -> CountsElsewhere:
-        k = len(tally.classes)
-        all_cells = count_cells(tally, weighed.cells)
-        sizes = np.array([len(counts) for counts in all_cells])
-        cells_here = np.split(here.count_cells(sizes, k, 1), np.cumsum(sizes)[:-1])
-        cells = tuple(np.maximum(every - counts, 0.0) for every, counts in zip(all_cells, cells_here, strict=True))
-        sets = np.arange(len(here.labels) + 1), here.labels
-        texts = zip(weighed.texts, here.bags, strict=True)
-        documents = tuple(
-            np.maximum(lexicon.documents() - bags.count(sets, here.weights, k), 0.0) for lexicon, bags in texts
-        )
-        return cls(np.maximum(tally.rows.value - here.class_weights(k), 0.0), cells, documents)
+    def of(cls, tally: Tally, columns: WeighedColumns, sample: WeighedRows) -> CountsOutsideSample:
+        """Subtracts the rows of a sample from the counts of all rows, which a tally has. ``columns`` are those that are
+        weighed.
+        """
+        n_classes = len(tally.classes)
+        all_cells = count_cells(tally, columns.cells)
+        sizes = np.array([len(cell_counts) for cell_counts in all_cells])
+        sample_cells = np.split(sample.count_cells(sizes, n_classes, 1), np.cumsum(sizes)[:-1])
+        one_label_each = np.arange(len(sample.labels) + 1), sample.labels
+        all_documents = [lexicon.documents() for lexicon in columns.texts]
+        sample_documents = [bags.count(one_label_each, sample.weights, n_classes) for bags in sample.bags]
+
+        def subtract(all_counts: Sequence[Real], sample_counts: Sequence[Real]) -> tuple[Real, ...]:
+            """Subtracts the counts of the sample, column by column."""
+            return tuple(np.maximum(a - b, 0.0) for a, b in zip(all_counts, sample_counts, strict=True))
+
+        (rows_outside,) = subtract([tally.rows.value], [sample.class_weights(n_classes)])
+        return cls(rows_outside, subtract(all_cells, sample_cells), subtract(all_documents, sample_documents))
 
 
 @dataclass(frozen=True)
 class WeighedRows:
-    """The rows that weights are learned from: the cell of each column, (rows, columns), the class and the weight.
+    """The rows that weights are learned from.
 
-    ``groups`` numbers the rows that must stay in one fold, or is None. ``bags`` has the words of each text column. ``extra`` has
-    the scores of columns without cells, (rows, columns, classes). ``elsewhere`` counts the rows outside a sample.
+    ``codes`` is the cell of each row in each column (rows × columns), ``labels`` the class number of each row, and
+    ``groups`` a hash of its group, if rows of a group must stay in one fold. ``bags`` are the words of each text column,
+    and ``extra`` the scores of the columns without cells (rows × columns × classes). ``outside_sample`` has the counts of
+    the rows outside a sample, if these rows are one.
     """
 
     codes: NDArray[np.uint32]
@@ -63,15 +70,17 @@ class WeighedRows:
     groups: NDArray[np.uint64] | None
     bags: tuple[Bags, ...]
     extra: Real
-    elsewhere: CountsElsewhere | None = None
+    outside_sample: CountsOutsideSample | None = None
 
     @classmethod
     def of(cls, table: Table, tally: Tally, weighed: WeighedColumns) -> WeighedRows:
-        """The rows of a table that a tally counted, merged where they are equal, in an order that depends on them alone."""
+        """Reads the rows of a table that a tally counted. Equal rows are merged, and the order depends only on what
+        rows contain. ``weighed`` are the columns that are weighed.
+        """
         schema = tally.schema
         classes = {label: c for c, label in enumerate(tally.classes)}
         threads = table.labels.threads
-        k = len(tally.classes)
+        n_classes = len(tally.classes)
         parts: list[WeighedRows] = []
         for batch in table.batches("weighing"):
             batch = table.align(batch, schema)
@@ -79,20 +88,23 @@ class WeighedRows:
             groups = _groups(table, batch)
             bags = tuple(words.bags(batch, tally.of(words.feature.name), threads) for words in weighed.texts)
             for labels, weights in _labels(table, batch, schema, classes):
-                there = np.flatnonzero((labels >= 0) & (weights > 0))
-                rows, counted = cls(codes, labels, weights, groups, bags, np.zeros((len(labels), 0, k))), batch
-                if len(there) < len(labels):
-                    rows, counted = rows.take(there), batch.take(there)
-                extra = weighed.leave_each_out(tally, counted, rows.labels, rows.weights, threads)
+                usable = np.flatnonzero((labels >= 0) & (weights > 0))
+                rows = cls(codes, labels, weights, groups, bags, extra=np.zeros((len(labels), 0, n_classes)))
+                rows_batch = batch
+                if len(usable) < len(labels):
+                    rows = rows.take(usable)
+                    rows_batch = batch.take(usable)
+                extra = weighed.leave_each_out(tally, rows_batch, rows.labels, rows.weights, threads)
                 parts.append(replace(rows, extra=extra))
         return cls._together(parts)._merge_equal()
 
     @classmethod
     def _together(cls, parts: Sequence[WeighedRows]) -> WeighedRows:
+        """Joins the rows of several batches, one after the other."""
         if len(parts) == 1:
             return parts[0]
-        arrays = ("codes", "labels", "weights", "extra")
-        codes, labels, weights, extra = (np.concatenate([getattr(part, name) for part in parts]) for name in arrays)
+        names = ("codes", "labels", "weights", "extra")
+        codes, labels, weights, extra = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
         groups = None if parts[0].groups is None else np.concatenate([part.groups for part in parts])
         bags = tuple(
             Bags.together(bags_of_column) for bags_of_column in zip(*(part.bags for part in parts), strict=True)
@@ -100,96 +112,113 @@ class WeighedRows:
         return cls(codes, labels, weights, groups, bags, extra)
 
     def _merge_equal(self) -> WeighedRows:
-        """Equal rows as one, in the order of a hash of what they hold."""
+        """Merges equal rows, and sorts rows by a hash of their contents. Rows are taken for equal if their 64-bit
+        hashes are.
+        """
         hashes = mix(self.labels.astype(np.uint64) + np.uint64(1))
-        bits = np.ascontiguousarray(self.extra).view(np.uint64)
-        extra_columns = (bits[:, g, c] for g in range(bits.shape[1]) for c in range(bits.shape[2]))
+        extra_bits = np.ascontiguousarray(self.extra).view(np.uint64)  # rows × columns × classes
+        n_columns, n_classes = extra_bits.shape[1:]
+        extra_columns = (extra_bits[:, column, c] for column in range(n_columns) for c in range(n_classes))
         for column in (*self.codes.T, *extra_columns, *(bags.hashes for bags in self.bags)):
-            hashes = mix(hashes * MIX + column.astype(np.uint64))
+            hashes = mix(hashes * HASH_FACTOR + column.astype(np.uint64))
         if self.groups is not None:
-            hashes = mix(hashes * MIX + self.groups)
+            hashes = mix(hashes * HASH_FACTOR + self.groups)
         first, _, weights = merge_equal(hashes, self.weights)
         return replace(self.take(first), weights=weights)
 
     def without_twins(self, columns: Sequence[Cells]) -> tuple[WeighedRows, list[int]]:
-        """The rows without columns that say what an earlier one says, cell by cell and by its trend; and the columns left."""
-        trends = [(cells.places.round(6) + 0.0).tobytes() if cells.has_trend else b"" for cells in columns]
-        # Columns that differ within a few rows are no twins.
-        heads = list(zip(map(_ranks, self.codes[:FEW_ROWS].T), trends, strict=True))
-        times = Counter(heads)
-        first: dict[tuple[bytes, bytes], int] = {}
-        for j, head in enumerate(heads):
-            first.setdefault(head if times[head] == 1 else (_ranks(self.codes[:, j]), trends[j]), j)
-        kept = sorted(first.values())
-        if len(kept) == self.codes.shape[1]:
-            return self, kept
-        other_rows = self.elsewhere and replace(self.elsewhere, cells=tuple(self.elsewhere.cells[j] for j in kept))
-        return replace(self, codes=self.codes[:, kept], elsewhere=other_rows)._merge_equal(), kept
+        """Drops columns with the same cells and trend as an earlier column. Returns the rows, and the numbers of the
+        columns that stay.
+        """
+        trends = [(cells.positions.round(6) + 0.0).tobytes() if cells.has_trend else b"" for cells in columns]
+        first_with_key: dict[tuple[bytes, bytes], int] = {}
+        for j, trend in enumerate(trends):
+            first_with_key.setdefault((_ranks(self.codes[:, j]), trend), j)
+        columns_left = list(first_with_key.values())
+        if len(columns_left) == self.codes.shape[1]:
+            return self, columns_left
+        outside_sample = self.outside_sample and replace(
+            self.outside_sample, cells=tuple(self.outside_sample.cells[j] for j in columns_left)
+        )
+        return replace(
+            self, codes=self.codes[:, columns_left], outside_sample=outside_sample
+        )._merge_equal(), columns_left
 
-    def take(self, at: Int) -> WeighedRows:
-        groups = None if self.groups is None else self.groups[at]
-        bags = tuple(bags.take(at) for bags in self.bags)
-        codes = self.codes.take(at, axis=0)
-        return WeighedRows(codes, self.labels[at], self.weights[at], groups, bags, self.extra[at], self.elsewhere)
+    def take(self, row_numbers: Int) -> WeighedRows:
+        """Returns the rows with these numbers, in this order."""
+        groups = None if self.groups is None else self.groups[row_numbers]
+        bags = tuple(bags.take(row_numbers) for bags in self.bags)
+        codes = taken(self.codes, row_numbers.astype(np.int32))
+        labels = self.labels[row_numbers]
+        weights = self.weights[row_numbers]
+        return WeighedRows(codes, labels, weights, groups, bags, self.extra[row_numbers], self.outside_sample)
 
-    def weighing(self, weights: Real) -> WeighedRows:
-        """The rows that weigh something, of these weights; their texts stay behind."""
+    def reweight(self, weights: Real) -> WeighedRows:
+        """Returns the rows with other weights; rows of weight 0 and all texts are dropped."""
         return replace(self, weights=weights, bags=()).take(np.flatnonzero(weights > 0))
 
     @property
     def n_folds(self) -> int:
-        """In how many parts rows are dealt where something is chosen."""
+        """The number of folds for choosing settings: fewer for many rows."""
         return 3 if len(self.labels) >= MANY_ROWS else 5
 
     def count_cells(self, sizes: Int, n_classes: int, threads: int) -> Real:
-        """The weight of the rows in each cell, (cells, classes); ``sizes`` is the number of cells of each column."""
+        """Returns the weight of the rows in each cell (cells × classes). ``sizes`` has the number of cells of each
+        column.
+        """
         if not len(sizes):
             return np.zeros((0, n_classes))
         cell_weights = _core.count_cells(self.codes, sizes, self.labels, self.weights, n_classes, threads)
-        return cell_weights if self.elsewhere is None else cell_weights + np.concatenate(self.elsewhere.cells)
+        return cell_weights if self.outside_sample is None else cell_weights + np.concatenate(self.outside_sample.cells)
 
-    def every_class(self, n_classes: int) -> Real:
-        """The total weight of each class, including rows outside the sample."""
-        here = self.class_weights(n_classes)
-        return here if self.elsewhere is None else here + self.elsewhere.rows
+    def count_classes(self, n_classes: int) -> Real:
+        """Returns the total weight of each class, including the rows outside a sample."""
+        sample_weights = self.class_weights(n_classes)
+        return sample_weights if self.outside_sample is None else sample_weights + self.outside_sample.rows
 
     def class_weights(self, n_classes: int) -> Real:
+        """Returns the total weight of each class among these rows."""
         return np.asarray(np.bincount(self.labels, self.weights, n_classes), dtype=np.float64)
 
-    def folds(self, n: int) -> Real:
-        """Deals rows to folds, evenly in each class: the weight of each row in each fold, (rows, folds).
+    def folds(self, n_folds: int) -> Real:
+        """Assigns rows to folds, evenly in each class. Returns the weight of each row in each fold (rows × folds).
 
-        A weight of 2 is dealt like two rows. Rows of a group go to one fold.
+        A row of weight 2 is treated like two rows. Rows of a group are in one fold.
         """
-        shares = np.zeros((len(self.labels), n))
+        fold_weights = np.zeros((len(self.labels), n_folds))
         if self.groups is not None:
-            names, group = np.unique(self.groups, return_inverse=True)
-            weight = np.bincount(group, self.weights)
-            load = np.zeros(n)
-            fold = np.zeros(len(names), dtype=np.int64)
-            for number in np.argsort(-weight, kind="stable").tolist():
-                fold[number] = np.argmin(load)
-                load[fold[number]] += weight[number]
-            shares[np.arange(len(group)), fold[group]] = self.weights
-            return shares
+            names, group_of_row = np.unique(self.groups, return_inverse=True)
+            weight_of_group = np.bincount(group_of_row, self.weights)
+            load_of_fold = np.zeros(n_folds)
+            fold_of_group = np.zeros(len(names), dtype=np.int64)
+            # The heaviest group first, each to the fold with the least weight so far.
+            for heaviest in np.argsort(-weight_of_group, kind="stable").tolist():
+                fold_of_group[heaviest] = np.argmin(load_of_fold)
+                load_of_fold[fold_of_group[heaviest]] += weight_of_group[heaviest]
+            fold_weights[np.arange(len(group_of_row)), fold_of_group[group_of_row]] = self.weights
+            return fold_weights
+        # The rows of a class are laid end to end on a line, each as long as its weight, and fold k gets the unit lengths
+        # k, k + n, k + 2 n, … of the line.
         for label in np.unique(self.labels):
             rows = np.flatnonzero(self.labels == label)
             end = np.cumsum(self.weights[rows])
             start = np.concatenate([[0.0], end[:-1]])
-            for k in range(n):  # of the line from 0 to the class's weight, the units k, k + n, k + 2 n, …
-                shares[rows, k] = _length_before(end, k, n) - _length_before(start, k, n)
-        return np.maximum(shares, 0.0)
+            for k in range(n_folds):
+                fold_weights[rows, k] = _length_before(end, k, n_folds) - _length_before(start, k, n_folds)
+        return np.maximum(fold_weights, 0.0)
 
 
-def _ranks(column: NDArray[np.uint32]) -> bytes:
-    """The rank of each row's cell among those that occur: equal where columns say the same."""
-    occurs = np.zeros(int(column.max(initial=0)) + 1, dtype=np.uint32)
-    occurs[column] = 1
-    return np.cumsum(occurs, dtype=np.uint32)[column].tobytes()
+def _ranks(cells_of_rows: NDArray[np.uint32]) -> bytes:
+    """Returns the rank of each row's cell in one column among the cells that occur. Equal ranks mean that two columns
+    divide rows alike.
+    """
+    occurs = np.zeros(int(cells_of_rows.max(initial=0)) + 1, dtype=np.uint32)
+    occurs[cells_of_rows] = 1
+    return np.cumsum(occurs, dtype=np.uint32)[cells_of_rows].tobytes()
 
 
 def _length_before(x: Real, k: int, n: int) -> Real:
-    """How much of the line before x belongs to fold k, if units are dealt to n folds in turn."""
+    """Returns how much of the line from 0 to x belongs to fold k if its unit lengths are assigned to n folds in turn."""
     full_rounds = np.floor(x / n)
     return np.asarray(full_rounds + np.clip(x - full_rounds * n - k, 0.0, 1.0))
 
@@ -197,30 +226,40 @@ def _length_before(x: Real, k: int, n: int) -> Real:
 def _labels(
     table: Table, batch: Batch, schema: Schema, classes: dict[Any, int]
 ) -> list[tuple[NDArray[np.int32], Real]]:
-    """The class and weight of each row of a batch; with soft labels, a pair for each class."""
+    """Returns the class numbers and weights of a batch's rows; with soft labels, a pair of arrays for each class.
+    ``classes`` has the number of each class.
+    """
     weights = table.labels.weights_of(batch)
     if weights is not None and weights.ndim == 2:
         class_shares = ((classes.get(name, -1), weights[:, c]) for c, name in enumerate(table.labels.classes or ()))
         return [(np.full(batch.n_rows, label, dtype=np.int32), shares) for label, shares in class_shares]
     numbers, names, _ = number_classes(batch, schema, table.labels)
-    place = np.array([*(classes.get(name, -1) for name in names), -1], dtype=np.int32)
-    return [(place[numbers], np.ones(batch.n_rows) if weights is None else weights)]
+    number_of = np.array([*(classes.get(name, -1) for name in names), -1], dtype=np.int32)
+    return [(number_of[numbers], np.ones(batch.n_rows) if weights is None else weights)]
 
 
 def _groups(table: Table, batch: Batch) -> NDArray[np.uint64] | None:
-    """A hash of the group of each row, by its name alone."""
+    """Returns a hash of the name of each row's group, or None if rows have no groups."""
     names = group_names(table, batch)
-    if names is None:
-        return None
-    return hash_names(names.tolist())
+    return None if names is None else hash_texts(names.tolist())
 
 
 def merge_equal(hashes: NDArray[np.uint64], weights: Real) -> tuple[Int, Int, Real]:
-    """Merges rows with equal hashes, and sorts them by hash: the first row of each, the place of every row, and their weights."""
-    order = np.lexsort((weights, hashes))
-    ordered = hashes[order]
-    is_new = np.ones(len(order), dtype=np.bool_)
+    """Merges rows with equal hashes and sorts them by hash. Returns the first row of each hash, the new place of every
+    row, and the summed weights. ``hashes`` and ``weights`` have one entry per row.
+    """
+    by_hash = np.argsort(hashes)
+    ordered = hashes[by_hash]
+    is_new = np.ones(len(by_hash), dtype=np.bool_)
     is_new[1:] = ordered[1:] != ordered[:-1]
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.cumsum(is_new) - 1
-    return order[is_new], place, np.add.reduceat(weights[order], np.flatnonzero(is_new))
+    # Equal rows are sorted by weight, then as they came. Where few are equal, sorting these alone takes 0.11 s of 800,000
+    # rows instead of 0.29 s.
+    equal = np.flatnonzero(~is_new | np.append(~is_new[1:], False))
+    if 2 * len(equal) < len(by_hash):
+        rows = by_hash[equal]
+        by_hash[equal] = rows[np.lexsort((rows, weights[rows], hashes[rows]))]
+    else:
+        by_hash = np.lexsort((weights, hashes))
+    new_place = np.empty(len(by_hash), dtype=np.int64)
+    new_place[by_hash] = np.cumsum(is_new) - 1
+    return by_hash[is_new], new_place, np.add.reduceat(weights[by_hash], np.flatnonzero(is_new))

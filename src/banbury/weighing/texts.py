@@ -1,12 +1,13 @@
-"""Texts as they are weighed: what words say of each class where a text is left out, and what their corrections add.
+"""Learns how the words of a text column count, and their corrections.
 
-A word counts its own share of its text's length, by how rare it is. Its evidence is the logarithm of how much more often texts
-of a class have it than all others. Corrections are those of tables: a text adds to its words what it surprised by.
+The score of a text is a sum over its words: the value of the word in the text (tf · idf, L2-normalised) times its evidence,
+log P(word | class) / P(word | other classes), plus its correction. Corrections are learned with the score of each text by the
+evidence of all other texts as offset.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,10 +16,10 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Real
-from banbury.families.bags.lexicon import Bags, stretches
+from banbury.families.bags.lexicon import Bags, Lexicon, stretches
 from banbury.families.cells import HALF_ROW
 from banbury.weighing.corrections import (
-    COMMON,
+    COMMON_WORD_VALUE,
     Reals32,
     Scores,
     StrengthSearch,
@@ -29,15 +30,15 @@ from banbury.weighing.corrections import (
 )
 from banbury.weighing.rows import FEW_CLASSES
 
-Documents = tuple[Real, Real]  # of each class that have each word, (words, classes), and of each class
+TextCounts = tuple[Real, Real]  # the texts of each class that have each word (words × classes), and of each class
 
-STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # C: how far corrections may go
-MANY_TEXTS = 10_000  # from which on settings are raced on one fold; of more than FEW_CLASSES, from fewer texts on
-RACED = 2  # settings that stay after the first fold
+STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # values of C
+FEWEST_TEXTS_RACED = 10_000  # from so many texts on, the first fold drops settings; from fewer with many classes
+SETTINGS_KEPT = 2  # settings that the first fold does not drop
 PASSES = 2
 LAST_PASSES = 5
-RIDGE = 5.0  # of the one number that makes scores honest, towards 1
-MOST_HONEST = 10.0  # and it is this at most
+RIDGE = 5.0  # pulls the factor by which scores are rescaled towards 1
+MOST_FACTOR = 10.0  # the largest such factor
 
 
 class Setting(NamedTuple):
@@ -67,212 +68,272 @@ SETTINGS = (
 
 @dataclass(frozen=True)
 class LearnedTexts:
-    """What was learned of a column of texts: how words count, how far they are corrected, and the corrections.
+    """What was learned of a text column: how its words count, C, and the corrections of its ``words``.
 
-    ``corrections`` are (words + 1, classes), float32; the last of them is what all texts have in common.
+    ``corrections`` are float32 (words + 1, classes); the last row is that of the bias feature.
     """
 
+    column: str
+    words: tuple[str, ...]
     setting: Setting
-    strength: float  # C, 0 for none
+    strength: float  # C, 0 for no corrections
     corrections: Reals32
-    losses: tuple[tuple[float, float], ...]  # C, and the mean log loss of texts held out, under this setting
+    losses: tuple[tuple[float, float], ...]  # C, and the mean log loss of held-out texts, under this setting
 
 
 class WordEvidence:
-    """The evidence of words, from the number of texts of each class that have each word, (words, classes), and that there are."""
+    """The evidence of words, from the number of texts of each class that have a word (words × classes), and the number
+    of texts of each class.
+    """
 
     def __init__(self, documents: Real, texts: Real) -> None:
-        self.documents, self.texts, self.n_classes = documents, texts, documents.shape[1]
-
-    @classmethod
-    def of(
-        cls, bags: Bags, labels: NDArray[np.int32], weights: Real, n_classes: int, documents_elsewhere: Documents | None
-    ) -> WordEvidence:
-        documents = bags.count(one_each(labels), weights, n_classes)
-        texts = np.asarray(np.bincount(labels, weights, n_classes), dtype=np.float64)
-        return (
-            cls(documents, texts)
-            if documents_elsewhere is None
-            else cls(documents + documents_elsewhere[0], texts + documents_elsewhere[1])
-        )
+        """Takes the number of texts of each class that have each word (words × classes), and the number of texts of
+        each class.
+        """
+        self.documents = documents
+        self.texts = texts
+        self.n_classes = documents.shape[1]
 
     @cached_property
-    def _having(self) -> Real:
+    def _n_texts_with_word(self) -> Real:
+        """The number of texts that have each word."""
         return np.asarray(self.documents.sum(axis=1))
 
     @property
-    def _every_text(self) -> float:
+    def _n_texts(self) -> float:
+        """The number of texts."""
         return float(self.texts.sum())
 
     @property
-    def _halved(self) -> float:
-        """½ for two classes, whose evidence is one number with opposite signs and must not count twice."""
+    def _evidence_factor(self) -> float:
+        """½ for two classes, whose evidence is the same number with opposite signs and must not count twice; otherwise
+        1.
+        """
         return 0.5 if self.n_classes == 2 else 1.0
 
     @cached_property
     def log_prior(self) -> Real:
+        """The log of each class's share of the texts, with half a text added to each."""
         rows = self.texts + HALF_ROW
         return np.asarray(np.log(rows / rows.sum()))
 
     @cached_property
-    def _totals(self) -> tuple[Real, Real]:
-        """The words in texts of each class, and of all other classes, with one added for each distinct word."""
+    def _word_totals(self) -> tuple[Real, Real]:
+        """The number of words in the texts of each class, and in those of all other classes, with one added for each
+        distinct word.
+        """
         class_totals = self.documents.sum(axis=0)
-        words = float((self._having > 0).sum())
-        return class_totals + words, class_totals.sum() - class_totals + words
+        n_words = float((self._n_texts_with_word > 0).sum())
+        return class_totals + n_words, class_totals.sum() - class_totals + n_words
 
     @cached_property
-    def says(self) -> Reals32:
-        """log P(word | class) / P(word | other classes), each count with one added; nothing where no text has the word."""
-        own_total, other_total = self._totals
-        rest = self._having[:, None] - self.documents
-        says = np.log((self.documents + 1.0) / (rest + 1.0)) + np.log(
+    def log_ratios(self) -> Reals32:
+        """log P(word | class) / P(word | other classes), with one added to each count; 0 for words that no text has."""
+        own_total, other_total = self._word_totals
+        documents_of_others = self._n_texts_with_word[:, None] - self.documents
+        log_ratios = np.log((self.documents + 1.0) / (documents_of_others + 1.0)) + np.log(
             np.maximum(other_total, 1.0) / np.maximum(own_total, 1.0)
         )
-        return np.where(self._having[:, None] > 0, self._halved * says, 0.0).astype(np.float32)
+        return np.where(self._n_texts_with_word[:, None] > 0, self._evidence_factor * log_ratios, 0.0).astype(
+            np.float32
+        )
 
     @cached_property
-    def _without(self) -> tuple[Reals32, Reals32]:
-        """The evidence of a word for other classes, and for its text's own class, if the text is left out; without the totals."""
-        rest = self._having[:, None] - self.documents
-        other_classes = np.log((self.documents + 1.0) / np.maximum(rest, 1.0))
-        own_class = np.log(np.maximum(self.documents, 1.0) / (rest + 1.0))
+    def _log_ratios_without_text(self) -> tuple[Reals32, Reals32]:
+        """The evidence of each word if a text that has it is left out, before totals: for the other classes, and for
+        the text's own class.
+        """
+        documents_of_others = self._n_texts_with_word[:, None] - self.documents
+        other_classes = np.log((self.documents + 1.0) / np.maximum(documents_of_others, 1.0))
+        own_class = np.log(np.maximum(self.documents, 1.0) / (documents_of_others + 1.0))
         return other_classes.astype(np.float32), own_class.astype(np.float32)
 
-    def scale(self, power: float, alone: bool = True) -> Reals32:
-        """The idf weight of each word; 0 if no text has it, or if only one has and ``alone`` is False."""
-        rarity = np.log((1.0 + self._every_text) / (1.0 + self._having)) + 1.0
-        return np.where(self._having > (0.0 if alone else 1.0), rarity**power, 0.0).astype(np.float32)
+    def scale(self, power: float, keep_words_of_one_text: bool = True) -> Reals32:
+        """Returns the inverse document frequency of each word to a ``power``. It is 0 for words of no text, and for
+        words of one text unless ``keep_words_of_one_text``.
+        """
+        idf = np.log((1.0 + self._n_texts) / (1.0 + self._n_texts_with_word)) + 1.0
+        return np.where(self._n_texts_with_word > (0.0 if keep_words_of_one_text else 1.0), idf**power, 0.0).astype(
+            np.float32
+        )
+
+    def values(self, bags: Bags, setting: Setting, threads: int) -> Real:
+        """Returns the value of each word in each text of ``bags``."""
+        return bags.values(setting.use_counts, self.scale(setting.idf_power), threads)
 
     def leave_each_out(self, bags: Bags, setting: Setting, labels: _core.LabelSets, threads: int) -> Real:
-        """The score of each text by the words of all other texts, (texts, classes)."""
-        values = bags.values(setting.use_counts, self.scale(setting.idf_power, alone=False), threads)
-        says = bags.left_out(values, labels, *self._without, threads)
-        words = np.diff(bags.offsets).astype(np.float64)
-        lengths = bags.sums(values)
-        alone = bags.sums((self._having <= 1.0)[bags.words])
+        """Returns the score of each text by the words of all other texts (texts × classes).
+
+        Leaving a text out changes the counts of its words, and the totals: those of its own classes lose its words,
+        those of the other classes lose them where the text counts as another, and a word that only this text has leaves
+        the vocabulary.
+
+        Args:
+            bags: The words of all texts.
+            setting: How words count.
+            labels: The labels of all texts as offsets and class numbers.
+            threads: How many threads to use.
+        """
+        word_values = bags.values(
+            setting.use_counts, self.scale(setting.idf_power, keep_words_of_one_text=False), threads
+        )
+        scores = bags.left_out(word_values, labels, *self._log_ratios_without_text, threads)
+        n_words = np.diff(bags.offsets).astype(np.float64)
+        value_sums = bags.sums(word_values)
+        n_words_only_here = bags.sums((self._n_texts_with_word <= 1.0)[bags.words])
         offsets, classes = labels
         for texts in stretches(len(bags)):
-            own_totals, other_totals = (totals - alone[texts, None] for totals in self._totals)
-            sizes = np.diff(offsets[texts.start : texts.stop + 1])
-            at = np.repeat(np.arange(len(sizes)), sizes), classes[offsets[texts.start] : offsets[texts.stop]]
-            unchanged = other_totals[at]
-            other_totals -= words[texts, None]
-            other_totals[at] = unchanged
-            own_totals[at] -= words[texts][at[0]]
-            says[texts] += lengths[texts, None] * np.log(np.maximum(other_totals, 1.0) / np.maximum(own_totals, 1.0))
-        says *= self._halved
-        return says
+            totals_of_class, totals_of_others = (
+                totals - n_words_only_here[texts, None] for totals in self._word_totals
+            )
+            n_labels = np.diff(offsets[texts.start : texts.stop + 1])
+            text_and_class = (
+                np.repeat(np.arange(len(n_labels)), n_labels),
+                classes[offsets[texts.start] : offsets[texts.stop]],
+            )
+            totals_of_own_classes = totals_of_others[text_and_class]
+            totals_of_others -= n_words[texts, None]
+            totals_of_others[text_and_class] = totals_of_own_classes
+            totals_of_class[text_and_class] -= n_words[texts][text_and_class[0]]
+            scores[texts] += value_sums[texts, None] * np.log(
+                np.maximum(totals_of_others, 1.0) / np.maximum(totals_of_class, 1.0)
+            )
+        scores *= self._evidence_factor
+        return scores
+
+
+@dataclass(frozen=True)
+class ClassifiedTexts:
+    """The texts of a column, each with a class number and a weight.
+
+    ``bags`` are the words of each text, by place in ``lexicon``. ``counts_outside`` are the counts of the texts outside
+    a sample, if these texts are one.
+    """
+
+    lexicon: Lexicon
+    bags: Bags
+    labels: NDArray[np.int32]
+    weights: Real
+    n_classes: int
+    counts_outside: TextCounts | None
+
+    def reweight(self, weights: Real) -> ClassifiedTexts:
+        """Returns the texts with other weights, without those of weight 0."""
+        texts = np.flatnonzero(weights > 0)
+        return replace(self, bags=self.bags.take(texts), labels=self.labels[texts], weights=weights[texts])
+
+    @cached_property
+    def evidence(self) -> WordEvidence:
+        """The evidence of words, counted from these texts and from those outside the sample."""
+        documents = self.bags.count(one_each(self.labels), self.weights, self.n_classes)
+        texts = np.asarray(np.bincount(self.labels, self.weights, self.n_classes), dtype=np.float64)
+        if self.counts_outside is None:
+            return WordEvidence(documents, texts)
+        documents_outside, texts_outside = self.counts_outside
+        return WordEvidence(documents + documents_outside, texts + texts_outside)
+
+    def learner(self, setting: Setting, seed: int, threads: int) -> WordLearner:
+        """Returns a learner of the corrections of words under a setting. ``seed`` decides the order in which texts are
+        visited.
+        """
+        evidence = self.evidence
+        values = evidence.values(self.bags, setting, threads)
+        if setting.leave_out:
+            text_evidence = evidence.leave_each_out(self.bags, setting, one_each(self.labels), threads)
+        else:
+            text_evidence = self.bags.scores(values, evidence.log_ratios, threads)
+        offsets = evidence.log_prior + setting.evidence_weight * text_evidence
+        words = WordValues.of(self.bags, values, evidence.log_ratios, setting.variance_by_evidence)
+        return WordLearner(words, np.eye(self.n_classes)[self.labels], offsets, self.weights, seed, threads)
 
 
 def learn_words(
-    bags: Bags,
-    labels: NDArray[np.int32],
-    weights: Real,
-    shares: Real,
-    n_classes: int,
-    documents_elsewhere: Documents | None = None,
-    *,
-    correct: bool = True,
-    seed: int = 0,
-    threads: int = 1,
+    texts: ClassifiedTexts, fold_weights: Real, correct: bool, seed: int, threads: int
 ) -> tuple[LearnedTexts, Real]:
-    """Learns how the words of a column count and their corrections; also gives each text's out-of-fold score.
+    """Learns how the words of a column count, and their corrections. Also returns the out-of-fold scores of the texts
+    (texts × classes).
 
-    ``shares`` has the weight of each text in each fold; ``documents_elsewhere`` counts the texts outside a sample. The
-    setting and C are those with the least out-of-fold log loss after rescaling.
+    The setting and C with the least out-of-fold log loss after rescaling are chosen.
+
+    Args:
+        texts: The texts to learn from.
+        fold_weights: The weight of each text in each fold (texts × folds).
+        correct: Whether to learn corrections.
+        seed: Decides the order in which texts are visited.
+        threads: How many threads to use.
     """
-    folds = [_TextFold(bags, labels, weights, share, n_classes, documents_elsewhere, seed) for share in shares.T]
-    search = StrengthSearch((0.0, *STRENGTHS) if correct else (0.0,), _honest_loss)
-    is_raced = len(labels) * max(n_classes, FEW_CLASSES) >= MANY_TEXTS * FEW_CLASSES and len(folds) > RACED
-    setting, steps = choose(folds, SETTINGS, search, RACED if is_raced else len(SETTINGS), threads)
-    best = least_loss(steps)
-    evidence = np.zeros((len(labels), n_classes))
-    for fold, scores in zip(folds, best.scores, strict=True):
-        part = fold.held_out / weights[fold.outside]
-        evidence[fold.outside] += part[:, None] * (scores - fold.counted.log_prior)
-    table = np.zeros((bags.n_words + 1, n_classes), dtype=np.float32)
-    if best.strength:
-        counted = WordEvidence.of(bags, labels, weights, n_classes, documents_elsewhere)
-        learner = _learner(bags, labels, weights, counted, setting, seed, threads)
-        learner.improve(best.strength, LAST_PASSES)
-        table = learner.corrections()
-    total = float(weights.sum())
-    losses = tuple((step.strength, step.loss / total) for step in steps)
-    return LearnedTexts(setting, best.strength, table, losses), evidence
+    folds = [_TextFold(texts, held_out_weights, seed) for held_out_weights in fold_weights.T]
+    search = StrengthSearch((0.0, *STRENGTHS) if correct else (0.0,), _log_loss_after_rescaling)
+    n_texts = len(texts.labels)
+    is_raced = (
+        n_texts * max(texts.n_classes, FEW_CLASSES) >= FEWEST_TEXTS_RACED * FEW_CLASSES and len(folds) > SETTINGS_KEPT
+    )
+    setting, tried = choose(folds, SETTINGS, search, SETTINGS_KEPT if is_raced else len(SETTINGS), threads)
+    best_step = least_loss(tried)
+    out_of_fold_scores = np.zeros((n_texts, texts.n_classes))
+    for fold, scores in zip(folds, best_step.scores, strict=True):
+        share_in_fold = fold.held_out_weights / texts.weights[fold.row_numbers]
+        out_of_fold_scores[fold.row_numbers] += share_in_fold[:, None] * (scores - fold.training.evidence.log_prior)
+    corrections = np.zeros((texts.bags.n_words + 1, texts.n_classes), dtype=np.float32)
+    if best_step.strength:
+        learner = texts.learner(setting, seed, threads)
+        learner.improve(best_step.strength, LAST_PASSES)
+        corrections = learner.corrections()
+    total_weight = float(texts.weights.sum())
+    losses = tuple((step.strength, step.loss / total_weight) for step in tried)
+    column = texts.lexicon.feature.name
+    learned = LearnedTexts(column, tuple(texts.lexicon.words), setting, best_step.strength, corrections, losses)
+    return learned, out_of_fold_scores
 
 
-def _honest_loss(scores: Reals32, labels: NDArray[np.int32], weights: Real) -> float:
-    """The log loss of scores, rescaled by the one number that suits them best."""
-    return _core.tempered(scores, labels, weights, RIDGE, MOST_HONEST)[0]
+def _log_loss_after_rescaling(scores: Reals32, labels: NDArray[np.int32], weights: Real) -> float:
+    """Returns the log loss of scores (texts × classes) after rescaling them by the factor with the least loss.
+    ``labels`` has the class number of each text.
+    """
+    return _core.tempered(scores, labels, weights, RIDGE, MOST_FACTOR, 1)[0]
 
 
 def one_each(labels: NDArray[np.int32]) -> _core.LabelSets:
-    """Labels of texts that have one each, as sets of labels."""
+    """Returns one label per text as sets of labels."""
     return np.arange(len(labels) + 1), labels
 
 
-def _learner(
-    bags: Bags,
-    labels: NDArray[np.int32],
-    weights: Real,
-    counted: WordEvidence,
-    setting: Setting,
-    seed: int,
-    threads: int,
-) -> WordLearner:
-    """A learner of corrections for these texts, under a setting."""
-    values = bags.values(setting.use_counts, counted.scale(setting.idf_power), threads)
-    if setting.leave_out:
-        says = counted.leave_each_out(bags, setting, one_each(labels), threads)
-    else:
-        says = bags.scores(values, counted.says, threads)
-    offsets = counted.log_prior + setting.evidence_weight * says
-    words = WordValues.of(bags, values, counted.says, setting.variance_by_evidence)
-    return WordLearner(words, np.eye(counted.n_classes)[labels], offsets, weights, seed, threads)
-
-
 class _TextFold:
-    """A fold: texts to count and correct, and texts held out."""
+    """One fold: texts to learn from, and held-out texts. ``row_numbers`` are the numbers of the held-out texts, and
+    ``truth`` are their class numbers.
+    """
 
-    def __init__(
-        self,
-        bags: Bags,
-        labels: NDArray[np.int32],
-        weights: Real,
-        share: Real,
-        n_classes: int,
-        documents_elsewhere: Documents | None,
-        seed: int,
-    ) -> None:
-        self.inside, self.outside = np.flatnonzero(weights - share > 0), np.flatnonzero(share > 0)
-        self.bags, self.labels, self.truth = bags, labels[self.inside], labels[self.outside]
-        self.weights, self.held_out = (weights - share)[self.inside], share[self.outside]
-        self.n_classes = n_classes
-        self.elsewhere = documents_elsewhere
+    def __init__(self, texts: ClassifiedTexts, held_out_weights: Real, seed: int) -> None:
+        """Divides the texts. ``held_out_weights`` is the part of each text's weight that is in this fold, and ``seed``
+        decides the order in which texts are visited.
+        """
+        self.texts = texts
+        self.training_weights = texts.weights - held_out_weights
+        self.row_numbers = np.flatnonzero(held_out_weights > 0)
+        self.truth = texts.labels[self.row_numbers]
+        self.held_out_weights = held_out_weights[self.row_numbers]
         self.seed = seed
 
     @cached_property
-    def _learned(self) -> Bags:
-        return self.bags.take(self.inside)
-
-    @cached_property
-    def counted(self) -> WordEvidence:
-        return WordEvidence.of(self._learned, self.labels, self.weights, self.n_classes, self.elsewhere)
+    def training(self) -> ClassifiedTexts:
+        """The texts to learn from."""
+        return self.texts.reweight(self.training_weights)
 
     def correct(self, setting: Setting) -> Scores:
-        counted = self.counted
-        learner = _learner(self._learned, self.labels, self.weights, counted, setting, self.seed, 1)
-        tested = self.bags.take(self.outside)
-        values = tested.values(setting.use_counts, counted.scale(setting.idf_power), 1)
-        plain = counted.log_prior + setting.evidence_weight * tested.scores(values, counted.says, 1)
+        """Returns a function that scores the held-out texts with corrections of a given C, under a setting."""
+        evidence = self.training.evidence
+        learner = self.training.learner(setting, self.seed, threads=1)
+        bags = self.texts.bags.take(self.row_numbers)
+        values = evidence.values(bags, setting, threads=1)
+        plain_scores = evidence.log_prior + setting.evidence_weight * bags.scores(values, evidence.log_ratios, 1)
 
         def scores(strength: float) -> Reals32:
+            """Learns with this C, and returns scores (held-out texts × classes)."""
             if not strength:
-                return plain.astype(np.float32)
+                return plain_scores.astype(np.float32)
             learner.improve(strength, PASSES)
             table = learner.corrections()
-            added = tested.scores(values, table[:-1], 1) + COMMON * table[-1].astype(np.float64)
-            return np.asarray(plain + added, dtype=np.float32)
+            correction = bags.scores(values, table[:-1], 1) + COMMON_WORD_VALUE * table[-1].astype(np.float64)
+            return np.asarray(plain_scores + correction, dtype=np.float32)
 
         return scores

@@ -1,7 +1,7 @@
-"""What numbers say by their trend: a normal curve for each class, all of one width, over where a column's stretches lie.
+"""The trend of a column of numbers: a normal curve for each class, with one variance, over the positions of its stretches.
 
-A tree follows whatever shape there is, stretch by stretch, and needs rows for each. A trend needs a mean for each class: where
-more goes with one class all along, it says so from few rows.
+A tree can follow any shape, but it needs rows in each stretch. A trend needs only a mean per class, so a few rows suffice to show
+that larger numbers favour a class.
 """
 
 from __future__ import annotations
@@ -14,81 +14,99 @@ import numpy as np
 from banbury.arrays import Int, Real
 from banbury.families.cells import HALF_ROW
 
-LEAST_VARIANCE = 0.01  # of places, none of which is more than four from the middle
+LEAST_VARIANCE = 0.01  # of positions, which are from −4 to 4
 
 
 @dataclass(frozen=True)
 class Trends:
-    """Columns of numbers, one after the other: where their stretches lie, and how many each has."""
+    """The trends of columns of numbers, one after the other.
 
-    places: Real
+    ``positions`` has the position of each stretch on a standard scale, and ``lengths`` the number of stretches of each
+    column.
+    """
+
+    positions: Real
     lengths: Int
 
     def evidence(self, counts: Real, left_out: bool) -> Real:
-        """The evidence of each stretch, (stretches, classes), from its rows of each class; with ``left_out``, without one row of
-        each class in turn, (stretches, own class, classes).
+        """Returns the evidence of each stretch (stretches × classes), from its rows in each class; with ``left_out``,
+        without one row of each class in turn (stretches × class of the row × classes).
 
-        log P(place | class) but for what all classes share: (z μ − μ² / 2) / σ². Half a row at 0 is added to each mean, and a
-        row of width 1 to all, so that few rows say little.
+        It is log P(position | class) without what all classes share: (z μ − μ² / 2) / σ². Half a row at 0 is added to each
+        mean, and a row of variance 1 to all, so that a few rows have little evidence.
         """
         if left_out:
-            n, k = counts.shape
-            left_out_rows = self.leave_out(counts, np.repeat(np.arange(n), k), np.tile(np.arange(k), n))
-            return left_out_rows.reshape(n, k, k)
+            n_stretches, n_classes = counts.shape
+            left_out_rows = self.leave_out(
+                counts, np.repeat(np.arange(n_stretches), n_classes), np.tile(np.arange(n_classes), n_stretches)
+            )
+            return left_out_rows.reshape(n_stretches, n_classes, n_classes)
         curves = self._curves(counts)
-        variance = _variance(curves.spread, curves.n.sum(axis=0))
-        return np.asarray((self._numerators(curves) / variance[self._column]).T)
+        variance = _variance(curves.residual_squares, curves.n_rows.sum(axis=0))
+        return (self._numerators(curves) / variance[self._column_of_stretch]).T
 
-    def leave_out(self, counts: Real, at: Int, own_class: Any) -> Real:
-        """The evidence of the stretches ``at`` these places without one row of the classes ``own_class``, (as many, classes)."""
+    def leave_out(self, counts: Real, stretches: Int, own_class: Any) -> Real:
+        """Returns the evidence of some stretches (stretches × classes), each without one row of a class: ``stretches``
+        are their numbers, and ``own_class`` has the class of the row. ``counts`` has the rows of each stretch in each
+        class.
+        """
         curves = self._curves(counts)
-        z = self.places[at]
-        column = self._column[at]
-        gone = np.minimum(counts[at, own_class], 1.0)
-        mean, by_mean = _curve(curves.n[own_class, column] - gone, curves.sums[own_class, column] - gone * z)
-        spread = (curves.spread[column] + curves.by_means[own_class, column]) - gone * z**2 - by_mean
-        variance = _variance(spread, curves.n.sum(axis=0)[column] - gone)
-        says = self._numerators(curves).T[at] / variance[:, None]
-        says[np.arange(len(at)), own_class] = (z * mean - mean**2 / 2.0) / variance
-        return np.asarray(says)
+        z = self.positions[stretches]
+        column = self._column_of_stretch[stretches]
+        n_removed = np.minimum(counts[stretches, own_class], 1.0)
+        n_left = curves.n_rows[own_class, column] - n_removed
+        mean, explained_squares = _fit_means(n_left, curves.position_sums[own_class, column] - n_removed * z)
+        squares = curves.residual_squares[column] + curves.explained_squares[own_class, column]
+        residual_squares = squares - n_removed * z**2 - explained_squares
+        variance = _variance(residual_squares, curves.n_rows.sum(axis=0)[column] - n_removed)
+        evidence = self._numerators(curves).T[stretches] / variance[:, None]
+        evidence[np.arange(len(stretches)), own_class] = (z * mean - mean**2 / 2.0) / variance
+        return evidence
 
     @property
-    def _column(self) -> Int:
+    def _column_of_stretch(self) -> Int:
         """The column of each stretch."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
     def _curves(self, counts: Real) -> _Curves:
-        firsts = np.cumsum(self.lengths) - self.lengths
-        z = self.places
+        """Fits the normal curves of all classes and columns to rows per stretch and class."""
+        first_stretches = np.cumsum(self.lengths) - self.lengths
+        z = self.positions
         counts = np.ascontiguousarray(counts.T)
-        n = np.add.reduceat(counts, firsts, axis=1)
-        sums = np.add.reduceat(counts * z, firsts, axis=1)
-        mean, by_means = _curve(n, sums)
-        squares = np.add.reduceat(counts.sum(axis=0) * z**2, firsts)
-        return _Curves(n, sums, mean, by_means, squares - by_means.sum(axis=0))
+        n_rows = np.add.reduceat(counts, first_stretches, axis=1)
+        position_sums = np.add.reduceat(counts * z, first_stretches, axis=1)
+        mean, explained_squares = _fit_means(n_rows, position_sums)
+        squares = np.add.reduceat(counts.sum(axis=0) * z**2, first_stretches)
+        residual_squares = squares - explained_squares.sum(axis=0)
+        return _Curves(n_rows, position_sums, mean, explained_squares, residual_squares)
 
     def _numerators(self, curves: _Curves) -> Real:
-        """z μ − μ² / 2, (classes, stretches)."""
-        column = self._column
-        return np.asarray(self.places * curves.mean[:, column] - (curves.mean**2 / 2.0)[:, column])
+        """Returns z μ − μ² / 2 of each class and stretch (classes × stretches)."""
+        column = self._column_of_stretch
+        return self.positions * curves.mean[:, column] - (curves.mean**2 / 2.0)[:, column]
 
 
 class _Curves(NamedTuple):
-    """Of each class and column: its rows, the sum of their places, their mean, what of the squares it tells; and what no mean
-    of a column tells."""
+    """Normal curves, one for each class and column: the number of rows, the sum and the mean of their positions, and the
+    part of the sum of squared positions that the mean explains (classes × columns each); and for each column the part
+    that no mean explains.
+    """
 
-    n: Real
-    sums: Real
+    n_rows: Real
+    position_sums: Real
     mean: Real
-    by_means: Real
-    spread: Real
+    explained_squares: Real
+    residual_squares: Real
 
 
-def _curve(n: Real, sums: Real) -> tuple[Real, Real]:
-    """The mean of each class, and what of the squares is told by it."""
-    mean = sums / (n + HALF_ROW)
-    return mean, mean * (2.0 * sums - n * mean)
+def _fit_means(n_rows: Real, position_sums: Real) -> tuple[Real, Real]:
+    """Returns the mean position of each class, and the part of the sum of squared positions that it explains, from the
+    number of rows and the sum of their positions.
+    """
+    mean = position_sums / (n_rows + HALF_ROW)
+    return mean, mean * (2.0 * position_sums - n_rows * mean)
 
 
-def _variance(spread: Real, rows: Real) -> Real:
-    return np.maximum((spread + 1.0) / (rows + 1.0), LEAST_VARIANCE)
+def _variance(residual_squares: Real, n_rows: Real) -> Real:
+    """Returns the variance that all classes share, from the squares that means do not explain and the number of rows."""
+    return np.maximum((residual_squares + 1.0) / (n_rows + 1.0), LEAST_VARIANCE)

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Int, Real
+from banbury.families.bags.bag_of_words import bag_of_words
 from banbury.families.bags.lexicon import Bags, Lexicon
-from banbury.families.bags.text_parameters import weigh_texts
-from banbury.families.bags.words import word_family
+from banbury.families.bags.weighed_texts import weigh_texts
 from banbury.families.evidence import Comparison, TellingValues, Term
-from banbury.families.family import ColumnReader, Curve, Feature, LinearWords, Parameters, bad_value, line_by_line
+from banbury.families.family import (
+    ColumnReader,
+    Curve,
+    Feature,
+    Features,
+    LinearWords,
+    Parameters,
+    bad_value,
+    line_by_line,
+)
 from banbury.sums import Keys
 from banbury.threads import n_threads
 from banbury.weighing.corrections import Reals32
@@ -23,77 +32,95 @@ from banbury.weighing.texts import LearnedTexts, WordEvidence
 
 
 def text_parameters(
-    feature: Feature,
-    sums: Any,
-    words: Sequence[str],
-    learned: LearnedTexts,
-    classes: list[int],
-    weight: float,
+    feature: Feature, sums: Any, learned: LearnedTexts, classes: list[int], weight: float
 ) -> Parameters:
-    """What words say now, with corrections of ``words``, all of which some text has."""
+    """Returns the scores of a text column's words: their evidence in the tally now, plus the learned corrections, times
+    the weight.
+
+    Args:
+        feature: The text column.
+        sums: What the tally has counted of it.
+        learned: How words count, and the corrections.
+        classes: The place of each of the tally's classes among the learned ones.
+        weight: The weight of the column.
+    """
     lexicon = Lexicon.of(feature, sums)
     evidence = WordEvidence(lexicon.documents(), lexicon.used.texts)
-    table = np.float32(learned.setting.evidence_weight) * evidence.says
-    table[lexicon.places(words)] += learned.corrections[:-1][:, classes]
+    setting = learned.setting
+    table = np.float32(setting.evidence_weight) * evidence.log_ratios
+    table[lexicon.places(learned.words)] += learned.corrections[:-1][:, classes]
     table *= np.float32(weight)
-    counted = evidence.documents, evidence.texts
-    return word_scores(
-        lexicon, sums, evidence.scale(learned.setting.idf_power), table, learned.setting.use_counts, *counted
-    )
+    scale = evidence.scale(setting.idf_power)
+    return word_scores(lexicon, sums, scale, table, setting.use_counts, evidence.documents, evidence.texts)
 
 
 def word_scores(
     lexicon: Lexicon, sums: Any, scale: Reals32, table: Reals32, use_counts: bool, documents: Real, n_texts: Real
 ) -> Parameters:
-    """Parameters that add up the scores of a lexicon's words, (words, classes); ``documents`` of each class have each word."""
+    """Returns parameters that add up the scores of a lexicon's words.
+
+    Args:
+        lexicon: The words.
+        sums: What the tally has counted of the column.
+        scale: The inverse document frequency of each word.
+        table: The score of each word (words × classes).
+        use_counts: Whether the root of a word's count matters, or only its presence.
+        documents: The number of texts with each word (words × classes).
+        n_texts: The number of texts of each class.
+    """
     if lexicon.feature.reads_text:
         return weigh_texts(lexicon, scale, table, use_counts, documents, n_texts)
-    return WordColumnScores((lexicon.feature,), sums, lexicon, scale, use_counts, table)
+    return WordColumnScores(Features.of([lexicon.feature]), sums, lexicon, scale, use_counts, table)
 
 
 @dataclass(frozen=True)
 class WordColumnScores(Parameters):
-    """The scores of columns of occurrences, (columns, classes), each times what its count is of the row's length."""
+    """The scores of columns of counts, whose names are words. They draw no rows: a model uses its plain parameters for
+    that.
 
-    features: tuple[Feature, ...]
+    Attributes:
+        sums: The counts of the tally.
+        lexicon: The words, which are columns here.
+        scale: The inverse document frequency of each word.
+        use_counts: Whether the root of a count matters, or only its presence.
+        table: The score of each word (words × classes), which is multiplied by the value of the word in the row.
+    """
+
+    features: Features
     sums: Any
     lexicon: Lexicon
     scale: Reals32
     use_counts: bool
     table: Reals32
 
-    def select(self, index: Sequence[int]) -> Self:
-        assert list(index) == [0]
-        return self
-
     def _bags(self, rows: ColumnReader) -> tuple[Bags, Real, int]:
+        """Returns the counts of the rows, the value of each count in its row, and the number of threads."""
         threads = n_threads(None)
-        bags = self.lexicon.bags(rows, self.sums, threads)
-        return bags, bags.values(self.use_counts, self.scale, threads), threads
+        row_words = self.lexicon.bags(rows, self.sums, threads)
+        return row_words, row_words.values(self.use_counts, self.scale, threads), threads
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        bags, values, threads = self._bags(rows)
-        scores = bags.scores(values, self.table, threads)
+        """Returns the scores of these rows for the kernel, which adds them to those of other columns."""
+        row_words, word_values, threads = self._bags(rows)
+        scores = row_words.scores(word_values, self.table, threads)
         return [line_by_line(np.arange(rows.n_rows), scores)]
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
-        """What each column of the first row says that is not zero there."""
-        bags, values, _ = self._bags(rows)
-        columns = bags.words[: bags.offsets[1]]
+        """Returns the score of each column that is not zero in the first row."""
+        row_words, word_values, _ = self._bags(rows)
+        columns = row_words.words[: row_words.offsets[1]]
         names = self.lexicon.words
-        says = values[: len(columns), None] * self.table[columns]
-        column_terms = zip(columns.tolist(), bags.times.tolist(), says, strict=False)
+        term_scores = word_values[: len(columns), None] * self.table[columns]
+        column_terms = zip(columns.tolist(), row_words.times.tolist(), term_scores, strict=False)
         return [Term(names[column], times, scores) for column, times, scores in column_terms]
 
-    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
-        raise NotImplementedError  # a model draws from its plain parameters
-
     def telling(self, compared: Comparison) -> None:
+        """Returns None: no single value of such columns can be named as informative."""
         return None
 
     def linear(self) -> LinearWords:
-        """The columns, with what they weigh; their counts are divided by the row's length."""
-        plain = word_family(self.lexicon.feature).reading
+        """Returns the weight of each column; counts are divided by the length of the row."""
+        plain = bag_of_words(self.lexicon.feature).reading
         reading = {**plain, "count": "root" if self.use_counts else "presence", "length": "known"}
         weights = self.table.astype(np.float64)
         scale = self.scale.astype(np.float64)
@@ -102,42 +129,45 @@ class WordColumnScores(Parameters):
 
 @dataclass(frozen=True)
 class ScaledParameters(Parameters):
-    """A column that is scored by its family, times what its evidence is worth."""
+    """The parameters of a column that its family scores, multiplied by the column's weight."""
 
-    features: tuple[Feature, ...]
-    plain: Parameters
+    features: Features
+    own_parameters: Parameters
     weight: float
     n_classes: int
 
-    def select(self, index: Sequence[int]) -> Self:
-        assert list(index) == [0]
-        return self
-
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
+        """Returns the weighed scores of these rows for the kernel, which adds them to those of other columns."""
         threads = n_threads(None)
-        parts = self.plain.parts(rows)
+        own_parts = self.own_parameters.parts(rows)
         try:
-            scores = _core.score(rows.n_rows, np.zeros(self.n_classes), parts, "log_joint", threads)[0]
+            scores = _core.score(rows.n_rows, np.zeros(self.n_classes), own_parts, "log_joint", threads)[0]
         except _core.BadValue as bad:
-            raise bad_value(bad, [name for feature in self.features for name in feature.inputs], rows) from None  # type: ignore[arg-type]
+            raise bad_value(bad, self.features.inputs, rows) from None  # type: ignore[arg-type]
         scores = self.weight * scores if self.weight else np.zeros_like(scores)
         return [line_by_line(np.arange(rows.n_rows), scores)]
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
-        return self.plain.sample(classes, rng)
+        """Draws a value for each of these classes, as the family does."""
+        return self.own_parameters.sample(classes, rng)
 
     def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_] | None:
-        return self.plain.never_seen(rows)
+        """Whether each row has a value that no counted row had, as the family says."""
+        return self.own_parameters.never_seen(rows)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
-        return self.plain.telling(compared)
+        """Yields the values that can tell classes apart, as the family does."""
+        return self.own_parameters.telling(compared)
 
     def categories(self, f: int, column: str) -> Keys | None:
-        return self.plain.categories(f, column)
+        """The named values of the column, if it has any."""
+        return self.own_parameters.categories(f, column)
 
     def cuts(self, column: str | None) -> list[float] | None:
-        return self.plain.cuts(column)
+        """The cuts of the column, if it has any."""
+        return self.own_parameters.cuts(column)
 
     def curve(self, f: int) -> Curve | None:
-        curve = self.plain.curve(f)
+        """Returns the weighed curve of the column, if it has one."""
+        curve = self.own_parameters.curve(f)
         return None if curve is None else curve.times(self.weight)

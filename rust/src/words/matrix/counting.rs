@@ -1,65 +1,65 @@
-//! The rows of a matrix, added to the sums of words and taken away again.
+//! Adds the rows of a matrix to the sums of words, and subtracts them.
 
 use super::Matrix;
-use super::task::Task;
+use super::rows::MatrixRows;
 use crate::classes::Rows;
 use crate::error::{Error, demand};
 use crate::threads;
-use crate::words::add_up::Found;
+use crate::words::class_sums::ClassSums;
 use crate::words::index::{Vocabulary, number_column};
-use crate::words::store::{Count, Lane, Unit};
+use crate::words::store::{CellCounts, Count, Unit};
 use crate::words::{TOO_LARGE, TOO_MANY, Words, rounded_up};
 
 pub const TOO_MANY_COLUMNS: &str = "the matrix has more columns than the words it is counted into";
 
 impl Words {
-    /// Adds the rows of a matrix, whose columns are the words. Gives what they add up to.
+    /// Adds the rows of a matrix, whose columns are the words, and returns their sums.
     pub fn count_matrix(
         &mut self,
         matrix: &Matrix,
         rows: Rows,
         threads: usize,
-    ) -> Result<Vec<Found>, Error> {
-        let mut found = self.found(matrix, rows, threads)?;
-        let all = |count: fn(&Found) -> Count| {
-            let unit = found.first().map_or(Unit::One, Found::unit);
-            rounded_up(unit, found.iter().map(count))
+    ) -> Result<Vec<ClassSums>, Error> {
+        let mut sums = self.add_up(matrix, rows, threads)?;
+        let all = |count: fn(&ClassSums) -> Count| {
+            let unit = sums.first().map_or(Unit::One, ClassSums::unit);
+            rounded_up(unit, sums.iter().map(count))
         };
         demand(
-            self.total() + all(|found| found.totals[0]) < TOO_LARGE
-                && self.n_texts() + all(|found| found.texts) < TOO_LARGE,
+            self.total() + all(|sums| sums.totals[0]) < TOO_LARGE
+                && self.n_texts() + all(|sums| sums.texts) < TOO_LARGE,
             TOO_MANY,
         )?;
         self.number_columns(matrix.n_columns)?;
-        self.renumber(&mut found)?;
+        self.renumber(&mut sums);
         let threads = threads::worth(threads, matrix.cells());
-        self.add_found(&mut found, threads)?;
-        Ok(found)
+        self.add_sums(&mut sums, threads);
+        Ok(sums)
     }
 
-    /// Takes the rows of a matrix away again, and gives what they add up to; changes nothing if they are not there.
+    /// Subtracts the rows of a matrix, and returns their sums; changes nothing if they were not counted.
     pub fn forget_matrix(
         &mut self,
         matrix: &Matrix,
         rows: Rows,
         threads: usize,
-    ) -> Result<Vec<Found>, Error> {
-        let mut found = self.found(matrix, rows, threads)?;
+    ) -> Result<Vec<ClassSums>, Error> {
+        let mut sums = self.add_up(matrix, rows, threads)?;
         self.number_columns(matrix.n_columns)?;
-        self.renumber(&mut found)?;
-        self.take_found(&mut found, false)?;
-        Ok(found)
+        self.renumber(&mut sums);
+        self.take_sums(&mut sums, false)?;
+        Ok(sums)
     }
 
-    fn found(&self, matrix: &Matrix, rows: Rows, threads: usize) -> Result<Vec<Found>, Error> {
+    fn add_up(&self, matrix: &Matrix, rows: Rows, threads: usize) -> Result<Vec<ClassSums>, Error> {
         demand(matrix.len() == rows.len(), "there must be as many classes as rows")?;
         demand(rows.n_classes == self.n_classes(), "classes must be those of the words")?;
         demand(matrix.n_columns <= self.n_columns(), TOO_MANY_COLUMNS)?;
         let threads = threads::worth(threads, matrix.cells());
-        Task { matrix, rows, threads }.found()
+        MatrixRows { matrix, rows, threads }.add_up()
     }
 
-    /// Has numbers for the first so many columns.
+    /// Numbers those of the first columns that have no number yet.
     pub fn number_columns(&mut self, n_columns: usize) -> Result<(), Error> {
         demand(n_columns <= self.n_columns(), TOO_MANY_COLUMNS)?;
         if let Vocabulary::Columns { ids, columns } = &mut self.vocabulary
@@ -73,20 +73,20 @@ impl Words {
         Ok(())
     }
 
-    /// By column the number of its word + 1, or 0.
+    /// The number of each column's word plus 1, or 0 if it has none.
     pub fn columns(&self) -> &[u32] {
         match &self.vocabulary {
-            Vocabulary::Named { .. } => &[],
+            Vocabulary::Named(_) => &[],
             Vocabulary::Columns { ids, .. } => ids,
         }
     }
 
-    /// Puts the numbers of words for columns, in order.
-    fn renumber(&self, found: &mut [Found]) -> Result<(), Error> {
+    /// Replaces columns by the numbers of their words, and sorts by these.
+    fn renumber(&self, sums: &mut [ClassSums]) {
         let ids = self.columns();
-        let in_order = |found: &Found| found.ids.iter().all(|&id| ids[id as usize] == id + 1);
-        for found in found.iter_mut().filter(|found| !in_order(found)) {
-            let mut order: Vec<(u32, usize)> = found
+        let in_order = |sums: &ClassSums| sums.ids.iter().all(|&id| ids[id as usize] == id + 1);
+        for sums in sums.iter_mut().filter(|sums| !in_order(sums)) {
+            let mut order: Vec<(u32, usize)> = sums
                 .ids
                 .iter()
                 .enumerate()
@@ -94,12 +94,11 @@ impl Words {
                 .collect();
             order.sort_unstable();
             let places = order.iter().map(|&(_, at)| at);
-            match &mut found.counts {
-                Lane::Narrow(counts) => *counts = places.map(|at| counts[at]).collect(),
-                Lane::Parts(counts) => *counts = places.map(|at| counts[at]).collect(),
+            match &mut sums.counts {
+                CellCounts::Narrow(counts) => *counts = places.map(|at| counts[at]).collect(),
+                CellCounts::Parts(counts) => *counts = places.map(|at| counts[at]).collect(),
             }
-            found.ids = order.iter().map(|&(id, _)| id).collect();
+            sums.ids = order.iter().map(|&(id, _)| id).collect();
         }
-        Ok(())
     }
 }

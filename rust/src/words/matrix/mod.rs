@@ -1,13 +1,7 @@
-//! Rows whose words were counted elsewhere: a matrix of occurrences, every cell of it or only those that are not zero.
-//!
-//! A column is a word. The rows of each class are added up by themselves, or, where a table of all
-//! classes and columns is small, all rows as they come.
+//! Rows whose words were counted elsewhere: a matrix of occurrences, dense or sparse, in which a column is a word.
 
-mod by_class;
 mod counting;
-mod seen;
-mod table;
-mod task;
+mod rows;
 
 use crate::columns::{Block, Value, each};
 use crate::error::{Error, Fault, Number, demand};
@@ -15,7 +9,7 @@ use crate::simd::wide;
 use crate::threads;
 use std::ops::Range;
 
-/// A row: the columns of its cells, none where it has every column, and what they count.
+/// A row: the columns of its cells, or none if it has every column, and the counts of the cells.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
     pub columns: Option<&'a [i32]>,
@@ -23,7 +17,7 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// What the cells count, zeros included; NaN for those that are refused.
+    /// The counts of the cells, zeros included; NaN for those that are refused.
     #[inline(always)]
     pub fn values(&self) -> impl Iterator<Item = f64> + 'a {
         self.values.iter().map(|&x| finite_or_nan(x))
@@ -36,17 +30,17 @@ impl<'a> Row<'a> {
         columns.iter().map(|&column| column as u32).zip(self.values())
     }
 
-    /// The same of a row that has every column.
+    /// The columns and counts of a row that has every column.
     #[inline(always)]
     pub fn dense(&self) -> impl Iterator<Item = (u32, f64)> + 'a {
         (0..).zip(self.values())
     }
 }
 
-/// x; NaN for what is not finite.
+/// Returns x, or NaN if x is infinite.
 #[inline(always)]
 pub fn finite_or_nan(x: f64) -> f64 {
-    // Nothing of infinity, or of NaN, is NaN.
+    // Infinity times 0 is NaN.
     x + x * 0.0
 }
 
@@ -55,7 +49,7 @@ pub fn finite_or_nan(x: f64) -> f64 {
 pub enum Layout<'a> {
     /// Rows × columns.
     Dense(Block<'a>),
-    /// Those of row i are `offsets[i]` to `offsets[i + 1]`; `values` is one column.
+    /// The cells of row i are `offsets[i]` to `offsets[i + 1]`; `values` is one column.
     Sparse { offsets: &'a [i64], columns: &'a [i32], values: Block<'a> },
 }
 
@@ -64,11 +58,13 @@ pub enum Layout<'a> {
 pub struct Matrix<'a> {
     layout: Layout<'a>,
     n_columns: usize,
-    /// What is above counts 1, all else 0; none: cells count as they are.
+    /// Cells above it count 1, all others 0; none if cells count as they are.
     threshold: Option<f64>,
-    /// NaN counts nothing; else it is refused.
+    /// Whether NaN counts 0; else it is refused.
     skip: bool,
-    /// The cells, where they lie in the order of rows and count as they are.
+    /// Whether the cells of a dense matrix lie side by side, row after row.
+    is_contiguous: bool,
+    /// The cells, if they lie in the order of rows as doubles and count as they are.
     reals: Option<&'a [f64]>,
 }
 
@@ -95,7 +91,11 @@ impl<'a> Matrix<'a> {
                 )?;
             }
         }
-        let mut matrix = Matrix { layout, n_columns, threshold, skip, reals: None };
+        let is_contiguous = match &layout {
+            Layout::Dense(block) => each!(block, view => view.to_slice().is_some()),
+            Layout::Sparse { .. } => false,
+        };
+        let mut matrix = Matrix { layout, n_columns, threshold, skip, is_contiguous, reals: None };
         let (Layout::Dense(block) | Layout::Sparse { values: block, .. }) = &matrix.layout;
         if let (Block::F64(view), true) = (block, matrix.is_plain()) {
             matrix.reals = view.to_slice();
@@ -138,7 +138,7 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// What a cell counts; NaN for one that is refused.
+    /// The count of a cell; NaN if it is refused.
     #[inline(always)]
     pub fn counts<T: Value>(&self, x: T) -> f64 {
         let x = x.real();
@@ -150,7 +150,7 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Calls `f` with the column and the count of each cell of a row that is not zero; an error for one that is refused.
+    /// Calls `f` with the column and the count of each cell of a row that is not zero; an error if a cell is refused.
     pub fn each_of(
         &self,
         row: usize,
@@ -182,7 +182,7 @@ impl<'a> Matrix<'a> {
         self.threshold.is_none() && !self.skip
     }
 
-    /// A row; what its cells count is written into `room`, where they do not count as they lie.
+    /// A row. Its counts are written to `room` if the cells do not count as they are.
     #[inline(always)]
     pub fn row<'b>(&'b self, row: usize, room: &'b mut Vec<f64>) -> Row<'b> {
         let (columns, cells) = match &self.layout {
@@ -195,7 +195,7 @@ impl<'a> Matrix<'a> {
         Row { columns, values: self.values(cells, room) }
     }
 
-    /// What cells count, which are of one row or of a sparse matrix; in the order of rows.
+    /// The counts of cells, which must be in one row or in a sparse matrix; cells are numbered row by row.
     #[inline(always)]
     fn values<'b>(&'b self, cells: Range<usize>, room: &'b mut Vec<f64>) -> &'b [f64] {
         match self.reals {
@@ -204,7 +204,7 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Writes what cells count.
+    /// Writes the counts of cells to `room`.
     fn read<'b>(&self, cells: Range<usize>, room: &'b mut Vec<f64>) -> &'b [f64] {
         if cells.is_empty() {
             return &[];
@@ -231,7 +231,7 @@ impl<'a> Matrix<'a> {
         room
     }
 
-    /// What is wrong with a row: the first cell that is refused; for counting a negative one too.
+    /// The error of a row: its first cell that is refused, or negative if cells count as they are.
     pub fn refused(&self, row: usize) -> Error {
         let wrong = |column: usize, number: Number| {
             let x = number.real();
@@ -256,7 +256,7 @@ impl<'a> Matrix<'a> {
         found.unwrap_or_else(|| Error::malformed("a row has a cell that cannot be counted"))
     }
 
-    /// The first row with a cell that cannot be counted.
+    /// The error of the first row with a cell that cannot be counted.
     fn first_refused(&self) -> Error {
         for row in 0..self.len() {
             let mut negative = false;
@@ -278,10 +278,9 @@ pub fn has_twins(
 ) -> Result<bool, Error> {
     check_sparse(offsets, columns, n_columns)?;
     let (n, threads) = (offsets.len() - 1, threads::worth(threads, columns.len()));
-    let length = n.div_ceil(threads).max(1);
-    let found = threads::map(threads, n.div_ceil(length), |i| {
+    let length = n.div_ceil(threads);
+    let found = threads::ranges(threads, n, length, |rows| {
         let mut last = vec![];
-        let rows = i * length..n.min((i + 1) * length);
         rows.zip(0_u32..).any(|(row, number)| {
             let cells = &columns[offsets[row] as usize..offsets[row + 1] as usize];
             if ascend(cells) {
@@ -295,14 +294,14 @@ pub fn has_twins(
     Ok(found.into_iter().any(|twins| twins))
 }
 
-/// Whether each is above the one before; all are looked at, which is quicker than to stop.
+/// Whether columns ascend. It does not stop at the first that does not, since that takes longer.
 #[inline(always)]
 fn ascend(cells: &[i32]) -> bool {
     let next = cells.get(1..).unwrap_or(&[]);
     wide!(cells.iter().zip(next).fold(true, |all, (a, b)| all & (a < b)))
 }
 
-/// Checks that offsets ascend within the cells, and that columns exist.
+/// Refuses offsets that do not ascend within the cells, and columns that do not exist.
 fn check_sparse(offsets: &[i64], columns: &[i32], n_columns: usize) -> Result<(), Error> {
     let ends = offsets.first().zip(offsets.last());
     demand(

@@ -1,4 +1,4 @@
-"""Drop-in replacements of scikit-learn's five naive Bayes classes: its parameters, attributes and words; our sums."""
+"""Drop-in replacements of scikit-learn's five naive Bayes classes: its parameters, attributes and messages; our sums."""
 
 from banbury.estimators.drop_in.categorical import CategoricalNB
 from banbury.estimators.drop_in.discrete import BernoulliNB, ComplementNB, MultinomialNB

@@ -1,4 +1,4 @@
-"""CategoricalNB: which category each column has."""
+"""CategoricalNB, for columns of categories."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import naive_bayes as theirs
+from sklearn import naive_bayes as sklearn_nb
 from sklearn.utils.validation import check_non_negative, validate_data
 
 from banbury import _core
 from banbury.arrays import Real
-from banbury.estimators.drop_in.base import MISSING, Settings, read_off
+from banbury.estimators.drop_in.base import MISSING, Settings, model_attribute
 from banbury.estimators.drop_in.discrete import Discrete
 from banbury.families import Categorical
 from banbury.families.categorical import CategoricalParameters
-from banbury.families.family import Family
+from banbury.families.family import Family, Features
 from banbury.model.naive_bayes import Model
 from banbury.reading import Batch, Codes
 from banbury.reading.batches import Matrix
@@ -25,10 +25,10 @@ from banbury.sums import Counts, Keys
 from banbury.tally.schema import Schema, of_one_family
 from banbury.threads import n_threads
 
-LARGEST_CODE = 2**31
+CODE_LIMIT = 2**31  # codes must be below
 
 
-class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
+class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
     """scikit-learn's CategoricalNB, computed by Banbury. A category that was never seen gets the probability of its
     pseudo-count.
 
@@ -40,7 +40,7 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
     ['out', 'in']
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {**theirs.CategoricalNB._parameter_constraints, **MISSING}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**sklearn_nb.CategoricalNB._parameter_constraints, **MISSING}
     _sparse = False
 
     def __init__(
@@ -53,55 +53,69 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
         min_categories: Any = None,
         missing: str = "error",
     ) -> None:
+        """Stores the parameters as they are; ``fit`` checks them."""
         prior = {"fit_prior": fit_prior, "class_prior": class_prior}
         super().__init__(alpha=alpha, force_alpha=force_alpha, min_categories=min_categories, **prior)
         self.missing = missing
 
     def _family(self, alpha: Any) -> Family | tuple[Family, ...]:
-        least = np.array(0 if self.min_categories is None else self.min_categories)
-        if self.min_categories is not None and not np.issubdtype(least.dtype, np.signedinteger):
-            raise ValueError(f"'min_categories' should have integral type. Got {least.dtype} instead.")
-        if least.ndim and least.shape != (self.n_features_in_,):
+        """The family of all columns, or one per column if ``min_categories`` differs between them. ``alpha``: the
+        pseudo-count.
+        """
+        min_categories = np.array(0 if self.min_categories is None else self.min_categories)
+        if self.min_categories is not None and not np.issubdtype(min_categories.dtype, np.signedinteger):
+            raise ValueError(f"'min_categories' should have integral type. Got {min_categories.dtype} instead.")
+        if min_categories.ndim and min_categories.shape != (self.n_features_in_,):
             raise ValueError(
                 f"'min_categories' should have shape ({self.n_features_in_},) when an array-like is provided. Got "
-                f"{least.shape} instead."
+                f"{min_categories.shape} instead."
             )
-        if least.ndim:
-            return tuple(Categorical(alpha=alpha, codes=max(int(n), 0)) for n in least)
-        return Categorical(alpha=alpha, codes=max(int(least), 0))
+        if min_categories.ndim:
+            return tuple(Categorical(alpha=alpha, codes=max(int(n), 0)) for n in min_categories)
+        return Categorical(alpha=alpha, codes=max(int(min_categories), 0))
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
+        """The schema of a batch: one feature per column, whose categories are integers."""
         families = settings.families(len(batch.names))
         schema = of_one_family(batch, families[0])
-        are_integers = all(feature.kind == "integer" for feature in schema.features)
+        are_integers = all(template.kind == "integer" for template in schema.features.templates)
         if are_integers and not isinstance(settings.family, tuple):
             return schema
-        pairs = zip(schema.features, families, strict=True)  # codes are whole numbers even before any came
-        return replace(schema, features=tuple(f._replace(family=family, kind="integer") for f, family in pairs))
+        pairs = zip(schema.features, families, strict=True)  # codes are integers even if there are no rows yet
+        return replace(
+            schema, features=Features.of(feature._replace(family=family, kind="integer") for feature, family in pairs)
+        )
 
-    def _plain(self, X: Any) -> bool:
-        return super()._plain(X) and X.dtype.kind in "iu"
+    def _is_plain(self, X: Any) -> bool:
+        """Whether the rows are an integer array that needs no conversion."""
+        return super()._is_plain(X) and X.dtype.kind in "iu"
 
     @property
-    def _dtype(self) -> Any:
+    def _accepted_dtype(self) -> Any:
+        """The type to which scikit-learn converts rows: integers, which cannot be missing."""
         return "int" if self.missing == "error" else "numeric"
 
     def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
-        if y is None or self.missing == "skip" or self._plain(X):
+        """The rows as a batch of category codes, checked. ``y``: their labels, or UNLABELLED; ``reset``: whether these
+        are the first rows.
+        """
+        if y is None or self.missing == "skip" or self._is_plain(X):
             batch = super()._rows(X, y, reset)
-        else:  # numbers are checked before they become whole
+        else:  # numbers are checked before they are converted to integers
             batch = self._batch(validate_data(self, X, dtype="int", reset=reset))
         if isinstance(batch, Matrix):
             self._check_codes(batch, X)
         if self.missing == "skip" and isinstance(batch, Matrix):
-            batch = _whole(batch)
+            batch = _to_codes(batch)
         return batch
 
     def _check_codes(self, batch: Matrix, X: Any) -> None:
-        """Raises for numbers that are no codes: below 0, infinite, or too large to be told apart."""
+        """Raises an error for numbers that are not codes: negative, infinite or too large. ``X``: the rows of the batch
+        as the user gave them.
+        """
         array = batch.numbers(batch.names)[0]
         if array.dtype.kind == "f":
-            self._refuse(X)
+            self._check_with_sklearn(X)
         if _all_codes(array):
             return
         low = np.fmin.reduce(array, axis=None)
@@ -109,17 +123,17 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
         if low < 0:
             check_non_negative(np.asarray(X), "CategoricalNB (input X)")
             raise ValueError("Negative values in data passed to CategoricalNB (input X).")
-        if high >= LARGEST_CODE:
+        if high >= CODE_LIMIT:
             raise ValueError(
                 f"CategoricalNB (input X) has the code {high:g}; codes must be numbers from 0 to 2**31 - 1."
             )
 
-    @read_off
+    @model_attribute
     def category_count_(self, model: Model) -> list[Real]:
         """For each column, the number of rows of each class in each category (classes × categories)."""
-        return [np.ascontiguousarray(cells.T) for _, cells in _tables(model)]
+        return [np.ascontiguousarray(counts.T) for _, counts in _tables(model)]
 
-    @read_off
+    @model_attribute
     def feature_log_prob_(self, model: Model) -> list[Real]:
         """For each column, log P(category | class) (classes × categories)."""
         tables: dict[str, Real] = {}
@@ -127,39 +141,45 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
             assert isinstance(group, CategoricalParameters)
             for feature, (start, end) in zip(group.features, pairwise(group.offsets.tolist()), strict=True):
                 tables[feature.name] = np.ascontiguousarray(group.table[start:end].T)
-        return [tables[feature.name] for feature in model.tally.schema.features]
+        return [tables[feature] for feature in model.tally.schema.features.names]
 
-    @read_off
+    @model_attribute
     def n_categories_(self, model: Model) -> NDArray[np.int64]:
         """The number of categories of each column."""
         return np.array([len(keys) for keys, _ in _tables(model)], dtype=np.int64)
 
 
 def _all_codes(array: NDArray[Any]) -> bool:
-    """Whether numbers of 32 or 64 bits are codes for sure; one below 0 is a large one without its sign."""
+    """Whether all numbers are certainly codes; negative ones look like large unsigned ones. False means that they need
+    a closer look.
+    """
     if array.dtype.kind not in "iu" or array.itemsize < 4:
         return False
     try:
         _, high = _core.span([array.view(f"u{array.itemsize}")], n_threads(None))
     except _core.BadValue:
         return False
-    return int(high.max(initial=0)) < LARGEST_CODE
+    return int(high.max(initial=0)) < CODE_LIMIT
 
 
 def _tables(model: Model) -> list[tuple[Keys, Real]]:
-    """Per column all its categories, and the rows that have each, (categories, classes)."""
+    """For each column its categories, and the number of rows of each category and class (categories × classes)."""
     tables: dict[str, tuple[Keys, Real]] = {}
     for family, features, counts in model.tally.groups:
         assert isinstance(family, Categorical) and isinstance(counts, Counts)
         if family.codes is not None:
+            # A family with a minimum number of categories has all of them, also those without rows.
             counts = counts.with_keys(tuple(family._all_codes(keys) for keys in counts.keys))
-        cells = np.split(counts.cells.value, counts.offsets[1:-1])
-        tables |= {f.name: (keys, part) for f, keys, part in zip(features, counts.keys, cells, strict=True)}
-    return [tables[feature.name] for feature in model.tally.schema.features]
+        counts_by_column = np.split(counts.cells.value, counts.offsets[1:-1])
+        tables |= {
+            feature.name: (keys, column_counts)
+            for feature, keys, column_counts in zip(features, counts.keys, counts_by_column, strict=True)
+        }
+    return [tables[feature] for feature in model.tally.schema.features.names]
 
 
-def _whole(batch: Matrix) -> Batch:
-    """Numbers with gaps as whole ones, and gaps."""
+def _to_codes(batch: Matrix) -> Batch:
+    """The batch with its floats as integer codes; −1, which is no category, stands for a missing value."""
     array = batch.numbers(batch.names)[0]
     if array.dtype.kind != "f":
         return batch

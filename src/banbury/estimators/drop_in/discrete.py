@@ -1,4 +1,4 @@
-"""Discrete, the base of the four classes that count, and the three that count how often each column occurs, or whether."""
+"""Discrete, the base of the four classes for discrete columns, and the three classes for counts and flags."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn import naive_bayes as theirs
+from sklearn import naive_bayes as sklearn_nb
 from sklearn.utils.validation import check_non_negative
 
 from banbury.arrays import Real
-from banbury.estimators.drop_in.base import MISSING, DropIn, Settings, read_off
+from banbury.estimators.drop_in.base import MISSING, DropIn, Settings, model_attribute
 from banbury.families import Bernoulli, Occurrences
 from banbury.families.bags.event_models import log_shares, pseudo_count
-from banbury.families.bags.occurrences import OccurrencesParameters
+from banbury.families.bags.parameters import BagParameters
 from banbury.families.bags.vocabulary import pairs_of
 from banbury.families.bernoulli import BernoulliParameters
 from banbury.families.dirichlet import log
@@ -26,14 +26,17 @@ from banbury.tally.schema import Schema, of_one_family
 
 
 class Discrete(DropIn):
-    """The class prior of the four classes for discrete columns."""
+    """The base of the four classes for discrete columns: their class prior and pseudo-count, from scikit-learn's
+    parameters.
+    """
 
     fit_prior: bool
     class_prior: Any
     alpha: Any
 
     def _settings(self, n_classes: int) -> Settings:
-        prior: Real | None = None
+        """The settings from the parameters, for ``n_classes`` classes. Raises ValueError for an invalid class prior."""
+        log_prior: Real | None = None
         if self.class_prior is not None:
             if len(self.class_prior) != n_classes:
                 raise ValueError("Number of priors must match number of classes.")
@@ -42,29 +45,34 @@ class Discrete(DropIn):
                 raise ValueError("Priors must be non-negative.")
             if not 0 < shares.sum() < np.inf:
                 raise ValueError(f"class_prior must have a finite, positive sum. Got {self.class_prior!r} instead.")
-            prior = log(shares)
+            log_prior = log(shares)
         elif not self.fit_prior:
-            prior = np.full(n_classes, -np.log(n_classes))
+            log_prior = np.full(n_classes, -np.log(n_classes))
         alpha = self._alpha()
-        # Without pseudo-counts a zero stays zero.
-        return Settings(Choice("mle" if alpha == 0 else "mean"), family=self._family(alpha), log_prior=prior)
+        # Without pseudo-counts zero probabilities stay zero.
+        return Settings(Choice("mle" if alpha == 0 else "mean"), family=self._family(alpha), log_prior=log_prior)
 
     def _family(self, alpha: Any) -> Family | tuple[Family, ...]:
-        """How columns are counted, and how that is turned into probabilities."""
+        """The family of all columns, or a tuple with one per column. ``alpha``: the pseudo-count, or a tuple with one
+        per column.
+        """
         raise NotImplementedError
 
     def _alpha(self) -> float | tuple[float, ...]:
-        """The pseudo-counts as scikit-learn checks them."""
+        """The pseudo-count, or one per column, as scikit-learn checks it."""
         alpha: Any = self._check_alpha()  # type: ignore[attr-defined]
         return float(alpha) if np.ndim(alpha) == 0 else tuple(np.asarray(alpha, dtype=np.float64).tolist())
 
-    def _refuse(self, X: Any) -> Any:
-        checked = super()._refuse(X)
-        values = checked.data if hasattr(checked, "nnz") else checked
-        check_non_negative(np.nan_to_num(values, nan=0.0), f"{type(self).__name__} (input X)")
+    def _check_with_sklearn(self, X: Any) -> Any:
+        """Checks rows with scikit-learn's functions, as ``DropIn`` does; also raises ValueError for negative numbers.
+        Returns the checked rows.
+        """
+        checked = super()._check_with_sklearn(X)
+        numbers = checked.data if hasattr(checked, "nnz") else checked
+        check_non_negative(np.nan_to_num(numbers, nan=0.0), f"{type(self).__name__} (input X)")
         return checked
 
-    @read_off
+    @model_attribute
     def class_log_prior_(self, model: Model) -> Real:
         """log P(class)."""
         return model.log_prior
@@ -73,27 +81,28 @@ class Discrete(DropIn):
 class Counting(Discrete):
     """The three classes for columns of counts."""
 
-    @read_off
+    @model_attribute
     def feature_count_(self, model: Model) -> Real:
         """The sum of each column in each class (classes × columns)."""
-        return _how_often(model)
+        return _column_sums(model)
 
-    @read_off
+    @model_attribute
     def feature_log_prob_(self, model: Model) -> Real:
         """log P(column | class) (classes × columns); for ``ComplementNB``, its weights."""
         (group,) = model.parameters
-        assert isinstance(group, OccurrencesParameters)
+        assert isinstance(group, BagParameters)
         return np.ascontiguousarray(group.weights.T)
 
 
-def _how_often(model: Model) -> Real:
+def _column_sums(model: Model) -> Real:
+    """The sum of each column in each class (classes × columns), from a model of counts."""
     (group,) = model.parameters
-    assert isinstance(group, OccurrencesParameters)
+    assert isinstance(group, BagParameters)
     pairs = pairs_of(group.table, group.vocabulary.ids)
     return np.ascontiguousarray(pairs.cells(pairs.occurrences, group.table.n_classes).T)
 
 
-class MultinomialNB(Counting, theirs.MultinomialNB):  # type: ignore[misc]
+class MultinomialNB(Counting, sklearn_nb.MultinomialNB):  # type: ignore[misc]
     """scikit-learn's MultinomialNB, computed by Banbury. ``missing="skip"`` treats a missing number as 0.
 
     ``alpha=0`` is treated as 1e-10, where scikit-learn returns −∞ or NaN.
@@ -107,7 +116,7 @@ class MultinomialNB(Counting, theirs.MultinomialNB):  # type: ignore[misc]
     [[0.111, 0.889]]
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {**theirs.MultinomialNB._parameter_constraints, **MISSING}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**sklearn_nb.MultinomialNB._parameter_constraints, **MISSING}
 
     def __init__(
         self,
@@ -118,16 +127,18 @@ class MultinomialNB(Counting, theirs.MultinomialNB):  # type: ignore[misc]
         class_prior: Any = None,
         missing: str = "error",
     ) -> None:
+        """Stores the parameters as they are; ``fit`` checks them."""
         super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
         self.missing = missing
 
-    _adds_up = True
+    _sums_repeated_entries = True
 
     def _family(self, alpha: Any) -> Family:
+        """The family of all columns. ``alpha``: the pseudo-count, or a tuple with one per column."""
         return Occurrences("multinomial", alpha=alpha, missing=self.missing)  # type: ignore[arg-type]
 
 
-class ComplementNB(Counting, theirs.ComplementNB):  # type: ignore[misc]
+class ComplementNB(Counting, sklearn_nb.ComplementNB):  # type: ignore[misc]
     """scikit-learn's ComplementNB, computed by Banbury, except that the class prior is used.
 
     ``fit_prior=False`` leaves the prior out, as scikit-learn always does; so does ``norm=True``, whose weights are not
@@ -141,7 +152,7 @@ class ComplementNB(Counting, theirs.ComplementNB):  # type: ignore[misc]
     [[0.5, 0.5]]
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {**theirs.ComplementNB._parameter_constraints, **MISSING}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**sklearn_nb.ComplementNB._parameter_constraints, **MISSING}
 
     def __init__(
         self,
@@ -153,21 +164,26 @@ class ComplementNB(Counting, theirs.ComplementNB):  # type: ignore[misc]
         norm: bool = False,
         missing: str = "error",
     ) -> None:
+        """Stores the parameters as they are; ``fit`` checks them."""
         super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior, norm=norm)
         self.missing = missing
 
-    _adds_up = True
+    _sums_repeated_entries = True
 
     def _family(self, alpha: Any) -> Family:
+        """The family of all columns. ``alpha``: the pseudo-count, or a tuple with one per column."""
         return Occurrences("complement", alpha=alpha, norm=bool(self.norm), missing=self.missing)  # type: ignore[arg-type]
 
     def _settings(self, n_classes: int) -> Settings:
+        """The settings from the parameters, for ``n_classes`` classes, with equal scores instead of a class prior if
+        the parameters leave it out.
+        """
         settings = super()._settings(n_classes)
         if self.class_prior is None and (self.norm or not self.fit_prior):
             return replace(settings, log_prior=np.zeros(n_classes))
         return settings
 
-    @read_off
+    @model_attribute
     def class_log_prior_(self, model: Model) -> Real:
         """log P(class): the class frequencies, a uniform prior, or the given one."""
         if self.class_prior is not None:
@@ -175,13 +191,13 @@ class ComplementNB(Counting, theirs.ComplementNB):  # type: ignore[misc]
         rows = model.tally.rows.value
         return log(rows) - np.log(rows.sum()) if self.fit_prior else np.full(len(rows), -np.log(len(rows)))
 
-    @read_off
+    @model_attribute
     def feature_all_(self, model: Model) -> Real:
         """The sum of each column."""
-        return np.asarray(_how_often(model).sum(axis=0))
+        return np.asarray(_column_sums(model).sum(axis=0))
 
 
-class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
+class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
     """scikit-learn's BernoulliNB, computed by Banbury.
 
     ``missing="skip"`` ignores missing numbers. With ``binarize=None``, all numbers must be between 0 and 1.
@@ -192,7 +208,7 @@ class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
     [[0.1, 0.9]]
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {**theirs.BernoulliNB._parameter_constraints, **MISSING}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**sklearn_nb.BernoulliNB._parameter_constraints, **MISSING}
 
     def __init__(
         self,
@@ -204,12 +220,14 @@ class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
         class_prior: Any = None,
         missing: str = "error",
     ) -> None:
+        """Stores the parameters as they are; ``fit`` checks them."""
         super().__init__(
             alpha=alpha, force_alpha=force_alpha, binarize=binarize, fit_prior=fit_prior, class_prior=class_prior
         )
         self.missing = missing
 
     def _family(self, alpha: Any) -> Family:
+        """The family of all columns. ``alpha``: the pseudo-count, or a tuple with one per column."""
         threshold = None if self.binarize is None else float(self.binarize)
         if self.missing != "skip":
             return Occurrences("bernoulli", threshold, alpha, missing="error")
@@ -218,21 +236,30 @@ class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
         return Bernoulli(alpha=alpha, threshold=threshold)
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
+        """The schema of a batch: a feature per column if missing values are skipped, otherwise a block."""
         if isinstance(settings.family, Bernoulli):
             return of_one_family(batch, settings.family)
         return super()._schema(batch, settings)
 
     def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
+        """The rows as a batch, checked. ``y``: their labels, or UNLABELLED; ``reset``: whether these are the first
+        rows.
+
+        The first rows keep their numbers: the family compares them with ``binarize`` while counting. Later rows are
+        changed if ``binarize`` has been, since the family still compares with the first threshold.
+        """
         batch = super()._rows(X, y, reset)
         if self.missing == "skip":
-            self._refuse(batch.matrix if isinstance(batch, Sparse) else X)  # infinity is no number
+            self._check_with_sklearn(
+                batch.matrix if isinstance(batch, Sparse) else X
+            )  # raises an error for infinite numbers
         if not reset and self.__sklearn_is_fitted__():
             batch = self._under_threshold(batch)
         if self.binarize is None:
-            cells = batch.occurrences(batch.names)
-            values = np.asarray(cells[2] if isinstance(cells, tuple) else cells)
+            occurrences = batch.occurrences(batch.names)  # a matrix, or row offsets, column numbers and counts
+            values = np.asarray(occurrences[2] if isinstance(occurrences, tuple) else occurrences)
             if values.size and not (np.nanmin(values) >= 0 and np.nanmax(values) <= 1):
-                self._refuse(X)
+                self._check_with_sklearn(X)
                 value = float(values[(values < 0) | (values > 1)].flat[0])
                 raise ValueError(
                     f"BernoulliNB(binarize=None) takes numbers from 0 to 1, but X contains {value:g}. Use binarize=0.0 to count "
@@ -241,39 +268,48 @@ class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
         return batch
 
     def _under_threshold(self, batch: Batch) -> Batch:
-        """The rows as the threshold they are counted under has them, where binarize was changed since."""
+        """The rows with numbers such that the threshold with which earlier rows were counted gives the same flags as
+        the current ``binarize``.
+        """
         settings = self._learner.settings
-        counted = getattr(settings.counted or settings.family, "threshold", None)
-        now = self.binarize if isinstance(self.binarize, (int, float, np.number)) else None
-        if counted is None or now is None or now < 0 or counted == now:
+        counted_threshold = getattr(settings.counted or settings.family, "threshold", None)
+        threshold = self.binarize if isinstance(self.binarize, (int, float, np.number)) else None
+        if counted_threshold is None or threshold is None or threshold < 0 or counted_threshold == threshold:
             return batch
         if isinstance(batch, Sparse):
             matrix = batch.matrix.astype(np.float64)
-            matrix.data = np.where(matrix.data > now, counted + 1.0, 0.0)
+            matrix.data = np.where(matrix.data > threshold, counted_threshold + 1.0, 0.0)
             return Sparse(matrix, batch.names, batch.named)
         array = np.asarray(batch.numbers(batch.names)[0], dtype=np.float64)
-        present = np.where(array > now, counted + 1.0, 0.0)
-        return Matrix(np.where(np.isfinite(array), present, array), batch.names, batch.named)
+        flag_values = np.where(array > threshold, counted_threshold + 1.0, 0.0)
+        return Matrix(np.where(np.isfinite(array), flag_values, array), batch.names, batch.named)
 
-    def _refuse(self, X: Any) -> Any:
-        return DropIn._refuse(self, X)  # what is below 0 is no error here
+    def _check_with_sklearn(self, X: Any) -> Any:
+        """Checks rows with scikit-learn's functions and returns them. Negative numbers are allowed, unlike in the other
+        classes for discrete columns, since they are only compared with a threshold.
+        """
+        return DropIn._check_with_sklearn(self, X)
 
-    @read_off
+    @model_attribute
     def feature_count_(self, model: Model) -> Real:
         """The number of rows of each class in which each column is present (classes × columns)."""
         ((_, _, counts),) = model.tally.groups
-        if isinstance(counts, Counts):  # no and yes of every column
+        if isinstance(counts, Counts):  # cells × classes: no and yes of every column in turn
             return np.ascontiguousarray(counts.cells.value[1::2].T)
-        return _how_often(model)
+        return _column_sums(model)
 
-    @read_off
+    @model_attribute
     def feature_log_prob_(self, model: Model) -> Real:
         """log P(column present | class) (classes × columns)."""
         (group,) = model.parameters
         if isinstance(group, BernoulliParameters):
             return np.ascontiguousarray(group.yes.T)
-        assert isinstance(group, OccurrencesParameters)
-        alpha = group.family.column_counts(model.choice, group.n_words)
-        a: Any = pseudo_count("bernoulli", model.choice.how, alpha)
-        yes, _ = log_shares(self.feature_count_.T, self.class_count_, a[:, None] if np.ndim(a) else a)
-        return np.ascontiguousarray(yes.T)
+        assert isinstance(group, BagParameters)
+        alpha = group.family.alpha_of_columns(model.choice, group.n_words)
+        pseudo_counts: Any = pseudo_count("bernoulli", model.choice.how, alpha)
+        log_probabilities, _ = log_shares(
+            self.feature_count_.T,
+            self.class_count_,
+            pseudo_counts[:, None] if np.ndim(pseudo_counts) else pseudo_counts,
+        )
+        return np.ascontiguousarray(log_probabilities.T)

@@ -1,4 +1,4 @@
-"""GaussianNB: the normal distribution of each column."""
+"""GaussianNB, with a normal distribution for each column."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn import naive_bayes as theirs
+from sklearn import naive_bayes as sklearn_nb
 from sklearn.utils._array_api import get_namespace_and_device, move_to
 
 from banbury.arrays import Real
-from banbury.estimators.drop_in.base import MISSING, DropIn, LabelArray, Settings, read_off
+from banbury.estimators.drop_in.base import MISSING, DropIn, LabelArray, Settings, model_attribute
 from banbury.estimators.guard import in_one_step
 from banbury.families import Gaussian
 from banbury.families.dirichlet import log
@@ -24,7 +24,7 @@ from banbury.tally.schema import Schema, of_one_family
 from banbury.tally.tally import Tally
 
 
-class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
+class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
     """scikit-learn's GaussianNB, computed by Banbury. Variance smoothing depends on all rows, not on the last batch.
 
     ``missing="skip"`` ignores missing numbers.
@@ -35,49 +35,57 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
     ([[1.5], [4.0]], ['a'])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {**theirs.GaussianNB._parameter_constraints, **MISSING}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**sklearn_nb.GaussianNB._parameter_constraints, **MISSING}
     _sparse = False
-    _home: tuple[Any, Any] | None = None  # the namespace and device of the first rows, where they were no NumPy array
+    # The array namespace and device of the first rows, if they were not NumPy arrays.
+    _array_home: tuple[Any, Any] | None = None
 
     def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9, missing: str = "error") -> None:
+        """Stores the parameters as they are; ``fit`` checks them."""
         super().__init__(priors=priors, var_smoothing=var_smoothing)
         self.missing = missing
 
-    # Arrays of other libraries, where scikit-learn is told to dispatch: they come here as NumPy's, and answers go back.
+    # With scikit-learn's array API dispatch, arrays of other libraries are converted to NumPy, and predictions back.
 
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Learns from the rows and forgets everything learned before."""
-        home = _home(X)
-        super().fit(*((X, y, sample_weight) if home is None else _brought(X, y, sample_weight)))
-        self._home = home
+        home = _home_of(X)
+        super().fit(*((X, y, sample_weight) if home is None else _to_numpy(X, y, sample_weight)))
+        self._array_home = home
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
         """Learns from more rows. The first call must name all ``classes``."""
-        first = not self.__sklearn_is_fitted__()
-        home = _home(X)
+        is_first = not self.__sklearn_is_fitted__()
+        home = _home_of(X)
         if home is not None:
-            X, y, sample_weight = _brought(X, y, sample_weight)
+            X, y, sample_weight = _to_numpy(X, y, sample_weight)
         super().partial_fit(X, y, classes, sample_weight)
-        if first:
-            self._home = home
+        if is_first:
+            self._array_home = home
 
     def predict(self, X: Any) -> LabelArray:
         """Returns the most probable class of each row."""
-        home = _home(X)
+        home = _home_of(X)
         if home is None:
             return super().predict(X)
-        labels = super().predict(_brought(X)[0])
-        return labels if labels.dtype.kind in "OUST" else home[0].asarray(labels, device=home[1])
+        namespace, device = home
+        labels = super().predict(_to_numpy(X)[0])
+        # Other libraries have no arrays of strings or objects.
+        return labels if labels.dtype.kind in "OUST" else namespace.asarray(labels, device=device)
 
-    def _sent(self, array: Real) -> Any:
-        sent = super()._sent(array)
-        home = self._home
-        return sent if home is None else home[0].asarray(sent, device=home[1])
+    def _like_input(self, array: Real) -> Any:
+        """An array in the float type, library and device of the first rows."""
+        array_of_type = super()._like_input(array)
+        if self._array_home is None:
+            return array_of_type
+        namespace, device = self._array_home
+        return namespace.asarray(array_of_type, device=device)
 
     def _settings(self, n_classes: int) -> Settings:
-        prior: Real | None = None
+        """The settings from the parameters, for ``n_classes`` classes. Raises ValueError for an invalid class prior."""
+        log_prior: Real | None = None
         if self.priors is not None:
             shares = np.asarray(self.priors, dtype=np.float64)
             if shares.shape[0] != n_classes:
@@ -86,78 +94,88 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
                 raise ValueError("The sum of the priors should be 1.")
             if (shares < 0).any():
                 raise ValueError("Priors must be non-negative.")
-            prior = log(shares)
-        return Settings(family=Gaussian(smoothing=float(self.var_smoothing)), log_prior=prior)
+            log_prior = log(shares)
+        return Settings(family=Gaussian(smoothing=float(self.var_smoothing)), log_prior=log_prior)
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
+        """The schema of a batch: one feature per column."""
         assert isinstance(settings.family, Gaussian)
         return of_one_family(batch, settings.family)
 
     def _float_dtype_of(self, batch: Batch) -> Any:
+        """float32 for float32 rows, otherwise float64."""
         return np.float32 if isinstance(batch, Matrix) and batch.dtype == np.float32 else np.float64
 
     def _check_sums(self, tally: Tally, X: Any) -> None:
+        """Raises an error if the tally shows that a missing number was skipped. ``X``: the rows as the user gave them."""
         if self.missing == "error":
             ((_, _, moments),) = tally.groups
             if isinstance(moments, Moments) and (moments.n.value < tally.rows.value).any():
-                self._refuse(X)
+                self._check_with_sklearn(X)
 
     def _score_rows(self, X: Any, want: str) -> NDArray[Any]:
-        home = _home(X)
+        """The scores of the rows X, in their array library. ``want``: "class", "posterior", "log_posterior" or
+        "log_joint".
+        """
+        home = _home_of(X)
         if home is None:
             return super()._score_rows(X, want)
-        return home[0].asarray(super()._score_rows(_brought(X)[0], want), device=home[1])  # type: ignore[no-any-return]
+        namespace, device = home
+        return namespace.asarray(super()._score_rows(_to_numpy(X)[0], want), device=device)  # type: ignore[no-any-return]
 
     def _score(self, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
+        """The scores of a batch, in the float type of the rows. ``X``: the same rows as the user gave them; ``want``:
+        as in ``_score_rows``.
+        """
         if self.missing == "error" and isinstance(batch, Matrix) and batch.dtype.kind == "f":
             with np.errstate(over="ignore", invalid="ignore"):
-                fine = np.isfinite(batch.numbers(batch.names)[0].sum())
-            if not fine:
-                self._refuse(X)
+                is_finite = np.isfinite(batch.numbers(batch.names)[0].sum())
+            if not is_finite:
+                self._check_with_sklearn(X)
         scores = super()._score(model, batch, X, want)
-        both = np.result_type(self._float_dtype, self._float_dtype_of(batch))
-        return scores if want == "class" else scores.astype(both, copy=False)
+        float_dtype = np.result_type(self._float_dtype, self._float_dtype_of(batch))
+        return scores if want == "class" else scores.astype(float_dtype, copy=False)
 
-    @read_off
+    @model_attribute
     def class_prior_(self, model: Model) -> NDArray[Any]:
         """P(class)."""
-        return self._sent(np.exp(model.log_prior))  # type: ignore[no-any-return]
+        return self._like_input(np.exp(model.log_prior))  # type: ignore[no-any-return]
 
-    @read_off
+    @model_attribute
     def epsilon_(self, model: Model) -> float:
         """The number that is added to every variance."""
         ((family, features, sums),) = model.tally.groups
         assert isinstance(family, Gaussian)
         return self._float_dtype(family.smoothing_variance(features, sums))  # type: ignore[no-any-return]
 
-    @read_off
+    @model_attribute
     def theta_(self, model: Model) -> NDArray[Any]:
         """The mean of each column in each class (classes × columns)."""
         (group,) = model.parameters
         assert isinstance(group, GaussianParameters)
         means = group.origin[:, None] + group.unit[:, None] * group.mean
-        return self._sent(np.ascontiguousarray(means.T))  # type: ignore[no-any-return]
+        return self._like_input(np.ascontiguousarray(means.T))  # type: ignore[no-any-return]
 
-    @read_off
+    @model_attribute
     def var_(self, model: Model) -> NDArray[Any]:
         """The variance of each column in each class, including ``epsilon_`` (classes × columns)."""
         (group,) = model.parameters
         assert isinstance(group, GaussianParameters)
         with np.errstate(over="ignore", under="ignore"):
             variances = np.square(group.unit[:, None] * np.sqrt(0.5 / group.precision))
-        return self._sent(np.ascontiguousarray(variances.T))  # type: ignore[no-any-return]
+        return self._like_input(np.ascontiguousarray(variances.T))  # type: ignore[no-any-return]
 
 
-def _home(X: Any) -> tuple[Any, Any] | None:
-    """Where an array of another library than NumPy lives; None for all else, and unless scikit-learn is told to dispatch."""
+def _home_of(X: Any) -> tuple[Any, Any] | None:
+    """The namespace and device of an array of another library; None for NumPy, or if scikit-learn does not dispatch."""
     if type(X) is np.ndarray or not get_config()["array_api_dispatch"]:
         return None
-    xp, is_array, device = get_namespace_and_device(X)
-    return (xp, device) if is_array and not xp.__name__.endswith("numpy") else None
+    namespace, is_array, device = get_namespace_and_device(X)
+    return (namespace, device) if is_array and not namespace.__name__.endswith("numpy") else None
 
 
-def _brought(*arrays: Any) -> tuple[Any, ...]:
-    """The same as NumPy arrays."""
+def _to_numpy(*arrays: Any) -> tuple[Any, ...]:
+    """The arrays converted to NumPy."""
     return tuple(
         array if array is None or isinstance(array, (np.ndarray, list)) else move_to(array, xp=np, device="cpu")
         for array in arrays

@@ -24,7 +24,7 @@ from banbury.sums import ROUNDING
 from banbury.threads import n_threads
 
 MOST_LOGS = 1 << 16  # counts whose logarithms are looked up
-MOST_CELLS = 1 << 28  # words × classes, where every one of them needs its own number
+MOST_CELLS = 1 << 28  # words × classes of a table with a score for each pair
 TINY = np.finfo(float).tiny
 WEIGHING = ("complement", "log_odds")  # models that weigh words and give them no probability
 CERTAIN = 2.0**400  # the row of a word that every text of a class has; no logarithm comes near it
@@ -32,10 +32,16 @@ CERTAIN = 2.0**400  # the row of a word that every text of a class has; no logar
 
 @dataclass(eq=False)
 class WordScores:
-    """What the kernel adds up, which may change in place. ``polya`` stands for base where words are drawn from an urn.
+    """The scores that the kernel adds up; they may change in place.
 
-    ``certain`` is how many words every text of a class has, under a Bernoulli model without smoothing; their rows are
-    CERTAIN, and they are not in the constant. None: there is no such word.
+    Args:
+        weights: A row for each word, with a score for each class.
+        base: What is added to the score of every word (classes).
+        constant: What every row scores (classes).
+        polya: The number of balls in Pólya's urn (classes), which replaces ``base`` if words are drawn from one.
+        certain: How many words all texts of each class have under a Bernoulli model without smoothing. The rows of these words
+            are CERTAIN, and they are not in the constant. None: there is no such word.
+        margin: What log-odds are multiplied by.
     """
 
     weights: _core.Weights
@@ -43,19 +49,23 @@ class WordScores:
     constant: Real
     polya: Real | None = None
     certain: Int | None = None
-    margin: float = 1.0  # what log-odds are multiplied by
+    margin: float = 1.0
 
 
 @dataclass(frozen=True)
 class WeighedWords:
-    """The words kept with their counts: occurrences, or documents if ``once``; times log(N / df) if ``idf``."""
+    """The words that an estimate uses, with their counts.
+
+    ``once``: whether documents are counted rather than occurrences; ``idf``: whether counts are multiplied by log(N /
+    df).
+    """
 
     words: Vocabulary
     once: bool
     idf: bool
 
     def __iter__(self) -> Iterator[tuple[WordClassPairs, NDArray[Any], Real | None]]:
-        """Chunk by chunk the pairs, their counts, and the words' scales."""
+        """Yields some words at a time: their word-class pairs, the counts of the pairs, and the scales of the words."""
         n_texts = float(self.words.texts.sum())
         for pairs in self.words:
             counts = pairs.documents if self.once else pairs.occurrences
@@ -67,6 +77,7 @@ class WeighedWords:
 
     @cached_property
     def per_class(self) -> Real:
+        """The sum of all counts in each class."""
         if self.words.complete and not self.idf:
             table = self.words.table
             counted: Integers = table.documents() if self.once else table.occurrences()
@@ -78,16 +89,18 @@ class WeighedWords:
 
 
 def inverse_document_frequency(documents: NDArray[Any], n_texts: float) -> Real:
-    """log(N / df) of each word; 0 where every text has it, and where none has."""
-    some = (documents > 0) & (n_texts - documents > ROUNDING * n_texts)  # weights add up in another order
-    return np.log(np.where(some, n_texts / np.where(some, documents, 1.0), 1.0))
+    """Returns log(N / df) of each word, or 0 if every text or no text has it. ``documents`` are the texts that have
+    each word, of ``n_texts``.
+    """
+    is_informative = (documents > 0) & (n_texts - documents > ROUNDING * n_texts)  # weights add up in another order
+    return np.log(np.where(is_informative, n_texts / np.where(is_informative, documents, 1.0), 1.0))
 
 
 def pseudo_count(model: str, how: How, alpha: float | Real) -> Any:
-    """What is added to every count, one number or one for each word: 1e-10 at least.
+    """Returns what is added to every count, at least 1e-10: one number, or one for each word.
 
-    Bernoulli alone keeps zeros under "mle" and "map", where what falls below zero is taken as zero: there a class can demand a
-    word that all of its texts have.
+    Only Bernoulli keeps zeros and negative numbers under "mle" and "map", so that a class can require a word that all of its
+    texts have.
     """
     if how not in ("mle", "map"):
         return at_least(alpha)
@@ -97,26 +110,37 @@ def pseudo_count(model: str, how: How, alpha: float | Real) -> Any:
 
 
 def of_words(a: float | Real, pairs: WordClassPairs) -> float | Real:
-    """The pseudo-count of some words: the same for all, or each its own."""
+    """Returns the pseudo-counts of some words (``pairs``), given one number for all words or one for each id (``a``)."""
     return a[pairs.ids] if isinstance(a, np.ndarray) else a
 
 
 def all_words(a: float | Real, n_words: int) -> float:
+    """Returns the sum of the pseudo-counts of all words, given one number for each of ``n_words`` words or one for each
+    id (``a``).
+    """
     return float(a.sum()) if isinstance(a, np.ndarray) else a * max(n_words, 1)
 
 
-def sum_of_logs(scores: WordScores, ids: NDArray[np.uint32], yes_and_no: bool) -> float:
-    """The log-probabilities of these words in all classes, added up; of each that it is in a text, and that it is not."""
-    n_classes = len(scores.base)
+def log_prior(scores: WordScores, ids: Ids, pseudo_counts: Real, yes_and_no: bool) -> float:
+    """Returns Σ a_w · log p_w over words and classes; with ``yes_and_no``, for Bernoulli, Σ a_w · (log p_w + log (1 −
+    p_w)).
+
+    ``pseudo_counts`` is one number, or one for each word id.
+    """
     total = 0.0
-    step = max(1, CELLS // max(n_classes, 1))
+    step = max(1, CELLS // max(len(scores.base), 1))
     for start in range(0, len(ids), step):
-        rows = scores.weights.rows(ids[start : start + step])[1]
-        total += float((rows - 2.0 * np.logaddexp(0.0, rows)).sum() if yes_and_no else rows.sum())
-    return total if yes_and_no else total + len(ids) * float(scores.base.sum())
+        some_ids = ids[start : start + step]
+        logs = scores.weights.rows(some_ids)[1] + scores.base
+        if yes_and_no:
+            logs = logs - 2.0 * np.logaddexp(0.0, logs)
+        a = pseudo_counts[some_ids, None] if pseudo_counts.ndim else pseudo_counts
+        total += float((a * np.where(a > 0, logs, 0.0)).sum())
+    return total
 
 
 def check_size(words: Vocabulary, column: str, why: str) -> None:
+    """Raises if one number for every word and class would not fit in memory; ``why`` names the setting that needs them."""
     if words.n_words * words.n_classes > MOST_CELLS:
         text = (
             f"column {column!r} has {words.n_words:,} words and there are {words.n_classes:,} classes, and {why} needs "
@@ -128,61 +152,74 @@ def check_size(words: Vocabulary, column: str, why: str) -> None:
 def estimate_scores(
     model: str, weighed: WeighedWords, how: How, alpha: float | Real, norm: bool, urn: bool, rng: np.random.Generator
 ) -> WordScores:
-    """The scores under an event model by name. ``norm``: of complement; ``urn``: Pólya's, of multinomial and presence."""
+    """Estimates the scores of words under an event model.
+
+    Args:
+        model: The name of the event model.
+        weighed: The words and their counts.
+        how: How they are estimated.
+        alpha: The pseudo-count of the prior, one number or one for each word id.
+        norm: Whether complement weights are normalised in each class.
+        urn: Whether words are drawn from Pólya's urn.
+        rng: Draws the scores under "gibbs".
+    """
     if how == "gibbs":
         return draw_scores(model, weighed, alpha, norm, rng)
     a = pseudo_count(model, how, alpha)
     if model == "bernoulli":
         return bernoulli(weighed.words, a, weighed.once)
-    return normalise_complement(weighed, a) if norm else count_scores(model, weighed, a, urn and model not in WEIGHING)
+    return normalise_complement(weighed, a) if norm else count_scores(model, weighed, a, urn)
 
 
 # Models that count: multinomial and presence; and a class against all others, complement and log-odds ----------------
 
 
 def count_scores(model: str, weighed: WeighedWords, a: float | Real, urn: bool = False) -> WordScores:
-    """log P(word | class) = log (n + a) / (N + aV), or of an ``urn`` n + a and N + aV.
+    """Estimates the scores of words from counts: log P(word | class) = log (n + a) / (N + aV), or n + a and N + aV for
+    Pólya's ``urn``.
 
-    Complement: −log P(word | all classes but this one). Log-odds: log P(word | class) more, times the margin.
+    Complement is −log P(word | all other classes). Log-odds adds log P(word | class) to it and multiplies by the
+    margin. ``a`` is the pseudo-count of all words, or one for each id.
     """
     words = weighed.words
-    nothing = np.zeros(words.n_classes)
-    weights = _core.Weights(words.n_classes, nothing, len(words.ids))
+    zeros = np.zeros(words.n_classes)
+    weights = _core.Weights(words.n_classes, zeros, len(words.ids))
     margin = log_odds_margin(words.texts)
-    scores = WordScores(weights, nothing, nothing, nothing if urn else None, margin=margin)
+    scores = WordScores(weights, zeros, zeros, zeros if urn else None, margin=margin)
     change_base(scores, weighed.per_class, words.n_words, a, model)
-    looked_up = not (urn or weighed.idf or model == "log_odds" or isinstance(a, np.ndarray))
-    for pairs, counts, scale in set_whole_counts(weights, weighed, float(a), model) if looked_up else weighed:
+    has_log_table = not (urn or weighed.idf or model == "log_odds" or isinstance(a, np.ndarray))
+    for pairs, counts, scale in set_whole_counts(weights, weighed, float(a), model) if has_log_table else weighed:
         set_rows(scores, pairs, counts, a, model, scale)
     return scores
 
 
 def set_whole_counts(weights: _core.Weights, weighed: WeighedWords, a: float, model: str) -> WeighedWords:
-    """Sets the rows of words whose counts are whole and not too large for a table of logarithms; gives the other words."""
+    """Sets the rows of words whose counts are small whole numbers from a table of logarithms; returns the other words,
+    whose rows are still to be set.
+    """
     words = weighed.words
-    if (counted := whole_counts(words.table)) is None:
+    if (whole_table := whole_counts(words.table)) is None:
         return weighed
-    table, without = counted
+    table, left_out_group = whole_table
     of_other_classes = model == "complement"
-    logs = logs_of_counts(a, min(len(words.ids) + 1, MOST_LOGS), model)
-    left = weights.set_counted(table, words.ids, weighed.once, of_other_classes, logs, n_threads(None), without)
-    return replace(weighed, words=Vocabulary(words.table, left, False))
-
-
-def follow_whole_counts(weights: _core.Weights, table: _core.Words, ids: Ids, once: bool, a: float, model: str) -> Ids:
-    """The same of rows that are to be brought up to date."""
-    return weights.follow(table, ids, once, model == "complement", logs_of_counts(a, MOST_LOGS, model))
+    logs = logs_of_counts(a, model, min(len(words.ids) + 1, MOST_LOGS))
+    other_ids = weights.set_counted(
+        table, words.ids, weighed.once, of_other_classes, logs, n_threads(None), left_out_group
+    )
+    return replace(weighed, words=Vocabulary(words.table, other_ids, False))
 
 
 @lru_cache(maxsize=4)
-def logs_of_counts(a: float, size: int, model: str) -> Real:
-    """log(n + a) of all n below ``size``; of complement less than nothing."""
+def logs_of_counts(a: float, model: str, size: int = MOST_LOGS) -> Real:
+    """Returns log(n + a) of all counts n below ``size``, with a minus sign for complement."""
     logs = np.log(np.arange(size, dtype=np.float64) + a)
     return -logs if model == "complement" else logs
 
 
 def multinomial_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
-    """What all classes have that a word does not occur in, and what each of the others has."""
+    """Returns log(n + a) for each word in the classes where it does not occur (words), and in those where it does
+    (pairs). ``counts`` has n of each pair.
+    """
     pseudo_counts = of_words(a, pairs)
     if isinstance(pseudo_counts, np.ndarray):
         return np.log(pseudo_counts), np.log(counts + pairs.per_pair(pseudo_counts))
@@ -190,13 +227,15 @@ def multinomial_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Rea
 
 
 def change_base(scores: WordScores, per_class: Real, n_words: int, a: float | Real, model: str) -> None:
-    """Brings what all words of a class have in common up to date with the counts of each class."""
+    """Updates the part of the scores that all words of a class share, from the sum of counts of each class
+    (``per_class``) and the number of words.
+    """
     total = per_class + all_words(a, n_words)
     if scores.polya is not None:
         scores.polya = total
     elif model in WEIGHING:
-        rest = complement_base(per_class, n_words, a)
-        scores.base = rest if model == "complement" else scores.margin * (rest - np.log(total))
+        complement = complement_base(per_class, n_words, a)
+        scores.base = complement if model == "complement" else scores.margin * (complement - np.log(total))
     elif model != "bernoulli":
         scores.base = -np.log(total)
 
@@ -209,84 +248,108 @@ def set_rows(
     model: str,
     scale: Real | None = None,
 ) -> None:
-    """Makes the rows of these words, which depend on their own counts alone; in place."""
+    """Makes the rows of some words in place, from the counts of their pairs. ``a`` is the pseudo-count of all words, or
+    one for each id; ``scale`` is what each word's row is multiplied by.
+    """
     if model == "complement":
-        common, values = complement_rows(pairs, counts, a)
+        absent_scores, present_scores = complement_rows(pairs, counts, a)
     elif model == "log_odds":
-        common, values = log_odds_rows(pairs, counts, a, scores.margin)
+        absent_scores, present_scores = log_odds_rows(pairs, counts, a, scores.margin)
     elif scores.polya is not None:
         assert not isinstance(a, np.ndarray)
-        common = np.full(len(pairs.ids), a)
-        values = counts + a
+        absent_scores = np.full(len(pairs.ids), a)
+        present_scores = counts + a
     else:
-        common, values = multinomial_rows(pairs, counts, a)
-    scores.weights.set(pairs.ids, common, scale, pairs.starts, pairs.classes, values, n_threads(None))
+        absent_scores, present_scores = multinomial_rows(pairs, counts, a)
+    scores.weights.set(pairs.ids, absent_scores, scale, pairs.starts, pairs.classes, present_scores, n_threads(None))
 
 
-def set_cells(weights: _core.Weights, pairs: WordClassPairs, cells: Real, scale: Real | None) -> None:
-    """Rows that have a number of their own for every class."""
-    n, n_classes = cells.shape
-    starts = np.arange(0, (n + 1) * n_classes, max(n_classes, 1), dtype=np.int64)
-    classes = np.tile(np.arange(n_classes, dtype=np.int32), n)
-    weights.set(pairs.ids, np.zeros(n), scale, starts, classes, np.ascontiguousarray(cells).ravel(), n_threads(None))
+def set_cells(weights: _core.Weights, ids: Ids, cells: Real, scale: Real | None = None) -> None:
+    """Sets the rows of words (by id) that have a number for every class (``cells``, words × classes). ``scale`` is what
+    each word's row is multiplied by.
+    """
+    n_words, n_classes = cells.shape
+    starts = np.arange(0, (n_words + 1) * n_classes, max(n_classes, 1), dtype=np.int64)
+    classes = np.tile(np.arange(n_classes, dtype=np.int32), n_words)
+    weights.set(ids, np.zeros(n_words), scale, starts, classes, np.ascontiguousarray(cells).ravel(), n_threads(None))
 
 
 def log_odds_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real, margin: float) -> tuple[Real, Real]:
+    """Returns the rows of log-odds where a word does not occur in the class (words), and where it does (pairs).
+    ``margin`` is what they are multiplied by.
+    """
     class_rows = multinomial_rows(pairs, counts, a)
-    rest = complement_rows(pairs, counts, a)
-    return margin * (class_rows[0] + rest[0]), margin * (class_rows[1] + rest[1])
+    complement = complement_rows(pairs, counts, a)
+    return margin * (class_rows[0] + complement[0]), margin * (class_rows[1] + complement[1])
 
 
 def log_odds_margin(texts: Real) -> float:
-    """(K − 1) / K for K classes that have a text: a half for two, whose log-odds r and −r would say everything twice.
+    """Returns (K − 1) / K for K classes that have texts: a half for two, whose log-odds r and −r would count everything
+    twice.
 
     Classes of equal size that differ little in p from the mean of all then differ in their scores as in log p.
+    ``texts`` has the texts of each class.
     """
     n_classes = int(np.count_nonzero(texts))
     return (n_classes - 1) / n_classes if n_classes else 0.0
 
 
 def complement_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
-    every = pairs.per_word(counts)
+    """Returns −log(n + a), where n counts a word in all other classes: for the classes where the word is not (words),
+    and for those where it is (pairs).
+    """
+    word_totals = pairs.per_word(counts)
     pseudo_counts = of_words(a, pairs)
-    elsewhere = pairs.per_pair(every) - counts
-    if elsewhere.dtype.kind == "f":  # whole numbers do not round
-        most = counts > 0.5 * pairs.per_pair(every)  # one class at most; there the difference would be of its rounding
-        elsewhere = np.where(most, pairs.per_pair(pairs.per_word(np.where(most, 0.0, counts))), elsewhere)
+    counts_elsewhere = pairs.per_pair(word_totals) - counts
+    if counts_elsewhere.dtype.kind == "f":  # whole numbers do not round
+        # Of a class with most of a word's count, the difference would be of its rounding.
+        is_majority = counts > 0.5 * pairs.per_pair(word_totals)
+        counts_elsewhere = np.where(
+            is_majority, pairs.per_pair(pairs.per_word(np.where(is_majority, 0.0, counts))), counts_elsewhere
+        )
     per_pair = pairs.per_pair(pseudo_counts) if isinstance(pseudo_counts, np.ndarray) else pseudo_counts
-    return -np.log(every + pseudo_counts), -np.log(elsewhere + per_pair)
+    return -np.log(word_totals + pseudo_counts), -np.log(counts_elsewhere + per_pair)
 
 
 def complement_base(per_class: Real, n_words: int, a: float | Real) -> Real:
-    total = per_class.sum()
-    is_majority = per_class > 0.5 * total
-    other_classes = np.where(is_majority, np.where(is_majority, 0.0, per_class).sum(), total - per_class)
+    """Returns for each class log(N + aV), where N is the sum of counts of all other classes. The other classes of a
+    majority class are added up afresh, because a difference would be of its rounding.
+    """
+    total_of_all = per_class.sum()
+    is_majority = per_class > 0.5 * total_of_all
+    other_classes = np.where(is_majority, np.where(is_majority, 0.0, per_class).sum(), total_of_all - per_class)
     return np.asarray(np.log(other_classes + all_words(a, n_words)))
 
 
 def normalise_complement(weighed: WeighedWords, a: float | Real) -> WordScores:
-    """Complement whose weights are divided by their size."""
-    n_classes = weighed.words.n_classes
-    rows = []
-    for pairs, counts, scale in weighed:
-        common, values = complement_rows(pairs, counts, a)
-        cells = np.broadcast_to(common[:, None], (len(common), n_classes)).copy()
-        cells[pairs.per_pair(np.arange(len(common))), pairs.classes] = values
-        rows.append((pairs, cells, scale))
-    return divide_by_size(rows, complement_base(weighed.per_class, weighed.words.n_words, a), weighed.words)
-
-
-def divide_by_size(rows: list[tuple[WordClassPairs, Real, Real | None]], base: Real, words: Vocabulary) -> WordScores:
-    """Weights divided in each class by the sum of their absolute values over the vocabulary.
-
-    The one word of a vocabulary is certain everywhere: its weights are 0, and so is their sum.
+    """Estimates complement scores, divided in each class by the sum of their absolute values. ``a`` is the pseudo-count
+    of all words, or one for each id.
     """
-    size = sum((cells.sum(axis=0) for _, cells, _ in rows), words.n_words * base)
-    size = np.ones_like(size) if words.n_words < 2 else size
+    n_classes = weighed.words.n_classes
+    scores_of_words = []
+    for pairs, counts, scale in weighed:
+        absent_scores, present_scores = complement_rows(pairs, counts, a)
+        cells = np.broadcast_to(absent_scores[:, None], (len(absent_scores), n_classes)).copy()
+        cells[pairs.per_pair(np.arange(len(absent_scores))), pairs.classes] = present_scores
+        scores_of_words.append((pairs, cells, scale))
+    return divide_by_size(scores_of_words, complement_base(weighed.per_class, weighed.words.n_words, a), weighed.words)
+
+
+def divide_by_size(
+    scores_of_words: list[tuple[WordClassPairs, Real, Real | None]], base: Real, words: Vocabulary
+) -> WordScores:
+    """Divides the scores of words by the sum of their absolute values in each class over the vocabulary.
+
+    ``scores_of_words`` has some words at a time: their pairs, their scores (words × classes) and their scales. ``base``
+    is the part of the scores that all words of a class share. The only word of a vocabulary has scores of 0, which
+    stay.
+    """
+    sizes = sum((cells.sum(axis=0) for _, cells, _ in scores_of_words), words.n_words * base)
+    sizes = np.ones_like(sizes) if words.n_words < 2 else sizes
     weights = _core.Weights(words.n_classes, np.zeros(words.n_classes))
-    for pairs, cells, scale in rows:
-        set_cells(weights, pairs, cells / size, scale)
-    return WordScores(weights, base / size, np.zeros(words.n_classes))
+    for pairs, cells, scale in scores_of_words:
+        set_cells(weights, pairs.ids, cells / sizes, scale)
+    return WordScores(weights, base / sizes, np.zeros(words.n_classes))
 
 
 # A draw from the posterior -------------------------------------------------------------------------------------------
@@ -295,155 +358,193 @@ def divide_by_size(rows: list[tuple[WordClassPairs, Real, Real | None]], base: R
 def draw_scores(
     model: str, weighed: WeighedWords, alpha: float | Real, norm: bool, rng: np.random.Generator
 ) -> WordScores:
-    """One draw of P(word | class) for all words and classes, of P(word | all other classes), or of both, from their posteriors.
+    """Draws P(word | class), P(word | all other classes) or both from their posteriors, for all words and classes.
 
-    Under Bernoulli it is that a text has the word, and that it does not.
+    Under Bernoulli it draws the probability that a text has the word. ``norm``: whether the scores are normalised in
+    each class.
     """
     words = weighed.words
     n_classes = words.n_classes
-    once = model == "bernoulli"
+    is_bernoulli = model == "bernoulli"
     factor = log_odds_margin(words.texts) if model == "log_odds" else 1.0
-    signs = np.array([factor] * (model != "complement") + [-factor] * (once or model in WEIGHING))
+    signs = np.array([factor] * (model != "complement") + [-factor] * (is_bernoulli or model in WEIGHING))
     weights = _core.Weights(n_classes, np.zeros(n_classes))
     totals = np.zeros((n_classes, len(signs)))
     constant = np.zeros(n_classes)
-    rows = []
+    scores_of_words = []
     for pairs, counts, scale in weighed:
         cells = pairs.cells(counts, n_classes)
-        rest = np.maximum((words.texts if once else cells.sum(axis=1, keepdims=True)) - cells, 0.0)
-        shapes = np.stack([cells, rest] if len(signs) == 2 else [rest if model == "complement" else cells], axis=-1)
+        counts_elsewhere = np.maximum((words.texts if is_bernoulli else cells.sum(axis=1, keepdims=True)) - cells, 0.0)
+        gamma_shapes = np.stack(
+            [cells, counts_elsewhere] if len(signs) == 2 else [counts_elsewhere if model == "complement" else cells],
+            axis=-1,
+        )
         pseudo_counts = np.reshape(at_least(of_words(alpha, pairs)), (-1, 1, 1))
-        drawn = np.maximum(rng.standard_gamma(shapes + pseudo_counts), TINY)
-        totals += drawn.sum(axis=0)
-        logs = np.log(drawn)
-        constant += (logs[..., -1] - np.logaddexp(logs[..., 0], logs[..., -1])).sum(axis=0) if once else 0.0
+        gamma_draws = np.maximum(rng.standard_gamma(gamma_shapes + pseudo_counts), TINY)
+        totals += gamma_draws.sum(axis=0)
+        logs = np.log(gamma_draws)
+        constant += (logs[..., -1] - np.logaddexp(logs[..., 0], logs[..., -1])).sum(axis=0) if is_bernoulli else 0.0
         if norm:
-            rows.append((pairs, logs @ signs, scale))
+            scores_of_words.append((pairs, logs @ signs, scale))
         else:
-            set_cells(weights, pairs, logs @ signs, scale)
-    base = constant * 0.0 if once else -np.log(np.where(totals > 0, totals, 1.0)) @ signs
-    return divide_by_size(rows, base, words) if norm else WordScores(weights, base, constant, margin=factor)
+            set_cells(weights, pairs.ids, logs @ signs, scale)
+    base = constant * 0.0 if is_bernoulli else -np.log(np.where(totals > 0, totals, 1.0)) @ signs
+    return divide_by_size(scores_of_words, base, words) if norm else WordScores(weights, base, constant, margin=factor)
 
 
 # Bernoulli -----------------------------------------------------------------------------------------------------------
 
 
 def bernoulli(words: Vocabulary, a: float | Real, once: bool = True) -> WordScores:
-    """P(word in text | class) = (d + a) / (D + 2a) for d of D texts; a half where nothing is left to divide.
+    """Estimates P(word in text | class) = (d + a) / (D + 2a) for d of D texts; a half if both are 0.
 
-    The constant is that of a text without any word; a row is what a word's presence changes: log p − log(1 − p). Not ``once``:
-    d are the occurrences, none of which is above one in a text.
+    The constant is the log-likelihood of a text without any word, and the row of a word is what its presence adds: log
+    p − log(1 − p). If ``once`` is False, d counts occurrences, at most one in each text.
     """
     n_classes = words.n_classes
     if isinstance(a, np.ndarray):
         return _bernoulli_each(words, a, once)
     present, absent = log_shares(np.zeros(n_classes), words.texts, a)
     weights = _core.Weights(n_classes, present - absent)
-    like = AlikeWords(n_classes)
+    alike_words = AlikeWords(n_classes)
     for pairs in words:
         counts = pairs.documents if once else pairs.occurrences
         presence_rows = presence(counts, words.texts[pairs.classes], a)
-        nothing = np.zeros(len(pairs.ids))
-        weights.set(pairs.ids, nothing, None, pairs.starts, pairs.classes, presence_rows, n_threads(None))
-        like.add(pairs, counts)
-    constant, certain = like.absent(words.n_words, words.texts, a)
+        zeros = np.zeros(len(pairs.ids))
+        weights.set(pairs.ids, zeros, None, pairs.starts, pairs.classes, presence_rows, n_threads(None))
+        alike_words.add(pairs, counts)
+    constant, certain = alike_words.absent(words.n_words, words.texts, a)
     return WordScores(weights, np.zeros(n_classes), constant, None, certain if certain.any() else None)
 
 
-def presence(documents: NDArray[Any], texts: Real, a: float) -> Real:
-    yes, no = log_shares(documents, texts, a)
-    sure = np.isneginf(no)
-    return np.where(sure, CERTAIN, yes - np.where(sure, 0.0, no))
+def presence(documents: NDArray[Any], texts: Real, a: float | Real) -> Real:
+    """Returns log p − log(1 − p) of a word's presence, if ``documents`` of the ``texts`` of a class have it and ``a``
+    is the pseudo-count; CERTAIN where every text of the class has the word.
+    """
+    log_present, log_absent = log_shares(documents, texts, a)
+    is_certain = np.isneginf(log_absent)
+    return np.where(is_certain, CERTAIN, log_present - np.where(is_certain, 0.0, log_absent))
 
 
 class AlikeWords:
-    """How many words of each class have each count. Absent words say the same where counts are, so that few sums say it all."""
+    """How many words of each class have each count. Absent words with equal counts say the same, so that few sums suffice."""
 
     def __init__(self, n_classes: int) -> None:
+        """Starts without any word. ``n_words`` maps, for each class, a count to the number of words that have it."""
         self.n_words: list[dict[float, int]] = [{} for _ in range(n_classes)]
 
     def add(self, pairs: WordClassPairs, counts: NDArray[Any]) -> None:
+        """Counts in each class how many words have each count."""
         n_classes = len(self.n_words)
-        most = int(counts.max(initial=0)) + 1
-        if n_classes * most <= max(len(counts), 1 << 16) and (counts == np.rint(counts)).all():
-            table = np.bincount(pairs.classes * most + counts.astype(np.int64), minlength=n_classes * most)
-            classes, values = np.divmod(np.flatnonzero(table), most)
-            every = zip(classes.tolist(), values.tolist(), table[table > 0].tolist(), strict=True)
+        n_counts = int(counts.max(initial=0)) + 1
+        if n_classes * n_counts <= max(len(counts), 1 << 16) and (counts == np.rint(counts)).all():
+            table = np.bincount(pairs.classes * n_counts + counts.astype(np.int64), minlength=n_classes * n_counts)
+            classes, distinct_counts = np.divmod(np.flatnonzero(table), n_counts)
+            counts_of_classes = zip(classes.tolist(), distinct_counts.tolist(), table[table > 0].tolist(), strict=True)
         else:
-            order = np.lexsort((counts, pairs.classes))
-            both = np.stack([pairs.classes[order], counts[order]])
-            firsts = np.flatnonzero(np.r_[True, (both[:, 1:] != both[:, :-1]).any(axis=0)][: len(order)])
-            sizes = np.diff(np.r_[firsts, len(order)])
-            every = zip(both[0, firsts].astype(int).tolist(), both[1, firsts].tolist(), sizes.tolist(), strict=True)
-        for c, count, n in every:
+            sorted_pairs, sizes = np.unique(pairs.classes + 1j * counts, return_counts=True)  # by class, then by count
+            counts_of_classes = zip(
+                sorted_pairs.real.astype(int).tolist(), sorted_pairs.imag.tolist(), sizes.tolist(), strict=True
+            )
+        for c, count, n in counts_of_classes:
             self.n_words[c][count] = self.n_words[c].get(count, 0) + n
 
     def absent(self, n_words: int, texts: Real, a: float) -> tuple[Real, Int]:
-        """What a text without any word says of each class; and how many words each of its texts has."""
-        both = [self.absent_from(c, n_words, float(texts[c]), a) for c in range(len(texts))]
-        return np.array([says for says, _ in both]), np.array([sure for _, sure in both], dtype=np.int64)
+        """Returns for each class the log-likelihood of a text without any word, and how many words all of its texts
+        have. ``texts`` has the texts of each class, and ``a`` is the pseudo-count.
+        """
+        score_and_certain = [self.absent_from(c, n_words, float(texts[c]), a) for c in range(len(texts))]
+        return np.array([log_likelihood for log_likelihood, _ in score_and_certain]), np.array(
+            [n_certain for _, n_certain in score_and_certain], dtype=np.int64
+        )
 
-    def absent_from(self, c: int, n_words: int, texts: float, a: float) -> tuple[float, int]:
+    def absent_from(self, c: int, n_words: int, n_texts: float, a: float) -> tuple[float, int]:
+        """Returns for class c, with ``n_texts`` texts, the log-likelihood of a text without any of the ``n_words``
+        words, and how many words all of its texts have.
+        """
         counts = sorted(count for count in self.n_words[c] if count > 0)
-        n = np.array([0, *map(self.n_words[c].__getitem__, counts)])
-        n[0] = n_words - n.sum()
-        _, no = log_shares(np.array([0.0, *counts]), np.float64(texts), a)  # type: ignore[arg-type]
-        sure = np.isneginf(no)
-        return float((n * np.where(sure, 0.0, no)).sum()), int(n[sure].sum())
+        words_with_count = np.array([0, *map(self.n_words[c].__getitem__, counts)])
+        words_with_count[0] = n_words - words_with_count.sum()
+        _, log_absent = log_shares(np.array([0.0, *counts]), np.float64(n_texts), a)  # type: ignore[arg-type]
+        is_certain = np.isneginf(log_absent)
+        return float((words_with_count * np.where(is_certain, 0.0, log_absent)).sum()), int(
+            words_with_count[is_certain].sum()
+        )
 
 
 class BernoulliGrowth:
-    """The counts of all words, so that a text more changes the sums of its own class alone."""
+    """The counts of all words of a Bernoulli model (ids × classes), kept so that one more text changes only the sums of
+    its own class.
+    """
 
     def __init__(self, words: Vocabulary) -> None:
+        """Reads the counts of all words."""
         self.counts = np.zeros((int(words.ids.max(initial=0)) + 1, words.n_classes))
-        self.like, self.texts, self.n_words = AlikeWords(words.n_classes), words.texts, words.n_words
+        self.like = AlikeWords(words.n_classes)
+        self.texts = words.texts
+        self.n_words = words.n_words
         for pairs in words:
             self.like.add(pairs, pairs.occurrences)
             self.counts[pairs.per_pair(pairs.ids), pairs.classes] = pairs.occurrences
 
     def follow(self, pairs: WordClassPairs, texts: Real, a: float, constant: Real) -> Real:
-        """The constant after the counts of these words changed, and the texts of some classes."""
-        before = self.counts[pairs.ids]
-        after = pairs.cells(pairs.occurrences, len(texts))
-        at = np.nonzero(before != after)
-        for c, old, new in zip(at[1].tolist(), before[at].tolist(), after[at].tolist(), strict=True):
-            like = self.like.n_words[c]
+        """Returns the model's constant after the counts of some words (``pairs``) and the number of texts changed;
+        ``constant`` is the old one, and ``a`` the pseudo-count.
+        """
+        old_counts = self.counts[pairs.ids]
+        new_counts = pairs.cells(pairs.occurrences, len(texts))
+        changed_cells = np.nonzero(old_counts != new_counts)
+        for c, old, new in zip(
+            changed_cells[1].tolist(),
+            old_counts[changed_cells].tolist(),
+            new_counts[changed_cells].tolist(),
+            strict=True,
+        ):
+            words_with_count = self.like.n_words[c]
             if old > 0:
-                like[old] -= 1
-                if not like[old]:
-                    del like[old]
-            like[new] = like.get(new, 0) + 1
-        changed = np.union1d(at[1], np.flatnonzero(texts != self.texts)).tolist()
-        self.counts[pairs.ids], self.texts, constant = after, texts, constant.copy()
-        for c in changed:
+                words_with_count[old] -= 1
+                if not words_with_count[old]:
+                    del words_with_count[old]
+            words_with_count[new] = words_with_count.get(new, 0) + 1
+        changed_classes = np.union1d(changed_cells[1], np.flatnonzero(texts != self.texts)).tolist()
+        self.counts[pairs.ids] = new_counts
+        self.texts = texts
+        constant = constant.copy()
+        for c in changed_classes:
             constant[c], _ = self.like.absent_from(c, self.n_words, float(texts[c]), a)
         return constant
 
 
 def _bernoulli_each(words: Vocabulary, a: Real, once: bool) -> WordScores:
-    """The same where each word has its own pseudo-count, so that every word has its own numbers in all classes."""
+    """Estimates Bernoulli scores where each word has its own pseudo-count (``a``, by word id); ``once`` as in
+    ``bernoulli``.
+    """
     n_classes = words.n_classes
     weights = _core.Weights(n_classes, np.zeros(n_classes))
     constant = np.zeros(n_classes)
     certain = np.zeros(n_classes)
     for pairs in words:
         cells = pairs.cells(pairs.documents if once else pairs.occurrences, n_classes)
-        yes, no = log_shares(cells, words.texts, a[pairs.ids][:, None])
-        sure = np.isneginf(no)
-        set_cells(weights, pairs, np.where(sure, CERTAIN, yes - np.where(sure, 0.0, no)), None)
-        constant += np.where(sure, 0.0, no).sum(axis=0)
-        certain += sure.sum(axis=0)
+        pseudo_counts = a[pairs.ids][:, None]
+        set_cells(weights, pairs.ids, presence(cells, words.texts, pseudo_counts))
+        _, log_absent = log_shares(cells, words.texts, pseudo_counts)
+        is_certain = np.isneginf(log_absent)
+        constant += np.where(is_certain, 0.0, log_absent).sum(axis=0)
+        certain += is_certain.sum(axis=0)
     n_certain = certain.astype(np.int64) if certain.any() else None
     return WordScores(weights, np.zeros(n_classes), constant, None, n_certain)
 
 
 def log_shares(documents: NDArray[Any], texts: Real, a: float | Real) -> tuple[Real, Real]:
-    """Logarithms of the shares of texts with and without a word, both with the pseudo-count ``a``."""
-    without = texts - documents
-    without = np.where(without <= ROUNDING * texts, 0.0, without)
-    yes = np.maximum(documents + a, 0.0)
-    no = np.maximum(without + a, 0.0)
-    nothing = yes + no <= 0
-    both = np.where(nothing, 2.0, yes + no)
-    return log(np.where(nothing, 1.0, yes) / both), log(np.where(nothing, 1.0, no) / both)
+    """Returns the logarithms of the shares of texts with and without a word, both with the pseudo-count ``a``.
+    ``documents`` of the ``texts`` have the word.
+    """
+    documents_without = texts - documents
+    documents_without = np.where(documents_without <= ROUNDING * texts, 0.0, documents_without)
+    weight_with = np.maximum(documents + a, 0.0)
+    weight_without = np.maximum(documents_without + a, 0.0)
+    has_no_weight = weight_with + weight_without <= 0
+    total_weight = np.where(has_no_weight, 2.0, weight_with + weight_without)
+    return log(np.where(has_no_weight, 1.0, weight_with) / total_weight), log(
+        np.where(has_no_weight, 1.0, weight_without) / total_weight
+    )

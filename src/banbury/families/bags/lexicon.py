@@ -1,4 +1,4 @@
-"""Bags of words: of each row its words, by their place in a list of words that does not depend on where they were met."""
+"""Lexicon: the words of a column in the order of their names, and the bags of rows, which number words by that order."""
 
 from __future__ import annotations
 
@@ -12,66 +12,72 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Int, Real
+from banbury.families.bags.bag_of_words import bag_of_words
 from banbury.families.bags.vocabulary import Vocabulary
-from banbury.families.bags.words import word_family
 from banbury.families.family import ColumnReader, Feature
 
 NOWHERE = 2**32 - 1  # the rank of a word that is left out
-SOME_TEXTS = 1 << 14
-SOME_WORDS = 1 << 20
+TEXTS_TOGETHER = 1 << 14  # texts whose words are processed at a time
+WORDS_TOGETHER = 1 << 20
 
 
 class Bags(_core.Bags):
-    """Texts, taken out and put together; what they count, score and correct is in the core."""
+    """The bags of many rows: ``words`` (ranks in a lexicon) and ``times`` (how much each counts) of row i are at
+    ``offsets[i]`` to ``offsets[i + 1]``. The core counts and scores them.
+    """
 
     def __len__(self) -> int:
+        """Returns the number of rows."""
         return len(self.offsets) - 1
 
     def take(self, texts: Int) -> Bags:
+        """Returns the bags of the texts with these numbers, in this order."""
         if np.array_equal(texts, np.arange(len(self))):
             return self
         sizes = np.diff(self.offsets)[texts]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         words, times = (np.empty(offsets[-1], dtype=array.dtype) for array in (self.words, self.times))
         shift = self.offsets[:-1][texts] - offsets[:-1]
-        for some in stretches(len(texts)):
-            start = offsets[some.start]
-            end = offsets[some.stop]
-            at = np.repeat(shift[some], sizes[some]) + np.arange(start, end)
-            words[start:end], times[start:end] = self.words[at], self.times[at]
+        for some_texts in stretches(len(texts)):
+            start = offsets[some_texts.start]
+            end = offsets[some_texts.stop]
+            places = np.repeat(shift[some_texts], sizes[some_texts]) + np.arange(start, end)
+            words[start:end] = self.words[places]
+            times[start:end] = self.times[places]
         return Bags(offsets, words, times, self.hashes[texts], self.n_words)
 
     @classmethod
-    def together(cls, every: Sequence[Bags]) -> Bags:
-        if len(every) == 1:
-            return every[0]
-        starts = np.concatenate([[0], np.cumsum([len(bags.words) for bags in every])])
-        offsets = [bags.offsets[1:] + start for bags, start in zip(every, starts, strict=False)]
-        parts = ([getattr(bags, name) for bags in every] for name in ("words", "times", "hashes"))
-        words, times, hashes = map(np.concatenate, parts)
-        return cls(np.concatenate([[0], *offsets]), words, times, hashes, every[0].n_words)
+    def together(cls, batches: Sequence[Bags]) -> Bags:
+        """Puts the bags of several batches one after the other."""
+        if len(batches) == 1:
+            return batches[0]
+        starts = np.concatenate([[0], np.cumsum([len(bags.words) for bags in batches])])
+        offsets = [bags.offsets[1:] + start for bags, start in zip(batches, starts, strict=False)]
+        arrays = ([getattr(bags, name) for bags in batches] for name in ("words", "times", "hashes"))
+        words, times, hashes = map(np.concatenate, arrays)
+        return cls(np.concatenate([[0], *offsets]), words, times, hashes, batches[0].n_words)
 
     def sums(self, numbers: Any) -> Real:
-        """Sums over the words of each text."""
+        """Sums ``numbers``, one for each word of each text, over the words of each text."""
         sums = np.zeros(len(self))
         sizes = np.diff(self.offsets)
         for some in stretches(len(self)):
             texts = np.repeat(np.arange(some.stop - some.start), sizes[some])
-            stretch = numbers[self.offsets[some.start] : self.offsets[some.stop]]
-            sums[some] = np.bincount(texts, stretch, some.stop - some.start)
+            some_numbers = numbers[self.offsets[some.start] : self.offsets[some.stop]]
+            sums[some] = np.bincount(texts, some_numbers, some.stop - some.start)
         return sums
 
     def squares(self, values: Real) -> Real:
-        """Sums of the squares of what each word counts, over all texts."""
+        """Sums, for each word of the lexicon, the squares of ``values``, which say how much it counts in each text."""
         sums = np.zeros(self.n_words)
-        for some in stretches(len(self.words), SOME_WORDS):
+        for some in stretches(len(self.words), WORDS_TOGETHER):
             sums += np.bincount(self.words[some], np.square(values[some]), self.n_words)
         return sums
 
 
-def stretches(n: int, some: int = SOME_TEXTS) -> list[slice]:
-    """Texts, or words, that are looked at together, so that what is made of them on the way stays small."""
-    return [slice(start, min(start + some, n)) for start in range(0, n, some)]
+def stretches(n: int, most: int = TEXTS_TOGETHER) -> list[slice]:
+    """Cuts n texts or words into slices of at most ``most``, so that temporary arrays stay small."""
+    return [slice(start, min(start + most, n)) for start in range(0, n, most)]
 
 
 @dataclass(frozen=True)
@@ -83,41 +89,40 @@ class Lexicon:
 
     @classmethod
     def of(cls, feature: Feature, sums: Any) -> Lexicon:
-        return cls(feature, word_family(feature).words_in_use(feature, sums))
+        """Returns the words that an estimate of this feature uses; ``sums`` are its counted words."""
+        return cls(feature, bag_of_words(feature).words_in_use(feature, sums))
 
     def __len__(self) -> int:
+        """Returns the number of words."""
         return len(self.used.ids)
 
     @property
     def words(self) -> list[str]:
-        return list(self.feature.inputs) if self.feature.columns else self.used.table.words(self.used.ids)
+        """The words in order, as people read them."""
+        return bag_of_words(self.feature).names(self.feature, self.used)
 
     @cached_property
     def ranks(self) -> NDArray[np.uint32]:
-        """The place in the list of each id of the table; NOWHERE where it has none."""
+        """The place in the list of each id of the table; NOWHERE if the list does not have the word."""
         ranks = np.full(self.used.table.n_ids, NOWHERE, dtype=np.uint32)
         ranks[self.used.ids] = np.arange(len(self), dtype=np.uint32)
         return ranks
 
     def documents(self) -> Real:
-        """How many texts of each class have each word, (words, classes)."""
+        """Returns how many texts of each class have each word, words × classes."""
         tables = [pairs.cells(pairs.documents, self.used.n_classes) for pairs in self.used]
         return np.concatenate(tables) if tables else np.zeros((0, self.used.n_classes))
 
     def bags(self, rows: ColumnReader, sums: Any, threads: int) -> Bags:
-        """The texts of rows."""
-        return self.rank_words(word_family(self.feature).bags(rows, self.feature, sums, threads), threads)
-
-    def rank_words(self, bags: tuple[Int, Int, Real], threads: int) -> Bags:
-        """Texts whose words are ids of the table."""
-        offsets, ids, times = bags
+        """Returns the bags of rows, with words as their ranks in this list. ``sums`` are the counted words."""
+        offsets, ids, times = bag_of_words(self.feature).bags(rows, self.feature, sums, threads)
         starts = np.asarray(offsets, dtype=np.int64)
         codes = np.ascontiguousarray(ids, dtype=np.int32)
         reals = np.ascontiguousarray(times, dtype=np.float64)
         return Bags(*Bags.ranked(starts, codes, reals, self.ranks, threads), len(self))
 
     def places(self, words: Sequence[str]) -> Int:
-        """Where these words, all of which are in the list, are."""
+        """Returns the place of each of these words in the list, which has all of them."""
         names = self.words
         if names == list(words):
             return np.arange(len(names))

@@ -1,11 +1,13 @@
-"""A bag of words with what was estimated for it, be its words those of texts or columns: it scores, tells and follows."""
+"""The parameters of a bag of words: the scores of every word in each class."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar, Literal
+from functools import cached_property, partial
+from itertools import compress
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,172 +15,560 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.families.bags import event_models
-from banbury.families.bags.event_models import CERTAIN, WordScores
-from banbury.families.bags.vocabulary import CELLS, Vocabulary
-from banbury.families.bags.words import word_family
+from banbury.families.bags.event_models import CERTAIN, BernoulliGrowth, WordScores
+from banbury.families.bags.vocabulary import CELLS, Ids, Vocabulary, WordClassPairs, every_word, pairs_of
 from banbury.families.dirichlet import per_feature
-from banbury.families.evidence import Comparison, TellingValues
-from banbury.families.family import Choice, ColumnReader, Feature, How, LinearWords, Parameters, line_by_line
+from banbury.families.evidence import Comparison, TellingValues, Term
+from banbury.families.family import Choice, ColumnReader, Features, How, LinearWords, Parameters, by_class, line_by_line
 from banbury.sums import Words
+from banbury.threads import n_threads
 
-Ids = NDArray[np.uint32]
+COMMON_SHARE = 0.25  # a word is common if this share of the counted texts have it
+MOST_WEIGHTS = 1 << 20  # columns × classes of the matrix that rows without gaps are multiplied with
+MOST_ROUGH_WEIGHTS = 1 << 23  # words × classes that are kept in single precision too
+CELLS_PER_COLUMN = 4  # with so many cells to score, making that copy pays
+MOST_DRAWN_CELLS = 1 << 26  # words × classes whose probabilities are in memory together while rows are drawn
+
+
+class RowWord(NamedTuple):
+    """A known word of one row.
+
+    Args:
+        word_id: Its id in the table of words.
+        feature: The column that the explanation names.
+        value: What the explanation calls it: the word, or the number in the column.
+        amount: How much it counts in the row, for example damped.
+        times: How often a word of a text occurs.
+        positions: Where it occurs, as (start, end) in the text.
+    """
+
+    word_id: int
+    feature: str
+    value: Any
+    amount: float
+    times: int = 1
+    positions: tuple[tuple[int, int], ...] = ()
+
+
+class ClassUrn(NamedTuple):
+    """What rows of one class are drawn from."""
+
+    rows: Int  # the rows to draw
+    share: Real  # P(word | class) of each word; under a Bernoulli model, P(word in row | class)
+    length: float  # the mean number of words in a row
+    polya: float | None  # the number of balls in Pólya's urn, if words are drawn from one
 
 
 @dataclass(eq=False)
 class BagParameters(Parameters):
-    """What every word of a column of text, or every column of a block, says of each class. Its rows are changed in place.
+    """What every word of a text column, or every column of a matrix of counts, says of each class. Rows change in
+    place.
 
-    ``kept`` are the words' ids in ``table``; None: all it has. ``pseudo_count`` is what is added to their counts, where nothing
-    else than their own counts and the sums of each class makes their rows; None: that is not so.
+    Args:
+        features: The only feature.
+        choice: How the parameters were estimated.
+        table: The counted words. ``scores`` has a row with a number for every class for each of them.
+        word_ids: The ids of the model's words in ``table``; None if it uses all of them.
+        n_words: The number of the model's words.
+        scores: The row of each word, and numbers that all words of a class share.
+        pseudo_count: What was added to the counts if the row of a word depends on its own counts alone, else None.
+        pending: While it is a number, rows are made when a word is asked for, and all rows as soon as more input than this (bytes
+            of text, or cells of a matrix) has been scored; None if all rows are made.
+        growth: The counts of a Bernoulli model that follows them; None for other models.
     """
 
-    features: tuple[Feature, ...]
+    features: Features
     choice: Choice
     table: _core.Words
-    kept: Ids | None
+    word_ids: Ids | None
     n_words: int
     scores: WordScores
     pseudo_count: float | Real | None
-
-    value_kind: ClassVar[Literal["word", "stretch"]] = "word"
+    pending: float | None = None
+    growth: BernoulliGrowth | None = None
 
     @property
     def family(self) -> Any:
-        return word_family(self.features[0])
+        """The bag of words with its settings."""
+        return self.features[0].family
 
     # Scoring
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
+        """Returns what the kernel needs to score these rows: log P(words of the row | class)."""
         return [self._part(rows) if self.scores.certain is None else self._part_without_smoothing(rows)]
 
     def _part(self, rows: ColumnReader) -> _core.Part:
-        """The kernel's arguments for these rows."""
-        raise NotImplementedError
+        """Returns the kernel's arguments for these rows."""
+        scores = self.scores
+        kernel_input = self.family.kernel_input(rows, self.features[0])
+        self._make_rows_of(kernel_input)
+        rough = None
+        if isinstance(kernel_input, _core.Matrix):
+            if self._is_small and self._is_finite:
+                return _core.LinearPart(kernel_input, self.weights, scores.constant)
+            rough = self._rough_of(kernel_input)
+        base = scores.base if scores.polya is None else None
+        word_rows = self.table, scores.weights, base, scores.constant
+        return _core.WordsPart(kernel_input, self.family.tokeniser, *word_rows, self.counting, scores.polya, rough)
 
-    def _missing(self, rows: ColumnReader) -> NDArray[np.bool_]:
-        """Which rows have no bag at all."""
-        return np.zeros(rows.n_rows, dtype=np.bool_)
+    @property
+    def counting(self) -> bool | str:
+        """How the kernel counts a word: True for once however often it occurs, False for its occurrences, or a name."""
+        return bool(self.family.once)
+
+    def _rough_of(self, matrix: _core.Matrix) -> _core.Rough | None:
+        """Returns the rows in single precision if they exist already, or if the matrix to score has so many cells that
+        making them pays; else None.
+        """
+        if (
+            self.pending is not None
+            or matrix.places is None
+            or self.n_words * len(self.scores.base) > MOST_ROUGH_WEIGHTS
+        ):
+            return None
+        return (
+            self._rough
+            if len(matrix.places[1]) >= CELLS_PER_COLUMN * self.n_words or "_rough" in self.__dict__
+            else None
+        )
+
+    @cached_property
+    def _rough(self) -> _core.Rough | None:
+        """The rows of all words in single precision, which is enough for a first look; None if they are many or one is
+        not finite.
+        """
+        return self.scores.weights.rough(self.table, self.scores.base, self.n_words, n_threads(None))
+
+    @property
+    def _is_small(self) -> bool:
+        """Whether the weights of all words and classes are few enough to be one matrix."""
+        return fits_in_matrix(self.n_words * len(self.scores.base))
+
+    @cached_property
+    def _is_finite(self) -> bool:
+        """Whether no word makes a class impossible."""
+        return bool(np.isfinite(self.weights).all())
+
+    @cached_property
+    def weights(self) -> Real:
+        """What one occurrence of each word adds to the score of each class, words × classes."""
+        weights, scale = self._weights_and_scale()
+        return np.asarray(scale[:, None] * weights)
 
     def _part_without_smoothing(self, rows: ColumnReader) -> _core.Part:
-        """The same where every row of some class has some word: a row without it is impossible there, which no sum can say.
+        """Returns a table of likelihoods, row by row, if some word is in every row of some class.
 
-        It happens to Bernoulli models under mle and map. A table with a line for each row then takes the sum's place.
+        A row without that word is impossible in the class, which no sum can say. This happens to Bernoulli models under "mle"
+        and "map".
         """
         offsets, ids, _ = self.family.bags(rows, self.features[0], Words(self.table), 1)
         n_rows = len(offsets) - 1
-        table = np.zeros((n_rows, len(self.scores.base)))
+        likelihoods = np.zeros((n_rows, len(self.scores.base)))
         start = 0
         while start < n_rows:
-            enough = int(offsets[start]) + CELLS // table.shape[1]
-            stop = max(start + 1, int(np.searchsorted(offsets, enough, side="right")) - 1)
-            words = np.asarray(ids[offsets[start] : offsets[stop]]).astype(np.uint32)
-            table[start:stop] = self._exact(np.asarray(offsets[start : stop + 1]) - offsets[start], words)
+            last_word = int(offsets[start]) + CELLS // likelihoods.shape[1]
+            stop = max(start + 1, int(np.searchsorted(offsets, last_word, side="right")) - 1)
+            row_ids = np.asarray(ids[offsets[start] : offsets[stop]]).astype(np.uint32)
+            row_offsets = np.asarray(offsets[start : stop + 1]) - offsets[start]
+            likelihoods[start:stop] = self._score_without_smoothing(row_offsets, row_ids)
             start = stop
-        return line_by_line(np.where(self._missing(rows), -1, np.arange(n_rows)), table)
+        missing = self.family.missing_rows(rows, self.features[0])
+        return line_by_line(np.where(missing, -1, np.arange(n_rows)), likelihoods)
 
-    def _exact(self, offsets: Int, ids: Ids) -> Real:
-        """Log-likelihoods of rows, (rows, classes), from where the words of each begin, and the words."""
+    def _score_without_smoothing(self, offsets: Int, ids: Ids) -> Real:
+        """Returns log-likelihoods (rows × classes). The words of row i are ``ids[offsets[i]:offsets[i + 1]]``. A word
+        may be impossible in a class, or certain.
+        """
         assert self.scores.certain is not None
-        _, rows, _ = self.scores.weights.rows(ids)
-        impossible = per_feature(np.isneginf(rows).astype(np.float64), offsets) > 0
-        sure = rows == CERTAIN
-        impossible |= per_feature(sure.astype(np.float64), offsets) < self.scores.certain
-        log_likelihoods = self.scores.constant + per_feature(np.where(sure | np.isneginf(rows), 0.0, rows), offsets)
+        _, word_rows, _ = self.scores.weights.rows(ids)
+        impossible = per_feature(np.isneginf(word_rows).astype(np.float64), offsets) > 0
+        certain = word_rows == CERTAIN
+        impossible |= per_feature(certain.astype(np.float64), offsets) < self.scores.certain
+        log_likelihoods = self.scores.constant + per_feature(
+            np.where(certain | np.isneginf(word_rows), 0.0, word_rows), offsets
+        )
         return np.where(impossible, -np.inf, log_likelihoods)
 
-    # Following
+    # Making rows
+
+    def words_in_any_order(self) -> Vocabulary:
+        """Returns the words of the model in the order that takes least time."""
+        return every_word(self.table, by_name=False) if self.word_ids is None else self.vocabulary
+
+    def make_all_rows(self) -> None:
+        """Makes the rows of all words if some are pending."""
+        if self.pending is not None:
+            for pairs in self.words_in_any_order():
+                self._set_rows(pairs)
+            self.pending = None
+
+    def _make_rows_of(self, kernel_input: Any) -> None:
+        """Makes the rows of the words in texts or a matrix that are about to be scored (``kernel_input``); all rows
+        once enough were scored.
+        """
+        if self.pending is None:
+            return
+        self.pending -= _size(kernel_input)
+        if self.pending < 0:
+            self.make_all_rows()
+        elif self.word_ids is None:
+            self._make_rows(self.table.encode(self.family.tokeniser, kernel_input, 1)[1])
+        else:
+            self._make_rows(self.word_ids[kernel_input.places[1]])
+
+    def _make_rows(self, ids: NDArray[Any]) -> None:
+        """Makes the rows of these words if they are pending; −1 is no word."""
+        if self.pending is not None:
+            self._set_rows(pairs_of(self.table, np.unique(ids[ids >= 0]).astype(np.uint32)))
+
+    def _set_rows(self, pairs: WordClassPairs) -> None:
+        """Makes the rows of some words from their own counts in each class. A word without occurrences has no row, but
+        a column of a matrix has.
+        """
+        family = self.family
+        pseudo_count: Any = self.pseudo_count
+        if family.model == "bernoulli":
+            n_texts = self.table.texts().value
+            cells = pairs.cells(pairs.occurrences, len(n_texts))
+            presence_rows = event_models.presence(cells, n_texts, pseudo_count)
+            event_models.set_cells(self.scores.weights, pairs.ids, presence_rows)
+        else:
+            pairs = pairs if family.block else pairs.only(pairs.sizes > 0)
+            counts = pairs.documents if family.once else pairs.occurrences
+            event_models.set_rows(self.scores, pairs, counts, pseudo_count, family.model)
+
+    # Following the counts
 
     def follow(self, sums: Words) -> bool:
-        """Makes the rows anew of the words that changed, where they are known."""
+        """Updates the rows of the words whose counts changed; returns False if the model has to be estimated anew."""
         family = self.family
         table = sums.table
-        a = self.pseudo_count
-        per_class = (table.documents() if family.once else table.occurrences()).value
-        if a is None or len(per_class) != len(self.scores.base):
+        pseudo_count = self.pseudo_count
+        counts_per_class = (table.documents() if family.once else table.occurrences()).value
+        if pseudo_count is None or len(counts_per_class) != len(self.scores.base):
             return False
         if family.model == "log_odds" and self.scores.margin != event_models.log_odds_margin(table.texts().value):
             return False
         if (ids := table.changed_since(self.table)) is None:
             return False
         self.table = table
-        self._update_rows(ids)
-        event_models.change_base(self.scores, per_class, self.n_words, a, family.model)
+        if family.model == "bernoulli":
+            self._follow_bernoulli(pairs_of(table, ids), float(pseudo_count))
+        elif family.block:
+            self._set_rows(pairs_of(table, ids))
+        else:
+            self._follow_words(ids, float(pseudo_count))
+            self.n_words = table.n_words
+        for name in ("weights", "_is_finite", "_rough"):
+            self.__dict__.pop(name, None)
+        event_models.change_base(self.scores, counts_per_class, self.n_words, pseudo_count, family.model)
         return True
 
-    def _update_rows(self, ids: Ids) -> None:
-        """Brings the rows of words up to date whose counts changed."""
-        raise NotImplementedError
+    def _follow_words(self, ids: Ids, pseudo_count: float) -> None:
+        """Updates the rows of words (by id) whose counts changed, and removes the rows of words that no text has any
+        more.
+        """
+        family = self.family
+        weights = self.scores.weights
+        if self.scores.polya is None and family.model != "log_odds":
+            logs = event_models.logs_of_counts(pseudo_count, family.model)
+            ids = weights.follow(self.table, ids, family.once, family.model == "complement", logs)
+        if len(ids):
+            pairs = pairs_of(self.table, ids)
+            weights.skip(pairs.ids[pairs.sizes == 0])
+            self._set_rows(pairs)
 
-    # Looking
+    def _follow_bernoulli(self, pairs: WordClassPairs, pseudo_count: float) -> None:
+        """Updates the constant of a Bernoulli model after the counts of some words (``pairs``) changed. Every row
+        depends on the number of texts too, so all become pending.
+        """
+        n_texts = self.table.texts().value
+        self.family.check_shares(pairs, n_texts)
+        if self.growth is None:
+            self.growth = BernoulliGrowth(self.vocabulary)
+            self.scores.constant, _ = self.growth.like.absent(self.n_words, self.growth.texts, pseudo_count)
+        self.scores.constant = self.growth.follow(pairs, n_texts, pseudo_count, self.scores.constant)
+        self.pending = self.n_words / 4.0
+
+    # Explaining
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The words in order."""
-        raise NotImplementedError
+        """The words in order: columns in theirs, words of texts by name."""
+        if self.word_ids is None:
+            return every_word(self.table, by_name=True)
+        return Vocabulary(self.table, self.word_ids, self.family.block)
 
-    def _make_all_rows(self) -> None:
-        """Makes the rows that wait until a text asks for them."""
+    def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
+        """Explains the first row: a term for each known word, or one for a missing text."""
+        words = self.family.words_of_row(rows, self.features[0], self.table)
+        return super().terms(rows, log_likelihoods) if words is None else self.evidence(words)
 
-    def _names(self, words: Vocabulary) -> list[str]:
-        names: list[str] = words.table.words(words.ids)
-        return names
+    def evidence(self, words: Sequence[RowWord]) -> list[Term]:
+        """Returns what each word of a row says of every class, in order; the terms add up to the log-likelihood of the
+        row.
+
+        Under a Bernoulli model the last term is what all absent words say together. Under Pólya's urn the length of the
+        text is shared out equally among its tokens.
+        """
+        scores = self.scores
+        ids = np.array([word.word_id for word in words], dtype=np.uint32)
+        self._make_rows(ids)
+        has_row, word_rows, scale = scores.weights.rows(ids)
+        words = list(compress(words, has_row.tolist()))
+        word_rows = word_rows[has_row]
+        scale = scale[has_row]
+        counts = self._counts_of(words, scale)
+        remaining = scores.constant
+        if scores.polya is not None:
+            log_likelihoods = _score_urn(word_rows, counts.astype(np.int64), scores.polya)
+        else:
+            certain = word_rows == CERTAIN
+            if scores.certain is not None:
+                remaining = np.where(certain.sum(axis=0) < scores.certain, -np.inf, remaining)
+            log_likelihoods = (counts * scale)[:, None] * np.where(certain, 0.0, word_rows + scores.base)
+        terms = [
+            Term(word.feature, word.value, log_likelihood, True, word.times, word.positions, is_common)
+            for word, log_likelihood, is_common in zip(
+                words, log_likelihoods, self._are_common(ids[has_row]), strict=True
+            )
+        ]
+        return [*terms, Term(self.features.names[0], self.family.absent, remaining)] if remaining.any() else terms
+
+    def _counts_of(self, words: Sequence[RowWord], scale: Real) -> Real:
+        """Returns how much each word of a row counts, before it is multiplied by its ``scale``."""
+        return np.array([word.amount for word in words], dtype=np.float64)
+
+    def _are_common(self, ids: Ids) -> list[bool]:
+        """Returns for each word whether many of the counted texts have it; False for columns of a matrix."""
+        if self.family.block:
+            return [False] * len(ids)
+        pairs = pairs_of(self.table, ids)
+        fewest = COMMON_SHARE * float(self.table.texts().value.sum())
+        return [bool(n >= fewest) for n in pairs.per_word(pairs.documents).tolist()]
+
+    def unknown_words(self, rows: ColumnReader) -> tuple[str | None, list[str]]:
+        """Returns the text of the first row and its words that have no row in the model, each once; None and no words
+        if the row has no text.
+        """
+        family = self.family
+        first_text = family.first_text(rows, self.features.names[0])
+        if first_text is None:
+            return None, []
+        text_for_kernel, tokens = family.split_text(first_text)
+        _, ids = self.table.encode(family.tokeniser, text_for_kernel, 1)
+        self._make_rows(ids)
+        has_row, _, _ = self.scores.weights.rows(np.maximum(ids, 0).astype(np.uint32))
+        is_unknown = (ids < 0) | ~has_row
+        return first_text, list(dict.fromkeys(compress(tokens, is_unknown.tolist())))
+
+    def log_coefficient(self, rows: ColumnReader) -> Real:
+        """Returns the log multinomial coefficient of each text: in how many orders its known words can stand."""
+        family = self.family
+        if family.weighs or not (family.model == "bernoulli" or family.counts_tokens):
+            raise errors.bad_setting("the text's family", family, "a model that gives texts a probability")
+        if family.model == "bernoulli":
+            return np.zeros(rows.n_rows)
+        offsets, ids, n_times = self.family.bags(rows, self.features[0], Words(self.table), 1)
+        self._make_rows(ids)
+        has_row, _, _ = self.scores.weights.rows(np.asarray(ids).astype(np.uint32))
+        n_times = np.where(has_row, 1 if family.once else n_times, 0)
+        n_tokens = per_feature(n_times[:, None].astype(np.float64), offsets)[:, 0].astype(np.int64)
+        log_factorials = np.array([math.lgamma(n + 1) for n in range(int(n_tokens.max(initial=0)) + 1)])
+        return np.asarray(log_factorials[n_tokens] - per_feature(log_factorials[n_times][:, None], offsets)[:, 0])
 
     def linear(self) -> LinearWords:
-        """The words in order, with what they weigh.
+        """Returns the words in order with what they weigh.
 
-        Counts are those of the text's words as they are counted: damped, or 1 for presence and Bernoulli. −inf stands where
-        a class is impossible, so add up only the words that a text has.
+        Counts are those of the text's words as they are counted: damped, or 1 for presence and Bernoulli. A weight of −inf means
+        that a class is impossible, so add up only the words that a text has.
         """
         words, weights, scale = self._every_word()
         return LinearWords(words, scale[:, None] * weights, self.scores.constant, self.family.reading)
 
     def _every_word(self) -> tuple[list[str], Real, Real]:
-        """The words in order, what each adds to the classes, and how much it counts for its rarity."""
-        scores = self.scores
-        if scores.polya is not None or scores.certain is not None:
+        """Returns the words in order, their weights (words × classes) and their scales (words)."""
+        if self.scores.polya is not None or self.scores.certain is not None:
             raise errors.bad_setting("how", self.choice.how, "a different setting for a linear form, such as 'mean'")
-        words = self.vocabulary
-        event_models.check_size(words, self.features[0].name, "the linear form")
-        self._make_all_rows()
-        there, rows, scale = scores.weights.rows(words.ids)
-        weights = np.where((there & (scale > 0))[:, None], rows + scores.base, 0.0)
-        return self._names(words), weights, scale
+        event_models.check_size(self.vocabulary, self.features.names[0], "the linear form")
+        return self.family.names(self.features[0], self.vocabulary), *self._weights_and_scale()
+
+    def _weights_and_scale(self) -> tuple[Real, Real]:
+        """Returns the weights of the words in order (words × classes) and their scales (words), which multiply weights."""
+        self.make_all_rows()
+        has_row, word_rows, scale = self.scores.weights.rows(self.vocabulary.ids)
+        return np.where((has_row & (scale > 0))[:, None], word_rows + self.scores.base, 0.0), scale
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+        """Yields words that may tell classes apart, some at a time."""
         return (
-            TellingValues(share, had, partial(self._word, ids), kind=self.value_kind)
+            TellingValues(
+                share, had, partial(self._column_and_value, ids), kind="stretch" if self.family.block else "word"
+            )
             for ids, share, had in self.values()
         )
 
-    def _word(self, ids: Ids, i: int) -> tuple[str, str]:
-        """The feature and the value that a word is."""
-        return self.features[0].name, self.table.words(ids[i : i + 1])[0]
+    def _column_and_value(self, ids: Ids, place: int) -> tuple[str, str]:
+        """Returns the column and the value that one of the words (by id), the one at this place, stands for."""
+        column, word = self.family.word(self.features[0], self.table.words(ids[place : place + 1])[0])
+        return column, "occurs" if word is None else word
 
     def values(self) -> Iterator[tuple[Ids, Real, Real]]:
-        """Some words at a time: their ids, P(word | class), and the share of a class's texts that have them, (words, classes).
+        """Yields some words at a time: their ids, P(word | class), and the share of a class's texts that have them.
 
-        Under Bernoulli the probability is that of a text's having the word. Complement and log-odds give no probabilities:
-        those of the multinomial model stand in. Words that weigh nothing are left out.
+        Both are words × classes. Under Bernoulli the probability is that a text has the word. Complement and log-odds give no
+        probabilities, so those of the multinomial model stand in. Words that weigh nothing are left out.
         """
         family = self.family
         words = self.vocabulary
         scores = self.scores
-        self._make_all_rows()
+        self.make_all_rows()
         if family.weighs:
             how: How = "mean" if self.choice.how == "gibbs" else self.choice.how
             weighed = event_models.WeighedWords(words, False, bool(family.idf))
-            a = event_models.pseudo_count("multinomial", how, family.alpha_of(self.choice, words))
-            scores = event_models.count_scores("multinomial", weighed, a)
-        texts = np.where(words.texts > 0, words.texts, 1.0)
+            pseudo_count = event_models.pseudo_count("multinomial", how, family.alpha_of(self.choice, words))
+            scores = event_models.count_scores("multinomial", weighed, pseudo_count)
+        n_texts_or_1 = np.where(words.texts > 0, words.texts, 1.0)
         for pairs in words:
-            there, rows, scale = scores.weights.rows(pairs.ids)
-            kept = pairs.only(there & (scale > 0))
-            share = self._share(rows[there & (scale > 0)], scores)
-            yield kept.ids, share, kept.cells(kept.documents, words.n_classes) / texts
+            has_row, word_rows, scale = scores.weights.rows(pairs.ids)
+            has_weight = has_row & (scale > 0)
+            counted_pairs = pairs.only(has_weight)
+            share = self._share(word_rows[has_weight], scores)
+            yield counted_pairs.ids, share, counted_pairs.cells(counted_pairs.documents, words.n_classes) / n_texts_or_1
 
-    def _share(self, rows: Real, scores: WordScores) -> Real:
-        """The probabilities that rows stand for."""
+    def _share(self, word_rows: Real, scores: WordScores) -> Real:
+        """Returns the probabilities that rows of words stand for (words × classes); ``scores`` is what the rows are
+        from.
+        """
         if self.family.model == "bernoulli":
             with np.errstate(over="ignore"):
-                return 1.0 / (1.0 + np.exp(-rows))  # CERTAIN is 1, −inf is 0
-        return rows / scores.polya if scores.polya is not None else np.exp(rows + scores.base)
+                return 1.0 / (1.0 + np.exp(-word_rows))  # CERTAIN is 1, −inf is 0
+        return word_rows / scores.polya if scores.polya is not None else np.exp(word_rows + scores.base)
+
+    # Drawing
+
+    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
+        """Draws rows of these classes; the length of a row is a Poisson variate with the mean of its class. Returns one
+        array per column.
+        """
+        family = self.family
+        if family.weighs:
+            expected = f"a model that can generate {'rows' if family.block else 'texts'}, such as 'multinomial'"
+            raise errors.bad_setting("model", family.model, expected)
+        words = self.vocabulary
+        names = family.names(self.features[0], words)
+        return family.draw(names, self._urns(classes, words), len(classes), rng)  # type: ignore[no-any-return]
+
+    def _urns(self, classes: Int, words: Vocabulary) -> Iterator[ClassUrn]:
+        """Yields what the rows of each class are drawn from, class by class."""
+        lengths = self._mean_lengths(words)
+        rows_of_classes = by_class(classes, words.n_classes)
+        drawn_classes = [c for c, rows in enumerate(rows_of_classes) if len(rows)] if words.n_words else []
+        polya = self.scores.polya
+        step = max(1, MOST_DRAWN_CELLS // max(words.n_words, 1))
+        for start in range(0, len(drawn_classes), step):
+            some_classes = drawn_classes[start : start + step]
+            for c, word_rows in zip(some_classes, self._rows_of_classes(words, some_classes).T, strict=True):
+                share = self._drawing_share(word_rows)
+                yield ClassUrn(rows_of_classes[c], share, lengths[c], None if polya is None else float(polya[c]))
+
+    def _drawing_share(self, word_rows: Real) -> Real:
+        """Returns the probability of each word in one class from the rows of all words in that class."""
+        if self.family.model == "bernoulli":
+            return self._share(word_rows, self.scores)
+        has_urn = self.scores.polya is not None
+        share = word_rows if has_urn else np.exp(word_rows - max(float(word_rows.max()), -1e300))
+        return share / share.sum() if share.any() else np.full(len(share), 1.0 / len(share))
+
+    def _mean_lengths(self, words: Vocabulary) -> Real:
+        """Returns the mean number of words in a row of each class (classes); that of all rows for a class without rows."""
+        word_sums = np.zeros(words.n_classes)
+        for pairs in words:
+            word_sums += pairs.per_class(
+                pairs.documents if self.family.draws_documents else pairs.occurrences, len(word_sums)
+            )
+        n_texts = words.texts
+        mean_of_all = word_sums.sum() / max(float(n_texts.sum()), 1e-300)
+        return np.where(n_texts > 0, word_sums / np.where(n_texts > 0, n_texts, 1.0), mean_of_all)
+
+    def _rows_of_classes(self, words: Vocabulary, classes: list[int]) -> Real:
+        """Returns the rows of all words in some of the classes, words × classes; words without a row are impossible."""
+        self.make_all_rows()
+        class_rows = np.empty((words.n_words, len(classes)))
+        impossible = -np.inf if self.scores.polya is None else 0.0
+        step = max(1, CELLS // words.n_classes)
+        for start in range(0, words.n_words, step):
+            has_row, word_rows, _ = self.scores.weights.rows(words.ids[start : start + step])
+            class_rows[start : start + step] = np.where(has_row[:, None], word_rows[:, classes], impossible)
+        return class_rows
+
+
+def fits_in_matrix(n_cells: int) -> bool:
+    """Whether ``n_cells``, the number of words times that of classes, is so small that the weights are kept as a
+    matrix.
+    """
+    return n_cells <= MOST_WEIGHTS
+
+
+def texts_and_unknown_words(groups: Iterable[Parameters], rows: ColumnReader) -> tuple[dict[str, str], list[str]]:
+    """Returns the texts of the first row by feature, and those of their words that the model does not know, each once.
+    ``groups`` are the parameters of the model.
+    """
+    texts = dict[str, str]()
+    unknown = list[str]()
+    for group in groups:
+        if isinstance(group, BagParameters) and not group.family.block:
+            text, words = group.unknown_words(rows)
+            texts |= {} if text is None else {group.features.names[0]: text}
+            unknown += words
+    return texts, unknown
+
+
+def check_rows(groups: Iterable[Parameters], rows: ColumnReader) -> None:
+    """Raises for the first count that a model cannot score because it is negative or too large. ``groups`` are the
+    parameters of the model.
+    """
+    for group in groups:
+        if isinstance(group, BagParameters):
+            group.family.check_rows(rows, group.features[0])
+
+
+def log_orders(parameters: Parameters, rows: ColumnReader) -> Any:
+    """Returns the log multinomial coefficient of each row's text, which scores omit because it is the same in every
+    class; 0 for other parameters.
+    """
+    if isinstance(parameters, BagParameters) and not parameters.family.block:
+        return parameters.log_coefficient(rows)
+    return 0.0
+
+
+def lost_words(parameters: Parameters, sums: Any) -> int:
+    """Returns how many words were counted if the model uses none of them, else 0."""
+    return sums.table.n_words if isinstance(parameters, BagParameters) and not parameters.n_words else 0
+
+
+def _size(kernel_input: Any) -> float:
+    """Returns about how many bytes the texts to score have, or how many cells the matrix; infinite if looking them up
+    would not pay.
+    """
+    if isinstance(kernel_input, list):
+        return sum(len(text) for text in kernel_input if isinstance(text, str))
+    if isinstance(kernel_input, _core.ArrowTexts):
+        return len(kernel_input.data)
+    if isinstance(kernel_input, _core.Matrix):
+        return np.inf if kernel_input.places is None else len(kernel_input.places[1])
+    return 8 * len(kernel_input.tokens) if isinstance(kernel_input, _core.TokenLists) else np.inf
+
+
+def _score_urn(word_rows: Real, times: Int, polya: Real) -> Real:
+    """Returns log-probabilities of words under Pólya's urn (words × classes): every token makes its word likelier from
+    then on. ``word_rows`` are words × classes, ``times`` says how often each word occurs, and ``polya`` has the balls
+    in the urn of each class.
+    """
+    n_tokens = int(times.sum())
+    log_length_product = np.log(polya + np.arange(n_tokens)[:, None]).sum(axis=0)
+    log_products = [
+        np.log(row + np.arange(n)[:, None]).sum(axis=0) for row, n in zip(word_rows, times.tolist(), strict=True)
+    ]
+    return np.array(log_products).reshape(word_rows.shape) - np.outer(times / max(n_tokens, 1), log_length_product)

@@ -1,10 +1,14 @@
-"""Text: a bag of words."""
+"""Text: a bag of words whose rows are texts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
-from typing import Any
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,30 +16,44 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.families.bags import event_models
-from banbury.families.bags.event_models import WeighedWords, WordScores
+from banbury.families.bags.bag_of_words import BagOfWords
 from banbury.families.bags.leave_one_text_out import leave_each_text_out
-from banbury.families.bags.occurrences import UNREAD
-from banbury.families.bags.text_parameters import TextParameters, missing_texts
-from banbury.families.bags.text_settings import TextSettings
-from banbury.families.bags.vocabulary import Learned, Vocabulary, every_word
-from banbury.families.family import Choice, ColumnReader, Family, Feature, HeldOutRows
-from banbury.sums import Words, kernel_weights
+from banbury.families.bags.parameters import ClassUrn, RowWord
+from banbury.families.bags.text_settings import (
+    check_choice,
+    check_ngrams,
+    find_pattern,
+    is_whole,
+    read_word_list,
+    sort_stop_words,
+)
+from banbury.families.bags.vocabulary import Learned, Pruning, Vocabulary, core_of, every_word, words_by_name
+from banbury.families.family import (
+    Choice,
+    ColumnReader,
+    Family,
+    Feature,
+    Features,
+    HeldOutRows,
+    check_positive,
+    check_settings,
+)
+from banbury.sums import Words
 
-__all__ = ["Text", "TextParameters", "tokens"]
+__all__ = ["Text", "tokens"]
 
-UNPRUNED: Any = dict.fromkeys(("min_count", "min_share", "drop_most_frequent"), 0)
-UNPRUNED |= {"max_share": 1.0, "max_words": None}
-NO_WORDS = np.zeros(0, dtype=np.uint32)
+MODELS = ("multinomial", "presence", "bernoulli", "complement", "log_odds")
+NO_WORDS = np.zeros(0, dtype=np.uint32)  # word ids
 PLAIN = {"damping": None, "length": False}
 DAMPED = {"damping": "log", "length": True}
-TEXT_CANDIDATES: tuple[dict[str, Any], ...] = (  # two counts suffice for them
+TEXT_CANDIDATES: tuple[dict[str, Any], ...] = (  # tuning tries these models, and two counts suffice for all of them
     *({"model": model, **PLAIN} for model in ("multinomial", "presence", "bernoulli")),
     *({"model": model, **DAMPED} for model in ("multinomial", "log_odds")),
 )
 
 
 @dataclass(frozen=True, repr=False)
-class Text(TextSettings):
+class Text(BagOfWords):
     """A text column as a bag of words: how often each word occurs, regardless of order.
 
     These settings decide what is counted:
@@ -81,179 +99,374 @@ class Text(TextSettings):
     ['spam', 'spam']
     """
 
-    # Estimating
+    tokens: str = "word"
+    lowercase: bool = True
+    unit: Literal["words", "characters"] = "words"
+    ngrams: int | tuple[int, int] = (1, 1)
+    stop_words: Sequence[str] | None = None
+    only: Sequence[str] | str | os.PathLike[str] | None = None
+    damping: Literal["log"] | None = None
+    length: bool = False
+    model: Literal["multinomial", "presence", "bernoulli", "complement", "log_odds"] = "multinomial"
+    alpha: float | None = None
+    min_count: float = 0.0
+    min_share: float = 0.0
+    max_share: float = 1.0
+    drop_most_frequent: int = 0
+    max_words: int | None = None
+    choose_by: Literal["count", "mutual_information"] = "count"
+    vocabulary: Sequence[str] | str | os.PathLike[str] | None = None
+    idf: bool = False
+    norm: bool = False
 
-    def estimate(
-        self, features: tuple[Feature, ...], sums: Words, choice: Choice, rng: np.random.Generator
-    ) -> TextParameters:
-        (feature,) = features
-        # Sums of reals are added up by name wherever order could tell.
-        reals = self.idf or self.norm or self.model == "bernoulli" or self.pruning.any
-        ordered = reals or choice.how == "gibbs"
-        live = self._live_count(choice)
-        needed_words = sums.table.asked if isinstance(sums.table, Learned) else NO_WORDS if choice.waits else None
-        if live is not None and needed_words is not None:  # rows depend on their own words alone
-            words = Vocabulary(sums.table, needed_words, True, sums.table.n_words)
-        else:
-            words = self.words(sums.table, by_name=ordered)
-        left_out = isinstance(sums.table, Learned)  # by one who says it once
-        if sums.table.n_words and not words.n_words and not left_out:
-            warn_of_no_words(feature.name, sums.table.n_words)
-        for needs_table, why in ((choice.how == "gibbs", "how='gibbs'"), (self.norm, "norm=True")):
-            if needs_table:
-                event_models.check_size(words, feature.name, why)
-        scores = self._scores(words, choice, rng)
-        kept = None if words.complete else words.ids
-        table = words.table.core if isinstance(words.table, Learned) else words.table
-        waiting = float(sums.table.n_words) if live is not None and choice.waits else None
-        return TextParameters(features, choice, table, kept, words.n_words, scores, live, waiting)
+    name: ClassVar[str] = "text"
+    absent: ClassVar[str] = "(all other words absent)"
+    counting: ClassVar[tuple[str, ...]] = tuple("tokens lowercase unit ngrams stop_words only damping length".split())
 
-    def _live_count(self, choice: Choice) -> float | None:
-        """The pseudo-count of models whose rows depend on a word's own counts alone, so that they change one by one."""
-        needs_all_words = self.idf or self.norm or self.model == "bernoulli" or choice.how == "gibbs"
-        if needs_all_words or self.vocabulary is not None or self.pruning.any:
-            return None
-        return self.pseudo_count(choice)
+    def __post_init__(self) -> None:
+        """Raises unless the settings are valid and go together; lists of words become sorted tuples."""
+        for setting in ("lowercase", "length", "idf", "norm"):
+            value = getattr(self, setting)
+            errors.require(isinstance(value, (bool, np.bool_)), setting, value, "True or False")
+        check_choice("unit", self.unit, ("words", "characters"))
+        check_choice("damping", self.damping, (None, "log"))
+        check_choice("model", self.model, MODELS)
+        check_choice("choose_by", self.choose_by, ("count", "mutual_information"))
+        find_pattern(self.tokens)
+        object.__setattr__(self, "ngrams", check_ngrams(self.ngrams))
+        object.__setattr__(self, "stop_words", sort_stop_words(self.stop_words, self.lowercase))
+        object.__setattr__(self, "vocabulary", read_word_list("vocabulary", self.vocabulary))
+        object.__setattr__(self, "only", read_word_list("only", self.only, self.lowercase))
+        self._check_numbers()
+        self._check_together()
 
-    def pseudo_count(self, choice: Choice) -> float:
-        """What is added to the count of every word."""
-        return float(event_models.pseudo_count(self.model, choice.how, self.prior(choice)))
+    def _check_numbers(self) -> None:
+        """Raises unless the settings that are numbers are in their ranges."""
+        check_settings(self, "alpha", zero=True)
+        check_positive("min_count", self.min_count, zero=True)
+        for setting in ("min_share", "max_share"):
+            share = getattr(self, setting)
+            number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
+            errors.require(number and 0 <= share <= 1, setting, share, "a share of the texts from 0 to 1")
+        errors.check_whole("drop_most_frequent", self.drop_most_frequent, 0)
+        most = self.max_words
+        fits = most is None or (is_whole(most) and most >= 1)
+        errors.require(fits, "max_words", most, "None or a whole number of at least 1")
 
-    def _scores(self, words: Vocabulary, choice: Choice, rng: np.random.Generator) -> WordScores:
-        counted = WeighedWords(words, self.once, bool(self.idf))
-        urn = choice.how == "predictive" and self.counts_tokens
-        return event_models.estimate_scores(self.model, counted, choice.how, self.prior(choice), self.norm, urn, rng)
+    def _check_together(self) -> None:
+        """Raises if a setting contradicts another one."""
+        has_words = self.unit == "words"
+        only_words = "omitted when unit='characters', because then there are no words"
+        weighs_presence = self.idf and self.model == "bernoulli"
+        for setting, fits, expected in (
+            ("min_share", self.min_share <= self.max_share, f"max_share, {self.max_share:g}, at most"),
+            ("tokens", has_words or self.tokens == "word", only_words),
+            ("stop_words", has_words or self.stop_words is None, only_words),
+            ("choose_by", self.choose_by == "count" or self.max_words is not None, "given together with max_words"),
+            ("idf", not weighs_presence, "False when model='bernoulli', which has no counts"),
+            ("norm", not self.norm or self.model == "complement", "False unless model='complement'"),
+        ):
+            errors.require(fits, setting, getattr(self, setting), expected)
 
-    def log_prior(self, parameters: TextParameters, sums: Words, choice: Choice) -> float:
-        """Of complement and log-odds, which are no likelihood, and of words weighted by idf: nothing."""
-        a = max(self.prior(choice) - (choice.how == "map"), 0.0)
-        if choice.how == "mle" or not a or self.weighs or self.idf:
-            return 0.0
-        words = every_word(parameters.table, False).ids if parameters.kept is None else parameters.kept
-        return a * event_models.sum_of_logs(parameters.scores, words, self.model == "bernoulli")
+    def __getstate__(self) -> dict[str, Any]:
+        """The settings alone: a tokeniser is made again where it is needed."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
-    def n_parameters(self, features: tuple[Feature, ...], sums: Words) -> list[tuple[int, int]]:
-        n_words = self.words(sums.table).n_words
-        return [(n_words if self.model == "bernoulli" else max(n_words - 1, 0), 0)]
+    # How a text becomes word counts
 
-    # What it tells about the class
+    @cached_property
+    def tokeniser(self) -> _core.Tokeniser:
+        """The kernel that turns texts into words as the settings say."""
+        shortest, longest = check_ngrams(self.ngrams)
+        pattern = "given" if self.split is not None else self.tokens
+        characters = self.unit == "characters"
+        damping_and_length = self.damping == "log", bool(self.length)
+        only = list(self.only) if isinstance(self.only, tuple) else []
+        stop_words = list(self.stop_words or ())
+        return _core.Tokeniser(
+            pattern, bool(self.lowercase), characters, shortest, longest, stop_words, *damping_and_length, only
+        )
 
-    def words_in_use(self, feature: Feature, sums: Words) -> Vocabulary:
-        return self.words(sums.table, by_name=True)
+    @cached_property
+    def split(self) -> re.Pattern[str] | None:
+        """The regular expression that finds words, if ``tokens`` is one; None if the kernel finds them."""
+        return find_pattern(self.tokens)
 
-    def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Int]:
-        texts = self.texts(rows, feature.name)
-        offsets, ids = sums.table.encode(self.tokeniser, texts, threads)
-        row = np.repeat(np.arange(rows.n_rows), np.diff(offsets))
-        return np.flatnonzero(~missing_texts(texts, rows.n_rows)), row, ids.astype(np.int64)
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How exports have to read a text: the settings of the tokeniser and how words count."""
+        tokeniser = {name: getattr(self, name) for name in ("tokens", "lowercase", "unit", "stop_words", "only")}
+        count = "presence" if self.once else "log" if self.damping else "count"
+        length = "all" if self.length and not self.once else "none"
+        return {**tokeniser, "ngrams": check_ngrams(self.ngrams), "count": count, "length": length}
+
+    def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
+        """Returns a table without any word."""
+        return _core.Words(n_classes, 0)
+
+    def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
+        """Returns the texts of rows for the kernels: as they are, or as the words that the regular expression finds."""
+        column = rows.texts(feature.name)
+        is_encoded = isinstance(column, _core.EncodedTexts)
+        return column if self.split is None or is_encoded else self.find_words(strings(column))
+
+    def find_words(self, texts: Iterable[Any]) -> _core.TokenLists:
+        """Finds the words of each text with the regular expression. Anything but a string is a missing text."""
+        assert self.split is not None
+        words: list[str] = []
+        ends = [0]
+        missing = []
+        for text in texts:
+            is_missing = not isinstance(text, str)
+            if not is_missing:
+                words += filter(None, self.split.findall(text.lower() if self.lowercase else text))
+            ends.append(len(words))
+            missing.append(is_missing)
+        return _core.TokenLists(words, np.array(ends, dtype=np.int64), np.array(missing) if any(missing) else None)
+
+    def missing_rows(self, rows: ColumnReader, feature: Feature) -> NDArray[np.bool_]:
+        """Returns for each row whether its text is missing."""
+        return missing_texts(self.kernel_input(rows, feature), rows.n_rows)
 
     def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
-        texts = self.texts(rows, feature.name)
+        """Returns the distinct known words of each text: where each text begins, word ids, and how often each occurs.
+        ``sums`` has the words that are known.
+        """
+        texts = self.kernel_input(rows, feature)
         if isinstance(texts, _core.EncodedTexts) and texts.times is not None:  # their words were looked up before
             return texts.offsets, texts.ids, texts.times  # type: ignore[return-value]
-        table: Any = sums.table if self.vocabulary is None else self.words_in_use(feature, sums).table
-        core: Any = table.core if isinstance(table, Learned) else table
-        return core.bags(self.tokeniser, texts, threads)  # type: ignore[no-any-return]
+        table = sums.table if self.vocabulary is None else self.words_in_use(feature, sums).table
+        return core_of(table).bags(self.tokeniser, texts, threads)  # type: ignore[return-value]
 
-    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
-        urn = choice.how == "predictive" and self.counts_tokens
-        plain = self.model in ("multinomial", "presence") and not self.idf and not self.pruning.any
-        return plain and choice.how != "gibbs" and not urn
+    def split_text(self, text: str) -> tuple[Any, list[str]]:
+        """Returns one text as the kernels take it (a list of one string, or of its words if Python finds them), and its
+        tokens in order.
+        """
+        if self.split is None:
+            return [text], self.tokeniser.tokens(text)
+        words_found = self.find_words([text])
+        return words_found, self.tokeniser.tokens(words_found.tokens)
 
-    def leave_one_out(self, features: tuple[Feature, ...], sums: Words, choice: Choice, held_out: HeldOutRows) -> Real:
-        return leave_each_text_out(self, features[0], sums, held_out, self.pseudo_count(choice))
+    def token_spans(self, text: str) -> list[tuple[int, int]]:
+        """Returns where each token of a text stands, (start, end) in ``text[start:end]``. An n-gram reaches from its
+        first word to its last.
+        """
+        if self.split is None:
+            starts, ends = self.tokeniser.places(text)
+            return list(zip(starts.tolist(), ends.tolist(), strict=True))
+        lowered = text.lower() if self.lowercase else text
+        group = self.split.groups
+        matches = [match for match in self.split.finditer(lowered) if match.group(group)]
+        place_in_text = [
+            place for place, character in enumerate(text) for _ in (character.lower() if self.lowercase else character)
+        ]
+        first_words, last_words = self.tokeniser.places([match.group(group) for match in matches])
+        spans = [match.span(group) for match in matches]
+        token_words = zip(first_words.tolist(), last_words.tolist(), strict=True)
+        return [
+            (place_in_text[spans[first][0]], place_in_text[spans[last - 1][1] - 1] + 1) for first, last in token_words
+        ]
+
+    def first_text(self, rows: ColumnReader, name: str) -> str | None:
+        """Returns the text of the first row; None if it is missing."""
+        text = next(iter(strings(rows.texts(name))), None)
+        return text if isinstance(text, str) else None
+
+    def words_of_row(self, rows: ColumnReader, feature: Feature, table: _core.Words) -> list[RowWord] | None:
+        """Returns the words of the first row's text that the table has, in the order of their first occurrence; None if
+        the text is missing. A word counts its occurrences, or 1 if the model counts each word once.
+        """
+        text = self.first_text(rows, feature.name)
+        if text is None:
+            return None
+        text_for_kernel, tokens = self.split_text(text)
+        _, ids = table.encode(self.tokeniser, text_for_kernel, 1)
+        id_of = dict(zip(tokens, ids.tolist(), strict=True))
+        tokens_of = dict[str, list[int]]()
+        for place, token in enumerate(tokens):
+            tokens_of.setdefault(token, []).append(place)
+        occurrences = np.array([len(places) for places in tokens_of.values()], dtype=np.int32)
+        amounts = (
+            np.ones(len(occurrences)) if self.once else self.count_values(np.array([0, len(occurrences)]), occurrences)
+        )
+        spans = self.token_spans(text)
+        return [
+            RowWord(id_of[token], feature.name, token, amount, len(places), tuple(spans[place] for place in places))
+            for (token, places), amount in zip(tokens_of.items(), amounts.tolist(), strict=True)
+            if id_of[token] >= 0
+        ]
+
+    def count_values(self, offsets: Int, times: NDArray[np.int32]) -> Real:
+        """Returns how much each word of each text counts: its occurrences (``times``), damped and divided by the length
+        of the text if the settings say so.
+
+        The words of text i are ``times[offsets[i]:offsets[i + 1]]``; the length is over all of them.
+        """
+        values = np.log1p(times) if self.damping == "log" else times.astype(np.float64)
+        if self.length and len(values):
+            text_of_word = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+            lengths = np.sqrt(np.bincount(text_of_word, values**2, len(offsets) - 1))
+            values = values / lengths[text_of_word]
+        return np.asarray(values)
+
+    # Which words count
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether a score is a sum over tokens of which each counts one: nothing is damped, scaled or weighted."""
+        return not self.idf and (self.model == "presence" or not (self.damping or self.length))
+
+    @property
+    def pruning(self) -> Pruning:
+        """Which words are too rare, too common or not informative enough."""
+        drop = int(self.drop_most_frequent)
+        most = None if self.max_words is None else int(self.max_words)
+        return Pruning(self.min_count, self.min_share, self.max_share, drop, most, self.choose_by)
+
+    def words(self, feature: Feature, table: Any, by_name: bool = False) -> Vocabulary:
+        """Returns the words of the vocabulary that pruning leaves; ``by_name`` asks for the order of their names."""
+        pruning = self.pruning
+        if self.vocabulary is None:
+            return pruning.of(every_word(table, by_name or pruning.ranks))
+        return pruning.of(self.vocabulary_words(table))
+
+    def vocabulary_words(self, table: Any) -> Vocabulary:
+        """Returns the words of the setting ``vocabulary``, whether or not any text has them."""
+        assert isinstance(self.vocabulary, tuple)
+        return words_by_name(table, map(str.lower, self.vocabulary) if self.lowercase else self.vocabulary)
+
+    def words_to_estimate(self, feature: Feature, table: Any, choice: Choice) -> Vocabulary:
+        """Returns the words whose rows an estimate makes at once: none of them, or only those that scoring needs, where
+        rows can be made later. Sums of reals are added up by name, so that row order cannot matter.
+        """
+        is_partial = isinstance(table, Learned)
+        needed_words = table.needed_ids if is_partial else NO_WORDS if choice.waits else None
+        if needed_words is not None and self.separate_count(choice, 1.0) is not None:
+            return Vocabulary(table, needed_words, True, table.n_words)
+        adds_reals = self.idf or self.norm or self.model == "bernoulli" or self.pruning.any or choice.how == "gibbs"
+        words = self.words(feature, table, by_name=adds_reals)
+        if table.n_words and not words.n_words and not is_partial:  # those who leave rows out warn once themselves
+            warn_of_no_words(feature.name, table.n_words)
+        for needs_every_pair, setting in ((choice.how == "gibbs", "how='gibbs'"), (self.norm, "norm=True")):
+            if needs_every_pair:
+                event_models.check_size(words, feature.name, setting)
+        return words
+
+    def separate_count(self, choice: Choice, alpha: float | Real, n_cells: int = 0) -> float | Real | None:
+        """Returns the pseudo-count if a word's row depends on its own counts alone, which a vocabulary and pruning rule
+        out; else None.
+        """
+        if self.vocabulary is not None or self.pruning.any:
+            return None
+        return super().separate_count(choice, alpha)
+
+    def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
+        """Whether the closed formula for leaving one text out applies."""
+        has_formula = self.model in ("multinomial", "presence") and not self.idf and not self.pruning.any
+        return has_formula and choice.how != "gibbs" and not self.draws_from_urn(choice)
+
+    def leave_one_out(self, features: Features, sums: Words, choice: Choice, held_out: HeldOutRows) -> Real:
+        """Returns log P(text | class) of each text without itself (texts × classes)."""
+        a = self.pseudo_count(choice, choice.alpha if self.alpha is None else self.alpha)
+        return leave_each_text_out(self, features[0], sums, held_out, a)
+
+    # Drawing
+
+    @property
+    def draws_documents(self) -> bool:
+        """Whether the length of a drawn text is the mean number of distinct words, because tokens are not counted."""
+        return bool(self.once or self.damping or self.length)
+
+    def draw(
+        self, names: list[str], urns: Iterable[ClassUrn], n_rows: int, rng: np.random.Generator
+    ) -> list[NDArray[Any]]:
+        """Draws texts: words with spaces between them. Presence draws distinct words; Bernoulli throws a coin for each.
+        ``names`` are the words of the vocabulary, and ``urns`` what the rows of each class are drawn from.
+        """
+        texts = np.full(n_rows, "", dtype=object)
+        words = np.array(names, dtype=object)
+        space = "" if self.unit == "characters" else " "
+        for urn in urns:
+            for row, places in zip(urn.rows.tolist(), self._draw_words(urn, rng), strict=True):
+                texts[row] = space.join(words[places])
+        return [texts]
+
+    def _draw_words(self, urn: ClassUrn, rng: np.random.Generator) -> Iterable[Int]:
+        """Yields the words of each text of a class, by their places in the vocabulary."""
+        share = urn.share
+        if self.model == "bernoulli":
+            return (np.flatnonzero(rng.random(len(share)) < share) for _ in urn.rows)
+        lengths = rng.poisson(urn.length, len(urn.rows))
+        if self.once:
+            n_possible = int((share > 0).sum())
+            return (rng.choice(len(share), min(int(n), n_possible), replace=False, p=share) for n in lengths)
+        drawn_words = rng.choice(len(share), int(lengths.sum()), p=share)
+        texts = np.split(drawn_words, np.cumsum(lengths)[:-1])
+        return texts if urn.polya is None else (_draw_copies(text, urn.polya, rng) for text in texts)
+
+
+TEXT_SETTINGS = tuple(field.name for field in fields(Text))
 
 
 def tokens(texts: str | Iterable[str], **settings: Any) -> list[Any]:
-    """The tokens of a text in order, or of each of several texts, by the settings of ``bb.Text``.
+    """Returns the tokens of a text in order, or of each of several texts, by the settings of ``bb.Text``.
 
     >>> import banbury as bb
     >>> bb.tokens("Lunch at noon? At noon!", ngrams=(1, 2), stop_words=["at"])
     ['lunch', 'noon', 'noon', 'lunch noon', 'noon noon']
     """
     family = Text(**settings)
-    return family.one(texts)[1] if isinstance(texts, str) else [family.one(text)[1] for text in texts]
-
-
-TEXT_SETTINGS = tuple(field.name for field in fields(Text))
+    return family.split_text(texts)[1] if isinstance(texts, str) else [family.split_text(text)[1] for text in texts]
 
 
 def label_words(family: Family, choice: Choice) -> tuple[bool, float] | None:
-    """Where what a word says of a label depends on how often both occur, and the label, alone: whether it counts once in a
-    text, and the pseudo-count; None elsewhere."""
+    """Returns whether a word counts once in a text, and its pseudo-count, if a word's evidence for a label depends only
+    on how often both occur and how often the label does; None for other families and models.
+    """
     if not isinstance(family, Text) or choice.how not in ("mean", "map") or family.choose_by != "count":
         return None
-    uses_own_counts = family.model in ("multinomial", "presence") and family.counts_tokens and family.vocabulary is None
-    return (family.once, family.pseudo_count(choice)) if uses_own_counts else None
+    if family.model not in ("multinomial", "presence") or not family.counts_tokens or family.vocabulary is not None:
+        return None
+    return family.once, family.pseudo_count(choice, choice.alpha if family.alpha is None else family.alpha)
 
 
 def warn_of_no_words(column: str, n_words: int) -> None:
+    """Warns that pruning removed all words of a column."""
     text = f"none of the {n_words:,} words of column {column!r} is left, so its texts carry no information. Prune "
     errors.warn(
         errors.BanburyWarning(f"{text}less: see min_count, min_share, max_share and drop_most_frequent of bb.Text.")
     )
 
 
-# Words that are looked up once ------------------------------------------------------------------------------------------
+def strings(column: Any) -> Iterable[Any]:
+    """Returns the texts of a column, a list or bytes as Arrow holds them, one by one; None where missing."""
+    if isinstance(column, list):
+        return column
+    content = column.data.tobytes()
+    texts = [content[a:b].decode("utf-8", "replace") for a, b in pairwise(column.offsets.tolist())]
+    missing = missing_texts(column, len(texts)).tolist()
+    return [None if is_missing else text for text, is_missing in zip(texts, missing, strict=True)]
 
 
-@dataclass(frozen=True)
-class LookedUpTexts:
-    """A column of text, its words looked up once; a word's number is its column in a matrix of occurrences."""
-
-    feature: Feature  # whose words are named by their numbers
-    offsets: Int
-    ids: NDArray[np.int32]
-    times: NDArray[np.int32]
-    missing: NDArray[np.bool_]
-    values: Real  # what each word of each text counts
-    n_words: int
-
-    @classmethod
-    def of(cls, feature: Feature, rows: ColumnReader, weights: Real, threads: int) -> LookedUpTexts:
-        """``weights``: one for each row; they say which words are too rare, where a family asks that."""
-        family: Any = feature.family
-        if family.max_words is not None and family.choose_by == "mutual_information":
-            raise errors.bad_setting("choose_by", family.choose_by, "'count' where rows have no label")
-        texts = family.texts(rows, feature.name)
-        there, parts = kernel_weights(np.zeros(rows.n_rows, dtype=np.int32), weights)
-        table = _core.Words(1, 0).count(family.tokeniser, texts, there, parts, threads)
-        kept = family.words(table) if family.vocabulary is not None or family.pruning.any else None
-        table = table if kept is None else kept.table
-        offsets, ids, times = table.bags(family.tokeniser, texts, threads)
-        n_words = table.n_ids
-        vocabulary = None
-        all_count = family.length or family.vocabulary is not None  # lengths are of all words; some are in no text
-        if kept is not None and len(kept.ids) and all_count:
-            vocabulary = tuple(f"#{i}" for i in kept.ids.tolist())
-        elif kept is not None:
-            n_words = len(kept.ids)
-            offsets, ids, times = _only(kept.ids, table.n_ids, offsets, ids, times)
-        numbered = feature._replace(family=replace(family, vocabulary=vocabulary, **UNPRUNED))
-        missing = missing_texts(texts, rows.n_rows)
-        values = family.count_values(offsets, times)
-        return cls(numbered, offsets, ids, times, missing, values, n_words)
-
-    @property
-    def lengths(self) -> Real:
-        owners = np.repeat(np.arange(len(self.missing)), np.diff(self.offsets))
-        return np.bincount(owners, self.values, len(self.missing)).astype(np.float64, copy=False)
-
-    def count(self, rows: Int, classes: NDArray[np.int32], weights: Any, n_classes: int, threads: int) -> Words:
-        """The words of these rows, some of them more than once, each in one class."""
-        size = np.diff(self.offsets)[rows]
-        offsets = np.concatenate([[0], np.cumsum(size)])
-        at = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], size)
-        numbers = np.where(self.missing[rows], np.int32(-1), classes)
-        table = _core.Words(n_classes, max(self.n_words, 1)).with_columns(self.n_words)
-        matrix = _core.Matrix(self.values[at], (offsets, self.ids[at]), self.n_words, None, True)
-        return Words(table.count(UNREAD, matrix, numbers, weights, threads))
+def missing_texts(texts: Any, n_texts: int) -> NDArray[np.bool_]:
+    """Returns for each text, as the kernels take them, whether it is missing."""
+    if isinstance(texts, list):
+        return np.array([not isinstance(text, str) for text in texts], dtype=np.bool_)
+    if not isinstance(texts, _core.ArrowTexts):
+        missing = texts.missing
+    elif texts.valid is None:
+        missing = None
+    else:
+        missing = np.unpackbits(texts.valid, bitorder="little")[texts.valid_offset :][:n_texts] == 0
+    return np.zeros(n_texts, dtype=np.bool_) if missing is None else np.asarray(missing)
 
 
-def _only(kept: NDArray[np.uint32], n_ids: int, offsets: Int, ids: Any, times: Any) -> tuple[Int, Any, Any]:
-    """Bags without the words that are not kept, which are numbered anew in order."""
-    new_ids = np.full(n_ids, -1, dtype=np.int32)
-    new_ids[np.sort(kept)] = np.arange(len(kept))
-    is_kept = new_ids[ids] >= 0
-    ends = np.concatenate([[0], np.cumsum(is_kept)])
-    return ends[offsets], new_ids[ids][is_kept], times[is_kept]
+def _draw_copies(words: Int, n_balls: float, rng: np.random.Generator) -> Int:
+    """Turns words drawn independently of each other into draws from Pólya's urn: the word at place t copies an earlier
+    one with probability t / (n_balls + t). ``n_balls`` is the number of balls in the urn.
+    """
+    text = words.copy()
+    place_to_copy = np.floor(rng.random(len(text)) * (n_balls + np.arange(len(text))) - n_balls).astype(np.int64)
+    for t in np.flatnonzero(place_to_copy >= 0).tolist():
+        text[t] = text[min(int(place_to_copy[t]), t - 1)]
+    return text

@@ -25,54 +25,63 @@ CELLS = 1 << 21  # of words × classes that are looked at together, so that mill
 class WordClassPairs:
     """Some words and the classes they occur in: word i has the pairs ``starts[i]`` to ``starts[i + 1]``.
 
-    Occurrences and documents are whole numbers, or float64 where weights or damping made the sums real.
+    Each pair has a class, and the occurrences and documents of the word in it: whole numbers, or float64 where weights
+    or damping made the sums real.
     """
 
     ids: Ids
     starts: Int
-    classes: NDArray[np.int32]
+    classes: NDArray[np.int32]  # of each pair
     occurrences: NDArray[Any]
     documents: NDArray[Any]
 
     @cached_property
     def sizes(self) -> Int:
+        """In how many classes each word occurs."""
         return self.starts[1:] - self.starts[:-1]  # np.diff takes longer than one text's other steps
 
     @cached_property
     def full(self) -> bool:
+        """Whether every word occurs in some class."""
         return bool(self.sizes.all())
 
     def per_word(self, counts: NDArray[Any]) -> NDArray[Any]:
+        """Sums the counts of pairs over the classes of each word (words)."""
         if self.full:
             return np.add.reduceat(counts, self.starts[:-1]) if len(counts) else counts
-        result = np.zeros(len(self.ids), dtype=counts.dtype)
-        filled = self.sizes > 0  # reduceat would give an empty word its neighbour's first pair
+        word_sums = np.zeros(len(self.ids), dtype=counts.dtype)
+        has_pairs = self.sizes > 0  # reduceat would give an empty word its neighbour's first pair
         if len(counts):
-            result[filled] = np.add.reduceat(counts, self.starts[:-1][filled])
-        return result
+            word_sums[has_pairs] = np.add.reduceat(counts, self.starts[:-1][has_pairs])
+        return word_sums
 
     def per_pair(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Repeats the number of each word for all of its pairs."""
         return np.repeat(numbers, self.sizes)
 
     def per_class(self, counts: NDArray[Any], n_classes: int) -> Real:
+        """Sums the counts of pairs over the words of each class (classes)."""
         sums: Real = np.bincount(self.classes, weights=counts, minlength=n_classes).astype(np.float64, copy=False)
         return sums
 
     def cells(self, counts: NDArray[Any], n_classes: int) -> Real:
-        result = np.zeros((len(self.ids), n_classes))
-        result[self.per_pair(np.arange(len(self.ids))), self.classes] = counts
-        return result
+        """Returns the counts of pairs as a table, words × classes."""
+        table = np.zeros((len(self.ids), n_classes))
+        table[self.per_pair(np.arange(len(self.ids))), self.classes] = counts
+        return table
 
-    def only(self, kept: NDArray[np.bool_]) -> WordClassPairs:
-        if kept.all():
+    def only(self, keeps_word: NDArray[np.bool_]) -> WordClassPairs:
+        """Returns the pairs of the words that a mask selects."""
+        if keeps_word.all():
             return self
-        starts = np.concatenate([[0], np.cumsum(self.sizes[kept])])
-        pairs = self.per_pair(kept)
+        starts = np.concatenate([[0], np.cumsum(self.sizes[keeps_word])])
+        pairs = self.per_pair(keeps_word)
         counts = self.occurrences[pairs], self.documents[pairs]
-        return WordClassPairs(self.ids[kept], starts, self.classes[pairs], *counts)
+        return WordClassPairs(self.ids[keeps_word], starts, self.classes[pairs], *counts)
 
 
 def pairs_of(table: Any, ids: Ids) -> WordClassPairs:
+    """Returns the classes and counts of the words with these ids in a table of words."""
     if isinstance(table, _core.Words):
         return WordClassPairs(ids, *table.pairs(ids, None, n_threads(None)))
     return WordClassPairs(ids, *table.pairs(ids))
@@ -80,141 +89,170 @@ def pairs_of(table: Any, ids: Ids) -> WordClassPairs:
 
 @dataclass(frozen=True)
 class Learned:
-    """Some of the texts of a table whose classes are groups of texts: those that are learned from while others are left out.
+    """The texts of a table that a model learns from while others are left out; the classes of the table are groups of
+    texts.
 
-    Class c of the table is class ``index[c]`` of ``n_classes`` here, together with all others that are; −1 is left out. Words
-    have the ids that they have in the table, which finds them. ``tested`` are the words of the texts that will be scored; None:
-    they may have any.
+    Class c of the table is part of class ``index[c]`` of ``n_classes`` here, or left out if that is −1. Words have the
+    same ids as in the table (``core``). ``tested_ids`` are the words of the texts that will be scored; None if any word
+    may be asked for.
     """
 
     core: _core.Words
     index: Int
     n_classes: int
     by_name: Callable[[], Ids]  # all ids of the table in the order of their names
-    tested: Ids | None
+    tested_ids: Ids | None
 
     @property
     def n_ids(self) -> int:
+        """The number of word ids of the table, whether or not one of these texts has the word."""
         return self.core.n_ids
 
     @cached_property
-    def live(self) -> Ids:
-        """The words that some of these texts have."""
+    def learned_ids(self) -> Ids:
+        """The ids of the words that some of these texts have."""
         return self.core.having(self.index)
 
     @cached_property
-    def asked(self) -> Ids | None:
-        """The words that will be asked for; None: any."""
-        return None if self.tested is None else np.intersect1d(self.tested, self.live, assume_unique=True)
+    def needed_ids(self) -> Ids | None:
+        """The ids of the words that scoring will ask for; None for any word."""
+        return (
+            None if self.tested_ids is None else np.intersect1d(self.tested_ids, self.learned_ids, assume_unique=True)
+        )
 
     @property
     def n_words(self) -> int:
-        return len(self.live)
+        """The number of words that some of these texts have."""
+        return len(self.learned_ids)
 
     def pairs(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Real, Real]:
+        """Returns for the words with these ids where the pairs of each begin, and the classes, occurrences and
+        documents of the pairs.
+        """
         return self.core.pairs(ids, self.index)
 
     def texts(self) -> Integers:
+        """Returns the number of texts of each class, or their weight."""
         return self._of_classes(self.core.texts())
 
     def occurrences(self) -> Integers:
+        """Returns the occurrences of all words together, in each class."""
         return self._of_classes(self.core.occurrences())
 
     def documents(self) -> Integers:
+        """Returns for each class the texts that have a word, summed over words."""
         return self._of_classes(self.core.documents())
 
     def in_order(self) -> Ids:
-        there = np.zeros(self.n_ids, dtype=np.bool_)
-        there[self.live] = True
-        every = self.by_name()
-        return every[there[every]]
+        """Returns the ids of the words that some of these texts have, in the order of their names."""
+        has_text = np.zeros(self.n_ids, dtype=np.bool_)
+        has_text[self.learned_ids] = True
+        sorted_ids = self.by_name()
+        return sorted_ids[has_text[sorted_ids]]
 
     def words(self, ids: Ids | None) -> list[str]:
+        """Returns the words with these ids; None for all words of the table."""
         return self.core.words(ids)
 
     def find(self, words: list[str]) -> Int:
+        """Returns the ids of these words in the table, −1 for a word that it does not have."""
         return self.core.find(words)
 
     def with_columns(self, n_columns: int) -> Learned:
-        core = self.core.with_columns(n_columns)
-        return Learned(core, self.index, self.n_classes, core.in_order, None)
+        """Returns the same texts in a table with at least this many columns."""
+        return self._with_core(self.core.with_columns(n_columns))
 
     def with_words(self, words: list[str]) -> Learned:
-        core = self.core.with_words(words)
+        """Returns the same texts in a table that also has these words."""
+        return self._with_core(self.core.with_words(words))
+
+    def _with_core(self, core: _core.Words) -> Learned:
+        """Returns the same texts in another table, which has more words."""
         return Learned(core, self.index, self.n_classes, core.in_order, None)
 
     def _of_classes(self, per_class: Integers) -> Integers:
-        kept = np.flatnonzero(self.index >= 0)
-        return per_class.take(kept, 0).merge(self.index[kept], self.n_classes, 0)
+        """Adds up the sums of the table's classes that are the same class here."""
+        learned_classes = np.flatnonzero(self.index >= 0)
+        return per_class.take(learned_classes, 0).merge(self.index[learned_classes], self.n_classes, 0)
 
 
 @dataclass(frozen=True)
 class AllBut(Learned):
-    """The same where one group is left out: what all have together, minus its own. ``total`` has the table's ids.
+    """The texts of a table without one group: the sums of all texts minus those of the group. ``total`` has the table's
+    ids.
 
-    ``places`` are those here of the classes of ``total``, −1 where none of a class's texts is left; None: all are left.
+    Args:
+        total: The words of all texts.
+        groups: The words of each group of texts.
+        group: The number of the group that is left out.
+        cached_pairs: Pairs that were read before, by their ids; None to keep none.
+        places: Class c of ``total`` is class ``places[c]`` here, or −1 if no text of it is left; None if all classes are left.
+        only_class: The class that alone counts, if any.
     """
 
     total: _core.Words
     groups: _core.Groups
     group: int
-    kept: dict[Any, Any] | None = None  # pairs that were read before
+    cached_pairs: dict[Any, Any] | None = None
     places: Int | None = None
-    one: int | None = None  # the class that alone counts, if any
+    only_class: int | None = None
 
     def of_class(self, c: int) -> AllBut:
-        """The texts of one class, which has all words of the others."""
-        return replace(self, index=np.where(self.index == c, 0, -1), n_classes=1, one=c)
+        """Returns the texts of class c alone. It has all words of the other classes."""
+        return replace(self, index=np.where(self.index == c, 0, -1), n_classes=1, only_class=c)
 
     @cached_property
-    def gone(self) -> Ids:
-        """The words that only texts of the group have."""
+    def lost_ids(self) -> Ids:
+        """The ids of the words that only texts of the group have."""
         return self.groups.gone(self.total, self.group)
 
     @cached_property
-    def asked(self) -> Ids | None:
-        return None if self.tested is None else np.setdiff1d(self.tested, self.gone, assume_unique=True)
+    def needed_ids(self) -> Ids | None:
+        """The ids of the words that scoring will ask for and that other texts have too; None for any word."""
+        return None if self.tested_ids is None else np.setdiff1d(self.tested_ids, self.lost_ids, assume_unique=True)
 
     @cached_property
-    def live(self) -> Ids:
-        return np.delete(np.arange(self.n_ids, dtype=np.uint32), self.gone)
+    def learned_ids(self) -> Ids:
+        """The ids of the words that some text outside the group has."""
+        return np.delete(np.arange(self.n_ids, dtype=np.uint32), self.lost_ids)
 
     @property
     def n_words(self) -> int:
-        return self.n_ids - len(self.gone)
+        """The number of words that some text outside the group has."""
+        return self.n_ids - len(self.lost_ids)
 
     def pairs(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Real, Real]:
-        if self.kept is None:
-            pairs = self.groups.pairs_without(self.total, self.group, ids)
-        else:
-            key = ids.tobytes()
-            if key not in self.kept:
-                self.kept[key] = self.groups.pairs_without(self.total, self.group, ids)
-            pairs = self.kept[key]
-        starts, classes, occurrences, documents = pairs
+        """Returns where the pairs of each word begin, and their classes, occurrences and documents without the group."""
+        cached_pairs = {} if self.cached_pairs is None else self.cached_pairs
+        key = ids.tobytes()
+        if key not in cached_pairs:
+            cached_pairs[key] = self.groups.pairs_without(self.total, self.group, ids)
+        starts, classes, occurrences, documents = cached_pairs[key]
         if self.places is not None:
             classes = self.places[classes].astype(np.int32)
-        if self.one is None:
+        if self.only_class is None:
             return starts, classes, occurrences, documents
-        of_one_class = classes == self.one
+        of_one_class = classes == self.only_class
         starts = np.concatenate([[0], np.cumsum(of_one_class)])[starts]
         return starts, np.zeros(int(starts[-1]), dtype=np.int32), occurrences[of_one_class], documents[of_one_class]
 
 
 def whole_counts(table: Any) -> tuple[_core.Words, tuple[_core.Groups, int] | None] | None:
-    """What the kernels take for a table's counts: words, and the group that is left out of them; None where they cannot."""
+    """Returns what the kernels take for a table's counts: the words, and the group to leave out or None; None for a
+    table that they cannot take.
+    """
     if isinstance(table, _core.Words):
         return table, None
-    if isinstance(table, AllBut) and table.kept is None and table.places is None and table.one is None:
+    if isinstance(table, AllBut) and table.cached_pairs is None and table.places is None and table.only_class is None:
         return table.total, (table.groups, table.group)
     return None
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words kept, by their ids in a table. ``complete``: they are all that the table has.
+    """The words that a model uses, by their ids in a table; ``complete`` if they are all words of the table.
 
-    ``size`` is how many there are where ``ids`` are only those that are needed.
+    ``size`` is the number of words if ``ids`` has only those that are needed, else None.
     """
 
     table: Any  # _core.Words or Learned
@@ -224,47 +262,54 @@ class Vocabulary:
 
     @property
     def n_words(self) -> int:
+        """The number of words that the model uses, also where ``ids`` has only those that are needed."""
         return len(self.ids) if self.size is None else self.size
 
     @property
     def n_classes(self) -> int:
+        """The number of classes of the table."""
         return int(self.table.n_classes)
 
     @cached_property
     def texts(self) -> Real:
+        """The number of texts of each class."""
         texts: Integers = self.table.texts()
         return texts.value
 
     def __iter__(self) -> Iterator[WordClassPairs]:
-        """The words' pairs, chunk by chunk, in the order of ``ids``."""
-        size = max(1, CELLS // max(self.n_classes, 1))
-        for start in range(0, len(self.ids), size):
-            yield pairs_of(self.table, self.ids[start : start + size])
+        """Yields the pairs of some words at a time, in the order of ``ids``."""
+        n_words = max(1, CELLS // max(self.n_classes, 1))
+        for start in range(0, len(self.ids), n_words):
+            yield pairs_of(self.table, self.ids[start : start + n_words])
 
-    def keep(self, kept: NDArray[np.bool_]) -> Vocabulary:
-        return self if kept.all() else Vocabulary(self.table, self.ids[kept], False)
+    def keep(self, keeps_word: NDArray[np.bool_]) -> Vocabulary:
+        """Returns the words that a mask selects."""
+        return self if keeps_word.all() else Vocabulary(self.table, self.ids[keeps_word], False)
+
+
+def core_of(table: Any) -> _core.Words:
+    """Returns the table in the core that has a table's words."""
+    return table.core if isinstance(table, Learned) else table
 
 
 def of_one_class(table: Any, number: int) -> Learned:
-    """The texts of one class of a table."""
+    """Returns the texts of class number ``number`` of a table."""
     index = np.full(table.n_classes, -1, dtype=np.int64)
     index[number] = 0
     return Learned(table, index, 1, table.in_order, None)
 
 
 def every_word(table: Any, by_name: bool) -> Vocabulary:
-    """All words that some text has; ``by_name``: in an order that does not depend on where they were met."""
+    """Returns all words that some text has; ``by_name`` sorts them, so that their order does not depend on the order of rows."""
     if by_name:
         return Vocabulary(table, table.in_order(), True)
     if isinstance(table, Learned):
-        return Vocabulary(table, table.live, True)
-    if table.n_ids == table.n_words:
-        return Vocabulary(table, np.arange(table.n_ids, dtype=np.uint32), True)
-    return Vocabulary(table, np.sort(table.in_order()), True)
+        return Vocabulary(table, table.learned_ids, True)
+    return Vocabulary(table, table.having(np.zeros(table.n_classes, dtype=np.int64)), True)
 
 
 def words_by_name(table: Any, words: Iterable[str]) -> Vocabulary:
-    """These words, whether any text has them or not, by name."""
+    """Returns these words in the order of their names, whether or not any text has them."""
     names = sorted(set(words))
     table = table.with_words(names)
     return Vocabulary(table, table.find(names).astype(np.uint32), False)
@@ -272,7 +317,17 @@ def words_by_name(table: Any, words: Iterable[str]) -> Vocabulary:
 
 @dataclass(frozen=True)
 class Pruning:
-    """What makes a word too rare, too common or not telling enough; it costs a pass over the counts, none over the texts."""
+    """The settings that drop words as too rare, too common or not informative enough. Pruning needs no pass over the
+    texts.
+
+    Args:
+        min_count: The fewest occurrences of a word that stays.
+        min_share: The smallest share of texts that have a word that stays.
+        max_share: The largest such share.
+        drop_most_frequent: How many of the most frequent words are dropped.
+        max_words: How many words stay at most; None for no limit.
+        choose_by: What they are ranked by.
+    """
 
     min_count: float
     min_share: float
@@ -283,78 +338,83 @@ class Pruning:
 
     @property
     def ranks(self) -> bool:
-        """Whether words are ranked, so that equals must be told apart by name."""
+        """Whether words are ranked, so that ties have to be broken by name."""
         return self.drop_most_frequent > 0 or self.max_words is not None
 
     @property
     def any(self) -> bool:
+        """Whether some setting can drop a word."""
         return self.ranks or self.min_count > 0 or self.min_share > 0 or self.max_share < 1
 
     def of(self, words: Vocabulary) -> Vocabulary:
-        """The most frequent of all words are dropped first, then the rare and the common; of the rest the best are kept."""
+        """Drops the most frequent words, then rare and common words, and keeps the best of the rest; returns the words
+        that stay.
+        """
         if not self.any:
             return words
         occurrences, documents, information = self._totals(words)
         n_texts = float(words.texts.sum())
-        near = 1.0 - ROUNDING
-        kept = (occurrences >= self.min_count * near) & (documents >= self.min_share * n_texts * near)
+        rounding = 1.0 - ROUNDING
+        stays = (occurrences >= self.min_count * rounding) & (documents >= self.min_share * n_texts * rounding)
         if self.max_share < 1:
-            kept &= documents * near <= self.max_share * n_texts
+            stays &= documents * rounding <= self.max_share * n_texts
         if self.drop_most_frequent:
-            kept[_best(occurrences, self.drop_most_frequent)] = False
+            stays[_best(occurrences, self.drop_most_frequent)] = False
         if self.max_words is not None:
-            score = np.where(kept, occurrences if self.choose_by == "count" else information, -np.inf)
-            best = np.zeros(len(kept), dtype=np.bool_)
-            best[_best(score, self.max_words)] = True
-            kept &= best
-        return words.keep(kept)
+            scores = np.where(stays, occurrences if self.choose_by == "count" else information, -np.inf)
+            is_best = np.zeros(len(stays), dtype=np.bool_)
+            is_best[_best(scores, self.max_words)] = True
+            stays &= is_best
+        return words.keep(stays)
 
     def _totals(self, words: Vocabulary) -> tuple[Real, Real, Real]:
-        """Occurrences, documents and mutual information of every word."""
+        """Returns the occurrences, documents and mutual information of every word; the last are zeros if nobody needs them."""
         occurrences, documents, information = np.zeros((3, words.n_words))
         needs_information = self.max_words is not None and self.choose_by == "mutual_information"
         start = 0
         for pairs in words:
-            at = slice(start, start + len(pairs.ids))
-            occurrences[at] = _round_sums(pairs.per_word(pairs.occurrences))
-            documents[at] = _round_sums(pairs.per_word(pairs.documents))
+            places = slice(start, start + len(pairs.ids))
+            occurrences[places] = _round_sums(pairs.per_word(pairs.occurrences))
+            documents[places] = _round_sums(pairs.per_word(pairs.documents))
             if needs_information:
-                information[at] = mutual_information(pairs, words.texts)
-            start = at.stop
+                information[places] = mutual_information(pairs, words.texts)
+            start = places.stop
         return occurrences, documents, information
 
 
 def _round_sums(sums: NDArray[Any]) -> Real:
-    """To twelve digits: soft labels of one row may add up to a little less or more than its weight."""
+    """Rounds to twelve digits, because the soft labels of a row may add up to a little less or more than its weight."""
     digits, exponents = np.frexp(sums)
     return np.asarray(np.ldexp(np.rint(digits * 2.0**40), exponents - 40))
 
 
-def _best(score: Real, n: int) -> Int:
-    """The places of the n highest; of equals the first."""
-    return np.argsort(-score, kind="stable")[:n]
+def _best(scores: Real, n: int) -> Int:
+    """Returns the places of the n highest scores; ties go to the first."""
+    return np.argsort(-scores, kind="stable")[:n]
 
 
 def mutual_information(pairs: WordClassPairs, texts: Real) -> Real:
-    """Between a word's presence in a text and the text's class, in nats; ``texts`` per class."""
+    """Returns the mutual information, in nats, of each word's presence in a text and the text's class; ``texts`` has
+    the texts of each class.
+    """
     n_texts = float(texts.sum())
     if n_texts <= 0:
         return np.zeros(len(pairs.ids))
-    with_word = pairs.documents.astype(np.float64)
-    of_class = texts[pairs.classes]
+    texts_with_word = pairs.documents.astype(np.float64)
+    texts_of_class = texts[pairs.classes]
     # H(presence) − H(presence | class); classes without the word add nothing to either sum.
-    given_class = pairs.per_word(_entropy_terms(with_word, of_class))
-    all_classes = _entropy_terms(pairs.per_word(with_word), np.full(len(pairs.ids), n_texts))
+    given_class = pairs.per_word(_entropy_terms(texts_with_word, texts_of_class))
+    all_classes = _entropy_terms(pairs.per_word(texts_with_word), np.full(len(pairs.ids), n_texts))
     return np.maximum((given_class - all_classes) / n_texts, 0.0)
 
 
 def _entropy_terms(part: Real, total: Real) -> Real:
-    """part · log(part / whole) + the same for the rest."""
+    """Returns part · log(part / total) + rest · log(rest / total), where the rest is what the part leaves of the total."""
     rest = np.maximum(total - part, 0.0)
     return _times_log(part, total) + _times_log(rest, total)
 
 
 def _times_log(part: Real, total: Real) -> Real:
-    """part · log(part / whole), 0 where there is none."""
-    some = part > 0
-    return np.where(some, part * np.log(np.where(some, part, 1.0) / np.where(total > 0, total, 1.0)), 0.0)
+    """Returns part · log(part / total), or 0 where the part is 0."""
+    is_positive = part > 0
+    return np.where(is_positive, part * np.log(np.where(is_positive, part, 1.0) / np.where(total > 0, total, 1.0)), 0.0)

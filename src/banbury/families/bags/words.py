@@ -1,8 +1,7 @@
-"""Words counted in a table: columns of text, and blocks of columns that say how often something occurs."""
+"""Words counted in a table: columns of text, and matrices that say how often each word occurs."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,86 +11,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
-from banbury.arrays import Int, Real
+from banbury.arrays import Int
 from banbury.families.bags.vocabulary import Pruning, Vocabulary, every_word, mutual_information, of_one_class
-from banbury.families.family import ColumnReader, Counter, Family, Feature, Reads, RowsToCount, Stored, bad_value
+from banbury.families.family import (
+    Counter,
+    Feature,
+    Features,
+    Reads,
+    RowsToCount,
+    Stored,
+    bad_value,
+)
 from banbury.families.information import BIT
 from banbury.sums import Words, as_index
 from banbury.threads import n_threads
 
 Ids = NDArray[np.uint32]
-KernelRows = tuple[
+KernelArguments = tuple[
     Any, NDArray[np.int32], Any, int, Any
-]  # texts or a matrix, classes, weights, threads, further classes
-
-
-class WordFamily(Family):
-    """The base of families whose sums are occurrences of words; a feature tells what its most telling word does."""
-
-    @property
-    def tokeniser(self) -> _core.Tokeniser:
-        """Turns a text into words; shared by threads."""
-        raise NotImplementedError
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """How a row is read, for those who do it elsewhere: the settings of ``LinearWords.reading``."""
-        raise NotImplementedError
-
-    @property
-    def split(self) -> re.Pattern[str] | None:
-        """The regular expression that finds words, where one is given."""
-        return None
-
-    def counter(self, feature: Feature) -> Counter:
-        return WORDS
-
-    def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
-        raise NotImplementedError
-
-    def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
-        """The texts of rows, or the numbers of a block, as the kernels take them."""
-        raise NotImplementedError
-
-    def check_countable(self, rows: ColumnReader, feature: Feature) -> None:
-        """Raises for what is too much to be counted, with its place."""
-
-    def word(self, feature: Feature, name: str) -> tuple[str, str | None]:
-        """In a message, the column that a word is of, and the word; None where the column is the word."""
-        return feature.name, f"value {name!r}"
-
-    def words_in_use(self, feature: Feature, sums: Words) -> Vocabulary:
-        """The words that an estimate uses, which tell one by one."""
-        raise NotImplementedError
-
-    def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Int]:
-        """The rows that have a text, and the row and the number of every word in them."""
-        raise NotImplementedError
-
-    def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
-        """Where the words of each row begin, the ids of all, each once in a row, and how often it is there."""
-        raise NotImplementedError
-
-    def has_density(self) -> bool:
-        return False
-
-
-def runs_python(family: Family) -> bool:
-    """Whether Python itself goes through every row, so that several threads are no faster, and only one hears Ctrl-C."""
-    return isinstance(family, WordFamily) and family.split is not None
-
-
-def word_family(feature: Feature) -> WordFamily:
-    """The family of a column of texts, or of a block of occurrences."""
-    assert isinstance(feature.family, WordFamily)
-    return feature.family
+]  # texts or matrix, classes, weights, threads, further classes
 
 
 @dataclass(frozen=True)
 class RowsOfWords:
-    """Rows whose words are still to be counted: the kernel does it, in the table that they belong to.
+    """Rows whose words are not counted yet. The kernel counts them straight into the table that they are added to.
 
-    ``classes`` are numbers among ``n_classes``, −1 where a row is not counted; ``several`` are further classes of each row.
+    Args:
+        feature: The column of texts, or the matrix of counts.
+        rows: The rows with their weights.
+        classes: The class number of each row, −1 if the row is not counted.
+        several: Further classes of each row, as offsets and class numbers; None if no row has any.
+        n_classes: The number of classes.
     """
 
     feature: Feature
@@ -100,93 +50,101 @@ class RowsOfWords:
     several: tuple[Int, NDArray[np.int32]] | None
     n_classes: int
 
-    def renumber(self, index: Int, n_classes: int) -> RowsOfWords:
-        """Class c is class ``index[c]``, −1 if it has no rows."""
-        numbers = np.append(index, -1).astype(np.int32)
-        several = None if self.several is None else (self.several[0], np.maximum(numbers[self.several[1]], 0))
-        return replace(self, classes=numbers[self.classes], several=several, n_classes=n_classes)
+    def renumber(self, new_class: Int, n_classes: int) -> RowsOfWords:
+        """Returns the rows with class c renumbered to ``new_class[c]`` of ``n_classes``; −1 if its rows are not counted."""
+        new_numbers = np.append(new_class, -1).astype(np.int32)
+        several = None if self.several is None else (self.several[0], np.maximum(new_numbers[self.several[1]], 0))
+        return replace(self, classes=new_numbers[self.classes], several=several, n_classes=n_classes)
 
     def change(self, kernel: Callable[..., _core.Words]) -> _core.Words:
-        """What a kernel makes of these rows: ``count`` or ``forget`` of a table."""
-        family = word_family(self.feature)
+        """Runs a kernel, the method ``count`` or ``forget`` of a table, on these rows and returns the new table."""
+        family: Any = self.feature.family
         batch = self.rows.batch
         try:
             return kernel(family.tokeniser, *self._arguments)
         except _core.BadValue as bad:
             raise bad_value(bad, self.feature.inputs, batch) from None
         except OverflowError:
-            family.check_countable(batch, self.feature)
+            family.check_rows(batch, self.feature, counting=True)
             raise errors.too_many_rows() from None
 
     @property
-    def _arguments(self) -> KernelRows:
-        """What the kernels take: texts or a matrix, classes, weights, threads and, where rows have several classes, those.
+    def _arguments(self) -> KernelArguments:
+        """The arguments of the kernels: texts or a matrix, classes, weights, threads, and further classes of rows.
 
-        Rows of a matrix are repeated for each of their classes; texts are not, for they are still to be read.
+        Rows of a matrix are repeated for each of their classes. Texts are not, because the kernel still has to read them.
         """
-        family = word_family(self.feature)
+        family: Any = self.feature.family
         rows = self.rows
         kernel_input = family.kernel_input(rows.batch, self.feature)
         if self.several is None or not isinstance(kernel_input, _core.Matrix):
             return kernel_input, self.classes, rows.weights, rows.threads, self.several
         offsets, codes = self.several
-        n = len(self.classes)
-        at = np.concatenate([np.arange(n), np.repeat(np.arange(n), np.diff(offsets))])
-        weights = None if rows.weights is None else rows.weights[at]
-        kernel_input = family.kernel_input(rows.batch.take(at), self.feature)
+        n_rows = len(self.classes)
+        row_numbers = np.concatenate([np.arange(n_rows), np.repeat(np.arange(n_rows), np.diff(offsets))])
+        weights = None if rows.weights is None else rows.weights[row_numbers]
+        kernel_input = family.kernel_input(rows.batch.take(row_numbers), self.feature)
         return kernel_input, np.concatenate([self.classes, codes]), weights, rows.threads, None
 
 
 class UnreadWords(Words):
-    """Words of rows whose texts are read when they are asked for; added to other words, they are counted among those at once."""
+    """Words of rows whose texts are read when somebody asks. Adding them to other words counts them there directly."""
 
     def __init__(self, rows: RowsOfWords) -> None:
+        """Takes rows whose texts are not read yet."""
         self._rows = rows
 
     @cached_property
-    def _counted(self) -> _core.Words:
-        empty = word_family(self._rows.feature).empty_table(self._rows.feature, self._rows.n_classes)
-        return self._rows.change(empty.count)
-
-    @property
     def table(self) -> _core.Words:
-        return self._counted
+        """The table of these rows' words, counted when somebody asks for it."""
+        family: Any = self._rows.feature.family
+        return self._rows.change(family.empty_table(self._rows.feature, self._rows.n_classes).count)
 
     def read_texts(self) -> Words:
+        """Returns the words as a table that no longer needs the texts."""
         return Words(self.table)
 
     def add_to(self, table: _core.Words) -> _core.Words:
-        return super().add_to(table) if "_counted" in self.__dict__ else self._rows.change(table.count)
+        """Returns the table with these words added; the texts are read straight into it unless they were read before."""
+        return super().add_to(table) if "table" in self.__dict__ else self._rows.change(table.count)
 
     def take_from(self, table: _core.Words) -> _core.Words:
+        """Returns the table without these words; the texts are read for it."""
         return self._rows.change(table.forget)
 
     def take(self, classes: Any) -> Words:
-        kept = as_index(classes)
-        if len(np.unique(kept)) < len(kept):
-            return super().take(kept)
+        """Returns the words of some classes, still unread unless a class is asked for twice."""
+        class_numbers = as_index(classes)
+        if len(np.unique(class_numbers)) < len(class_numbers):
+            return super().take(class_numbers)
         index = np.full(self._rows.n_classes, -1, dtype=np.int64)
-        index[kept] = np.arange(len(kept))
-        return UnreadWords(self._rows.renumber(index, len(kept)))
+        index[class_numbers] = np.arange(len(class_numbers))
+        return UnreadWords(self._rows.renumber(index, len(class_numbers)))
 
     def merge(self, index: Any, size: int) -> Words:
+        """Returns the words with class c renumbered to ``index[c]`` of ``size`` classes, still unread."""
         return UnreadWords(self._rows.renumber(as_index(index), size))
 
 
 def add_texts(
     feature: Feature, words: Words, texts: list[str], classes: NDArray[np.int32], threads: int
 ) -> Words | None:
-    """With more texts as they come, of classes by their numbers; None where that takes more than the kernel."""
-    if not feature.reads_text or runs_python(feature.family):
+    """Counts a list of texts with class numbers into the words of a feature and returns the new words; None if the
+    kernel alone cannot count them.
+    """
+    family: Any = feature.family
+    if not feature.reads_text or family.split is not None:
         return None
     try:
-        return Words(words.table.count(word_family(feature).tokeniser, texts, classes, None, threads))
+        return Words(words.table.count(family.tokeniser, texts, classes, None, threads))
     except (TypeError, ValueError, OverflowError):
         return None
 
 
 def check_parts_of_words(feature: Feature, table: _core.Words, ids: Ids | None, every: int, classes: Any) -> None:
-    """Raises if class ``every`` has some word, of these or of all, less often than another class."""
+    """Raises if class number ``every``, which has all rows, has one of the words (their ``ids``; None: any word) less
+    often than another class. ``classes`` are the labels.
+    """
     starts, pair_classes, *counts = table.pairs(ids)
     word_of_pair = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     is_total = pair_classes == every
@@ -197,17 +155,6 @@ def check_parts_of_words(feature: Feature, table: _core.Words, ids: Ids | None, 
             raise errors.impossible_sums(classes[int(pair_classes[first_wrong])], feature.name)
 
 
-def not_there(absent: _core.NotThere, feature: Feature, classes: Sequence[Any]) -> Exception:
-    """Words that were never counted, in a user's words."""
-    word, label, left = absent.args
-    if word is None:
-        return errors.negative_count(left, classes[label], feature.name)
-    column, what = word_family(feature).word(feature, word)
-    if what is None:
-        return errors.negative_count(left, classes[label], column, what="occurrences")
-    return errors.negative_count(left, classes[label], column, what)
-
-
 class WordCounter(Counter):
     """Occurrences and documents of each word and class; each feature has a table of its own."""
 
@@ -215,21 +162,31 @@ class WordCounter(Counter):
     words = True
 
     def reads(self, feature: Feature) -> Reads | None:
+        """Returns what a column of a text file is read as: texts, or the numbers of a matrix."""
         return "number" if feature.columns else "text"
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
+        """Returns nothing, because word counts have no scale."""
         return ()
 
     def describe_scale(self, feature: Feature) -> str:
+        """Returns nothing, because word counts have no scale."""
         return ""
 
-    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
+    def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Any]:
+        """Returns the features as they are, and the words of the rows, which are read when somebody asks for them or
+        adds them to others.
+        """
         (feature,) = features
         return features, UnreadWords(RowsOfWords(feature, rows, rows.classes, rows.several, len(rows.labels)))
 
     def summary(self, feature: Feature, sums: Words, missing: str) -> str:
-        named_words = (word_family(feature).word(feature, name) for name in sums.most_frequent(5))
-        names = [repr(column) if word is None else word.removeprefix("value ") for column, word in named_words]
+        """Describes in a few words what was counted: how many words, and the most frequent ones. ``missing`` is a
+        phrase to append about rows without a text.
+        """
+        family: Any = feature.family
+        named_words = (family.word(feature, name) for name in sums.most_frequent(5))
+        names = [repr(column if word is None else word) for column, word in named_words]
         most_frequent = ", ".join(names) + (", …" if sums.table.n_words > 5 else "")
         total = float(sums.occurrences.value.sum())
         has_fractions = sums.occurrences.digits > 0
@@ -238,9 +195,11 @@ class WordCounter(Counter):
         n_words = errors.many(sums.table.n_words, noun)
         return f"{n_words}, {total:,.{digits}g} occurrences{missing}: {most_frequent}"
 
-    def restore(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Words:
+    def restore(self, features: Features, stored: Stored, n_classes: int) -> Words:
+        """Returns the words that a file holds (``stored``); raises if their table is not valid."""
         (feature,) = features
-        n_columns = word_family(feature).empty_table(feature, n_classes).n_columns
+        family: Any = feature.family
+        n_columns = family.empty_table(feature, n_classes).n_columns
         table = _core.Words.from_state(n_classes, n_columns, stored.arrays, n_threads(None))
         if feature.columns and table.n_ids > len(feature.columns):
             raise ValueError(f"{feature.name!r} has occurrences of more columns than it has")
@@ -250,26 +209,37 @@ class WordCounter(Counter):
 WORDS = WordCounter()
 
 
-def subtract(features: Sequence[Feature], a: Any, b: Any, classes: Sequence[Any]) -> Any:
-    """a − b; words that a never had are named."""
+def subtract(features: Features, a: Any, b: Any, classes: Sequence[Any]) -> Any:
+    """Returns the sums ``a`` without the sums ``b``; the error names words that ``a`` does not have. ``classes`` are
+    the labels.
+    """
     try:
         return a - b
     except _core.NotThere as absent:
-        raise not_there(absent, features[0], classes) from None
+        word, label, count_left = absent.args
+        family: Any = features[0].family
+        column, value = (features.names[0], None) if word is None else family.word(features[0], word)
+        shown = None if value is None else f"value {value!r}"
+        what = "rows" if word is None or value is not None else "occurrences"
+        raise errors.negative_count(count_left, classes[label], column, shown, what) from None
 
 
 def without_rare_words(words: Words, min_count: float, every: int | None) -> Words:
-    """Without those that occur fewer times than this: in the class ``every``, where that has all rows, or in all."""
+    """Drops the words that occur fewer than ``min_count`` times in class number ``every``, which has all rows; if it is
+    None, in all classes together.
+    """
     table = words.table if every is None else of_one_class(words.table, every)
-    kept = Pruning(min_count, 0.0, 1.0, 0, None, "count").of(every_word(table, by_name=False))
-    return words if kept.complete else Words(words.table.only(kept.ids))
+    frequent_words = Pruning(min_count, 0.0, 1.0, 0, None, "count").of(every_word(table, by_name=False))
+    return words if frequent_words.complete else Words(words.table.only(frequent_words.ids))
 
 
 # What words tell about the class ----------------------------------------------------------------------------------------
 
 
 class TellingWord(NamedTuple):
-    """A word, or a column of a block of occurrences: its id in the table, its name, and what its presence tells."""
+    """A word, or a column of a matrix of counts: its id in the table (``number``), its name, and how many bits its
+    presence tells about the class.
+    """
 
     number: int
     name: str
@@ -277,7 +247,9 @@ class TellingWord(NamedTuple):
 
 
 def most_telling(feature: Feature, words: Vocabulary, n: int) -> list[TellingWord]:
-    """The words that tell most; equals by name, columns in their order."""
+    """Returns the n words that tell most about the class; ties go by name, or by the order of columns. ``words`` are
+    those of the feature, in order.
+    """
     information = [mutual_information(pairs, words.texts) / BIT for pairs in words]
     bits = np.concatenate(information) if information else np.zeros(0)
     best = np.argsort(-bits, kind="stable")[:n]

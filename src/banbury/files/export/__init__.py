@@ -10,7 +10,6 @@ from typing import Any
 from banbury import errors
 from banbury.files.export import onnx, page, sql
 from banbury.model.naive_bayes import model_of
-from banbury.uncollected import uncollected
 
 WRITERS: dict[str, Callable[..., bytes]] = {".sql": sql.write, ".onnx": onnx.write, ".html": page.write}
 
@@ -33,33 +32,39 @@ def export(
     >>> script.read_text().splitlines()[0]
     '-- A model of banbury, for duckdb: evidence in nats, and views of the answers to the rows of "days".'
     """
-    target = Path(path)
-    writer = WRITERS.get(target.suffix.lower())
+    new_file = Path(path)
+    writer = WRITERS.get(new_file.suffix.lower())
     if writer is None:
-        raise errors.unknown_choice("the ending of the path", target.suffix, list(WRITERS))
-    if target.exists():
-        raise errors.bad_setting("path", str(target), "a new file, because export does not overwrite files")
+        raise errors.unknown_choice("the ending of the path", new_file.suffix, list(WRITERS))
+    if new_file.exists():
+        raise errors.bad_setting("path", str(new_file), "a new file, because export does not overwrite files")
     if dialect is not None:
         settings["dialect"] = dialect
-    if settings and target.suffix.lower() != ".sql":
+    if settings and new_file.suffix.lower() != ".sql":
         raise errors.bad_setting(next(iter(settings)), next(iter(settings.values())), "omitted unless SQL is written")
-    with uncollected():
-        content = writer(written_model(model), min_rows, **settings)
+    content = writer(written_model(model), min_rows, **settings)
     try:
-        target.write_bytes(content)
+        new_file.write_bytes(content)
     except OSError as problem:
-        raise errors.unwritable_file(target, problem.strerror or str(problem)) from None
+        raise errors.unwritable_file(new_file, problem.strerror or str(problem)) from None
 
 
 def written_model(model: Any) -> Any:
-    """Returns the model of an estimator or of the last step of a Pipeline; a model unchanged."""
+    """Returns the model of an estimator, or of the last step of a Pipeline; a model is returned unchanged."""
     model = model.steps[-1][1] if hasattr(model, "steps") else model
     if getattr(model, "at_least_one", False):
         raise errors.bad_setting(
             "at_least_one", True, "False for an export, which compares each label with its threshold"
         )
+    if getattr(model, "_label_form", None) == "one":
+        raise errors.bad_setting(
+            "y", "one label per row", "sets of labels or flags; to learn one class per row, use bb.NaiveBayesClassifier"
+        )
     model = model_of(model)
     if not hasattr(model, "evidence_table"):
-        expected = "a Model, a LabelModel or a fitted classifier; make a model from a tally with bb.estimate(tally)"
-        raise errors.bad_setting("the exported object", type(model).__name__, expected)
+        raise errors.bad_setting(
+            "the exported object",
+            type(model).__name__,
+            "a Model, a LabelModel or a fitted classifier; make a model from a tally with bb.estimate(tally)",
+        )
     return model

@@ -6,53 +6,205 @@ tokens, (n, tokens), filled up with empty ones; and blocks of occurrences as dou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from banbury import errors
-from banbury.model.evidence_table import EvidenceTable
+from banbury.model.evidence_table import EvidenceTable, Record
 
 OPSET = 17
 ML_OPSET = 3
-FARTHEST = 2.0**400
-IMPOSSIBLE = -1e30  # stands for minus infinity, of which 0 times would be no number
-COUNTS = {"count": "Identity", "log": "Log", "root": "Sqrt", "presence": "Sign"}
+MOST_UNITS = 2.0**400  # numbers farther from a curve's origin are scored as if they were this far
+SMALLEST_NORMAL = 2.2250738585072014e-308  # the smallest normal double
+IMPOSSIBLE = -1e300  # stands for minus infinity, since 0 times infinity is not a number
+OPERATOR_OF_AMOUNT = {"count": "Identity", "log": "Log", "root": "Sqrt", "presence": "Sign"}
+CONSTANTS: dict[str, Any] = {
+    "axis": [1],
+    "all_rows": [-1],
+    "column_shape": [-1, 1],
+    "one": 1.0,
+    "zero": 0.0,
+    "missing": np.nan,
+    "largest": np.finfo(np.float64).max,
+    "far_below": -MOST_UNITS,
+    "far_above": MOST_UNITS,
+    "tiny": SMALLEST_NORMAL,
+    "least_sum": 1e-300,
+    "barely_possible": IMPOSSIBLE / 2.0,
+    "certain": -IMPOSSIBLE / 2.0,
+}
+
+# Programs in the text syntax of ONNX, for ``Graph.add``. x is an input of the model, (n, 1); nats are its evidence, (n, classes).
+STRING_PROGRAM = """
+    column = ai.onnx.ml.LabelEncoder(x)
+    entry = Reshape(column, all_rows)
+"""
+NUMBER_PROGRAM = """
+    doubles = Cast<to = 11>(x)
+    column = Reshape(doubles, column_shape)
+    size = Abs(column)
+    is_number = LessOrEqual(size, largest)
+    number = Where(is_number, column, missing)
+    is_missing = IsNaN(number)
+"""
+INTERVAL_PROGRAM = f"""{NUMBER_PROGRAM}
+    is_beyond = GreaterOrEqual(number, starts)
+    beyond = Cast<to = 7>(is_beyond)
+    stretch = ReduceSum<keepdims = 0>(beyond, axis)
+    is_row_missing = Reshape(is_missing, all_rows)
+    entry = Where(is_row_missing, missing_entry, stretch)
+"""
+CURVE_PROGRAM = f"""{NUMBER_PROGRAM}
+    offset = Sub(number, curve_origin)
+    units = Div(offset, curve_unit)
+    near_units = Clip(units, far_below, far_above)
+    u = Div(near_units, curve_width)
+    z = Sub(u, curve_centre)
+    z_squared = Mul(z, z)
+    positive_u = Max(u, tiny)
+    log_u = Log(positive_u)
+    log_less_z = Sub(log_u, z)
+    term_of_x = Mul(z, curve_x)
+    term_of_x2 = Mul(z_squared, curve_x2)
+    term_of_log = Mul(log_less_z, curve_log)
+    curves = Sum(curve_one, term_of_x, term_of_x2, term_of_log)
+    by_class = MatMul(curves, class_of_curve)
+    highest = ReduceMax<axes = [1]>(by_class)
+    common = Mul(highest, one_unless_labels)
+    less_highest = Sub(by_class, common)
+    nats = Where(is_missing, zero, less_highest)
+"""
+PAIR_PROGRAM = """
+    row_of_cells = Mul(cell, n_other_cells)
+    place = Add(row_of_cells, other_cell)
+    nats = Gather(table, place)
+"""
+TEXT_PROGRAM = """
+    times = TfIdfVectorizer(x)
+    n = Cast<to = 11>(times)
+"""
+BLOCK_PROGRAM = """
+    doubles = Cast<to = 11>(x)
+    is_counted = Greater(doubles, threshold)
+    presence = Cast<to = 11>(is_counted)
+    n = Where(is_counted, doubles, zero)
+"""
+BAG_PROGRAM = """
+    n_or_next = Add(n, one_if_log)
+    amount = {operator}(n_or_next)
+    scaled_amount = Mul(amount, scale)
+    sums = MatMul(scaled_amount, word_nats)
+    squares = Mul(scaled_amount, scaled_amount)
+    sum_of_squares = ReduceSum(squares, axis)
+    norm = Sqrt(sum_of_squares)
+    positive_norm = Max(norm, least_sum)
+    length = Pow(positive_norm, one_if_normalised)
+    words = Div(sums, length)
+    nats = Add(words, common_nats)
+"""
+LABELS_PROGRAM = """
+    slanted = Mul(score, slope)
+    odds = Add(slanted, shift)
+    shares = Sigmoid(odds)
+    label = GreaterOrEqual(shares, threshold)
+"""
+CLASSES_PROGRAM = """
+    highest = ReduceMax<axes = [1]>(score)
+    is_impossible_row = Less(highest, barely_possible)
+    less_highest = Sub(score, highest)
+    relative = Where(is_impossible_row, prior, less_highest)
+    is_impossible = Less(relative, barely_possible)
+    raised = Max(relative, floor)
+    floored = Where(is_impossible, relative, raised)
+    heated = Div(floored, temperature)
+    shares = Softmax<axis = 1>(heated)
+"""
+CALIBRATION_PROGRAM = """
+    rows = Unsqueeze(heated, axis)
+    rivals = Add(rows, impossible_itself)
+    rivals_together = ReduceLogSumExp<axes = [2], keepdims = 0>(rivals)
+    odds = Sub(heated, rivals_together)
+    size = Abs(odds)
+    is_certain = Greater(size, certain)
+    slanted = Mul(odds, slope)
+    shifted = Add(slanted, shift)
+    line = Where(is_certain, odds, shifted)
+    line_size = Abs(line)
+    opposite = Neg(line_size)
+    exponential = Exp(opposite)
+    one_more = Add(exponential, one)
+    log_one_more = Log(one_more)
+    at_most_zero = Min(line, zero)
+    log_shares = Sub(at_most_zero, log_one_more)
+    shares = Softmax<axis = 1>(log_shares)
+"""
+ISOTONIC_PROGRAM = """
+    odds_by_stair = Gather<axis = 1>(odds, class_of_stair)
+    is_passed = GreaterOrEqual(odds_by_stair, low)
+    passed = Cast<to = 11>(is_passed)
+    n_passed = MatMul(passed, is_stair_of_class)
+    place = Add(n_passed, place_before)
+    stair = Cast<to = 7>(place)
+    share_there = Gather(share, stair)
+    slope_there = Gather(slope, stair)
+    low_there = Gather(low, stair)
+    offset = Sub(odds, low_there)
+    rise = Mul(offset, slope_there)
+    raw_shares = Add(share_there, rise)
+    sum = ReduceSum(raw_shares, axis)
+    is_positive = Greater(sum, zero)
+    divisor = Max(sum, least_sum)
+    normalised = Div(raw_shares, divisor)
+    shares = Where(is_positive, normalised, equal_share)
+"""
+BEST_PROGRAM = """
+    best = ArgMax<axis = 1, keepdims = 0>(shares)
+    label = Gather(names, best)
+"""
 
 
 def write(model: Any, min_rows: int) -> bytes:
-    """Returns the ONNX file of a model."""
-    onnx = _onnx()
+    """Returns the ONNX file of a model. ``min_rows``: values that fewer rows have are left out."""
+    onnx = import_onnx()
     tables = model.evidence_table(min_rows=min_rows)
-    graph = Graph("banbury")
-    columns = input_columns(tables)
-    label, shares = posteriors(graph, tables, {name: Tensor(graph, name) for name, *_ in columns}, model.names)
-    graph.answer(label, "label")
-    graph.answer(shares.cast("FLOAT"), "probabilities")
-    info = onnx.helper.make_tensor_value_info
+    describe_tensor = onnx.helper.make_tensor_value_info
     types = onnx.TensorProto
-    k = tables.prior.num_rows
-    inputs = [
-        info(name, types.STRING if kind == "string" else types.DOUBLE, ["n", width]) for name, kind, width in columns
-    ]
-    several = tables.answers == "labels"
-    kind = types.BOOL if several else types.INT64 if are_whole(model.names) else types.STRING
-    answers = [info("label", kind, ["n", k] if several else ["n"]), info("probabilities", types.FLOAT, ["n", k])]
-    made = onnx.helper.make_graph(graph.nodes, "banbury", inputs, answers, graph.initializers)
+    inputs = []
+    for column in tables.by_column():
+        name = column["name"]
+        is_free = name not in ("", "label", "probabilities") and not name.startswith("banbury/")
+        errors.require(is_free, "a column name", name, "different from the names of the graph; rename the column")
+        width = {"text": "tokens", "counts": len(column["entries"]) - 1}.get(column["kind"], 1)
+        kind = types.STRING if column["kind"] in ("text", "string") else types.DOUBLE
+        inputs.append(describe_tensor(name, kind, ["n", width]))
+    graph = Graph("banbury")
+    label, shares = add_posteriors(graph, tables, {tensor.name: tensor.name for tensor in inputs}, model.names)
+    graph.add_output("label", label, "Identity")
+    graph.add_output("probabilities", shares, "Cast", to=types.FLOAT)
+    shape = ["n", len(model.names)]
+    outputs = [describe_tensor("label", types.INT64 if are_whole(model.names) else types.STRING, ["n"])]
+    if tables.answers == "labels":
+        outputs = [describe_tensor("label", types.BOOL, shape)]
+    outputs.append(describe_tensor("probabilities", types.FLOAT, shape))
+    proto = onnx.helper.make_graph(graph.nodes, "banbury", inputs, outputs, graph.initializers)
     opsets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
-    written = onnx.helper.make_model(made, opset_imports=opsets, ir_version=8, producer_name="banbury")
-    onnx.checker.check_model(written)
-    return bytes(written.SerializeToString())
+    file = onnx.helper.make_model(proto, opset_imports=opsets, ir_version=8, producer_name="banbury")
+    onnx.checker.check_model(file)
+    return bytes(file.SerializeToString())
 
 
-def _onnx() -> Any:
+def import_onnx() -> Any:
+    """Returns the library onnx."""
     try:
         import onnx
         import onnx.checker
+        import onnx.parser
     except ImportError:
-        text = "ONNX export needs the library onnx. Install it with: pip install 'banbury[onnx]'"
-        raise errors.MissingLibrary(text, library="onnx") from None
+        raise errors.MissingLibrary(
+            "ONNX export needs the library onnx. Install it with: pip install 'banbury[onnx]'", library="onnx"
+        ) from None
     return onnx
 
 
@@ -61,201 +213,170 @@ def are_whole(names: Sequence[Any]) -> bool:
     return all(isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in names)
 
 
-def _operator(name: str) -> Callable[[Tensor, Any], Tensor]:
-    return lambda one, other: one.apply(name, other)
-
-
-class Tensor:
-    """What an operator of a graph gives; to operators, arrays and numbers are constants."""
-
-    def __init__(self, graph: Graph, name: str) -> None:
-        self.graph = graph
-        self.name = name
-
-    def apply(self, operator: str, *more: Any, domain: str = "", **attributes: Any) -> Tensor:
-        graph = self.graph
-        name = f"{graph.prefix}/{len(graph.nodes)}"
-        inputs = [graph.constant(x).name if not isinstance(x, Tensor) else x.name for x in (self, *more)]
-        node = graph.onnx.helper.make_node(operator, inputs, [name], name=name, domain=domain, **attributes)
-        graph.nodes.append(node)
-        return Tensor(graph, name)
-
-    __add__ = _operator("Add")
-    __sub__ = _operator("Sub")
-    __mul__ = _operator("Mul")
-    __truediv__ = _operator("Div")
-    __matmul__ = _operator("MatMul")
-    __lt__ = _operator("Less")
-    __gt__ = _operator("Greater")
-    __ge__ = _operator("GreaterOrEqual")
-
-    def cast(self, kind: str) -> Tensor:
-        return self.apply("Cast", to=getattr(self.graph.onnx.TensorProto, kind))
-
-    def where(self, one: Any, other: Any) -> Tensor:
-        return self.apply("Where", one, other)
-
-    def pick(self, table: Any) -> Tensor:
-        """The entries of a table at these places."""
-        return self.graph.constant(table).apply("Gather", self)
-
-    def clip(self, low: float, high: float) -> Tensor:
-        return self.apply("Clip", low, high)
-
-    def sum(self, keepdims: int = 1) -> Tensor:
-        """The sum of each row."""
-        return self.apply("ReduceSum", [1], keepdims=keepdims)
-
-
 class Graph:
-    """Nodes and constants in the making."""
+    """Collects the nodes and constants of a graph, in which the names of all tensors begin with ``prefix``."""
 
     def __init__(self, prefix: str) -> None:
-        self.onnx = _onnx()
+        """Begins an empty graph. Raises an error if onnx is not installed."""
+        self.onnx = import_onnx()
         self.prefix = prefix
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
 
-    def constant(self, value: Any) -> Tensor:
-        name = f"{self.prefix}/constant/{len(self.initializers)}"
-        array = np.asarray(value)
-        array = np.where(np.isneginf(array), IMPOSSIBLE, array) if array.dtype.kind == "f" else array
-        array = array.astype(object) if array.dtype.kind == "U" else array
-        self.initializers.append(self.onnx.numpy_helper.from_array(array, name))
-        return Tensor(self, name)
+    def add(self, program: str, attributes: Mapping[str, Any] | None = None, **inputs: Any) -> dict[str, str]:
+        """Adds the nodes of a program. ``inputs``: for each input of the program the name of a tensor in the graph (a
+        text) or a constant; other inputs are taken from ``CONSTANTS``. ``attributes``: those of its first node. Returns
+        the name in the graph of each tensor of the program.
+        """
+        names = {name: tensor for name, tensor in inputs.items() if isinstance(tensor, str)}
+        prefix = f"{self.prefix}/{len(self.nodes)}"
+        nodes = self.onnx.parser.parse_graph(f"program () => () {{ {program} }}").node
+        for name, setting in (attributes or {}).items():
+            nodes[0].attribute.append(self.onnx.helper.make_attribute(name, setting))
+        for node in nodes:
+            for name in node.input:
+                if name not in names:
+                    names[name] = f"{prefix}/{name}"
+                    array = np.asarray({**CONSTANTS, **inputs}[name])
+                    if array.dtype.kind == "f":
+                        array = np.where(np.isneginf(array), IMPOSSIBLE, array)
+                    array = array.astype(object) if array.dtype.kind == "U" else array
+                    self.initializers.append(self.onnx.numpy_helper.from_array(array, names[name]))
+            node.input[:] = [names[name] for name in node.input]
+            node.name = names[node.output[0]] = f"{prefix}/{node.output[0]}"
+            node.output[0] = node.name
+            self.nodes.append(node)
+        return names
 
-    def answer(self, tensor: Tensor, name: str) -> None:
-        self.nodes.append(self.onnx.helper.make_node("Identity", [tensor.name], [name]))
-
-
-def input_columns(tables: EvidenceTable) -> list[tuple[str, str, Any]]:
-    """The inputs: name, type and width."""
-    inputs = list[tuple[str, str, Any]]()
-    for column in tables.by_column():
-        width = {"text": "tokens", "counts": len(column["words"]) - 1}.get(column["kind"], 1)
-        inputs.append((column["name"], "string" if column["kind"] in ("text", "string") else "double", width))
-    return inputs
-
-
-def posteriors(
-    graph: Graph, tables: EvidenceTable, inputs: Mapping[str, Tensor], names: Sequence[Any]
-) -> tuple[Tensor, Tensor]:
-    """The answers and the posteriors, as doubles, from inputs by column."""
-    score = graph.constant(tables.prior["nats"].to_numpy()[None, :])
-    cells: dict[int, tuple[Tensor, int]] = {}
-    for column in tables.by_column():
-        x = inputs[column["name"]]
-        if column["words"]:
-            score += _bag(column, x)
-        elif column["curves"]:
-            score += _curve(column["curves"], tables.prior.num_rows, x)
-        else:
-            score += _entries(column, tables.prior.num_rows, x, cells)
-    pairs: dict[tuple[int, int], tuple[Tensor, Any]] = {}
-    for pair in tables.entries("pairs"):
-        (a, n), (b, m) = cells[pair["first"]], cells[pair["second"]]
-        nothing = np.zeros((n * m, tables.prior.num_rows))
-        _, table = pairs.setdefault((pair["first"], pair["second"]), (a * m + b, nothing))
-        table[pair["first_cell"] * m + pair["second_cell"]] = pair["nats"]
-    for at, table in pairs.values():
-        score += at.pick(table)
-    return _answers(tables, score, names)
+    def add_output(self, name: str, tensor: str, operator: str, **attributes: Any) -> None:
+        """Adds an output of the graph: ``operator``, with its ``attributes``, applied to a tensor."""
+        self.nodes.append(self.onnx.helper.make_node(operator, [tensor], [name], **attributes))
 
 
-def _entries(column: dict[str, Any], n_classes: int, x: Tensor, cells: dict[int, tuple[Tensor, int]]) -> Tensor:
-    """What the values of a column say; its cells are kept for pairs."""
-    entries = column["values"] or column["steps"]
-    flat = x.apply("Reshape", [-1])
-    no_entry = len(entries)  # the last says nothing, of what is in no entry
-    if column["values"]:
-        place = {None if entry["unseen"] else entry["value"] or "": i for i, entry in enumerate(entries)}
-        unseen = place.pop(None, no_entry)
-        coded: dict[str, Any] = {"keys_strings": list(place), "values_int64s": list(place.values())}
-        entry_numbers = flat.apply("LabelEncoder", domain="ai.onnx.ml", default_int64=unseen, **coded)
-    else:
-        place = {entry["from"]: i for i, entry in enumerate(entries)}
-        missing = place.pop(None, no_entry)
-        ends = sorted({*place, *(entry["to"] for entry in entries if entry["to"] is not None)} - {-np.inf, np.inf})
-        ends_passed = (x >= np.reshape(ends, (1, -1))).cast("INT64").sum(keepdims=0)
-        entry_numbers = flat.apply("IsNaN").where(
-            missing, ends_passed.pick([place.get(end, no_entry) for end in (-np.inf, *ends)])
-        )
-    row_cells = [entry["cell"] for entry in entries]
-    if None not in row_cells:
-        n = max(row_cells) + 2  # one more for values in no cell
-        cells[column["column"]] = entry_numbers.pick([*row_cells, n - 1]), n
-    return entry_numbers.pick([*(entry["nats"] for entry in entries), [0.0] * n_classes])
-
-
-def _curve(curves: Sequence[dict[str, Any]], k: int, x: Tensor) -> Tensor:
-    """What a number says of each class; a label has two curves."""
-    x = x.apply("Reshape", [-1, 1])
-    numbers = {name: np.array([curve[name] for curve in curves]) for name in curves[0]}
-    z = ((x - numbers["origin"]) / numbers["unit"]).clip(-FARTHEST, FARTHEST) - numbers["centre"]
-    says = z * z * numbers["x2"] + z * numbers["x"] + numbers["one"]
-    if numbers["log_x"].any():
-        says += z.apply("Log") * numbers["log_x"]
-    says @= np.eye(k)[numbers["class"]]
-    return x.apply("IsNaN").where(0.0, says)
-
-
-def _bag(column: dict[str, Any], x: Tensor) -> Tensor:
-    """What words, or columns of occurrences, say."""
-    if column["length"] == "all":
-        expected = "False for ONNX, because text length includes words that the exported model cannot see"
-        raise errors.bad_setting("length", True, expected)
-    common, *words = column["words"]
-    scale = np.array([[word["scale"] for word in words]])
-    if column["kind"] == "text":
-        words.append({"word": "", "nats": [0.0] * len(common["nats"])})  # what texts are filled up with
-        scale = np.append(scale, [[0.0]], axis=1)
-        size: dict[str, Any] = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "mode": "TF"}
-        pool: dict[str, Any] = {
-            "pool_strings": [word["word"] for word in words],
-            "ngram_indexes": list(range(len(words))),
-        }
-        n = x.apply("TfIdfVectorizer", **size, **pool, ngram_counts=[0]).cast("DOUBLE")
-    else:
-        n = x.apply("IsNaN").where(0.0, x)
-        if column["threshold"] is not None:
-            n = (n > column["threshold"]).cast("DOUBLE")
-    n = n + 1.0 if column["count"] == "log" else n
-    a = n.apply(COUNTS[column["count"]]) * scale
-    says = a @ np.array([word["nats"] for word in words])
-    if column["length"] == "known":
-        says /= (a * a).sum().apply("Sqrt").apply("Max", 1e-300)
-    return says + np.array([common["nats"]])
-
-
-def _answers(tables: EvidenceTable, score: Tensor, names: Sequence[Any]) -> tuple[Tensor, Tensor]:
-    """The answers and the posteriors, from scores."""
+def add_posteriors(
+    graph: Graph, tables: EvidenceTable, inputs: Mapping[str, str], names: Sequence[Any]
+) -> tuple[str, str]:
+    """Adds everything from inputs to answers. ``inputs``: the tensor of each column by name; ``names``: the classes.
+    Returns the names of the tensors of answers and of posteriors.
+    """
     prior = tables.prior["nats"].to_numpy()[None, :]
-    _, heat, floor, slope, shift, threshold = (column.to_numpy()[None, :] for column in tables.calibration.columns)
+    nats_tensors = []
+    cells_of_column: dict[
+        int, tuple[str, int]
+    ] = {}  # of a column in pairs: its tensor of cells, and how many there are
+    for column in tables.by_column():
+        tensor = inputs[column["name"]]
+        if column["kind"] in ("text", "counts"):
+            nats_tensors.append(_add_bag(graph, column, tensor))
+        elif column["curves"]:
+            curves: dict[str, Any] = {f"curve_{name}": numbers for name, numbers in column["curves"].items()}
+            curves["class_of_curve"] = np.eye(prior.size)[curves["curve_class"]]
+            is_highest_common = float(tables.answers == "classes")
+            nats_tensors.append(
+                graph.add(CURVE_PROGRAM, x=tensor, one_unless_labels=is_highest_common, **curves)["nats"]
+            )
+        else:
+            entry = _add_entry(graph, column, tensor)
+            entries = [*column["entries"].values(), column["unseen"]]
+            nats_tensors.append(
+                graph.add("nats = Gather(table, entry)", entry=entry, table=[row["nats"] for row in entries])["nats"]
+            )
+            cell_numbers = [row["cell"] for row in entries]
+            n_cells = max((cell for cell in cell_numbers if cell is not None), default=-1) + 2
+            if n_cells > 1:  # the last cell is that of entries that have none
+                table = [n_cells - 1 if cell is None else cell for cell in cell_numbers]
+                cells_of_column[column["column"]] = (
+                    graph.add("nats = Gather(table, entry)", entry=entry, table=table)["nats"],
+                    n_cells,
+                )
+    pairs: dict[tuple[int, int], Any] = {}  # of the two columns: nats by both cells
+    for pair in tables.entries("pairs"):
+        columns = pair["first"], pair["second"]
+        table = pairs.setdefault(columns, np.zeros((*(cells_of_column[column][1] for column in columns), prior.size)))
+        table[pair["first_cell"], pair["second_cell"]] = pair["nats"]
+    for (first, second), table in pairs.items():
+        cell_tensors = {
+            "cell": cells_of_column[first][0],
+            "other_cell": cells_of_column[second][0],
+            "n_other_cells": table.shape[1],
+        }
+        nats_tensors.append(graph.add(PAIR_PROGRAM, table=table.reshape(-1, prior.size), **cell_tensors)["nats"])
+    score: Any = prior
+    for nats in nats_tensors:
+        score = graph.add("sum = Add(total, nats)", total=score, nats=nats)["sum"]
+    return _add_answers(graph, tables, score, names)
+
+
+def _add_entry(graph: Graph, column: Record, x: str) -> str:
+    """Adds the search for the entry of a value or number, whose number it returns as a tensor, (n,). The entry for
+    unseen values is the last. ``column``: an entry of ``EvidenceTable.by_column``; ``x``: its input tensor.
+    """
+    keys = [*column["entries"]]
+    if column["kind"] == "number":
+        return graph.add(INTERVAL_PROGRAM, x=x, starts=[keys[1:-1]], missing_entry=len(keys) - 1)["entry"]
+    place = {key or "": k for k, key in enumerate(keys)}
+    codes = {"keys_strings": [*place], "values_int64s": [*place.values()], "default_int64": len(keys)}
+    return graph.add(STRING_PROGRAM, codes, x=x)["entry"]
+
+
+def _add_bag(graph: Graph, column: Record, x: str) -> str:
+    """Adds the evidence of a text or of a block of counts. ``column``: an entry of ``EvidenceTable.by_column``; ``x``:
+    its input tensor. Returns the tensor of nats, (n, classes).
+    """
+    if column["length"] and column["unseen"]["scale"]:
+        raise errors.bad_setting(
+            "length", True, "False for ONNX, because text length includes words that the exported model cannot see"
+        )
+    entry_of_every_text = column["entries"].pop(None)
+    words = [*column["entries"]]
+    entries = [*column["entries"].values()]
+    if column["kind"] == "text":
+        words.append("")  # fills up the tokens of short texts
+        entries.append({"scale": 0.0, "nats": 0.0 * entry_of_every_text["nats"]})
+        grams = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "mode": "TF", "ngram_counts": [0]}
+        vocabulary = {"pool_strings": words, "ngram_indexes": [*range(len(words))]}
+        n = graph.add(TEXT_PROGRAM, {**grams, **vocabulary}, x=x)["n"]
+    else:
+        block = graph.add(BLOCK_PROGRAM, x=x, threshold=column["threshold"])
+        n = block["presence" if column["count"] == "presence" else "n"]
+    program = BAG_PROGRAM.format(operator=OPERATOR_OF_AMOUNT[column["count"]])
+    nats = graph.add(
+        program,
+        n=n,
+        one_if_log=float(column["count"] == "log"),
+        scale=[[entry["scale"] for entry in entries]],
+        word_nats=[entry["nats"] for entry in entries],
+        one_if_normalised=float(column["length"]),
+        common_nats=entry_of_every_text["nats"],
+    )
+    return nats["nats"]
+
+
+def _add_answers(graph: Graph, tables: EvidenceTable, score: str, names: Sequence[Any]) -> tuple[str, str]:
+    """Adds the calibration of scores and the choice of the answer. ``score``: the tensor of scores, (n, classes);
+    ``names``: the classes. Returns the names of the tensors of answers and of posteriors.
+    """
+    prior = tables.prior["nats"].to_numpy()[None, :]
+    rule_names = tables.calibration.column_names[1:6]
+    rules = {name: tables.calibration[name].to_numpy()[None, :] for name in rule_names}
     if tables.answers == "labels":
-        shares = (score * slope + shift).apply("Sigmoid")
-        return shares >= threshold, shares
-    highest = score.apply("ReduceMax", axes=[1])
-    none = highest < IMPOSSIBLE / 2.0  # then the prior answers
-    score = none.where(prior - prior.max(), score - highest)
-    score = (score < IMPOSSIBLE / 2.0).where(score, score.apply("Max", floor)) / heat
-    if not tables.bends:
-        return _class_of(score, names), score.apply("Softmax", axis=1)
-    apart = score.apply("Unsqueeze", [1]) + 100.0 * IMPOSSIBLE * np.eye(prior.size)
-    odds = score - apart.apply("ReduceLogSumExp", axes=[2], keepdims=0)
-    line = (odds.apply("Abs") > -IMPOSSIBLE / 2.0).where(odds, odds * slope + shift)
-    rest = (line.apply("Abs").apply("Neg").apply("Exp") + 1.0).apply("Log")
-    shares = (line.apply("Min", 0.0) - rest).apply("Softmax", axis=1)
-    if tables.stairs.num_rows:
-        classes, low, _, height, rise = (column.to_numpy() for column in tables.stairs.columns)
-        starts = np.searchsorted(classes, np.arange(prior.size))
-        passed = (odds.apply("Gather", classes, axis=1) >= low).cast("DOUBLE") @ np.eye(prior.size)[classes]
-        at = (passed + (starts - 1.0)).cast("INT64")
-        shares = at.pick(height) + at.pick(rise) * (odds - at.pick(low))
-        total = shares.sum()
-        shares = (total > 0.0).where(shares / total.apply("Max", 1e-300), 1.0 / prior.size)
-    return _class_of(shares, names), shares
-
-
-def _class_of(scores: Tensor, names: Sequence[Any]) -> Tensor:
-    """The class of the highest score of each row."""
-    return scores.apply("ArgMax", axis=1, keepdims=0).pick(list(names) if are_whole(names) else [*map(str, names)])
+        tensors = graph.add(LABELS_PROGRAM, score=score, **rules)
+        return tensors["label"], tensors["shares"]
+    tensors = graph.add(CLASSES_PROGRAM, score=score, prior=prior - prior.max(), **rules)
+    ranking = tensors["heated"]
+    if tables.bends:
+        identity = np.eye(prior.size)
+        tensors = graph.add(
+            CALIBRATION_PROGRAM, heated=ranking, impossible_itself=100.0 * IMPOSSIBLE * identity, **rules
+        )
+        if stairs := [*tables.stairs()]:
+            stair_columns = map(np.array, zip(*stairs, strict=True))
+            table: dict[str, Any] = dict(
+                zip(("class_of_stair", "low", "high", "share", "slope"), stair_columns, strict=True)
+            )
+            table["is_stair_of_class"] = identity[table["class_of_stair"]]
+            table["place_before"] = np.searchsorted(table["class_of_stair"], np.arange(prior.size)) - 1.0
+            tensors = graph.add(ISOTONIC_PROGRAM, odds=tensors["odds"], equal_share=1.0 / prior.size, **table)
+        ranking = tensors["shares"]
+    answers = [*names] if are_whole(names) else [*map(str, names)]
+    return graph.add(BEST_PROGRAM, shares=ranking, names=answers)["label"], tensors["shares"]

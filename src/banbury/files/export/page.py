@@ -10,8 +10,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from banbury.files.export.sql import PATTERNS, check_tokens
-from banbury.model.evidence_table import EvidenceTable
+import numpy as np
+
+from banbury.files.export.sql import SPACES_PATTERN, TOKEN_PATTERNS, check_tokens
+from banbury.model.evidence_table import EvidenceTable, Record
 
 HERE = Path(__file__).parent
 BROWSER = HERE.parents[1] / "service" / "browser"  # whose scripts show a row, its answer and why
@@ -48,51 +50,70 @@ style-src 'sha256-{style_hash}'; base-uri 'none'; form-action 'none'">
 
 
 def write(model: Any, min_rows: int) -> bytes:
-    """Returns the page of a model."""
+    """Returns the page of a model. ``min_rows``: values that fewer rows have are left out."""
     tables = model.evidence_table(min_rows=min_rows)
     modules = [_as_block((BROWSER / name).read_text("utf-8")) for name in ("service.js", "evidence.js", "ask.js")]
     script = "\n".join([*modules, (HERE / "score.js").read_text("utf-8"), "begin().catch(say);\n"])
-    bare = not any(isinstance(name, str) for name in model.names)  # which are named with their target
-    target = model.schema.target if bare and tables.answers == "classes" else None
+    has_numbers_only = not any(isinstance(name, str) for name in model.names)  # which are named with their target
+    target = model.schema.target if has_numbers_only and tables.answers == "classes" else None
     style = (BROWSER / "page.css").read_text("utf-8")
     hashes = {"script_hash": _hash(script), "style_hash": _hash(style)}
     return PAGE.format(script=script, style=style, **hashes, data=_pack(tables, target)).encode("utf-8")
 
 
 def _as_block(script: str) -> str:
-    """A module that stands beside those whose names it imports, as a block that gives its own."""
+    """A JavaScript module as a block that defines the names it exports. Its imports are dropped: the blocks of those
+    modules stand before it.
+    """
     names = re.findall(r"^export (?:async )?(?:function|const) (\w+)", script, flags=re.M)
-    inside = re.sub(r"^export ", "", re.sub(r"^import .*?;\n", "", script, flags=re.M | re.S), flags=re.M)
-    return f"const {{ {', '.join(names)} }} = (() => {{\n{inside}\nreturn {{ {', '.join(names)} }};\n}})();"
+    body = re.sub(r"^export ", "", re.sub(r"^import .*?;\n", "", script, flags=re.M | re.S), flags=re.M)
+    return f"const {{ {', '.join(names)} }} = (() => {{\n{body}\nreturn {{ {', '.join(names)} }};\n}})();"
 
 
 def _hash(text: str) -> str:
+    """The SHA-256 hash of a script or style in base 64, as a Content-Security-Policy names it."""
     return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
 
 
-def columns_of(tables: EvidenceTable) -> list[dict[str, Any]]:
-    """The columns, of which those of texts have the regular expression of their words."""
+def columns_of(tables: EvidenceTable) -> list[Record]:
+    """The columns as the page's script takes them: curves as rows, entries as pairs of key and entry, and for texts the
+    regular expression of their words.
+    """
     columns = tables.by_column()
+    curves = tables.curves.to_pylist()
     for column in columns:
         check_tokens(column)
-        column["pattern"] = PATTERNS.get(column["tokens"], "").replace("W", r"[\p{L}\p{N}_]")
+        if column["reading"]:
+            pattern = TOKEN_PATTERNS.get(column["reading"]["tokens"], "").replace("W", r"[\p{L}\p{N}_]")
+            column["pattern"] = pattern if column["reading"]["unit"] == "words" else f"({SPACES_PATTERN})|[^]"
+        column["entries"] = [*column["entries"].items()]
+        column["curves"] = [row for row in curves if row["column"] == column["column"]]
     return columns
 
 
 def _pack(tables: EvidenceTable, target: str | None) -> str:
-    """The tables as JSON, which has no infinity: 1e999 is read as one."""
+    """The tables as compressed JSON in base 64. JSON has no infinity; the page reads 1e999 as one. ``target``: the name
+    that the page shows for numeric classes, or None.
+    """
     prior = tables.prior.to_pydict()
+    columns = columns_of(tables)
+    pairs = []
+    for pair in tables.entries("pairs"):
+        feature = f"{columns[pair['first']]['name']} with {columns[pair['second']]['name']}"
+        cells = f"{pair['first']} {pair['first_cell']} {pair['second']} {pair['second_cell']}"
+        pairs.append((cells, {"feature": feature, "nats": pair["nats"]}))
+    rules = tables.calibration.to_pylist()
     model = {
         "labels": tables.answers == "labels",
         "target": target,
         "names": prior["name"],
         "prior": prior["nats"],
-        "columns": columns_of(tables),
-        "pairs": tables.entries("pairs"),
-        "rules": tables.calibration.to_pylist(),
-        "stairs": tables.stairs.to_pylist(),
-        "calibrated": tables.bends or set(tables.calibration["temperature"].to_pylist()) != {1.0},
+        "columns": columns,
+        "pairs": pairs,
+        "rules": rules,
+        "stairs": [*tables.stairs()],
+        "calibrated": tables.bends or rules[0]["temperature"] != 1.0,
     }
-    text = json.dumps(model, separators=(",", ":"))
+    text = json.dumps(model, separators=(",", ":"), default=np.ndarray.tolist)
     text = re.sub(r'("(?:[^"\\]|\\.)*")|Infinity', lambda match: match[1] or "1e999", text)
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()

@@ -7,158 +7,221 @@ the lexicon; the nats of each class are added. Missing is an entry of its own; w
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from banbury import errors
-from banbury.model.evidence_table import EvidenceTable
+from banbury.model.evidence_table import EvidenceTable, Record
 
 MOST_JOINS = 40  # tables of one query: SQLite takes 64
 MOST_REASONS = 3
 MOST_CLASSES = 900  # a table has a column for each: a row of PostgreSQL takes 8 kB
-CHUNK = 500  # rows of one INSERT
-FARTHEST = 2.0**400
-DEEPEST = 700.0  # the exponential of more is no double, and PostgreSQL says so
-SPACES = "[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
-SURROGATES = re.compile("[\ud800-\udfff]")
+ROWS_PER_STATEMENT = 400  # rows of one INSERT, or tables of a UNION, of which SQLite takes 500
+MOST_UNITS = 2.0**400  # numbers farther from a curve's origin are scored as if they were this far
+LARGEST_NUMBER = 1.7e308  # near the largest double
+FEWEST_UNITS = 1e-300  # for a quotient below this PostgreSQL reports an underflow
+LARGEST_EXPONENT = 700.0  # exp of much more exceeds a double, which PostgreSQL reports as an error
+SPACES_PATTERN = "[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]{2,}"
 TABLES = {
     "prior": "class INTEGER, name {text}, nats {real}, temperature {real}, floor {real}, slope {real}, shift {real}, "
     "threshold {real}",
     "entries": "col INTEGER, item {text}, low {real}, last {real}, cell INTEGER, {nats}",
+    "curves": "col INTEGER, class INTEGER, origin {real}, unit {real}, width {real}, centre {real}, c1 {real}, cx {real}, "
+    "cx2 {real}, clog {real}, low {real}, high {real}, small {real}",
     "pairs": "first INTEGER, first_cell INTEGER, second INTEGER, second_cell INTEGER, {nats}",
     "words": "col INTEGER, word {text}, scale {real}, {nats}",
     "stairs": "class INTEGER, low {real}, high {real}, share {real}, slope {real}",
 }
+VIEWS = ("posterior", "answer", "reasons")
+VIEW_COLUMNS = (
+    "class",
+    "posterior",
+    "place",
+    "is_answer",
+    "evidence",
+    "value",
+    "decibans",
+)  # columns of views, beside the key
+# SQL templates. Columns are numbered: x{j} is what column j looks up, e{j} the entries that it is joined to, c{j} its cell in
+# pairs, n{c} the nats of class c and s{c} their sum. The keys are kinds of columns: the kinds of ``EvidenceTable``, and
+# "curves" for a column of numbers whose classes have curves.
+LOOKUP_OF_KIND = {
+    "string": "COALESCE('=' || CAST({quoted} AS {text}), '-')",
+    "number": "COALESCE({as_number}, {inf})",
+    "curves": "{as_number}",
+    "text": "CAST({quoted} AS {text})",
+    "counts": "'1'",
+}
+JOIN_TEXT_VALUES = "{entries} AS e{j} ON e{j}.col = {j} AND e{j}.item = f.x{j}"
+JOIN_INTERVALS = """(SELECT d.x, b.* FROM (SELECT DISTINCT x{j} AS x FROM input) AS d
+  JOIN {entries} AS b ON b.col = {j} AND b.low <= d.x AND d.x <= b.last) AS e{j} ON e{j}.x = f.x{j}"""
+JOIN_CURVES = """(SELECT x, NULL AS cell, {pivot} FROM (SELECT x, class, n - {top} AS n FROM (SELECT x, class, SUM(c1 + cx * z
+    + cx2 * (ABS(z) + 1e-150) * (ABS(z) + 1e-150) + clog * (LN({greatest}(u, 2.2250738585072014e-308)) - z)) AS n
+  FROM (SELECT w.*, u - centre AS z
+  FROM (SELECT v.*, CASE WHEN ABS(units) < small THEN 0e0 ELSE units / unit / width END AS u
+  FROM (SELECT d.x, q.*, {least}({greatest}(d.x, low), high) - origin AS units
+  FROM (SELECT DISTINCT x{j} AS x FROM input) AS d JOIN {curves} AS q ON q.col = {j}) AS v) AS w) AS y
+  GROUP BY x, class) AS t) AS r GROUP BY x) AS e{j} ON e{j}.x = f.x{j}"""
+JOIN_WORD_SUMS = "t{j}_sum AS e{j} ON e{j}.row_id = f.row_id"
+JOIN_OF_KIND = {
+    "string": JOIN_TEXT_VALUES,
+    "number": JOIN_INTERVALS,
+    "curves": JOIN_CURVES,
+    "text": JOIN_WORD_SUMS,
+    "counts": JOIN_WORD_SUMS,
+}
+VALUE_TO_SHOW = {
+    "string": "SUBSTR(f.x{j}, 2)",
+    "number": "NULLIF(f.x{j}, {inf})",
+    "curves": "f.x{j}",
+    "text": "NULLIF(f.word, '')",
+    "counts": "NULLIF(f.word, '')",
+}  # a row's value, as the view of reasons shows it
+JOIN_PAIR = """{pairs} AS {e} ON {e}.first = {first} AND {e}.second = {second}
+  AND {e}.first_cell = f.c{first} AND {e}.second_cell = f.c{second}"""
+
 # Named queries from scores to posteriors and places: of labels, of classes, and of classes whose log-odds are calibrated.
-LABELS = """posteriors AS {m}(SELECT s.row_id, s.class,
-  1e0 / (1e0 + EXP(-{least}({greatest}(p.slope * s.score + p.shift, -{deepest}), {deepest}))) AS posterior
+LABEL_QUERIES = """posteriors AS {m}(SELECT s.row_id, s.class,
+  1e0 / (1e0 + EXP(-{least}({greatest}(p.slope * s.score + p.shift, -{exp_limit}), {exp_limit}))) AS posterior
   FROM scores AS s {join})"""
-CENTRED = """tops AS {m}(SELECT row_id, class, score, MAX(score) {by_row} AS top FROM scores),
+CENTRED_QUERIES = """tops AS {m}(SELECT row_id, class, score, MAX(score) {by_row} AS top FROM scores),
 centred AS {m}(SELECT s.row_id, s.class, CASE WHEN s.top = -{inf} THEN p.nats ELSE s.score - s.top END AS score
   FROM tops AS s {join}),
 heated AS {m}(SELECT s.row_id, s.class, CASE WHEN s.score = -{inf} THEN s.score
   ELSE {greatest}(s.score, p.floor) / p.temperature END AS score FROM centred AS s {join})"""
-STRAIGHT = "shares AS {m}(SELECT row_id, class, score, EXP({greatest}(score, -{deepest})) AS share FROM heated)"
-BENT = """seconds AS {m}(SELECT s.row_id, s.class, s.score, MAX(o.score) AS top FROM heated AS s {rivals}),
+SHARE_QUERY = "shares AS {m}(SELECT row_id, class, score, EXP({greatest}(score, -{exp_limit})) AS share FROM heated)"
+CALIBRATED_QUERIES = """seconds AS {m}(SELECT s.row_id, s.class, s.score, MAX(o.score) AS top FROM heated AS s {rivals}),
 odds AS {m}(SELECT s.row_id, s.class, CASE WHEN s.top = -{inf} THEN 1e300 ELSE {least}({greatest}(s.score - s.top -
-  LN(SUM(EXP({greatest}(o.score - s.top, -{deepest})))), -1e300), 1e300) END AS odds FROM seconds AS s {rivals}, s.top),
+  LN(SUM(EXP({greatest}(o.score - s.top, -{exp_limit})))), -1e300), 1e300) END AS odds FROM seconds AS s {rivals}, s.top),
 lines AS {m}(SELECT s.row_id, s.class, s.odds, CASE WHEN ABS(s.odds) < 1e300 THEN p.slope * s.odds + p.shift ELSE s.odds END AS y
   FROM odds AS s {join}),
-logs AS {m}(SELECT row_id, class, odds, {least}(0e0, y) - LN(1e0 + EXP(-{least}(ABS(y), {deepest}))) AS log FROM lines),
+logs AS {m}(SELECT row_id, class, odds, {least}(0e0, y) - LN(1e0 + EXP(-{least}(ABS(y), {exp_limit}))) AS log FROM lines),
 shares AS {m}(SELECT s.row_id, s.class, 0e0 AS score, CASE WHEN t.class IS NULL
-  THEN EXP({greatest}(s.log - MAX(s.log) OVER (PARTITION BY s.row_id), -{deepest}))
+  THEN EXP({greatest}(s.log - MAX(s.log) OVER (PARTITION BY s.row_id), -{exp_limit}))
   ELSE t.share + t.slope * (s.odds - t.low) END AS share
   FROM logs AS s LEFT JOIN {stairs} AS t ON t.class = s.class AND t.low <= s.odds AND s.odds < t.high)"""
-SHARED = """posteriors AS {m}(SELECT row_id, class, score, CASE WHEN SUM(share) {by_row} > 0 THEN share / SUM(share) {by_row}
+SUM_QUERY = """posteriors AS {m}(SELECT row_id, class, score, CASE WHEN SUM(share) {by_row} > 0 THEN share / SUM(share) {by_row}
   ELSE {equal} END AS posterior FROM shares)"""
-RANKED = """placed AS {m}(SELECT row_id, class, posterior,
+RANK_QUERIES = """placed AS {m}(SELECT row_id, class, posterior,
   ROW_NUMBER() OVER (PARTITION BY row_id ORDER BY {order} DESC, class) AS place
   FROM posteriors),
 ranked AS {m}(SELECT s.*, p.name, CASE WHEN {answer} THEN 1 ELSE 0 END AS is_answer FROM placed AS s {join})"""
-# What each column, pair and word says for an answer: against the next class, or of a label at all.
+JOIN_OTHER_CLASSES = (
+    "JOIN heated AS o ON o.row_id = s.row_id AND o.class <> s.class GROUP BY s.row_id, s.class, s.score"
+)
+# The evidence of each column, pair and word for an answer: for the best class against the second, or for a label.
 LABEL_SIDES = "SELECT row_id, class, name, 1e0 AS side FROM ranked WHERE is_answer = 1"
 CLASS_SIDES = """SELECT r.row_id, r.class, b.name, CASE WHEN r.place = 1 THEN 1e0 ELSE -1e0 END AS side
   FROM ranked AS r JOIN ranked AS b ON b.row_id = r.row_id AND b.place = 1 WHERE r.place <= 2"""
-REASONS = """pieces AS {m}({pieces}),
+REASON_QUERIES = """pieces AS {m}({pieces}),
 sides AS {m}({sides}),
 weights AS {m}(SELECT q.row_id, s.name, q.evidence, q.item, SUM(s.side * q.nats) * {decibans} AS decibans FROM pieces AS q
   JOIN sides AS s ON s.row_id = q.row_id AND s.class = q.class GROUP BY q.row_id, s.name, q.evidence, q.item),
 chosen AS {m}(SELECT row_id, name, evidence, item, decibans,
   ROW_NUMBER() OVER (PARTITION BY row_id, name ORDER BY ABS(decibans) DESC, evidence, item) AS place FROM weights)"""
-# The words of a column in the rows, from its bag: what each says, and all of them.
-WORDS = """t{j}_known AS {m}(SELECT b.row_id, l.*, {count} * l.scale AS a FROM t{j}_bag AS b
-  JOIN {words} AS l ON l.col = {j} AND l.word = b.word WHERE l.scale > 0),
-t{j}_size AS {m}({size}),
-t{j}_said AS {m}(SELECT k.row_id, k.word, {says} FROM t{j}_known AS k JOIN t{j}_size AS z ON z.row_id = k.row_id),
-t{j}_sum AS {m}(SELECT row_id, {sums} FROM t{j}_said GROUP BY row_id)"""
-SIZES = {
-    "none": "SELECT DISTINCT row_id, 1e0 AS size FROM t{j}_known",
-    "all": "SELECT b.row_id, SQRT(SUM({count} * {count})) AS size FROM t{j}_bag AS b GROUP BY b.row_id",
-    "known": "SELECT row_id, SQRT(SUM(a * a)) AS size FROM t{j}_known GROUP BY row_id",
+# The words of a column in the rows, from its bag: the nats of each word, and their sums. The empty word is in every text.
+WORD_QUERIES = """t{j}_entries AS {m}(SELECT b.row_id, l.*, {amount} * COALESCE(l.scale, {unseen}) AS a
+  FROM (SELECT row_id, word, n FROM t{j}_bag UNION ALL SELECT row_id, '' AS word, 1 AS n FROM input WHERE x{j} IS NOT NULL) AS b
+  {join_words} {words} AS l ON l.col = {j} AND l.word = b.word),
+t{j}_size AS {m}(SELECT row_id, {size} AS size FROM t{j}_entries WHERE a > 0 GROUP BY row_id),
+t{j}_nats AS {m}(SELECT k.row_id, k.word, {nats_of_word} FROM t{j}_entries AS k JOIN t{j}_size AS z ON z.row_id = k.row_id
+  WHERE k.word IS NOT NULL),
+t{j}_sum AS {m}(SELECT row_id, NULL AS cell, {sums} FROM t{j}_nats GROUP BY row_id)"""
+AMOUNT_OF_WORD = {"count": "b.n", "log": "LN(1e0 + b.n)", "root": "SQRT(b.n)", "presence": "1e0"}
+TOKEN_PATTERNS = {"word": "W{2,}", "word1": "W+", "mail": "W+(?:[-.@'+&]W+)+|W{2,}"}
+# How databases differ. What a text or a number is called in ``zero`` is the character NUL; None: texts cannot hold it.
+COMMON: dict[str, Any] = {
+    "real": "DOUBLE",
+    "text": "VARCHAR",
+    "inf": "CAST('Infinity' AS DOUBLE)",
+    "double": "CAST({x} AS DOUBLE)",
+    "zero": "chr(0)",
+    "least": "LEAST",
+    "greatest": "GREATEST",
+    "pick": "([{items}])[p.class + 1]",
+    "m": "",  # before a named query that is used several times
+    "escape": "'",  # before a quote in a string
+    "mark": '"',  # around a name
+    "identity": lambda name: name.encode().lower(),  # names that have the same one are one name
+    "word": r"[\p{L}\p{N}_]",  # a character of words; None: there are no regular expressions
+    "blanks": "regexp_replace({x}, {spaces}, ' ', 'g')",
+    "tokens": "SELECT row_id, unnest(l) AS word, generate_subscripts(l, 1) AS place "
+    "FROM (SELECT row_id, regexp_extract_all({x}, {pattern}) AS l FROM input) AS t",  # the words of a text with their places
 }
-COUNTS = {"count": "b.n", "log": "LN(1e0 + b.n)", "root": "SQRT(b.n)", "presence": "1e0"}
-PATTERNS = {"word": "W{2,}", "word1": "W+", "mail": "W+(?:[-.@'+&]W+)+|W{2,}"}
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """How a database says what others say otherwise."""
-
-    real: str = "DOUBLE"
-    text: str = "VARCHAR"
-    infinity: str = "CAST('Infinity' AS DOUBLE)"
-    number: str = "NULLIF(CAST({x} AS DOUBLE), CAST('NaN' AS DOUBLE))"
-    zero: str | None = "chr(0)"  # the character; None: texts cannot hold it
-    extremes: tuple[str, str] = ("LEAST", "GREATEST")
-    pick: str = "(ARRAY[{items}])[{at} + 1]"
-    materialized: str = ""
-    escape: str = "'"  # before a quote in a string
-    mark: str = '"'  # around a name
-    word: str | None = r"[\p{L}\p{N}_]"  # a character of words; None: there are no regular expressions
-    blanks: str = "regexp_replace({x}, {spaces}, ' ', 'g')"
-    tokens: str = ""  # the words of a text with their places
-
-
-DIALECTS = {
-    "duckdb": Dialect(
-        pick="([{items}])[{at} + 1]",
-        tokens="SELECT row_id, unnest(l) AS word, generate_subscripts(l, 1) AS place "
-        "FROM (SELECT row_id, regexp_extract_all({text}, {pattern}) AS l FROM input) AS t",
-    ),
-    "postgres": Dialect(
-        real="double precision",
-        text="text",
-        infinity="CAST('Infinity' AS double precision)",
-        number="NULLIF(CAST(REPLACE(REPLACE(CAST({x} AS text), 'true', '1'), 'false', '0') AS double precision), 'NaN')",
-        zero=None,
-        materialized="MATERIALIZED ",
-        word="[[:alnum:]_]",
-        tokens="SELECT row_id, t.m[1] AS word, t.place AS place "
-        "FROM input, regexp_matches({text}, {pattern}, 'g') WITH ORDINALITY AS t(m, place)",
-    ),
-    "sqlite": Dialect(
-        real="REAL",
-        text="TEXT",
-        infinity="9e999",
-        number="CAST({x} AS REAL)",
-        zero="char(0)",
-        extremes=("MIN", "MAX"),
-        pick="CASE {at} {cases} END",
-        materialized="MATERIALIZED ",
-        word=None,
-    ),
-    "spark": Dialect(
-        text="STRING",
-        zero="char(0)",
-        pick="array({items})[{at}]",
-        escape="\\",
-        mark="`",
-        blanks="regexp_replace({x}, {spaces}, ' ')",
-        tokens="SELECT row_id, word, place FROM (SELECT row_id, {text} AS t FROM input) "
+DIALECTS: dict[str, dict[str, Any]] = {
+    "duckdb": COMMON,
+    "postgres": {
+        **COMMON,
+        "real": "double precision",
+        "text": "text",
+        "inf": "CAST('Infinity' AS double precision)",
+        "double": "CAST(REPLACE(REPLACE(CAST({x} AS text), 'true', '1'), 'false', '0') AS double precision)",
+        "zero": None,
+        "pick": "(ARRAY[{items}])[p.class + 1]",
+        "m": "MATERIALIZED ",
+        "identity": lambda name: name.encode()[:63],
+        "word": "[[:alnum:]_]",
+        "tokens": "SELECT row_id, t.m[1] AS word, t.place AS place "
+        "FROM input, regexp_matches({x}, {pattern}, 'g') WITH ORDINALITY AS t(m, place)",
+    },
+    "sqlite": {
+        **COMMON,
+        "real": "REAL",
+        "text": "TEXT",
+        "inf": "9e999",
+        "double": "CAST({x} AS REAL)",
+        "zero": "char(0)",
+        "least": "MIN",
+        "greatest": "MAX",
+        "pick": "CASE p.class {cases} END",
+        "m": "MATERIALIZED ",
+        "word": None,
+    },
+    "spark": {
+        **COMMON,
+        "text": "STRING",
+        "zero": "char(0)",
+        "pick": "array({items})[p.class]",
+        "escape": "\\",
+        "mark": "`",
+        "identity": str.lower,
+        "blanks": "regexp_replace({x}, {spaces}, ' ')",
+        "tokens": "SELECT row_id, word, place FROM (SELECT row_id, {x} AS t FROM input) "
         "LATERAL VIEW posexplode(regexp_extract_all(t, {pattern}, 0)) w AS place, word",
-    ),
+    },
 }
+
+
+PHRASES_OF_LABELS = {"answer": "s.posterior >= p.threshold", "sides": LABEL_SIDES, "top": "0e0"}
+PHRASES_OF_CLASSES = {"answer": "s.place = 1", "sides": CLASS_SIDES, "top": "MAX(n) OVER (PARTITION BY x)"}
 
 
 class EvidenceTerm(NamedTuple):
-    """A part of the evidence: what is joined to a row, its cell and its nats in each class; and how it is shown."""
+    """SQL fragments for one term of the evidence: a column, or a pair of columns."""
 
-    join: str
-    nats: list[str]
-    name: str
-    value: str
-    cell: str | None = None
+    join: str  # the table or query that is joined to the rows, with its condition
+    nats: list[str]  # for each class an expression of the nats
+    name: str  # of the column or pair, as the view of reasons names it; not SQL
+    value: str  # an expression of the row's value, as the view of reasons shows it
+    cell: str | None = None  # "expression AS c2": the cell of column 2 in its pairs
+    words_table: str | None = None  # of a text: the query with the nats of each word, which is a reason of its own
 
 
-def check_tokens(column: dict[str, Any]) -> None:
-    """Raises where words are found by a regular expression of the user's."""
-    if column["kind"] == "text" and column["unit"] == "words" and column["tokens"] not in PATTERNS:
-        expected = f"one of {', '.join(PATTERNS)}: a regular expression of Python may mean something else elsewhere"
-        raise errors.bad_setting("tokens", column["tokens"], expected)
+def check_tokens(column: Record) -> None:
+    """Raises an error if the words of a text are split by a regular expression of the user's. ``column``: an entry of
+    ``EvidenceTable.by_column``.
+    """
+    reading = column["reading"]
+    if column["kind"] == "text" and reading["unit"] == "words" and reading["tokens"] not in TOKEN_PATTERNS:
+        raise errors.bad_setting(
+            "tokens",
+            reading["tokens"],
+            f"one of {', '.join(TOKEN_PATTERNS)}: a regular expression of Python may mean something else elsewhere",
+        )
 
 
 def write(
@@ -171,292 +234,357 @@ def write(
     name: str = "banbury",
     reasons: bool = False,
 ) -> bytes:
-    """Returns a script that creates the tables and the views."""
+    """Returns a script that creates the tables and the views. ``min_rows``: values that fewer rows have are left out;
+    ``table``: the table with the rows to predict; ``key``: its column that identifies a row (None: rows are numbered);
+    ``name``: the prefix of the new tables and views; ``reasons``: whether to add the view of reasons.
+    """
     if dialect not in DIALECTS:
         raise errors.unknown_choice("dialect", dialect, DIALECTS)
     if dialect == "spark" and key is None:
         raise errors.bad_setting("key", key, "the column that identifies the rows, because Spark rows have no order")
-    for setting, value in (("table", table), ("key", key or "row"), ("name", name)):
-        fits = isinstance(value, str) and value and "\0" not in value
-        errors.require(fits, setting, value, "the name of a table or a column")
     script = _Script(model.evidence_table(min_rows=min_rows), dialect, table, key, name)
     text = ";\n\n".join([*script.make_tables(), *script.make_views(reasons)])
-    head = f"-- A model of banbury, for {dialect}: evidence in nats, and views of the answers to the rows of"
-    return f'{head} "{" ".join(table.split())}".\n{text};\n'.encode()
+    return (
+        f"-- A model of banbury, for {dialect}: evidence in nats, and views of the answers to the rows of"
+        f' "{" ".join(table.split())}".\n{text};\n'.encode()
+    )
 
 
+@dataclass
 class _Script:
-    """The statements of a script."""
+    """The statements of a script. Methods take a ``column``: an entry of ``EvidenceTable.by_column``, to which the
+    constructor adds its "sql_kind", a key of ``JOIN_OF_KIND``. ``column["column"]`` is its number.
+    """
 
-    def __init__(self, tables: EvidenceTable, dialect: str, table: str, key: str | None, name: str) -> None:
-        self.tables = tables
-        self.sql = DIALECTS[dialect]
-        self.table = table
-        self.key = key
-        self.name = name
-        self.k = tables.prior.num_rows
-        expected = f"at most {MOST_CLASSES:,} classes, because each one is a column of a table"
-        errors.require(self.k <= MOST_CLASSES, "the model", f"{self.k:,} classes", expected)
+    tables: EvidenceTable  # the model
+    dialect: str
+    table: str  # of the rows to predict
+    key: str | None  # the column of that table that identifies a row
+    name: str  # the prefix of the new tables and views
+
+    def __post_init__(self) -> None:
+        """Checks that the database can hold the model."""
+        tables = self.tables
+        self.syntax = DIALECTS[self.dialect]
+        self.n_classes = tables.prior.num_rows
+        errors.require(
+            self.n_classes <= MOST_CLASSES,
+            "the model",
+            f"{self.n_classes:,} classes",
+            f"at most {MOST_CLASSES:,} classes, because each one is a column of a table",
+        )
+        classes = tables.prior["name"].to_pylist()
+        errors.require(all(map(self.can_hold, classes)), "classes", classes, f"texts that {self.dialect} can hold")
         self.columns = tables.by_column()
         for column in self.columns:
-            if column["kind"] == "text" and self.sql.word is None:
-                text = f"column {column['name']!r} holds texts, but {dialect} has no regular expressions to split them."
-                raise errors.BadSetting(f"{text} Use another dialect, or export a page or ONNX.", column=column["name"])
+            column["sql_kind"] = "curves" if column["curves"] else column["kind"]
+            if column["kind"] == "text" and self.syntax["word"] is None:
+                raise errors.BadSetting(
+                    f"column {column['name']!r} holds texts, but {self.dialect} has no regular expressions to split them. "
+                    "Use another dialect, or export a page or ONNX.",
+                    column=column["name"],
+                )
             check_tokens(column)
-        terms = [*map(self.column_term, self.columns)]
-        self.chunks = [
-            some[start : start + MOST_JOINS]
-            for some in (terms, [*self.pair_terms()])
-            for start in range(0, len(some), MOST_JOINS)
-        ]
-        self.labels = tables.answers == "labels"
-        least, greatest = self.sql.extremes
-        others = "JOIN heated AS o ON o.row_id = s.row_id AND o.class <> s.class GROUP BY s.row_id, s.class, s.score"
-        self.phrases = {  # of the named queries
-            **{name: self.model_table(name) for name in TABLES},
-            "m": self.sql.materialized,
-            "inf": self.sql.infinity,
-            "least": least,
-            "greatest": greatest,
-            "deepest": DEEPEST,
+        self.check_names("columns", [name for column in self.columns for name in self.names_of(column)])
+        self.check_names("key", ["row" if self.key is None else self.key, *VIEW_COLUMNS])
+        self.check_names("table and name", [self.table, *(f"{self.name}_{suffix}" for suffix in (*TABLES, *VIEWS))])
+        is_bent = tables.answers == "labels" or tables.bends
+        self.phrase_by_name = {  # fills the templates
+            **self.syntax,
+            **{suffix: self.model_table(suffix) for suffix in TABLES},
+            "exp_limit": LARGEST_EXPONENT,
             "by_row": "OVER (PARTITION BY row_id)",
             "join": f"JOIN {self.model_table('prior')} AS p ON p.class = s.class",
-            "rivals": others,
-            "equal": self.literal(1.0 / self.k),
-            "order": "posterior" if self.labels or tables.bends else "score",
-            "answer": "s.posterior >= p.threshold" if self.labels else "s.place = 1",
+            "rivals": JOIN_OTHER_CLASSES,
+            "pivot": self.by_class("MAX(n) FILTER (WHERE class = {c}) AS n{c}"),
+            "equal": self.literal(1.0 / self.n_classes),
+            "order": "posterior" if is_bent else "score",
             "decibans": self.literal(10.0 / math.log(10.0)),
-            "sides": LABEL_SIDES if self.labels else CLASS_SIDES,
+            **(PHRASES_OF_LABELS if tables.answers == "labels" else PHRASES_OF_CLASSES),
         }
 
-    # How things are written
+    def check_names(self, setting: str, names: Sequence[str]) -> None:
+        """Raises an error unless the database can hold all these names of tables or columns and distinguishes them.
+        ``setting``: what the error says is wrong.
+        """
+        are_names = all(isinstance(name, str) and name and "\0" not in name for name in names)
+        are_names = are_names and len(set(map(self.syntax["identity"], names))) == len(names)
+        errors.require(
+            are_names,
+            setting,
+            names,
+            f"names that {self.dialect} can hold and distinguish "
+            "(most databases ignore case, PostgreSQL all after 63 bytes)",
+        )
+
+    # Names, literals and templates as SQL
 
     def quote(self, name: str) -> str:
-        mark = self.sql.mark
-        return mark + name.replace(mark, mark * 2) + mark
+        """A name of a table or column, quoted as the dialect does."""
+        mark = self.syntax["mark"]
+        return str(mark + name.replace(mark, mark * 2) + mark)
 
-    def model_table(self, name: str) -> str:
-        """The name of a table or view of the model."""
-        return self.quote(f"{self.name}_{name}")
+    def model_table(self, suffix: str) -> str:
+        """The quoted name of one of the model's tables or views, such as "banbury_prior" for "prior"."""
+        return self.quote(f"{self.name}_{suffix}")
 
     def literal(self, value: Any) -> str:
+        """A text, a number or None as an SQL literal."""
         if value is None:
             return "NULL"
         if isinstance(value, float):
             if math.isinf(value):
-                return self.sql.infinity if value > 0 else f"-{self.sql.infinity}"
-            return repr(value) if "e" in repr(value) else f"{value!r}e0"
+                return f"{'-' if value < 0 else ''}{self.syntax['inf']}"
+            digits = repr(float(value))
+            return digits if "e" in digits else f"{digits}e0"
         if isinstance(value, str):
-            escaped = value.replace("\\", "\\\\") if self.sql.escape == "\\" else value
-            quoted = [f"'{part.replace(chr(39), self.sql.escape + chr(39))}'" for part in escaped.split("\0")]
-            return f" || {self.sql.zero} || ".join(quoted)
+            escape = self.syntax["escape"]
+            escaped = value.replace("\\", "\\\\") if escape == "\\" else value
+            pieces = escaped.replace("'", f"{escape}'").split("\0")
+            return f" || {self.syntax['zero']} || ".join(f"'{piece}'" for piece in pieces)
         return str(value)
 
     def can_hold(self, text: str) -> bool:
-        """Whether a text of the database can be this one."""
-        return not SURROGATES.search(text) and (self.sql.zero is not None or "\0" not in text)
+        """Whether the database can store this text: without chr(0), not one with the character NUL."""
+        return self.syntax["zero"] is not None or "\0" not in text
+
+    def fill(self, template: str, **phrases: Any) -> str:
+        """An SQL template with its names in braces replaced: by ``phrases``, or by those of the whole script."""
+        return template.format(**self.phrase_by_name, **phrases)
 
     def pick(self, expressions: Sequence[str]) -> str:
-        """The expression of a class."""
+        """An expression that takes the one of ``expressions`` that belongs to the class of the row p. ``expressions``:
+        one for each class.
+        """
         cases = " ".join(f"WHEN {c} THEN {expression}" for c, expression in enumerate(expressions))
-        return self.sql.pick.format(items=", ".join(expressions), at="p.class", cases=cases)
+        return str(self.syntax["pick"].format(items=", ".join(expressions), cases=cases))
 
-    def by_class(self, text: str) -> str:
-        """A list of an expression for every class, whose number stands for {c}."""
-        return ", ".join(text.replace("{c}", str(c)) for c in range(self.k))
+    def by_class(self, template: str) -> str:
+        """An SQL list with an expression for each class: ``template`` with {c} replaced by the class number."""
+        return ", ".join(template.replace("{c}", str(c)) for c in range(self.n_classes))
 
     # Tables
 
     def make_tables(self) -> Iterator[str]:
-        types = {"text": self.sql.text, "real": self.sql.real, "nats": self.by_class(f"n{{c}} {self.sql.real}")}
-        classes = zip(self.tables.prior.to_pylist(), self.tables.calibration.to_pylist(), strict=True)
-        rows: dict[str, Iterable[Iterable[Any]]] = {
-            "prior": ({**prior, **calibration}.values() for prior, calibration in classes),
-            "entries": self.entries(),
-            "pairs": ([*pair.values()][:4] + pair["nats"] for pair in self.tables.entries("pairs")),
-            "words": (
-                (word["column"], word["word"], word["scale"], *word["nats"])
-                for column in self.columns
-                for word in column["words"][1:]
-                if self.can_hold(word["word"])
-            ),
-            "stairs": (step.values() for step in self.tables.stairs.to_pylist()),
-        }
-        for name, fields in TABLES.items():
-            table = self.model_table(name)
-            yield f"CREATE TABLE {table} ({fields.format(**types)})"
-            written = [f"({', '.join(map(self.literal, row))})" for row in rows[name]]
-            for start in range(0, len(written), CHUNK):
-                yield f"INSERT INTO {table} VALUES\n" + ",\n".join(written[start : start + CHUNK])
+        """The statements that create and fill the model's tables."""
+        for name, rows in self.rows_of_tables().items():
+            fields = TABLES[name].format(**self.syntax, nats=self.by_class(f"n{{c}} {self.syntax['real']}"))
+            yield f"CREATE TABLE {self.model_table(name)} ({fields})"
+            for chunk in _chunks([f"({', '.join(map(self.literal, row))})" for row in rows], ROWS_PER_STATEMENT):
+                yield f"INSERT INTO {self.model_table(name)} VALUES\n" + ",\n".join(chunk)
 
-    def entries(self) -> Iterator[Iterable[Any]]:
-        """What values and numbers say: texts by ``item``, numbers from ``low`` to ``last``; infinity stands for a missing one."""
+    def rows_of_tables(self) -> dict[str, list[tuple[Any, ...]]]:
+        """The rows of every table. In entries, texts are an ``item``, and numbers go from ``low`` to ``last``; a missing text
+        is the item "-", and a missing number infinity.
+        """
+        rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
+        for prior, rule in zip(self.tables.prior.to_pylist(), self.tables.calibration.to_pylist(), strict=True):
+            rows["prior"].append((*prior.values(), *[*rule.values()][1:6]))
         for column in self.columns:
-            for entry in column["values"]:
-                if not entry["unseen"] and self.can_hold(entry["value"] or ""):
-                    item = "-" if entry["value"] is None else f"={entry['value']}"
-                    yield entry["column"], item, None, None, entry["cell"], *entry["nats"]
-            for entry in column["steps"]:
-                low = math.inf if entry["from"] is None else entry["from"]
-                last = math.inf if entry["to"] is None else float(np.nextafter(entry["to"], -np.inf))
-                yield entry["column"], None, low, last, entry["cell"], *entry["nats"]
+            number = column["column"]
+            entries = [(key, entry) for key, entry in column["entries"].items() if self.can_hold(str(key))]
+            starts = [math.inf if key is None else key for key, _ in entries]
+            for k, (key, entry) in enumerate(entries):
+                if column["reading"] or column["kind"] == "counts":
+                    rows["words"].append((number, key or "", entry["scale"], *entry["nats"]))
+                    continue
+                item_and_ends: tuple[Any, ...] = ("-" if key is None else f"={key}", None, None)
+                if column["kind"] == "number":
+                    last = math.inf if key is None else float(np.nextafter(starts[k + 1], -np.inf))
+                    item_and_ends = (None, starts[k], last)
+                rows["entries"].append((number, *item_and_ends, entry["cell"], *entry["nats"]))
+        for curve in self.tables.curves.to_pylist():
+            origin = curve["origin"]
+            farthest = min(MOST_UNITS * curve["unit"], LARGEST_NUMBER)
+            rows["curves"].append((*curve.values(), origin - farthest, origin + farthest, FEWEST_UNITS * curve["unit"]))
+        for pair in self.tables.entries("pairs"):
+            rows["pairs"].append((*(pair[name] for name in self.tables.pairs.column_names[:4]), *pair["nats"]))
+        rows["stairs"] = [*self.tables.stairs()]
+        return rows
 
     # The evidence of a row
 
     def inputs(self) -> str:
-        """The rows with what is looked up: x0, x1, … of the columns."""
-        chosen = [f"{'ROW_NUMBER() OVER ()' if self.key is None else self.quote(self.key)} AS row_id"]
+        """The query of the rows: what each column looks up as x0, x1, …, and the prior of each class as s0, s1, …, the
+        sums to which evidence is added.
+        """
+        prior = map(self.literal, self.tables.prior["nats"].to_pylist())
+        select_list = [f"{nats} AS s{c}" for c, nats in enumerate(prior)]
+        select_list += [f"{'ROW_NUMBER() OVER ()' if self.key is None else self.quote(self.key)} AS row_id"]
         for column in self.columns:
-            j = column["column"]
-            text = f"CAST({self.quote(column['name'])} AS {self.sql.text})"
-            number = self.sql.number.format(x=self.quote(column["name"]))
+            number = column["column"]
             if column["kind"] == "counts":
-                numbers = [self.sql.number.format(x=self.quote(word["word"])) for word in column["words"][1:]]
-                chosen += [f"{x} AS x{j}_{k}" for k, x in enumerate(numbers)]
-                text = "1"
-            elif column["kind"] == "number":
-                text = number if column["curves"] else f"COALESCE({number}, {self.sql.infinity})"
-            elif column["kind"] == "string":
-                text = f"COALESCE('=' || {text}, '-')"
-            chosen.append(f"{text} AS x{j}")
-        return f"SELECT {', '.join(chosen)} FROM {self.quote(self.table)}"
+                names = self.names_of(column)
+                select_list += [f"{self.as_number(name)} AS x{number}_{k}" for k, name in enumerate(names)]
+            phrases = {"as_number": self.as_number(column["name"]), "quoted": self.quote(column["name"])}
+            select_list.append(f"{self.fill(LOOKUP_OF_KIND[column['sql_kind']], **phrases)} AS x{number}")
+        return f"SELECT {', '.join(select_list)} FROM {self.quote(self.table)}"
 
-    def column_term(self, column: dict[str, Any]) -> EvidenceTerm:
-        j = column["column"]
-        e = f"e{j}"
-        name = column["name"]
-        there = f"CASE WHEN f.x{j} IS NULL THEN 0e0 ELSE"
-        if column["words"]:
-            common = column["words"][0]["nats"]
-            nats = [f"COALESCE({e}.n{c}, 0e0) + {there} {self.literal(x)} END" for c, x in enumerate(common)]
-            return EvidenceTerm(f"LEFT JOIN t{j}_sum AS {e} ON {e}.row_id = f.row_id", nats, name, "")
-        if column["curves"]:
-            sums = ["0e0"] * self.k
-            for curve in column["curves"]:
-                sums[curve["class"]] += f" + {self.curve(curve)}"
-            return EvidenceTerm("", [f"{there} {x} END" for x in sums], name, f"CAST(f.x{j} AS {self.sql.text})")
-        entries = self.model_table("entries")
-        if column["kind"] == "string":
-            join = f"{entries} AS {e} ON {e}.col = {j} AND {e}.item = f.x{j}"
-            shown = f"SUBSTR(f.x{j}, 2)"
-        else:  # each number that there is is looked up once
-            numbers = f"(SELECT DISTINCT x{j} AS x FROM input) AS d"
-            on = f"b.col = {j} AND b.low <= d.x AND d.x <= b.last"
-            join = f"(SELECT d.x, b.* FROM {numbers} JOIN {entries} AS b ON {on}) AS {e} ON {e}.x = f.x{j}"
-            shown = f"CAST(f.x{j} AS {self.sql.text})"
-        nothing: dict[str, Any] = {"cell": None, "nats": [0.0] * self.k}
-        unseen = next((entry for entry in column["values"] if entry["unseen"]), nothing)
-        nats = [f"COALESCE({e}.n{c}, {self.literal(x)})" for c, x in enumerate(unseen["nats"])]
-        cell = f"COALESCE({e}.cell, {self.literal(unseen['cell'])}) AS c{j}"
-        return EvidenceTerm(f"LEFT JOIN {join}", nats, name, shown, cell)
+    def names_of(self, column: Record) -> list[str]:
+        """The columns of the user's table that one column of the model reads: a block of counts reads several."""
+        words = [word for word in column["entries"] if word is not None]
+        return words if column["kind"] == "counts" else [column["name"]]
 
-    def curve(self, curve: dict[str, Any]) -> str:
-        """What a number says of a class."""
-        lit = {name: self.literal(value) for name, value in curve.items()}
-        least, greatest = self.sql.extremes
-        x = f"(f.x{lit['column']} - ({lit['origin']})) / {lit['unit']}"
-        x = f"({least}({greatest}({x}, {self.literal(-FARTHEST)}), {self.literal(FARTHEST)}) - ({lit['centre']}))"
-        powers = {"one": "1e0", "x": x, "x2": f"{x} * {x}", "log_x": f"LN({x})"}
-        return " + ".join(f"({lit[name]}) * {power}" for name, power in powers.items() if curve[name]) or "0e0"
+    def as_number(self, name: str) -> str:
+        """The expression of a column of the user's table as a number, or NULL where it is missing or infinite."""
+        double = self.syntax["double"].format(x=self.quote(name))
+        return f"CASE WHEN ABS({double}) <= 1.7976931348623157e308 THEN {double} END"
+
+    def column_term(self, column: Record) -> EvidenceTerm:
+        """The SQL of a column's evidence: of all its words, of the entry of its value or number, or of its curves."""
+        number = column["column"]
+        unseen = column["unseen"]
+        kind = column["sql_kind"]
+        nats = [
+            f"COALESCE(e{number}.n{c}, {self.literal(class_nats)})"
+            for c, class_nats in enumerate(unseen["nats"].tolist())
+        ]
+        value = self.fill(VALUE_TO_SHOW[kind], j=number)
+        words_table = f"t{number}_nats AS f" if JOIN_OF_KIND[kind] == JOIN_WORD_SUMS else None
+        return EvidenceTerm(
+            self.fill(JOIN_OF_KIND[kind], j=number),
+            nats,
+            column["name"],
+            value,
+            f"COALESCE(e{number}.cell, {self.literal(unseen['cell'])}) AS c{number}",
+            words_table,
+        )
 
     def pair_terms(self) -> Iterator[EvidenceTerm]:
-        names = [column["name"] for column in self.columns]
-        for a, b in dict.fromkeys((pair["first"], pair["second"]) for pair in self.tables.entries("pairs")):
-            e = f"p{a}_{b}"
-            where = f"{e}.first = {a} AND {e}.second = {b} AND {e}.first_cell = f.c{a} AND {e}.second_cell = f.c{b}"
-            nats = [f"COALESCE({e}.n{c}, 0e0)" for c in range(self.k)]
-            join = f"LEFT JOIN {self.model_table('pairs')} AS {e} ON {where}"
-            yield EvidenceTerm(join, nats, f"{names[a]} with {names[b]}", "NULL")
+        """The SQL of the evidence of each pair of columns."""
+        for first, second in dict.fromkeys((pair["first"], pair["second"]) for pair in self.tables.entries("pairs")):
+            alias = f"p{first}_{second}"
+            nats = [f"COALESCE({alias}.n{c}, 0e0)" for c in range(self.n_classes)]
+            yield EvidenceTerm(
+                self.fill(JOIN_PAIR, e=alias, first=first, second=second),
+                nats,
+                f"{self.columns[first]['name']} with {self.columns[second]['name']}",
+                "NULL",
+            )
 
-    def bag(self, column: dict[str, Any]) -> Iterator[str]:
-        """Named queries of a column's words in the rows."""
-        phrases = {**self.phrases, "j": column["column"], "count": COUNTS[column["count"]]}
+    def bag(self, column: Record) -> Iterator[str]:
+        """The named queries that split a column's texts, or a block of counts, into words, and weigh the words in the
+        rows.
+        """
+        number = column["column"]
         if column["kind"] == "text":
             yield from self.grams(column)
         else:
-            limit = column["threshold"]
-            n, some = ("x", "x <> 0") if limit is None else ("1", f"x > {self.literal(limit)}")
-            numbers = " UNION ALL ".join(
-                f"SELECT row_id, {self.literal(word['word'])} AS word, x{column['column']}_{k} AS x FROM input"
-                for k, word in enumerate(column["words"][1:])
-            )
-            bag = f"SELECT row_id, word, {n} AS n FROM ({numbers}) AS t WHERE {some}"
-            yield f"t{column['column']}_bag AS {self.sql.materialized}({bag})"
-        size = SIZES[column["length"]].format(**phrases)
-        says = self.by_class("k.a / z.size * k.n{c} AS n{c}")
-        yield WORDS.format(**phrases, size=size, says=says, sums=self.by_class("SUM(n{c}) AS n{c}"))
-
-    def grams(self, column: dict[str, Any]) -> Iterator[str]:
-        """The n-grams of a text's words, or of its characters, and how often it has each."""
-        j = column["column"]
-        m = self.sql.materialized
-        characters = column["unit"] == "characters"
-        text = f"LOWER(x{j})" if column["lowercase"] else f"x{j}"
-        if characters:
-            text = self.sql.blanks.format(x=text, spaces=self.literal(SPACES + "{2,}"))
-        pattern = "(?s)." if characters else PATTERNS[column["tokens"]].replace("W", self.sql.word or "")
-        yield f"t{j}_tokens AS {m}({self.sql.tokens.format(text=text, pattern=self.literal(pattern))})"
-        stopped = f"WHERE word NOT IN ({', '.join(map(self.literal, column['stop_words'] or ['']))})"
-        window = "OVER (PARTITION BY row_id ORDER BY place)"
-        leads = "".join(f", LEAD(word, {n}) {window} AS w{n}" for n in range(1, column["longest"]))
-        yield f"t{j}_words AS {m}(SELECT row_id, word AS w0{leads} FROM t{j}_tokens {stopped})"
-        space = " || " if characters else " || ' ' || "
-        grams = " UNION ALL ".join(
-            f"SELECT row_id, {space.join(f'w{i}' for i in range(n))} AS word FROM t{j}_words WHERE w{n - 1} IS NOT NULL"
-            for n in range(column["shortest"], column["longest"] + 1)
+            numbers = ["SELECT row_id, '' AS word, 0e0 AS x FROM input WHERE 1 = 0"]
+            for k, word in enumerate(self.names_of(column)):
+                numbers.append(f"SELECT row_id, {self.literal(word)} AS word, x{number}_{k} AS x FROM input")
+            blocks = [
+                f"SELECT * FROM ({' UNION ALL '.join(chunk)}) AS u" for chunk in _chunks(numbers, ROWS_PER_STATEMENT)
+            ]
+            query = f"SELECT row_id, word, x AS n FROM ({' UNION ALL '.join(blocks)}) AS t"
+            yield f"t{number}_bag AS {self.syntax['m']}({query} WHERE x > {self.literal(column['threshold'])})"
+        unseen = column["unseen"]["scale"]
+        yield self.fill(
+            WORD_QUERIES,
+            j=number,
+            amount=AMOUNT_OF_WORD[column["count"]],
+            unseen=self.literal(unseen),
+            join_words="LEFT JOIN" if unseen else "JOIN",
+            size="SQRT(SUM(a * a))" if column["length"] else "MAX(1e0)",
+            nats_of_word=self.by_class("k.a / z.size * k.n{c} AS n{c}"),
+            sums=self.by_class("SUM(n{c}) AS n{c}"),
         )
-        only = f"WHERE word IN ({', '.join(map(self.literal, column['only']))})" if column["only"] else ""
-        yield f"t{j}_bag AS {m}(SELECT row_id, word, COUNT(*) AS n FROM ({grams}) AS g {only} GROUP BY row_id, word)"
+
+    def grams(self, column: Record) -> Iterator[str]:
+        """The named queries of the n-grams of a text's words or characters, and of how often each row has each."""
+        number = column["column"]
+        hint = self.syntax["m"]  # whether the database shall compute a named query once
+        reading = column["reading"]
+        shortest, longest = reading["ngrams"]
+        text = f"LOWER(x{number})" if reading["lowercase"] else f"x{number}"
+        separator = " || ' ' || "
+        pattern = TOKEN_PATTERNS.get(reading["tokens"], "").replace("W", self.syntax["word"])
+        if reading["unit"] == "characters":
+            text = self.syntax["blanks"].format(x=text, spaces=self.literal(SPACES_PATTERN))
+            separator = " || "
+            pattern = "(?s)."
+        yield f"t{number}_tokens AS {hint}({self.syntax['tokens'].format(x=text, pattern=self.literal(pattern))})"
+        stop_filter = f"WHERE word NOT IN ({', '.join(map(self.literal, reading['stop_words'] or ['']))})"
+        next_words = "".join(
+            f", LEAD(word, {n}) OVER (PARTITION BY row_id ORDER BY place) AS w{n}" for n in range(1, longest)
+        )
+        yield f"t{number}_words AS {hint}(SELECT row_id, word AS w0{next_words} FROM t{number}_tokens {stop_filter})"
+        grams = " UNION ALL ".join(
+            f"SELECT row_id, {separator.join(f'w{i}' for i in range(n))} AS word FROM t{number}_words WHERE w{n - 1} IS NOT NULL"
+            for n in range(shortest, longest + 1)
+        )
+        only_filter = f"WHERE word IN ({', '.join(map(self.literal, reading['only']))})" if reading["only"] else ""
+        counts = f"SELECT row_id, word, COUNT(*) AS n FROM ({grams}) AS g {only_filter} GROUP BY row_id, word"
+        yield f"t{number}_bag AS {hint}({counts})"
+
+    def steps(self) -> Iterator[tuple[str, str, Sequence[EvidenceTerm]]]:
+        """The named queries that add evidence to the sums of the classes, at most ``MOST_JOINS`` terms in each. Yields
+        the name of the query before, the new name, and the terms.
+        """
+        previous_name = "input"
+        column_chunks = _chunks([*map(self.column_term, self.columns)], MOST_JOINS)
+        pair_chunks = _chunks([*self.pair_terms()], MOST_JOINS)
+        for number, chunk in enumerate(chain(column_chunks, pair_chunks), 1):
+            name = f"sums_{number}"  # short, since PostgreSQL cuts names at 63 bytes
+            yield previous_name, name, chunk
+            previous_name = name
 
     def scoring(self) -> Iterator[str]:
-        """Named queries, up to the scores of rows and classes."""
-        m = self.sql.materialized
-        yield f"input AS {m}({self.inputs()})"
+        """The named queries up to the scores: a row for each row of the user's table and each class."""
+        hint = self.syntax["m"]  # whether the database shall compute a named query once
+        yield f"input AS {hint}({self.inputs()})"
         for column in self.columns:
-            if column["words"]:
+            if JOIN_OF_KIND[column["sql_kind"]] == JOIN_WORD_SUMS:
                 yield from self.bag(column)
-        sums = ["p.nats"] * self.k
-        last = "input"
-        for n, terms in enumerate(self.chunks):
-            fields = ["f.*", *(term.cell for term in terms if term.cell is not None)]
-            fields += [f"{' + '.join(term.nats[c] for term in terms)} AS s{n}_{c}" for c in range(self.k)]
-            joins = "\n".join(term.join for term in terms)
-            yield f"f{n} AS {m}(SELECT {', '.join(fields)}\nFROM {last} AS f\n{joins})"
-            sums = [f"{total} + f.s{n}_{c}" for c, total in enumerate(sums)]
-            last = f"f{n}"
-        prior = f"CROSS JOIN {self.model_table('prior')} AS p"
-        yield f"scores AS {m}(SELECT f.row_id, p.class, {self.pick(sums)} AS score FROM {last} AS f {prior})"
+        name = "input"
+        carried_columns = ["f.row_id", *(f"f.x{column['column']}" for column in self.columns)]
+        for previous_name, name, terms in self.steps():
+            cells = [term.cell for term in terms if term.cell]
+            sums = [f"f.s{c} + {' + '.join(term.nats[c] for term in terms)} AS s{c}" for c in range(self.n_classes)]
+            joins = "\nLEFT JOIN ".join([f"{previous_name} AS f", *(term.join for term in terms)])
+            yield f"{name} AS {hint}(SELECT {', '.join([*carried_columns, *cells, *sums])}\nFROM {joins})"
+            carried_columns += [f"f.{cell.rpartition(' ')[2]}" for cell in cells]
+        sums = [f"f.s{c}" for c in range(self.n_classes)]
+        yield f"scores AS {hint}(SELECT f.row_id, p.class, {self.pick(sums)} AS score FROM {name} AS f {self.each_class()})"
+
+    def each_class(self) -> str:
+        """The join that repeats a row for each class."""
+        return f"CROSS JOIN {self.model_table('prior')} AS p"
 
     def pieces(self) -> Iterator[str]:
-        """What each column, pair and word of a row says of each class."""
-        terms = [
-            (term.name, term.value, term.nats, f"{f'f{n - 1}' if n else 'input'} AS f {term.join}")
-            for n, terms in enumerate(self.chunks)
-            for term in terms
-            if term.value
-        ]
-        words = [f"f.n{c}" for c in range(self.k)]
-        terms += [(c["name"], "f.word", words, f"t{c['column']}_said AS f") for c in self.columns if c["words"]]
-        for name, value, nats, rows in terms:
-            item = f"{self.literal(name)} AS evidence, CAST({value} AS {self.sql.text}) AS item"
-            prior = f"CROSS JOIN {self.model_table('prior')} AS p"
-            yield f"SELECT f.row_id, p.class, {item}, {self.pick(nats)} AS nats\nFROM {rows} {prior}"
+        """The queries of the nats of each column, pair and word of a row, for each class."""
+        for previous_name, _, terms in self.steps():
+            for term in terms:
+                nats = [f"f.n{c}" for c in range(self.n_classes)] if term.words_table else term.nats
+                source = term.words_table or f"{previous_name} AS f LEFT JOIN {term.join}"
+                name_value = (
+                    f"{self.literal(term.name)} AS evidence, CAST({term.value} AS {self.syntax['text']}) AS item"
+                )
+                yield f"SELECT f.row_id, p.class, {name_value}, {self.pick(nats)} AS nats\nFROM {source} {self.each_class()}"
         yield "SELECT row_id, class, NULL AS evidence, NULL AS item, score AS nats FROM scores WHERE 1 = 0"
 
     # Views
 
     def make_views(self, reasons: bool) -> Iterator[str]:
+        """The statements that create the views. ``reasons``: whether to create the view of reasons too."""
         key = self.quote(self.key or "row")
-        classes = [CENTRED, BENT if self.tables.bends else STRAIGHT, SHARED]
-        answering = [text.format(**self.phrases) for text in ([LABELS] if self.labels else classes) + [RANKED]]
-        queries = ",\n".join([*self.scoring(), *answering])
-        shown = f"SELECT row_id AS {key}, name AS class"
-        yield f"{self.view('posterior')} WITH {queries}\n{shown}, posterior, place, is_answer FROM ranked"
+        templates = [CENTRED_QUERIES, CALIBRATED_QUERIES if self.tables.bends else SHARE_QUERY, SUM_QUERY]
+        templates = [LABEL_QUERIES] if self.tables.answers == "labels" else templates
+        queries = ",\n".join([*self.scoring(), *map(self.fill, templates), self.fill(RANK_QUERIES)])
+        key_class = f"SELECT row_id AS {key}, name AS class"
+        yield f"{self.view('posterior')} WITH {queries}\n{key_class}, posterior, place, is_answer FROM ranked"
         yield f"{self.view('answer')} SELECT {key}, class, posterior FROM {self.model_table('posterior')} WHERE is_answer = 1"
         if reasons:
-            because = REASONS.format(**self.phrases, pieces="\nUNION ALL\n".join(self.pieces()))
-            what = f"{shown}, place, evidence, item AS value, decibans FROM chosen WHERE place <= {MOST_REASONS}"
-            yield f"{self.view('reasons')} WITH {queries},\n{because}\n{what}"
+            reason_queries = self.fill(REASON_QUERIES, pieces="\nUNION ALL\n".join(self.pieces()))
+            select = f"{key_class}, place, evidence, item AS value, decibans FROM chosen WHERE place <= {MOST_REASONS}"
+            yield f"{self.view('reasons')} WITH {queries},\n{reason_queries}\n{select}"
 
     def view(self, name: str) -> str:
+        """The beginning of the statement that creates a view."""
         return f"CREATE VIEW {self.model_table(name)} AS"
+
+
+def _chunks(entries: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    """Consecutive slices of a sequence, with at most ``size`` entries each."""
+    for start in range(0, len(entries), size):
+        yield entries[start : start + size]

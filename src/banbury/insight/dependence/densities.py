@@ -1,4 +1,4 @@
-"""What densities tell about the class, in bits: from distribution functions on a grid, or from rows drawn from the model."""
+"""The information of densities about the class, in bits, from distribution functions on a grid or from rows drawn."""
 
 from __future__ import annotations
 
@@ -12,85 +12,98 @@ from banbury.families.information import BIT, bits_of, entropy, shares
 from banbury.reading import read
 
 NODES = 801  # of a density's grid, from −9 to 9 deviations
-MOST_NODES = 1 << 21  # of all densities, times the densities
-DRAWN = 1 << 12  # rows of each class
-DRAWN_CUTS = 1 << 8  # numbers of each class, beside those of a grid
-DRAWS_OF_BLOCK = 1 << 15  # rows drawn of each class's normal distribution
-MOST_DENSITIES = 1 << 23  # of all rows drawn, times the densities
+MOST_NODES = 1 << 21  # nodes of all grids, times the number of densities
+ROWS_DRAWN = 1 << 12  # rows drawn for each class
+CUTS_DRAWN = 1 << 8  # numbers drawn for each class, in addition to the grid
+BLOCK_ROWS_DRAWN = 1 << 15  # rows drawn from each class's normal distribution
+MOST_DENSITIES = 1 << 23  # all rows drawn, times the number of densities
 
 
 def log_mixture(log_likelihood: Real, prior: Real) -> Real:
-    """Returns log P(value) of the mixture of classes, from log P(value | class) (values × classes)."""
-    highest = log_likelihood.max(axis=1, keepdims=True)
-    return np.asarray(highest[:, 0] + np.log(np.exp(log_likelihood - highest) @ prior))
+    """Returns log P(value) of the mixture of classes for each value, from log P(value | class) (values × classes) and
+    the class prior.
+    """
+    largest = log_likelihood.max(axis=1, keepdims=True)
+    return np.asarray(largest[:, 0] + np.log(np.exp(log_likelihood - largest) @ prior))
 
 
 def grid(mean: Real, deviation: Real) -> Real:
-    """Returns the points at which densities are evaluated: from −9 to 9 standard deviations around each of them.
+    """Returns the points at which densities are evaluated: from −9 to 9 standard deviations around each mean. ``mean``
+    and ``deviation`` have one number per density.
 
     The points of all densities are merged, so that a narrow density among wide ones is not missed.
     """
-    most = MOST_NODES // len(mean)
-    steps = np.linspace(-9.0, 9.0, int(np.clip(most // len(mean), 16, NODES)))
+    max_nodes = MOST_NODES // len(mean)
+    steps = np.linspace(-9.0, 9.0, int(np.clip(max_nodes // len(mean), 16, NODES)))
     nodes = np.unique(mean[:, None] + deviation[:, None] * steps)
-    return nodes[:: -(-len(nodes) // max(most, 1))]
+    return nodes[:: -(-len(nodes) // max(max_nodes, 1))]
 
 
-def bits_of_numbers(parameters: Any, f: int, rows: Real) -> float:
-    """Returns I(feature; class) of a numeric column; ``rows`` has the number of rows per class that have a value.
+def bits_of_numbers(parameters: Any, feature_number: int, class_rows: Real) -> float:
+    """Returns I(feature; class) of a numeric column, which is number ``feature_number`` of the parameters;
+    ``class_rows`` has the number of rows per class that have a value.
 
     It is computed from a table of cells between grid points and numbers drawn from the model, because most of a density
     without finite moments can lie between two points.
     """
-    classes = np.flatnonzero(rows > 0)
+    classes = np.flatnonzero(class_rows > 0)
     if len(classes) < 2:
         return 0.0
-    mean, deviation = (moment[classes] for moment in parameters.spread(f))
-    [drawn] = parameters.select([f]).sample(np.repeat(classes, DRAWN_CUTS), np.random.default_rng(0))
-    cuts = np.concatenate([grid(mean, deviation), drawn])
-    cuts = np.unique(np.rint(cuts) if parameters.features[f].kind == "integer" else cuts[np.isfinite(cuts)])
-    below, above = (tail[:, classes] for tail in parameters.tails(f, cuts))
-    inside = np.where(below[:-1] < 0.5, np.diff(below, axis=0), -np.diff(above, axis=0))
-    cells = np.concatenate([below[:1], np.maximum(inside, 0.0), above[-1:]])
-    return bits_of(cells * shares(rows[classes]))
+    mean, deviation = (moment[classes] for moment in parameters.spread(feature_number))  # (classes,) each
+    [drawn_numbers] = parameters.select([feature_number]).sample(
+        np.repeat(classes, CUTS_DRAWN), np.random.default_rng(0)
+    )
+    candidates = np.concatenate([grid(mean, deviation), drawn_numbers])
+    is_integer = parameters.features[feature_number].kind == "integer"
+    cuts = np.unique(np.rint(candidates) if is_integer else candidates[np.isfinite(candidates)])
+    # The probability of a number below and above each cut, in each class: cuts × classes.
+    lower_tails, upper_tails = (tail[:, classes] for tail in parameters.tails(feature_number, cuts))
+    inner_masses = np.where(lower_tails[:-1] < 0.5, np.diff(lower_tails, axis=0), -np.diff(upper_tails, axis=0))
+    cell_masses = np.concatenate([lower_tails[:1], np.maximum(inner_masses, 0.0), upper_tails[-1:]])
+    return bits_of(cell_masses * shares(class_rows[classes]))
 
 
-def bits_of_draws(parameters: Any, rows: Real) -> Real:
+def bits_of_draws(parameters: Any, class_rows: Real) -> Real:
     """Returns I(feature; class) of each feature: the mean of log P(value | class) − log P(value) over rows drawn from
-    the model.
+    the model. ``class_rows`` has the number of rows per class.
     """
-    seen = np.flatnonzero(rows > 0)
+    used_classes = np.flatnonzero(class_rows > 0)
     features = parameters.features
-    prior = shares(rows[seen])
-    if len(seen) < 2:
+    prior = shares(class_rows[used_classes])
+    if len(used_classes) < 2:
         return np.zeros(len(features))
-    columns = parameters.sample(np.repeat(seen, DRAWN), np.random.default_rng(0))
-    [batch] = read(dict(zip((name for feature in features for name in feature.inputs), columns, strict=True)))
-    scores = _core.score(batch.n_rows, np.zeros(len(rows)), parameters.parts(batch), "parts", 1)[0][:, :, seen]
+    columns = parameters.sample(np.repeat(used_classes, ROWS_DRAWN), np.random.default_rng(0))
+    [batch] = read(dict(zip(features.inputs, columns, strict=True)))
+    kernel_parts = parameters.parts(batch)
+    all_scores = _core.score(batch.n_rows, np.zeros(len(class_rows)), kernel_parts, "parts", 1)[0]
+    scores = all_scores[:, :, used_classes]  # log P(value | class): rows × features × classes
     bits = np.zeros(len(features))
     for f in range(len(features)):
-        label = np.repeat(np.arange(len(seen)), DRAWN)
-        apart = scores[np.arange(len(label)), f, label] - log_mixture(scores[:, f], prior)
-        bits[f] = prior @ apart.reshape(len(seen), DRAWN).mean(axis=1) / BIT
+        true_classes = np.repeat(np.arange(len(used_classes)), ROWS_DRAWN)
+        log_ratios = scores[np.arange(len(true_classes)), f, true_classes] - log_mixture(scores[:, f], prior)
+        bits[f] = prior @ log_ratios.reshape(len(used_classes), ROWS_DRAWN).mean(axis=1) / BIT
     return np.clip(bits, 0.0, entropy(prior))
 
 
 def bits_of_normals(prior: Real, mean: Real, covariance: Real) -> float:
-    """Returns I(block; class) of normal distributions: the mean of log P(row | class) − log P(row) over rows drawn from
-    them.
+    """Returns I(block; class) of normal distributions with these means (classes × columns) and covariances (classes ×
+    columns × columns): the mean of log P(row | class) − log P(row) over rows drawn from them. ``prior`` has the share
+    of each class.
     """
-    size, d = mean.shape
-    if size < 2:
+    n_classes, n_columns = mean.shape
+    if n_classes < 2:
         return 0.0
-    roots = np.linalg.cholesky(covariance)
-    whiten = np.linalg.solve(roots, np.broadcast_to(np.eye(d), roots.shape))
-    constant = -np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
-    half = int(np.clip(MOST_DENSITIES // (2 * size * size * d), 16, DRAWS_OF_BLOCK // 2))
-    drawn = np.random.default_rng(0).standard_normal((half, d))
-    noise = np.concatenate([drawn, -drawn])
+    cholesky_factors = np.linalg.cholesky(covariance)
+    inverse_factors = np.linalg.solve(cholesky_factors, np.broadcast_to(np.eye(n_columns), cholesky_factors.shape))
+    log_constants = -np.log(np.diagonal(cholesky_factors, axis1=1, axis2=2)).sum(axis=1)
+    n_drawn = int(np.clip(MOST_DENSITIES // (2 * n_classes * n_classes * n_columns), 16, BLOCK_ROWS_DRAWN // 2))
+    half_of_noise = np.random.default_rng(0).standard_normal((n_drawn, n_columns))
+    noise = np.concatenate([half_of_noise, -half_of_noise])
     nats = 0.0
-    for c in range(size):
-        apart = (mean[c] + noise @ roots[c].T)[:, None] - mean
-        densities = constant - 0.5 * np.square(np.einsum("cij,rcj->rci", whiten, apart)).sum(axis=2)
-        nats += float(prior[c] * (densities[:, c] - log_mixture(densities, prior)).mean())
+    for c in range(n_classes):
+        differences = (mean[c] + noise @ cholesky_factors[c].T)[:, None] - mean
+        log_densities = log_constants - 0.5 * np.square(np.einsum("cij,rcj->rci", inverse_factors, differences)).sum(
+            axis=2
+        )
+        nats += float(prior[c] * (log_densities[:, c] - log_mixture(log_densities, prior)).mean())
     return min(max(nats / BIT, 0.0), entropy(prior))

@@ -1,4 +1,4 @@
-"""Diagnosis: a table is read twice, for its columns and for their pairs, and what stands against naive Bayes is told."""
+"""Diagnosis: a table is read twice, for its columns and for their pairs, to find what limits naive Bayes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from banbury import errors
-from banbury.families.family import RowsToCount
+from banbury.families.family import Features, RowsToCount
 from banbury.families.histogram import columns_to_compare
 from banbury.families.information import LEVEL, entropy, shares
 from banbury.families.keys import within_reach
@@ -23,22 +23,22 @@ from banbury.insight.dependence.pairs import (
     worst_pairs,
 )
 from banbury.insight.dependence.results import Diagnosis, Telling, Uninformative
-from banbury.insight.dependence.testing import ColumnTest, joins, test_features
+from banbury.insight.dependence.testing import ColumnTest, models_jointly, test_features
 from banbury.reading import Batch
 from banbury.reading.columns import Numbers
-from banbury.sums import in_rows
-from banbury.tally.schema import Features, Missing, Schema
+from banbury.sums import decode_weights
+from banbury.tally.schema import FamilyOption, Missing, Schema
 from banbury.tally.table import Labels, Table
 from banbury.tally.tally import Label, Tally, plus, rows_of_batch, tally_of
 
-LIGHTEST = 1e-290  # the reciprocal of a smaller weight may be no number
+LEAST_WEIGHT = 1e-290  # the reciprocal of a smaller weight may overflow
 
 
 def diagnose(
     data: Any,
     target: Any = None,
     *,
-    features: Features = "auto",
+    features: FamilyOption = "auto",
     schema: Schema | None = None,
     weights: Any = None,
     missing: Missing = "category",
@@ -88,64 +88,89 @@ def diagnose(
     Counting evidence twice pushes probabilities towards 0 and 1: leave out celsius, which adds little to warm.
     """
     check_n(n)
-    counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
-    table = Table.of(data, target, **counting, **reading)
+    table = Table.of(
+        data,
+        target,
+        schema=schema,
+        features=features,
+        weights=weights,
+        missing=missing,
+        threads=threads,
+        **reading,
+    )
     table.labels.check_one_class()
     return _diagnose_table(table.again(), int(n))
 
 
 def _diagnose_table(table: Table, n: int) -> Diagnosis:
-    tally, assigned, schema = _count_finely(table)
-    scale = _rows_per_weight(assigned)
-    tests = dict[str, ColumnTest]()
-    rows_of_classes = tally.rows.value if table.missing == "category" else None
-    for family, columns, sums in sorted(tally.groups, key=lambda group: bool(group[1][0].columns)):  # blocks come last
-        tests |= zip(
-            (column.name for column in columns),
-            test_features(family, columns, sums, scale, n, tests, rows_of_classes),
-            strict=True,
-        )
-    ranked = sorted((f.name for f in tally.schema.features), key=lambda name: (-tests[name].bits, tests[name].p))
-    compared = columns_to_pair(tally, [name for name in ranked if tests[name].different], scale, table.labels.threads)
-    texts = word_columns(tally)
-    words = words_to_compare(texts, len(tally.classes))
-    blocks = {f.name: f.columns for f in schema.features if joins(f)}
+    """Counts the columns and then their pairs, tests both, and lists what limits naive Bayes. ``n`` is the number of
+    pairs and words to list.
+    """
+    tally, coded_rows, schema = _count_finely(table)
+    rows_per_weight = _rows_per_weight(coded_rows)
+    rows_by_class = tally.rows.value if table.missing == "category" else None
+    tests = dict[str, ColumnTest]()  # by the name of a column or block
+    blocks_last = sorted(tally.groups, key=lambda group: bool(group[1][0].columns))
+    for family, features, sums in blocks_last:
+        feature_tests = test_features(family, features, sums, rows_per_weight, n, tests, rows_by_class)
+        tests |= zip(features.names, feature_tests, strict=True)
+    names_by_bits = sorted(tally.schema.features.names, key=lambda name: (-tests[name].bits, tests[name].p))
+    names_to_pair = [name for name in names_by_bits if tests[name].has_several_values]
+    compared_columns = columns_to_pair(tally, names_to_pair, rows_per_weight, table.labels.threads)
+    text_columns = word_columns(tally)
+    words = words_to_compare(text_columns, len(tally.classes))
+    blocks = {feature.name: feature.columns for feature in schema.features if models_jointly(feature)}
     block_of = {column: name for name, block in blocks.items() for column in block}
-    counted = count_pairs(table.source, table.labels, tally, assigned, compared, texts, words)
-    both = [counted.of_columns(block_of, scale), counted.of_words(words, scale)]
-    n_pairs = sum(len(measured.bits) for measured in both)
-    pairs = sorted((p for measured in both for p in worst_pairs(measured, n_pairs, n)), key=lambda p: (-p.bits, p.p))
-    doubtful = ((f.name, tests[f.name]) for f in schema.features if tests[f.name].p >= LEVEL)
-    idle = [Uninformative(n, t.why or f"p = {t.p:.2g}", None if t.why else t.p) for n, t in doubtful]
-    left_out = [Uninformative(name, f"left out: {why}") for name, why in schema.left_out.items()]
-    different = sum(test.different for test in tests.values())
+    pair_counts = count_pairs(table.source, table.labels, tally, coded_rows, compared_columns, text_columns, words)
+    column_pairs = pair_counts.measure_columns(block_of, rows_per_weight)
+    word_pairs = pair_counts.measure_words(words, rows_per_weight)
+    n_pairs = len(column_pairs.bits) + len(word_pairs.bits)
+    pairs = [*worst_pairs(column_pairs, n_pairs, n), *worst_pairs(word_pairs, n_pairs, n)]
+    informative = [
+        Telling(name, tests[name].bits, tests[name].p, tests[name].words)
+        for name in names_by_bits
+        if name in schema.index
+    ]
+    joining_families = {
+        feature.name: "bb.Gaussian(covariance='full')" if feature.family.has_density() else "bb.Joint()"
+        for feature in tally.schema.features
+    }
     return Diagnosis(
         tally.n_rows,
         tally.classes,
         entropy(shares(tally.rows.value)),
-        tuple(pairs[:n]),
-        tuple(Telling(name, *tests[name][:2], tests[name].words) for name in ranked if name in schema.index),
-        (*idle, *left_out),
+        tuple(sorted(pairs, key=lambda pair: (-pair.bits, pair.p))[:n]),
+        tuple(informative),
+        tuple(_uninformative_columns(schema, tests)),
         n_pairs,
-        tuple(_notes(tally, blocks, (len(compared), different), texts, len(words))),
+        tuple(_notes(tally, blocks, len(compared_columns), len(names_to_pair), text_columns, len(words))),
         blocks,
-        sum(len(feature.inputs) for feature in schema.features),
-        {
-            f.name: "bb.Gaussian(covariance='full')" if f.family.has_density() else "bb.Joint()"
-            for f in tally.schema.features
-        },
+        len(schema.features.inputs),
+        joining_families,
     )
 
 
+def _uninformative_columns(schema: Schema, tests: Mapping[str, ColumnTest]) -> Iterator[Uninformative]:
+    """Yields the features whose test did not find information about the class, then the columns that are left out."""
+    for feature in schema.features:
+        test = tests[feature.name]
+        if test.p >= LEVEL:
+            yield Uninformative(feature.name, test.why or f"p = {test.p:.2g}", None if test.why else test.p)
+    for column, why in schema.left_out.items():
+        yield Uninformative(column, f"left out: {why}")
+
+
 def _notes(
-    tally: Tally, blocks: Mapping[str, Any], columns: tuple[int, int], texts: Sequence[Any], n_words: int
+    tally: Tally, blocks: Mapping[str, Any], n_compared: int, n_columns: int, texts: Sequence[Any], n_words: int
 ) -> Iterator[str]:
-    """What was not compared; ``columns`` says how many were, of how many."""
+    """Yields notes on what was not compared: columns of ``blocks``, all but ``n_compared`` of ``n_columns`` columns,
+    and all but ``n_words`` words of the ``texts``, which are the text columns.
+    """
     if blocks:
         yield f"Columns of one block are modelled together, so their pairs are not compared: {errors.listed(blocks, 6)}."
-    if columns[1] > columns[0]:
-        yield f"Only pairs of the {columns[0]:,} most informative of {columns[1]:,} columns were compared."
-    n_known = sum(text.sums.table.n_words for text in texts)
+    if n_columns > n_compared:
+        yield f"Only pairs of the {n_compared:,} most informative of {n_columns:,} columns were compared."
+    n_known = sum(sums.table.n_words for _, sums in texts)
     if n_known > n_words:
         yield f"Only pairs of the {n_words:,} most informative of {n_known:,} words were compared."
     if tally.skipped:
@@ -156,55 +181,65 @@ def _notes(
 
 
 def _count_finely(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
-    """The tally, with numbers in fine bins; the rows' classes and weights; the schema that ``bb.count`` would have."""
+    """Counts the table with numbers in fine bins. Returns the tally, the classes and weights of the rows, and the
+    schema that ``bb.count`` would use.
+    """
     labels = table.labels
-    begun = list[tuple[Schema, Schema, Tally | None]]()
-    labelled: list[list[tuple[Sequence[Label], CodedRows]]] = []
+    state = list[tuple[Schema, Schema, Tally | None]]()  # the table's schema, that of fine bins, and the tally so far
+    coded_batches: list[
+        list[tuple[Sequence[Label], CodedRows]]
+    ] = []  # class names and rows; with soft labels, by class
 
-    def anew() -> None:
-        begun.clear()
-        labelled.clear()
+    def start_over() -> None:
+        """Starts over when the table is read again."""
+        state.clear()
+        coded_batches.clear()
 
-    for batch in table.batches("counting", anew, quietly=True):
-        if not begun:
-            settled = table.settle_schema(batch)
-            begun.append((settled, _schema_to_compare(settled, batch), None))
-        [(schema, compared, total)] = begun
+    for batch in table.batches("counting", start_over, quietly=True):
+        if not state:
+            settled_schema = table.settle_schema(batch)
+            state.append((settled_schema, _schema_to_compare(settled_schema, batch), None))
+        [(schema, fine_schema, tally_so_far)] = state
         batch = table.align(batch, schema)
         _check_least(batch, schema, labels.threads)
-        for k, (part, rows) in enumerate(_parts(batch, compared, labels)):
-            total = plus(total, part)
-            if k == len(labelled):
-                labelled.append([])
-            weights = None if rows.weights is None else in_rows(rows.weights)
-            labelled[k].append((rows.labels, CodedRows(rows.classes, weights)))
-        assert total is not None
-        begun[0] = schema, total.schema, total
-    [(schema, _, tally)] = begun
+        coded_batch = []
+        for batch_tally, rows in _count_batch(batch, fine_schema, labels):
+            tally_so_far = plus(tally_so_far, batch_tally)
+            weights = None if rows.weights is None else decode_weights(rows.weights)
+            coded_batch.append((rows.labels, CodedRows(rows.classes, weights)))
+        coded_batches.append(coded_batch)
+        assert tally_so_far is not None
+        state[0] = schema, tally_so_far.schema, tally_so_far
+    [(schema, _, tally)] = state
     assert tally is not None
-    n_rows = sum(len(rows.classes) for _, rows in labelled[0])
+    coded_rows = [_concatenate_rows(batches, tally.classes) for batches in zip(*coded_batches, strict=True)]
+    n_rows = len(coded_rows[0].classes)
     if not tally.classes and tally.skipped == n_rows:
         raise errors.no_target(n_rows, labels.name)
     if not tally.classes:
         raise errors.empty_data(table.name, "no row has a positive weight")
-    return tally, [_concatenate(batches, tally.classes) for batches in labelled], schema
+    return tally, coded_rows, schema
 
 
 def _check_least(batch: Batch, schema: Schema, threads: int) -> None:
-    """Raises for numbers that a family refuses, though they are counted in bins here."""
-    rows = RowsToCount(batch, (0,), np.zeros(batch.n_rows, dtype=np.int32), None, threads)
-    for feature in schema.features:
-        if feature.family.least > -np.inf:
-            feature.counter.count([feature], rows)
+    """Raises an error for numbers that a feature's family refuses, such as negative counts, which its fine bins would
+    accept. For this, the batch is counted as all one class under the ``schema`` of the table.
+    """
+    one_class = np.zeros(batch.n_rows, dtype=np.int32)
+    rows_to_count = RowsToCount(batch, labels=(0,), classes=one_class, weights=None, threads=threads)
+    for feature_number in schema.features.where(lambda template: template.family.least > -np.inf).tolist():
+        schema.features[feature_number].counter.count(schema.features.take([feature_number]), rows_to_count)
 
 
-def _parts(batch: Batch, schema: Schema, labels: Labels) -> list[tuple[Tally, RowsToCount]]:
-    """The batch, counted; numbers too far away for their bins to be numbered are brought nearer."""
+def _count_batch(batch: Batch, schema: Schema, labels: Labels) -> list[tuple[Tally, RowsToCount]]:
+    """Counts a batch under a schema, once for each class of soft labels. Returns each tally with the rows that it
+    counted. Numbers so far away that their bins cannot be numbered are first moved closer.
+    """
     while True:
         try:
             return [(tally_of(rows, schema), rows) for rows in rows_of_batch(batch, schema, labels)]
-        except errors.BadValue as bad:
-            column = schema[bad.column] if getattr(bad, "what", None) == "too fine" else None  # type: ignore[attr-defined]
+        except errors.BadValue as error:
+            column = schema[error.column] if getattr(error, "what", None) == "too fine" else None  # type: ignore[attr-defined]
             if column is None or column.family.settings():
                 raise
             numbers = within_reach(column.numbers(batch)[0].reshape(-1), column)
@@ -212,32 +247,43 @@ def _parts(batch: Batch, schema: Schema, labels: Labels) -> list[tuple[Tally, Ro
 
 
 def _schema_to_compare(schema: Schema, batch: Batch) -> Schema:
-    """The schema of columns as they are compared, numbers in fine bins; columns of blocks beside the blocks, one by one."""
+    """Returns the schema with which columns are compared: numbers in fine bins, and the columns of a block both one by
+    one and together.
+    """
     columns = [column for feature in schema.features for column in columns_to_compare(feature, batch)]
-    blocks = [feature for feature in schema.features if joins(feature)]
-    if any(feature.columns for feature in schema.features):
-        place = {name: number for number, name in enumerate(schema.columns)}
-        columns.sort(key=lambda feature: place[feature.inputs[0]])
-    return replace(schema, features=(*columns, *blocks))
+    blocks = [feature for feature in schema.features if models_jointly(feature)]
+    if schema.features.has_blocks:
+        position_of_column = {name: number for number, name in enumerate(schema.columns)}
+        columns.sort(key=lambda feature: position_of_column[feature.inputs[0]])
+    return replace(schema, features=Features.of([*columns, *blocks]))
 
 
-def _concatenate(batches: Sequence[tuple[Sequence[Label], CodedRows]], classes: tuple[Label, ...]) -> CodedRows:
-    """Batches, each with its own numbers of classes, one after the other."""
-    place = {name: c for c, name in enumerate(classes)}
-    numbers = [np.array([*(place.get(n, -1) for n in names), -1], dtype=np.int32)[a.classes] for names, a in batches]
-    weights = [a.weights for _, a in batches if a.weights is not None]
-    return CodedRows(np.concatenate(numbers), np.concatenate(weights) if weights else None)
+def _concatenate_rows(batches: Sequence[tuple[Sequence[Label], CodedRows]], classes: tuple[Label, ...]) -> CodedRows:
+    """Joins the rows of batches, each of which has class names of its own and numbers its classes by them. The joined
+    rows have the positions of these names in ``classes``, −1 for none.
+    """
+    number_of = {name: c for c, name in enumerate(classes)}
+    class_numbers = [
+        np.array([*(number_of.get(name, -1) for name in names), -1], dtype=np.int32)[rows.classes]
+        for names, rows in batches
+    ]
+    weights = [rows.weights for _, rows in batches if rows.weights is not None]
+    return CodedRows(np.concatenate(class_numbers), np.concatenate(weights) if weights else None)
 
 
-def _rows_per_weight(assigned: Sequence[CodedRows]) -> float:
-    """What a weight of 1 counts in a test: 1, or by Kish's number of rows where weights are fractional."""
-    weights = [a.weights[a.classes >= 0] for a in assigned if a.weights is not None]
-    if all(a.whole for a in assigned) or not weights:
+def _rows_per_weight(coded_rows: Sequence[CodedRows]) -> float:
+    """How many rows a weight of 1 counts as in a test: 1, or for fractional weights as many as give Kish's effective
+    number of rows.
+    """
+    weight_arrays = [rows.weights[rows.classes >= 0] for rows in coded_rows if rows.weights is not None]
+    if all(rows.whole for rows in coded_rows) or not weight_arrays:
         return 1.0
-    largest = max(float(w.max(initial=0.0)) for w in weights)
-    if largest < LIGHTEST:
+    largest_weight = max(float(batch_weights.max(initial=0.0)) for batch_weights in weight_arrays)
+    if largest_weight < LEAST_WEIGHT:
         raise errors.bad_setting(
-            "weights", f"{largest:g} at most", f"weights with at least one of {LIGHTEST:g} or more"
+            "weights", f"{largest_weight:g} at most", f"weights with at least one of {LEAST_WEIGHT:g} or more"
         )
-    relative = [w / largest for w in weights]
-    return sum(float(w.sum()) for w in relative) / sum(float(w @ w) for w in relative) / largest
+    relative_weight_arrays = [batch_weights / largest_weight for batch_weights in weight_arrays]
+    weight_sum = sum(float(relative_weights.sum()) for relative_weights in relative_weight_arrays)
+    square_sum = sum(float(relative_weights @ relative_weights) for relative_weights in relative_weight_arrays)
+    return weight_sum / square_sum / largest_weight

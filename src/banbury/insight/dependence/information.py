@@ -6,8 +6,9 @@ from typing import Any
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.families.bags.words import most_telling, word_family
-from banbury.families.family import UNUSED, Choice, Family, Feature, NumericParameters
+from banbury.families.bags.bag_of_words import bag_of_words
+from banbury.families.bags.words import most_telling
+from banbury.families.family import UNUSED, Choice, Family, Feature, Features, NumericParameters
 from banbury.families.information import bits_of, entropy, shares
 from banbury.insight.dependence.densities import bits_of_draws, bits_of_normals, bits_of_numbers
 from banbury.insight.dependence.results import Information
@@ -40,14 +41,20 @@ def mutual_information(tally: Tally, n: int = 10) -> Information:
     """
     check_tally(tally)
     check_n(n)
-    rows = tally.rows.value
+    class_rows = tally.rows.value
     bits = dict[str, float]()
     words = dict[str, dict[str, float]]()
     for family, features, sums in tally.groups:
-        bits |= zip((feature.name for feature in features), _bits(family, features, sums, rows), strict=True)
-        words |= {feature.name: best for feature in features if (best := _telling(feature, sums, n)) is not None}
-    ranked = sorted(tally.schema.features, key=lambda feature: -bits[feature.name])
-    return Information({feature.name: bits[feature.name] for feature in ranked}, words, entropy(shares(rows)))
+        if isinstance(sums, Words):
+            (feature,) = features
+            words[feature.name] = _most_telling_words(feature, sums, n)
+            bits[feature.name] = max(words[feature.name].values(), default=0.0)
+        else:
+            bits |= zip(features.names, _bits(family, features, sums, class_rows), strict=True)
+    sorted_features = sorted(tally.schema.features, key=lambda feature: -bits[feature.name])
+    return Information(
+        {feature.name: bits[feature.name] for feature in sorted_features}, words, entropy(shares(class_rows))
+    )
 
 
 def telling_words(tally: Tally, feature: str | None = None, n: int = 20) -> dict[str, float]:
@@ -63,49 +70,52 @@ def telling_words(tally: Tally, feature: str | None = None, n: int = 20) -> dict
     """
     check_tally(tally)
     check_n(n)
-    words_of_columns = (
-        (column, _telling(column, sums, n)) for _, features, sums in tally.groups for column in features
-    )
-    texts = {column.name: words for column, words in words_of_columns if words is not None}
+    texts = {features.names[0]: (features[0], sums) for _, features, sums in tally.groups if isinstance(sums, Words)}
     if feature is None and len(texts) == 1:
         (feature,) = texts
     name = None if feature is None else tally.schema[feature].name
     if name not in texts:
-        there = errors.listed(texts) or "there is none"
-        raise errors.bad_setting("feature", name, f"a column of text, or a block of occurrences ({there})")
-    return texts[name]
+        available = errors.listed(texts) or "there is none"
+        raise errors.bad_setting("feature", name, f"a column of text, or a block of occurrences ({available})")
+    return _most_telling_words(*texts[name], n)
 
 
-def _telling(feature: Feature, sums: Any, n: int) -> dict[str, float] | None:
-    """The words that tell most, with their bits; None where values are no words."""
-    if not feature.counter.words:
-        return None
-    return {word.name: word.bits for word in most_telling(feature, word_family(feature).words_in_use(feature, sums), n)}
+def _most_telling_words(feature: Feature, sums: Words, n: int) -> dict[str, float]:
+    """Returns the ``n`` most informative words of a text with their bits, highest first, from its ``sums``."""
+    words = bag_of_words(feature).words_in_use(feature, sums)
+    return {word.name: word.bits for word in most_telling(feature, words, n)}
 
 
-def _bits(family: Family, features: tuple[Feature, ...], sums: Any, rows: Real) -> list[float]:
-    """I(feature; class) of each feature: of counts from their table, of other sums from the model that they make by default."""
-    if isinstance(sums, Words):
-        best = [most_telling(feature, word_family(feature).words_in_use(feature, sums), 1) for feature in features]
-        return [words[0].bits if words else 0.0 for words in best]
+def _bits(family: Family, features: Features, sums: Any, class_rows: Real) -> list[float]:
+    """Computes I(feature; class) of each feature: from counts where the family has keys, otherwise from the densities
+    that it estimates by default. ``sums`` are what was counted of the features, all of one family without words, and
+    ``class_rows`` the rows of each class.
+    """
     if family.keyed:
-        columns = zip(features, map(sums.feature, range(len(features))), strict=True)
-        return [bits_of(family.join_cells(feature, keys, cells.value)) for feature, (keys, cells) in columns]
+        tables = zip(features, map(sums.feature, range(len(features))), strict=True)
+        return [bits_of(family.join_cells(feature, keys, cells.value)) for feature, (keys, cells) in tables]
     parameters: Any = family.estimate(features, sums, Choice(), UNUSED)
     if isinstance(sums, Products):
-        seen = sums.n.value > 0
-        return [bits_of_normals(shares(sums.n.value[seen]), parameters.mean[seen], parameters.covariance[seen])]
+        has_rows = sums.n.value > 0
+        return [
+            bits_of_normals(shares(sums.n.value[has_rows]), parameters.mean[has_rows], parameters.covariance[has_rows])
+        ]
     if isinstance(parameters, NumericParameters):
         present = sums.present.value
-        return [bits_of_numbers(parameters, f, present[f]) for f in range(len(features))]
-    return bits_of_draws(parameters, rows).tolist()  # type: ignore[no-any-return]
+        return [
+            bits_of_numbers(parameters, feature_number, present[feature_number])
+            for feature_number in range(len(features))
+        ]
+    return bits_of_draws(parameters, class_rows).tolist()  # type: ignore[no-any-return]
 
 
 def check_tally(tally: Any) -> None:
+    """Raises an error unless this is a tally with at least one class."""
     errors.require(isinstance(tally, Tally), "the tally", type(tally).__name__, "a Tally, as bb.count makes it")
     if not tally.classes:
         raise errors.empty_data(None, "the tally has no class, so there is nothing to tell apart")
 
 
 def check_n(n: Any) -> None:
+    """Raises an error unless ``n`` is a positive whole number."""
     errors.check_whole("n", n, 1)

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.families.bags.vocabulary import Vocabulary
-from banbury.families.bags.words import most_telling, word_family
+from banbury.families.bags.bag_of_words import bag_of_words
+from banbury.families.bags.words import most_telling
 from banbury.families.column_tree import CountedPairs, pairs_of
-from banbury.families.family import Feature
+from banbury.families.family import Feature, Features
 from banbury.families.information import (
     FEWEST_ROWS,
     LEVEL,
-    NOTHING,
+    NO_PAIRS,
     SAME,
     MeasuredPairs,
     PairInformation,
@@ -26,104 +26,116 @@ from banbury.families.information import (
 )
 from banbury.families.keys import places_of
 from banbury.insight.dependence.results import Pair
-from banbury.insight.dependence.testing import MOST_VALUES, groups_given_class
+from banbury.insight.dependence.testing import MOST_VALUES, group_values_in_classes
 from banbury.progress import watch
 from banbury.reading import Batch, Codes, Source
-from banbury.sums import Keys
+from banbury.sums import Keys, Words
 from banbury.tally.schema import Schema
 from banbury.tally.table import Labels, align_names
-from banbury.tally.tally import Tally, count_rows
+from banbury.tally.tally import Tally, count_rows, plus
 
-MOST_COLUMNS = 200  # whose pairs are counted: the most telling ones
-MOST_CELLS = 1 << 25  # of all tables of pairs: a quarter of a gigabyte
-MOST_WORDS = 200  # whose pairs are counted: the most telling ones
-CHUNK = 1 << 17  # rows that are looked at together
+MOST_COLUMNS = 200  # columns whose pairs are counted: the most informative ones
+MOST_CELLS = 1 << 25  # cells of all tables of pairs: a quarter of a gigabyte
+MOST_WORDS = 200  # words whose pairs are counted: the most informative ones
+ROWS_TOGETHER = 1 << 17  # rows that are counted at a time
+WordColumn = tuple[Feature, Words]  # a text column or a matrix of occurrences, and its words
 
 
 class CodedRows(NamedTuple):
-    """The class of each row of the table, −1 for none, and its weight. With soft labels there is one for each class."""
+    """The class number of each row, −1 for none, and its weight. With soft labels there is one ``CodedRows`` for each
+    class.
+    """
 
     classes: NDArray[np.int32]
     weights: Real | None
 
     @property
     def whole(self) -> bool:
+        """Whether all weights are whole numbers."""
         return self.weights is None or bool(np.all(self.weights == np.rint(self.weights)))
 
-
-class WordColumn(NamedTuple):
-    """A text column or a matrix of occurrences, and the words of it that are counted."""
-
-    feature: Feature
-    sums: Any
-    words: Vocabulary
+    def between(self, start: int, stop: int) -> CodedRows:
+        """Returns the rows from ``start`` up to ``stop``, exclusive."""
+        return CodedRows(self.classes[start:stop], None if self.weights is None else self.weights[start:stop])
 
 
 class Word(NamedTuple):
     """A word of a text column, or a column of a matrix of occurrences."""
 
-    column: int
+    column: int  # its number among the text columns
     number: int  # its id in that column's table
     name: str
 
 
 def word_columns(tally: Tally) -> list[WordColumn]:
-    columns = ((feature, sums) for _, features, sums in tally.groups for feature in features if feature.counter.words)
-    return [WordColumn(feature, sums, word_family(feature).words_in_use(feature, sums)) for feature, sums in columns]
+    """Returns the text columns and matrices of occurrences of a tally, each with its words."""
+    return [(features[0], sums) for _, features, sums in tally.groups if isinstance(sums, Words)]
 
 
-def words_to_compare(texts: Sequence[WordColumn], n_classes: int) -> list[Word]:
-    most = int(min(MOST_WORDS, (MOST_CELLS / n_classes) ** 0.5))
-    telling = []
-    for at, (feature, sums, vocabulary) in enumerate(texts):
-        for candidate in most_telling(feature, vocabulary, most):
+def words_to_compare(text_columns: Sequence[WordColumn], n_classes: int) -> list[Word]:
+    """Returns the most informative words of all text columns, few enough that tables of all their pairs in
+    ``n_classes`` classes fit into memory.
+    """
+    max_words = int(min(MOST_WORDS, (MOST_CELLS / n_classes) ** 0.5))
+    scored_words = []
+    for column_number, (feature, sums) in enumerate(text_columns):
+        words_in_use = bag_of_words(feature).words_in_use(feature, sums)
+        for candidate in most_telling(feature, words_in_use, max_words):
             name = candidate.name if feature.columns else f"{feature.name}:{candidate.name!r}"
             if candidate.number < sums.table.n_ids:  # some row has it
-                telling.append((candidate.bits, Word(at, candidate.number, name)))
-    telling.sort(key=lambda ranked: -ranked[0])
-    return [word for _, word in telling[:most]]
+                scored_words.append((candidate.bits, Word(column_number, candidate.number, name)))
+    scored_words.sort(key=lambda scored_word: -scored_word[0])
+    return [word for _, word in scored_words[:max_words]]
 
 
 @dataclass(frozen=True)
 class Grouped:
-    """A column whose values are merged into groups; ``groups`` has the group of each key in each class."""
+    """A column whose values are merged into groups, in each class in its own way.
+
+    ``keys`` are the values of the column (or its bins), and ``group_of_key`` has the group of each key in each class (keys ×
+    classes): numbers are cut at other points in each class, so that its rows are spread evenly.
+    """
 
     feature: Feature
     keys: Keys
-    groups: NDArray[np.uint8]  # (keys, classes)
-    size: int
+    group_of_key: NDArray[np.uint8]
+    n_groups: int  # in the class that has most
     threads: int
 
     @property
     def name(self) -> str:
+        """The name of the column."""
         return self.feature.name
 
     def code_rows(self, batch: Batch, classes: NDArray[np.int32]) -> Codes:
-        """Returns the group of each row, or −1 if it has no value or no class."""
-        place = places_of(self.feature.family.keys_of(batch, self.feature, self.threads), self.keys)
-        has_group = (place >= 0) & (classes >= 0)
+        """Returns the group of each row's value, −1 if the row has no value or no class. ``classes`` has the class
+        number of each row.
+        """
+        key_numbers = places_of(self.feature.family.keys_of(batch, self.feature, self.threads), self.keys)
+        has_group = (key_numbers >= 0) & (classes >= 0)
         codes = np.full(len(classes), -1, dtype=np.int32)
-        codes[has_group] = self.groups[place[has_group], classes[has_group]]
-        return Codes(codes, 0, tuple(range(self.size)), categorical=True)
+        codes[has_group] = self.group_of_key[key_numbers[has_group], classes[has_group]]
+        return Codes(codes, low=0, values=tuple(range(self.n_groups)), categorical=True)
 
 
-def columns_to_pair(tally: Tally, ranked: Sequence[str], scale: float, threads: int) -> list[Grouped]:
-    """Returns the highest-ranked columns, in the order of the table, with few enough groups for the tables of all
-    pairs.
+def columns_to_pair(tally: Tally, ranked_names: Sequence[str], scale: float, threads: int) -> list[Grouped]:
+    """Selects the highest-ranked columns and groups their values, so that the tables of all pairs fit into memory.
+    ``ranked_names`` has column names, best first; a weight of 1 is worth ``scale`` rows. The columns returned are in the
+    order of the table.
     """
-    room = (2.0 * MOST_CELLS / len(tally.classes)) ** 0.5  # groups of all columns
-    chosen = set(ranked[: int(np.clip(room // 2, 2, MOST_COLUMNS))])
-    most = int(np.clip(room // max(len(chosen), 1), 2, MOST_VALUES))
+    max_groups_of_all = (2.0 * MOST_CELLS / len(tally.classes)) ** 0.5  # of all columns together
+    selected_names = set(ranked_names[: int(np.clip(max_groups_of_all // 2, 2, MOST_COLUMNS))])
+    max_groups = int(np.clip(max_groups_of_all // max(len(selected_names), 1), 2, MOST_VALUES))
     columns = []
     family: Any
     sums: Any
     for family, features, sums in tally.groups:
-        for f, feature in enumerate(features):
-            if feature.name in chosen:
-                keys, rows = sums.feature(f)
-                groups = groups_given_class(family, rows.value, scale, most)
-                size = int(groups.max(initial=0)) + 1
-                columns.append(Grouped(feature, keys, groups.astype(np.uint8), size, threads))
+        for feature_number, feature in enumerate(features):
+            if feature.name in selected_names:
+                keys, cells = sums.feature(feature_number)
+                groups = group_values_in_classes(family, cells.value, scale, max_groups)
+                n_groups = int(groups.max(initial=0)) + 1
+                columns.append(Grouped(feature, keys, groups.astype(np.uint8), n_groups, threads))
     return sorted(columns, key=lambda column: tally.schema.index[column.name])
 
 
@@ -134,120 +146,174 @@ class FeaturePairs:
     total: float  # the weight of all rows
     columns: Sequence[Grouped]
     counts: CountedPairs | None  # of the columns, by group; None where there are not two
-    together: Real  # (classes, words and columns of text, the same)
+    together: Real  # rows that have both of two marks (classes, marks, marks); marks: see ``_add_words``
 
-    def of_columns(self, block: Mapping[str, str], scale: float) -> MeasuredPairs:
-        """Returns the pairs of columns that are not in the same block."""
-        first = np.arange(0)
-        second = np.arange(0)
-        measures = PairInformation(*NOTHING)
+    def measure_columns(self, block_of: Mapping[str, str], scale: float) -> MeasuredPairs:
+        """Measures the dependence of all pairs of columns that are not in the same block. ``block_of`` has the block of
+        each column that is in one; a weight of 1 is worth ``scale`` rows.
+        """
+        first_columns = np.arange(0)
+        second_columns = np.arange(0)
+        measures = PairInformation(*NO_PAIRS)
         if self.counts is not None:
-            first, second, measures = self.counts.information(self.total, FEWEST_ROWS / (self.total * scale))
+            first_columns, second_columns, measures = self.counts.information(
+                self.total, FEWEST_ROWS / (self.total * scale)
+            )
         names = [column.name for column in self.columns]
-        of = [block.get(name, name) for name in names]
-        apart = np.array([of[a] != of[b] for a, b in zip(first, second, strict=True)], dtype=np.bool_)
-        first = first[apart]
-        second = second[apart]
-        kept = PairInformation(*(measure[apart] for measure in measures))
-        return kept.beyond_chance(lambda k: (names[first[k]], names[second[k]]), self.total, scale)
+        blocks_of_columns = [block_of.get(name, name) for name in names]
+        in_different_blocks = np.array(
+            [blocks_of_columns[i] != blocks_of_columns[j] for i, j in zip(first_columns, second_columns, strict=True)],
+            dtype=np.bool_,
+        )
+        first_columns = first_columns[in_different_blocks]
+        second_columns = second_columns[in_different_blocks]
+        measures_between_blocks = PairInformation(*(measure[in_different_blocks] for measure in measures))
+        return measures_between_blocks.beyond_chance(
+            lambda pair: (names[first_columns[pair]], names[second_columns[pair]]), self.total, scale
+        )
 
-    def of_words(self, words: Sequence[Word], scale: float) -> MeasuredPairs:
-        first, second = np.triu_indices(len(words), 1)
-        text = np.array([len(words) + word.column for word in words], dtype=np.int64)
-        counts = self.together / self.total
-        both = counts[:, first, second]
-        rows_with_both = counts[:, text[first], text[second]]
-        a = counts[:, first, text[second]]
-        b = counts[:, text[first], second]
-        cells = np.stack(
-            [both, a - both, b - both, rows_with_both - a - b + both]
-        )  # with both words, with one, without
-        cells = np.where((rows_with_both > 0) & (cells > SAME * rows_with_both), cells, 0.0)  # the rest is rounding
-        turned = cells.reshape(2, 2, len(counts), len(first)).transpose(3, 0, 2, 1)
-        table = turned.reshape(2 * len(first), len(counts), 2)
-        measures = measure_column(table, np.arange(0, len(table), 2), FEWEST_ROWS / (self.total * scale))
-        return measures.beyond_chance(lambda k: (words[first[k]].name, words[second[k]].name), self.total, scale)
+    def measure_words(self, words: Sequence[Word], scale: float) -> MeasuredPairs:
+        """Measures the dependence of all pairs of ``words``, which are those that were counted, over the rows that have
+        both of their texts. A weight of 1 is worth ``scale`` rows.
+        """
+        first_words, second_words = np.triu_indices(len(words), 1)
+        text_mark_of_word = np.array([len(words) + word.column for word in words], dtype=np.int64)
+        frequencies = self.together / self.total
+        with_both = frequencies[:, first_words, second_words]
+        with_both_texts = frequencies[:, text_mark_of_word[first_words], text_mark_of_word[second_words]]
+        with_first = frequencies[:, first_words, text_mark_of_word[second_words]]
+        with_second = frequencies[:, text_mark_of_word[first_words], second_words]
+        without_both = with_both_texts - with_first - with_second + with_both
+        # The four cells of every pair's table: with both words, with one, with the other, with neither (4, classes, pairs).
+        cells = np.stack([with_both, with_first - with_both, with_second - with_both, without_both])
+        cells = np.where(
+            (with_both_texts > 0) & (cells > SAME * with_both_texts), cells, 0.0
+        )  # smaller ones are rounding
+        cells_by_pair = cells.reshape(2, 2, len(frequencies), len(first_words)).transpose(3, 0, 2, 1)
+        tables_of_pairs = cells_by_pair.reshape(2 * len(first_words), len(frequencies), 2)
+        measures = measure_column(
+            tables_of_pairs, np.arange(0, len(tables_of_pairs), 2), FEWEST_ROWS / (self.total * scale)
+        )
+        return measures.beyond_chance(
+            lambda pair: (words[first_words[pair]].name, words[second_words[pair]].name), self.total, scale
+        )
 
 
-def worst_pairs(pairs: MeasuredPairs, n_pairs: int, most: int) -> list[Pair]:
-    """Returns the most dependent of ``n_pairs`` pairs, those beyond chance."""
-    beyond = pairs.beyond(LEVEL, n_pairs)
-    worst = beyond[np.argsort(-pairs.bits[beyond], kind="stable")][:most]
-    figures = zip(*(measure[worst].tolist() for measure in pairs[1:]), strict=True)
-    return [Pair(*pairs.names(k), *figure) for k, figure in zip(worst.tolist(), figures, strict=True)]
+def worst_pairs(pairs: MeasuredPairs, n_pairs: int, limit: int) -> list[Pair]:
+    """Returns at most ``limit`` of the ``pairs`` whose dependence is beyond chance, the most dependent first, if
+    ``n_pairs`` were tested in all.
+    """
+    significant_pairs = pairs.beyond(LEVEL, n_pairs)
+    worst_numbers = significant_pairs[np.argsort(-pairs.bits[significant_pairs], kind="stable")][:limit]
+    _, *measures = pairs  # the names, then arrays with one entry per pair
+    measures_of_pairs = zip(*(measure[worst_numbers].tolist() for measure in measures), strict=True)
+    return [
+        Pair(*pairs.names(pair_number), *measures_of_pair)
+        for pair_number, measures_of_pair in zip(worst_numbers.tolist(), measures_of_pairs, strict=True)
+    ]
 
 
 def count_pairs(
     source: Source,
     labels: Labels,
     tally: Tally,
-    assigned: Sequence[CodedRows],
+    coded_rows: Sequence[CodedRows],
     columns: Sequence[Grouped],
-    texts: Sequence[WordColumn],
+    text_columns: Sequence[WordColumn],
     words: Sequence[Word],
 ) -> FeaturePairs:
+    """Reads the rows again and counts every pair of columns and of words.
+
+    Args:
+        source: The rows.
+        labels: Which of their columns are the target, weights and groups.
+        tally: The tally that the first pass counted.
+        coded_rows: The class and weight of each row, as the first pass found them; with soft labels, once for each class.
+        columns: The columns whose pairs are counted.
+        text_columns: The text columns.
+        words: The words whose pairs are counted.
+    """
     n_classes = len(tally.classes)
-    n_marks = len(words) + len(texts)
+    n_marks = len(words) + len(text_columns)
     total = float(tally.rows.value.sum())
     together = np.zeros((n_classes if words else 0, n_marks, n_marks))
     if len(columns) < 2 and len(words) < 2:
         return FeaturePairs(total, columns, None, together)
-    seen = 0
-    schema = Schema((pairs_of([column.name for column in columns]),))
-    every_class = tuple(range(n_classes))
-    pairs = list[Tally]()
+    n_read = 0
+    schema = Schema(Features.of([pairs_of([column.name for column in columns])]))
+    class_numbers = tuple(range(n_classes))
+    pair_tally: Tally | None = None
     for batch in watch(source, "comparing", source.name):
         if batch.n_rows:
             batch = align_names(batch, tally.schema, labels.roles())
-        for start in range(0, batch.n_rows, CHUNK):
-            rows = batch if batch.n_rows <= CHUNK else batch.slice(start, start + CHUNK)
-            at = slice(seen + start, seen + start + rows.n_rows)
-            for every in assigned:
-                weights = None if every.weights is None else every.weights[at]
-                part = CodedRows(every.classes[at], weights)
-                if len(part.classes) < rows.n_rows:
+        for start in range(0, batch.n_rows, ROWS_TOGETHER):
+            chunk = batch.slice(start, start + ROWS_TOGETHER)
+            for rows_of_labelling in coded_rows:
+                chunk_rows = rows_of_labelling.between(n_read + start, n_read + start + chunk.n_rows)
+                if len(chunk_rows.classes) < chunk.n_rows:
                     raise _change_error(source)
                 if len(columns) > 1:
-                    groups = rows.with_columns(
-                        {column.name: column.code_rows(rows, part.classes) for column in columns}
+                    groups = {column.name: column.code_rows(chunk, chunk_rows.classes) for column in columns}
+                    codes = Codes(chunk_rows.classes, low=0, values=class_numbers)
+                    chunk_tally = count_rows(
+                        chunk.with_columns(groups), schema, codes, chunk_rows.weights, labels.threads
                     )
-                    codes = Codes(part.classes, 0, every_class)
-                    pairs[:] = [sum(pairs, count_rows(groups, schema, codes, weights, labels.threads))]
+                    pair_tally = plus(pair_tally, chunk_tally)
                 if words:
-                    _add_words(together, words, texts, rows, part, labels.threads)
-        seen += batch.n_rows
-    if seen != len(assigned[0].classes):
+                    _add_words(together, words, text_columns, chunk, chunk_rows, labels.threads)
+        n_read += batch.n_rows
+    if n_read != len(coded_rows[0].classes):
         raise _change_error(source)
-    counted = [tally_of_pairs.with_classes(every_class).sums[0] for tally_of_pairs in pairs]
-    return FeaturePairs(total, columns, CountedPairs.of(schema.features[0], counted[0]) if counted else None, together)
+    if pair_tally is None:
+        return FeaturePairs(total, columns, None, together)
+    pair_sums = pair_tally._with_classes(class_numbers).sums[0]
+    return FeaturePairs(total, columns, CountedPairs.of(schema.features[0], pair_sums), together)
 
 
 def _change_error(source: Source) -> errors.BanburyError:
+    """Returns the error for a table whose rows changed between two passes."""
     text = f"the rows{errors.where(source.name)} had changed when they were read a second time. Read them into memory "
     return errors.BanburyError(f"{text}first, or diagnose a copy that no one writes to.")
 
 
 def _add_words(
-    together: Real, words: Sequence[Word], texts: Sequence[WordColumn], batch: Batch, rows: CodedRows, threads: int
+    together: Real,
+    words: Sequence[Word],
+    text_columns: Sequence[WordColumn],
+    batch: Batch,
+    rows: CodedRows,
+    threads: int,
 ) -> None:
-    """Counts the texts that have two words, or a word and another text beside it."""
+    """Adds to ``together`` (classes × marks × marks) how many rows of each class have both of every two marks.
+
+    The marks are first the ``words``, then the ``text_columns``: a row has the mark of a column if it has a text there.
+    ``rows`` has the class and weight of each row of the batch.
+    """
     from scipy.sparse import csr_array  # few need it
 
-    marks: list[tuple[Int, Int]] = []
-    for at, (feature, sums, _) in enumerate(texts):
-        present, row, ids = word_family(feature).words_in_rows(batch, feature, sums, threads)
-        marks.append((present, np.full(len(present), len(words) + at)))
-        mark_of = np.full(sums.table.n_ids + len(feature.columns) + 1, -1, dtype=np.int64)
-        mine = [(k, word.number) for k, word in enumerate(words) if word.column == at]
-        mark_of[[number for _, number in mine]] = [k for k, _ in mine]
-        mark = mark_of[ids]
-        marks.append((row[mark >= 0], mark[mark >= 0]))
-    row, mark = (np.concatenate(x) for x in zip(*marks, strict=True))
-    matrix = csr_array((np.ones(len(row)), (row, mark)), shape=(batch.n_rows, together.shape[1]))
-    matrix.sum_duplicates()
-    matrix.data[:] = 1.0
-    for c in np.unique(rows.classes[rows.classes >= 0]).tolist():
-        of_class = np.flatnonzero(rows.classes == c)
-        part = matrix[of_class]
-        weighed = part if rows.weights is None else part.multiply(rows.weights[of_class][:, None]).tocsr()
-        together[c] += (part.T @ weighed).toarray()
+    mark_rows: list[Int] = []  # row numbers and marks, in pairs
+    mark_numbers: list[Int] = []
+    for column_number, (feature, sums) in enumerate(text_columns):
+        rows_with_text, row_of_word, word_ids = bag_of_words(feature).words_in_rows(batch, feature, sums, threads)
+        mark_rows.append(rows_with_text)
+        mark_numbers.append(np.full(len(rows_with_text), len(words) + column_number))
+        marks_and_ids = [(mark, word.number) for mark, word in enumerate(words) if word.column == column_number]
+        largest_id = max([int(word_ids.max(initial=-1)), *(word_id for _, word_id in marks_and_ids)])
+        mark_of_id = np.full(largest_id + 1, -1, dtype=np.int64)
+        for mark, word_id in marks_and_ids:
+            mark_of_id[word_id] = mark
+        marks = mark_of_id[word_ids]
+        mark_rows.append(row_of_word[marks >= 0])
+        mark_numbers.append(marks[marks >= 0])
+    row_of_mark = np.concatenate(mark_rows)
+    rows_and_marks = (row_of_mark, np.concatenate(mark_numbers))
+    has_mark = csr_array((np.ones(len(row_of_mark)), rows_and_marks), shape=(batch.n_rows, together.shape[1]))
+    has_mark.sum_duplicates()
+    has_mark.data[:] = 1.0
+    for class_number in np.unique(rows.classes[rows.classes >= 0]).tolist():
+        class_rows = np.flatnonzero(rows.classes == class_number)
+        class_matrix = has_mark[class_rows]
+        weighted_matrix = class_matrix
+        if rows.weights is not None:
+            weighted_matrix = class_matrix.multiply(rows.weights[class_rows][:, None]).tocsr()
+        together[class_number] += (class_matrix.T @ weighted_matrix).toarray()

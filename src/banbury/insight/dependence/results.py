@@ -1,12 +1,13 @@
-"""What is found, as values that print readably: information about the class, pairs, a diagnosis."""
+"""Results that print readably: information about the class, pairs of columns, and a diagnosis."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from banbury.notebooks import NotebookTable, Tabular, columns_of
+from banbury.errors import many
+from banbury.notebooks import NotebookTable, Tabular, align_columns, columns_of, more_line
 from banbury.tally.tally import Label
 
 
@@ -23,6 +24,7 @@ class Information(Mapping[str, float]):
     entropy: float
 
     def __getitem__(self, feature: str) -> float:
+        """The information of a feature in bits."""
         return self.bits[feature]
 
     def __iter__(self) -> Iterator[str]:
@@ -37,9 +39,10 @@ class Information(Mapping[str, float]):
         return {"bits": dict(self.bits), "words": words, "entropy": self.entropy}
 
     def __str__(self) -> str:
+        """Returns the figures as text, highest first, with the best words of each text column."""
         lines = [f"Information about the class, in bits (the class has {self.entropy:.3f}):"]
-        rows = [(name, f"{bits:.3f}", first_words(self.words.get(name, {}))) for name, bits in self.bits.items()]
-        return "\n".join(lines + table(rows[:40], 1) + more(len(rows) - 40, "feature"))
+        rows = [(name, f"{bits:.3f}", list_words(self.words.get(name, {}))) for name, bits in self.bits.items()]
+        return "\n".join(lines + align_columns(rows[:40], right_aligned=[1]) + more_line(len(rows) - 40, "feature"))
 
     __repr__ = __str__
 
@@ -99,11 +102,11 @@ class Diagnosis(Tabular):
 
     n_rows: float
     classes: tuple[Label, ...]
-    entropy: float  # of the class, in bits
+    entropy: float  # the entropy of the class, in bits
     pairs: tuple[Pair, ...]
     telling: tuple[Telling, ...]
     uninformative: tuple[Uninformative, ...]
-    n_pairs: int = 0  # compared
+    n_pairs: int = 0  # the number of pairs that were compared
     notes: tuple[str, ...] = ()
     blocks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # columns that are modelled together
     n_columns: int = 0
@@ -111,43 +114,45 @@ class Diagnosis(Tabular):
 
     @property
     def advice(self) -> str:
-        """What to do about it, in one or two sentences."""
-        again = "Counting evidence twice pushes probabilities towards 0 and 1"
-        bits = {t.feature: t.bits for t in self.telling}
+        """Says in one or two sentences how to improve the model."""
+        double_counting = "Counting evidence twice pushes probabilities towards 0 and 1"
+        bits = {entry.feature: entry.bits for entry in self.telling}
         bits |= {column: bits[name] for name, block in self.blocks.items() for column in block}
-        between = [pair for pair in self.pairs if pair.first in bits and pair.second in bits]
-        for pair in between:
+        column_pairs = [pair for pair in self.pairs if pair.first in bits and pair.second in bits]
+        for pair in column_pairs:
             if pair.duplicated:
-                less, more = sorted((pair.second, pair.first), key=bits.__getitem__)
-                return f"{again}: leave out {less}, which adds little to {more}."
-        if between:
-            first = between[0].first
-            second = between[0].second
-            apart = f"{first} and {second} depend on each other given the class, which naive Bayes does not see"
-            return f"{apart}: weigh the evidence with bb.EvidenceClassifier(), {self._joining(first, second)}."
+                less_informative, more_informative = sorted((pair.second, pair.first), key=bits.__getitem__)
+                return f"{double_counting}: leave out {less_informative}, which adds little to {more_informative}."
+        if column_pairs:
+            first = column_pairs[0].first
+            second = column_pairs[0].second
+            dependence = f"{first} and {second} depend on each other given the class, which naive Bayes does not see"
+            joining_advice = self._joining_advice(first, second)
+            return f"{dependence}: weigh the evidence with bb.EvidenceClassifier(), {joining_advice}."
         if self.pairs:
-            return f"{again}, and words that occur together count twice: trust the ranking of the probabilities, not their size."
+            ranking = "words that occur together count twice: trust the ranking of the probabilities, not their size"
+            return f"{double_counting}, and {ranking}."
         if self.n_pairs:
             return "No pair of columns depends on each other beyond chance: the independence assumption is reasonable here."
         return "There are no pairs to compare."
 
-    def _joining(self, first: str, second: str) -> str:
-        """How two columns become one feature."""
-        blocks = {column: name for name, block in self.blocks.items() for column in block}
-        if first in blocks and second in blocks:
-            return f"or make one block of {blocks[first]} and {blocks[second]}"
-        if first in blocks or second in blocks:
-            block, other = (blocks[first], second) if first in blocks else (blocks[second], first)
-            return f"or add {other} to the block {block} if its family allows it"
-        tree = "or learn which columns depend on each other with bb.TANClassifier()"
+    def _joining_advice(self, first: str, second: str) -> str:
+        """Says how to model two columns together."""
+        block_of = {column: name for name, block in self.blocks.items() for column in block}
+        if first in block_of and second in block_of:
+            return f"or make one block of {block_of[first]} and {block_of[second]}"
+        if first in block_of or second in block_of:
+            block, other_column = (block_of[first], second) if first in block_of else (block_of[second], first)
+            return f"or add {other_column} to the block {block} if its family allows it"
+        tree_advice = "or learn which columns depend on each other with bb.TANClassifier()"
         family = self.joined_by[first]
         if family != self.joined_by[second]:  # no family takes both together
-            return tree
-        return f"model the two together with features={{({first!r}, {second!r}): {family}}}, {tree}"
+            return tree_advice
+        return f"model the two together with features={{({first!r}, {second!r}): {family}}}, {tree_advice}"
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the diagnosis for JSON."""
-        telling = [{**vars(t), "words": dict(t.words)} for t in self.telling]
+        telling = [{**vars(entry), "words": dict(entry.words)} for entry in self.telling]
         return {
             "n_rows": self.n_rows,
             "classes": list(self.classes),
@@ -162,53 +167,53 @@ class Diagnosis(Tabular):
         }
 
     def _frame_columns(self) -> dict[str, list[Any]]:
-        """A row for each pair."""
+        """The columns of a table with a row for each pair."""
         names = [entry.name for entry in fields(Pair)]
         return {name: [getattr(pair, name) for pair in self.pairs] for name in names}
 
     def _notebook_tables(self) -> list[NotebookTable]:
+        """The tables that a notebook shows: pairs, informative and uninformative columns."""
         pairs = NotebookTable("Pairs that depend on each other given the class, in bits", self._frame_columns())
-        telling = columns_of({"column": t.feature, "bits": t.bits, "p": t.p} for t in self.telling)
-        idle = columns_of({"column": column.feature, "why": column.why} for column in self.uninformative)
+        telling = columns_of({"column": entry.feature, "bits": entry.bits, "p": entry.p} for entry in self.telling)
+        uninformative = columns_of({"column": column.feature, "why": column.why} for column in self.uninformative)
         tables = [pairs, NotebookTable("Information of each column about the class, in bits", telling)]
-        tables.append(NotebookTable("Columns without information about the class", idle))
+        tables.append(NotebookTable("Columns without information about the class", uninformative))
         return [table for table in tables if any(table.columns.values())]
 
     def __str__(self) -> str:
-        sizes = f"{self.n_rows:,.12g} row{'s' * (self.n_rows != 1)}, {len(self.classes):,} class{'es' * (len(self.classes) != 1)}"
+        """Returns the diagnosis as text."""
         n_columns = self.n_columns or len(self.telling)
-        lines = [f"Diagnosis of {sizes}, {n_columns:,} column{'s' * (n_columns != 1)}"]
+        rows = f"{self.n_rows:,.12g} row{'s' * (self.n_rows != 1)}"
+        lines = [f"Diagnosis of {rows}, {many(len(self.classes), 'class')}, {many(n_columns, 'column')}"]
         if self.pairs:
             lines.append(f"Pairs that depend on each other given the class (of {self.n_pairs:,}), in bits:")
-            shown = [(f"{p.first} / {p.second}", p.bits, p.share, "duplicated" * p.duplicated) for p in self.pairs]
-            lines += table([(names, f"{bits:.3f}", f"{share:.0%}", tag) for names, bits, share, tag in shown], 1, 2)
-        informative = [t for t in self.telling if not any(t.feature == column.feature for column in self.uninformative)]
+            pair_rows = [
+                (f"{pair.first} / {pair.second}", pair.bits, pair.share, "duplicated" * pair.duplicated)
+                for pair in self.pairs
+            ]
+            lines += align_columns(
+                [(names, f"{bits:.3f}", f"{share:.0%}", remark) for names, bits, share, remark in pair_rows],
+                right_aligned=[1, 2],
+            )
+        informative = [
+            entry for entry in self.telling if not any(entry.feature == column.feature for column in self.uninformative)
+        ]
         if informative:
             lines.append(f"Information of each column about the class, in bits (the class has {self.entropy:.3f}):")
-            lines += table([(t.feature, f"{t.bits:.3f}", first_words(t.words)) for t in informative[:20]], 1)
-            lines += more(len(informative) - 20, "column")
+            lines += align_columns(
+                [(entry.feature, f"{entry.bits:.3f}", list_words(entry.words)) for entry in informative[:20]],
+                right_aligned=[1],
+            )
+            lines += more_line(len(informative) - 20, "column")
         if self.uninformative:
             lines.append("Columns without information about the class in these rows:")
-            lines += table([(column.feature, column.why) for column in self.uninformative[:40]])
-            lines += more(len(self.uninformative) - 40, "column")
+            lines += align_columns([(column.feature, column.why) for column in self.uninformative[:40]])
+            lines += more_line(len(self.uninformative) - 40, "column")
         return "\n".join([*lines, *self.notes, self.advice])
 
     __repr__ = __str__
 
 
-def table(rows: Sequence[tuple[str, ...]], *numbers: int) -> list[str]:
-    """Formats columns side by side; those in ``numbers`` are aligned to the right."""
-    if not rows:
-        return []
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    signs = [">" if i in numbers else "<" for i in range(len(widths))]
-    cells_of_rows = (zip(row, signs, widths, strict=True) for row in rows)
-    return ["  " + "  ".join(f"{cell:{sign}{width}}" for cell, sign, width in row).rstrip() for row in cells_of_rows]
-
-
-def more(n: int, what: str) -> list[str]:
-    return [f"  … and {n:,} more {what}{'s' * (n != 1)}"] if n > 0 else []
-
-
-def first_words(words: Mapping[str, float]) -> str:
+def list_words(words: Mapping[str, float]) -> str:
+    """Returns the first six words, quoted."""
     return ", ".join(map(repr, list(words)[:6]))

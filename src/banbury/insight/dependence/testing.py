@@ -1,4 +1,4 @@
-"""What a feature tells about the class beyond chance: by groups of its values, by its words, or by all of a block."""
+"""Tests of the information of a feature about the class: by groups of its values, by its words, or of a whole block."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from banbury.arrays import Int, Real
-from banbury.families.bags.words import most_telling, word_family
-from banbury.families.family import Family, Feature
+from banbury.arrays import Int, Real, divide
+from banbury.families.bags.bag_of_words import bag_of_words
+from banbury.families.bags.words import most_telling
+from banbury.families.family import Family, Feature, Features
 from banbury.families.information import (
     BIT,
     FEWEST_ROWS,
@@ -17,7 +18,6 @@ from banbury.families.information import (
     bits_of,
     equal_groups,
     excess,
-    inverse_shares,
     p_values,
     shares,
 )
@@ -25,12 +25,12 @@ from banbury.insight.dependence.densities import bits_of_normals
 from banbury.sums import Keys, Products, Words
 
 ROWS_PER_CELL = 5  # numbers are cut into no more groups than leave so many rows in each cell of a table, on average
-MOST_GROUPS = 12  # of a column of numbers
-MOST_VALUES = 50  # that are taken as they are; of more the frequent ones are, and the rest in groups of equal size
-FEWEST_VALUES = 5  # however few the rows
-FEW_CLASSES = 20  # up to so many, even small ones are tested one by one
-SAME_PLANE = 1e-10  # of the widest direction: a narrower one is rounding
-NARROWEST = 1e-12  # a class's variance in units of that of all rows
+MOST_GROUPS = 12  # groups into which a column of numbers is cut
+MOST_VALUES = 50  # if there are more values, the most frequent are kept and the others are merged into equal groups
+FEWEST_VALUES = 5  # values that are kept, however few the rows
+FEW_CLASSES = 20  # with more classes, small ones are merged
+LEAST_VARIANCE_SHARE = 1e-10  # a direction with less variance, relative to the widest, is rounding
+LEAST_CLASS_VARIANCE = 1e-12  # least variance of a class, relative to that of all rows
 
 
 class ColumnTest(NamedTuple):
@@ -38,27 +38,27 @@ class ColumnTest(NamedTuple):
 
     bits: float = 0.0
     p: float = 1.0
-    different: bool = False  # whether it is a column of two values at least, and no text
+    has_several_values: bool = False  # whether it is a column with at least two values, and not a text
     why: str = ""  # why it could not be tested, or nothing
     words: Mapping[str, float] = {}
 
     def at_least(self, tests: Sequence[ColumnTest]) -> ColumnTest:
-        """Returns the larger of this information and that of the best of others; p is the smallest, corrected for their
-        number.
+        """Returns the test with the largest information of this and the other ``tests``, and their smallest p-value,
+        corrected for their number.
         """
-        every = [self, *tests]
-        p = min(min(test.p for test in every) * len(every), 1.0)
-        return self._replace(bits=max(test.bits for test in every), p=p)
+        all_tests = [self, *tests]
+        p = min(min(test.p for test in all_tests) * len(all_tests), 1.0)
+        return self._replace(bits=max(test.bits for test in all_tests), p=p)
 
 
-def joins(feature: Feature) -> bool:
+def models_jointly(feature: Feature) -> bool:
     """Whether several columns are modelled jointly, so that no independence among them is assumed."""
     return not feature.counter.words and (feature.holds_lists or feature.name not in feature.inputs)
 
 
 def test_features(
     family: Family,
-    features: tuple[Feature, ...],
+    features: Features,
     sums: Any,
     scale: float,
     n: int,
@@ -67,128 +67,147 @@ def test_features(
 ) -> list[ColumnTest]:
     """Tests the information of each feature, and of the ``n`` best words. A weight of 1 is worth ``scale`` rows.
 
-    ``columns`` has the tests of the columns of a block: a block has at least the information of the best of them, which
-    finer groups can show better. With ``rows_of_classes``, a missing number counts as a value; missing categories are
-    already among the keys.
+    Args:
+        family: The family of all these features.
+        features: The features.
+        sums: What was counted of them.
+        scale: How many rows a weight of 1 is worth.
+        n: How many words of a text to list.
+        columns: The tests of the columns of a block: a block has at least the information of the best of them, which
+            finer groups can show better.
+        rows_of_classes: If given, a missing number counts as a value: the weight of all rows of each class. Missing
+            categories are already among the keys.
     """
     if isinstance(sums, Words):
         return [_test_words(features[0], sums, scale, n)]
     if isinstance(sums, Products):
-        tied = family.n_parameters(features, sums)[0][1] > 0
-        return [block_test(sums, tied, scale)]
+        is_tied = family.n_parameters(features, sums)[0][1] > 0
+        return [measure_block(sums, is_tied, scale)]
     tests = []
-    for f, feature in enumerate(features):
-        best = [columns[name] for name in feature.inputs if name in columns]
+    for feature_number, feature in enumerate(features):
+        column_tests = [columns[name] for name in feature.inputs if name in columns]
         if not family.keyed:
-            tests.append(ColumnTest().at_least(best) if best else ColumnTest(why="not tested"))
+            tests.append(ColumnTest().at_least(column_tests) if column_tests else ColumnTest(why="not tested"))
             continue
-        keys, rows = sums.feature(f)
-        limit = int(float(rows.value.sum()) * scale / (2 * ROWS_PER_CELL * rows.shape[1]))
-        cells = rows.value
-        groups = groups_of(feature, keys, cells, limit)
+        keys, class_rows = sums.feature(feature_number)
+        max_groups = int(float(class_rows.value.sum()) * scale / (2 * ROWS_PER_CELL * class_rows.shape[1]))
+        cells = class_rows.value
+        group_of_key = group_values(feature, keys, cells, max_groups)
         if rows_of_classes is not None and family.has_density():
-            missing = np.maximum(rows_of_classes - sums.present.value[f], 0.0)
-            if len(keys) and missing.any():
-                cells = np.vstack([cells, missing])
-                groups = np.append(groups, groups.max() + 1)
-        test = table_test(cells, groups, scale)
-        test = test._replace(different=test.different and not feature.columns)
-        tests.append(test.at_least(best) if best and family.has_density() else test)
+            missing_rows = np.maximum(rows_of_classes - sums.present.value[feature_number], 0.0)
+            if len(keys) and missing_rows.any():
+                cells = np.vstack([cells, missing_rows])
+                group_of_key = np.append(group_of_key, group_of_key.max() + 1)
+        test = measure_table(cells, group_of_key, scale)
+        test = test._replace(has_several_values=test.has_several_values and not feature.columns)
+        tests.append(test.at_least(column_tests) if column_tests and family.has_density() else test)
     return tests
 
 
 def _test_words(feature: Feature, sums: Words, scale: float, n: int) -> ColumnTest:
-    """Of the word that tells most; p is that of the best of so many words."""
-    words = word_family(feature).words_in_use(feature, sums)
-    texts = sums.texts.value
-    n_texts = float(texts.sum()) * scale
-    classes = int(np.count_nonzero(texts))
-    freedom = max(classes - 1, 0) if words.n_words else 0
-    best = most_telling(feature, words, n)
-    chance = float(bits_by_chance(freedom, n_texts))
-    p = float(p_values(best[0].bits if best else 0.0, freedom, 0.0, n_texts)) * max(words.n_words, 1)
-    beyond = {word.name: max(word.bits - chance, 0.0) for word in best}
-    why = reason_for_no_test(n_texts, len(texts), classes, "" if words.n_words else "no words")
-    return ColumnTest(max(beyond.values(), default=0.0), min(p, 1.0), False, why, beyond)
-
-
-def groups_of(feature: Feature, keys: Keys, cells: Real, limit: int) -> Int:
-    """Returns the group of each key, the same in every class, with few enough groups that every cell of a table has
-    enough rows.
+    """Tests the information of a text's most informative word. The p-value is corrected for the number of words. A
+    weight of 1 is worth ``scale`` rows, and ``n`` is the number of words to list.
     """
-    numbers = feature.family.has_density()
-    if numbers and feature.columns:
-        return block_groups(keys, cells, limit)
-    values = np.clip(limit, FEWEST_VALUES, MOST_VALUES)
-    if len(cells) <= values:
+    words = bag_of_words(feature).words_in_use(feature, sums)
+    texts_by_class = sums.texts.value
+    n_texts = float(texts_by_class.sum()) * scale
+    n_classes = int(np.count_nonzero(texts_by_class))
+    freedom = max(n_classes - 1, 0) if words.n_words else 0
+    best_words = most_telling(feature, words, n)
+    chance_bits = float(bits_by_chance(freedom, n_texts))
+    p = float(p_values(best_words[0].bits if best_words else 0.0, freedom, 0.0, n_texts)) * max(words.n_words, 1)
+    bits_beyond_chance = {word.name: max(word.bits - chance_bits, 0.0) for word in best_words}
+    why = reason_for_no_test(n_texts, len(texts_by_class), n_classes, "" if words.n_words else "no words")
+    most_bits = max(bits_beyond_chance.values(), default=0.0)
+    return ColumnTest(most_bits, min(p, 1.0), has_several_values=False, why=why, words=bits_beyond_chance)
+
+
+def group_values(feature: Feature, keys: Keys, cells: Real, limit: int) -> Int:
+    """Returns the group of each key, the same in every class. ``cells`` (keys × classes) are rows; ``limit`` is how
+    many groups leave enough rows in every cell of a table.
+    """
+    are_numbers = feature.family.has_density()
+    if are_numbers and feature.columns:
+        return group_block(keys, cells, limit)
+    max_values = np.clip(limit, FEWEST_VALUES, MOST_VALUES)
+    if len(cells) <= max_values:
         return np.arange(len(cells))
-    most = np.clip(limit, 2, MOST_GROUPS) if numbers else values
-    return equal_groups(cells.sum(axis=1, keepdims=True), np.array([int(most)]))[:, 0]
+    max_groups = np.clip(limit, 2, MOST_GROUPS) if are_numbers else max_values
+    return equal_groups(cells.sum(axis=1, keepdims=True), np.array([int(max_groups)]))[:, 0]
 
 
-def groups_given_class(family: Family, cells: Real, scale: float, most: int) -> Int:
-    """Returns the group of each key in each class (keys × classes). Numbers are cut at the quantiles of each class."""
+def group_values_in_classes(family: Family, cells: Real, scale: float, most: int) -> Int:
+    """Returns the group of each key in each class (keys × classes). ``cells`` (keys × classes) are weights, worth
+    ``scale`` rows each. Numbers are cut at the quantiles of each class. No class has more than ``most`` groups.
+    """
     limit = np.sqrt(cells.sum() * scale / ROWS_PER_CELL / cells.shape[1])
-    values = int(min(np.clip(limit, FEWEST_VALUES, MOST_VALUES), most))
-    if len(cells) <= values:
+    max_values = int(min(np.clip(limit, FEWEST_VALUES, MOST_VALUES), most))
+    if len(cells) <= max_values:
         groups = np.arange(len(cells))[:, None]
     elif family.has_density():
         limits = np.sqrt(cells.sum(axis=0) * scale / ROWS_PER_CELL)
         groups = equal_groups(cells, np.clip(limits, 1, min(MOST_GROUPS, most)).astype(np.int64))
     else:
-        groups = equal_groups(cells.sum(axis=1, keepdims=True), np.array([values]))
+        groups = equal_groups(cells.sum(axis=1, keepdims=True), np.array([max_values]))
     return np.broadcast_to(groups, cells.shape)
 
 
-def block_groups(keys: Keys, cells: Real, limit: int) -> Int:
-    """Returns the group of each key of a block of bins: its columns are cut into groups of about equal size, few enough
-    that their combinations stay close to the limit.
+def group_block(keys: Keys, cells: Real, limit: int) -> Int:
+    """Returns the group of each key of a block of bins, whose keys are tuples of bin numbers: each column is cut into
+    groups of about equal size, few enough that their combinations stay close to ``limit``. ``cells`` (keys × classes)
+    are rows.
     """
     if not keys:
         return np.zeros(0, dtype=np.int64)
-    bins: Any = np.array(list(keys), dtype=np.int64)
-    most = max(int(np.clip(limit, FEWEST_VALUES, MOST_VALUES) ** (1.0 / bins.shape[1])), 2)
-    rows = cells.sum(axis=1)
-    groups = np.zeros_like(bins)
-    for j in range(bins.shape[1]):
-        values, place = np.unique(bins[:, j], return_inverse=True)
-        margin = np.bincount(place.reshape(-1), rows, len(values)).astype(np.float64)
-        groups[:, j] = equal_groups(margin[:, None], np.array([most]))[place.reshape(-1), 0]
-    return np.asarray(np.unique(groups, axis=0, return_inverse=True)[1].reshape(-1))
+    bin_numbers: Any = np.array(list(keys), dtype=np.int64)
+    max_groups = max(int(np.clip(limit, FEWEST_VALUES, MOST_VALUES) ** (1.0 / bin_numbers.shape[1])), 2)
+    rows_by_key = cells.sum(axis=1)
+    groups = np.zeros_like(bin_numbers)  # keys × columns, as the bin numbers
+    for column in range(bin_numbers.shape[1]):
+        values, value_numbers = np.unique(bin_numbers[:, column], return_inverse=True)
+        rows_by_value = np.bincount(value_numbers.reshape(-1), rows_by_key, len(values)).astype(np.float64)
+        groups[:, column] = equal_groups(rows_by_value[:, None], np.array([max_groups]))[value_numbers.reshape(-1), 0]
+    _, combination_numbers = np.unique(groups, axis=0, return_inverse=True)
+    return np.asarray(combination_numbers.reshape(-1))
 
 
-def table_test(cells: Real, groups: Int, scale: float) -> ColumnTest:
-    """Tests the information of groups of values. ``cells`` has the weight of each value and class, which ``scale``
-    converts to rows.
+def measure_table(cells: Real, groups: Int, scale: float) -> ColumnTest:
+    """Tests the information of groups of values. ``cells`` (values × classes) are weights, worth ``scale`` rows each,
+    and ``groups`` has the group of each value.
     """
-    n = float(cells.sum()) * scale
+    n_rows = float(cells.sum()) * scale
     n_classes = cells.shape[1]
-    table = np.zeros((int(groups.max(initial=0)) + 1, n_classes))
-    np.add.at(table, groups, cells)
-    rare = table.sum(axis=0) * scale < FEWEST_ROWS
-    if n_classes > FEW_CLASSES and rare.any():  # where classes are many, those too small for a test are taken as one
-        table = np.column_stack([table[:, ~rare], table[:, rare].sum(axis=1)])
-    bits = bits_of(table)
-    margins = [table.sum(axis=axis) for axis in (1, 0)]
-    values, classes = (int(np.count_nonzero(margin)) for margin in margins)
-    freedom = max(values - 1, 0) * max(classes - 1, 0)
-    rare_values, rare_classes = (float(inverse_shares(margin, table.sum()).sum()) for margin in margins)
-    p = float(p_values(bits, freedom, excess(rare_values, rare_classes, max(n, 1e-300)), n))
-    why = reason_for_no_test(n, n_classes, classes, "one value only" if values < 2 else "")
-    return ColumnTest(max(bits - float(bits_by_chance(freedom, n)), 0.0), p, values > 1, why)
+    group_table = np.zeros((int(groups.max(initial=0)) + 1, n_classes))
+    np.add.at(group_table, groups, cells)
+    is_rare = group_table.sum(axis=0) * scale < FEWEST_ROWS
+    if n_classes > FEW_CLASSES and is_rare.any():  # where classes are many, those too small for a test are taken as one
+        group_table = np.column_stack([group_table[:, ~is_rare], group_table[:, is_rare].sum(axis=1)])
+    bits = bits_of(group_table)
+    margins = [group_table.sum(axis=axis) for axis in (1, 0)]
+    n_values, n_used_classes = (int(np.count_nonzero(margin)) for margin in margins)
+    freedom = max(n_values - 1, 0) * max(n_used_classes - 1, 0)
+    value_terms, class_terms = (float(divide(group_table.sum(), margin).sum()) for margin in margins)
+    p = float(p_values(bits, freedom, excess(value_terms, class_terms, max(n_rows, 1e-300)), n_rows))
+    why = reason_for_no_test(n_rows, n_classes, n_used_classes, "one value only" if n_values < 2 else "")
+    return ColumnTest(max(bits - float(bits_by_chance(freedom, n_rows)), 0.0), p, n_values > 1, why)
 
 
-def reason_for_no_test(n: float, n_classes: int, with_values: int, otherwise: str) -> str:
-    """Returns why there is nothing to test."""
-    if not n > 0:
+def reason_for_no_test(n_rows: float, n_classes: int, n_used_classes: int, otherwise: str) -> str:
+    """Returns why a feature cannot be tested: no rows, one class, or values in one class only; ``otherwise`` if none of
+    these is the case. ``n_used_classes`` is the number of classes, of ``n_classes``, in which it has values.
+    """
+    if not n_rows > 0:
         return "no value"
     if n_classes < 2:
         return "there is one class only"
-    return "values in one class only" if with_values < 2 else otherwise
+    return "values in one class only" if n_used_classes < 2 else otherwise
 
 
-def block_test(sums: Products, tied: bool, scale: float) -> ColumnTest:
+def measure_block(sums: Products, is_tied: bool, scale: float) -> ColumnTest:
     """Tests the information of a block of normal distributions, if there are enough rows.
+
+    ``sums`` are the products that were counted. ``is_tied`` says whether all classes share a covariance. A weight of 1 is
+    worth ``scale`` rows.
 
     The likelihood-ratio test asks whether all classes have the same mean, and the same covariance unless it is tied.
     With few rows, G is larger on average than chi-square with its degrees of freedom, so it is divided by its
@@ -197,50 +216,71 @@ def block_test(sums: Products, tied: bool, scale: float) -> ColumnTest:
     """
     from scipy.special import chdtrc  # few need it
 
-    n, mean, scatter = _whiten_classes(sums)
-    (size, d), rows = mean.shape, n * scale
-    if size < 2 or d == 0 or rows.sum() - size < d:
+    class_weights, mean, scatter = _whiten_classes(sums)
+    n_classes, n_directions = mean.shape
+    class_rows = class_weights * scale
+    if n_classes < 2 or n_directions == 0 or class_rows.sum() - n_classes < n_directions:
         return ColumnTest(
-            why=reason_for_no_test(float(rows.sum()), sums.n.shape[0], size, "too few rows, or one value only")
+            why=reason_for_no_test(
+                float(class_rows.sum()), sums.n.shape[0], n_classes, "too few rows, or one value only"
+            )
         )
-    tied = tied or bool(rows.min() < d + 1)
-    covariance = scatter / n[:, None, None]
-    if tied:
-        covariance = np.broadcast_to(scatter.sum(axis=0) / n.sum(), scatter.shape)
-    values = np.maximum(np.linalg.eigvalsh(covariance), NARROWEST)  # one that is flat is as if it were not quite
-    g = max(-float(rows @ np.log(values).sum(axis=-1)), 0.0)
-    chance = _mean_g(rows, d, tied)
-    freedom = (size - 1) * (d if tied else d + d * (d + 1) // 2)
-    bits = bits_of_normals(shares(n), mean, covariance + NARROWEST * np.eye(d))
-    beyond = max(bits - chance / (2.0 * float(rows.sum()) * BIT), 0.0)
-    return ColumnTest(beyond, float(chdtrc(freedom, g * freedom / chance)))
+    is_tied = is_tied or bool(class_rows.min() < n_directions + 1)
+    covariance = scatter / class_weights[:, None, None]
+    if is_tied:
+        covariance = np.broadcast_to(scatter.sum(axis=0) / class_weights.sum(), scatter.shape)
+    eigenvalues = np.maximum(
+        np.linalg.eigvalsh(covariance), LEAST_CLASS_VARIANCE
+    )  # one that is flat is as if it were not quite
+    statistic = max(-float(class_rows @ np.log(eigenvalues).sum(axis=-1)), 0.0)
+    expected_statistic = _mean_g(class_rows, n_directions, is_tied)
+    freedom = (n_classes - 1) * (n_directions if is_tied else n_directions + n_directions * (n_directions + 1) // 2)
+    bits = bits_of_normals(shares(class_weights), mean, covariance + LEAST_CLASS_VARIANCE * np.eye(n_directions))
+    bits_beyond_chance = max(bits - expected_statistic / (2.0 * float(class_rows.sum()) * BIT), 0.0)
+    return ColumnTest(bits_beyond_chance, float(chdtrc(freedom, statistic * freedom / expected_statistic)))
 
 
 def _whiten_classes(sums: Products) -> tuple[Real, Real, Real]:
-    """Rows, means and scatters of the classes that have rows, in directions in which all rows together vary by 1."""
-    seen = sums.n.value > 0
-    rows, centre, scatter = sums.pool()
-    every = scatter / max(rows, 1e-300)
-    deviation = np.sqrt(np.maximum(np.diagonal(every), 0.0))
-    safe = np.where(deviation > 0, deviation, 1.0)
-    values, vectors = np.linalg.eigh(every / safe[:, None] / safe)
-    kept = values > SAME_PLANE * max(float(values[-1]), 1e-300)
-    directions = vectors[:, kept] / safe[:, None] / np.sqrt(values[kept])
-    within = directions.T @ sums.scatter[seen] @ directions
-    return sums.n.value[seen], (sums.mean[seen] - centre) @ directions, within
+    """Returns the weights (classes,), means (classes × directions) and scatters (classes × directions × directions) of
+    the classes that have rows, in directions in which all rows together have variance 1.
+    """
+    has_rows = sums.n.value > 0
+    total_weight, centre, pooled_scatter = sums.pool()
+    pooled_covariance = pooled_scatter / max(total_weight, 1e-300)
+    deviations = np.sqrt(np.maximum(np.diagonal(pooled_covariance), 0.0))
+    scales = np.where(deviations > 0, deviations, 1.0)
+    eigenvalues, vectors = np.linalg.eigh(pooled_covariance / scales[:, None] / scales)
+    has_variance = eigenvalues > LEAST_VARIANCE_SHARE * max(float(eigenvalues[-1]), 1e-300)
+    directions = vectors[:, has_variance] / scales[:, None] / np.sqrt(eigenvalues[has_variance])
+    scatters = directions.T @ sums.scatter[has_rows] @ directions
+    return sums.n.value[has_rows], (sums.mean[has_rows] - centre) @ directions, scatters
 
 
-def _mean_g(rows: Real, d: int, tied: bool) -> float:
-    """What G is on average where all classes are alike."""
-    n_rows = float(rows.sum())
-    if tied:
-        return n_rows * (_log_scatter(n_rows - 1.0, d) - _log_scatter(n_rows - len(rows), d))
-    class_terms = np.array([_log_scatter(n - 1.0, d) - d * np.log(n) for n in rows.tolist()])
-    return float(n_rows * (_log_scatter(n_rows - 1.0, d) - d * np.log(n_rows)) - rows @ class_terms)
+def _mean_g(class_rows: Real, n_directions: int, is_tied: bool) -> float:
+    """The expectation of the likelihood-ratio statistic G if all classes have the same distribution. ``class_rows`` has
+    the rows of each class, ``n_directions`` is the number of columns, and ``is_tied`` says whether all classes share a
+    covariance.
+    """
+    n_rows = float(class_rows.sum())
+    if is_tied:
+        return n_rows * (
+            _log_scatter(n_rows - 1.0, n_directions) - _log_scatter(n_rows - len(class_rows), n_directions)
+        )
+    class_terms = np.array(
+        [
+            _log_scatter(n_class_rows - 1.0, n_directions) - n_directions * np.log(n_class_rows)
+            for n_class_rows in class_rows.tolist()
+        ]
+    )
+    return float(
+        n_rows * (_log_scatter(n_rows - 1.0, n_directions) - n_directions * np.log(n_rows)) - class_rows @ class_terms
+    )
 
 
-def _log_scatter(degrees: float, d: int) -> float:
-    """E log |S| of a Wishart distribution in d directions, but for a constant."""
+def _log_scatter(degrees: float, n_directions: int) -> float:
+    """E log |S| of a Wishart-distributed matrix S of ``n_directions`` rows and columns with these degrees of freedom,
+    without a constant.
+    """
     from scipy.special import digamma  # few need it
 
-    return float(digamma((degrees - np.arange(d)) / 2.0).sum())
+    return float(digamma((degrees - np.arange(n_directions)) / 2.0).sum())

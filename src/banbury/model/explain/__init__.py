@@ -1,7 +1,7 @@
 """Why: the weight of evidence behind an answer, in decibans, and what tells each class from the rest."""
 
 from banbury.families.evidence import Term
-from banbury.model.explain.explanation import DECIBANS, Evidence, Explanation, calibrate_explanation, make_explanation
+from banbury.model.explain.explanation import DECIBANS, Evidence, Explanation, make_explanation
 from banbury.model.explain.ratios import Informative, LikelihoodRatio, informative
 from banbury.model.explain.surprise import Surprise
 
@@ -13,6 +13,6 @@ __all__ = [
     "LikelihoodRatio",
     "Surprise",
     "Term",
-    "calibrate_explanation",
+    "informative",
+    "make_explanation",
 ]
-__all__ += ["informative", "make_explanation"]

@@ -76,21 +76,39 @@ class Explanation:
         """
         log_odds = slope * self.log_odds + shift
         scale = self.scale * slope
-        lost = log_odds < 0
-        sign = -1.0 if lost else 1.0
+        is_reversed = log_odds < 0
+        sign = -1.0 if is_reversed else 1.0
         probability = 1.0 / (1.0 + math.exp(-min(abs(log_odds), 700.0)))
         return replace(
             self,
-            winner=self.against if lost else self.winner,
-            against=self.winner if lost else self.against,
+            winner=self.against if is_reversed else self.winner,
+            against=self.winner if is_reversed else self.against,
             probability=probability,
             probability_against=math.exp(-min(abs(log_odds), 700.0)) * probability,
             prior=sign * slope * self.prior,
             evidence=tuple(replace(e, decibans=sign * slope * e.decibans) for e in self.evidence),
             log_odds=abs(log_odds),
-            uncalibrated=self.probability_against if lost else self.probability,
+            uncalibrated=self.probability_against if is_reversed else self.probability,
             scale=scale,
             calibration=sign * shift * DECIBANS,
+        )
+
+    def calibrate(self, probabilities: Real, log_probabilities: Real) -> Explanation:
+        """Returns the same explanation with calibrated probabilities and log-probabilities of the two classes, the
+        winner's first. What the calibration changes beyond the scaled evidence becomes a line of its own.
+        """
+        log_odds = np.inf if np.isneginf(log_probabilities[1]) else float(log_probabilities[0] - log_probabilities[1])
+        change = 0.0 if log_odds == self.log_odds else log_odds - self.log_odds  # both may be infinite
+        if abs(change) <= ALIKE * max(1.0, abs(self.log_odds)):
+            log_odds = self.log_odds
+            change = 0.0
+        return replace(
+            self,
+            probability=float(probabilities[0]),
+            probability_against=float(probabilities[1]),
+            log_odds=log_odds,
+            calibration=change * DECIBANS,
+            uncalibrated=self.probability,
         )
 
     def against_unseen(self, label: Any) -> Explanation:
@@ -104,10 +122,11 @@ class Explanation:
 
     def of_label(self, label: Any) -> Explanation:
         """Returns the same explanation for a label, instead of yes and no."""
-        names = {True: label, False: f"not {label}"}
-        return replace(self, winner=names[self.winner], against=names[self.against], target=None)
+        label_of = {True: label, False: f"not {label}"}
+        return replace(self, winner=label_of[self.winner], against=label_of[self.against], target=None)
 
     def _quote(self, label: Any) -> str:
+        """Returns a class for use within a sentence."""
         return page.quote_class(label, self.target)
 
     @property
@@ -138,7 +157,9 @@ class Explanation:
 
     @property
     def before(self) -> list[tuple[str, float]]:
-        """What is added to the evidence: the prior, and what a calibration adds beyond scaling."""
+        """The amounts that come before the evidence, in decibans: the prior, and what a calibration adds beyond
+        scaling.
+        """
         return [("prior", self.prior), *([("calibration", self.calibration)] if self.calibration else [])]
 
     @property
@@ -151,9 +172,9 @@ class Explanation:
             words = ", ".join(map(repr, self.unknown[:6])) + (", …" if len(self.unknown) > 6 else "")
             notes.append(f"{len(self.unknown):,} word{'s' * (len(self.unknown) != 1)} outside the vocabulary: {words}")
         if self.uncalibrated is not None:
-            weighs = f"evidence is scaled by {self.scale:.3g}; " if self.scale != 1.0 else ""
+            scaling = f"evidence is scaled by {self.scale:.3g}; " if self.scale != 1.0 else ""
             notes.append(
-                f"calibrated: {weighs}before that, {self._quote(self.winner)} had {page.percent(self.uncalibrated)}"
+                f"calibrated: {scaling}before that, {self._quote(self.winner)} had {page.percent(self.uncalibrated)}"
             )
         notes += self.remarks
         if self.stale:
@@ -170,7 +191,7 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """The same for notebooks: the texts with their words shaded by what they say, and a bar for each feature and word."""
+        """Shows the same in notebooks: texts with shaded words, and a bar for each feature and word."""
         return page.explanation(self)
 
 
@@ -181,28 +202,37 @@ def lines_of(
     listed.
 
     The rest is summarised: common words together and everything else together, each for and against.
+
+    Args:
+        before: Lines that come before the evidence, such as the prior: name, value and decibans.
+        total: The sum of all decibans.
+        called: The name of the sum.
     """
-    telling, together = page.strongest(evidence, MOST)
-    rows = before + [(e.feature, _format_value(e), e.decibans) for e in telling]
-    names = max([len(called), *(len(name) for name, _, _ in rows)])
-    values = max((len(value) for _, value, _ in rows), default=0)
-    largest = max((abs(weight) for _, _, weight in rows if np.isfinite(weight)), default=0.0)
+    listed, summaries = page.strongest(evidence, MOST)
+    listed_rows = before + [(e.feature, _format_value(e), e.decibans) for e in listed]
+    name_width = max([len(called), *(len(name) for name, _, _ in listed_rows)])
+    value_width = max((len(value) for _, value, _ in listed_rows), default=0)
+    largest = max((abs(weight) for _, _, weight in listed_rows if np.isfinite(weight)), default=0.0)
     # Two digits after the point, or as many as show the largest of small weights.
     digits = 2 if largest >= 0.1 or largest == 0 else min(2 - int(np.floor(np.log10(largest))), 12)
     lines = [
-        f"  {name:{names}}  {value:{values}}  {page.format_weight(weight, digits):>8}  {_bar(weight)}".rstrip()
-        for name, value, weight in rows
+        f"  {name:{name_width}}  {value:{value_width}}  {page.format_weight(weight, digits):>8}  {_bar(weight)}".rstrip()
+        for name, value, weight in listed_rows
     ]
-    for summary, some, weight in together:
-        lines.append(f"  {summary:{names + 2 + values}}  {page.format_weight(weight, digits):>8}  {some}".rstrip())
-    return [*lines, f"  {called:{names}}  {'':{values}}  {page.format_weight(total, digits):>8}"]
+    for summary, examples, weight in summaries:
+        lines.append(
+            f"  {summary:{name_width + 2 + value_width}}  {page.format_weight(weight, digits):>8}  {examples}".rstrip()
+        )
+    return [*lines, f"  {called:{name_width}}  {'':{value_width}}  {page.format_weight(total, digits):>8}"]
 
 
 def _format_value(evidence: Evidence) -> str:
+    """Returns ``= value``, or ``missing``."""
     return "missing" if evidence.value is None else f"= {page.value(evidence)}"
 
 
 def _bar(weight: float) -> str:
+    """Returns one + or − for each deciban, up to 30."""
     if not np.isfinite(weight):
         return "∞"
     length = round(abs(weight))
@@ -221,67 +251,51 @@ def make_explanation(
     posterior: Real,
     winner: int,
     against: int,
-    unknown: Sequence[str] = (),
-    texts: Mapping[str, str] | None = None,
-    stale: bool = False,
     scale: float = 1.0,
 ) -> Explanation:
     """Builds the explanation of one row from the evidence of its features, multiplied by ``scale``.
 
-    Features with a missing value are left out. If a probability is zero in both classes, it cancels.
+    Features with a missing value are left out. If a probability is zero in both classes, it cancels. If the row is
+    impossible in both classes, only the prior counts.
+
+    Args:
+        terms: The evidence of each feature and word: log P(value | class) for every class.
+        winner: The number of the predicted class.
+        against: The number of the class it is compared with.
     """
-    sides = np.array([log_prior, *(term.log_likelihood for term in terms)])[:, [winner, against]]
-    impossible = bool(np.isneginf(sides).any(axis=0).all())
+    log_likelihoods = np.array([log_prior, *(term.log_likelihood for term in terms)])[:, [winner, against]]
+    impossible = bool(np.isneginf(log_likelihoods).any(axis=0).all())
     with np.errstate(invalid="ignore"):
-        differences = np.where(np.isneginf(sides).all(axis=1), 0.0, scale * (sides[:, 0] - sides[:, 1]))
+        differences = np.where(
+            np.isneginf(log_likelihoods).all(axis=1), 0.0, scale * (log_likelihoods[:, 0] - log_likelihoods[:, 1])
+        )
     prior, *weights = (differences * DECIBANS).tolist()
     evidence = [
-        Evidence(term.feature, _text_of(term.value), weight, *term[3:])
+        Evidence(term.feature, _text_of(term.value), weight, term.seen, term.times, term.positions, term.common)
         for term, weight in zip(terms, weights, strict=True)
         if term.value is not None or weight != 0
     ]
-    strongest = np.argsort(-np.abs([e.decibans for e in evidence]), kind="stable").tolist()
+    by_strength = np.argsort(-np.abs([e.decibans for e in evidence]), kind="stable").tolist()
     return Explanation(
         classes[winner],
         classes[against],
         float(posterior[winner]),
         float(posterior[against]),
         prior,
-        tuple(map(evidence.__getitem__, strongest)),
+        tuple(map(evidence.__getitem__, by_strength)),
         float(differences[0]) if impossible else _sum(differences),
         impossible,
-        tuple(unknown),
-        texts or {},
-        stale,
         scale=scale,
     )
 
 
-def calibrate_explanation(
-    explanation: Explanation, log_odds: float, probabilities: tuple[float, float], uncalibrated: float
-) -> Explanation:
-    """Builds the explanation for scaled evidence and adds the difference to the calibrated odds."""
-    lacking = 0.0 if log_odds == explanation.log_odds else log_odds - explanation.log_odds  # both may be infinite
-    if abs(lacking) <= ALIKE * max(1.0, abs(explanation.log_odds)):
-        log_odds = explanation.log_odds
-        lacking = 0.0
-    return replace(
-        explanation,
-        probability=probabilities[0],
-        probability_against=probabilities[1],
-        log_odds=log_odds,
-        calibration=lacking * DECIBANS,
-        uncalibrated=uncalibrated,
-    )
-
-
 def _text_of(value: Any) -> Any:
-    """The values of a block in one text; any other as it is."""
+    """Returns the values of a block as one text, and any other value as it is."""
     return ", ".join(map(page.printable, value)) if isinstance(value, tuple) else value
 
 
 def _sum(differences: Real) -> float:
-    """What they add up to, without rounding: large ones that cancel leave the small ones as they are."""
+    """Returns the exact sum of log-likelihood differences: large ones that cancel leave the small ones as they are."""
     if np.isfinite(differences).all():
         return math.fsum(np.clip(differences, -LARGEST, LARGEST).tolist())
     return float(differences.sum())
@@ -291,6 +305,6 @@ def _sum(differences: Real) -> float:
 
 
 def is_left_out(label: Any, target: str | None) -> str:
-    """The note for a row that was left out."""
+    """Returns the note for a row that was left out of the model that explains it."""
     name = page.quote_class(label, target)
     return f"this row is in the training data as {name}; it was left out here so as not to bias the explanation"

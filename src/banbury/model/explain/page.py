@@ -1,7 +1,7 @@
-"""Explanations and likelihood ratios as HTML for notebooks: no script, and nothing from elsewhere.
+"""Explanations and likelihood ratios as HTML for notebooks, without scripts or external resources.
 
-What speaks for the winner is blue and what speaks against it orange, which no common colour blindness confuses, and the latter
-is underlined too. Colours are see-through and letters have the page's own, so that light and dark pages both suit.
+Evidence for the winner is blue, and evidence against it orange and underlined, which no common colour blindness confuses.
+Colours are translucent and text has the page's colour, so that light and dark pages both suit.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ from typing import Any
 
 from banbury.notebooks import AGAINST, FOR, STYLE, safe
 
-# Explanations and ratios are Any: their modules know this one.
-Place = tuple[int, int, list[tuple[Any, float]]]  # start, end, and the words there with what one of each says
+# Explanations and ratios are Any, because their modules import this one.
+Span = tuple[
+    int, int, list[tuple[Any, float]]
+]  # start, end, and the words there, each with the evidence of one occurrence
 
-ROWS = 20  # features and words that have a bar
+ROWS = 20  # features and words that are listed with a bar
 CHARACTERS = 10_000  # of a text that are shown
-LONGEST = 40  # characters of a value
-NAMED = 3  # words that a place in a text names, where n-grams overlap
-DEEPEST = 0.6  # how dense the strongest colours of words are
-UNDERLINED = 0.15  # of full colour: what speaks against the winner less than that is not underlined
-STRONG = 0.98  # of the places in a text have less evidence than one of full colour: one word cannot pale all others
+LONGEST = 40  # characters of a value that are shown
+NAMED = 3  # words that a tooltip lists where n-grams overlap
+DEEPEST = 0.6  # the opacity of full colour
+UNDERLINED = 0.15  # weaker evidence against the winner, as a share of full colour, is not underlined
+STRONG = 0.98  # the quantile of the evidence in texts that gets full colour, so that one extreme word does not pale all others
 
 # An explanation ------------------------------------------------------------------------------------------------------
 
@@ -36,34 +38,38 @@ def explanation_body(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -
     first, second = (safe(percent(share)) for share in (why.probability, why.probability_against))
     winner, against = (safe(name_class(label, why.target)) for label in (why.winner, why.against))
     head = f'<p class="head"><b>{winner}</b> {first} against <b>{against}</b> {second}</p>'
-    places = {name: list(_places(why.evidence, name, min(len(text), characters))) for name, text in why.texts.items()}
-    weights = (sum(weight for _, weight in words) for stretches in places.values() for _, _, words in stretches)
-    sizes = sorted(abs(weight) for weight in weights if isfinite(weight))
-    full = max(sizes[int(STRONG * (len(sizes) - 1))], 1e-300) if sizes else 1.0  # the evidence of full colour
-    texts = "".join(_text(why, feature, text, places[feature], full, characters) for feature, text in why.texts.items())
+    spans = {name: list(_spans(why.evidence, name, min(len(text), characters))) for name, text in why.texts.items()}
+    weights = (sum(weight for _, weight in words) for of_text in spans.values() for _, _, words in of_text)
+    weight_sizes = sorted(abs(weight) for weight in weights if isfinite(weight))
+    full = max(weight_sizes[int(STRONG * (len(weight_sizes) - 1))], 1e-300) if weight_sizes else 1.0
+    texts = "".join(_text(why, feature, text, spans[feature], full, characters) for feature, text in why.texts.items())
     sides = (("", FOR, winner), (" against", AGAINST, against))
     coloured = ((f'class="key{kind}" style="background:rgba({colour}, .4)"', name) for kind, colour, name in sides)
     keys = " ".join(f"<span {style}>for {name}</span>" for style, name in coloured)
-    key = f'<p class="note">Evidence in decibans (+10 multiplies the odds by ten): {keys}</p>'
+    legend = f'<p class="note">Evidence in decibans (+10 multiplies the odds by ten): {keys}</p>'
     notes = "".join(f'<p class="note">{safe(note)}</p>' for note in why.notes)
-    return f'<div class="banbury">{head}{key}{texts}{_bars(why, rows)}{notes}</div>'
+    return f'<div class="banbury">{head}{legend}{texts}{_bars(why, rows)}{notes}</div>'
 
 
-def _text(why: Any, feature: str, text: str, places: Sequence[Place], full: float, characters: int) -> str:
-    """A text whose words are shaded by what each of their occurrences says."""
+def _text(why: Any, feature: str, text: str, spans: Sequence[Span], full: float, characters: int) -> str:
+    """Renders a text whose words are shaded by the evidence of each occurrence. ``full`` is the evidence that gets the
+    full colour.
+    """
     shaded = []
     at = 0
-    for start, end, words in places:
+    for start, end, words in spans:
         shaded.append(safe(text[at:start]) + _shade(text[start:end], words, full))
         at = end
-    rest = len(text) - characters
-    shaded.append(safe(text[at:characters]) + (f"… and {rest:,} more characters" if rest > 0 else ""))
+    n_hidden = len(text) - characters
+    shaded.append(safe(text[at:characters]) + (f"… and {n_hidden:,} more characters" if n_hidden > 0 else ""))
     name = f'<p class="note">{safe(feature)}</p>' if len(why.texts) > 1 else ""
     return f'{name}<div class="text" dir="auto">{"".join(shaded)}</div>'
 
 
-def _places(evidence: Sequence[Any], feature: str, size: int) -> Iterator[Place]:
-    """Stretches of a text, in order, with the words that cover each and what one occurrence of them says."""
+def _spans(evidence: Sequence[Any], feature: str, size: int) -> Iterator[Span]:
+    """Yields spans of a text, in order, with the words that cover each and the evidence of one occurrence of each
+    word.
+    """
     words = [(e, e.decibans / max(e.times, 1)) for e in evidence if e.feature == feature]
     starts = dict[int, list[int]]()
     ends = dict[int, list[int]]()
@@ -85,10 +91,11 @@ def _places(evidence: Sequence[Any], feature: str, size: int) -> Iterator[Place]
 
 
 def _shade(text: str, words: list[tuple[Any, float]], full: float) -> str:
+    """Renders a stretch of text, coloured by the evidence of its words, which are listed in a tooltip."""
     weight = sum(word_weight for _, word_weight in words)
     strength = min(abs(weight) / full, 1.0) if weight == weight else 0.0
     colour = FOR if weight > 0 else AGAINST
-    kind = ' class="against"' if weight < 0 and strength >= UNDERLINED else ""
+    class_attribute = ' class="against"' if weight < 0 and strength >= UNDERLINED else ""
     lines = []
     for word, word_weight in sorted(words, key=lambda pair: -abs(pair[1]))[:NAMED]:
         times = f", {word.times} times: {_decibans(word.decibans)}" if word.times > 1 else ""
@@ -96,17 +103,17 @@ def _shade(text: str, words: list[tuple[Any, float]], full: float) -> str:
     lines += [f"and {len(words) - NAMED} more"] if len(words) > NAMED else []
     shade = f"background:rgba({colour}, {strength * DEEPEST:.3f})"
     title = "\n".join(lines)
-    return f'<span{kind} style="{shade}" title="{safe(title)}">{safe(text)}</span>'
+    return f'<span{class_attribute} style="{shade}" title="{safe(title)}">{safe(text)}</span>'
 
 
 def _bars(why: Any, most: int) -> str:
-    """A row for the prior, each of the strongest pieces of evidence, all others together, and the sum."""
-    telling, together = strongest(why.evidence, most)
+    """Renders a table row for the prior, each of the strongest pieces of evidence, the rest together, and the sum."""
+    listed, summaries = strongest(why.evidence, most)
     rows = [(name, "", weight) for name, weight in why.before]
-    rows += [(e.feature, value(e), e.decibans) for e in telling]
+    rows += [(e.feature, value(e), e.decibans) for e in listed]
     if {e.feature for e in why.evidence} == set(why.texts):  # words of one text need not say so
         rows = [(value or name, "", weight) for name, value, weight in rows] if len(why.texts) == 1 else rows
-    lines = [("", row) for row in rows] + [("name", summary) for summary in together]
+    lines = [("", row) for row in rows] + [("name", summary) for summary in summaries]
     lines.append(("sum", ("sum", "", why.decibans)))
     longest = max((abs(weight) for _, (_, _, weight) in lines if isfinite(weight)), default=0.0) or 1.0
     cells = (f'<tr class="{kind}">{_cells(*line)}{_bar(line[2], longest)}</tr>' for kind, line in lines)
@@ -114,31 +121,36 @@ def _bars(why: Any, most: int) -> str:
 
 
 def strongest(evidence: Sequence[Any], most: int) -> tuple[Sequence[Any], list[tuple[str, str, float]]]:
-    """Returns the strongest evidence, and the rest as sums for and against: first common words, with some examples."""
-    together = []
+    """Returns the strongest evidence, and sums of the rest: first common words, each for and against.
+
+    ``evidence`` is sorted, strongest first. A sum is a description, some examples, and decibans.
+    """
+    sums = []
     for side, sign in ("for", 1.0), ("against", -1.0):
         rest = [e for e in evidence[most:] if sign * e.decibans > 0]
         if common := [e for e in rest if e.common]:
             summary = f"and {len(common):,} common word{'s' * (len(common) != 1)} {side}"
             words = ", ".join(printable(e.value) for e in common[:3]) + ", …" * (len(common) > 3)
-            together.append((summary, words, sum(e.decibans for e in common)))
+            sums.append((summary, words, sum(e.decibans for e in common)))
         if rest_decibans := [e.decibans for e in rest if not e.common]:
-            together.append((f"and {len(rest_decibans):,} more {side}", "", sum(rest_decibans)))
-    return evidence[:most], together
+            sums.append((f"and {len(rest_decibans):,} more {side}", "", sum(rest_decibans)))
+    return evidence[:most], sums
 
 
 def value(evidence: Any) -> str:
     """Returns the value of some evidence and how often it occurs."""
-    often = f" × {evidence.times}" if evidence.times > 1 else ""
-    return printable(evidence.value) + often + ("" if evidence.seen else " (never seen)")
+    times = f" × {evidence.times}" if evidence.times > 1 else ""
+    return printable(evidence.value) + times + ("" if evidence.seen else " (never seen)")
 
 
 def _cells(name: str, value: str, weight: float) -> str:
+    """Renders the cells for a name, a value and a weight."""
     value = f'<td class="value">{safe(value)}</td>'
     return f'<td>{safe(name)}</td>{value}<td class="number">{_decibans(weight)}</td>'
 
 
 def _bar(weight: float, longest: float) -> str:
+    """Renders the cell with the bar of a weight, to the right if it is positive."""
     share = 100.0 if not isfinite(weight) else 100.0 * min(abs(weight) / longest, 1.0)
     bar = f'<i style="width:{share:.1f}%"></i>'
     left, right = ("", bar) if weight > 0 else (bar, "")
@@ -147,6 +159,7 @@ def _bar(weight: float, longest: float) -> str:
 
 
 def _decibans(weight: float) -> str:
+    """Formats a weight with a minus sign and the sign for infinity."""
     return format_weight(weight).replace("-", "−").replace("inf", "∞")
 
 
@@ -173,7 +186,7 @@ def informative(result: Any) -> str:
 
 
 def name_class(label: Any, target: str | None) -> str:
-    """A class for people: a number, true or false is named with its target.
+    """Returns a class for people: a number, true or false is named with its target.
 
     >>> name_class(0, "Survived"), name_class("spam", "folder"), name_class(0, None)
     ('Survived = 0', 'spam', '0')
@@ -182,12 +195,12 @@ def name_class(label: Any, target: str | None) -> str:
 
 
 def quote_class(label: Any, target: str | None) -> str:
-    """The same within a sentence, where a text is quoted."""
+    """Returns a class for use within a sentence, where texts are quoted."""
     return repr(label) if isinstance(label, str) else name_class(label, target)
 
 
 def class_and_share(label: Any, target: str | None, probability: float) -> str:
-    """A class and how probable it is.
+    """Returns a class with its probability.
 
     >>> class_and_share(0, "Survived", 0.829), class_and_share("spam", None, 0.829)
     ('Survived = 0: 82.9%', "'spam' 82.9%")
@@ -197,7 +210,7 @@ def class_and_share(label: Any, target: str | None, probability: float) -> str:
 
 
 def printable(value: Any) -> str:
-    """A value on one line, cut where it is long; in quotes where it could not be seen otherwise."""
+    """Returns a value on one line, cut if it is long, and in quotes if it could not be seen otherwise."""
     if value is None:
         return "missing"
     text = f"{value:g}" if isinstance(value, float) else str(value)
@@ -207,14 +220,14 @@ def printable(value: Any) -> str:
 
 
 def percent(probability: float) -> str:
-    """A probability; one that is all but certain is not said to be certain."""
+    """Formats a probability as a percentage; probabilities close to 0 and 1 become ``< 0.1%`` and ``> 99.9%``."""
     if probability < 0.0005:
         return "< 0.1%"
     return "> 99.9%" if probability >= 0.9995 else f"{probability:.1%}"
 
 
 def format_ratio(ratio: float) -> str:
-    """A ratio with as many digits as it deserves."""
+    """Formats a ratio with a reasonable number of digits."""
     if not isfinite(ratio):
         return "∞"
     if ratio >= 1e6:

@@ -1,4 +1,4 @@
-"""Why a row is unusual: how unlikely each of its values is beside what is usual, in decibans."""
+"""Why a row is unusual: how much less likely than usual each of its values is, in decibans."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Surprise:
         return (self.log_probability - self.usual) * DECIBANS
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the same for JSON."""
+        """Returns the surprise for JSON."""
         return {
             "log_probability": strict(self.log_probability),
             "usual": strict(self.usual),
@@ -41,8 +41,8 @@ class Surprise:
         }
 
     def __str__(self) -> str:
-        """One line for each value."""
-        first = f"log P(row) {self.log_probability:.2f}, usually {self.usual:.2f}; each value given the others, in decibans:"
-        return "\n".join([first, *lines_of([], self.evidence, self.decibans, "row")])
+        """Formats a line for each value."""
+        head = f"log P(row) {self.log_probability:.2f}, usually {self.usual:.2f}; each value given the others, in decibans:"
+        return "\n".join([head, *lines_of([], self.evidence, self.decibans, "row")])
 
     __repr__ = __str__

@@ -1,12 +1,12 @@
-"""Variable elimination: sums of products of tables, one variable after the other, in an order that keeps tables small.
+"""Variable elimination: multiplies factors and sums out one variable after the other, in an order that keeps factors small.
 
-The order is opt_einsum's. The products are made here, one at a time, so that each can be brought back to a largest entry of 1
-and none underflows however many are multiplied.
+opt_einsum finds the order. The products are computed here, one at a time, so that each can be divided by its largest entry
+and none underflows, however many factors are multiplied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -15,99 +15,101 @@ import numpy as np
 from banbury import errors
 from banbury.arrays import Real
 
-ROW = -1  # the axis of rows, which comes first where a table has it
+ROW = -1  # stands for the rows among the variables of a factor that differs by row; always the first axis
 MOST_CELLS = 1 << 26  # of a table: half a gigabyte
 
 
 class Factor(NamedTuple):
-    """A table over some variables. If ROW is among them, it has one table for each of several rows."""
+    """A table with an axis for each variable in ``scope``. If ROW is among them, it has a table for each row."""
 
     scope: tuple[int, ...]
     table: Real
 
 
+Scopes = tuple[tuple[int, ...], ...]
+
+
 def eliminate(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[int, int]) -> Real:
-    """Returns log Σ Π factors, summed over every variable except those in ``keep``, which are the axes of the result;
-    −∞ for 0.
+    """Multiplies factors and sums out every variable except those in ``keep``. Returns the logarithm, −∞ for 0, with an
+    axis for each kept variable.
+
+    ``sizes`` has the number of values of each variable, and the number of rows for ROW.
 
     >>> import numpy as np
-    >>> half = Factor((0,), np.array([0.5, 0.5]))
-    >>> copied = Factor((0, 1), np.array([[0.9, 0.1], [0.2, 0.8]]))
-    >>> np.exp(eliminate([half, copied], [1], {0: 2, 1: 2})).round(2).tolist()
+    >>> prior = Factor((0,), np.array([0.5, 0.5]))
+    >>> transition = Factor((0, 1), np.array([[0.9, 0.1], [0.2, 0.8]]))
+    >>> np.exp(eliminate([prior, transition], [1], {0: 2, 1: 2})).round(2).tolist()
     [0.55, 0.45]
     """
     keep = tuple(keep)
-    shape = tuple(sizes[variable] for variable in keep)
-    operands = []
-    log_scale = np.zeros(shape[0] if ROW in keep else ())
+    remaining = list[Factor]()
+    log_scale = np.zeros(sizes[ROW] if ROW in keep else ())
     for factor in factors:
-        scaled, log = _scale(factor)
-        operands.append(scaled)
-        log_scale = log_scale + log
-    for step in _path(*_shapes(operands, sizes), keep):
-        taken = [operands[at] for at in step]
-        for at in sorted(step, reverse=True):
-            del operands[at]
-        needed = {*keep, *(name for factor in operands for name in factor.scope)}
-        scaled, log = _scale(_product(taken, needed))
-        operands.append(scaled)
-        log_scale = log_scale + log
-    table = _product(operands, set(keep), keep, sizes).table
+        scaled, log_largest = _scale(factor)
+        remaining.append(scaled)
+        log_scale = log_scale + log_largest
+    for positions in _elimination_order(remaining, keep):
+        multiplied = [remaining[position] for position in positions]
+        remaining = [factor for position, factor in enumerate(remaining) if position not in positions]
+        scope = _remaining_scope(multiplied, remaining, keep)
+        scaled, log_largest = _scale(_product(multiplied, scope, sizes))
+        remaining.append(scaled)
+        log_scale = log_scale + log_largest
+    table = _product(remaining, keep, sizes).table
     with np.errstate(divide="ignore"):
-        logs = np.log(table)
-    return np.asarray(logs + log_scale.reshape(log_scale.shape + (1,) * (len(shape) - log_scale.ndim)))
+        log_table = np.log(table)
+    return np.asarray(log_table + log_scale.reshape(log_scale.shape + (1,) * (len(keep) - log_scale.ndim)))
 
 
 def products_of_others(factors: Sequence[Factor], sizes: Mapping[int, int]) -> list[Real]:
-    """Returns for each factor the product of all others, summed over variables that the factor does not have, up to a
-    constant.
+    """Returns for each factor the product of all other factors, summed over variables that the factor does not have, up
+    to a constant.
 
-    This is the derivative of the sum of products, computed by going back along the contraction path.
+    Multiplied by the factor itself, it is the joint distribution of the factor's variables. Two passes compute all of
+    them: forwards, factors are multiplied pair by pair until one is left; backwards, each pair gets the product of
+    everything outside it.
     """
-    tape = [_scale(factor)[0] for factor in factors]
-    alive = list(range(len(tape)))
-    steps = []
-    for step in _path(*_shapes(tape, sizes), ()):
-        taken = [alive[at] for at in step]
-        alive = [number for number in alive if number not in taken]
-        needed = {name for number in alive for name in tape[number].scope}
-        steps.append((len(tape), taken))
-        alive.append(len(tape))
-        tape.append(_scale(_product([tape[number] for number in taken], needed))[0])
-    rest = {number: Factor(tape[number].scope, np.ones_like(tape[number].table)) for number in alive}
-    for made, taken in reversed(steps):
-        above = rest.pop(made)
-        for one in taken:
-            neighbours = [above, *(tape[number] for number in taken if number != one)]
-            scope = tape[one].scope
-            rest[one] = _scale(_product(neighbours, set(scope), scope, sizes))[0]
-    return [rest[number].table for number in range(len(factors))]
+    tables = [_scale(factor)[0] for factor in factors]  # the factors, followed by the product of each step
+    remaining = list(range(len(tables)))
+    steps = []  # the numbers of the tables that each step multiplies
+    for positions in _elimination_order(tables, ()):
+        multiplied = [remaining[position] for position in positions]
+        remaining = [number for number in remaining if number not in multiplied]
+        step_factors = [tables[number] for number in multiplied]
+        scope = _remaining_scope(step_factors, (tables[number] for number in remaining))
+        steps.append(multiplied)
+        remaining.append(len(tables))
+        tables.append(_scale(_product(step_factors, scope, sizes))[0])
+    others_of = {number: Factor(tables[number].scope, np.ones_like(tables[number].table)) for number in remaining}
+    for product_number, multiplied in reversed([*enumerate(steps, len(factors))]):
+        outside = others_of.pop(product_number)
+        for number in multiplied:
+            others = [outside, *(tables[other] for other in multiplied if other != number)]
+            others_of[number] = _scale(_product(others, tables[number].scope, sizes))[0]
+    return [others_of[number].table for number in range(len(factors))]
 
 
-Shapes = tuple[tuple[int, ...], ...]
+def _elimination_order(factors: Sequence[Factor], keep: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Returns the positions of the factors that each step multiplies. The product goes to the end of the list."""
+    return _find_order(tuple(factor.scope for factor in factors), tuple(factor.table.shape for factor in factors), keep)
 
 
-def _shapes(factors: Sequence[Factor], sizes: Mapping[int, int]) -> tuple[Shapes, Shapes]:
-    """The variables of each table, and how many values these have."""
-    scopes = tuple(factor.scope for factor in factors)
-    return scopes, tuple(tuple(sizes[name] for name in scope) for scope in scopes)
-
-
-@lru_cache(256)  # the same is asked of many rows
-def _path(scopes: Shapes, shapes: Shapes, keep: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Which tables are multiplied, step by step; raises where one of the products would be too large."""
+@lru_cache(256)  # batches of rows ask for the same order again and again
+def _find_order(scopes: Scopes, shapes: Scopes, keep: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Returns the order for factors with these variables and shapes; raises an error if a product would be too large."""
     if len(scopes) < 2:
         return []
-    import opt_einsum  # only here is it needed
+    import opt_einsum  # imported here because it takes long and few programs need it
 
-    symbols = {name: opt_einsum.get_symbol(k) for k, name in enumerate(dict.fromkeys(n for s in scopes for n in s))}
-    formula = ",".join("".join(symbols[name] for name in scope) for scope in scopes)
-    formula += "->" + "".join(symbols[name] for name in keep if name in symbols)
+    variables = dict.fromkeys(variable for scope in scopes for variable in scope)
+    symbols = {variable: opt_einsum.get_symbol(k) for k, variable in enumerate(variables)}
+    formula = ",".join("".join(symbols[variable] for variable in scope) for scope in scopes)
+    formula += "->" + "".join(symbols[variable] for variable in keep if variable in symbols)
     for effort in ("auto", "auto-hq"):
-        path, about = opt_einsum.contract_path(formula, *shapes, shapes=True, optimize=effort)
-        if about.largest_intermediate <= MOST_CELLS:
-            return [tuple(step) for step in path]
-    cells = int(about.largest_intermediate)
+        order, costs = opt_einsum.contract_path(formula, *shapes, shapes=True, optimize=effort)
+        if costs.largest_intermediate <= MOST_CELLS:
+            return [tuple(positions) for positions in order]
+    cells = int(costs.largest_intermediate)
     raise errors.TooManyCells(
         f"the answer needs an intermediate table of {cells:,} cells, but the limit is {MOST_CELLS:,}: too many "
         "nodes are connected. Query fewer variables at once, add evidence, or use fewer parents or values.",
@@ -115,35 +117,40 @@ def _path(scopes: Shapes, shapes: Shapes, keep: tuple[int, ...]) -> list[tuple[i
     )
 
 
-def _product(
-    factors: Sequence[Factor],
-    needed: set[int],
-    keep: tuple[int, ...] | None = None,
-    sizes: Mapping[int, int] | None = None,
-) -> Factor:
-    """The product, summed over variables that are not needed; over exactly the axes of ``keep`` where they are given."""
-    names = list(dict.fromkeys(name for factor in factors for name in factor.scope))
-    number = {name: k for k, name in enumerate(names)}
-    out = [name for name in names if name in needed] if keep is None else [name for name in keep if name in number]
-    out.sort(key=lambda name: name != ROW)  # rows come first; the sort is stable
+def _remaining_scope(
+    multiplied: Sequence[Factor], remaining: Iterable[Factor], keep: Sequence[int] = ()
+) -> tuple[int, ...]:
+    """Returns the variables of a product that are not summed out, rows first: those of ``keep`` and of the
+    ``remaining`` factors.
+    """
+    needed = {*keep, *(variable for factor in remaining for variable in factor.scope)}
+    variables = dict.fromkeys(variable for factor in multiplied for variable in factor.scope if variable in needed)
+    return tuple(sorted(variables, key=lambda variable: variable != ROW))
+
+
+def _product(factors: Sequence[Factor], scope: tuple[int, ...], sizes: Mapping[int, int]) -> Factor:
+    """Multiplies factors and sums out all variables that are not in ``scope``. If no factor has a variable of ``scope``,
+    the product is the same for all of its values.
+    """
+    axis_of = {variable: k for k, variable in enumerate(dict.fromkeys(v for factor in factors for v in factor.scope))}
     arguments: list[Any] = []
     for factor in factors:
-        arguments += [factor.table, [number[name] for name in factor.scope]]
-    table = np.einsum(*arguments, [number[name] for name in out]) if arguments else np.ones(())
-    if keep is None or sizes is None:
-        return Factor(tuple(out), np.asarray(table))
-    absent = [axis for axis, name in enumerate(keep) if name not in number]
-    if not absent:
-        return Factor(keep, np.asarray(table))
-    wide = np.broadcast_to(np.expand_dims(table, absent), tuple(sizes[name] for name in keep))
-    return Factor(keep, wide)
+        arguments += [factor.table, [axis_of[variable] for variable in factor.scope]]
+    axes = [axis_of[variable] for variable in scope if variable in axis_of]
+    table = np.asarray(np.einsum(*arguments, axes) if arguments else np.ones(()))
+    if len(axes) < len(scope):
+        missing_axes = [axis for axis, variable in enumerate(scope) if variable not in axis_of]
+        shape = [sizes[variable] for variable in scope]
+        table = np.broadcast_to(np.expand_dims(table, missing_axes), shape)
+    return Factor(scope, table)
 
 
 def _scale(factor: Factor) -> tuple[Factor, Real]:
-    """The table with a largest entry of 1, in each row where it has rows; and the logarithm of what it was divided by."""
-    table = factor.table
-    axes = tuple(range(1 if ROW in factor.scope else 0, table.ndim))
-    largest = table.max(axis=axes, keepdims=True, initial=0.0)
+    """Divides a factor by its largest entry, row by row if it has rows. Also returns the logarithm of that entry: a
+    number, or one per row.
+    """
+    has_rows = ROW in factor.scope
+    axes = tuple(range(1 if has_rows else 0, factor.table.ndim))
+    largest = factor.table.max(axis=axes, keepdims=True, initial=0.0)
     largest = np.where(largest > 0, largest, 1.0)
-    logs = np.log(largest).reshape(-1) if ROW in factor.scope else np.log(largest).reshape(())
-    return Factor(factor.scope, table / largest), logs
+    return Factor(factor.scope, factor.table / largest), np.log(largest).reshape(-1 if has_rows else ())

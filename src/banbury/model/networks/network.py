@@ -1,8 +1,8 @@
-"""BeliefNetwork: nodes, the tables of each given its parents, and what follows from them."""
+"""BeliefNetwork: nodes with their parents and conditional probability tables; it answers questions given evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -21,7 +21,14 @@ from banbury.families.family import Choice, Feature, How, check_positive, in_wor
 from banbury.families.histogram import NODE_BINS
 from banbury.families.information import entropy, shares
 from banbury.families.nodes import MISSING, Bins, Places, Variable, as_node, can_be_node, kind_of_values, no_block
-from banbury.model.naive_bayes import Model, check_drawn, choice_of, model_under, tell_other_columns
+from banbury.model.naive_bayes import (
+    UNUSED_GENERATOR,
+    Model,
+    check_drawn,
+    choice_of,
+    model_under,
+    tell_other_columns,
+)
 from banbury.model.networks.counting import NetworkCounts, count_batches
 from banbury.model.networks.scoring import Scorer, log_query, marginals
 from banbury.model.networks.structure import complete_parents, in_topological_order
@@ -29,18 +36,18 @@ from banbury.model.networks.tables import table_of_node, values_of_node
 from banbury.notebooks import Displayed, NotebookTable
 from banbury.reading import Batch, Beside, Source, n_threads, read
 from banbury.reading.columns import missing
-from banbury.sums import MOST_ROWS, Key, Keys, rows_of
-from banbury.tally.schema import ColumnFacts, Features, Missing, expand_stars, infer, with_few_values
+from banbury.sums import MOST_ROWS, Key, Keys, readable_counts
+from banbury.tally.schema import ColumnFacts, FamilyOption, Missing, expand_stars, infer, with_few_values
 from banbury.tally.table import Labels, batches
 from banbury.tally.tally import count
 
-UNUSED = np.random.default_rng(0)
-SHOWN = 40  # nodes, and columns that were left out, when a network is printed
+SHOWN = 40  # nodes that are printed, and columns that were left out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BeliefNetwork(Displayed):
-    """A Bayesian belief network with a table P(value | values of its parents) for each node. It is a frozen value.
+    """A Bayesian belief network: each node has a conditional probability table P(value | values of its parents). It is
+    immutable.
 
     ``BeliefNetwork.count`` counts the tables of a given structure, ``BeliefNetwork.tan`` also learns the structure, and
     ``BeliefNetwork.from_tables`` takes probabilities. Networks that were counted can be added and subtracted like
@@ -60,19 +67,19 @@ class BeliefNetwork(Displayed):
     variables: tuple[Variable, ...]
     _parents: tuple[tuple[int, ...], ...]
     choice: Choice
-    sums: NetworkCounts | None  # None where the tables were given
+    sums: NetworkCounts | None  # None if the tables were given
     _given: tuple[Real, ...] = ()
     target: str | None = None
-    columns: tuple[str, ...] = ()  # of the table it was counted from, in order, without the target
-    named: bool = True
-    left_out: Mapping[str, str] = field(default_factory=dict)  # column → why
+    columns: tuple[str, ...] = ()  # of the training data, in order, without the target
+    named: bool = True  # whether these columns had names
+    left_out: Mapping[str, str] = field(default_factory=dict)  # the reason why a column is no node, by column
     threads: int | None = None
-    reading: Mapping[str, Any] = field(default_factory=dict)  # how files were read, so that others are read likewise
+    reading: Mapping[str, Any] = field(default_factory=dict)  # the options with which the training data were read
 
-    # Making one
+    # Constructors
 
     def __new__(cls, variables: Any = None, *parts: Any, **named: Any) -> BeliefNetwork:
-        """Takes the parts that the methods below make; raises where it is called with anything else."""
+        """Creates a network for the class methods below; raises an error if users call the class itself."""
         if not isinstance(variables, tuple) or not all(isinstance(variable, Variable) for variable in variables):
             raise errors.BadSetting(
                 "bb.BeliefNetwork has no constructor. Count the tables of a structure with bb.BeliefNetwork.count(data, "
@@ -84,7 +91,8 @@ class BeliefNetwork(Displayed):
         return super().__new__(cls)
 
     def __getnewargs__(self) -> tuple[tuple[Variable, ...]]:
-        return (self.variables,)  # for copies and pickles
+        """Returns what ``__new__`` needs for copies and pickles."""
+        return (self.variables,)
 
     @classmethod
     def count(
@@ -95,7 +103,7 @@ class BeliefNetwork(Displayed):
         how: How = "mean",
         alpha: float = 1.0,
         seed: int = 0,
-        features: Features = "auto",
+        features: FamilyOption = "auto",
         bins: int = NODE_BINS,
         weights: Any = None,
         missing: Missing = "skip",
@@ -122,11 +130,12 @@ class BeliefNetwork(Displayed):
         bins = check_bins(bins, with_classes=False)
         source = read(data, **reading)
         labels = Labels.without_target(source.weights if weights is None else weights, n_threads(threads))
-        first: list[Batch] = []
+        first_batch: list[Batch] = []
 
         def begin(batch: Batch, facts: ColumnFacts) -> Callable[[Batch], NetworkCounts]:
-            first[:] = [batch]
-            declared = _only(features, order)
+            """Settles the nodes by the first batch, and returns the function that counts a batch."""
+            first_batch[:] = [batch]
+            declared = _families_of_columns(features, order)
             schema = infer(batch.only(order), (), None, declared, missing, more_to_come=True, trees="none", facts=facts)
             schema = with_few_values(schema, batch, missing, facts)
             for name, why in schema.left_out.items():
@@ -139,13 +148,20 @@ class BeliefNetwork(Displayed):
             weights = labels.weights_of(batch)
             nodes = {feature.name: _node(batch, feature, bins, weights) for feature in schema.features}
             variables = [nodes[name] for name in order]
-            return lambda batch: NetworkCounts.count(batch, variables, indexed, labels)
+            return lambda batch: NetworkCounts.count(batch, variables, parent_numbers, labels)
 
-        indexed = tuple(tuple(order.index(parent) for parent in structure[name]) for name in order)
+        parent_numbers = _number_parents(structure, order)
         sums: NetworkCounts = count_batches(source, labels, begin)
-        columns = tuple(n for n in first[0].names if n not in labels.roles())
-        named = first[0].named
-        return cls(sums.variables, indexed, choice, sums, (), None, columns, named, {}, threads, reading=source.reading)
+        return cls(
+            sums.variables,
+            parent_numbers,
+            choice,
+            sums,
+            columns=tuple(name for name in first_batch[0].names if name not in labels.roles()),
+            named=first_batch[0].named,
+            threads=threads,
+            reading=source.reading,
+        )
 
     @classmethod
     def tan(
@@ -158,7 +174,7 @@ class BeliefNetwork(Displayed):
         seed: int = 0,
         level: float | None = 0.05,
         root: str | None = None,
-        features: Features = "auto",
+        features: FamilyOption = "auto",
         bins: Bins = "mdl",
         weights: Any = None,
         missing: Missing = "skip",
@@ -186,33 +202,43 @@ class BeliefNetwork(Displayed):
         """
         choice = choice_of(how, alpha, seed)
         tree = tree_of_columns(level=level, root=root, bins=bins, columns=features)
-        settings = {"weights": weights, "missing": missing, "threads": threads, **reading}
-        return cls.from_model(model_under(count(data, target, features=tree, **settings), choice, None))
+        tally = count(data, target, features=tree, weights=weights, missing=missing, threads=threads, **reading)
+        return cls.from_model(model_under(tally, choice, None))
 
     @classmethod
     def from_model(cls, model: Model) -> BeliefNetwork:
         """Returns the network of a model with a ``bb.ColumnTree``. It answers questions about other columns than the
         class.
         """
-        drawn = _tree_of(model)
-        if drawn is None:
+        tree = _tree_of(model)
+        if tree is None:
             raise errors.bad_setting(
                 "the model", "a model without a tree", "a model counted with features=bb.ColumnTree()"
             )
         schema = model.schema
-        name = schema.target or "class"
-        while name in schema.columns:
-            name += "_"
-        target = Variable(name, model.classes, kind=kind_of_values(model.classes))
-        left_out = {**schema.left_out, **{v.name: "no value" for v in drawn.variables if v.size == 0}}
+        target = schema.target or "class"
+        while target in schema.columns:
+            target += "_"
+        left_out = {**schema.left_out, **{v.name: "no value" for v in tree.variables if v.size == 0}}
         for feature in schema.features:
-            if set(feature.inputs).isdisjoint(variable.name for variable in drawn.variables):
-                what = feature.why if feature.holds_lists else in_words(feature.family)
-                what = "texts" if feature.reads_text else what
-                left_out[feature.name] = f"{what}, which have no table"
-        sums = NetworkCounts.of_tree(drawn, target, model.tally.rows)
-        rest = name, schema.columns, schema.named, left_out, model.threads
-        return cls(sums.variables, sums.parents, model.choice, sums, (), *rest, reading=schema.reading)
+            if set(feature.inputs).isdisjoint(variable.name for variable in tree.variables):
+                reason = feature.why if feature.holds_lists else in_words(feature.family)
+                reason = "texts" if feature.reads_text else reason
+                left_out[feature.name] = f"{reason}, which have no table"
+        target_node = Variable(target, model.classes, kind=kind_of_values(model.classes))
+        sums = NetworkCounts.of_tree(tree, target_node, model.tally.rows)
+        return cls(
+            sums.variables,
+            sums.parents,
+            model.choice,
+            sums,
+            target=target,
+            columns=schema.columns,
+            named=schema.named,
+            left_out=left_out,
+            threads=model.threads,
+            reading=schema.reading,
+        )
 
     @classmethod
     def from_tables(
@@ -244,14 +270,16 @@ class BeliefNetwork(Displayed):
             if name not in tables:
                 raise errors.unknown_column(name, list(tables))
         order = in_topological_order(structure)
-        node_values = {name: values_of_node(name, tables[name], len(structure[name]), values) for name in order}
-        variables = tuple(Variable(name, node_values[name], kind=kind_of_values(node_values[name])) for name in order)
-        indexed = tuple(tuple(order.index(parent) for parent in structure[name]) for name in order)
-        above = [[variables[p] for p in parent_numbers] for parent_numbers in indexed]
+        nodes = dict[str, Variable]()
+        for name in order:
+            node_values = values_of_node(name, tables[name], len(structure[name]), values)
+            nodes[name] = Variable(name, node_values, kind=kind_of_values(node_values))
         node_tables = tuple(
-            table_of_node(v, parent_numbers, tables[v.name]) for v, parent_numbers in zip(variables, above, strict=True)
+            table_of_node(nodes[name], [nodes[parent] for parent in structure[name]], tables[name]) for name in order
         )
-        return cls(variables, indexed, Choice("mle"), None, node_tables, columns=tuple(tables))
+        variables = tuple(nodes.values())
+        parent_numbers = _number_parents(structure, order)
+        return cls(variables, parent_numbers, Choice("mle"), None, node_tables, columns=tuple(tables))
 
     # The algebra
 
@@ -259,44 +287,49 @@ class BeliefNetwork(Displayed):
         """Counts more rows with this network's structure and bins, and returns their network: ``network +
         network.count_more(rows)`` adds them.
         """
-        sums = self._sums("no more rows can be counted")
+        sums = self._require_counts("no more rows can be counted")
         target = None if self.target is None else self._node(self.target)
 
         def count(batch: Batch) -> NetworkCounts:
-            return NetworkCounts.count(self._align(batch, every=True), self.variables, sums.parents, labels, target)
+            """Counts a batch."""
+            return NetworkCounts.count(self._align(batch, all_nodes=True), self.variables, sums.parents, labels, target)
 
         source = self._read(data, reading)
         labels = Labels.without_target(source.weights if weights is None else weights, n_threads(self.threads))
         return self._with(count_batches(source, labels, lambda batch, facts: count))
 
     def __add__(self, other: BeliefNetwork) -> BeliefNetwork:
-        """Both data sets together."""
+        """Returns the network of both data sets together."""
         if not isinstance(other, BeliefNetwork):
             raise errors.not_a_tally(other, "add")
-        return self._with(self._sums("it cannot be added to") + other._sums("it cannot be added"))
+        return self._with(self._require_counts("it cannot be added to") + other._require_counts("it cannot be added"))
 
     def __radd__(self, other: object) -> BeliefNetwork:
         return self if other == 0 else NotImplemented  # so that sum(networks) works
 
     def __sub__(self, other: BeliefNetwork) -> BeliefNetwork:
-        """This data set without the other, which must be part of it; raises, and changes nothing, where it shows not to be."""
+        """Returns the network of this data set without the rows of the other; raises an error if it does not contain
+        them.
+        """
         if not isinstance(other, BeliefNetwork):
             raise errors.not_a_tally(other, "subtract")
-        return self._with(self._sums("nothing can be subtracted") - other._sums("it cannot be subtracted"))
+        return self._with(
+            self._require_counts("nothing can be subtracted") - other._require_counts("it cannot be subtracted")
+        )
 
     def __mul__(self, factor: float) -> BeliefNetwork:
-        """Every row so many times; a factor below one lets the past fade."""
+        """Returns the network with the weight of every row multiplied by a factor; one below 1 lets old rows fade."""
         if isinstance(factor, bool) or not isinstance(factor, (int, float, np.integer, np.floating)):
             return NotImplemented
         check_positive("the factor of a network", float(factor), zero=True)
         if float(factor) * self.n_rows >= MOST_ROWS or factor >= MOST_ROWS:
             raise errors.bad_setting("the factor of a network", factor, "a factor that leaves fewer than 2**63 rows")
-        return self._with(self._sums("it cannot be scaled") * float(factor))
+        return self._with(self._require_counts("it cannot be scaled") * float(factor))
 
     __rmul__ = __mul__
 
     def __eq__(self, other: object) -> bool:
-        """Whether both hold the same sums, or were given the same tables."""
+        """Whether both hold the same counts, or were given the same tables."""
         if not isinstance(other, BeliefNetwork):
             return NotImplemented
         if self.sums is not None and other.sums is not None:
@@ -307,39 +340,46 @@ class BeliefNetwork(Displayed):
     __hash__ = None  # type: ignore[assignment]
 
     def estimate(self, how: How = "mean", alpha: float = 1.0, seed: int = 0) -> BeliefNetwork:
-        """Returns the same counts with tables estimated in another way, without counting again."""
-        self._sums("they stay as they are")
+        """Returns the network with its tables estimated anew from the same counts."""
+        self._require_counts("they stay as they are")
         return replace(self, choice=choice_of(how, alpha, seed))
 
-    def _sums(self, what: str) -> NetworkCounts:
+    def _require_counts(self, reason: str) -> NetworkCounts:
+        """Returns the counts. If the tables were given instead, raises an error whose ``reason`` says what cannot be
+        done.
+        """
         if self.sums is None:
             raise errors.BadSetting(
-                f"this network's tables were given rather than counted, so {what}. Count a network with "
+                f"this network's tables were given rather than counted, so {reason}. Count a network with "
                 "bb.BeliefNetwork.count(data, parents).",
                 name="network",
-                value=what,
+                value=reason,
             )
         return self.sums
 
     def _with(self, sums: NetworkCounts) -> BeliefNetwork:
+        """Returns the same network with other counts."""
         return replace(self, variables=sums.variables, sums=sums)
 
-    # Looking
+    # Structure and tables
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
+        """The names of the nodes."""
         return tuple(variable.name for variable in self.variables)
 
     @property
     def parents(self) -> dict[str, tuple[str, ...]]:
         """The parents of each node."""
-        numbered = zip(self.nodes, self._parents, strict=True)
-        return {name: tuple(self.nodes[p] for p in parent_numbers) for name, parent_numbers in numbered}
+        return {
+            name: tuple(self.nodes[parent] for parent in parent_numbers)
+            for name, parent_numbers in zip(self.nodes, self._parents, strict=True)
+        }
 
     @property
     def edges(self) -> list[tuple[str, str]]:
         """The edges from parent to child, child by child."""
-        return [(parent, name) for name, above in self.parents.items() for parent in above]
+        return [(parent, child) for child, parents in self.parents.items() for parent in parents]
 
     @cached_property
     def values(self) -> dict[str, Keys]:
@@ -349,8 +389,8 @@ class BeliefNetwork(Displayed):
     @property
     def n_rows(self) -> float:
         """The number of rows counted, or their total weight if weights are fractional."""
-        rows = self._sums("it has no rows").rows
-        return rows_of(rows).tolist()[0]  # type: ignore[no-any-return]
+        rows = self._require_counts("it has no rows").rows
+        return readable_counts(rows).tolist()[0]  # type: ignore[no-any-return]
 
     @property
     def n_parameters(self) -> int:
@@ -358,20 +398,20 @@ class BeliefNetwork(Displayed):
         parents' values.
         """
         sizes = [variable.size for variable in self.variables]
-        return sum((sizes[v] - 1) * prod(sizes[p] for p in above) for v, above in enumerate(self._parents))
+        return sum((sizes[v] - 1) * prod(sizes[p] for p in parents) for v, parents in enumerate(self._parents))
 
     @property
     def bic(self) -> float:
         """The Bayesian information criterion of the counted rows, −2 log L + k log n, at maximum likelihood. Lower is
         better.
         """
-        sums = self._sums("it has no rows")
+        sums = self._require_counts("it has no rows")
         log_likelihood = 0.0
-        for cells in (rows.value for rows in sums.cells):
-            within = cells.sum(axis=0, keepdims=True)
-            some = cells > 0
-            parts = np.where(some, cells, 1.0) / np.where(some, np.broadcast_to(within, cells.shape), 1.0)
-            log_likelihood += float((cells * np.log(parts)).sum())
+        for cells in sums.cells:
+            rows = cells.value
+            rows_by_parents = np.broadcast_to(rows.sum(axis=0), rows.shape)
+            probabilities = np.divide(rows, rows_by_parents, out=np.ones(rows.shape), where=rows > 0)
+            log_likelihood += float((rows * np.log(probabilities)).sum())
         return -2.0 * log_likelihood + self.n_parameters * float(np.log(max(self.n_rows, 1.0)))
 
     @cached_property
@@ -384,12 +424,14 @@ class BeliefNetwork(Displayed):
         {('a', 'b'): 1.0}
         """
         bits = {}
-        for v, rows in enumerate(self._sums("it has no rows").cells):
-            cells = shares(rows.value)
+        for v, cells in enumerate(self._require_counts("it has no rows").cells):
+            joint = shares(cells.value)
             for axis, parent in enumerate(self._parents[v], 1):
-                ways = (cells, cells.sum(axis=0), cells.sum(axis=axis), cells.sum(axis=(0, axis)))
-                all_, above, without, without_both = (entropy(np.asarray(way)) for way in ways)
-                bits[self.nodes[parent], self.nodes[v]] = max(above + without - all_ - without_both, 0.0)
+                without_node, without_parent, without_either = (
+                    entropy(np.asarray(joint.sum(axis=axes))) for axes in (0, axis, (0, axis))
+                )
+                edge_bits = without_node + without_parent - entropy(joint) - without_either
+                bits[self.nodes[parent], self.nodes[v]] = max(edge_bits, 0.0)
         return bits
 
     @cached_property
@@ -399,26 +441,27 @@ class BeliefNetwork(Displayed):
 
     @cached_property
     def _scorer(self) -> Scorer:
+        """The estimated tables, and exact inference with them."""
         sizes = tuple(variable.size for variable in self.variables)
         if self.sums is None:
             return Scorer(sizes, self._parents, self._given, (None,) * len(sizes))
-        rng = np.random.default_rng(self.choice.seed) if self.choice.how == "gibbs" else UNUSED
+        rng = np.random.default_rng(self.choice.seed) if self.choice.how == "gibbs" else UNUSED_GENERATOR
         tables = []
-        unseen = list[Real | None]()
-        for variable, rows in zip(self.variables, self.sums.cells, strict=True):
+        log_unseen = list[Real | None]()
+        for variable, cells in zip(self.variables, self.sums.cells, strict=True):
             if variable.size == 0:
                 raise errors.EmptyData(
                     f"no counted row has a value of {variable.name!r}, so it has no table. Count rows with a value, or "
                     "leave it out."
                 )
-            of_target = variable.name == self.target  # which has the frequencies, as in naive Bayes
+            is_target = variable.name == self.target  # its table has the class frequencies, as in naive Bayes
             alpha = variable.family.pseudo_counts(variable.values, self.choice.alpha)
-            table, new = conditional(rows.value, alpha * (not of_target), "mle" if of_target else self.choice.how, rng)
+            table, log_unseen_value = conditional(cells.value, alpha, "mle" if is_target else self.choice.how, rng)
             tables.append(table)
-            unseen.append(None if of_target else new)
-        return Scorer(sizes, self._parents, tuple(tables), tuple(unseen))
+            log_unseen.append(None if is_target else log_unseen_value)
+        return Scorer(sizes, self._parents, tuple(tables), tuple(log_unseen))
 
-    # Asking
+    # Questions
 
     def query(self, of: str | Sequence[str], given: Mapping[str, Any] | None = None) -> dict[Any, float]:
         """Returns P(of | given): the probability of each value of a node, or of each tuple of values of several nodes.
@@ -436,13 +479,13 @@ class BeliefNetwork(Displayed):
         """
         errors.require(isinstance(of, (str, Sequence)), "of", of, "a node, or several different nodes")
         names = (of,) if isinstance(of, str) else tuple(of)
-        keep = tuple(self._node(name) for name in names)
-        errors.require(keep and len(set(keep)) == len(keep), "of", of, "a node, or several different nodes")
-        joint = log_query(self._scorer, keep, self._evidence(given))
-        self._check_possible(np.isfinite(joint).any(), given)
-        weights = np.exp(joint - joint.max())
+        query = tuple(self._node(name) for name in names)
+        errors.require(query and len(set(query)) == len(query), "of", of, "a node, or several different nodes")
+        log_joint = log_query(self._scorer, query, self._evidence(given))
+        self._check_possible(np.isfinite(log_joint).any(), given)
+        weights = np.exp(log_joint - log_joint.max())
         probabilities = (weights / weights.sum()).reshape(-1)
-        values = [self.variables[k].values for k in keep]
+        values = [self.variables[v].values for v in query]
         keys: Iterable[Any] = values[0] if isinstance(of, str) else product(*values)
         return dict(zip(keys, probabilities.tolist(), strict=True))
 
@@ -475,20 +518,21 @@ class BeliefNetwork(Displayed):
     def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
         """Returns log P(event | given); −∞ if the event is impossible."""
         evidence = self._evidence(given)
-        both = self._evidence(event)
+        joint_evidence = self._evidence(event)
         for node, likelihood in evidence.items():
-            both[node] = both.get(node, 1.0) * likelihood
+            joint_evidence[node] = joint_evidence.get(node, 1.0) * likelihood
         log_evidence = float(log_query(self._scorer, (), evidence))
         self._check_possible(np.isfinite(log_evidence), given)
-        return float(log_query(self._scorer, (), both)) - log_evidence
+        return float(log_query(self._scorer, (), joint_evidence)) - log_evidence
 
     def _check_possible(self, possible: Any, evidence: Mapping[str, Any] | None) -> None:
-        """Raises where what is given has probability zero."""
+        """Raises an error about this evidence if it is not ``possible``."""
         if not possible:
             shown = [f"{name} = {value!r}" for name, value in self._read_evidence(evidence).items()]
             raise errors.impossible_given(shown, self.choice.how not in ("mle", "map"))
 
     def _node(self, name: Any) -> int:
+        """Returns the number of a node by its name; raises an error if there is none."""
         if name not in self.nodes:
             if isinstance(name, str) and name in self.left_out:
                 raise errors.UnknownColumn(
@@ -499,15 +543,15 @@ class BeliefNetwork(Displayed):
             raise errors.unknown_column(name, self.nodes)
         return self.nodes.index(name)
 
-    def _evidence(self, observed: Mapping[str, Any] | None) -> dict[int, Real]:
-        """How likely what was observed is under each value, by node."""
-        evidence = {self._node(name): value for name, value in self._read_evidence(observed).items()}
-        return {v: self.variables[v].likelihood(value) for v, value in evidence.items()}
+    def _evidence(self, evidence: Mapping[str, Any] | None) -> dict[int, Real]:
+        """Returns the user's evidence as likelihoods: for each observed node, by its number, one number per value."""
+        observations = {self._node(name): observation for name, observation in self._read_evidence(evidence).items()}
+        return {v: self.variables[v].likelihood(observation) for v, observation in observations.items()}
 
     def _read_evidence(self, evidence: Any) -> dict[str, Any]:
-        """What is given of nodes, without those of which nothing is; of a pandas Series those that are nodes.
+        """Returns the user's evidence as a mapping from nodes to observations, without missing ones.
 
-        What else a Series has was left out, or is named in a warning as ``explain`` does.
+        A pandas Series may have other columns, which are ignored, with a warning if they were not in the training data.
         """
         if hasattr(evidence, "to_dict") and hasattr(evidence, "index"):
             row: dict[Any, Any] = evidence.to_dict()
@@ -517,11 +561,14 @@ class BeliefNetwork(Displayed):
             tell_other_columns([], [name for name in row if name not in {*self.columns, *evidence}], set())
         if evidence is not None and not isinstance(evidence, Mapping):
             raise errors.bad_setting("given", evidence, "a mapping from nodes to known values, or a row")
-        plain = {name: None if missing(observation) else observation for name, observation in (evidence or {}).items()}
-        values = {name: self.variables[self._node(name)].index for name in plain}
-        return {
-            name: observation for name, observation in plain.items() if observation is not None or None in values[name]
-        }
+        observations = {}
+        for name, observation in (evidence or {}).items():
+            variable = self.variables[self._node(name)]
+            if not missing(observation):
+                observations[name] = observation
+            elif None in variable.index:  # "missing" is one of the node's values
+                observations[name] = None
+        return observations
 
     # Rows
 
@@ -539,9 +586,11 @@ class BeliefNetwork(Displayed):
         """
         return self._score(rows, (), reading)
 
-    def _normalise(self, joint: Real, node: int) -> Real:
-        """log P(value | what the row shows), from log P(value, what the row shows)."""
-        highest = joint.max(axis=1, keepdims=True, initial=-np.inf)
+    def _normalise(self, log_joint: Real, node: int) -> Real:
+        """Returns log P(value | observed values) from log P(value, observed values) (rows × values of the node). Rows of
+        probability zero get the log-probabilities without evidence, and a warning.
+        """
+        highest = log_joint.max(axis=1, keepdims=True, initial=-np.inf)
         impossible = ~np.isfinite(highest[:, 0])
         if impossible.any():
             rows = many(int(impossible.sum()), "row")
@@ -551,10 +600,10 @@ class BeliefNetwork(Displayed):
                     "was returned. Use how='mean' to smooth the tables."
                 )
             )
-            joint[impossible] = log_query(self._scorer, (node,), {})
-            highest = joint.max(axis=1, keepdims=True)
-        joint -= highest
-        return np.asarray(joint - np.log(np.exp(joint).sum(axis=1, keepdims=True)))
+            log_joint[impossible] = log_query(self._scorer, (node,), {})
+            highest = log_joint.max(axis=1, keepdims=True)
+        log_joint -= highest
+        return np.asarray(log_joint - np.log(np.exp(log_joint).sum(axis=1, keepdims=True)))
 
     def posterior(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
         """Returns P(value | observed values) (rows × values of ``of``, which is the target unless given).
@@ -575,10 +624,11 @@ class BeliefNetwork(Displayed):
         """Returns the most probable value of ``of`` in each row; the first one in a tie."""
         values = self.variables[self._target_node(of)].values
         best = self.posterior(rows, of, **reading).argmax(axis=1)
-        same = len({type(value) for value in values}) == 1
-        return np.asarray(np.array(values, dtype=None if same else object)[best])
+        same_type = len({type(value) for value in values}) == 1
+        return np.asarray(np.array(values, dtype=None if same_type else object)[best])
 
     def _target_node(self, of: str | None) -> int:
+        """Returns the number of the queried node, which is the target unless given."""
         if of is None and self.target is None:
             raise errors.BadSetting(
                 "name the node to query with of=..., because this network has no target.",
@@ -587,48 +637,52 @@ class BeliefNetwork(Displayed):
             )
         return self._node(self.target if of is None else of)
 
-    def _score(self, rows: Any, keep: tuple[int, ...], reading: Mapping[str, Any]) -> Real:
-        nothing = np.empty((0, *(self._scorer.sizes[k] for k in keep)))
-        return np.concatenate([nothing, *(joint for _, joint in self._each(rows, keep, reading))])
-
-    def _each(self, rows: Any, keep: tuple[int, ...], reading: Mapping[str, Any]) -> Iterator[tuple[Batch, Real]]:
-        """Batches of rows, and log P(keep, what these rows show); where a column widens that is no node, they are read again."""
-        warned = set[str]()  # what was said of their columns
+    def _score(self, rows: Any, query: tuple[int, ...], reading: Mapping[str, Any]) -> Real:
+        """Returns log P(query nodes, observed values) of all rows (rows × values of each query node)."""
+        no_rows = np.empty((0, *(self._scorer.sizes[v] for v in query)))
+        warned = set[str]()
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
-        for batch in batches(source, "scoring", Beside(self.threads)):
-            yield batch, self._scorer.log_joint(self._place(self._align(batch), keep, warned), keep)
+        log_joints = [
+            self._scorer.log_joint(self._value_numbers(self._align(batch), query, warned), query)
+            for batch in batches(source, "scoring", Beside(self.threads))
+        ]
+        return np.concatenate([no_rows, *log_joints])
 
-    def _place(self, batch: Batch, keep: tuple[int, ...], warned: set[str]) -> list[Places]:
-        """The number of each row's value of each node; of those in ``keep`` none."""
+    def _value_numbers(self, batch: Batch, query: tuple[int, ...], warned: set[str]) -> list[Places]:
+        """Returns for each node the number of each row's value; values of query nodes count as missing. ``warned``
+        collects the warnings that were given about columns.
+        """
         threads = n_threads(self.threads)
         present = {*batch.names}
-        not_missed = present.union([self.target], (self.nodes[k] for k in keep))
-        absent = [name for name in self.nodes if name not in not_missed]
+        not_required = {self.target, *(self.nodes[v] for v in query)}
+        absent = [name for name in self.nodes if name not in present and name not in not_required]
         tell_other_columns(absent, sorted(present.difference(self.columns, self.nodes)), warned)
-        nothing = np.full(batch.n_rows, MISSING, dtype=np.int32)
-        shown = [v not in keep and variable.name in present for v, variable in enumerate(self.variables)]
-        columns = zip(self.variables, shown, strict=True)
-        return [variable.places(batch, threads) if there else nothing for variable, there in columns]
+        all_missing = np.full(batch.n_rows, MISSING, dtype=np.int32)
+        return [
+            variable.places(batch, threads) if v not in query and variable.name in present else all_missing
+            for v, variable in enumerate(self.variables)
+        ]
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
+        """Opens rows as batches, read like the rows that were counted unless ``reading`` says otherwise."""
         kinds: dict[str, Any] = {v.name: "number" for v in self.variables if v.cuts is not None}
         kinds |= {v.name: "string" for v in self.variables if v.cuts is None and v.kind == "string"}
         return read(rows, kinds=kinds, **{"remembered": self.reading, **reading})
 
-    def _align(self, batch: Batch, every: bool = False) -> Batch:
-        """The batch with this network's names where it has positions only; raises where it has none of the columns."""
-        numbered = self.target in batch.names and set(batch.names).issuperset(self.columns)  # and the target
-        if not batch.named and self.columns and batch.names != self.columns and not numbered:
+    def _align(self, batch: Batch, all_nodes: bool = False) -> Batch:
+        """Returns the batch with this network's column names if its columns have no names. Raises an error if it has no
+        column of a node, or with ``all_nodes`` if it lacks any.
+        """
+        includes_target = self.target in batch.names and set(batch.names).issuperset(self.columns)
+        if not batch.named and self.columns and batch.names != self.columns and not includes_target:
             if len(batch.names) != len(self.columns):
                 raise errors.wrong_width(len(batch.names), len(self.columns), "BeliefNetwork", self.columns)
             batch = batch.rename(self.columns)
-        required = self.nodes if every else ()
-        for name in required:
-            if name not in batch.names:
-                raise errors.unknown_column(name, batch.names, batch.source)
-        features = [name for name in self.nodes if name != self.target]
-        if features and not any(name in batch.names for name in self.nodes):
-            raise errors.unknown_column(features[0], batch.names, batch.source)
+        absent = [name for name in self.nodes if name not in batch.names]
+        if not all_nodes:  # one node is enough
+            absent = [name for name in absent if name != self.target] if len(absent) == len(self.nodes) else []
+        if absent:
+            raise errors.unknown_column(absent[0], batch.names, batch.source)
         return batch
 
     def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
@@ -642,22 +696,22 @@ class BeliefNetwork(Displayed):
         check_drawn(n, seed)
         rng = np.random.default_rng(seed)
         scorer = self._scorer
-        places: dict[str, NDArray[np.int64]] = {}
+        value_numbers: dict[str, NDArray[np.int64]] = {}
         for name in in_topological_order(self.parents):
             v = self.nodes.index(name)
-            cells = np.zeros(n, dtype=np.int64)
+            parents_cell = np.zeros(n, dtype=np.int64)  # of each row: the number of its combination of parents' values
             for parent in self._parents[v]:
-                cells = cells * scorer.sizes[parent] + places[self.nodes[parent]]
-            below = np.cumsum(scorer.tables[v].reshape(scorer.sizes[v], -1), axis=0)[:-1]
-            places[name] = (below[:, cells] <= rng.random(n)).sum(axis=0)
-        return {variable.name: variable.draw(places[variable.name], rng) for variable in self.variables}
+                parents_cell = parents_cell * scorer.sizes[parent] + value_numbers[self.nodes[parent]]
+            cumulative = np.cumsum(scorer.tables[v].reshape(scorer.sizes[v], -1), axis=0)[:-1]
+            value_numbers[name] = (cumulative[:, parents_cell] <= rng.random(n)).sum(axis=0)
+        return {variable.name: variable.draw(value_numbers[variable.name], rng) for variable in self.variables}
 
     def __repr__(self) -> str:
         rows = "tables given" if self.sums is None else many(self.n_rows, "row")
         lines = [f"BeliefNetwork: {many(len(self.nodes), 'node')}, {many(len(self.edges), 'edge')}, {rows}"]
-        for variable, above in list(zip(self.variables, self.parents.values(), strict=True))[:SHOWN]:
-            depends = f" given {errors.listed(above)}" if above else ""
-            lines.append(f"  {variable.name}{depends}: {errors.listed(variable.values, 6)}")
+        for variable, parents in list(zip(self.variables, self.parents.values(), strict=True))[:SHOWN]:
+            condition = f" given {errors.listed(parents)}" if parents else ""
+            lines.append(f"  {variable.name}{condition}: {errors.listed(variable.values, 6)}")
         if len(self.nodes) > SHOWN:
             lines.append(f"  … and {len(self.nodes) - SHOWN:,} more")
         if self.left_out:
@@ -666,13 +720,21 @@ class BeliefNetwork(Displayed):
         return "\n".join(lines)
 
     def _notebook_tables(self) -> list[NotebookTable]:
-        parents = [", ".join(map(str, above)) for above in self.parents.values()]
+        """Returns the table that a notebook shows: the nodes with their parents and values."""
+        parents = [", ".join(parents) for parents in self.parents.values()]
         values = [errors.listed(variable.values, 6) for variable in self.variables]
-        nodes = [variable.name for variable in self.variables]
-        return [NotebookTable("", {"node": nodes, "parents": parents, "values": values})]
+        return [NotebookTable("", {"node": self.nodes, "parents": parents, "values": values})]
 
 
-def _only(features: Features, names: Sequence[str]) -> Features:
+def _number_parents(structure: Mapping[str, Sequence[str]], order: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """Returns the numbers of each node's parents, where nodes are numbered in this order. ``structure`` maps nodes to
+    parents.
+    """
+    return tuple(tuple(order.index(parent) for parent in structure[name]) for name in order)
+
+
+def _families_of_columns(features: FamilyOption, names: Sequence[str]) -> FamilyOption:
+    """Returns the families that ``features`` declares for these columns; raises an error if it declares a block."""
     if not isinstance(features, Mapping):
         return features
     declared = dict(expand_stars(features, names))
@@ -688,13 +750,13 @@ def has_tree(model: Model) -> bool:
 
 
 def _tree_of(model: Model) -> DrawnTree | None:
-    """The one tree that a model has."""
+    """Returns the tree of a model if it has exactly one."""
     trees = find_trees(model.parameters)
     return trees[0] if len(trees) == 1 else None
 
 
 def _node(batch: Batch, feature: Feature, bins: Bins, weights: Real | None) -> Variable:
-    """The node of a column; raises where it has no table."""
+    """Returns the node of a column; raises an error if it cannot have a table."""
     if feature.columns:
         raise no_block(feature.name)
     if not can_be_node(feature):

@@ -1,4 +1,4 @@
-"""Scoring: log P(some variables, what a row shows) for many rows at once, what is missing summed out exactly."""
+"""Exact inference: log P(query variables, observed values) of many rows at once; missing values are summed out."""
 
 from __future__ import annotations
 
@@ -15,205 +15,235 @@ from banbury.families.nodes import MISSING, UNSEEN, NodeForest, Places
 from banbury.model.networks.elimination import ROW, Factor, eliminate, products_of_others
 from banbury.model.networks.structure import ancestors
 
-Scoped = tuple[tuple[int, ...], Real]  # a table and its variables
-MOST_PATTERNS = 16  # of missing values: the most frequent are answered each by itself, rows of all others together
-FEW_ROWS = 64  # for each pattern that is answered by itself
-MOST_AT_ONCE = 1 << 22  # numbers in the tables of the rows that are answered together
+MOST_PATTERNS = (
+    16  # of missing values: rows with the most frequent ones are scored pattern by pattern, all others together
+)
+FEW_ROWS = 64  # a pattern is scored separately if there is at most one for so many rows
+MOST_AT_ONCE = 1 << 22  # numbers in the tables of the rows that are scored together
 
 
 @dataclass(frozen=True)
 class Scorer:
-    """The tables of a network: P(value | parents' values) of each variable (values × values of each parent)."""
+    """The conditional probability tables of a network, and exact inference with them. Variables are numbers.
 
-    sizes: tuple[int, ...]
+    Three methods give the same answers. If one pass of messages suffices, because the network is a forest apart from
+    one variable, ``NodeForest`` does it. Otherwise rows that lack the same values are scored together by variable
+    elimination.
+    """
+
+    sizes: tuple[int, ...]  # the number of values of each variable
     parents: tuple[tuple[int, ...], ...]
-    tables: tuple[Real, ...]
-    unseen: tuple[Real | None, ...]  # log-probability of a value that was never counted, by the parents' values
+    tables: tuple[Real, ...]  # P(value | parents' values): values × values of each parent
+    log_unseen: tuple[Real | None, ...]  # log-probability of a value that was never counted: values of each parent
 
     @cached_property
-    def logs(self) -> list[Real]:
+    def log_tables(self) -> list[Real]:
+        """The logarithm of each table."""
         return [log(table) for table in self.tables]
 
-    def log_joint(self, places: Sequence[Places], keep: tuple[int, ...]) -> Real:
-        """Returns log P(keep, observed values) (rows × values of each kept variable). Observed values of kept variables
-        are ignored.
+    def log_joint(self, places: Sequence[Places], query: tuple[int, ...]) -> Real:
+        """Returns log P(query variables, observed values) (rows × values of each query variable).
+
+        Args:
+            places: For each variable, the number of the value of each row; MISSING, or UNSEEN if the value was never
+                counted.
+            query: The query variables, whose observed values are ignored.
         """
         n_rows = len(places[0])
-        answer = np.empty((n_rows, *(self.sizes[k] for k in keep)))
-        gaps = any(column.min(initial=0) < 0 for v, column in enumerate(places) if v not in keep)
-        if gaps and (forest := self._forest(keep)) is not None:
-            at_once = max(int(MOST_AT_ONCE // forest.width), 1)
-            for start in range(0, n_rows, at_once):
-                part = slice(start, start + at_once)
-                answer[part] = self._in_forest(forest, [column[part] for column in places], keep)
-            return answer
-        for rows, hidden in self._groups(places, keep, n_rows):
-            open_ = ([self.sizes[u] for u in (v, *above) if u in hidden] for v, above in enumerate(self.parents))
-            at_once = max(int(MOST_AT_ONCE // max(float(sum(map(prod, open_))), 1)), 1)  # by the numbers a row needs
-            for start in range(0, len(rows), at_once):
-                some = rows[start : start + at_once]
-                answer[some] = self._of_group([column[some] for column in places], keep, hidden)
-        return answer
+        log_joint = np.empty((n_rows, *(self.sizes[v] for v in query)))
+        lacks_values = any(column.min(initial=0) < 0 for v, column in enumerate(places) if v not in query)
+        if lacks_values and (forest := self._forest(query)) is not None:
+            for rows in _slices(np.arange(n_rows), forest.width):
+                log_joint[rows] = self._log_joint_in_forest(forest, [column[rows] for column in places], query)
+            return log_joint
+        for group, hidden in self._group_rows(places, query):
+            hidden_sizes = ([self.sizes[u] for u in (v, *above) if u in hidden] for v, above in enumerate(self.parents))
+            for rows in _slices(group, sum(map(prod, hidden_sizes))):
+                log_joint[rows] = self._eliminate_hidden([column[rows] for column in places], query, hidden)
+        return log_joint
+
+    # By one pass of messages
 
     @cached_property
     def _forests(self) -> dict[int | None, NodeForest | None]:
+        """The forests that were built so far, by the variable that they leave out."""
         return {}
 
-    def _forest(self, keep: tuple[int, ...]) -> NodeForest | None:
-        """The forest that is left beside what is asked for; where nothing is, beside the variable that most others depend on."""
-        if len(keep) > 1:
+    def _forest(self, query: tuple[int, ...]) -> NodeForest | None:
+        """Returns the forest that remains without the query variable. If there is none, returns the forest of all
+        variables, or without the root that has the most children, such as the class. None if what remains is no forest.
+        """
+        if len(query) > 1:
             return None
-        tops = [p for above in self.parents for p in above if not self.parents[p]]  # such as the class of a tree
-        for node in keep or [None, *([max(set(tops), key=tops.count)] if tops else [])]:
-            if node not in self._forests:
-                self._forests[node] = NodeForest.of(self.tables, self.unseen, self.parents, node)
-            if (forest := self._forests[node]) is not None:
+        left_out: list[int | None] = [*query]
+        if not query:
+            roots = [p for above in self.parents for p in above if not self.parents[p]]  # once for each child
+            left_out = [None, *([max(set(roots), key=roots.count)] if roots else [])]
+        for variable in left_out:
+            if variable not in self._forests:
+                self._forests[variable] = NodeForest.of(self.tables, self.log_unseen, self.parents, variable)
+            if (forest := self._forests[variable]) is not None:
                 return forest
         return None
 
-    def _in_forest(self, forest: NodeForest, places: Sequence[Places], keep: tuple[int, ...]) -> Real:
-        """log P(keep, what the rows show), without the axis of what the forest is beside where that is not kept."""
-        if keep:
+    def _log_joint_in_forest(self, forest: NodeForest, places: Sequence[Places], query: tuple[int, ...]) -> Real:
+        """Returns log P(query variable, observed values) (rows × its values), or log P(observed values) of each row if
+        there is no query variable.
+        """
+        if query:
             return forest.log_joint(places)
         if forest.query is None:
             return forest.log_joint(places)[:, 0]
-        answer = np.empty(len(places[0]))
-        beside = places[forest.query]
-        unseen = self.unseen[forest.query]
-        for k in np.unique(beside).tolist():
-            rows = np.flatnonzero(beside == k)
+        log_joint = np.empty(len(places[0]))
+        log_unseen = self.log_unseen[forest.query]
+        for place in np.unique(places[forest.query]).tolist():
+            rows = np.flatnonzero(places[forest.query] == place)
             places_of_rows = [column[rows] for column in places]
-            if k >= 0:
-                answer[rows] = forest.at(k).log_joint(places_of_rows)[:, 0]
+            if place >= 0:
+                log_joint[rows] = forest.at(place).log_joint(places_of_rows)[:, 0]
             else:
-                new = float(unseen) if unseen is not None and k == UNSEEN else 0.0
-                answer[rows] = np.logaddexp.reduce(forest.log_joint(places_of_rows), axis=1) + new
-        return answer
+                log_evidence = float(log_unseen) if log_unseen is not None and place == UNSEEN else 0.0
+                log_joint[rows] = np.logaddexp.reduce(forest.log_joint(places_of_rows), axis=1) + log_evidence
+        return log_joint
 
-    def _groups(self, places: Sequence[Places], keep: tuple[int, ...], n_rows: int) -> Iterator[tuple[Int, set[int]]]:
-        """Rows that lack the same values, with what they lack and what is asked for."""
-        often = [v for v, column in enumerate(places) if v not in keep and n_rows and column.min() < 0]
-        if not often or not n_rows:
-            yield np.arange(n_rows), set(keep)
+    # By variable elimination
+
+    def _group_rows(self, places: Sequence[Places], query: tuple[int, ...]) -> Iterator[tuple[Int, set[int]]]:
+        """Yields groups of row numbers, and the hidden variables of each group: the query, and those that some row of
+        the group lacks. Rows of a group lack the same values, except that rare patterns are one group.
+        """
+        n_rows = len(places[0])
+        incomplete = [v for v, column in enumerate(places) if v not in query and column.min(initial=0) < 0]
+        if not incomplete:
+            yield np.arange(n_rows), set(query)
             return
-        lacking = np.stack([places[v] < 0 for v in often], axis=1)
-        patterns, of_row, n = np.unique(lacking, axis=0, return_inverse=True, return_counts=True)
-        of_row = of_row.reshape(-1)
-        most = min(MOST_PATTERNS, 1 + n_rows // FEW_ROWS)
-        if len(patterns) > most:
-            frequent = np.argsort(-n, kind="stable")[: most - 1]
+        is_missing = np.stack([places[v] < 0 for v in incomplete], axis=1)
+        patterns, pattern_of_row, rows_of_pattern = np.unique(
+            is_missing, axis=0, return_inverse=True, return_counts=True
+        )
+        pattern_of_row = pattern_of_row.reshape(-1)
+        most_patterns = min(MOST_PATTERNS, 1 + n_rows // FEW_ROWS)
+        if len(patterns) > most_patterns:
+            frequent = np.argsort(-rows_of_pattern, kind="stable")[: most_patterns - 1]
             is_rare = np.ones(len(patterns), dtype=np.bool_)
             is_rare[frequent] = False
-            place = np.full(len(patterns), len(frequent))
-            place[frequent] = np.arange(len(frequent))
+            new_number = np.full(len(patterns), len(frequent))
+            new_number[frequent] = np.arange(len(frequent))
             patterns = np.stack([*patterns[frequent], patterns[is_rare].any(axis=0)])
-            of_row = place[of_row]
-        order = np.argsort(of_row, kind="stable")
-        for rows in np.split(order, np.flatnonzero(np.diff(of_row[order])) + 1):
-            pattern = patterns[of_row[rows[0]]]
-            yield rows, {*keep, *(often[j] for j in np.flatnonzero(pattern))}
+            pattern_of_row = new_number[pattern_of_row]
+        for number in np.unique(pattern_of_row).tolist():
+            yield np.flatnonzero(pattern_of_row == number), {*query, *np.array(incomplete)[patterns[number]].tolist()}
 
-    def _of_group(self, places: Sequence[Places], keep: tuple[int, ...], hidden: set[int]) -> Real:
-        """Rows that show at least what is not hidden; what some of them show of the hidden is given as evidence."""
-        n_rows = len(places[0])
-        evident = [v not in keep and (place != MISSING).any() for v, place in enumerate(places)]
-        shown = [v for v in range(len(self.sizes)) if v not in hidden or evident[v]]
-        needed = ancestors({*keep, *shown}, self.parents)
-        log_shown = np.zeros(n_rows)  # log-probability of what the rows show alone
-        single: dict[int, Real] = {}  # log-potentials of one hidden variable
-        factors: list[Factor] = []
-        for v in needed:
-            for scope, table in self._terms(v, places, hidden, n_rows):
-                if not scope:
-                    log_shown = log_shown + table
-                elif len(scope) == 1:
-                    single[scope[0]] = single.get(scope[0], 0.0) + table.reshape(-1, self.sizes[scope[0]])
-                else:
-                    factors.append(Factor((ROW, *scope) if table.ndim > len(scope) else scope, np.exp(table)))
-        for v in hidden.difference(keep).intersection(shown):
-            single[v] = single.get(v, 0.0) + self._evidence(places[v], v)
-        if not factors and set(single) == set(keep) and len(keep) == 1:
-            return np.asarray(log_shown[:, None] + single[keep[0]])
-        for v, logs in single.items():  # with a largest entry of 1 in each row
-            highest = np.broadcast_to(logs, (n_rows, logs.shape[1])).max(axis=1)
-            highest = np.where(np.isfinite(highest), highest, 0.0)
-            factors.append(Factor((ROW, v), np.exp(logs - highest[:, None])))
-            log_shown = log_shown + highest
-        log_hidden = eliminate(factors, (ROW, *keep), {ROW: n_rows, **dict(enumerate(self.sizes))})
-        return np.asarray(log_shown.reshape(-1, *(1,) * len(keep)) + log_hidden)
-
-    def _terms(self, v: int, places: Sequence[Places], hidden: set[int], n_rows: int) -> Iterator[Scoped]:
-        """A variable's table at what the rows show, over what is hidden of it and its parents.
-
-        And where rows have a value that was never counted, what that says of its parents.
+    def _eliminate_hidden(self, places: Sequence[Places], query: tuple[int, ...], hidden: set[int]) -> Real:
+        """Returns log P(query variables, observed values) of rows that have a value of every variable that is not
+        hidden. If a row has the value of a hidden variable, the value is evidence about it.
         """
-        parents = self.parents[v]
-        yield self._slice((v, *parents), self.logs[v], places, hidden, n_rows)
-        unseen = self.unseen[v]
-        if unseen is not None and v in hidden and (places[v] == UNSEEN).any():
-            scope, table = self._slice(parents, unseen, places, hidden, n_rows)
-            met = (places[v] == UNSEEN).reshape(-1, *(1,) * len(scope))
-            yield scope, np.where(met, table, 0.0)
+        n_rows = len(places[0])
+        has_values = [v not in query and (column != MISSING).any() for v, column in enumerate(places)]
+        observed = [v for v in range(len(self.sizes)) if v not in hidden or has_values[v]]
+        log_constant = np.zeros(n_rows)  # the log-probability of what is observed with all of its parents
+        log_potentials: dict[
+            int, Real
+        ] = {}  # the factors of one hidden variable, multiplied: rows × values, or 1 × values
+        factors: list[Factor] = []  # those of several hidden variables
+        for v in ancestors({*query, *observed}, self.parents):
+            for scope, log_table in self._condition_on_rows(v, places, hidden, n_rows):
+                if not scope:
+                    log_constant = log_constant + log_table
+                elif len(scope) == 1:
+                    log_potential = log_table.reshape(-1, self.sizes[scope[0]])
+                    log_potentials[scope[0]] = log_potentials.get(scope[0], 0.0) + log_potential
+                else:
+                    factors.append(Factor((ROW, *scope) if log_table.ndim > len(scope) else scope, np.exp(log_table)))
+        for v in hidden.difference(query).intersection(observed):
+            is_possible = (places[v][:, None] == np.arange(self.sizes[v])) | (places[v][:, None] < 0)
+            log_potentials[v] = log_potentials.get(v, 0.0) + np.where(is_possible, 0.0, -np.inf)
+        if not factors and (*log_potentials,) == query and len(query) == 1:  # as in naive Bayes: nothing to sum out
+            return np.asarray(log_constant[:, None] + log_potentials[query[0]])
+        for v, log_potential in log_potentials.items():  # scaled before the exponential, lest all of a row underflow
+            highest = np.broadcast_to(log_potential, (n_rows, self.sizes[v])).max(axis=1)
+            highest = np.where(np.isfinite(highest), highest, 0.0)
+            factors.append(Factor((ROW, v), np.exp(log_potential - highest[:, None])))
+            log_constant = log_constant + highest
+        log_joint = eliminate(factors, (ROW, *query), {ROW: n_rows, **dict(enumerate(self.sizes))})
+        return np.asarray(log_constant.reshape(-1, *(1,) * len(query)) + log_joint)
 
-    def _slice(
-        self, scope: tuple[int, ...], logs: Real, places: Sequence[Places], hidden: set[int], n_rows: int
-    ) -> Scoped:
-        """The hidden variables of a table, and (rows, their values); without an axis of rows where these show none of it."""
-        shown = [variable for variable in scope if variable not in hidden]
-        rest = tuple(variable for variable in scope if variable in hidden)
-        if not shown:
-            return rest, logs
-        table = logs.transpose([scope.index(variable) for variable in (*shown, *rest)])
+    def _condition_on_rows(
+        self, v: int, places: Sequence[Places], hidden: set[int], n_rows: int
+    ) -> Iterator[tuple[tuple[int, ...], Real]]:
+        """Yields the log table of a variable at the rows' observed values, with its hidden variables. If rows have a
+        value of the variable that was never counted, also yields what such a value says about the parents.
+        """
+        yield self._select_observed((v, *self.parents[v]), self.log_tables[v], places, hidden, n_rows)
+        log_unseen = self.log_unseen[v]
+        is_unseen = places[v] == UNSEEN
+        if log_unseen is not None and v in hidden and is_unseen.any():
+            scope, log_table = self._select_observed(self.parents[v], log_unseen, places, hidden, n_rows)
+            yield scope, np.where(is_unseen.reshape(-1, *(1,) * len(scope)), log_table, 0.0)
+
+    def _select_observed(
+        self, scope: tuple[int, ...], log_table: Real, places: Sequence[Places], hidden: set[int], n_rows: int
+    ) -> tuple[tuple[int, ...], Real]:
+        """Returns the hidden variables of a log table over the variables ``scope``, and the table at the rows' values
+        of the others: rows × values of each hidden variable, or without rows if all variables are hidden.
+        """
+        observed = [variable for variable in scope if variable not in hidden]
+        hidden_scope = tuple(variable for variable in scope if variable in hidden)
+        if not observed:
+            return hidden_scope, log_table
+        transposed = log_table.transpose([scope.index(variable) for variable in (*observed, *hidden_scope)])
         cells = np.zeros(n_rows, dtype=np.int64)
-        for variable in shown:
+        for variable in observed:
             cells = cells * self.sizes[variable] + places[variable]
-        return rest, np.asarray(table.reshape(-1, *table.shape[len(shown) :])[cells])
-
-    def _evidence(self, places: Places, v: int) -> Real:
-        """0 at a row's own value and −inf at others; 0 everywhere where it has none."""
-        logs = np.where(places[:, None] == np.arange(self.sizes[v]), 0.0, -np.inf)
-        logs[places < 0] = 0.0
-        return logs
+        return hidden_scope, np.asarray(transposed.reshape(-1, *transposed.shape[len(observed) :])[cells])
 
 
-def log_query(scorer: Scorer, keep: tuple[int, ...], evidence: Mapping[int, Real]) -> Real:
-    """Returns log P(keep, evidence), with an axis for each kept variable. Evidence has a weight for each value of a
-    variable.
-    """
-    needed = ancestors({*keep, *evidence}, scorer.parents)
-    certain = _certain(evidence, keep)
-    factors = [_condition(scorer, v, certain) for v in needed]
-    factors += [Factor((v,), weights) for v, weights in evidence.items() if v not in certain]
-    constant = sum(float(log(evidence[v].max())) for v in certain)
-    return np.asarray(eliminate(factors, keep, dict(enumerate(scorer.sizes))) + constant)
+def _slices(rows: Int, numbers_per_row: int) -> Iterator[Int]:
+    """Yields row numbers in pieces that need at most MOST_AT_ONCE numbers, and have at least one row."""
+    n_rows = max(MOST_AT_ONCE // max(numbers_per_row, 1), 1)
+    for start in range(0, len(rows), n_rows):
+        yield rows[start : start + n_rows]
+
+
+# Questions without rows -----------------------------------------------------------------------------------------------
+# Evidence gives for some variables the likelihood of the observation under each value: 1 and 0 if the value was observed.
+
+
+def log_query(scorer: Scorer, query: tuple[int, ...], evidence: Mapping[int, Real]) -> Real:
+    """Returns log P(query variables, evidence), with an axis for each query variable."""
+    certain = _find_certain_values(evidence, query)
+    relevant = ancestors({*query, *evidence}, scorer.parents)  # summing out all others gives 1
+    factors = [_condition(scorer, v, certain) for v in relevant]
+    factors += [Factor((v,), likelihood) for v, likelihood in evidence.items() if v not in certain]
+    log_constant = sum(float(log(evidence[v].max())) for v in certain)
+    return np.asarray(eliminate(factors, query, dict(enumerate(scorer.sizes))) + log_constant)
 
 
 def marginals(scorer: Scorer, evidence: Mapping[int, Real]) -> list[Real]:
-    """Returns P(value, evidence) of every variable up to a constant, at about three times the cost of one."""
-    certain = _certain(evidence, ())
-    factors = [_condition(scorer, v, certain) for v in range(len(scorer.sizes))]
-    soft = [Factor((v,), weights) for v, weights in evidence.items() if v not in certain]
-    rest = products_of_others([*factors, *soft], dict(enumerate(scorer.sizes)))
-    weights_of_values = []
-    for v, (factor, rest_product) in enumerate(zip(factors, rest, strict=False)):
-        joint = factor.table * rest_product
+    """Returns P(value, evidence) of every variable up to a constant, at about three times the cost of one variable."""
+    certain = _find_certain_values(evidence, query=())
+    tables = [_condition(scorer, v, certain) for v in range(len(scorer.sizes))]
+    uncertain_evidence = [Factor((v,), likelihood) for v, likelihood in evidence.items() if v not in certain]
+    products = products_of_others([*tables, *uncertain_evidence], dict(enumerate(scorer.sizes)))
+    variable_weights = []
+    for v, (factor, product_of_others) in enumerate(zip(tables, products, strict=False)):
+        joint = factor.table * product_of_others
         if v in certain:
-            weights_of_values.append(np.where(np.arange(scorer.sizes[v]) == certain[v], joint.sum(), 0.0))
+            weights = np.where(np.arange(scorer.sizes[v]) == certain[v], joint.sum(), 0.0)
         else:
-            weights_of_values.append(
-                joint.sum(axis=tuple(range(1, joint.ndim)))
-            )  # a variable's own axis is its table's first
-    return weights_of_values
+            weights = joint.sum(axis=tuple(range(1, joint.ndim)))  # the first axis is the variable's own
+        variable_weights.append(weights)
+    return variable_weights
 
 
-def _certain(evidence: Mapping[int, Real], keep: tuple[int, ...]) -> dict[int, int]:
-    """The variables of which one value is left, and its number."""
-    single = (v for v, weights in evidence.items() if v not in keep and np.count_nonzero(weights) == 1)
-    return {v: int(np.flatnonzero(evidence[v])[0]) for v in single}
+def _find_certain_values(evidence: Mapping[int, Real], query: tuple[int, ...]) -> dict[int, int]:
+    """Returns the number of the only possible value of each variable outside the query that has only one."""
+    certain = (v for v, likelihood in evidence.items() if v not in query and np.count_nonzero(likelihood) == 1)
+    return {v: int(np.flatnonzero(evidence[v])[0]) for v in certain}
 
 
 def _condition(scorer: Scorer, v: int, certain: Mapping[int, int]) -> Factor:
-    """A variable's table without the axes of what is known."""
+    """Returns the table of a variable, without the axes of variables whose value is certain."""
     scope = (v, *scorer.parents[v])
     table = scorer.tables[v][tuple(certain.get(variable, slice(None)) for variable in scope)]
     return Factor(tuple(variable for variable in scope if variable not in certain), table)

@@ -1,4 +1,4 @@
-"""The graph of a network: parents, an order in which none comes before its parents, cycles, ancestors."""
+"""The graph of a network: parents, topological order, cycles and ancestors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from banbury import errors
 
-LONG_CYCLE = 12  # nodes of a cycle that are shown
+LONG_CYCLE = 12  # a longer cycle is abbreviated in the error
 
 
 def complete_parents(parents: Any) -> dict[str, tuple[str, ...]]:
@@ -19,20 +19,25 @@ def complete_parents(parents: Any) -> dict[str, tuple[str, ...]]:
         raise errors.bad_setting("parents", parents, "a mapping from each column to the list of its parents")
     structure: dict[str, tuple[str, ...]] = {}
     for name, parent_or_parents in parents.items():
-        several = (
+        node_parents = (
             (parent_or_parents,)
             if isinstance(parent_or_parents, str) or not isinstance(parent_or_parents, Iterable)
             else tuple(parent_or_parents)
         )
-        for node in (name, *several):
+        for node in (name, *node_parents):
             if not isinstance(node, str):
                 raise errors.bad_setting(
                     "parents", f"{name!r}: {parent_or_parents!r}", "column names, which must be texts"
                 )
-        errors.require(len(set(several)) == len(several), "parents", f"{name!r}: {list(several)!r}", "each parent once")
-        structure[name] = several
-    for several in list(structure.values()):
-        for node in several:
+        errors.require(
+            len(set(node_parents)) == len(node_parents),
+            "parents",
+            f"{name!r}: {list(node_parents)!r}",
+            "each parent once",
+        )
+        structure[name] = node_parents
+    for node_parents in list(structure.values()):
+        for node in node_parents:
             structure.setdefault(node, ())
     return structure
 
@@ -41,7 +46,7 @@ def in_topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...
     """Returns the nodes with parents before their children, otherwise in the given order. Raises an error if there is a
     cycle.
     """
-    place = {name: at for at, name in enumerate(parents)}
+    position = {name: k for k, name in enumerate(parents)}
     order = list[str]()
     sorter = TopologicalSorter(parents)
     try:
@@ -54,18 +59,19 @@ def in_topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...
             cycle=cycle,
         ) from None
     while sorter.is_active():
-        ready = sorted(sorter.get_ready(), key=place.__getitem__)
+        ready = sorted(sorter.get_ready(), key=position.__getitem__)
         order += ready
         sorter.done(*ready)
     return tuple(order)
 
 
-def ancestors(of: Iterable[int], parents: Sequence[Sequence[int]]) -> set[int]:
-    family: set[int] = set()
-    waiting = list(of)
-    while waiting:
-        node = waiting.pop()
-        if node not in family:
-            family.add(node)
-            waiting += parents[node]
-    return family
+def ancestors(nodes: Iterable[int], parents: Sequence[Sequence[int]]) -> set[int]:
+    """Returns these nodes and all their ancestors. ``parents`` has the parents of each node."""
+    visited: set[int] = set()
+    to_visit = list(nodes)
+    while to_visit:
+        node = to_visit.pop()
+        if node not in visited:
+            visited.add(node)
+            to_visit += parents[node]
+    return visited

@@ -1,4 +1,4 @@
-"""Tables of a node given its parents that are given by hand, checked."""
+"""Reads and checks the conditional probability tables that users write down."""
 
 from __future__ import annotations
 
@@ -12,34 +12,36 @@ from banbury import errors
 from banbury.arrays import Real, plain
 from banbury.families.categorical import scalar_values
 from banbury.families.nodes import Variable
-from banbury.sums import Key, Keys, in_order
+from banbury.sums import Key, Keys, sort_keys
 
-CLOSE = 1e-9  # shares that sum to 1 within this are taken as they are
+CLOSE = 1e-9  # how far the sum of probabilities may be from 1
 
 
 def values_of_node(name: str, table: Any, n_parents: int, values: Mapping[str, Sequence[Key]] | None) -> Keys:
-    """Returns the declared values of a node, or those of its table in order."""
+    """Returns the values of a node: those that ``values`` declares for it, or else those in its table, sorted."""
     if values is not None and name in values:
         scalar_values(values[name])
-        named = tuple(plain(value) for value in values[name])
-        errors.require(len(set(named)) == len(named), "values", {name: list(named)}, "each value once")
-        return named
+        declared = tuple(plain(value) for value in values[name])
+        errors.require(len(set(declared)) == len(declared), "values", {name: list(declared)}, "each value once")
+        return declared
     if not isinstance(table, Mapping):
         raise errors.bad_table(name, "is not a mapping; to use an array, name the node's values in values=")
-    rows = list(table.values()) if n_parents else [table]
-    if not rows or not all(isinstance(row, Mapping) and row for row in rows):
+    distributions = list(table.values()) if n_parents else [table]
+    if not distributions or not all(isinstance(shares, Mapping) and shares for shares in distributions):
         raise errors.bad_table(
             name, "must map the values of its parents to mappings from its own values to probabilities"
         )
-    distinct = dict.fromkeys(plain(value) for row in rows for value in row)
+    distinct = dict.fromkeys(plain(value) for shares in distributions for value in shares)
     for value in distinct:
         if not isinstance(value, (bool, int, float, str, type(None))) or value != value:
             raise errors.bad_table(name, f"must have texts, numbers, booleans or None as values, but has {value!r}")
-    return in_order(distinct)
+    return sort_keys(distinct)
 
 
 def table_of_node(variable: Variable, parents: Sequence[Variable], table: Any) -> Real:
-    """Returns P(value | values of the parents) (values × values of each parent)."""
+    """Returns the table of a node, P(value | values of the parents), as an array (values × values of each parent).
+    ``table`` is what the user wrote: a mapping or an array.
+    """
     shape = (variable.size, *(parent.size for parent in parents))
     if isinstance(table, Mapping):
         array = _from_mapping(variable, parents, table)
@@ -53,7 +55,7 @@ def table_of_node(variable: Variable, parents: Sequence[Variable], table: Any) -
                 variable.name, f"has the shape {array.shape}, but (values, values of each parent) is {shape}"
             )
     check_shares(variable.name, array)
-    return np.ascontiguousarray(array / array.sum(axis=0))  # sums are taken in one order, however it was laid out
+    return np.ascontiguousarray(array / array.sum(axis=0))  # contiguous, so that later sums do not depend on the layout
 
 
 def check_shares(name: str, table: Real) -> None:
@@ -69,18 +71,23 @@ def check_shares(name: str, table: Real) -> None:
 
 
 def _from_mapping(variable: Variable, parents: Sequence[Variable], table: Mapping[Any, Any]) -> Real:
-    rows: dict[Any, Any] = {(): table}
+    """Returns the table of a node as an array (values × values of each parent), from a mapping of its parents' values to
+    distributions: mappings from the node's values to probabilities.
+    """
+    distributions: dict[Any, Any] = {(): table}
     if parents:
-        rows = {key if isinstance(key, tuple) else (key,): row for key, row in table.items()}
-    cells = list(product(*(parent.values for parent in parents)))
-    odd = sorted(set(cells).symmetric_difference(rows), key=repr)
-    if odd:
-        shown = ", ".join(f"{parent.name} = {value!r}" for parent, value in zip(parents, odd[0], strict=False))
-        raise errors.bad_table(variable.name, f"has {'no row' if odd[0] in cells else 'a row too many,'} for {shown}")
+        distributions = {key if isinstance(key, tuple) else (key,): shares for key, shares in table.items()}
+    combinations = list(product(*(parent.values for parent in parents)))
+    unmatched = sorted(set(combinations).symmetric_difference(distributions), key=repr)
+    if unmatched:
+        shown = ", ".join(f"{parent.name} = {value!r}" for parent, value in zip(parents, unmatched[0], strict=False))
+        raise errors.bad_table(
+            variable.name, f"has {'no row' if unmatched[0] in combinations else 'a row too many,'} for {shown}"
+        )
     columns = []
-    for cell in cells:
+    for combination in combinations:
         column = np.zeros(variable.size)
-        for value, share in rows[cell].items():
+        for value, share in distributions[combination].items():
             if value not in variable.index:
                 raise errors.value_never_seen(value, variable.name, variable.values)
             if isinstance(share, bool) or not isinstance(share, (int, float, np.number)):

@@ -1,0 +1,320 @@
+//! Adds up the words of rows, class by class: texts whose words were looked up, or the rows of a matrix.
+//!
+//! The rows of a class are cut into jobs. A job adds its rows up in an array of all words, which stays in the cache, or, if it has
+//! few words, in a list that is sorted. Sums are exact, so they do not depend on how rows are cut.
+
+use super::accumulators::{Accumulator, LightCell, NarrowCell, PartsCell, WeightedCell};
+use super::store::{CellCounts, Count, Counts, Unit, merge, times};
+use crate::classes::{Rows, Weights};
+use crate::integers::{Int, PARTS};
+use crate::simd::wide;
+use crate::threads;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+/// What some rows of one class add up to: their cells in the order of words, and the sums over all words.
+#[derive(Clone, Debug)]
+pub struct ClassSums {
+    pub class: u32,
+    pub ids: Vec<u32>,
+    pub counts: CellCounts,
+    /// The number of rows, in the unit of `counts`.
+    pub texts: Count,
+    /// Occurrences and documents of all words, in the unit of `counts`.
+    pub totals: Counts,
+}
+
+impl ClassSums {
+    pub fn new(class: u32, ids: Vec<u32>, counts: CellCounts, texts: Count) -> ClassSums {
+        let totals = match &counts {
+            CellCounts::Narrow(counts) => {
+                let sum = |i: usize| counts.iter().map(|counts| u64::from(counts[i])).sum();
+                [0, 1].map(|i| Int([sum(i), 0, 0]))
+            }
+            CellCounts::Parts(counts) => counts.iter().fold(Counts::default(), |mut sum, more| {
+                merge(&mut sum, more);
+                sum
+            }),
+        };
+        ClassSums { class, ids, counts, texts, totals }
+    }
+
+    pub fn unit(&self) -> Unit {
+        self.counts.unit()
+    }
+
+    /// Converts the sums to a finer unit.
+    pub fn make_finer(&mut self, unit: Unit) {
+        let old = self.unit();
+        if unit > old {
+            let counts = (0..self.ids.len()).map(|i| old.all_to(unit, self.counts.get(i)));
+            self.counts = CellCounts::Parts(counts.collect());
+            self.texts = old.to(unit, self.texts);
+            self.totals = old.all_to(unit, self.totals);
+        }
+    }
+
+    /// Where the cells of a range of words are.
+    pub fn places(&self, words: &Range<u32>) -> Range<usize> {
+        let place = |word| self.ids.partition_point(|&id| id < word);
+        place(words.start)..place(words.end)
+    }
+}
+
+/// Rows of words to be added up.
+pub trait WordRows: Sync {
+    /// The number of words, or columns.
+    fn n_ids(&self) -> usize;
+    /// How many cells a row has; a text may have fewer distinct words.
+    fn size(&self, row: usize) -> usize;
+    /// The words of a text's tokens, if each token counts 1.
+    fn tokens(&self, _row: usize) -> Option<&[u32]> {
+        None
+    }
+    /// How often a row has each word, if all words are listed in their order.
+    fn numbers<'b>(&'b self, _row: usize, _scratch: &'b mut Scratch) -> Option<&'b [f64]> {
+        None
+    }
+    /// Calls `f` with the words of a row and how often the row has them. `scratch` is memory that all rows use.
+    fn each(&self, row: usize, scratch: &mut Scratch, f: impl FnMut(u32, f64));
+}
+
+/// Memory that reading a row needs.
+#[derive(Default)]
+pub struct Scratch {
+    /// Whether all rows are read, one after the other.
+    pub in_order: bool,
+    /// The rows that `numbers` has, if it has several.
+    pub tile: Range<usize>,
+    pub numbers: Vec<f64>,
+    pub ids: Vec<u32>,
+    pub times: Vec<u32>,
+}
+
+/// Rows to be added up, and what is known of their sums.
+pub struct RowsToSum<'a, W> {
+    pub words: &'a W,
+    /// Classes and weights of rows.
+    pub rows: &'a Rows<'a>,
+    pub order: Order<'a>,
+    /// Whether rows have every word a whole number of times.
+    pub whole: bool,
+    /// Whether the sums of a job are below 2^32, rounded up.
+    pub narrow: bool,
+    /// Cells that a job has, or a row more.
+    pub job_size: usize,
+}
+
+/// In which order rows are added up.
+pub enum Order<'a> {
+    /// As they come, in a table of all classes and words, which must be small.
+    AsTheyCome,
+    /// Class after class: the rows of class c are `rows[starts[c]..starts[c + 1]]`. A row may have several classes.
+    ByClass { rows: &'a [i64], starts: &'a [i64] },
+}
+
+/// The most rows of a job: 16 bits can number them.
+const MAX_JOB_ROWS: usize = u16::MAX as usize;
+
+/// Jobs of less than one cell for so many words sort their cells; others add them up in an array of all words.
+const SPARSE: usize = 32;
+
+/// Arrays of zeros; jobs take one and put it back as zeros.
+struct Arrays<A>(Mutex<Vec<Vec<A>>>);
+
+impl<A: Accumulator> Arrays<A> {
+    fn with<R>(&self, len: usize, f: impl FnOnce(&mut [A]) -> R) -> R {
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut array = lock().pop().unwrap_or_default();
+        array.resize(len, A::default());
+        let answer = f(&mut array);
+        lock().push(array);
+        answer
+    }
+}
+
+impl<W: WordRows> RowsToSum<'_, W> {
+    pub fn add_up(&self, threads: usize) -> Vec<ClassSums> {
+        let one_each = matches!(self.rows.weights, Weights::Ones);
+        let whole_weights = !matches!(self.rows.weights, Weights::Parts(_));
+        match self.whole {
+            true if self.narrow && one_each => self.run(threads, Self::add_tokens),
+            true if self.narrow && whole_weights => self.run(threads, Self::add_rows::<NarrowCell>),
+            true => self.run(threads, Self::add_rows::<WeightedCell>),
+            false if self.narrow && one_each => self.run(threads, Self::add_rows::<LightCell>),
+            false => self.run(threads, Self::add_rows::<PartsCell>),
+        }
+    }
+
+    /// `add` adds rows up in an array of zeros for all words.
+    fn run<A: Accumulator>(
+        &self,
+        threads: usize,
+        add: impl Fn(&Self, &[i64], &mut [A]) + Sync,
+    ) -> Vec<ClassSums> {
+        let arrays = Arrays::<A>(Mutex::new(vec![]));
+        let Order::ByClass { rows: order, starts } = self.order else {
+            let (n, cells) = (self.rows.len(), self.rows.len() * self.words.n_ids());
+            let jobs = (cells / self.job_size).clamp(1, 4 * threads);
+            let sums = threads::ranges(threads, n, n.div_ceil(jobs), |rows| {
+                let len = self.rows.n_classes * self.words.n_ids();
+                arrays.with(len, |table| self.sum_table(rows, table))
+            });
+            return sums.into_iter().flatten().collect();
+        };
+        let jobs = self.jobs(order, starts);
+        threads::map(threads, jobs.len(), |i| {
+            let (class, rows) = (jobs[i].0, &order[jobs[i].1.clone()]);
+            let cells: usize = rows.iter().map(|&row| self.words.size(row as usize)).sum();
+            let (ids, counts) = if cells < self.words.n_ids() / SPARSE {
+                self.sort_cells::<A>(rows)
+            } else {
+                arrays.with(self.words.n_ids(), |array| {
+                    add(self, rows, array);
+                    take_cells(array)
+                })
+            };
+            let weight = rows.iter().map(|&row| self.weight(row as usize, A::UNIT)).sum();
+            self.class_sums(class, ids, counts, weight)
+        })
+    }
+
+    /// `weight` is that of all rows together, in the unit of weights that goes with the unit of `counts`.
+    fn class_sums(
+        &self,
+        class: usize,
+        ids: Vec<u32>,
+        counts: CellCounts,
+        weight: u128,
+    ) -> ClassSums {
+        let one = if counts.unit() == Unit::One { 1 } else { PARTS };
+        ClassSums::new(class as u32, ids, counts, times(weight, u128::from(one)))
+    }
+
+    /// Runs of rows of one class.
+    fn jobs(&self, order: &[i64], starts: &[i64]) -> Vec<(usize, Range<usize>)> {
+        let mut jobs = vec![];
+        for (class, ends) in starts.windows(2).enumerate() {
+            let (start, end) = (ends[0] as usize, ends[1] as usize);
+            let (mut first, mut cells) = (start, 0);
+            for (at, &row) in order.iter().enumerate().take(end).skip(start) {
+                cells += self.words.size(row as usize);
+                let is_full = cells >= self.job_size || at + 1 - first == MAX_JOB_ROWS;
+                if is_full || at + 1 == end {
+                    jobs.push((class, first..at + 1));
+                    (first, cells) = (at + 1, 0);
+                }
+            }
+        }
+        jobs
+    }
+
+    /// What a row weighs, in rows or in parts of a row.
+    #[inline(always)]
+    fn weight(&self, row: usize, unit: Unit) -> u128 {
+        match unit {
+            Unit::One => self.rows.weight(row),
+            Unit::Part => self.rows.weight_in_parts(row),
+        }
+    }
+
+    /// Adds rows of all classes up in a table of zeros, words within classes.
+    fn sum_table<A: Accumulator>(&self, rows: Range<usize>, table: &mut [A]) -> Vec<ClassSums> {
+        let n_ids = self.words.n_ids();
+        let mut scratch = Scratch { in_order: true, ..Scratch::default() };
+        let sums = &mut *table;
+        let all_rows = rows.clone();
+        wide!(for row in rows {
+            if let Ok(class) = usize::try_from(self.rows.classes[row]) {
+                let sums = &mut sums[class * n_ids..(class + 1) * n_ids];
+                self.add_row(row, sums, &mut scratch);
+            }
+        });
+        let mut weights = vec![0; self.rows.n_classes];
+        for row in all_rows {
+            if let Ok(class) = usize::try_from(self.rows.classes[row]) {
+                weights[class] += self.weight(row, A::UNIT);
+            }
+        }
+        let mut all = vec![];
+        for (class, &weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0) {
+            let sums = &mut table[class * n_ids..(class + 1) * n_ids];
+            let (ids, counts) = take_cells(sums);
+            all.push(self.class_sums(class, ids, counts, weight));
+        }
+        all
+    }
+
+    /// Adds rows up in an array of zeros for all words.
+    fn add_rows<A: Accumulator>(&self, rows: &[i64], sums: &mut [A]) {
+        let mut scratch = Scratch::default();
+        wide!(for &row in rows {
+            self.add_row(row as usize, sums, &mut scratch);
+        });
+    }
+
+    /// Adds up rows of weight 1, texts token by token, so that the words of a text need not be sorted.
+    fn add_tokens(&self, rows: &[i64], sums: &mut [NarrowCell]) {
+        let tokens = |row: &i64| self.words.tokens(*row as usize);
+        if rows.first().and_then(tokens).is_none() {
+            return self.add_rows(rows, sums);
+        }
+        for (tokens, number) in rows.iter().filter_map(tokens).zip(1..) {
+            for &id in tokens {
+                sums[id as usize].add_token(number);
+            }
+        }
+        sums.iter_mut().for_each(NarrowCell::forget_last_text);
+    }
+
+    #[inline(always)]
+    fn add_row<A: Accumulator>(&self, row: usize, sums: &mut [A], scratch: &mut Scratch) {
+        let weight = self.weight(row, A::WEIGHTS);
+        if let Some(numbers) = self.words.numbers(row, scratch) {
+            sums.iter_mut().zip(numbers).for_each(|(sum, &x)| sum.add(x, weight));
+            return;
+        }
+        self.words.each(
+            row,
+            scratch,
+            #[inline(always)]
+            |id, x| sums[id as usize].add(x, weight),
+        );
+    }
+
+    /// Adds up rows that have few of the words.
+    fn sort_cells<A: Accumulator>(&self, rows: &[i64]) -> (Vec<u32>, CellCounts) {
+        let (mut cells, mut scratch): (Vec<(u32, A)>, _) = (vec![], Scratch::default());
+        for &row in rows {
+            let weight = self.weight(row as usize, A::WEIGHTS);
+            self.words.each(row as usize, &mut scratch, |id, x| {
+                let mut cell = A::default();
+                cell.add(x, weight);
+                cells.push((id, cell));
+            });
+        }
+        cells.retain(|(_, cell)| cell.is_used());
+        cells.sort_by_key(|(id, _)| *id);
+        cells.dedup_by(|next, first| {
+            let is_same_word = next.0 == first.0;
+            if is_same_word {
+                first.1.merge(&next.1);
+            }
+            is_same_word
+        });
+        let ids = cells.iter().map(|(id, _)| *id).collect();
+        (ids, A::counts(cells.into_iter().map(|(_, cell)| cell)))
+    }
+}
+
+/// The cells that are used and their words; they become zeros. There are no branches, since nobody can predict which are used.
+fn take_cells<A: Accumulator>(cells: &mut [A]) -> (Vec<u32>, CellCounts) {
+    let (mut ids, mut n) = (vec![0; cells.len() + 1], 0);
+    for (cell, id) in cells.iter().zip(0..) {
+        ids[n] = id;
+        n += usize::from(cell.is_used());
+    }
+    ids.truncate(n);
+    let counts = A::counts(ids.iter().map(|&id| std::mem::take(&mut cells[id as usize])));
+    (ids, counts)
+}

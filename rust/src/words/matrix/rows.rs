@@ -1,0 +1,253 @@
+//! The rows of a matrix as rows of words, and what they add up to.
+
+use super::{Layout, Matrix, finite_or_nan};
+use crate::classes::{self, Rows, Weights};
+use crate::columns::each;
+use crate::error::{Error, fit};
+use crate::integers::PARTS;
+use crate::simd::wide;
+use crate::threads;
+use crate::words::class_sums::{ClassSums, Order, RowsToSum, Scratch, WordRows};
+use crate::words::{TOO_LARGE, TOO_MANY};
+use std::ops::Range;
+
+/// Cells that a thread takes at a time.
+const JOB: usize = 1 << 20;
+/// Rows are added up as they come if a table of all classes and columns has no more cells than this, nor than the rows.
+const SMALL_TABLE: usize = 1 << 18;
+/// Numbers of a dense matrix that are read together.
+const TILE: usize = 1 << 12;
+/// Numbers that are summarised together; the rest of a row is filled up with zeros.
+const LANES: usize = 8;
+/// Cells whose values are read together, if they need converting: few enough to stay in the cache.
+const PIECE: usize = 1 << 12;
+
+/// Rows of a matrix with their classes and weights.
+#[derive(Clone, Copy)]
+pub struct MatrixRows<'a, 'm> {
+    pub matrix: &'a Matrix<'m>,
+    pub rows: Rows<'a>,
+    pub threads: usize,
+}
+
+impl WordRows for Matrix<'_> {
+    fn n_ids(&self) -> usize {
+        self.n_columns
+    }
+
+    fn size(&self, row: usize) -> usize {
+        Matrix::size(self, row)
+    }
+
+    #[inline(always)]
+    fn numbers<'b>(&'b self, row: usize, scratch: &'b mut Scratch) -> Option<&'b [f64]> {
+        match self.layout {
+            Layout::Sparse { .. } => None,
+            Layout::Dense(_) if scratch.in_order => Some(self.next_row(row, scratch)),
+            Layout::Dense(_) => Some(self.row(row, &mut scratch.numbers).values),
+        }
+    }
+
+    #[inline(always)]
+    fn each(&self, row: usize, scratch: &mut Scratch, mut f: impl FnMut(u32, f64)) {
+        let cells = self.row(row, &mut scratch.numbers);
+        match cells.columns {
+            Some(_) => cells.sparse().for_each(|(column, x)| f(column, x)),
+            None => cells.dense().for_each(|(column, x)| f(column, x)),
+        }
+    }
+}
+
+impl Matrix<'_> {
+    /// The counts of a row, in a loop over all rows.
+    #[inline(always)]
+    fn next_row<'b>(&'b self, row: usize, scratch: &'b mut Scratch) -> &'b [f64] {
+        let k = self.n_columns;
+        if self.is_sparse() || self.reals.is_some() {
+            return self.row(row, &mut scratch.numbers).values;
+        }
+        if !scratch.tile.contains(&row) {
+            scratch.tile = row..self.len().min(row + self.rows_per_tile());
+            self.tile(scratch.tile.clone(), &mut scratch.numbers);
+        }
+        let at = (row - scratch.tile.start) * k;
+        &scratch.numbers[at..at + k]
+    }
+
+    /// How many rows of a dense matrix are read together: in all at most [`TILE`] numbers, but eight rows of a matrix in columns, since
+    /// a cache line has as many.
+    fn rows_per_tile(&self) -> usize {
+        (TILE / self.n_columns.max(1)).clamp(8, 64)
+    }
+
+    /// The counts of some rows of a dense matrix, row by row.
+    fn tile<'b>(&'b self, rows: Range<usize>, numbers: &'b mut Vec<f64>) -> &'b [f64] {
+        let k = self.n_columns;
+        if self.is_contiguous {
+            return self.values(rows.start * k..rows.end * k, numbers);
+        }
+        numbers.resize(numbers.len().max(rows.len() * k), 0.0);
+        if let Layout::Dense(block) = &self.layout {
+            each!(block, view => for column in 0..k {
+                let cells = view.column(column);
+                for (at, row) in rows.clone().enumerate() {
+                    numbers[at * k + column] = self.counts(cells[row]);
+                }
+            });
+        }
+        &numbers[..rows.len() * k]
+    }
+}
+
+impl MatrixRows<'_, '_> {
+    /// The sums of each class, with columns for words; an error for cells that cannot be counted, and for sums that are too large.
+    pub fn add_up(&self) -> Result<Vec<ClassSums>, Error> {
+        let summary = self.summarise();
+        self.check(&summary)?;
+        let table = self.matrix.n_columns.saturating_mul(self.rows.n_classes);
+        let order = (table > SMALL_TABLE.min(self.matrix.cells()))
+            .then(|| classes::by_class(&self.rows, self.threads));
+        let heaviest = self.counted().map(|row| self.weight(row)).fold(0.0, f64::max);
+        // A job has no more documents of a word than cells.
+        let most = summary.sum.max((JOB + self.matrix.n_columns) as f64);
+        let rows = RowsToSum {
+            words: self.matrix,
+            rows: &self.rows,
+            order: match &order {
+                None => Order::AsTheyCome,
+                Some((rows, starts)) => Order::ByClass { rows, starts },
+            },
+            whole: summary.whole,
+            narrow: most * heaviest < 4e9,
+            job_size: JOB,
+        };
+        Ok(rows.add_up(self.threads))
+    }
+
+    /// What a row weighs, as a double.
+    fn weight(&self, row: usize) -> f64 {
+        match self.rows.weights {
+            Weights::Ones => 1.0,
+            Weights::Whole(weights) => weights[row] as f64,
+            Weights::Parts(_) => self.rows.weight(row) as f64 / PARTS as f64,
+        }
+    }
+
+    /// The rows that have a class.
+    fn counted(&self) -> impl Iterator<Item = usize> {
+        (0..self.rows.len()).filter(|&row| self.rows.classes[row] >= 0)
+    }
+
+    fn check(&self, summary: &MatrixSummary) -> Result<(), Error> {
+        if !summary.countable {
+            return Err(self.matrix.first_refused());
+        }
+        let largest = TOO_LARGE as f64 / 2.0;
+        fit(summary.largest < largest, "a cell must be below 2**62")?;
+        let longest = self.counted().map(|row| self.matrix.size(row)).max().unwrap_or(0);
+        let weights: f64 = self.counted().map(|row| self.weight(row)).sum();
+        if summary.largest * weights * longest as f64 >= largest {
+            let (mut all, mut scratch) = (0.0, Scratch::default());
+            for row in self.counted() {
+                let mut sum = 0.0;
+                self.matrix.each(row, &mut scratch, |_, x| sum += x);
+                all += sum * self.weight(row);
+            }
+            fit(all <= TOO_LARGE as f64, TOO_MANY)?;
+        }
+        Ok(())
+    }
+
+    fn summarise(&self) -> MatrixSummary {
+        let matrix = self.matrix;
+        let pieces = matrix.cells().div_ceil(JOB).clamp(1, matrix.len().max(1));
+        let length = matrix.len().div_ceil(pieces);
+        let counted = |row: usize| self.rows.classes[row] >= 0;
+        let summaries = threads::ranges(self.threads, matrix.len(), length, |rows| {
+            let (mut lanes, mut scratch) = (Lanes::default(), Scratch::default());
+            match &matrix.layout {
+                Layout::Sparse { offsets, .. } if rows.clone().all(counted) => {
+                    let cells = offsets[rows.start] as usize..offsets[rows.end] as usize;
+                    for first in cells.clone().step_by(PIECE) {
+                        let piece = first..cells.end.min(first + PIECE);
+                        lanes.add(matrix.values(piece, &mut scratch.numbers));
+                    }
+                }
+                Layout::Dense(_) if rows.clone().all(counted) => {
+                    for first in rows.clone().step_by(matrix.rows_per_tile()) {
+                        let tile = first..rows.end.min(first + matrix.rows_per_tile());
+                        lanes.add(matrix.tile(tile, &mut scratch.numbers));
+                    }
+                }
+                _ => {
+                    for row in rows.filter(|&row| counted(row)) {
+                        lanes.add(matrix.next_row(row, &mut scratch));
+                    }
+                }
+            }
+            lanes.summary()
+        });
+        let none = Lanes::default().summary();
+        summaries.into_iter().fold(none, |all, some| MatrixSummary {
+            countable: all.countable & some.countable,
+            whole: all.whole & some.whole,
+            largest: all.largest.max(some.largest),
+            sum: all.sum + some.sum,
+        })
+    }
+}
+
+struct MatrixSummary {
+    /// Whether all cells are numbers from 0 up.
+    countable: bool,
+    whole: bool,
+    largest: f64,
+    /// The sum of all cells, rounded.
+    sum: f64,
+}
+
+/// Summaries of every eighth cell.
+#[derive(Clone, Copy, Default)]
+struct Lanes {
+    /// -1 once a cell cannot be counted.
+    lowest: [f64; LANES],
+    largest: [f64; LANES],
+    /// 1 once a cell is not whole.
+    fractional: [f64; LANES],
+    sum: [f64; LANES],
+}
+
+impl Lanes {
+    fn add(&mut self, cells: &[f64]) {
+        wide!({
+            let (mut lanes, (chunks, rest)) = (*self, cells.as_chunks());
+            for chunk in chunks {
+                lanes.add_eight(chunk);
+            }
+            let mut last = [0.0; LANES];
+            last[..rest.len()].copy_from_slice(rest);
+            lanes.add_eight(&last);
+            *self = lanes;
+        });
+    }
+
+    #[inline(always)]
+    fn add_eight(&mut self, cells: &[f64; LANES]) {
+        for (lane, &x) in cells.iter().enumerate() {
+            let x = finite_or_nan(x);
+            self.lowest[lane] = if x >= 0.0 { self.lowest[lane] } else { -1.0 };
+            self.fractional[lane] = if x == x.trunc() { self.fractional[lane] } else { 1.0 };
+            self.largest[lane] = if x > self.largest[lane] { x } else { self.largest[lane] };
+            self.sum[lane] += x;
+        }
+    }
+
+    fn summary(&self) -> MatrixSummary {
+        MatrixSummary {
+            countable: self.lowest.iter().all(|&x| x == 0.0),
+            whole: self.fractional.iter().all(|&x| x == 0.0),
+            largest: self.largest.into_iter().fold(0.0, f64::max),
+            sum: self.sum.iter().sum(),
+        }
+    }
+}

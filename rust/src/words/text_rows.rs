@@ -1,0 +1,74 @@
+//! Texts as rows of words: how often each has which word, and what that counts.
+
+use super::class_sums::{Scratch, WordRows};
+use crate::text::Tokeniser;
+
+/// What a word counts in a text: its occurrences n, or log(1 + n), divided by the text's length or not.
+#[derive(Clone, Copy, Debug)]
+pub struct Damping {
+    log: bool,
+    length: bool,
+}
+
+impl Damping {
+    pub fn of(tokeniser: &Tokeniser) -> Self {
+        Damping { log: tokeniser.settings().log, length: tokeniser.settings().length }
+    }
+
+    /// What a word counts that occurs `times` times, before the length is divided out.
+    #[inline(always)]
+    pub fn damp(self, times: u32) -> f64 {
+        let times = f64::from(times);
+        if self.log { times.ln_1p() } else { times }
+    }
+
+    /// The Euclidean length of a text whose words occur so many times each; 1 if counts are not divided by it. Sorts `times`: squares
+    /// are added from the smallest up, so that the order of the words has no effect.
+    pub fn length(self, times: &mut [u32]) -> f64 {
+        if !self.length || times.is_empty() {
+            return 1.0;
+        }
+        times.sort_unstable();
+        let squares = times.iter().map(|&times| self.damp(times).powi(2));
+        squares.sum::<f64>().sqrt()
+    }
+}
+
+/// Texts of consecutive rows, as the numbers of their tokens' words. Rows that are not counted have no tokens.
+pub struct TextRows<'a> {
+    pub n_ids: usize,
+    /// The row of the first text.
+    pub first: usize,
+    pub texts: Vec<&'a [u32]>,
+    pub damping: Damping,
+}
+
+impl WordRows for TextRows<'_> {
+    fn n_ids(&self) -> usize {
+        self.n_ids
+    }
+
+    fn size(&self, row: usize) -> usize {
+        self.texts[row - self.first].len()
+    }
+
+    fn tokens(&self, row: usize) -> Option<&[u32]> {
+        (!self.damping.log && !self.damping.length).then_some(self.texts[row - self.first])
+    }
+
+    #[inline(always)]
+    fn each(&self, row: usize, scratch: &mut Scratch, mut f: impl FnMut(u32, f64)) {
+        let Scratch { ids, times, .. } = scratch;
+        ids.clear();
+        ids.extend_from_slice(self.texts[row - self.first]);
+        ids.sort_unstable();
+        times.clear();
+        if self.damping.length {
+            times.extend(ids.chunk_by(|a, b| a == b).map(|same| same.len() as u32));
+        }
+        let length = self.damping.length(times);
+        for same in ids.chunk_by(|a, b| a == b) {
+            f(same[0], self.damping.damp(same.len() as u32) / length);
+        }
+    }
+}
