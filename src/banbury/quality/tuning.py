@@ -400,7 +400,7 @@ class Tuning(Tabular):
         return {"scoring": self.scoring, "folds": folds, "best": self.best, "settings": settings, **families}
 
     def _frame_columns(self) -> dict[str, list[Any]]:
-        """The columns of a table with a row for each setting, the best first."""
+        """Returns the columns of a table with a row for each setting, the best first."""
         return columns_of({**_flat(self.settings[i]), **self._measures(i)} for i in self.order)
 
     def __str__(self) -> str:

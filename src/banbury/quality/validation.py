@@ -129,7 +129,7 @@ def _check_single_rows(rows: LabelledRows, recipes: Sequence[Recipe]) -> None:
 
 
 def _sample_note(rows: LabelledRows) -> tuple[str, ...]:
-    """A note for users if models learned from more rows than the sample that was tested; otherwise empty."""
+    """Returns a note for users if models learned from more rows than the sample that was tested; otherwise empty."""
     if rows.tally_of_rest is None:
         return ()
     return (f"tested on a sample; models also learn from {errors.many(rows.tally_of_rest.n_rows, 'other row')}",)
