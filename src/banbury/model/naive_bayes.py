@@ -23,12 +23,12 @@ from banbury.model.evidence_table import EvidenceTable, evidence_table
 from banbury.model.explain import Explanation, Informative, informative, make_explanation
 from banbury.model.explain.explanation import is_left_out
 from banbury.notebooks import Displayed, NotebookTable
-from banbury.reading import Batch, Beside, Source, n_threads, read, read_row
+from banbury.reading import Batch, ParserWork, Source, n_threads, read, read_row
 from banbury.reading.columns import Codes, empty_column
 from banbury.sums import sort_keys
 from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.schema import Schema
-from banbury.tally.table import align_names, batches, class_number, open_source
+from banbury.tally.table import align_names, class_number, open_source, read_batches
 from banbury.tally.tally import Label, Tally, count, count_rows
 from banbury.threads import LimitThreads, taken
 
@@ -339,9 +339,9 @@ class Model(Displayed):
             """The scores of a batch and the number of its impossible rows."""
             return self._kernel(*self._fitting(batch, warned, source.target), want)
 
-        beside = Beside(self.threads, score)
-        for batch in batches(source, "scoring", beside):
-            yield batch, *(beside.result(batch) or score(batch))
+        parser_work = ParserWork(self.threads, score)
+        for batch in read_batches(source, "scoring", parser_work):
+            yield batch, *(parser_work.result(batch) or score(batch))
 
     @or_in_partitions
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
@@ -852,7 +852,7 @@ class Model(Displayed):
         if absent and len(absent) == len(schema.features):
             missing_column = next(name for name in schema.features[0].inputs if name not in present)
             raise errors.unknown_column(missing_column, batch.names, batch.source)
-        extra = present.difference(schema.columns, [schema.target, target], batch.aside)
+        extra = present.difference(schema.columns, [schema.target, target], batch.non_features)
         tell_other_columns([*missing_columns, *absent], sorted(extra), warned)
         if not absent:
             return batch, self.parameters

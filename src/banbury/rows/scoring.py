@@ -136,7 +136,7 @@ def _score_in_one_pass(rows: LabelledRows, fold_set: FoldSet, models: Sequence[M
     """
     n_impossible = 0
     fold_of_row = fold_set.tested_by
-    for batch, start in zip(rows.each("scoring"), rows.starts.tolist(), strict=False):
+    for batch, start in zip(rows.each_batch("scoring"), rows.starts.tolist(), strict=False):
         batch_rows = slice(start, start + batch.n_rows)
         scores = np.empty((batch.n_rows, len(rows.classes)))
         n_impossible += score_batch(rows, models, batch, fold_of_row[batch_rows], want, scores)
