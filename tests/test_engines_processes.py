@@ -553,8 +553,8 @@ def test_models_of_a_sample_count_the_rows_that_are_not_in_it(pool: Any) -> None
     assert len(found.rows) == 60
     everything = bb.count(table, "label")
     here = replace(held, tally_of_rest=None).count(held.fold, 3)
-    (splits,) = held.deal(None, 0)
-    learned = held.count_round(splits).only(splits.splits[1].is_learned)
+    (splits,) = held.fold_sets(None, 0)
+    learned = held.count_fold_set(splits).only(splits.splits[1].is_learned)
     assert learned == everything - here.only(np.arange(3) == 1)
 
 
