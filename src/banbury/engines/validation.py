@@ -121,9 +121,8 @@ class ScoreFolds(EachPart):
     @classmethod
     def of(cls, settled: Settled, content_folds: ContentFolds, folded: Folded, recipes: Sequence[Plain]) -> ScoreFolds:
         """The work for these folds and recipes."""
-        groups = replace(folded.groups)  # without what it has computed, which would be sent too
-        digest = f"{groups.counted.digest()} {tuple(recipes)}"
-        return cls(settled, content_folds, groups, folded.used, tuple(recipes), digest)
+        digest = f"{folded.groups.counted.digest()} {tuple(recipes)}"
+        return cls(settled, content_folds, folded.groups, folded.used, tuple(recipes), digest)
 
     def _models(self) -> tuple[list[list[Model]], PendingWarnings]:
         """For each recipe the models of all rows minus each fold, in the order of ``used``, made once per worker; and
