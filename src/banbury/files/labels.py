@@ -81,7 +81,7 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> LabelModel:
     tally = contents.from_json_and_arrays({**about, "model": None, "calibration": None}, tally_arrays)
     model = LabelModel.of(tally, telling=settings["telling"])  # type: ignore[arg-type]
     model = replace(model, choice=replace(contents.restore_choice(settings, 0), waits=False))
-    check(bool((model.n_rows <= float(tally.n_rows)).all()), "a label has more rows than the tally")
+    check(bool((model.rows_by_label <= float(tally.n_rows)).all()), "a label has more rows than the tally")
     labels = check_scalars("labels", settings["labels"])
     probabilities = label_arrays["thresholds"]
     are_valid = probabilities.dtype == np.float64 and probabilities.shape == (len(labels),)

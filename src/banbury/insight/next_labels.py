@@ -130,7 +130,7 @@ class _Rows:
             if model.target in batch.names and model.target not in model.schema.columns:
                 class_numbers, _ = number_values(batch.codes(str(model.target), model._target_kind), 1)
                 has_label = class_numbers >= 0
-            batch, _ = model._fitting(batch, {"absent", "extra"})
+            batch, _ = model._align(batch, {"absent", "extra"})
             hashes = content_hashes(batch, [name for name in model.schema.columns if name in batch.names])
             log_posteriors = scores if model.calibration is None else model.calibration.log_apply(scores)
             parts.append((batch, hashes, log_posteriors, has_label))

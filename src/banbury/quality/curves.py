@@ -337,8 +337,8 @@ class Peer:
         return all_posteriors
 
     def _weight_settings(self, weights: Real | None) -> dict[str, Real]:
-        """The keyword argument with which the classifier's ``fit`` takes row weights; for a pipeline, that of its last
-        step.
+        """Returns the keyword argument with which the classifier's ``fit`` takes row weights; for a pipeline, that of
+        its last step.
         """
         from sklearn.utils.validation import has_fit_parameter
 
@@ -555,7 +555,7 @@ class LearningCurve(Tabular, CurveScores):
         }
 
     def _frame_columns(self) -> dict[str, list[Any]]:
-        """The columns of a table with a row for each learner and size."""
+        """Returns the columns of a table with a row for each learner and size."""
         records = []
         for learner in self.learners:
             standard_error = learner.standard_error

@@ -66,7 +66,7 @@ class Observed:
         }
         batch = self.batch.with_columns(encoded_texts) if encoded_texts else self.batch
         with LimitThreads(self.threads):
-            log_joints: Real = model._kernel(batch, model.parameters, "log_joint")[0]
+            log_joints: Real = model._score_features(batch, model.parameters, "log_joint")[0]
         is_impossible = np.isneginf(log_joints)
         if is_impossible.any():
             log_joints[is_impossible.all(axis=1)] = model.log_prior
