@@ -18,7 +18,7 @@ from banbury.families.bags.parameters import check_rows, log_orders, lost_words,
 from banbury.families.dirichlet import log
 from banbury.families.family import HOWS, Choice, Feature, Features, How, Kind, Parameters, bad_value, check_positive
 from banbury.families.kernel_density import bandwidths_of
-from banbury.families.keys import dense_numbers
+from banbury.families.keys import number_values
 from banbury.model.evidence_table import EvidenceTable, evidence_table
 from banbury.model.explain import Explanation, Informative, informative, make_explanation
 from banbury.model.explain.explanation import is_left_out
@@ -457,7 +457,7 @@ class Model(Displayed):
         it.
         """
         if label is None and self.target is not None and self.target in batch.names:
-            numbers, names = dense_numbers(batch.codes(self.target, self._target_kind), 1)
+            numbers, names = number_values(batch.codes(self.target, self._target_kind), 1)
             label = names[numbers[0]] if numbers[0] >= 0 else None
         if label is None:
             alternative = "" if self.target is None else f", or include it in the row as column {self.target!r}"

@@ -20,7 +20,7 @@ from banbury.families.bags.occurrences import Occurrences
 from banbury.families.column_tree import ColumnTree, joining_family
 from banbury.families.family import FEWEST_ROWS, MOST_CATEGORIES, Counter, Feature, Features, Kind, Reads
 from banbury.families.gaussian import NormalInverseGamma
-from banbury.families.keys import kind_of
+from banbury.families.keys import column_kind
 from banbury.families.moments import SAMPLE, first_rows
 from banbury.notebooks import align_columns
 from banbury.reading import Batch, Sparse, read
@@ -552,7 +552,7 @@ def infer(
             templates.append(template_of.setdefault(key, Feature("", chosen, why=why)))
     if not names and not blocks:
         warn_about_no_columns(left_out)
-    target_kind = None if target is None or batch.kind(target) == "empty" else kind_of(batch, target)
+    target_kind = None if target is None or batch.kind(target) == "empty" else column_kind(batch, target)
     features = settle_features(Features.join([Features.named(names, templates), Features.of(blocks)]), batch)
     facts.whole_numbers.update(n_values)
     if n_values or declared or "integer" in kinds.values():

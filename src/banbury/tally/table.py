@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.families.family import Kind
-from banbury.families.keys import dense_numbers
+from banbury.families.keys import number_values
 from banbury.progress import watch
 from banbury.reading import Batch, Codes, ParserWork, Scalar, Source, Widened, encode, read
 from banbury.reading.batches import Matrix, all_whole, as_name
@@ -441,7 +441,7 @@ class LabelledBatch:
             names = [EVERY]
             weights = labels.weights_of(batch)
         by_column = labels.group_name is not None and content_folds is None
-        groups = dense_numbers(batch.codes(str(labels.group_name)), labels.threads) if by_column else None
+        groups = number_values(batch.codes(str(labels.group_name)), labels.threads) if by_column else None
         batch = table.align(batch, schema)
         hashes = None if content_folds is None else row_hashes(batch, schema, content_folds.id)
         batch = features_only(batch, schema)
@@ -669,7 +669,7 @@ def number_classes(
     codes, weights = labels.of_batch(batch, schema.target_kind)
     if len(codes.codes) != batch.n_rows:
         raise errors.length_mismatch("labels", len(codes.codes), batch.n_rows)
-    numbers, names = dense_numbers(codes, labels.threads)
+    numbers, names = number_values(codes, labels.threads)
     return numbers, names, weights
 
 

@@ -23,7 +23,7 @@ from banbury.arrays import Int
 from banbury.errors import many
 from banbury.families.bags.words import WORDS, add_texts, check_parts_of_words, subtract
 from banbury.families.family import Family, Feature, Features, RowsToCount, permanent_keys
-from banbury.families.keys import code_numbers, dense
+from banbury.families.keys import renumber_range, zero_based_codes
 from banbury.notebooks import MOST_TABLE_ROWS, Displayed, NotebookTable, more_line
 from banbury.reading import Batch, Codes, ParserWork
 from banbury.reading.by_name import Columns
@@ -891,9 +891,9 @@ def rows_to_count(batch: Batch, labels: Codes, weights: NDArray[Any] | None, thr
     for what, one_per_row in (("labels", labels.codes), ("weights", weights)):
         if one_per_row is not None and len(one_per_row) != batch.n_rows:
             raise errors.length_mismatch(what, len(one_per_row), batch.n_rows)
-    labels = dense(labels, threads)
+    labels = renumber_range(labels, threads)
     refuse_continuous(labels.values, batch.n_rows)
-    classes = code_numbers(labels, threads)
+    classes = zero_based_codes(labels, threads)
     skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
     if weights is None:
         return RowsToCount(batch, labels.values, classes, None, threads, skipped=skipped)

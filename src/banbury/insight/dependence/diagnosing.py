@@ -12,7 +12,7 @@ from banbury import errors
 from banbury.families.family import Features, RowsToCount
 from banbury.families.histogram import columns_to_compare
 from banbury.families.information import LEVEL, entropy, shares
-from banbury.families.keys import within_reach
+from banbury.families.keys import clip_to_numbered_bins
 from banbury.insight.dependence.information import check_n
 from banbury.insight.dependence.pairs import (
     CodedRows,
@@ -242,7 +242,7 @@ def _count_batch(batch: Batch, schema: Schema, labels: Labels) -> list[tuple[Tal
             column = schema[error.column] if getattr(error, "what", None) == "too fine" else None  # type: ignore[attr-defined]
             if column is None or column.family.settings():
                 raise
-            numbers = within_reach(column.numbers(batch)[0].reshape(-1), column)
+            numbers = clip_to_numbered_bins(column.numbers(batch)[0].reshape(-1), column)
             batch = batch.with_columns({column.name: Numbers(numbers)})
 
 

@@ -24,7 +24,7 @@ from banbury.families.information import (
     PairInformation,
     measure_column,
 )
-from banbury.families.keys import places_of
+from banbury.families.keys import key_positions
 from banbury.insight.dependence.results import Pair
 from banbury.insight.dependence.testing import MOST_VALUES, group_values_in_classes
 from banbury.progress import watch
@@ -111,7 +111,7 @@ class Grouped:
         """Returns the group of each row's value, −1 if the row has no value or no class. ``classes`` has the class
         number of each row.
         """
-        key_numbers = places_of(self.feature.family.keys_of(batch, self.feature, self.threads), self.keys)
+        key_numbers = key_positions(self.feature.family.keys_of(batch, self.feature, self.threads), self.keys)
         has_group = (key_numbers >= 0) & (classes >= 0)
         codes = np.full(len(classes), -1, dtype=np.int32)
         codes[has_group] = self.group_of_key[key_numbers[has_group], classes[has_group]]
