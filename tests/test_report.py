@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import banbury as bb
 from banbury.errors import BadFile, BadSetting, BanburyError, BanburyWarning, EmptyData, UnknownColumn
-from banbury.plots.shapes import shapes_of
+from banbury.plots.shape import shapes_of
 from banbury.quality.calibration import reliability
 from banbury.reports import Report, charts, findings
 from banbury.rows.labelled import load_rows as held

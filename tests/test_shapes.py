@@ -9,7 +9,7 @@ import pytest
 
 import banbury as bb
 from banbury import errors
-from banbury.plots.shapes import Shape, shapes_of
+from banbury.plots.shape import Shape, shapes_of
 from banbury.reports import charts
 
 pytest.importorskip("matplotlib")
@@ -93,7 +93,7 @@ def test_the_band_holds_what_other_rows_would_show(kind: str) -> None:
 
 def test_whole_numbers_are_marked_alone() -> None:
     shape = Shape("class", "numbers", np.zeros(3), np.ones(3), ends=np.array([1.0, 1.5, 2.5, 3.0]))
-    assert [text for _, text in shape.places()[1]] == ["1", "2", "3"]
+    assert [text for _, text in shape.axis_positions()[1]] == ["1", "2", "3"]
 
 
 def test_a_class_of_several_is_drawn_against_all_others() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from banbury.arrays import Real
 from banbury.labels import LabelEvaluation
 from banbury.notebooks import safe
-from banbury.plots.shapes import Shape, limits, strip_density
+from banbury.plots.shape import Shape, limits, strip_density
 from banbury.quality import LearningCurve
 from banbury.quality.calibration import Reliability
 
@@ -247,7 +247,7 @@ def _decibans_in_words(decibans: float) -> str:
 
 def _steps(feature_shape: Shape) -> str:
     """Returns the chart of a numeric column: decibans over its intervals, with error band, strip of rows and tooltips."""
-    places, ticks = feature_shape.places()
+    places, ticks = feature_shape.axis_positions()
     low, high = limits(feature_shape)
     y = linear("decibans", low, high, lambda tick: f"{tick:+.3g}".replace("-", "−") if tick else "0")
     label_by_place = dict(ticks)

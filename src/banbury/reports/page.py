@@ -19,7 +19,7 @@ from banbury.model.explain import page as evidence
 from banbury.model.explain.page import format_ratio, name_class, percent, printable, quote_class
 from banbury.notebooks import STYLE as NOTEBOOK_STYLE
 from banbury.notebooks import safe
-from banbury.plots.shapes import Shape, shapes_by_class
+from banbury.plots.shape import Shape, shapes_by_class
 from banbury.reports import charts
 from banbury.reports.alternatives import Alternatives
 from banbury.reports.findings import MOST_ROWS, Findings, Mistake

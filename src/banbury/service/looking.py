@@ -15,7 +15,7 @@ from banbury.files.checking import JsonObject
 from banbury.model.explain.page import format_ratio, printable
 from banbury.model.explain.ratios import LikelihoodRatio
 from banbury.model.naive_bayes import estimate
-from banbury.plots.shapes import shapes_by_class
+from banbury.plots.shape import shapes_by_class
 from banbury.quality import CrossValidation, cross_validate
 from banbury.quality.calibration import reliability
 from banbury.quality.curves import learn_sizes
