@@ -14,6 +14,7 @@ from banbury.notebooks import safe
 from banbury.plots.shape import Shape, limits, strip_density
 from banbury.quality import LearningCurve
 from banbury.quality.calibration import Reliability
+from banbury.reports.elements import CURVE_CLASSES, shorten
 
 CHART_WIDTH = 360  # of a chart, in pixels, as all sizes here
 CHART_HEIGHT = 270
@@ -28,7 +29,6 @@ N_INTERVALS = 4  # about so many on an axis
 MOST_LOGARITHMIC_TICKS = 6  # ticks of a logarithmic axis
 BAR_ROW_HEIGHT = 17  # of a bar with its name
 NAME_WIDTH = 118  # of the names beside bars
-CURVE_CLASSES = ("one", "two")  # CSS classes of curves
 N_SHADES = 16  # distinguishable shades of strips and heat maps
 MIN_HOVER_WIDTH = 9.0  # narrowest area with a tooltip
 NORMAL_QUANTILE = 1.96  # standard deviations that contain 95% of a normal distribution
@@ -322,7 +322,7 @@ def _bars(feature_shape: Shape) -> str:
             elements.append(
                 _tag("line", "error", x1=x_of(decibans - error), x2=x_of(decibans + error), y1=y + 7.0, y2=y + 7.0)
             )
-        elements.append(f'<text x="{NAME_WIDTH - 6}" y="{y + 11}" text-anchor="end">{safe(_short(text))}</text>')
+        elements.append(f'<text x="{NAME_WIDTH - 6}" y="{y + 11}" text-anchor="end">{safe(shorten(text, 16))}</text>')
     for tick in linear("", low, high, percent).ticks:
         if low <= tick <= high:
             text = f"{tick:+.3g}".replace("-", "−") if tick else "0"
@@ -345,7 +345,9 @@ def _heat_map(feature_shape: Shape) -> str:
     paths_by_colour: dict[tuple[str, int], str] = {}
     for row, row_name in enumerate(row_names):
         y = 6 + cell_height * row
-        labels.append(f'<text x="{left_margin - 5}" y="{y + cell_height / 2 + 3:.1f}">{safe(_short(row_name))}</text>')
+        labels.append(
+            f'<text x="{left_margin - 5}" y="{y + cell_height / 2 + 3:.1f}">{safe(shorten(row_name, 16))}</text>'
+        )
         for column, column_name in enumerate(column_names):
             decibans = float(feature_shape.decibans[row, column])
             shade = round(abs(decibans) / strongest * N_SHADES)
@@ -362,17 +364,12 @@ def _heat_map(feature_shape: Shape) -> str:
         elements.append(f'<g class="cell {kind}" fill-opacity="{shade / N_SHADES:.2g}">{paths}</g>')
     for column, column_name in enumerate(column_names):
         transform = f"translate({left_margin + cell_width * (column + 0.5) + 3:.1f} {bottom + 5:.1f}) rotate(-90)"
-        labels.append(f'<text transform="{transform}">{safe(_short(column_name))}</text>')
+        labels.append(f'<text transform="{transform}">{safe(shorten(column_name, 16))}</text>')
     elements.append(f'<g class="small" text-anchor="end">{"".join(labels)}</g>')
     title = f"{safe(feature_shape.feature)}: evidence in decibans"
     return (
         f'<svg viewBox="0 0 {CHART_WIDTH} {bottom + 96:.0f}" role="img" aria-label="{title}">{"".join(elements)}</svg>'
     )
-
-
-def _short(text: str) -> str:
-    """Returns the text, shortened to 16 characters."""
-    return text if len(text) <= 16 else f"{text[:15]}…"
 
 
 # Scales ---------------------------------------------------------------------------------------------------------------

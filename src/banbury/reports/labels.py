@@ -14,13 +14,30 @@ from banbury.files.checking import JsonObject
 from banbury.labels import LabelEvaluation, LabelModel
 from banbury.labels.evaluation import evaluate_answers
 from banbury.model.explain import Explanation, Informative
-from banbury.model.explain import page as evidence
 from banbury.model.explain.page import percent
 from banbury.notebooks import safe
 from banbury.quality.recipes import recipe_of
 from banbury.quality.validation import default_folds, validate
 from banbury.reports import charts
-from banbury.reports import page as pieces
+from banbury.reports.elements import (
+    card,
+    columns_table,
+    estimation_facts,
+    explanation_element,
+    fact_list,
+    figure,
+    format_weight,
+    html_page,
+    lead_and_tiles,
+    measure_cells,
+    measures_table,
+    mistake_element,
+    more_note,
+    name_tag,
+    paragraph,
+    staleness_facts,
+    table_row,
+)
 from banbury.rows.labelled import MemoryRows, load_rows
 
 MOST_LABELS_SHOWN = 24  # the most frequent ones, whose informative values are shown
@@ -178,7 +195,7 @@ def page(findings: LabelFindings, title: str) -> str:
         ("telling", "Most informative values", _telling(findings)),
         ("mistakes", "Missed labels", _misses(findings)),
     ]
-    return pieces.whole(title, _summary(findings), sections)
+    return html_page(title, _summary(findings), sections)
 
 
 def _summary(findings: LabelFindings) -> str:
@@ -186,7 +203,7 @@ def _summary(findings: LabelFindings) -> str:
     evaluation = findings.validation
     model = findings.model
     how_predicted = ", each predicted by a model that had not seen it" if findings.own_rows else ""
-    return pieces._lead_and_tiles(
+    return lead_and_tiles(
         f"{'Naive Bayes' if model.weighing is None else 'Weighed evidence'}, with a yes/no decision for each of "
         f"{many(len(model.labels), 'label')}. Of {many(len(evaluation.truth), 'row')}{how_predicted}, "
         f"<b>{evaluation.subset_accuracy:.1%}</b> got exactly their labels; "
@@ -221,56 +238,31 @@ def _figures(findings: LabelFindings) -> str:
     method = f"{evaluation.what}, with the model’s own schema and settings." if findings.own_rows else AS_IT_IS
     notes = " ".join([method, *(safe(f"{note}.") for note in evaluation.notes)])
     by_frequency = np.lexsort((np.arange(len(evaluation.labels)), -measures.rows))
-    rows = []
-    for label_index in by_frequency[:MOST_LABELS_LISTED].tolist():
-        figures = [
-            pieces._number(f"{measure:.4f}")
-            for measure in (measures.precision[label_index], measures.recall[label_index])
-        ]
-        f1 = pieces._bar_cell(float(measures.f1[label_index]), f"{measures.f1[label_index]:.4f}")
-        rows.append(
-            pieces._row(
-                evaluation.labels[label_index], *figures, f1, pieces._number(pieces._weight(measures.rows[label_index]))
-            )
-        )
-    head = ["label", "precision", "recall", "F1", "rows"]
-    table = pieces._long_table(head, rows, "label", (1, 2, 4), 24, len(evaluation.labels))
+    rows = [
+        table_row(evaluation.labels[label_index], *measure_cells(measures, label_index))
+        for label_index in by_frequency[:MOST_LABELS_LISTED].tolist()
+    ]
+    table = measures_table("label", rows, len(evaluation.labels))
     chart = (
-        pieces._figure("F1 of each label by its number of rows", charts.labels(evaluation))
-        if (measures.rows > 0).any()
-        else ""
+        figure("F1 of each label by its number of rows", charts.labels(evaluation)) if (measures.rows > 0).any() else ""
     )
-    return f'{pieces._paragraph(notes, "soft")}<div class="charts">{chart}</div>{table}'
+    return f'{paragraph(notes, "soft")}<div class="charts">{chart}</div>{table}'
 
 
 def _model(findings: LabelFindings) -> str:
     """Returns the section about the model as HTML."""
-    model = findings.model
-    tally = findings.model.tally
-    facts = [("counted", f"{pieces._weight(float(tally.n_rows))} rows, {many(len(model.labels), 'label')}")]
+    return fact_list(_facts(findings.model)) + columns_table(findings.model.tally)
+
+
+def _facts(model: LabelModel) -> Iterator[tuple[str, str]]:
+    """Yields facts about the model: the name and the text, as HTML, of each."""
+    yield "counted", f"{format_weight(float(model.tally.n_rows))} rows, {many(len(model.labels), 'label')}"
     if model.weighing is None:
-        facts.append(("estimation", f"{pieces.HOW_IN_WORDS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"))
-        facts.append(("smoothing", f"α = {model.choice.alpha:g} unless a family has its own prior"))
+        yield from estimation_facts(model)
     else:
-        facts.append(("weighed", safe(model.weighing)))
-        if model.weighing.is_stale(tally):
-            facts.append(
-                ("stale", "rows have been learned or forgotten since these weights were learned; refit relearns them")
-            )
-    facts.append(("thresholds", safe(model.thresholds)))
-    fact_list = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in facts)
-    rows = [
-        pieces._row(
-            feature.name,
-            pieces._cell(safe(feature.family.name)),
-            pieces._cell(safe(pieces._shorten(text, 160)), "long"),
-        )
-        for feature, text in tally._summaries(pieces.MOST_COLUMNS_LISTED)
-    ]
-    n_columns = len(tally.schema.features)
-    head = ["column", "family", "counted"]
-    columns = pieces._long_table(head, rows, "column", shown=pieces.COLUMNS_UNFOLDED, n=n_columns)
-    return f"<dl>{fact_list}</dl><h3>Columns</h3>{columns}"
+        yield "weighed", safe(model.weighing)
+        yield from staleness_facts(model.weighing, model.tally)
+    yield "thresholds", safe(model.thresholds)
 
 
 def _telling(findings: LabelFindings) -> str:
@@ -279,38 +271,32 @@ def _telling(findings: LabelFindings) -> str:
         "How many times more probable a value is in rows with the label than in all other rows, most informative first."
     )
     cards = "".join(
-        pieces._card(ratios_of_label, label)
-        for ratios_of_label in findings.informative
-        for label in ratios_of_label.ratios
+        card(ratios_of_label, label) for ratios_of_label in findings.informative for label in ratios_of_label.ratios
     )
-    omitted = pieces._more(len(findings.model.labels) - len(findings.informative), "label")
-    return f'{pieces._paragraph(note, "soft")}<div class="cards">{cards}</div>{omitted}'
+    omitted = more_note(len(findings.model.labels) - len(findings.informative), "label")
+    return f'{paragraph(note, "soft")}<div class="cards">{cards}</div>{omitted}'
 
 
 def _misses(findings: LabelFindings) -> str:
     """Returns the section with the missed labels as HTML."""
     if not findings.n_missed:
-        return pieces._paragraph("None: every label of every row was predicted.")
+        return paragraph("None: every label of every row was predicted.")
     rows = many(findings.n_missed, "row")
     if not findings.missed:
-        return pieces._paragraph(f"{rows} {'lacks' if findings.n_missed == 1 else 'lack'} a label; none is shown.")
+        return paragraph(f"{rows} {'lacks' if findings.n_missed == 1 else 'lack'} a label; none is shown.")
     note = f"Of {rows} with a missed label, the ones where the label was least probable, each explained"
     if findings.own_rows:
         note += " without the row itself"
         note += "; the corrections of its words come from all rows" * (findings.model.weighing is not None)
-    elements = [
-        pieces._paragraph(f"{note}. Blue is evidence for the prediction, orange is evidence against it.", "soft")
-    ]
+    elements = [paragraph(f"{note}. Blue is evidence for the prediction, orange is evidence against it.", "soft")]
     for i, missed_label in enumerate(findings.missed):
         predicted = ", ".join(map(str, missed_label.given)) or "no label"
         description = (
             f"row {missed_label.row + 1:,} · has {', '.join(map(str, missed_label.truth))} · predicted {predicted}"
         )
         description = safe(f"{description} · P({missed_label.label}) = {percent(missed_label.probability)}")
-        if missed_label.explanation is None:
-            body = pieces._paragraph("No other row has this label, so there is no evidence.", "soft")
-        else:
-            body = evidence.explanation_body(missed_label.explanation, pieces.MOST_BARS, pieces.MOST_CHARACTERS)
-        head = f'<summary>{pieces._name_tag(missed_label.label)} was missed<span class="soft">{description}</span></summary>'
-        elements.append(f'<details class="mistake"{" open" * (i == 0)}>{head}{body}</details>')
+        no_evidence = paragraph("No other row has this label, so there is no evidence.", "soft")
+        body = explanation_element(missed_label.explanation) or no_evidence
+        head = f"{name_tag(missed_label.label)} was missed"
+        elements.append(mistake_element(head, description, body, unfolded=i == 0))
     return "".join(elements)
