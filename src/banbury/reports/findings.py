@@ -226,13 +226,13 @@ class ValidatedRows:
 
 def _cross_validate(model: Model, rows: MemoryRows, folds: int | None, seed: int) -> ValidatedRows:
     """Cross-validates the recipe of a model on its training rows. ``folds``: their number, or None for the default;
-    ``seed``: for dealing the rows to folds.
+    ``seed``: for content_folds the rows to folds.
     """
     recipe = recipe_of(model)
     n_folds = default_folds(rows.n_labelled, [recipe], folds or model.choice.n_folds)
     recipe = replace(recipe, seed=seed) if isinstance(recipe, Weighed) else recipe
-    (fold_round,) = rows.deal(n_folds, seed)
-    rows_of_folds = replace(rows, fold=fold_round.tested_by)
+    (fold_set,) = rows.fold_sets(n_folds, seed)
+    rows_of_folds = replace(rows, fold=fold_set.tested_by)
     models = dict[int, Model]()
     uncalibrated_validation = None
     uncalibrated_recipe: Recipe = recipe
@@ -242,11 +242,11 @@ def _cross_validate(model: Model, rows: MemoryRows, folds: int | None, seed: int
         uncalibrated_recipe = recipe.recipe
         (uncalibrated_validation,) = validate(rows_of_folds, None, [uncalibrated_recipe], seed=seed)
         calibrations = recipe.calibrations(
-            LogScores.of(rows_of_folds, fold_round, uncalibrated_recipe, PendingWarnings())
+            LogScores.of(rows_of_folds, fold_set, uncalibrated_recipe, PendingWarnings())
         )
     assert isinstance(validation, CrossValidation)
     fold_of_place = validation.folds
-    model_by_fold = SplitModels(rows_of_folds, fold_round, uncalibrated_recipe, models)
+    model_by_fold = SplitModels(rows_of_folds, fold_set, uncalibrated_recipe, models)
 
     def model_of(place: int) -> Model:
         """Returns the model that predicted the row at this place of the validation."""

@@ -138,14 +138,14 @@ class Table:
             raise errors.empty_data(self.name)
 
     def batches_with_labels(
-        self, restart: Callable[[], None], quietly: bool, dealing: Any = None
+        self, restart: Callable[[], None], quietly: bool, content_folds: Any = None
     ) -> Iterator[LabelledBatch]:
         """Yields the batches of one pass with the label of each row. The first batch decides the schema.
 
         Args:
             restart: Called before all batches come again because a column has changed type.
             quietly: Whether to omit the warning about that, and to hold strings as codes, because rows will be read many times.
-            dealing: If given, rows are assigned to folds by their contents, or by the contents of its column ``id``.
+            content_folds: If given, rows are assigned to folds by their contents, or by the contents of its column ``id``.
         """
         schema_of_pass = list[Schema]()
 
@@ -156,7 +156,7 @@ class Table:
         for batch in self.batches("reading", anew, quietly):
             if not schema_of_pass:
                 schema_of_pass.append(self.settle_schema(batch))
-            yield LabelledBatch.of(self, batch, schema_of_pass[0], dealing, codes_words=quietly)
+            yield LabelledBatch.of(self, batch, schema_of_pass[0], content_folds, codes_words=quietly)
 
     def settle_schema(self, batch: Batch, more_to_come: bool = False) -> Schema:
         """Returns the given schema, or the schema inferred from the first batch.
@@ -442,11 +442,11 @@ class LabelledBatch:
     groups: tuple[NDArray[np.int32], Sequence[Any]] | None
 
     @classmethod
-    def of(cls, table: Table, batch: Batch, schema: Schema, dealing: Any, codes_words: bool) -> LabelledBatch:
+    def of(cls, table: Table, batch: Batch, schema: Schema, content_folds: Any, codes_words: bool) -> LabelledBatch:
         """Splits a batch of a table into features and labels.
 
         Args:
-            dealing: If given, rows are assigned to folds by their contents, or by those of its column ``id``, and get hashes.
+            content_folds: If given, rows get hashes of their contents, or of its column ``id``, and folds by these.
             codes_words: Whether strings become codes, because they will be read many times.
         """
         labels = table.labels
@@ -459,10 +459,10 @@ class LabelledBatch:
             numbers = np.where(sets.has_target, 0, -1).astype(np.int32)
             names = [EVERY]
             weights = labels.weights_of(batch)
-        by_column = labels.group_name is not None and dealing is None
+        by_column = labels.group_name is not None and content_folds is None
         groups = dense_numbers(batch.codes(str(labels.group_name)), labels.threads) if by_column else None
         batch = table.align(batch, schema)
-        hashes = None if dealing is None else row_hashes(batch, schema, dealing.id)
+        hashes = None if content_folds is None else row_hashes(batch, schema, content_folds.id)
         batch = features_only(batch, schema)
         if codes_words:  # they are asked for many times
             places_without_text = schema.features.where(lambda feature: not feature.reads_text)
