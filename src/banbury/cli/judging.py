@@ -117,7 +117,7 @@ def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) 
     if not is_single_setting:
         tuning = Tuning(comparison, comparison.learn(), families)
         model = tuning.model if chosen_index == comparison.best else None
-        tuning.warn_of_edges()
+        tuning._warn_of_edges()
         notes += _tuning_lines(tuning, comparison)
         if not rows.has_sets:
             (validation,) = validate(chosen_rows, folds, [recipe], seed=args.seed)
@@ -151,7 +151,7 @@ def tune(args: Namespace, data: Any) -> Tuning:
     grid, _ = (label_grid if rows.has_sets else grid_of)(args, data, rows, tunes=True)
     folds, _ = folds_of(args, rows, list(grid.weighings))
     tuning = grid.tune(rows, folds)
-    tuning.warn_of_edges()
+    tuning._warn_of_edges()
     return tuning
 
 
@@ -352,7 +352,7 @@ def _comparison_lines(args: Namespace, comparison: RecipeComparison, chosen_inde
     for name, index in (("plain", plain_index), ("weighed", weighed_indices[0])):
         validation = comparison.validations[index]
         folds = f"{validation.n_folds} folds" if name == "plain" else "the same folds"
-        lines.append(f"{name:8}  {validation.brief}, {folds}")
+        lines.append(f"{name:8}  {validation._brief}, {folds}")
     name, alternative = ("weighed", "plain") if chosen_index in weighed_indices else ("plain", "weigh")
     reason = "as requested" if args.weigh else "the better on these folds"
     lines.append(f"chose {name}, {reason}; use --{alternative} for the other")

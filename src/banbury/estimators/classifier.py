@@ -236,7 +236,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         if settings_before.calibration is not None:
             errors.warn(errors.not_calibrated(method_name))
 
-    def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
+    def _rows_and_settings(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """Returns the rows and settings with which ``bb.cross_validate`` counts and estimates as this classifier does."""
         settings = {name: getattr(self, name) for name in PARAMETERS_OF_VALIDATION} | {"features": self._families}
         return rows_to_validate(X), settings | self._prior_to_validate()

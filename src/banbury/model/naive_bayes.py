@@ -1071,6 +1071,6 @@ def model_of(model_or_estimator: Any) -> Any:
         return model_or_estimator
     from sklearn.utils.validation import check_is_fitted
 
-    if hasattr(type(model_or_estimator), "validation"):
+    if hasattr(type(model_or_estimator), "_rows_and_settings"):
         check_is_fitted(model_or_estimator)
     return model_or_estimator.model_ if hasattr(model_or_estimator, "model_") else model_or_estimator

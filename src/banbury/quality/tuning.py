@@ -129,7 +129,7 @@ def tune(
         has_sets=table.has_sets,
     )
     tuning = tuned_recipe.tune(open_rows(table, folds, int(seed), id, deal), folds, sample)
-    tuning.warn_of_edges()
+    tuning._warn_of_edges()
     return tuning
 
 
@@ -280,19 +280,19 @@ class Tuning(Tabular):
     model they give on all rows.
     """
 
-    comparison: RecipeComparison
+    _comparison: RecipeComparison
     model: Any  # of all rows under the best settings, calibrated if that was asked for
-    chosen: FamilyChoice | None = None
+    family_choice: FamilyChoice | None = None
 
     @property
     def settings(self) -> tuple[dict[str, Any], ...]:
         """The settings that were tried, as dictionaries."""
-        return tuple(recipe.to_dict() for recipe in self.comparison.recipes)  # type: ignore[attr-defined]
+        return tuple(recipe.to_dict() for recipe in self._comparison.recipes)  # type: ignore[attr-defined]
 
     @property
     def scores(self) -> Real:
         """The score of each setting."""
-        return self.comparison.scores
+        return self._comparison.scores
 
     @property
     def accuracies(self) -> Real:
@@ -303,18 +303,18 @@ class Tuning(Tabular):
         """Returns some measures of setting number i by name; by default the one by which settings are compared, and the
         one that is shown besides.
         """
-        validation = self.comparison.validations[i]
-        return {name: float(getattr(validation, name)) for name in names or (self.scoring, validation.headline)}
+        validation = self._comparison.validations[i]
+        return {name: float(getattr(validation, name)) for name in names or (self.scoring, validation._headline)}
 
     @property
     def scoring(self) -> str:
         """The name of the measure by which settings are compared."""
-        return self.comparison.scoring
+        return self._comparison.scoring
 
     @property
     def order(self) -> list[int]:
         """The numbers of the settings, best first."""
-        return self.comparison.order
+        return self._comparison.order
 
     @property
     def best(self) -> dict[str, Any]:
@@ -379,7 +379,7 @@ class Tuning(Tabular):
             return False
         return number_beyond != value
 
-    def warn_of_edges(self) -> None:
+    def _warn_of_edges(self) -> None:
         """Warns if the best of the given numbers is the smallest or the largest, because better ones may lie beyond it."""
         alphas = {settings.get("alpha") for settings in self.settings} - {None}
         for name, (best_value, side) in self.edges.items():
@@ -394,8 +394,8 @@ class Tuning(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all settings and scores, best first, for JSON."""
-        families = {} if self.chosen is None else {"families": self.chosen.names}
-        folds = self.comparison.validations[0].n_folds
+        families = {} if self.family_choice is None else {"families": self.family_choice.names}
+        folds = self._comparison.validations[0].n_folds
         settings = [{**self.settings[i], **self._measures(i)} for i in self.order]
         return {"scoring": self.scoring, "folds": folds, "best": self.best, "settings": settings, **families}
 
@@ -416,7 +416,7 @@ class Tuning(Tabular):
         how_many = f"{len(self.settings):,} setting{'s' * (len(self.settings) != 1)}"
         method = getattr(self.calibration, "method", None)
         calibration_text = "" if method is None else f", each calibrated ({method})"
-        method_text = f"by {self.comparison.validations[0].n_folds}-fold cross-validation"
+        method_text = f"by {self._comparison.validations[0].n_folds}-fold cross-validation"
         title = f"{how_many} tried on {self.tally.n_rows:,.6g} rows {method_text}{calibration_text}, best first:"
         measure_names = [name.replace("_", " ") for name in self._measures(0)]
         lines = [title, "  " + "  ".join([f"{'settings':{width}}", *measure_names])]
@@ -428,7 +428,7 @@ class Tuning(Tabular):
         lines += [f"  … and {n_hidden:,} more"] if n_hidden else []
         if len(self.settings) > 1 and float(np.ptp(np.round(self.scores, 12))) == 0.0:
             lines.append("  (all equal: none of the settings affects these columns)")
-        return "\n".join([*lines, *([] if self.chosen is None else str(self.chosen).splitlines())])
+        return "\n".join([*lines, *([] if self.family_choice is None else str(self.family_choice).splitlines())])
 
     __repr__ = __str__
 

@@ -220,7 +220,7 @@ class DropIn(Guarded):
         """Whether the user gave a share for each class."""
         return any(getattr(self, name, None) is not None for name in ("class_prior", "priors"))
 
-    def validation(self, X: Any, y: Any) -> tuple[Batch, dict[str, Any]]:
+    def _rows_and_settings(self, X: Any, y: Any) -> tuple[Batch, dict[str, Any]]:
         """Returns the rows and settings with which ``bb.cross_validate`` counts and estimates as this class does."""
         copy = clone(self)
         copy._validate_params()
