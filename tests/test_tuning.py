@@ -718,7 +718,9 @@ def test_weights_are_repeated_rows_when_families_are_chosen() -> None:
         alpha=1.0,
     )
     assert once.family_choice is not None and many.family_choice is not None
-    assert once.family_choice.scores["x"]["gaussian"] == pytest.approx(many.family_choice.scores["x"]["gaussian"], abs=1e-9)
+    assert once.family_choice.scores["x"]["gaussian"] == pytest.approx(
+        many.family_choice.scores["x"]["gaussian"], abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("kind", ["path", "numpy"])
@@ -752,8 +754,8 @@ def test_a_candidate_that_cannot_count_a_column_is_passed_over():
 def test_small_weights_do_not_change_the_scores_of_families():
     rng = np.random.default_rng(0)
     data, y = {"x": rng.normal(size=40)}, ["a", "b"] * 20
-    plain = bb.tune(data, y, features="choose", alpha=1.0).chosen.scores["x"]
-    light = bb.tune(data, y, features="choose", alpha=1.0, weights=np.full(40, 0.01)).chosen.scores["x"]
+    plain = bb.tune(data, y, features="choose", alpha=1.0).family_choice.scores["x"]
+    light = bb.tune(data, y, features="choose", alpha=1.0, weights=np.full(40, 0.01)).family_choice.scores["x"]
     np.testing.assert_allclose(light["gaussian"], plain["gaussian"], rtol=1e-9)
 
 

@@ -17,14 +17,14 @@ from banbury.model.explain import DECIBANS
 from banbury.model.naive_bayes import Model
 from banbury.plots.display import short_name, short_names
 from banbury.plots.features import (
+    axis_range,
+    axis_values,
     check_model,
     evidence_factor,
-    grid,
+    feature_parts_of,
     has_axis,
     log_likelihood,
     number_of,
-    parts_of,
-    span,
     values_by_name,
 )
 from banbury.plots.scales import text_scale
@@ -326,9 +326,9 @@ def _plain_shape(
         n = len(middles)
         errors_of_intervals = comparison.errors_of_cells(cells, rows)[:n]
         return _shape_of_cells(model, feature, cells, decibans, rows[:n], errors_of_intervals)
-    feature_parts = parts_of(model, feature.name)
+    feature_parts = feature_parts_of(model, feature.name)
     if feature_parts.is_numeric:
-        points = grid(model, feature, feature.inputs[0], steps=POINTS_OF_CURVE)
+        points = axis_values(model, feature, feature.inputs[0], steps=POINTS_OF_CURVE)
         log_likelihoods = log_likelihood(model, feature, points)
         ends = np.concatenate([points[:1], (points[1:] + points[:-1]) / 2.0, points[-1:]])
         rows = np.exp(log_likelihoods + model.log_prior).sum(axis=1) * np.diff(ends)
@@ -394,7 +394,7 @@ def _shape_of_cells(model: Model, feature: Feature, cells: Cells, decibans: Real
 
 def _ends(model: Model, feature: Feature, cuts: Real) -> Real:
     """Returns the ends of the intervals: the cuts, and the lowest and highest number that was counted."""
-    low, high = span(model, feature.name, room=0.0)
+    low, high = axis_range(model, feature.name, margin_share=0.0)
     ends = np.concatenate([[min([low, *cuts[:1]])], cuts, [max([high, *cuts[-1:]])]])
     return np.asarray(np.clip(ends, -FARTHEST, FARTHEST))
 
@@ -435,11 +435,11 @@ def limits(shape: Shape) -> tuple[float, float]:
     values = [*shape.decibans.ravel().tolist(), 0.0, *([] if shape.missing is None else [shape.missing])]
     low = min(values)
     high = max(values)
-    room = max(0.5 * (high - low), 1.0)
+    margin = max(0.5 * (high - low), 1.0)
     if shape.error is not None:
-        low = max(float((shape.decibans - shape.error).min()), low - room)
-        high = min(float((shape.decibans + shape.error).max()), high + room)
-    return low - 0.05 * room, high + 0.05 * room
+        low = max(float((shape.decibans - shape.error).min()), low - margin)
+        high = min(float((shape.decibans + shape.error).max()), high + margin)
+    return low - 0.05 * margin, high + 0.05 * margin
 
 
 def strip_density(shape: Shape, end_positions: Real) -> Real:

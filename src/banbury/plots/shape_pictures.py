@@ -10,7 +10,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.model.naive_bayes import Model
-from banbury.plots.display import AGAINST, FAINT, FOR, Display, ink, library, pyplot, short_name
+from banbury.plots.display import AGAINST, FAINT, FOR, Display, import_matplotlib, short_name, text_colour
 from banbury.plots.shape import Comparison, Shape, limits, shapes_of, strip_density
 
 
@@ -55,12 +55,14 @@ class ShapesDisplay(Display):
         n_columns = min(len(drawn_shapes), 3)
         n_rows = -(-len(drawn_shapes) // n_columns)
         size = 3.6 * n_columns + 0.4, 2.6 * n_rows + 0.4
-        figure, axes = pyplot().subplots(n_rows, n_columns, figsize=size, layout="constrained", squeeze=False)
+        figure, axes = import_matplotlib().pyplot.subplots(
+            n_rows, n_columns, figsize=size, layout="constrained", squeeze=False
+        )
         self.figure_ = figure
         self.ax_ = axes.ravel()[: len(drawn_shapes)]
         for unused in axes.ravel()[len(drawn_shapes) :]:
             unused.set_axis_off()
-        draw_by_kind = {"numbers": _steps, "categories": _bars, "words": _bars, "pairs": _heat_map}
+        draw_by_kind = {"numbers": _draw_steps, "categories": _draw_bars, "words": _draw_bars, "pairs": _draw_heat_map}
         for axis, shape in zip(self.ax_, drawn_shapes, strict=True):
             draw_by_kind[shape.kind](axis, shape)
             axis.set_title(short_name(shape.feature, 44))
@@ -68,7 +70,7 @@ class ShapesDisplay(Display):
         figure.supxlabel(f"decibans for {short_name(self.label)} (blue) against {opponent} (orange)", fontsize=9)
 
 
-def _steps(ax: Any, shape: Shape) -> None:
+def _draw_steps(ax: Any, shape: Shape) -> None:
     """Draws the shape of a numeric column: steps, their error band, the strip of rows, and the mark of a missing value."""
     positions, ticks = shape.axis_positions()
     bottom, top = limits(shape)
@@ -80,7 +82,7 @@ def _steps(ax: Any, shape: Shape) -> None:
     strip_height = 0.09 * (top - bottom)
     density = strip_density(shape, positions)
     for ends, darkness in zip(pairwise(positions), density.tolist(), strict=True):
-        ax.fill_between(ends, bottom - strip_height, bottom, color=ink(), alpha=0.75 * darkness, linewidth=0)
+        ax.fill_between(ends, bottom - strip_height, bottom, color=text_colour(), alpha=0.75 * darkness, linewidth=0)
     if shape.missing is not None:
         ax.plot([1.04], [np.clip(shape.missing, bottom, top)], "D", color=AGAINST, markersize=4, clip_on=False)
         ax.annotate("missing", (1.0, 1.0), xycoords="axes fraction", ha="right", va="bottom", fontsize=7, color=AGAINST)
@@ -88,7 +90,7 @@ def _steps(ax: Any, shape: Shape) -> None:
     ax.set_xticks([position for position, _ in ticks], [text for _, text in ticks])
 
 
-def _bars(ax: Any, shape: Shape) -> None:
+def _draw_bars(ax: Any, shape: Shape) -> None:
     """Draws the shape of a categorical column or of words as bars."""
     positions = np.arange(len(shape.decibans))
     colours = [FOR if value >= 0 else AGAINST for value in shape.decibans.tolist()]
@@ -103,10 +105,10 @@ def _bars(ax: Any, shape: Shape) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-def _heat_map(ax: Any, shape: Shape) -> None:
+def _draw_heat_map(ax: Any, shape: Shape) -> None:
     """Draws the shape of a pair of columns as a heat map."""
     strongest = max(float(np.abs(shape.decibans).max(initial=0.0)), 1e-9)
-    colours = library().colors.LinearSegmentedColormap.from_list("evidence", [AGAINST, "white", FOR])
+    colours = import_matplotlib().colors.LinearSegmentedColormap.from_list("evidence", [AGAINST, "white", FOR])
     image = ax.imshow(shape.decibans, cmap=colours, vmin=-strongest, vmax=strongest, aspect="auto")
     ax.figure.colorbar(image, ax=ax, shrink=0.9).ax.tick_params(labelsize=7)
     for axis, texts, angle in ((ax.xaxis, shape.names[1], 90), (ax.yaxis, shape.names[0], 0)):

@@ -93,7 +93,7 @@ class LabelFindings:
         return facts | {"informative": informative, "missed": [missed_label.to_dict() for missed_label in self.missed]}
 
 
-def measure(
+def measure_model(
     model: LabelModel,
     data: Any,
     target: Any,
@@ -136,7 +136,7 @@ def measure(
     n_rows_with_miss = int((evaluation.truth & ~evaluation.given).any(axis=1).sum())
     missed = tuple(
         _describe_miss(model, rows, evaluation, row, label_index, own_rows)
-        for row, label_index in _worst(evaluation, mistakes)
+        for row, label_index in _find_worst(evaluation, mistakes)
     )
     return LabelFindings(model, evaluation, own_rows, informative, n_rows_with_miss, missed, rows.name)
 
@@ -150,37 +150,37 @@ def _evaluate(model: LabelModel, rows: MemoryRows) -> LabelEvaluation:
     return evaluate_answers(model, rows.sets.take(labelled_rows), posterior, labelled_rows, weights)
 
 
-def _worst(evaluation: LabelEvaluation, most: int) -> list[tuple[int, int]]:
-    """For each of the ``most`` rows with the least probable missed labels its place and the index of that label, the
+def _find_worst(evaluation: LabelEvaluation, most: int) -> list[tuple[int, int]]:
+    """For each of the ``most`` rows with the least probable missed labels its position and the index of that label, the
     least probable first.
     """
     is_missed = evaluation.truth & ~evaluation.given
-    places = np.flatnonzero(is_missed.any(axis=1))
-    least_probable = np.where(is_missed[places], evaluation.posterior[places], np.inf).argmin(axis=1)
-    order = np.argsort(evaluation.posterior[places, least_probable], kind="stable")[:most]
-    return [(int(places[i]), int(least_probable[i])) for i in order.tolist()]
+    positions = np.flatnonzero(is_missed.any(axis=1))
+    least_probable = np.where(is_missed[positions], evaluation.posterior[positions], np.inf).argmin(axis=1)
+    order = np.argsort(evaluation.posterior[positions, least_probable], kind="stable")[:most]
+    return [(int(positions[i]), int(least_probable[i])) for i in order.tolist()]
 
 
 def _describe_miss(
-    model: LabelModel, rows: MemoryRows, evaluation: LabelEvaluation, place: int, label_index: int, own_rows: bool
+    model: LabelModel, rows: MemoryRows, evaluation: LabelEvaluation, position: int, label_index: int, own_rows: bool
 ) -> MissedLabel:
-    """Returns a missed label, explained by the model without the row. ``place``: that of the row in the evaluation;
+    """Returns a missed label, explained by the model without the row. ``position``: that of the row in the evaluation;
     ``label_index``: the index of the label; ``own_rows``: whether the model has learned from these rows, so that the
     row must be left out.
     """
     label = evaluation.labels[label_index]
-    row_number = evaluation.rows[place : place + 1]
+    row_number = evaluation.rows[position : position + 1]
     [batch] = rows.take(row_number)
     if own_rows:
         model = replace(model, tally=model.tally - rows.count_only(row_number, rows.schema)).weighed(model.weighing)
     is_counted = label in model.tally.classes
     explanation = model.with_thresholds(model.thresholds).explain(batch, label) if is_counted else None
-    flags = evaluation.truth[place], evaluation.given[place]
+    flags = evaluation.truth[position], evaluation.given[position]
     truth, predicted = (
         tuple(evaluation.labels[index] for index in np.flatnonzero(has_label).tolist()) for has_label in flags
     )
     return MissedLabel(
-        int(row_number[0]), truth, predicted, label, float(evaluation.posterior[place, label_index]), explanation
+        int(row_number[0]), truth, predicted, label, float(evaluation.posterior[position, label_index]), explanation
     )
 
 
@@ -190,10 +190,10 @@ def _describe_miss(
 def page(findings: LabelFindings, title: str) -> str:
     """Returns the whole HTML page."""
     sections = [
-        ("figures", "Label by label", _figures(findings)),
-        ("model", "The model", _model(findings)),
-        ("telling", "Most informative values", _telling(findings)),
-        ("mistakes", "Missed labels", _misses(findings)),
+        ("figures", "Label by label", _measures_section(findings)),
+        ("model", "The model", _model_section(findings)),
+        ("telling", "Most informative values", _informative_section(findings)),
+        ("mistakes", "Missed labels", _misses_section(findings)),
     ]
     return html_page(title, _summary(findings), sections)
 
@@ -208,11 +208,11 @@ def _summary(findings: LabelFindings) -> str:
         f"{many(len(model.labels), 'label')}. Of {many(len(evaluation.truth), 'row')}{how_predicted}, "
         f"<b>{evaluation.subset_accuracy:.1%}</b> got exactly their labels; "
         f"micro F1 is <b>{evaluation.micro_f1:.3f}</b>.",
-        _tiles(evaluation),
+        _main_figures(evaluation),
     )
 
 
-def _tiles(evaluation: LabelEvaluation) -> Iterator[tuple[str, str, str]]:
+def _main_figures(evaluation: LabelEvaluation) -> Iterator[tuple[str, str, str]]:
     """Yields the main figures: name, figure, and a note on each."""
     n_true_labels = evaluation.truth.sum()
     yield "micro F1", f"{evaluation.micro_f1:.4f}", "over all labels and rows"
@@ -231,7 +231,7 @@ def _tiles(evaluation: LabelEvaluation) -> Iterator[tuple[str, str, str]]:
     )
 
 
-def _figures(findings: LabelFindings) -> str:
+def _measures_section(findings: LabelFindings) -> str:
     """Returns the section with the measures of each label as HTML."""
     evaluation = findings.validation
     measures = findings.validation.per_label
@@ -244,12 +244,14 @@ def _figures(findings: LabelFindings) -> str:
     ]
     table = measures_table("label", rows, len(evaluation.labels))
     chart = (
-        figure("F1 of each label by its number of rows", charts.labels(evaluation)) if (measures.rows > 0).any() else ""
+        figure("F1 of each label by its number of rows", charts.draw_labels(evaluation))
+        if (measures.rows > 0).any()
+        else ""
     )
     return f'{paragraph(notes, "soft")}<div class="charts">{chart}</div>{table}'
 
 
-def _model(findings: LabelFindings) -> str:
+def _model_section(findings: LabelFindings) -> str:
     """Returns the section about the model as HTML."""
     return fact_list(_facts(findings.model)) + columns_table(findings.model.tally)
 
@@ -265,7 +267,7 @@ def _facts(model: LabelModel) -> Iterator[tuple[str, str]]:
     yield "thresholds", safe(model.thresholds)
 
 
-def _telling(findings: LabelFindings) -> str:
+def _informative_section(findings: LabelFindings) -> str:
     """Returns the section with the most informative values of each label as HTML."""
     note = (
         "How many times more probable a value is in rows with the label than in all other rows, most informative first."
@@ -277,7 +279,7 @@ def _telling(findings: LabelFindings) -> str:
     return f'{paragraph(note, "soft")}<div class="cards">{cards}</div>{omitted}'
 
 
-def _misses(findings: LabelFindings) -> str:
+def _misses_section(findings: LabelFindings) -> str:
     """Returns the section with the missed labels as HTML."""
     if not findings.n_missed:
         return paragraph("None: every label of every row was predicted.")

@@ -67,16 +67,20 @@ FULL_OPACITY = 0.5  # opacity of a full cell
 def page(findings: Findings, title: str) -> str:
     """Returns the whole HTML page of a report."""
     sections = [
-        *([("next", "What to do next", _next(findings))] if findings.alternatives or findings.next_steps else []),
-        ("model", "The model", _model(findings)),
-        ("figures", "Cross-validation" if findings.own_rows else "Accuracy", _figures(findings)),
-        ("confusion", "Confusion", _confusion(findings)),
-        ("calibration", "Calibration", _calibration(findings)),
-        ("learning", "Learning curve", _learning(findings)),
-        *([("shapes", "What the model has learned", shapes)] if (shapes := _shapes(findings)) else []),
-        ("telling", "What separates the classes", _telling(findings)),
-        ("mistakes", "The worst mistakes", _mistakes(findings)),
-        ("pairs", "Pairs that break independence", _pairs(findings)),
+        *(
+            [("next", "What to do next", _suggestions_section(findings))]
+            if findings.alternatives or findings.next_steps
+            else []
+        ),
+        ("model", "The model", _model_section(findings)),
+        ("figures", "Cross-validation" if findings.own_rows else "Accuracy", _measures_section(findings)),
+        ("confusion", "Confusion", _confusion_section(findings)),
+        ("calibration", "Calibration", _calibration_section(findings)),
+        ("learning", "Learning curve", _learning_section(findings)),
+        *([("shapes", "What the model has learned", shapes)] if (shapes := _shapes_section(findings)) else []),
+        ("telling", "What separates the classes", _informative_section(findings)),
+        ("mistakes", "The worst mistakes", _mistakes_section(findings)),
+        ("pairs", "Pairs that break independence", _pairs_section(findings)),
     ]
     return html_page(title, _summary(findings), sections)
 
@@ -99,11 +103,11 @@ def _summary(findings: Findings) -> str:
         f"{many(len(findings.model.schema.features), 'column')}. Of {many(findings.n_rows, 'row')}, {how_predicted}, "
         f"<b>{validation.accuracy.value:.1%}</b> are correct; always answering "
         f"{name_tag(findings.name_class(validation.classes[most_frequent]))} would be correct for {validation.majority:.1%}.",
-        _tiles(findings),
+        _main_figures(findings),
     )
 
 
-def _tiles(findings: Findings) -> Iterator[tuple[str, str, str]]:
+def _main_figures(findings: Findings) -> Iterator[tuple[str, str, str]]:
     """Yields the main figures: name, figure and a note with a value to compare it with."""
     validation = findings.validation
     error = validation.accuracy.error
@@ -126,15 +130,15 @@ def _tiles(findings: Findings) -> Iterator[tuple[str, str, str]]:
 # What to do next ------------------------------------------------------------------------------------------------------
 
 
-def _next(findings: Findings) -> str:
+def _suggestions_section(findings: Findings) -> str:
     """Returns the section with suggestions as HTML, and the figures of everything that was tried."""
     items = "".join(f"<li>{safe(step)}</li>" for step in findings.next_steps)
     no_better = paragraph("None of the alternatives tried is clearly better.")
-    table = "" if findings.alternatives is None else _table_of_alternatives(findings, findings.alternatives)
+    table = "" if findings.alternatives is None else _alternatives_table(findings, findings.alternatives)
     return (f"<ol>{items}</ol>" if items else no_better) + table
 
 
-def _table_of_alternatives(findings: Findings, tried: Alternatives) -> str:
+def _alternatives_table(findings: Findings, tried: Alternatives) -> str:
     """Returns a table of the alternatives that were tried, with their figures, as HTML."""
     sampling = "all there are" if tried.n_rows == findings.n_rows else "stratified by class"
     note = (
@@ -164,7 +168,7 @@ def _table_of_alternatives(findings: Findings, tried: Alternatives) -> str:
 # The model ------------------------------------------------------------------------------------------------------------
 
 
-def _model(findings: Findings) -> str:
+def _model_section(findings: Findings) -> str:
     """Returns the section about the model as HTML."""
     model = findings.model
     tally = model.tally
@@ -175,10 +179,10 @@ def _model(findings: Findings) -> str:
     ]
     head = ["class", "rows", "P(class)"]
     classes = long_table(head, rows, "class", numeric_columns=(1,), n=len(model.classes))
-    return f"{fact_list(_facts(findings))}<h3>Classes</h3>{classes}{columns_table(tally)}{_worth(findings)}"
+    return f"{fact_list(_facts(findings))}<h3>Classes</h3>{classes}{columns_table(tally)}{_weights_table(findings)}"
 
 
-def _worth(findings: Findings) -> str:
+def _weights_table(findings: Findings) -> str:
     """Returns a table of the weights of columns, trends and pairs as HTML; empty if the evidence is not weighed."""
     weighing = findings.model.weighing
     if not isinstance(weighing, Weighing):
@@ -251,7 +255,7 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
 # Figures --------------------------------------------------------------------------------------------------------------
 
 
-def _figures(findings: Findings) -> str:
+def _measures_section(findings: Findings) -> str:
     """Returns the section with the measures of each class as HTML."""
     validation = findings.validation
     if findings.own_rows:
@@ -297,18 +301,20 @@ def _figures(findings: Findings) -> str:
 # Confusion ------------------------------------------------------------------------------------------------------------
 
 
-def _confusion(findings: Findings) -> str:
+def _confusion_section(findings: Findings) -> str:
     """Returns the section with the confusion matrix as HTML, or a list of the most frequent confusions for many
     classes.
     """
     table = findings.validation.confusion
     classes = list(map(findings.name_class, findings.validation.classes))
     note = "Rows by true class (down) and predicted class (across); darker cells have a larger share of the class."
-    matrix = paragraph(note, "soft") + _matrix(table, classes) if len(classes) <= MOST_CLASSES_OF_MATRIX else ""
-    return matrix + (_list_confusions(table, classes) if len(classes) >= MANY_CLASSES else "")
+    matrix = (
+        paragraph(note, "soft") + _confusion_matrix(table, classes) if len(classes) <= MOST_CLASSES_OF_MATRIX else ""
+    )
+    return matrix + (_confusions_table(table, classes) if len(classes) >= MANY_CLASSES else "")
 
 
-def _matrix(confusion: Any, classes: Sequence[Any]) -> str:
+def _confusion_matrix(confusion: Any, classes: Sequence[Any]) -> str:
     """Returns a confusion matrix (true classes × predicted classes) as an HTML table. ``classes``: their names."""
     head = "".join(f"<th>{safe(shorten(label))}</th>" for label in classes)
     if len(classes) > MOST_UPRIGHT_CLASSES:
@@ -333,7 +339,7 @@ def _matrix(confusion: Any, classes: Sequence[Any]) -> str:
     return f'<div class="{css_class}"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
-def _list_confusions(confusion: Any, classes: Sequence[Any]) -> str:
+def _confusions_table(confusion: Any, classes: Sequence[Any]) -> str:
     """Returns the pairs of classes that are confused most often as an HTML table. ``confusion``: numbers of rows (true
     classes × predicted classes); ``classes``: their names.
     """
@@ -359,13 +365,13 @@ def _list_confusions(confusion: Any, classes: Sequence[Any]) -> str:
 # Calibration and learning ---------------------------------------------------------------------------------------------
 
 
-def _calibration(findings: Findings) -> str:
+def _calibration_section(findings: Findings) -> str:
     """Returns the section with the calibration chart as HTML."""
     curves = findings.reliabilities
     first_curve = next(iter(curves.values()))
     keys = list(curves) if len(curves) > 1 else []
-    figures = figure("Accuracy by confidence", charts.calibration(curves), keys)
-    figures += figure("Confidence", charts.confidence(first_curve))
+    figures = figure("Accuracy by confidence", charts.draw_calibration(curves), keys)
+    figures += figure("Confidence", charts.draw_confidence(first_curve))
     mean_confidence, mean_accuracy = (
         float(figures_of_bins @ first_curve.rows / first_curve.rows.sum())
         for figures_of_bins in (first_curve.confidence, first_curve.accuracy)
@@ -385,7 +391,7 @@ def _calibration(findings: Findings) -> str:
     return f'{paragraph(text)}<div class="charts">{figures}</div>'
 
 
-def _learning(findings: Findings) -> str:
+def _learning_section(findings: Findings) -> str:
     """Returns the section with the learning curve as HTML."""
     if (curve := findings.learning_curve) is None:
         return paragraph(f"Not drawn: {safe(findings.why_no_curve)}.")
@@ -401,11 +407,11 @@ def _learning(findings: Findings) -> str:
     legend = '<span class="key"><i class="level"></i>always the most frequent class</span>'
     caption = f"Accuracy{legend if charts.majority_is_near(curve) else ''}"
     log_loss = "Log loss" if findings.before_calibration is None else "Log loss, before calibration"
-    figures = figure(caption, charts.accuracy_curve(curve)) + figure(log_loss, charts.log_loss_curve(curve))
-    return f'{paragraph(text + _sample(findings))}<div class="charts">{figures}</div>'
+    figures = figure(caption, charts.draw_accuracy_curve(curve)) + figure(log_loss, charts.draw_log_loss_curve(curve))
+    return f'{paragraph(text + _sample_note(findings))}<div class="charts">{figures}</div>'
 
 
-def _sample(findings: Findings) -> str:
+def _sample_note(findings: Findings) -> str:
     """Returns a note that only a sample was measured; empty if all rows were."""
     sample = f" Measured on a stratified sample of {findings.n_sampled:,} rows, because more than {MOST_ROWS:,} would take long."
     return sample if findings.n_sampled < findings.n_rows else ""
@@ -414,7 +420,7 @@ def _sample(findings: Findings) -> str:
 # What it has learned --------------------------------------------------------------------------------------------------
 
 
-def _shapes(findings: Findings) -> str:
+def _shapes_section(findings: Findings) -> str:
     """Returns the section with a picture of the evidence of each column as HTML, the most important first, for each
     class against all others.
     """
@@ -448,8 +454,8 @@ def _shape_figures(shapes_of_columns: Sequence[Shape]) -> str:
     ]
     figures = [
         figure(
-            f'{safe(shorten(feature_shape.feature))} <span class="key">{charts.importance(feature_shape)}</span>',
-            charts.shape(feature_shape),
+            f'{safe(shorten(feature_shape.feature))} <span class="key">{charts.describe_importance(feature_shape)}</span>',
+            charts.draw_shape(feature_shape),
         )
         for feature_shape in drawn_shapes
     ]
@@ -476,9 +482,9 @@ def _shape_figures(shapes_of_columns: Sequence[Shape]) -> str:
 # What tells -----------------------------------------------------------------------------------------------------------
 
 
-def _telling(findings: Findings) -> str:
+def _informative_section(findings: Findings) -> str:
     """Returns the section with the most informative columns and values as HTML."""
-    columns = _information(findings) if len(findings.diagnosis.telling) > 1 else ""
+    columns = _information_table(findings) if len(findings.diagnosis.telling) > 1 else ""
     note = "How many times more probable a value is in the class than in all other classes together, most informative first."
     cards = [card(findings.informative, label) for label in findings.informative.ratios]
     n_unfolded = MOST_CARDS_UNFOLDED if len(cards) <= MOST_CARDS_UNFOLDED else CARDS_UNFOLDED_OF_MANY
@@ -491,7 +497,7 @@ def _telling(findings: Findings) -> str:
     return f"{columns}<h3>Class by class</h3>{paragraph(note, 'soft')}{cards_html}{remark}"
 
 
-def _information(findings: Findings) -> str:
+def _information_table(findings: Findings) -> str:
     """Returns a table of the information that each column by itself has about the class, as HTML."""
     diagnosis = findings.diagnosis
     largest = max((column.bits for column in diagnosis.telling), default=0.0) or 1.0
@@ -523,7 +529,7 @@ def _information(findings: Findings) -> str:
 # Mistakes -------------------------------------------------------------------------------------------------------------
 
 
-def _mistakes(findings: Findings) -> str:
+def _mistakes_section(findings: Findings) -> str:
     """Returns the section with the worst mistakes as HTML."""
     if not findings.n_mistakes:
         return paragraph("None: every row was predicted correctly.")
@@ -578,7 +584,7 @@ def _mistake(mistake: Mistake, unfolded: bool, target: str | None) -> str:
 # Pairs ----------------------------------------------------------------------------------------------------------------
 
 
-def _pairs(findings: Findings) -> str:
+def _pairs_section(findings: Findings) -> str:
     """Returns the section with pairs of dependent columns, and columns without information, as HTML."""
     diagnosis = findings.diagnosis
     advice = diagnosis.advice
@@ -607,4 +613,4 @@ def _pairs(findings: Findings) -> str:
         ]
         notes += "<h3>Columns without information about the class</h3>"
         notes += long_table(["column", "why"], rows, "column", n=len(uninformative))
-    return f"{paragraph(note + _sample(findings))}{paragraph(safe(advice), 'advice')}{table}{notes}"
+    return f"{paragraph(note + _sample_note(findings))}{paragraph(safe(advice), 'advice')}{table}{notes}"
