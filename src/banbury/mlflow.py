@@ -40,7 +40,7 @@ class PyfuncModel:
         posterior = self.model.posterior(self._rows(model_input))
         frame = pd.DataFrame(self.model._records(posterior))
         if posteriors:
-            frame = frame.assign(**{f"P({name})": posterior[:, k] for k, name in enumerate(self.model.names)})
+            frame = frame.assign(**{f"P({name})": posterior[:, k] for k, name in enumerate(self.model._names)})
         return frame
 
     def _rows(self, rows: Any) -> Any:

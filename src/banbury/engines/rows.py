@@ -19,7 +19,7 @@ from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows, open_rows, rows_of_sample
 from banbury.rows.scoring import PendingWarnings, leave_out
 from banbury.tally.schema import Schema
-from banbury.tally.tally import Label, Tally, complete
+from banbury.tally.tally import Label, Tally, check_classes
 
 MOST_MODELS = 200  # models, over folds and recipes, that a worker holds at once
 
@@ -37,7 +37,7 @@ class PartitionedRows:
         """What was settled for counting, and the tallies of the folds."""
         settled, counts = self.table.count(lambda settled: CountFolds(settled, self.content_folds))
         assert counts.tally is not None
-        complete(counts.tally, counts.n_rows, settled.schema.target)
+        check_classes(counts.tally, counts.n_rows, settled.schema.target)
         return settled, Folded.of(counts.tally, counts.tally.skipped)
 
     @property

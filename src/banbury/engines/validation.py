@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.engines.counting import CountPart, EachPart, Settled
-from banbury.families.keys import dense_numbers
+from banbury.families.keys import number_values
 from banbury.model.naive_bayes import Model
 from banbury.quality.recipes import Plain
 from banbury.quality.results import Outcomes
@@ -215,7 +215,7 @@ class Evaluate(EachPart):
         posterior 0.
         """
         model = self.model
-        codes, names = dense_numbers(batch.codes(self.target, model._target_kind), 1)
+        codes, names = number_values(batch.codes(self.target, model._target_kind), 1)
         new_classes: Any = sort_keys(occurring_names(names, codes).difference(model.classes))
         classes = (*model.classes, *new_classes)
         truth = renumber([(names, codes)], classes)

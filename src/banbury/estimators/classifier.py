@@ -26,7 +26,7 @@ from banbury.estimators.rows import (
 )
 from banbury.learner import Learner
 from banbury.model.explain import Explanation, Informative
-from banbury.model.naive_bayes import Model, choice_of, tell_other_columns
+from banbury.model.naive_bayes import Model, choice_of, warn_about_other_columns
 from banbury.quality.calibration import Calibration
 from banbury.reading import Batch, n_threads
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin
@@ -248,8 +248,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         """
         with self._lock:
             model = self._learner_of_fit().current
-            if (scores := model._score_texts(X, model._wanted)) is None:
-                scores = model._score_all(self._read_rows(X), model._wanted, {})
+            if (scores := model._score_texts(X, model._scores_for_class)) is None:
+                scores = model._score_all(self._read_rows(X), model._scores_for_class, {})
             has_same_classes = len(self.classes_) == len(model.classes)
             labels = self.classes_ if has_same_classes else as_array(model.classes, self._label_dtype)
             return taken(labels, model._best(scores), model.threads)
@@ -368,7 +368,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         if batch.named and "feature_names_in_" in self.__dict__ and batch.names != schema.columns:
             counted_columns = set(schema.columns)
             if extra := [name for name in batch.names if name not in counted_columns]:
-                tell_other_columns([], extra, set())
+                warn_about_other_columns([], extra, set())
         return _count_rows(align_names(batch, schema), schema, labels, sample_weight, self.threads)
 
     def _keep(self, learner: Learner, dtype: np.dtype[Any] | None) -> None:

@@ -56,7 +56,7 @@ def _set_types(operator: Any) -> None:
     has_label_flags = isinstance(model, LabelModel)
     n_columns = len(operator.raw_operator.classes_)
     tensor_type = (
-        data_types.Int64TensorType if has_label_flags or are_whole(model.names) else data_types.StringTensorType
+        data_types.Int64TensorType if has_label_flags or are_whole(model._names) else data_types.StringTensorType
     )
     operator.outputs[0].type = tensor_type([None, n_columns] if has_label_flags else [None])
     operator.outputs[1].type = data_types.FloatTensorType([None, n_columns])
@@ -79,7 +79,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
             for k in column_numbers
         ]
     label_tensor, posterior_tensor = add_posteriors(
-        graph, tables, dict(zip(columns, input_tensors, strict=True)), model.names
+        graph, tables, dict(zip(columns, input_tensors, strict=True)), model._names
     )
     if tables.answers == "labels":  # a column for each label, those without rows too
         all_labels = operator.raw_operator.classes_.tolist()

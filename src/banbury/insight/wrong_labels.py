@@ -158,7 +158,7 @@ class Answers:
         (batch,) = rows.take(np.array([row.row]))
         if self.model_of_all is not None:
             weight = 1.0 if rows.weights is None else float(rows.weights[row.row])
-            model = self.model_of_all._without(batch, row.given, weight)
+            model = self.model_of_all._leave_row_out(batch, row.given, weight)
             held_out = True
         else:
             assert self.models is not None

@@ -169,13 +169,13 @@ class NomogramDisplay(Display):
         """Returns the evidence of each feature of a row; zero where its value is missing."""
         batch, parameters = self._read(row)
         names = [feature.name for group in parameters for feature in group.features]
-        scores = dict(zip(names, self.model._kernel(batch, parameters, "parts")[0][0], strict=True))
+        scores = dict(zip(names, self.model._score_features(batch, parameters, "parts")[0][0], strict=True))
         no_evidence = np.zeros(len(self.model.classes))
         return {feature: Term(feature, 0, scores.get(feature, no_evidence)) for feature in self.scales}
 
     def _read(self, row: Any) -> tuple[Batch, Sequence[Parameters]]:
         """Returns a row as a batch with the model's columns, and the parameters of the columns that it has."""
-        return self.model._fitting(self.model._one_row(row), {"absent", "extra"})
+        return self.model._align(self.model._one_row(row), {"absent", "extra"})
 
     def probability(self, decibans: Any) -> Any:
         """Converts a sum of decibans to P(label | row); with more than two classes, P(label | row, one of the two)."""

@@ -86,7 +86,7 @@ def text_scale(model: Model, feature: Feature, to_decibans: ToDecibans, classes:
     likelihood_of_word: dict[str, Real] = {}
     for word in dict.fromkeys(word for words in words_of_classes for word in words):
         batch = next(iter(read({feature.name: [word]}, kinds={feature.name: "text"})))
-        terms = group.terms(batch, model._kernel(batch, [group], "parts")[0][0])
+        terms = group.terms(batch, model._score_features(batch, [group], "parts")[0][0])
         likelihood_of_word |= {term.value: term.log_likelihood for term in terms if term.value == word}
     decibans = to_decibans(np.array(list(likelihood_of_word.values()))) if likelihood_of_word else np.zeros(0)
     return Scale(

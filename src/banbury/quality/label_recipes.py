@@ -16,7 +16,7 @@ from banbury.families.family import How
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
 from banbury.labels.calibration import Flags, honest_loss
 from banbury.labels.model import labels_of, of_features
-from banbury.labels.weighing import MOST_CELLS, LabelTexts, bags_of, learn_labels, words_of
+from banbury.labels.weighing import MOST_CELLS, LabelRows, bags_of, learn_labels, words_of
 from banbury.labels.words import lexicon_of
 from banbury.model.naive_bayes import choice_of, is_auto
 from banbury.quality.recipes import Plain, R, Recipe, Weighed, recipe_of, with_text
@@ -328,7 +328,7 @@ def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelW
     weights = np.ones(len(labelled_rows)) if rows.weights is None else rows.weights[labelled_rows]
     weighed_columns = (*text_columns, *cells.names)
     unweighed_scores = _score_unweighed_columns(model, rows, folds_of_all_rows, weighed_columns)
-    texts = LabelTexts(bags, cells, cell_numbers, label_sets.codes_of(labels), weights, len(labels), unweighed_scores)
+    texts = LabelRows(bags, cells, cell_numbers, label_sets.codes_of(labels), weights, len(labels), unweighed_scores)
     hashes = rows.hashes[labelled_rows] * HASH_FACTOR + flags @ mix(np.arange(1, flags.shape[1] + 1, dtype=np.uint64))
     first_copies, merged_number, merged_weights = merge_equal(mix(hashes), weights)
     merged_texts = replace(texts.take(first_copies), weights=merged_weights)

@@ -179,7 +179,7 @@ def measure_model(
     why_no_curve = _why_no_curve(rows) if own_rows else "these are not the rows that the model was trained on"
     repeats = (5 if rows.n_labelled <= MANY_ROWS else 3) if isinstance(validated.recipe, Plain | Calibrated) else 1
     sample_labels = np.array([*sample.classes, None], dtype=object)[sample.labels]
-    source = Source(lambda: iter(sample.batches), sample.name)
+    source = Source.of(sample.batches, sample.name)
     listed_classes = list(model.classes)  # if there are too many, the most frequent ones
     if len(listed_classes) > MOST_CLASSES:
         most_frequent = np.argsort(-model.tally.rows.value, kind="stable")[:MOST_CLASSES]

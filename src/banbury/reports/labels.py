@@ -131,7 +131,7 @@ def measure_model(
         [evaluation] = validate(rows, n_folds, [recipe], seed=seed)
     else:
         evaluation = _evaluate(model, rows)
-    most_frequent = np.lexsort((np.arange(len(model.labels)), -model.n_rows))[:MOST_LABELS_SHOWN].tolist()
+    most_frequent = np.lexsort((np.arange(len(model.labels)), -model.rows_by_label))[:MOST_LABELS_SHOWN].tolist()
     informative = tuple(model.informative(model.labels[label_index], telling) for label_index in most_frequent)
     n_rows_with_miss = int((evaluation.truth & ~evaluation.given).any(axis=1).sum())
     missed = tuple(
@@ -145,7 +145,7 @@ def _evaluate(model: LabelModel, rows: MemoryRows) -> LabelEvaluation:
     """Evaluates the model itself on the labelled rows."""
     assert rows.sets is not None
     labelled_rows = np.flatnonzero(rows.labels >= 0)
-    posterior = np.concatenate([model.score(batch, "posterior")[0] for batch in rows.take(labelled_rows)])
+    posterior = np.concatenate([model._score_batch(batch, "posterior")[0] for batch in rows.take(labelled_rows)])
     weights = None if rows.weights is None else rows.weights[labelled_rows]
     return evaluate_answers(model, rows.sets.take(labelled_rows), posterior, labelled_rows, weights)
 

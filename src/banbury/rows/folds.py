@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int
-from banbury.families.family import by_class
+from banbury.families.family import rows_by_class
 from banbury.reading import Batch
 from banbury.tally.schema import Schema
 from banbury.tally.table import HASH_FACTOR, mix, row_hashes
@@ -327,7 +327,7 @@ def _partition(folds: NDArray[np.int32]) -> FoldSet:
     return FoldSet(
         folds,
         n_folds,
-        tuple(Split(test_rows, is_learned[fold]) for fold, test_rows in enumerate(by_class(folds, n_folds))),
+        tuple(Split(test_rows, is_learned[fold]) for fold, test_rows in enumerate(rows_by_class(folds, n_folds))),
     )
 
 

@@ -33,13 +33,13 @@ class Scores(Protocol):
     """
 
     @property
-    def names(self) -> tuple[Label, ...]:
+    def _names(self) -> tuple[Label, ...]:
         """The classes or labels that the model knows."""
 
-    def score(self, batch: Batch, want: str) -> tuple[Real, int]:
+    def _score_batch(self, batch: Batch, want: str) -> tuple[Real, int]:
         """Returns the scores of a batch (rows × known classes), and how many rows are impossible in every class."""
 
-    def _score_unmet(self, want: str) -> float:
+    def _score_of_unknown_class(self, want: str) -> float:
         """Returns the score of a class that the model does not know."""
 
     def _lost_words(self) -> dict[str, int]:
@@ -136,7 +136,7 @@ def _score_in_one_pass(rows: LabelledRows, fold_set: FoldSet, models: Sequence[M
     """
     n_impossible = 0
     fold_of_row = fold_set.tested_by
-    for batch, start in zip(rows.each("scoring"), rows.starts.tolist(), strict=False):
+    for batch, start in zip(rows.each_batch("scoring"), rows.starts.tolist(), strict=False):
         batch_rows = slice(start, start + batch.n_rows)
         scores = np.empty((batch.n_rows, len(rows.classes)))
         n_impossible += score_batch(rows, models, batch, fold_of_row[batch_rows], want, scores)
@@ -228,7 +228,7 @@ def score_batch(
     for number, model in enumerate(models):
         model_rows = np.flatnonzero(model_numbers == number)
         if len(model_rows):
-            scores, n_impossible = model.score(batch.take(model_rows), want)
+            scores, n_impossible = model._score_batch(batch.take(model_rows), want)
             scores_out[model_rows] = expand_scores(rows.names, model, scores, want)
             impossible += n_impossible
     return impossible
@@ -286,7 +286,7 @@ def score_batches(
     start = 0
     n_impossible_so_far = 0
     for batch in batches:
-        scores, n_impossible = model.score(batch, want)
+        scores, n_impossible = model._score_batch(batch, want)
         all_scores[start : start + batch.n_rows] = expand_scores(names, model, scores, want)
         start += batch.n_rows
         n_impossible_so_far += n_impossible
@@ -297,10 +297,10 @@ def expand_scores(names: Sequence[Label], model: Scores, scores: Real, want: str
     """Returns scores (rows × the model's classes) with a column for each of ``names``, which are all classes or labels.
     Those that the model does not know get its score for unknown classes.
     """
-    if model.names == names:
+    if model._names == names:
         return scores
-    all_scores = np.full((len(scores), len(names)), model._score_unmet(want))
-    all_scores[:, [names.index(name) for name in model.names]] = scores
+    all_scores = np.full((len(scores), len(names)), model._score_of_unknown_class(want))
+    all_scores[:, [names.index(name) for name in model._names]] = scores
     return all_scores
 
 

@@ -20,7 +20,7 @@ from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.estimators.guard import Guarded, in_one_step
 from banbury.families.family import Family, Features
-from banbury.families.keys import dense_numbers
+from banbury.families.keys import number_values
 from banbury.learner import Learner, ModelSettings
 from banbury.model.explain import Explanation, Informative
 from banbury.model.naive_bayes import Model, estimate
@@ -340,7 +340,7 @@ class DropIn(Guarded):
         )  # of the label of each row: each row has its own, unless they are numbered
         if labels.dtype.kind in "iuU" and labels.dtype != np.uint64 and len(labels) > FEW_LABELS:
             threads = n_threads(None)
-            name_numbers, names = dense_numbers(encode(labels, threads), threads)
+            name_numbers, names = number_values(encode(labels, threads), threads)
             is_used = is_nonzero(_core.count_classes(name_numbers, len(names), None, threads))
             labels = np.array(names, dtype=labels.dtype)[is_used]
             positions_in_labels = (np.cumsum(is_used) - 1)[name_numbers]

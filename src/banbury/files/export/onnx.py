@@ -180,11 +180,11 @@ def write(model: Any, min_rows: int) -> bytes:
         kind = types.STRING if column["kind"] in ("text", "string") else types.DOUBLE
         inputs.append(describe_tensor(name, kind, ["n", width]))
     graph = Graph("banbury")
-    label, shares = add_posteriors(graph, tables, {tensor.name: tensor.name for tensor in inputs}, model.names)
+    label, shares = add_posteriors(graph, tables, {tensor.name: tensor.name for tensor in inputs}, model._names)
     graph.add_output("label", label, "Identity")
     graph.add_output("probabilities", shares, "Cast", to=types.FLOAT)
-    shape = ["n", len(model.names)]
-    outputs = [describe_tensor("label", types.INT64 if are_whole(model.names) else types.STRING, ["n"])]
+    shape = ["n", len(model._names)]
+    outputs = [describe_tensor("label", types.INT64 if are_whole(model._names) else types.STRING, ["n"])]
     if tables.answers == "labels":
         outputs = [describe_tensor("label", types.BOOL, shape)]
     outputs.append(describe_tensor("probabilities", types.FLOAT, shape))

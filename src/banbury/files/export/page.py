@@ -54,7 +54,7 @@ def write(model: Any, min_rows: int) -> bytes:
     tables = model.evidence_table(min_rows=min_rows)
     modules = [_as_block((BROWSER / name).read_text("utf-8")) for name in ("service.js", "evidence.js", "ask.js")]
     script = "\n".join([*modules, (HERE / "score.js").read_text("utf-8"), "begin().catch(say);\n"])
-    has_numbers_only = not any(isinstance(name, str) for name in model.names)  # which are named with their target
+    has_numbers_only = not any(isinstance(name, str) for name in model._names)  # which are named with their target
     target = model.schema.target if has_numbers_only and tables.answers == "classes" else None
     style = (BROWSER / "page.css").read_text("utf-8")
     hashes = {"script_hash": _hash(script), "style_hash": _hash(style)}
