@@ -336,7 +336,9 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             raise errors.empty_data(None, "choosing and calibrating need at least two rows")
         warn_of_missing_labels(rows.skipped)
         families = "choose" if "features" in self._names_to_choose else "auto"
-        grid = Tuned.of(self._alpha_tried, self.how, None, families, self.class_prior, self.seed, self.calibrate)
+        names = ("how", "class_prior", "seed", "calibrate")
+        settings: dict[str, Any] = {name: getattr(self, name) for name in names}
+        grid = Tuned.of(alpha=self._alpha_tried, features=families, **settings)
         return self._learner_of(grid.tune(rows, min(FOLDS, rows.n_labelled)))
 
     def _learner_of(self, tuning: Tuning) -> Learner:

@@ -180,7 +180,15 @@ def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
         return Weighed.of(weigh, class_prior=class_prior, seed=seed, missing=settings["missing"] or "category")
     if chooses_families or has_several(alpha):
         has_schema = settings["schema"] is not None
-        return Tuned.of(alpha, how, None, settings["features"], class_prior, seed, calibrate, has_schema=has_schema)
+        return Tuned.of(
+            alpha=alpha,
+            how=how,
+            features=settings["features"],
+            class_prior=class_prior,
+            seed=seed,
+            calibrate=calibrate,
+            has_schema=has_schema,
+        )
     plain = Plain(how, alpha, class_prior, seed)
     choice_of(how, alpha, seed)  # raises an error if a setting is invalid
     return plain if calibrate is None else Calibrated(plain, calibrate)

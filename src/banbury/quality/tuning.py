@@ -18,7 +18,7 @@ from banbury.labels.calibration import METHODS as LABEL_METHODS
 from banbury.model.naive_bayes import ClassPrior, check_seed, is_auto
 from banbury.notebooks import Tabular, columns_of
 from banbury.quality.calibration import METHODS, Calibration, Method
-from banbury.quality.families import FamilyChoice, choose
+from banbury.quality.families import FamilyChoice, choose_families
 from banbury.quality.label_recipes import ALPHAS, PlainLabels, WeighedLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed, with_text
 from banbury.quality.validation import Keep, RecipeComparison, compare
@@ -115,16 +115,16 @@ def tune(
     if table.has_sets:
         refuse_for_sets(features, class_prior=class_prior, groups=groups)
     tuned_recipe = Tuned.of(
-        alpha,
-        how,
-        text,
-        features,
-        class_prior,
-        seed,
-        calibrate,
-        weigh,
-        missing,
-        scoring,
+        alpha=alpha,
+        how=how,
+        text=text,
+        features=features,
+        class_prior=class_prior,
+        seed=seed,
+        calibrate=calibrate,
+        weigh=weigh,
+        missing=missing,
+        scoring=scoring,
         has_schema=schema is not None,
         has_sets=table.has_sets,
     )
@@ -154,13 +154,14 @@ class Tuned(Recipe):
     @classmethod
     def of(
         cls,
-        alpha: Any,
-        how: Any,
-        text: Any,
-        features: Any,
-        class_prior: ClassPrior,
-        seed: int,
-        calibrate: Any,
+        *,
+        alpha: Any = "auto",
+        how: Any = "mean",
+        text: Any = None,
+        features: Any = "auto",
+        class_prior: ClassPrior = None,
+        seed: int = 0,
+        calibrate: Any = None,
         weigh: Any = False,
         missing: Missing | None = None,
         scoring: str = "log_loss",
@@ -182,7 +183,8 @@ class Tuned(Recipe):
         if has_sets:
             are_flags = all(setting is True for setting in weighing_settings)
             errors.require(are_flags, "weigh", weigh, "True, False or both")
-            weighings = (WeighedLabels("mean", threshold, calibrate, int(seed)),) * bool(weighing_settings)
+            recipe = WeighedLabels(threshold=threshold, calibrate=calibrate, seed=int(seed))
+            weighings = (recipe,) * bool(weighing_settings)
         else:
             if weighing_settings and not tries_plain:
                 check_weighs_alone(weigh, how, 1.0 if is_auto(alpha) else alpha, chooses_families)
@@ -197,12 +199,12 @@ class Tuned(Recipe):
         return cls(
             _alphas(alpha),
             _hows(how),
-            text,
-            chooses_families,
-            proposes_texts,
-            class_prior,
-            int(seed),
-            calibrate,
+            text=text,
+            chooses_families=chooses_families,
+            proposes_texts=proposes_texts,
+            class_prior=class_prior,
+            seed=int(seed),
+            calibrate=calibrate,
             tries_plain=tries_plain,
             weighings=weighings,
             scoring=scoring,
@@ -240,9 +242,8 @@ class Tuned(Recipe):
         if self.chooses_families:
             sample = replace(plain_rows, tally_of_rest=None)  # all other rows are counted as other families
             first_fold_set = sample.fold_sets(folds, self.seed)[0]
-            family_choice = choose(
-                sample, first_fold_set, Plain(self.hows[0], self.alphas[0], self.class_prior, self.seed)
-            )
+            recipe = Plain(self.hows[0], self.alphas[0], self.class_prior, self.seed)
+            family_choice = choose_families(sample, first_fold_set, recipe)
             plain_rows = rows.with_schema(family_choice.schema).sample(n_sampled)
         rows_and_recipes: list[tuple[LabelledRows, Recipe]] = [
             (plain_rows, recipe) for recipe in self.plain_recipes(plain_rows)

@@ -168,7 +168,7 @@ class _Trial:
         are_texts = [feature.reads_text for feature in self.rows.schema.features]
         if len(self.sample) * len(are_texts) > MOST_CELLS and are_texts != [True]:
             return None
-        return self.validate(Tuned.of("auto", "mean", None, "choose", None, self.seed, None))
+        return self.validate(Tuned.of(features="choose", seed=self.seed))
 
     def validate_tree(self) -> Validation | None:
         """Returns the cross-validation of a tree of dependent columns; None if the columns do not form one tree."""
