@@ -34,7 +34,7 @@ from banbury.tally.partitioned import or_in_partitions, partitions_of
 from banbury.tally.schema import Schema
 from banbury.tally.table import align_names, class_number
 from banbury.tally.tally import Tally, count
-from banbury.threads import taken
+from banbury.threads import look_up
 
 if TYPE_CHECKING:
     from banbury.quality import Tuning
@@ -252,7 +252,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
                 scores = model._score_all(self._read_rows(X), model._scores_for_class, {})
             has_same_classes = len(self.classes_) == len(model.classes)
             labels = self.classes_ if has_same_classes else as_array(model.classes, self._label_dtype)
-            return taken(labels, model._best(scores), model.threads)
+            return look_up(labels, model._best(scores), model.threads)
 
     @or_in_partitions
     def predict_proba(self, X: Any) -> Real:
