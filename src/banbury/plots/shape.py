@@ -120,8 +120,8 @@ def shapes_of(model: Model, label: Any = None, against: Any = None) -> tuple[Sha
     """Returns the evidence of every column and pair that can be drawn, the most important first, for ``label`` (the
     last class unless given) against ``against`` (all others together unless given).
     """
-    comparison = Comparison.of(model, label, against)
-    shapes = _weighed_shapes(comparison) if model.weighing is not None else _plain_shapes(comparison)
+    contrast = ClassContrast.of(model, label, against)
+    shapes = _weighed_shapes(contrast) if model.weighing is not None else _plain_shapes(contrast)
     return tuple(sorted(shapes, key=lambda shape: (-shape.importance, shape.feature)))
 
 
@@ -136,7 +136,7 @@ def shapes_by_class(model: Model, n_classes: int) -> list[tuple[Any, tuple[Shape
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class ClassContrast:
     """One class of a model against another, or against all others together if ``other_number`` is None."""
 
     model: Model
@@ -144,7 +144,7 @@ class Comparison:
     other_number: int | None
 
     @classmethod
-    def of(cls, model: Model, label: Any, against: Any) -> Comparison:
+    def of(cls, model: Model, label: Any, against: Any) -> ClassContrast:
         """Compares the class ``label`` (the last unless given) with the class ``against`` (all others unless given)."""
         check_model(model, classes=2)
         class_number = len(model.classes) - 1 if label is None else number_of(model, label)
@@ -254,26 +254,26 @@ class Comparison:
 # Of each kind of model ------------------------------------------------------------------------------------------------
 
 
-def _weighed_shapes(comparison: Comparison) -> Iterator[Shape]:
+def _weighed_shapes(contrast: ClassContrast) -> Iterator[Shape]:
     """Yields the columns and pairs of a weighed model, with the numbers that the model itself adds."""
-    model = comparison.model
+    model = contrast.model
     plain_model = model.weighed(None)
     for group in model.parameters:
         if not isinstance(group, WeighedParameters):
             weight = float(getattr(group, "weight", 1.0))
             for feature in group.features:
                 source, feature_weight = (model, 1.0) if feature.reads_text else (plain_model, weight)
-                if shape := _plain_shape(comparison, source, feature, None, feature_weight):
+                if shape := _plain_shape(contrast, source, feature, None, feature_weight):
                     yield shape
             continue
         for feature, table, (first_column, second_column) in zip(
             group.features, group.tables, group.kernel_terms.columns, strict=True
         ):
-            decibans = comparison.decibans(table)
+            decibans = contrast.decibans(table)
             cells = group.cells[first_column]
             rows = group.counts[first_column]
             if second_column < 0:
-                errors_of_cells = comparison.errors_of_cells(cells, rows)
+                errors_of_cells = contrast.errors_of_cells(cells, rows)
                 yield _shape_of_cells(model, feature, cells, decibans[: len(rows)], rows, errors_of_cells)
                 continue
             down = NamedNodes.of(cells, rows)
@@ -289,17 +289,17 @@ def _weighed_shapes(comparison: Comparison) -> Iterator[Shape]:
             )
 
 
-def _plain_shapes(comparison: Comparison) -> Iterator[Shape]:
+def _plain_shapes(contrast: ClassContrast) -> Iterator[Shape]:
     """Yields the columns of a plain model."""
-    model = comparison.model
+    model = contrast.model
     columns = cells_of(model.tally, n_threads(model.threads))
     for feature in model.schema.features:
-        if shape := _plain_shape(comparison, model, feature, columns.get(feature.name)):
+        if shape := _plain_shape(contrast, model, feature, columns.get(feature.name)):
             yield shape
 
 
 def _plain_shape(
-    comparison: Comparison, model: Model, feature: Feature, cells: Cells | None, weight: float = 1.0
+    contrast: ClassContrast, model: Model, feature: Feature, cells: Cells | None, weight: float = 1.0
 ) -> Shape | None:
     """Returns the evidence of a column outside the tables of a weighed model; None for blocks and lists, which have no
     axis. ``model`` scores its values; ``cells``: the intervals or values in which its rows are counted, or None;
@@ -308,10 +308,10 @@ def _plain_shape(
 
     def to_decibans(log_likelihoods: Real) -> Real:
         """Converts log-likelihoods (values × classes) to the decibans of each value."""
-        return comparison.decibans(weight * log_likelihoods)
+        return contrast.decibans(weight * log_likelihoods)
 
     if feature.reads_text:
-        sides = [label for label in (comparison.label, comparison.against) if label is not None]
+        sides = [label for label in (contrast.label, contrast.against) if label is not None]
         scale = text_scale(model, feature, to_decibans, sides)
         order = np.argsort(-scale.decibans, kind="stable")
         words = [str(scale.values[i]) for i in order.tolist()]
@@ -324,7 +324,7 @@ def _plain_shape(
         middles = (ends[:-1] + ends[1:]) / 2.0
         decibans = to_decibans(log_likelihood(model, feature, middles))
         n = len(middles)
-        errors_of_intervals = comparison.errors_of_cells(cells, rows)[:n]
+        errors_of_intervals = contrast.errors_of_cells(cells, rows)[:n]
         return _shape_of_cells(model, feature, cells, decibans, rows[:n], errors_of_intervals)
     feature_parts = feature_parts_of(model, feature.name)
     if feature_parts.is_numeric:
@@ -342,7 +342,7 @@ def _plain_shape(
         position = {key: i for i, key in enumerate(keys)}
         if all(value in position for value in named.values):
             rows_of_values = rows_of_keys.value[[position[value] for value in named.values]]
-            errors_of_values = comparison.errors_of_values(rows_of_values)[order]
+            errors_of_values = contrast.errors_of_values(rows_of_values)[order]
     texts = short_names([named.names[i] for i in order.tolist()])
     n_values = len(named.names) + named.hidden
     return Shape(

@@ -11,7 +11,7 @@ import numpy as np
 from banbury import errors
 from banbury.model.naive_bayes import Model
 from banbury.plots.display import AGAINST, FAINT, FOR, Display, import_matplotlib, short_name, text_colour
-from banbury.plots.shape import Comparison, Shape, limits, shapes_of, strip_density
+from banbury.plots.shape import ClassContrast, Shape, limits, shapes_of, strip_density
 
 
 class ShapesDisplay(Display):
@@ -42,8 +42,8 @@ class ShapesDisplay(Display):
     def from_model(cls, model: Model, label: Any = None, against: Any = None, *, n: int = 12) -> Self:
         """Draws the ``n`` most important columns and pairs, for the last class unless ``label`` is given."""
         errors.check_whole("n", n, 1)
-        comparison = Comparison.of(model, label, against)
-        return cls(shapes_of(model, label, against), comparison.label, comparison.against, n=int(n)).plot()
+        contrast = ClassContrast.of(model, label, against)
+        return cls(shapes_of(model, label, against), contrast.label, contrast.against, n=int(n)).plot()
 
     def _draw(self, ax: Any) -> None:
         """Draws a picture for each of the most important columns."""

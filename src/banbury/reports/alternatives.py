@@ -68,7 +68,7 @@ class Alternatives:
         return asdict(self)
 
 
-class _Candidate(NamedTuple):
+class _UntriedAlternative(NamedTuple):
     """Another recipe to try, with what users are told about it. ``validate`` returns None if it cannot be tried."""
 
     name: str
@@ -116,24 +116,24 @@ def try_alternatives(
     trial = _Trial(rows, sample, folds, seed)
     plain = "bb.NaiveBayesClassifier"
     candidates = [
-        _Candidate("weighed evidence", "--weigh", "bb.EvidenceClassifier()", trial.validate_weighing),
-        _Candidate(
+        _UntriedAlternative("weighed evidence", "--weigh", "bb.EvidenceClassifier()", trial.validate_weighing),
+        _UntriedAlternative(
             "the same, calibrated",
             "--calibrate temperature",
             f'{plain}(calibrate="temperature")',
             partial(trial.validate_calibrated, current_recipe),
         ),
-        _Candidate(
+        _UntriedAlternative(
             "families chosen for each column",
             "--features choose",
             f'{plain}(features="choose")',
             trial.validate_chosen_families,
         ),
-        _Candidate("a tree of dependent columns", "--tan", "bb.TANClassifier()", trial.validate_tree),
+        _UntriedAlternative("a tree of dependent columns", "--tan", "bb.TANClassifier()", trial.validate_tree),
     ]
     tried = [candidate.try_it() for candidate in candidates if candidate.option not in excluded_options]
     same_folds = (len(sample), folds) == (n_rows, validation.n_folds)
-    current = _Candidate("as it is", "", "", lambda: None)
+    current = _UntriedAlternative("as it is", "", "", lambda: None)
     current_scores = current.with_scores(validation if same_folds else trial.validate(current_recipe))
     others = sorted((other for other in tried if other is not None), key=lambda alternative: alternative.log_loss)
     return Alternatives(len(sample), folds, current_scores, tuple(others))
