@@ -42,7 +42,7 @@ def predict(args: Namespace) -> None:
     write = {"json": _write_json, "csv": _write_csv, "table": write_table}
     if sys.stdout.isatty():  # the printed answers show the progress
         os.environ["BANBURY_PROGRESS"] = "0"
-    with inputs.rows(args, model._as_answering()) as data:
+    with inputs.rows(args, model._reading_model()) as data:
         answers = model.stream(data, **settings.reading(args))
         write[output.kind(args)](args, model, ((batch, make_records(batch, posterior)) for batch, posterior in answers))
 
@@ -141,7 +141,7 @@ def _row_records(args: Namespace, batch: Batch) -> Iterator[Record]:
 def _write_json(args: Namespace, model: Any, answers: Answers) -> None:
     """Prints each record as a line of JSON. ``answers``: batches with their records."""
     encode = output.encoder()
-    names = [str(name) for name in model.names]
+    names = [str(name) for name in model._names]
     for _, records in answers:
         for record in records:
             if "posteriors" in record:
@@ -158,7 +158,7 @@ def _write_csv(args: Namespace, model: Any, answers: Answers) -> None:
             posteriors = record.pop("posteriors", ())
             if not has_header:
                 has_header = True
-                writer.writerow([*record, *(f"P({name})" for name in model.names if posteriors)])
+                writer.writerow([*record, *(f"P({name})" for name in model._names if posteriors)])
             writer.writerow([*map(_cell, record.values()), *posteriors])
         sys.stdout.flush()
 

@@ -40,8 +40,8 @@ class PartitionAnswers:
     def _names_and_kinds(self) -> list[tuple[str, str]]:
         """The name, before it is made unique, and the kind of each of the answer's columns."""
         if self.question == "posterior":
-            return [(f"P({name})", "float") for name in self.model.names]
-        label_kinds = {KIND_BY_TYPE[type(name)] for name in self.model.names}
+            return [(f"P({name})", "float") for name in self.model._names]
+        label_kinds = {KIND_BY_TYPE[type(name)] for name in self.model._names}
         label_kind = label_kinds.pop() if len(label_kinds) == 1 else "string"
         if self.question == "predict":
             return [("class", label_kind) if self.model.schema.labels is None else ("labels", "list")]

@@ -13,11 +13,11 @@ from banbury import errors
 from banbury.engines.engine import FAN_IN
 from banbury.engines.parcels import Parcel, add_up
 from banbury.families.moments import SAMPLE
-from banbury.reading import Batch, read
+from banbury.reading import Batch, Source, read
 from banbury.reading.batches import join_batches
 from banbury.tally.schema import NO_VALUE, ONE_VALUE, ColumnFacts, FamilyOption, Missing, Schema, Trees
-from banbury.tally.table import MemorySource, Table, fractional_among
-from banbury.tally.tally import Tally, of_no_rows, parts, plus
+from banbury.tally.table import Table, fractional_among
+from banbury.tally.tally import Tally, add_tally, empty_tally, tallies_of_batch
 
 GROUPS_PER_WORKER = 4  # at least, so that no worker waits for another's last group
 
@@ -274,12 +274,12 @@ class CountPart:
                 wider |= wider_in_file
         if wider:
             return Parcel(tuple(files), CountedRows(0, None, wider))
-        tally = total if total is not None and n_rows else of_no_rows(self.settled.schema)
+        tally = total if total is not None and n_rows else empty_tally(self.settled.schema)
         return Parcel(tuple(files), CountedRows(n_rows, tally, warnings=tuple(warnings)))
 
     def count_batch(self, schema: Schema, table: Table, batch: Batch) -> Iterator[Tally]:
         """The tallies of a batch, to be added. ``table``: says how its rows are labelled and weighted."""
-        return parts(table.align(batch, schema), schema, table.labels)
+        return tallies_of_batch(table.align(batch, schema), schema, table.labels)
 
     def _count_batches(self, rows: Any, total: Tally | None) -> tuple[Tally | None, int, ColumnFacts]:
         """Adds the rows of a partition to the tally ``total`` (None: of no rows yet). Returns the new tally, the number
@@ -295,7 +295,7 @@ class CountPart:
                     return total, n_rows, wider
                 schema = self.settled.schema if total is None else total.schema
                 for batch_tally in self.count_batch(schema, table, batch):
-                    total = plus(total, batch_tally)
+                    total = add_tally(total, batch_tally)
                 n_rows += batch.n_rows
         except errors.EmptyData:  # a file that has no rows
             return total, n_rows, ColumnFacts()
@@ -314,7 +314,7 @@ def settle(sample: Sequence[Sampled], wider: ColumnFacts, settings: CountSetting
     """
     batch = join_batches([sampled.batch for sampled in sample])
     first_sampled = sample[0]
-    source = MemorySource((batch,), first_sampled.name, first_sampled.target, first_sampled.reading)
+    source = Source.of([batch], first_sampled.name, target=first_sampled.target, reading=first_sampled.reading)
     weights = first_sampled.weights if settings.weights is None else settings.weights
     facts = replace(wider, whole_numbers=set())
     table = replace(replace(settings, weights=weights, reading={}).table(source), facts=facts)

@@ -26,7 +26,7 @@ from banbury.reading.batches import as_name, other_columns
 from banbury.rows.sampling import ABOVE_ALL_HASHES, RowSample, sample_rows
 from banbury.tally.label_sets import LabelTarget
 from banbury.tally.schema import ColumnFacts
-from banbury.tally.tally import Tally, complete, count_table
+from banbury.tally.tally import Tally, check_classes, count_table
 from banbury.weighing import MOST_ROWS
 
 OVERSAMPLING = 4  # times the wanted rows that are fetched, since identical rows count once
@@ -143,15 +143,15 @@ class Partitions:
         self._first_rows = kinds, sample
         return sample
 
-    def sum_of(self, work: PartWork, doing: str) -> Any:
-        """The sum of the values that ``work`` makes of all partitions; None if there is none. ``doing``: what the
+    def sum_of(self, work: PartWork, activity: str) -> Any:
+        """The sum of the values that ``work`` makes of all partitions; None if there is none. ``activity``: what the
         progress line says is being done, such as "counting on".
         """
-        total = add_up(done.value for done in self.watch_steps(self.engine.add_up_parts(work), doing))
+        total = add_up(done.value for done in self.watch_steps(self.engine.add_up_parts(work), activity))
         return None if total is None else total.value
 
-    def watch_steps(self, steps: Steps[tuple[int, Any]], doing: str) -> Iterator[Done]:
-        """The steps of an engine, pairs of partitions done and value, with a progress line that says ``doing``. However
+    def watch_steps(self, steps: Steps[tuple[int, Any]], activity: str) -> Iterator[Done]:
+        """The steps of an engine, pairs of partitions done and value, with a progress line that says ``activity``. However
         this ends, nothing is left running.
         """
         n_partitions = self.engine.n_partitions
@@ -166,7 +166,11 @@ class Partitions:
 
         with hear_interrupts(), closing(steps):
             yield from watch(
-                report_steps(), doing, self.engine.name, "partitions" if count_tasks is None else "tasks", count_tasks
+                report_steps(),
+                activity,
+                self.engine.name,
+                "partitions" if count_tasks is None else "tasks",
+                count_tasks,
             )
 
 
@@ -196,7 +200,7 @@ class PartitionedTable:
         """The tally of all partitions."""
         settled, counts = self.count(CountPart)
         assert counts.tally is not None
-        tally = complete(counts.tally, counts.n_rows, settled.schema.target)
+        tally = check_classes(counts.tally, counts.n_rows, settled.schema.target)
         names = self.partitions.engine.names
         return tally if names is None else replace(tally, parts=frozenset(names))
 

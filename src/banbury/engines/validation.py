@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.engines.counting import CountPart, EachPart, Settled
-from banbury.families.keys import dense_numbers
+from banbury.families.keys import number_values
 from banbury.model.naive_bayes import Model
 from banbury.quality.recipes import Plain
 from banbury.quality.results import Outcomes
 from banbury.reading import Batch, Codes
-from banbury.rows.folds import Dealing, Round, Split
+from banbury.rows.folds import ContentFolds, FoldSet, Split
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows, occurring_names, renumber
 from banbury.rows.scoring import FoldModels, PendingWarnings, score_batch
@@ -31,17 +31,17 @@ from banbury.tally.tally import Label, Tally, count_rows
 class CountFolds(CountPart):
     """Counts a partition with a class for each pair of fold and class."""
 
-    dealing: Dealing
+    content_folds: ContentFolds
 
     def count_batch(self, schema: Schema, table: Table, batch: Batch) -> Iterator[Tally]:
         """The tally of a batch, whose classes are JSON texts of a list of fold and class. ``table``: says how its rows
         are labelled and weighted.
         """
         aligned = table.align(batch, schema)
-        n_folds = self.dealing.n_folds
+        n_folds = self.content_folds.n_folds
         class_numbers, names, weights = number_classes(aligned, schema, table.labels)
         codes = np.where(
-            class_numbers >= 0, class_numbers * np.int32(n_folds) + self.dealing.folds(aligned, schema), -1
+            class_numbers >= 0, class_numbers * np.int32(n_folds) + self.content_folds.folds(aligned, schema), -1
         )
         pair_names = [json.dumps([fold, name]) for name in names for fold in range(n_folds)]
         labels = Codes(codes.astype(np.int32), 0, pair_names)
@@ -75,13 +75,13 @@ class Folded:
         return cls(Groups(replace(reordered, skipped=skipped), classes, len(used_folds)), used_folds)
 
 
-def each_fold(n_folds: int) -> Round:
-    """A round in which each fold is scored by a model of all others. Its rows are on the workers, so it has no row
+def each_fold(n_folds: int) -> FoldSet:
+    """A fold set in which each fold is scored by a model of all others. Its rows are on the workers, so it has no row
     numbers.
     """
     no_rows = np.zeros(0, dtype=np.int64)
     splits = tuple(Split(no_rows, learned) for learned in ~np.eye(n_folds, dtype=np.bool_))
-    return Round(np.zeros(0, dtype=np.int32), n_folds, splits)
+    return FoldSet(np.zeros(0, dtype=np.int32), n_folds, splits)
 
 
 class _ModelCache:
@@ -112,18 +112,17 @@ class ScoreFolds(EachPart):
     """
 
     settled: Settled
-    dealing: Dealing
+    content_folds: ContentFolds
     groups: Groups
     used: tuple[int, ...]
     recipes: tuple[Plain, ...]
     digest: str
 
     @classmethod
-    def of(cls, settled: Settled, dealing: Dealing, folded: Folded, recipes: Sequence[Plain]) -> ScoreFolds:
+    def of(cls, settled: Settled, content_folds: ContentFolds, folded: Folded, recipes: Sequence[Plain]) -> ScoreFolds:
         """The work for these folds and recipes."""
-        groups = replace(folded.groups)  # without what it has computed, which would be sent too
-        digest = f"{groups.counted.digest()} {tuple(recipes)}"
-        return cls(settled, dealing, groups, folded.used, tuple(recipes), digest)
+        digest = f"{folded.groups.counted.digest()} {tuple(recipes)}"
+        return cls(settled, content_folds, folded.groups, folded.used, tuple(recipes), digest)
 
     def _models(self) -> tuple[list[list[Model]], PendingWarnings]:
         """For each recipe the models of all rows minus each fold, in the order of ``used``, made once per worker; and
@@ -147,7 +146,7 @@ class ScoreFolds(EachPart):
     def value_of(self, rows: Any) -> Scored | None:
         """The outcomes of a partition's rows; None if it has none."""
         models, known_warnings = self._models()
-        position_of_fold = np.full(self.dealing.n_folds, -1, dtype=np.int32)
+        position_of_fold = np.full(self.content_folds.n_folds, -1, dtype=np.int32)
         position_of_fold[list(self.used)] = np.arange(len(self.used))
         schema = self.settled.schema
         classes = self.groups.classes
@@ -157,7 +156,7 @@ class ScoreFolds(EachPart):
             aligned = table.align(batch, schema)
             label_codes, names, weights = number_classes(aligned, schema, table.labels)
             class_numbers = renumber([(names, label_codes)], classes)
-            positions = position_of_fold[self.dealing.folds(aligned, schema)]
+            positions = position_of_fold[self.content_folds.folds(aligned, schema)]
             fold_of_row = np.where(class_numbers >= 0, positions, -1).astype(np.int32)
             memory_rows = self._dataset((aligned,), class_numbers, weights)
             is_tested = fold_of_row >= 0
@@ -216,7 +215,7 @@ class Evaluate(EachPart):
         posterior 0.
         """
         model = self.model
-        codes, names = dense_numbers(batch.codes(self.target, model._target_kind), 1)
+        codes, names = number_values(batch.codes(self.target, model._target_kind), 1)
         new_classes: Any = sort_keys(occurring_names(names, codes).difference(model.classes))
         classes = (*model.classes, *new_classes)
         truth = renumber([(names, codes)], classes)

@@ -50,7 +50,7 @@ def _set_types(operator: Any) -> None:
     has_label_flags = isinstance(model, LabelModel)
     n_columns = len(operator.raw_operator.classes_)
     tensor_type = (
-        data_types.Int64TensorType if has_label_flags or are_whole(model.names) else data_types.StringTensorType
+        data_types.Int64TensorType if has_label_flags or are_whole(model._names) else data_types.StringTensorType
     )
     operator.outputs[0].type = tensor_type([None, n_columns] if has_label_flags else [None])
     operator.outputs[1].type = data_types.FloatTensorType([None, n_columns])
@@ -73,7 +73,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
             graph.add("x = Gather<axis = 1>(matrix, k)", matrix=matrix, k=number)["x"] for number in numbers
         ]
     inputs = dict(zip(columns, input_tensors, strict=True))
-    label_tensor, posterior_tensor = add_posteriors(graph, tables, inputs, model.names)
+    label_tensor, posterior_tensor = add_posteriors(graph, tables, inputs, model._names)
     if tables.answers == "labels":
         all_labels = operator.raw_operator.classes_.tolist()
         column_by_label = np.eye(len(all_labels))[[all_labels.index(name) for name in model.labels]]

@@ -158,7 +158,7 @@ class Answers:
         (batch,) = rows.take(np.array([row.row]))
         if self.model_of_all is not None:
             weight = 1.0 if rows.weights is None else float(rows.weights[row.row])
-            model = self.model_of_all._without(batch, row.given, weight)
+            model = self.model_of_all._leave_row_out(batch, row.given, weight)
             held_out = True
         else:
             assert self.models is not None
@@ -188,14 +188,14 @@ def _leave_out_folds(rows: MemoryRows, recipe: Recipe, n_folds: int | None) -> A
     chosen, if it was.
     """
     folds = _deal_folds(rows, default_folds(rows.n_labelled, [recipe], n_folds))
-    (fold_round,) = replace(rows, fold=folds, groups=None).deal(folds=None, seed=0)
-    log_scores = LogScores.of(rows, fold_round, recipe, PendingWarnings())
+    (fold_set,) = replace(rows, fold=folds, groups=None).fold_sets(folds=None, seed=0)
+    log_scores = LogScores.of(rows, fold_set, recipe, PendingWarnings())
     scores = log_scores.scores
     log_posteriors = np.where(scores > -np.inf, np.maximum(scores, np.log(LEAST_PROBABILITY)), scores)
     whole_groups = "" if rows.groups is None else " of whole groups"
     method = f"leaving out one of {many(int(folds.max()) + 1, 'fold')}{whole_groups} at a time"
     method += f", by {recipe.describe_under(rows.schema)}"
-    models = SplitModels(rows, fold_round, recipe, log_scores.models)
+    models = SplitModels(rows, fold_set, recipe, log_scores.models)
     return Answers(log_scores.rows, log_posteriors, method, folds=folds, models=models)
 
 

@@ -40,7 +40,7 @@ STYLE: dict[str, Any] = {
 
 
 def ink() -> Any:
-    """The colour of text in the current style: dark on light, or light on dark."""
+    """Returns the colour of text in the current style: dark on light, or light on dark."""
     return library().rcParams["text.color"]
 
 
@@ -85,7 +85,7 @@ class Display:
         return self
 
     def _begin(self, ax: Any, width: float, height: float) -> Any:
-        """The axes to draw on: those given, or new ones of this size in inches."""
+        """Returns the axes to draw on: those given, or new ones of this size in inches."""
         if ax is None:
             ax = pyplot().subplots(figsize=(width, height), layout="constrained")[1]
         self.ax_ = ax
@@ -102,7 +102,9 @@ class Display:
 
 
 def _fill_lines(text: str, width: float) -> str:
-    """The text broken into lines at most ``width`` wide. ``width``: in inches, divided by the font size in points."""
+    """Returns the text broken into lines at most ``width`` wide. ``width``: in inches, divided by the font size in
+    points.
+    """
     return "\n".join(textwrap.fill(line, max(int(LETTERS_PER_INCH * width), 20)) for line in text.splitlines())
 
 
@@ -126,7 +128,7 @@ def library() -> Any:
 
 
 def pyplot() -> Any:
-    """The module matplotlib.pyplot."""
+    """Returns the module matplotlib.pyplot."""
     return library().pyplot
 
 
@@ -159,17 +161,17 @@ def levels_behind(ax: Any) -> None:
 
 
 def colour(class_number: int) -> str:
-    """The colour of the class with this number."""
+    """Returns the colour of the class with this number."""
     return COLOURS[class_number % len(COLOURS)]
 
 
 def line_style(class_number: int) -> str:
-    """The line style of the class with this number; beyond eight classes colours repeat with other line styles."""
+    """Returns the line style of the class with this number; beyond eight classes colours repeat with other line styles."""
     return LINES[class_number // len(COLOURS) % len(LINES)]
 
 
 def mark(class_number: int) -> str:
-    """The mark of the class with this number."""
+    """Returns the mark of the class with this number."""
     return MARKS[(class_number + class_number // len(COLOURS)) % len(MARKS)]
 
 

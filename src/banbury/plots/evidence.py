@@ -170,7 +170,7 @@ class ComparedEvidenceDisplay(Display):
 
 
 def _label(evidence: Evidence, is_single_text: bool) -> str:
-    """The label of a bar: feature and value; only the value if ``is_single_text``."""
+    """Returns the label of a bar: feature and value; only the value if ``is_single_text``."""
     value = (
         short_name(evidence.value, 28)
         + (f" × {evidence.times}" if evidence.times > 1 else "")
@@ -180,12 +180,12 @@ def _label(evidence: Evidence, is_single_text: bool) -> str:
 
 
 def _bar_positions(n: int) -> Real:
-    """The vertical positions of n bars; the last one, the sum, stands a little apart."""
+    """Returns the vertical positions of n bars; the last one, the sum, stands a little apart."""
     return np.append(np.arange(n - 1.0), n - 0.65)
 
 
 def _lengths(weights: Real) -> Real:
-    """The lengths of bars with these weights; infinite ones are a little longer than the longest finite one."""
+    """Returns the lengths of bars with these weights; infinite ones are a little longer than the longest finite one."""
     longest = float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0)) or 1.0
     return np.asarray(np.clip(np.nan_to_num(weights, nan=0.0), -1.1 * longest, 1.1 * longest))
 

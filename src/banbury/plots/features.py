@@ -38,12 +38,14 @@ def check_model(model: Any, classes: int = 1) -> None:
 
 
 def number_of(model: Model, label: Any) -> int:
-    """The number of a class in the model."""
+    """Returns the number of a class in the model."""
     return class_number(label, model.classes)
 
 
 def evidence_factor(model: Model) -> float:
-    """The factor by which calibration multiplies evidence; 1 if it is not a single factor for two of many classes."""
+    """Returns the factor by which calibration multiplies evidence; 1 if it is not a single factor for two of many
+    classes.
+    """
     calibration = model.calibration
     is_one_factor = calibration is not None and (calibration.only_scales or len(model.classes) == 2)
     return calibration.scale if calibration is not None and is_one_factor else 1.0
@@ -80,7 +82,7 @@ class FeatureParts(NamedTuple):
 
 
 def parts_of(model: Model, feature: Any) -> FeatureParts:
-    """The parts of a feature, given by its name or the columns of a block; those of a weighed model without its
+    """Returns the parts of a feature, given by its name or the columns of a block; those of a weighed model without its
     weights.
     """
     declared = model.schema[feature]
@@ -92,7 +94,7 @@ def parts_of(model: Model, feature: Any) -> FeatureParts:
 
 
 def column_of(model: Model, column: str) -> Feature:
-    """The feature that a column belongs to: itself or its block."""
+    """Returns the feature that a column belongs to: itself or its block."""
     return next((f for f in model.schema.features if column in f.columns), None) or model.schema[column]
 
 
@@ -109,7 +111,7 @@ def check_axis(feature: Feature) -> None:
 
 
 def no_axis(feature: Feature) -> errors.BadSetting:
-    """The error of a feature whose values have no axis, with advice on what to draw instead."""
+    """Returns the error of a feature whose values have no axis, with advice on what to draw instead."""
     name = feature.name
     if feature.reads_text:
         text = f"column {name!r} is text, which has no axis to draw. Draw the evidence of the words of one text "
@@ -125,7 +127,7 @@ def no_axis(feature: Feature) -> errors.BadSetting:
 
 
 def two_columns(model: Model, columns: Any) -> tuple[str, str]:
-    """The names of two numeric columns, which may be in blocks. Raises an error for others."""
+    """Returns the names of two numeric columns, which may be in blocks. Raises an error for others."""
     for column in (names := pair_of("features", columns, "the names of two numeric columns")):
         feature = column_of(model, column)
         if feature.holds_lists:
@@ -139,8 +141,8 @@ def two_columns(model: Model, columns: Any) -> tuple[str, str]:
 
 
 def pair_of(setting: str, setting_value: Any, expected: str) -> tuple[Any, Any]:
-    """The two different entries of the setting named ``setting``. Raises BadSetting unless there are two. ``expected``:
-    what they must be, in words.
+    """Returns the two different entries of the setting named ``setting``. Raises BadSetting unless there are two.
+    ``expected``: what they must be, in words.
     """
     if (
         isinstance(setting_value, str)
@@ -165,7 +167,7 @@ def table(model: Model, columns: Mapping[str, Sequence[Any] | Real]) -> dict[str
 
 
 def log_likelihood(model: Model, feature: Feature, values: Any) -> Real:
-    """log P(value | class), values × classes. A combination of values is a tuple."""
+    """Returns log P(value | class), values × classes. A combination of values is a tuple."""
     columns = {feature.inputs[0]: values}
     if len(values) and isinstance(values[0], tuple):
         columns = {column: [value[i] for value in values] for i, column in enumerate(feature.columns)}
@@ -173,7 +175,7 @@ def log_likelihood(model: Model, feature: Feature, values: Any) -> Real:
 
 
 def values_by_name(model: Model, feature_parts: FeatureParts, n: int | None = None) -> NamedValues:
-    """The values of a feature that is not numeric, or the ``n`` most frequent ones."""
+    """Returns the values of a feature that is not numeric, or the ``n`` most frequent ones."""
     feature = feature_parts.feature
     sums = feature_parts.sums
     if feature.reads_text or feature.holds_lists:
@@ -193,12 +195,12 @@ def values_by_name(model: Model, feature_parts: FeatureParts, n: int | None = No
 
 
 def _value_name(key: Any) -> str:
-    """A value, or a combination of values, as text."""
+    """Returns a value, or a combination of values, as text."""
     return ", ".join(map(str, key)) if isinstance(key, tuple) else "missing" if key is None else str(key)
 
 
 def counted_range(feature_parts: FeatureParts) -> tuple[float, float] | None:
-    """The lowest and highest number of a column that is counted value by value; None for other columns."""
+    """Returns the lowest and highest number of a column that is counted value by value; None for other columns."""
     return (
         value_range(feature_parts.feature, feature_parts.sums.feature(feature_parts.position)[0])
         if isinstance(feature_parts.sums, Counts)
@@ -207,8 +209,8 @@ def counted_range(feature_parts: FeatureParts) -> tuple[float, float] | None:
 
 
 def span(model: Model, feature: str, values: Real | None = None, room: float = MARGIN) -> tuple[float, float]:
-    """The range to draw of a column: of ``values``, or of the counted numbers, or of nearly all that the model would
-    sample.
+    """Returns the range to draw of a column: of ``values``, or of the counted numbers, or of nearly all that the model
+    would sample.
 
     ``room``: the margin on either side, as a share of the range. Counted numbers have none.
     """
@@ -233,8 +235,8 @@ def grid(
     steps: int = POINTS_OF_CURVE,
     room: float = MARGIN,
 ) -> Real:
-    """The values at which a numeric column of a feature is drawn, ``steps`` at most. ``values``, ``room``: as for
-    ``span``.
+    """Returns the values at which a numeric column of a feature is drawn, ``steps`` at most. ``values``, ``room``: as
+    for ``span``.
     """
     low, high = span(model, column, values, room)
     lowest_possible = feature.family.least
@@ -247,8 +249,8 @@ def grid(
 
 
 def some_rows(usable: NDArray[np.bool_], columns: tuple[str, str]) -> NDArray[np.int64]:
-    """The numbers of the usable rows, or an even selection if there are many. Raises EmptyData if there are none.
-    ``usable``: whether each row is; ``columns``: the two columns, for the message.
+    """Returns the numbers of the usable rows, or an even selection if there are many. Raises EmptyData if there are
+    none. ``usable``: whether each row is; ``columns``: the two columns, for the message.
     """
     row_numbers = np.flatnonzero(usable)
     if not len(row_numbers):
@@ -281,12 +283,12 @@ class ClassedRows:
         self.classes = lookup[labelled.labels]
 
     def numbers(self, feature: str) -> Real:
-        """A numeric column of all rows, NaN where missing."""
+        """Returns a numeric column of all rows, NaN where missing."""
         arrays = [batch.numbers([feature])[0].reshape(-1) for batch in self.batches]
         return np.concatenate([np.zeros(0), *arrays]).astype(np.float64)
 
     def points(self, columns: tuple[str, str]) -> tuple[Real, Real, NDArray[np.int64]]:
-        """The rows with a class and both values, evenly selected if there are many: x, y and class numbers."""
+        """Returns the rows with a class and both values, evenly selected if there are many: x, y and class numbers."""
         x, y = (self.numbers(column) for column in columns)
         row_numbers = some_rows(np.isfinite(x) & np.isfinite(y) & (self.classes >= 0), columns)
         return x[row_numbers], y[row_numbers], self.classes[row_numbers]

@@ -186,7 +186,7 @@ class LikelihoodDisplay(Display):
 
 
 def _column_to_draw(feature_parts: FeatureParts, columns: Any) -> str:
-    """The column on the axis: the one named by the argument ``columns``, or the only one of the feature."""
+    """Returns the column on the axis: the one named by the argument ``columns``, or the only one of the feature."""
     feature = feature_parts.feature
     inputs = feature.inputs
     if columns is None and (len(inputs) < 2 or not feature_parts.axes):
@@ -203,8 +203,8 @@ def _column_to_draw(feature_parts: FeatureParts, columns: Any) -> str:
 
 
 def explain_agreement(histogram: RowsPerBin, values: Real, likelihood: Real) -> str | None:
-    """Why the curves of two classes agree where their histograms differ, in words; None if both differ about as much.
-    ``values``: those at which the curves are drawn; ``likelihood``: values × classes.
+    """Returns why the curves of two classes agree where their histograms differ, in words; None if both differ about as
+    much. ``values``: those at which the curves are drawn; ``likelihood``: values × classes.
     """
     edges, density = histogram
     row_masses = density * np.diff(edges)[:, None]
@@ -224,7 +224,7 @@ def explain_agreement(histogram: RowsPerBin, values: Real, likelihood: Real) -> 
 
 
 def largest_difference(masses: Real) -> float:
-    """The largest share of rows by which two classes differ. ``masses``: bins × classes."""
+    """Returns the largest share of rows by which two classes differ. ``masses``: bins × classes."""
     totals = masses.sum(axis=0)
     shares = masses[:, totals > 0] / totals[totals > 0]
     differences = np.abs(shares[:, :, None] - shares[:, None, :]).sum(axis=0)
@@ -234,8 +234,9 @@ def largest_difference(masses: Real) -> float:
 def _histogram(
     rows: ClassedRows, column: str, class_numbers: list[int], bins: Any, prior: bool
 ) -> tuple[Real, RowsPerBin]:
-    """The numbers of a column in the rows of these classes, and their density in each bin (bins × classes). Densities
-    of a class integrate to 1, or with ``prior`` to its share of the rows. ``bins``: their number, their edges, or None.
+    """Returns the numbers of a column in the rows of these classes, and their density in each bin (bins × classes).
+    Densities of a class integrate to 1, or with ``prior`` to its share of the rows. ``bins``: their number, their
+    edges, or None.
     """
     numbers = rows.numbers(column)
     is_used = np.isin(rows.classes, class_numbers) & np.isfinite(numbers)
@@ -254,8 +255,8 @@ def _histogram(
 
 
 def _edges(values: Real, by_class: Sequence[Real], bins: Any) -> Real:
-    """The edges of ``bins`` (their number or their edges), or if None, of equal bins of the width by Freedman and
-    Diaconis (the median over classes); integers are in the middle of bins. ``by_class``: the values of each class.
+    """Returns the edges of ``bins`` (their number or their edges), or if None, of equal bins of the width by Freedman
+    and Diaconis (the median over classes); integers are in the middle of bins. ``by_class``: the values of each class.
     """
     if bins is not None:
         try:

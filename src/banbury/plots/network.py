@@ -113,7 +113,7 @@ class NetworkDisplay(Display):
 
 
 def _width(text: str, size: float) -> float:
-    """The width of a text in inches. ``size``: the size of its letters in points."""
+    """Returns the width of a text in inches. ``size``: the size of its letters in points."""
     library()
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
@@ -124,8 +124,8 @@ def _width(text: str, size: float) -> float:
 def _place_numbers(
     layout: GraphLayout, widths: Mapping[str, float], texts: Mapping[Edge, str]
 ) -> tuple[dict[Edge, Real], bool]:
-    """A position for the number of each edge, on its curve and away from others; and whether none overlaps a box or
-    another number.
+    """Returns a position for the number of each edge, on its curve and away from others; and whether none overlaps a
+    box or another number.
 
     ``layout``: the positions of nodes and edges; ``widths``: the widths of the nodes in inches; ``texts``: the numbers
     as texts.
@@ -156,8 +156,8 @@ def _place_numbers(
 
 
 def _find_crossings(points: Mapping[Edge, Real]) -> dict[Edge, NDArray[np.bool_]]:
-    """For each point of each edge, whether another edge is near: in the same cell of a grid or a neighbouring one.
-    ``points``: those of each edge (points × 2), in inches.
+    """Returns for each point of each edge whether another edge is near: in the same cell of a grid or a neighbouring
+    one. ``points``: those of each edge (points × 2), in inches.
     """
     cells = {
         edge: np.rint(points_of_edge / HALF_NUMBER_SIZE).astype(np.int64) for edge, points_of_edge in points.items()

@@ -132,7 +132,7 @@ class NomogramDisplay(Display):
     # The numbers
 
     def _decibans_of(self, log_likelihoods: Real) -> Real:
-        """The decibans of values for the label against the other class. ``log_likelihoods``: values × classes."""
+        """Returns the decibans of values for the label against the other class. ``log_likelihoods``: values × classes."""
         explanation = self._explain_terms(
             [Term("", i, log_likelihood) for i, log_likelihood in enumerate(log_likelihoods)]
         )
@@ -141,7 +141,7 @@ class NomogramDisplay(Display):
         return decibans
 
     def _explain_terms(self, terms: Sequence[Term]) -> Explanation:
-        """The explanation of these terms, with the label as the winner."""
+        """Returns the explanation of these terms, with the label as the winner."""
         classes = self.model.classes
         class_numbers = classes.index(self.label), classes.index(self.against)
         log_prior = self.model.log_prior
@@ -157,16 +157,16 @@ class NomogramDisplay(Display):
         return self._explain_terms(list(self._terms(row).values())).decibans
 
     def _terms(self, row: Any) -> dict[str, Term]:
-        """The evidence of each feature of a row; zero where its value is missing."""
+        """Returns the evidence of each feature of a row; zero where its value is missing."""
         batch, parameters = self._read(row)
         names = [feature.name for group in parameters for feature in group.features]
-        scores = dict(zip(names, self.model._kernel(batch, parameters, "parts")[0][0], strict=True))
+        scores = dict(zip(names, self.model._score_features(batch, parameters, "parts")[0][0], strict=True))
         no_evidence = np.zeros(len(self.model.classes))
         return {feature: Term(feature, 0, scores.get(feature, no_evidence)) for feature in self.scales}
 
     def _read(self, row: Any) -> tuple[Batch, Sequence[Parameters]]:
-        """A row as a batch with the model's columns, and the parameters of the columns that it has."""
-        return self.model._fitting(self.model._one_row(row), {"absent", "extra"})
+        """Returns a row as a batch with the model's columns, and the parameters of the columns that it has."""
+        return self.model._align(self.model._one_row(row), {"absent", "extra"})
 
     def probability(self, decibans: Any) -> Any:
         """Converts a sum of decibans to P(label | row); with more than two classes, P(label | row, one of the two)."""
@@ -253,7 +253,7 @@ class NomogramDisplay(Display):
 
 
 def _value(batch: Batch, feature: Feature) -> Any:
-    """The value of a feature in a batch of one row, or of a block's columns as text; None if missing."""
+    """Returns the value of a feature in a batch of one row, or of a block's columns as text; None if missing."""
     if not set(feature.inputs).issubset(batch.names):
         return None
     value = first_value(batch, feature)
@@ -342,7 +342,7 @@ class Sheet:
         self.ax.plot([position], [height], sign, **style)
 
     def _position_of_sum(self, decibans: Any) -> Any:
-        """The horizontal position of a sum on its own scale."""
+        """Returns the horizontal position of a sum on its own scale."""
         margin = 0.03 * (self.high - self.low)
         return np.interp(decibans, [-FARTHEST_SUM, FARTHEST_SUM], [self.low + margin, self.high - margin])
 

@@ -78,8 +78,8 @@ class Shape:
         return bool(np.median(widths) < NARROWEST_INTERVAL * (self.ends[-1] - self.ends[0]))
 
     def places(self) -> tuple[Real, Sequence[tuple[float, str]]]:
-        """The positions of the ends of intervals along the axis, from 0 to 1, and the ticks as pairs of position and
-        text.
+        """Returns the positions of the ends of intervals along the axis, from 0 to 1, and the ticks as pairs of
+        position and text.
         """
         assert self.ends is not None
         low = float(self.ends[0])
@@ -102,7 +102,7 @@ class Shape:
 
 
 def round_numbers(low: float, high: float, closest: float = 0.0) -> list[float]:
-    """About four round numbers between ``low`` and ``high``, at least ``closest`` apart. For ticks."""
+    """Returns about four round numbers between ``low`` and ``high``, at least ``closest`` apart, for ticks."""
     if not high > low:
         return [low]
     smallest_step = max((high - low) / 5.0, closest)
@@ -112,7 +112,7 @@ def round_numbers(low: float, high: float, closest: float = 0.0) -> list[float]:
 
 
 def _number(value: float) -> str:
-    """A number as the label of a tick."""
+    """Returns a number as the label of a tick."""
     return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}" if abs(value) < 1e7 else f"{value:.2g}"
 
 
@@ -139,8 +139,8 @@ def shapes_by_class(model: Model, n_classes: int) -> list[tuple[Any, tuple[Shape
 
 
 def _sides(model: Model, label: Any, against: Any) -> tuple[int, int | None]:
-    """The numbers of the class ``label`` (the last unless given) and of the class ``against`` that it is compared with,
-    None for all others together.
+    """Returns the numbers of the class ``label`` (the last unless given) and of the class ``against`` that it is
+    compared with, None for all others together.
     """
     check_model(model, classes=2)
     class_number = len(model.classes) - 1 if label is None else number_of(model, label)
@@ -153,8 +153,8 @@ def _sides(model: Model, label: Any, against: Any) -> tuple[int, int | None]:
 
 
 def _evidence(model: Model, class_number: int, other_number: int | None) -> ToDecibans:
-    """A function that converts log-likelihoods (values × classes) to the decibans of each value for one class against
-    another, or against all others if ``other_number`` is None.
+    """Returns a function that converts log-likelihoods (values × classes) to the decibans of each value for one class
+    against another, or against all others if ``other_number`` is None.
     """
     all_others = [number for number in range(len(model.classes)) if number != class_number]
     other_classes = all_others if other_number is None else [other_number]
@@ -162,7 +162,7 @@ def _evidence(model: Model, class_number: int, other_number: int | None) -> ToDe
     scale = DECIBANS * evidence_factor(model)
 
     def decibans(log_likelihoods: Real) -> Real:
-        """The decibans of each value, at most STRONGEST_EVIDENCE. ``log_likelihoods``: values × classes."""
+        """Returns the decibans of each value, at most STRONGEST_EVIDENCE. ``log_likelihoods``: values × classes."""
         with np.errstate(invalid="ignore"):
             log_likelihood_of_others = np.logaddexp.reduce(log_likelihoods[:, other_classes] + log_share, axis=1)
             nats = log_likelihoods[:, class_number] - log_likelihood_of_others
@@ -187,7 +187,7 @@ class _ErrorBands:
         self._strength = max(weighing.weights.strengths, default=0.0) if isinstance(weighing, Weighing) else 0.0
 
     def of_cells(self, cells: Cells, rows: Real) -> Real:
-        """The errors of cells, from rows resampled with the estimated class shares of each cell, plus those of
+        """Returns the errors of cells, from rows resampled with the estimated class shares of each cell, plus those of
         corrections. ``rows``: cells × classes.
         """
         shares = cells.tree.shares(rows, prior_of(rows))[-1]
@@ -201,7 +201,7 @@ class _ErrorBands:
         return np.asarray(np.minimum(NORMAL_QUANTILE * np.sqrt(variance), STRONGEST_EVIDENCE))
 
     def _log_evidence(self, cells: Cells, rows: Real) -> Real:
-        """The weighed log evidence of cells with these rows (cells × classes), with their trend."""
+        """Returns the weighed log evidence of cells with these rows (cells × classes), with their trend."""
         name = cells.feature.name
         prior = prior_of(rows)
         with np.errstate(divide="ignore"):
@@ -214,8 +214,8 @@ class _ErrorBands:
         return np.asarray(log_evidence)
 
     def _of_corrections(self, cells: Cells, rows: Real) -> Real:
-        """The variance of the corrections of all levels of a tree, for each cell; their regularisation shrinks them
-        towards 0. ``rows``: cells × classes.
+        """Returns the variance of the corrections of all levels of a tree, for each cell; their regularisation shrinks
+        them towards 0. ``rows``: cells × classes.
         """
         variance = np.zeros(len(rows))
         if not self._strength:
@@ -230,7 +230,7 @@ class _ErrorBands:
         return DECIBANS**2 * variance
 
     def of_values(self, rows: Real) -> Real:
-        """The errors of values that are counted one by one and smoothed with α. ``rows``: values × classes."""
+        """Returns the errors of values that are counted one by one and smoothed with α. ``rows``: values × classes."""
         sides = np.stack(self._of_sides(rows))
         total = sides.sum(axis=0)
         share = sides.sum(axis=1, keepdims=True) / max(float(total.sum()), 1.0)
@@ -239,7 +239,7 @@ class _ErrorBands:
         return np.asarray(np.minimum(NORMAL_QUANTILE * DECIBANS * np.sqrt(variance), STRONGEST_EVIDENCE))
 
     def _of_sides(self, rows: Real) -> tuple[Real, Real]:
-        """The rows of the class and those of the class it is compared with, or of all others. ``rows``: cells ×
+        """Returns the rows of the class and those of the class it is compared with, or of all others. ``rows``: cells ×
         classes.
         """
         class_number, other_number = self._sides
@@ -253,8 +253,8 @@ class _ErrorBands:
 def _shapes_of_tables(
     model: Model, to_decibans: ToDecibans, interval_errors: _ErrorBands, classes: Sequence[Any]
 ) -> Iterator[Shape]:
-    """The columns and pairs of a weighed model, with the numbers that the model itself adds. ``interval_errors``:
-    computes their errors; ``classes``: those for which words are drawn.
+    """Yields the columns and pairs of a weighed model, with the numbers that the model itself adds.
+    ``interval_errors``: computes their errors; ``classes``: those for which words are drawn.
     """
     plain_model = model.weighed(None)
     for group in model.parameters:
@@ -290,14 +290,14 @@ def _shapes_of_tables(
 
 
 def _scale_evidence(to_decibans: ToDecibans, weight: float) -> ToDecibans:
-    """A function that converts log-likelihoods, multiplied by ``weight``, to decibans."""
+    """Returns a function that converts log-likelihoods, multiplied by ``weight``, to decibans."""
     return lambda log_likelihoods: to_decibans(weight * log_likelihoods)
 
 
 def _shapes_of_plain(
     model: Model, to_decibans: ToDecibans, interval_errors: _ErrorBands, classes: Sequence[Any]
 ) -> Iterator[Shape]:
-    """The columns of a plain model. The arguments are those of ``_shapes_of_tables``."""
+    """Yields the columns of a plain model. The arguments are those of ``_shapes_of_tables``."""
     columns = cells_of(model.tally, n_threads(model.threads))
     for feature in model.schema.features:
         if shape := _plain_shape(model, feature, to_decibans, interval_errors, classes, columns.get(feature.name)):
@@ -312,8 +312,9 @@ def _plain_shape(
     classes: Sequence[Any],
     cells: Cells | None,
 ) -> Shape | None:
-    """The evidence of a column that is not weighed; None for blocks and lists, which have no axis. ``cells``: the
-    intervals or values in which its rows are counted, or None; the other arguments are those of ``_shapes_of_tables``.
+    """Returns the evidence of a column that is not weighed; None for blocks and lists, which have no axis. ``cells``:
+    the intervals or values in which its rows are counted, or None; the other arguments are those of
+    ``_shapes_of_tables``.
     """
     if feature.reads_text:
         scale = text_scale(model, feature, to_decibans, classes)
@@ -352,8 +353,8 @@ def _plain_shape(
 
 
 def _of_cells(model: Model, feature: Feature, cells: Cells, decibans: Real, rows: Real, error: Real) -> Shape:
-    """The shape of a column's cells: intervals in order, or the most frequent values by their evidence. ``decibans``,
-    ``error``: one per cell; ``rows``: cells × classes.
+    """Returns the shape of a column's cells: intervals in order, or the most frequent values by their evidence.
+    ``decibans``, ``error``: one per cell; ``rows``: cells × classes.
     """
     total = rows.sum(axis=1)
     if isinstance(cells, NumberCells):
@@ -388,15 +389,15 @@ def _of_cells(model: Model, feature: Feature, cells: Cells, decibans: Real, rows
 
 
 def _ends(model: Model, feature: Feature, cuts: Real) -> Real:
-    """The ends of the intervals: the cuts, and the lowest and highest number that was counted."""
+    """Returns the ends of the intervals: the cuts, and the lowest and highest number that was counted."""
     low, high = span(model, feature.name, None, 0.0)
     ends = np.concatenate([[min([low, *cuts[:1]])], cuts, [max([high, *cuts[-1:]])]])
     return np.asarray(np.clip(ends, -FARTHEST, FARTHEST))
 
 
 def _nodes_with_names(cells: Cells, rows: Real) -> tuple[list[str], Real, NDArray[np.bool_]]:
-    """The nodes (groups of values) of a column in a pair, the last for all other values: the names of those with rows,
-    the rows of all, and which have rows. ``rows``: cells × classes.
+    """Returns the nodes (groups of values) of a column in a pair, the last for all other values: the names of those
+    with rows, the rows of all, and which have rows. ``rows``: cells × classes.
     """
     node_of_cell = cells.nodes.fine[:-1]
     first_cells = np.unique(node_of_cell, return_index=True)[1]
@@ -414,7 +415,7 @@ def _nodes_with_names(cells: Cells, rows: Real) -> tuple[list[str], Real, NDArra
 
 
 def _short(interval: str | None) -> str:
-    """The name of an interval with few digits."""
+    """Returns the name of an interval with few digits."""
     words = short_name(interval, 60).removeprefix("from ").replace(" to ", " – ").split(" ")
     return " ".join(word if word in "<≤=≥–" or interval is None else f"{float(word):,.5g}" for word in words)
 
@@ -498,7 +499,7 @@ def _steps(ax: Any, shape: Shape) -> None:
 
 
 def limits(shape: Shape) -> tuple[float, float]:
-    """The lowest and highest decibans to draw: all evidence, and error bands up to half as much again."""
+    """Returns the lowest and highest decibans to draw: all evidence, and error bands up to half as much again."""
     values = [*shape.decibans.ravel().tolist(), 0.0, *([] if shape.missing is None else [shape.missing])]
     low = min(values)
     high = max(values)
@@ -510,7 +511,9 @@ def limits(shape: Shape) -> tuple[float, float]:
 
 
 def strip_density(shape: Shape, end_positions: Real) -> Real:
-    """How densely rows lie in each interval, relative to the densest; as a square root, so that few rows are visible."""
+    """Returns how densely rows lie in each interval, relative to the densest; as a square root, so that few rows are
+    visible.
+    """
     density = shape.rows / np.maximum(np.diff(end_positions), 1e-9)
     return np.sqrt(density / max(float(density.max(initial=0.0)), 1e-300))
 

@@ -276,7 +276,7 @@ class Measures(Displayed):
     __repr__ = __str__
 
     def _notebook_tables(self) -> list[NotebookTable]:
-        """The tables that a notebook shows: the measures, and those of each class."""
+        """Returns the tables that a notebook shows: the measures, and those of each class."""
         figures = {"accuracy": str(self.accuracy), "majority": self.majority, "log loss": self.log_loss}
         figures |= {"Brier score": self.brier, "macro F1": self.macro_f1, "calibration error": self.calibration_error}
         figures |= {} if self._auc is None else {"AUC": self._auc}
@@ -285,7 +285,9 @@ class Measures(Displayed):
         return [measures, NotebookTable("", {"class": self.classes, **class_columns})]
 
     def _class_lines(self) -> list[str]:
-        """One line of text for each class: precision, recall, F1, rows, and the class it is most often mistaken for."""
+        """Returns one line of text for each class: precision, recall, F1, rows, and the class it is most often mistaken
+        for.
+        """
         shown_classes = range(min(len(self.classes), SHOWN))
         names = [_shorten(self.classes[c]) for c in shown_classes]
         width = max(len("class"), *map(len, names))
@@ -348,8 +350,8 @@ class Evaluation(Tabular, Measures):
         return self.labels[self.best]
 
     def _frame_columns(self) -> dict[str, list[Any]]:
-        """The columns of a table with a row for each answer: the truth, the prediction, and the posterior of every
-        class.
+        """Returns the columns of a table with a row for each answer: the truth, the prediction, and the posterior of
+        every class.
         """
         posterior_columns = {
             f"P({name})": self.posteriors[:, class_number].tolist() for class_number, name in enumerate(self.classes)
@@ -474,7 +476,7 @@ class SummedValidation(FoldMeasures, SummedEvaluation):
 
 
 def _shorten(label: Label) -> str:
-    """A class name as text, shortened for tables."""
+    """Returns a class name as text, shortened for tables."""
     return errors.shortened(repr(label))
 
 

@@ -239,9 +239,9 @@ class Tuned(Recipe):
         family_choice = None
         if self.chooses_families:
             sample = replace(plain_rows, tally_of_rest=None)  # all other rows are counted as other families
-            first_round = sample.deal(folds, self.seed)[0]
+            first_fold_set = sample.fold_sets(folds, self.seed)[0]
             family_choice = choose(
-                sample, first_round, Plain(self.hows[0], self.alphas[0], self.class_prior, self.seed)
+                sample, first_fold_set, Plain(self.hows[0], self.alphas[0], self.class_prior, self.seed)
             )
             plain_rows = rows.with_schema(family_choice.schema).sample(n_sampled)
         rows_and_recipes: list[tuple[LabelledRows, Recipe]] = [
@@ -400,7 +400,7 @@ class Tuning(Tabular):
         return {"scoring": self.scoring, "folds": folds, "best": self.best, "settings": settings, **families}
 
     def _frame_columns(self) -> dict[str, list[Any]]:
-        """The columns of a table with a row for each setting, the best first."""
+        """Returns the columns of a table with a row for each setting, the best first."""
         return columns_of({**_flat(self.settings[i]), **self._measures(i)} for i in self.order)
 
     def __str__(self) -> str:

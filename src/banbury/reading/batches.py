@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -60,7 +60,7 @@ class Batch:
 
     ``named``: False for arrays without column names, whose columns are "x0", "x1" and so on, and for plain texts, whose
     only column is "text". ``source``: the file or folder, for errors. ``row_names``: the file of each row, if every row
-    is a document. ``aside``: columns that are never features, such as weights stored with the rows.
+    is a document. ``non_features``: columns that are never features, such as weights stored with the rows.
     """
 
     names: tuple[str, ...]
@@ -71,7 +71,7 @@ class Batch:
     first_row: int = 0  # rows of the source before these
     row_names: list[str] | None = None
     share: float | None = None  # of the source that has been read up to here, if known
-    aside: frozenset[str] = frozenset()
+    non_features: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         return f"Batch({self.n_rows:,} rows from {self.first_row:,}; {errors.listed(self.names)})"
@@ -191,7 +191,7 @@ class Batch:
             self.first_row,
             self.row_names,
             self.share,
-            self.aside,
+            self.non_features,
         )
 
     def slice(self, start: int, stop: int) -> Batch:
@@ -492,7 +492,7 @@ def row_of_cells(cells: Mapping[str, Any], names: tuple[str, ...], named: bool) 
 
 
 @dataclass(eq=False)
-class Beside(Generic[T]):
+class ParserWork(Generic[T]):
     """Work that parser threads do with each batch of a file once it is parsed, such as counting it. ``threads``: how
     many may parse, None for all; ``work``: a function of a batch, None to do nothing.
 
@@ -520,42 +520,39 @@ class Beside(Generic[T]):
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The batches of one table, in order. ``start``: a function that begins a new pass.
+    """The batches of one table, in order. ``start``: a function that begins a new pass; if threads parse the batches,
+    they do the ``ParserWork`` that it takes, which other sources ignore.
 
     ``name``: the file or folder, for errors. ``again``: whether the source can be iterated more than once. ``target``:
     the column of the classes if the source itself names it, as a folder does. ``weights``: the column of the weights,
-    likewise. ``holds_no_lists``: whether cells are certainly only texts and numbers. ``peekable``: whether the first
-    batch can be looked at although the source can be iterated only once. ``reading``: options other than the defaults
-    with which a file is read. ``parses``: whether threads parse the batches, so that ``start`` takes a ``Beside``.
+    likewise. ``holds_no_lists``: whether cells are certainly only texts and numbers. ``reading``: options other than
+    the defaults with which a file is read.
     """
 
-    start: Callable[..., Iterator[Batch]]
+    start: Callable[[ParserWork[Any] | None], Iterator[Batch]]
     name: str | None = None
     again: bool = True
     target: str | None = None
     weights: str | None = None
     holds_no_lists: bool = False
-    peekable: bool = False
     reading: Mapping[str, Any] = field(default_factory=dict)
-    parses: bool = False
+
+    @classmethod
+    def of(cls, batches: Iterable[Batch], name: str | None = None, **fields: Any) -> Source:
+        """A source of batches in memory, which can be pickled. ``fields``: further fields of ``Source``."""
+        return cls(partial(_start_in_memory, tuple(batches)), name, **fields)
 
     def __iter__(self) -> Iterator[Batch]:
-        return self.start()
+        return self.start(None)
 
-    def each(self, beside: Beside[Any] | None) -> Iterator[Batch]:
-        """The batches. ``beside``: work that the threads which parse a batch do with it, if there are any; None for
-        none.
-        """
-        return self.start(beside) if self.parses else self.start()
-
-    def peekable_source(self) -> Source:
+    def peekable(self) -> Source:
         """The source with its first batches buffered, so that iterating up to the first rows does not use them up."""
-        if self.again or self.peekable:
+        if self.again:
             return self
         batches = iter(self)
         buffered = list[Batch]()
 
-        def start() -> Iterator[Batch]:
+        def start(_: ParserWork[Any] | None) -> Iterator[Batch]:
             """The buffered batches and then the others; the first pass up to some rows only buffers."""
             while not (buffered and buffered[-1].n_rows) and (batch := next(batches, None)) is not None:
                 buffered.append(batch)
@@ -563,7 +560,12 @@ class Source:
             buffered.clear()
             yield from batches
 
-        return replace(self, start=start, peekable=True, parses=False)
+        return replace(self, start=start)
+
+
+def _start_in_memory(batches: tuple[Batch, ...], _: ParserWork[Any] | None) -> Iterator[Batch]:
+    """Begins a pass over batches in memory."""
+    return iter(batches)
 
 
 def no_rows(names: tuple[str, ...], source: str | None) -> Batch:

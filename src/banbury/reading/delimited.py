@@ -58,7 +58,7 @@ def from_csv(path: str, options: Options) -> Source:
     )
     file = _DelimitedFile(path, options)
     reading = options.settings(TABLE_SETTINGS) | ({"header": False} if file.why_row else {})
-    return Source(file.batches, path, reading=reading, holds_no_lists=True, parses=True)
+    return Source(file.batches, path, reading=reading, holds_no_lists=True)
 
 
 class _DelimitedFile(BlockFile):

@@ -16,7 +16,7 @@ from itertools import chain, islice
 from typing import Any, Literal
 
 from banbury import errors
-from banbury.reading.batches import Batch, Source, number_rows
+from banbury.reading.batches import Batch, ParserWork, Source, number_rows
 from banbury.reading.blocks import BYTE_ORDER_MARK, COMPRESSED, ending, fetch, open_file, read_ahead
 from banbury.reading.columns import Column, Objects, decode_bytes, missing
 from banbury.reading.decoding import decode_file, html_encoding, html_text
@@ -226,7 +226,7 @@ class _Documents:
         self.names = names_for((CLASS, *text_columns) if self.labelled else text_columns, options.columns)
         self.lines = options.format == "lines"
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, _: ParserWork[Any] | None) -> Iterator[Batch]:
         """The documents in batches, read one batch ahead. Warns at the end of the first pass about what could not be
         read.
         """

@@ -40,7 +40,7 @@ def from_lines(path: str, options: Options) -> Source:
     if begin != b"{":
         hint = " It contains one JSON list; convert it with `jq -c '.[]'`." if begin == b"[" else ""
         raise errors.bad_file(path, f"it is not newline-delimited JSON: one {{...}} object per line.{hint}")
-    return Source(_LinesFile(path, options).batches, path, parses=True)
+    return Source(_LinesFile(path, options).batches, path)
 
 
 class _LinesFile(BlockFile):

@@ -38,7 +38,7 @@ class Alternative:
     log_loss: float
 
     def to_dict(self) -> JsonObject:
-        """The fields as a dictionary for JSON."""
+        """Returns the fields as a dictionary for JSON."""
         return asdict(self)
 
 
@@ -63,7 +63,7 @@ class Alternatives:
         )
 
     def to_dict(self) -> JsonObject:
-        """The fields as a dictionary for JSON."""
+        """Returns the fields as a dictionary for JSON."""
         return asdict(self)
 
 
@@ -111,7 +111,7 @@ def alternatives(
 
 
 def _alternative(texts: tuple[str, str, str], evaluation: Any) -> Alternative:
-    """An alternative from its name, option and Python call (``texts``), and its evaluation."""
+    """Returns an alternative from its name, option and Python call (``texts``), and its evaluation."""
     return Alternative(*texts, evaluation.accuracy.value, evaluation.accuracy.error, evaluation.log_loss)
 
 
@@ -143,23 +143,23 @@ class _Trial:
     seed: int
 
     def judge(self, recipe: Recipe) -> Validation:
-        """The cross-validation of a recipe on the sample."""
+        """Returns the cross-validation of a recipe on the sample."""
         rows = replace(recipe.under(self.rows).only(self.sample), table=None)  # the schema stays that of all rows
         return validate(rows, self.folds, [recipe], seed=self.seed)[0]
 
     def judge_weighing(self) -> Validation | None:
-        """The cross-validation of weighed evidence; None for too few rows."""
+        """Returns the cross-validation of weighed evidence; None for too few rows."""
         return None if len(self.sample) < FEWEST_ROWS else self.judge(Weighed(seed=self.seed))
 
     def judge_chosen_families(self) -> Validation | None:
-        """The cross-validation of families chosen within each fold; None if that would take too long."""
+        """Returns the cross-validation of families chosen within each fold; None if that would take too long."""
         are_texts = [feature.reads_text for feature in self.rows.schema.features]
         if len(self.sample) * len(are_texts) > MOST_CELLS and are_texts != [True]:
             return None
         return self.judge(Tuned.of("auto", "mean", None, "choose", None, self.seed, None))
 
     def judge_tree(self) -> Validation | None:
-        """The cross-validation of a tree of dependent columns; None if the columns do not form one tree."""
+        """Returns the cross-validation of a tree of dependent columns; None if the columns do not form one tree."""
         rows = self.rows.under({"features": tree_of_columns()}).only(self.sample)
         block, *other_features = rows.schema.features or (None,)
         if block is None or other_features or len(block.columns) < 2:

@@ -46,7 +46,7 @@ class Axis:
     logarithmic: bool = False
 
     def share(self, value: float) -> float:
-        """The position of a number along the axis, from 0 to 1."""
+        """Returns the position of a number along the axis, from 0 to 1."""
         if self.logarithmic:
             return (log10(value) - log10(self.low)) / (log10(self.high) - log10(self.low))
         return (value - self.low) / (self.high - self.low)
@@ -62,11 +62,11 @@ class Chart:
     _elements: list[str] = field(default_factory=list)
 
     def x(self, value: float) -> float:
-        """The horizontal position of a value in pixels."""
+        """Returns the horizontal position of a value in pixels."""
         return LEFT_MARGIN + self._x.share(value) * (CHART_WIDTH - LEFT_MARGIN - RIGHT_MARGIN)
 
     def y(self, value: float) -> float:
-        """The vertical position of a value in pixels."""
+        """Returns the vertical position of a value in pixels."""
         return CHART_HEIGHT - BOTTOM_MARGIN - self._y.share(value) * (CHART_HEIGHT - TOP_MARGIN - BOTTOM_MARGIN)
 
     def line(self, xs: Sequence[float], ys: Sequence[float], kind: str) -> None:
@@ -114,8 +114,8 @@ class Chart:
         self._elements.append(_tag("path", f"band {kind}", d=f"M{self._stairs(interval_ends, high)}L{lower_path}z"))
 
     def _stairs(self, interval_ends: Sequence[float], heights: Sequence[float]) -> str:
-        """The SVG path of a staircase; invisible rises are left out. ``heights``: one per interval between two of
-        ``interval_ends``.
+        """Returns the SVG path of a staircase; invisible rises are left out. ``heights``: one per interval between two
+        of ``interval_ends``.
         """
         x_positions = [_short_number(self.x(end)) for end in interval_ends]
         y_positions = [_short_number(self.y(height)) for height in heights]
@@ -172,7 +172,7 @@ class Chart:
         )
 
     def __str__(self) -> str:
-        """The chart as an SVG element."""
+        """Returns the chart as an SVG element."""
         height = CHART_HEIGHT if self._x.title else CHART_HEIGHT - TITLE_HEIGHT
         return (
             f'<svg viewBox="0 0 {CHART_WIDTH} {height}" role="img" aria-label="{safe(self._what)}">'
@@ -180,7 +180,7 @@ class Chart:
         )
 
     def _frame(self) -> Iterator[str]:
-        """The grid, tick labels and titles of both axes as SVG elements."""
+        """Yields the grid, tick labels and titles of both axes as SVG elements."""
         bottom = CHART_HEIGHT - BOTTOM_MARGIN
         right_edge = CHART_WIDTH - RIGHT_MARGIN
         for tick in self._y.ticks:
@@ -200,12 +200,12 @@ class Chart:
 
 
 def _short_number(number: float) -> str:
-    """A number with one decimal as SVG writes it most briefly."""
+    """Returns a number with one decimal as SVG writes it most briefly."""
     return f"{number:.1f}".removesuffix(".0").replace("-0.", "-.").removeprefix("0") or "0"
 
 
 def _runs(values: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Each run of equal values: the value, the index where it begins, and the index after its end."""
+    """Yields each run of equal values: the value, the index where it begins, and the index after its end."""
     run_start = 0
     for i in range(1, len(values) + 1):
         if i == len(values) or values[i] != values[run_start]:
@@ -214,8 +214,8 @@ def _runs(values: Sequence[int]) -> Iterator[tuple[int, int, int]]:
 
 
 def _tag(name: str, kind: str, title: str | None = None, **numbers: float | str) -> str:
-    """An SVG element called ``name`` with the CSS class ``kind``, a tooltip (``title``), and attributes (``numbers``)
-    rounded to a tenth.
+    """Returns an SVG element called ``name`` with the CSS class ``kind``, a tooltip (``title``), and attributes
+    (``numbers``) rounded to a tenth.
     """
     attributes = "".join(
         f' {attribute}="{_short_number(value) if isinstance(value, float) else value}"'
@@ -229,14 +229,14 @@ def _tag(name: str, kind: str, title: str | None = None, **numbers: float | str)
 
 
 def shape(feature_shape: Shape) -> str:
-    """The evidence of a column as a chart: steps above a strip of rows, bars, or a heat map."""
+    """Returns the evidence of a column as a chart: steps above a strip of rows, bars, or a heat map."""
     if feature_shape.kind == "numbers":
         return _steps(feature_shape)
     return _heat_map(feature_shape) if feature_shape.kind == "pairs" else _bars(feature_shape)
 
 
 def importance(feature_shape: Shape) -> str:
-    """The mean evidence of a column in words."""
+    """Returns the mean evidence of a column in words."""
     return f"{feature_shape.importance:.1f} on average"
 
 
@@ -246,7 +246,7 @@ def _decibans_in_words(decibans: float) -> str:
 
 
 def _steps(feature_shape: Shape) -> str:
-    """The chart of a numeric column: decibans over its intervals, with error band, strip of rows and tooltips."""
+    """Returns the chart of a numeric column: decibans over its intervals, with error band, strip of rows and tooltips."""
     places, ticks = feature_shape.places()
     low, high = limits(feature_shape)
     y = linear("decibans", low, high, lambda tick: f"{tick:+.3g}".replace("-", "−") if tick else "0")
@@ -265,7 +265,7 @@ def _steps(feature_shape: Shape) -> str:
     interval_values = feature_shape.ends if feature_shape.ends is not None else places
 
     def title(first: int, last: int) -> str:
-        """The tooltip of the intervals from number ``first`` up to ``last``."""
+        """Returns the tooltip of the intervals from number ``first`` up to ``last``."""
         low = float(decibans[first:last].min())
         high = float(decibans[first:last].max())
         decibans_text = (
@@ -288,7 +288,7 @@ def _steps(feature_shape: Shape) -> str:
 
 
 def _bars(feature_shape: Shape) -> str:
-    """The chart of a categorical column: a bar for each value, beginning at 0, with its name to the left."""
+    """Returns the chart of a categorical column: a bar for each value, beginning at 0, with its name to the left."""
     low, high = limits(feature_shape)
     low = min(low, 0.0)
     high = max(high, 0.0)
@@ -298,7 +298,7 @@ def _bars(feature_shape: Shape) -> str:
     plot_width = CHART_WIDTH - NAME_WIDTH - 14
 
     def x_of(decibans: float) -> float:
-        """The horizontal position of these decibans in pixels."""
+        """Returns the horizontal position of these decibans in pixels."""
         return NAME_WIDTH + plot_width * (min(max(decibans, low), high) - low) / ((high - low) or 1.0)
 
     elements = [_tag("line", "grid", x1=x_of(0.0), x2=x_of(0.0), y1=top_margin, y2=height - 24)]
@@ -332,7 +332,7 @@ def _bars(feature_shape: Shape) -> str:
 
 
 def _heat_map(feature_shape: Shape) -> str:
-    """The chart of a pair of columns: a cell for each pair of values, darker for stronger evidence."""
+    """Returns the chart of a pair of columns: a cell for each pair of values, darker for stronger evidence."""
     row_names, column_names = feature_shape.names
     left_margin = 118
     width = CHART_WIDTH - 118 - 8
@@ -371,7 +371,7 @@ def _heat_map(feature_shape: Shape) -> str:
 
 
 def _short(text: str) -> str:
-    """The text, shortened to 16 characters."""
+    """Returns the text, shortened to 16 characters."""
     return text if len(text) <= 16 else f"{text[:15]}…"
 
 
@@ -379,12 +379,12 @@ def _short(text: str) -> str:
 
 
 def percent(percentage: float) -> str:
-    """A percentage as text. ``share``: from 0 to 100."""
+    """Returns a percentage as text. ``percentage``: from 0 to 100."""
     return f"{percentage:.4g}%"
 
 
 def linear(title: str, low: float, high: float, format_tick: Callable[[float], str], least: float = 0.0) -> Axis:
-    """A linear axis from a round number to a round number, which contains ``low`` and ``high``, with about four
+    """Returns a linear axis from a round number to a round number, which contains ``low`` and ``high``, with about four
     intervals. ``format_tick``: formats a tick; ``least``: its minimum length.
     """
     if high - low < least:
@@ -401,7 +401,7 @@ def linear(title: str, low: float, high: float, format_tick: Callable[[float], s
 
 
 def logarithmic(title: str, low: float, high: float) -> Axis:
-    """A logarithmic axis of numbers of rows from ``low`` to ``high`` with ticks at round numbers."""
+    """Returns a logarithmic axis of numbers of rows from ``low`` to ``high`` with ticks at round numbers."""
     high = max(high, low * 1.1)
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     ticks: list[float] = []
@@ -415,17 +415,17 @@ def logarithmic(title: str, low: float, high: float) -> Axis:
 
 
 def _within(ticks: Sequence[float], low: float, high: float) -> list[float]:
-    """The ticks between ``low`` and ``high``."""
+    """Returns the ticks between ``low`` and ``high``."""
     return [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
 
 
 def _rows(n: float) -> str:
-    """A number of rows as text, in thousands if it is large."""
+    """Returns a number of rows as text, in thousands if it is large."""
     return f"{n / 1000:,.4g}k" if n >= 10_000 else f"{n:,.6g}"
 
 
 def _shares(title: str, half: bool = False) -> Axis:
-    """An axis of shares from 0 to 1. ``half``: whether it begins at 0.5."""
+    """Returns an axis of shares from 0 to 1. ``half``: whether it begins at 0.5."""
     ticks = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0] if half else [0.0, 0.25, 0.5, 0.75, 1.0]
     return Axis(title, ticks[0], 1.0, ticks, lambda share: percent(share * 100))
 
@@ -434,7 +434,7 @@ def _shares(title: str, half: bool = False) -> Axis:
 
 
 def calibration(curves: Mapping[str, Reliability]) -> str:
-    """A chart of accuracy over confidence for each named curve; the area of a mark grows with its rows."""
+    """Returns a chart of accuracy over confidence for each named curve; the area of a mark grows with its rows."""
     confidence_axis = _shares(
         "confidence of the prediction", min(curve.start.min() for curve in curves.values()) >= 0.5
     )
@@ -468,7 +468,7 @@ def calibration(curves: Mapping[str, Reliability]) -> str:
 
 
 def confidence(curve: Reliability) -> str:
-    """A chart of the share of rows in each bin of confidence."""
+    """Returns a chart of the share of rows in each bin of confidence."""
     shares = (100.0 * curve.rows / curve.rows.sum()).tolist()
     confidence_axis = _shares("confidence of the prediction", curve.start.min() >= 0.5)
     chart = Chart(
@@ -481,7 +481,7 @@ def confidence(curve: Reliability) -> str:
 
 
 def labels(evaluation: LabelEvaluation) -> str:
-    """A chart of the F1 of each label over its number of rows, with micro F1 as a line."""
+    """Returns a chart of the F1 of each label over its number of rows, with micro F1 as a line."""
     measures = evaluation.per_label
     labels_with_rows = np.flatnonzero(measures.rows > 0)
     x = logarithmic(
@@ -504,8 +504,8 @@ def labels(evaluation: LabelEvaluation) -> str:
 
 
 def accuracy_curve(curve: LearningCurve) -> str:
-    """A chart of accuracy over training rows with its standard error, and the accuracy of the most frequent class if
-    that is near.
+    """Returns a chart of accuracy over training rows with its standard error, and the accuracy of the most frequent
+    class if that is near.
     """
     means = 100 * curve.mean_accuracy
     standard_error = curve.standard_error
@@ -525,7 +525,7 @@ def majority_is_near(curve: LearningCurve) -> bool:
 
 
 def log_loss_curve(curve: LearningCurve) -> str:
-    """A chart of log loss over training rows with its standard error."""
+    """Returns a chart of log loss over training rows with its standard error."""
     means = curve.mean_log_loss
     standard_error = (
         curve.log_loss.std(axis=0, ddof=1) / len(curve.log_loss) ** 0.5 if len(curve.log_loss) > 1 else 0 * means
@@ -546,9 +546,9 @@ def _draw_curve(
     number_format: str,
     level: float | None = None,
 ) -> str:
-    """A chart of a measure over training rows. ``y``: the vertical axis; ``means``, ``errors``: mean and standard error
-    for each size; ``number_format``: for tooltips, as for ``str.format``; ``level``: where to draw a dashed line, if
-    anywhere.
+    """Returns a chart of a measure over training rows. ``y``: the vertical axis; ``means``, ``errors``: mean and
+    standard error for each size; ``number_format``: for tooltips, as for ``str.format``; ``level``: where to draw a
+    dashed line, if anywhere.
     """
     sizes = curve.sizes.tolist()
     x = logarithmic("training rows", float(sizes[0]), float(sizes[-1]))

@@ -54,7 +54,7 @@ class Mistake:
     explanation: Explanation | None
 
     def to_dict(self) -> JsonObject:
-        """The mistake as JSON can hold it, with its strongest evidence."""
+        """Returns the mistake as JSON can hold it, with its strongest evidence."""
         strongest = () if self.explanation is None else self.explanation.evidence[:10]
         fields = {name: value for name, value in vars(self).items() if name != "explanation"}
         return fields | {"evidence": [[evidence.feature, evidence.value, evidence.decibans] for evidence in strongest]}
@@ -92,7 +92,7 @@ class Findings:
         return "Banbury report" if source is None else f"Classes of {source}"
 
     def name_class(self, label: Label) -> str:
-        """The name of a class as the page shows it."""
+        """Returns the name of a class as the page shows it."""
         return name_class(label, self.model.schema.target)
 
     @property
@@ -179,7 +179,7 @@ def measure(
     why_no_curve = _why_no_curve(rows) if own_rows else "these are not the rows that the model was trained on"
     repeats = (5 if rows.n_labelled <= MANY_ROWS else 3) if isinstance(validated.recipe, Plain | Calibrated) else 1
     sample_labels = np.array([*sample.classes, None], dtype=object)[sample.labels]
-    source = Source(lambda: iter(sample.batches), sample.name)
+    source = Source.of(sample.batches, sample.name)
     listed_classes = list(model.classes)  # if there are too many, the most frequent ones
     if len(listed_classes) > MOST_CLASSES:
         most_frequent = np.argsort(-model.tally.rows.value, kind="stable")[:MOST_CLASSES]
@@ -226,13 +226,13 @@ class ValidatedRows:
 
 def _cross_validate(model: Model, rows: MemoryRows, folds: int | None, seed: int) -> ValidatedRows:
     """Cross-validates the recipe of a model on its training rows. ``folds``: their number, or None for the default;
-    ``seed``: for dealing the rows to folds.
+    ``seed``: for content_folds the rows to folds.
     """
     recipe = recipe_of(model)
     n_folds = default_folds(rows.n_labelled, [recipe], folds or model.choice.n_folds)
     recipe = replace(recipe, seed=seed) if isinstance(recipe, Weighed) else recipe
-    (fold_round,) = rows.deal(n_folds, seed)
-    rows_of_folds = replace(rows, fold=fold_round.tested_by)
+    (fold_set,) = rows.fold_sets(n_folds, seed)
+    rows_of_folds = replace(rows, fold=fold_set.tested_by)
     models = dict[int, Model]()
     uncalibrated_validation = None
     uncalibrated_recipe: Recipe = recipe
@@ -242,14 +242,14 @@ def _cross_validate(model: Model, rows: MemoryRows, folds: int | None, seed: int
         uncalibrated_recipe = recipe.recipe
         (uncalibrated_validation,) = validate(rows_of_folds, None, [uncalibrated_recipe], seed=seed)
         calibrations = recipe.calibrations(
-            LogScores.of(rows_of_folds, fold_round, uncalibrated_recipe, PendingWarnings())
+            LogScores.of(rows_of_folds, fold_set, uncalibrated_recipe, PendingWarnings())
         )
     assert isinstance(validation, CrossValidation)
     fold_of_place = validation.folds
-    model_by_fold = SplitModels(rows_of_folds, fold_round, uncalibrated_recipe, models)
+    model_by_fold = SplitModels(rows_of_folds, fold_set, uncalibrated_recipe, models)
 
     def model_of(place: int) -> Model:
-        """The model that predicted the row at this place of the validation."""
+        """Returns the model that predicted the row at this place of the validation."""
         fold = int(fold_of_place[place])
         calibration = calibrations.get(fold)
         is_applicable = calibration is not None and model_by_fold[fold].classes == rows.classes
@@ -270,7 +270,7 @@ def _evaluate(model: Model, rows: MemoryRows) -> ValidatedRows:
     weights = None if rows.weights is None else rows.weights[labelled_rows]
 
     def evaluate_with(scoring_model: Model) -> Evaluation:
-        """The evaluation of the rows by this model."""
+        """Returns the evaluation of the rows by this model."""
         posteriors = np.concatenate([scoring_model.posterior(batch) for batch in rows.batches])[labelled_rows]
         zeros = np.zeros((len(labelled_rows), len(classes) - posteriors.shape[1]))
         return Evaluation(
@@ -290,7 +290,7 @@ def _evaluate(model: Model, rows: MemoryRows) -> ValidatedRows:
 def _try_alternatives(
     data: Any, target: Any, validated: ValidatedRows, seed: int, counting: dict[str, Any]
 ) -> Alternatives | None:
-    """Other recipes tried on the same rows; None if the data can be read only once. ``validated``: the validation of
+    """Tries other recipes on the same rows; None if the data can be read only once. ``validated``: the validation of
     these rows with the recipe of the model; ``counting``: options for reading and counting the data.
     """
     if hasattr(data, "__next__"):
@@ -313,7 +313,7 @@ def _check_classes(what: str, classes: tuple[Label, ...]) -> None:
 
 
 def _why_no_curve(rows: MemoryRows) -> str:
-    """Why a learning curve cannot be drawn, in words; empty if it can."""
+    """Returns why a learning curve cannot be drawn, in words; empty if it can."""
     is_counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
     n_rows = int(np.count_nonzero(is_counted))
     n_classes = len(rows.classes)
@@ -326,7 +326,7 @@ def _why_no_curve(rows: MemoryRows) -> str:
 
 
 def _mistakes(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[Mistake]:
-    """The ``most`` mistakes with the least probable true class, the worst first, each explained."""
+    """Returns the ``most`` mistakes with the least probable true class, the worst first, each explained."""
     worst_places = _worst(rows, validated, most)
     mistake_by_place = {
         place: _describe_mistake(rows, validated, place)
@@ -336,16 +336,16 @@ def _mistakes(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[Mis
 
 
 def _fold(validated: ValidatedRows, place: int) -> int:
-    """The fold of the row at this place of the validation, its position among the validated rows; 0 if the model itself
-    predicted it.
+    """Returns the fold of the row at this place of the validation, its position among the validated rows; 0 if the
+    model itself predicted it.
     """
     validation = validated.validation
     return int(validation.folds[place]) if isinstance(validation, CrossValidation) else 0
 
 
 def _worst(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[int]:
-    """The places of the ``most`` worst mistakes in the validation. Probabilities that underflow to zero are compared by
-    their logarithms.
+    """Returns the places of the ``most`` worst mistakes in the validation. Probabilities that underflow to zero are
+    compared by their logarithms.
     """
     validation = validated.validation
     mistakes = np.flatnonzero(validation.best != validation.truth)
@@ -377,7 +377,7 @@ def _worst(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[int]:
 
 
 def _describe_mistake(rows: MemoryRows, validated: ValidatedRows, place: int) -> Mistake:
-    """The mistake at this place of the validation, with an explanation by the model that made it."""
+    """Returns the mistake at this place of the validation, with an explanation by the model that made it."""
     validation = validated.validation
     row = int(validation.rows[place])
     fold = _fold(validated, place)

@@ -42,7 +42,7 @@ class MissedLabel:
     explanation: Explanation | None
 
     def to_dict(self) -> JsonObject:
-        """The fields as a dictionary for JSON."""
+        """Returns the fields as a dictionary for JSON."""
         explanation = None if self.explanation is None else self.explanation.to_dict()
         facts = {"row": self.row, "truth": list(self.truth), "given": list(self.given), "label": self.label}
         return facts | {"probability": self.probability, "explanation": explanation}
@@ -67,7 +67,7 @@ class LabelFindings:
         return " in ".join(name for name in ("Labels" if target is None else str(target), self.source) if name)
 
     def to_dict(self) -> JsonObject:
-        """The findings as a dictionary for JSON."""
+        """Returns the findings as a dictionary for JSON."""
         informative = [
             {"label": next(iter(ratios_of_label.ratios)), **ratios_of_label.to_dict()["classes"][0]}
             for ratios_of_label in self.informative
@@ -114,7 +114,7 @@ def measure(
         [evaluation] = validate(rows, n_folds, [recipe], seed=seed)
     else:
         evaluation = _evaluate(model, rows)
-    most_frequent = np.lexsort((np.arange(len(model.labels)), -model.n_rows))[:MOST_LABELS_SHOWN].tolist()
+    most_frequent = np.lexsort((np.arange(len(model.labels)), -model.rows_by_label))[:MOST_LABELS_SHOWN].tolist()
     informative = tuple(model.informative(model.labels[label_index], telling) for label_index in most_frequent)
     n_rows_with_miss = int((evaluation.truth & ~evaluation.given).any(axis=1).sum())
     missed = tuple(
@@ -128,7 +128,7 @@ def _evaluate(model: LabelModel, rows: MemoryRows) -> LabelEvaluation:
     """Evaluates the model itself on the labelled rows."""
     assert rows.sets is not None
     labelled_rows = np.flatnonzero(rows.labels >= 0)
-    posterior = np.concatenate([model.score(batch, "posterior")[0] for batch in rows.take(labelled_rows)])
+    posterior = np.concatenate([model._score_batch(batch, "posterior")[0] for batch in rows.take(labelled_rows)])
     weights = None if rows.weights is None else rows.weights[labelled_rows]
     return evaluate_answers(model, rows.sets.take(labelled_rows), posterior, labelled_rows, weights)
 
@@ -147,7 +147,7 @@ def _worst(evaluation: LabelEvaluation, most: int) -> list[tuple[int, int]]:
 def _describe_miss(
     model: LabelModel, rows: MemoryRows, evaluation: LabelEvaluation, place: int, label_index: int, own_rows: bool
 ) -> MissedLabel:
-    """A missed label, explained by the model without the row. ``place``: that of the row in the evaluation;
+    """Returns a missed label, explained by the model without the row. ``place``: that of the row in the evaluation;
     ``label_index``: the index of the label; ``own_rows``: whether the model has learned from these rows, so that the
     row must be left out.
     """
@@ -171,7 +171,7 @@ def _describe_miss(
 
 
 def page(findings: LabelFindings, title: str) -> str:
-    """The whole HTML page."""
+    """Returns the whole HTML page."""
     sections = [
         ("figures", "Label by label", _figures(findings)),
         ("model", "The model", _model(findings)),
@@ -182,7 +182,7 @@ def page(findings: LabelFindings, title: str) -> str:
 
 
 def _summary(findings: LabelFindings) -> str:
-    """The summary at the top of the page as HTML."""
+    """Returns the summary at the top of the page as HTML."""
     evaluation = findings.validation
     model = findings.model
     how_predicted = ", each predicted by a model that had not seen it" if findings.own_rows else ""
@@ -196,7 +196,7 @@ def _summary(findings: LabelFindings) -> str:
 
 
 def _tiles(evaluation: LabelEvaluation) -> Iterator[tuple[str, str, str]]:
-    """The main figures: name, figure, and a note on each."""
+    """Yields the main figures: name, figure, and a note on each."""
     n_true_labels = evaluation.truth.sum()
     yield "micro F1", f"{evaluation.micro_f1:.4f}", "over all labels and rows"
     yield "macro F1", f"{evaluation.macro_f1:.4f}", "mean over labels"
@@ -215,7 +215,7 @@ def _tiles(evaluation: LabelEvaluation) -> Iterator[tuple[str, str, str]]:
 
 
 def _figures(findings: LabelFindings) -> str:
-    """The section with the measures of each label as HTML."""
+    """Returns the section with the measures of each label as HTML."""
     evaluation = findings.validation
     measures = findings.validation.per_label
     method = f"{evaluation.what}, with the model’s own schema and settings." if findings.own_rows else AS_IT_IS
@@ -244,7 +244,7 @@ def _figures(findings: LabelFindings) -> str:
 
 
 def _model(findings: LabelFindings) -> str:
-    """The section about the model as HTML."""
+    """Returns the section about the model as HTML."""
     model = findings.model
     tally = findings.model.tally
     facts = [("counted", f"{pieces._weight(float(tally.n_rows))} rows, {many(len(model.labels), 'label')}")]
@@ -274,7 +274,7 @@ def _model(findings: LabelFindings) -> str:
 
 
 def _telling(findings: LabelFindings) -> str:
-    """The section with the most informative values of each label as HTML."""
+    """Returns the section with the most informative values of each label as HTML."""
     note = (
         "How many times more probable a value is in rows with the label than in all other rows, most informative first."
     )
@@ -288,7 +288,7 @@ def _telling(findings: LabelFindings) -> str:
 
 
 def _misses(findings: LabelFindings) -> str:
-    """The section with the missed labels as HTML."""
+    """Returns the section with the missed labels as HTML."""
     if not findings.n_missed:
         return pieces._paragraph("None: every label of every row was predicted.")
     rows = many(findings.n_missed, "row")

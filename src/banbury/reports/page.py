@@ -53,7 +53,7 @@ HOW_IN_WORDS = {
 
 
 def page(findings: Findings, title: str) -> str:
-    """The whole HTML page of a report."""
+    """Returns the whole HTML page of a report."""
     sections = [
         *([("next", "What to do next", _next(findings))] if findings.alternatives or findings.next_steps else []),
         ("model", "The model", _model(findings)),
@@ -70,7 +70,7 @@ def page(findings: Findings, title: str) -> str:
 
 
 def whole(title: str, summary: str, sections: Sequence[tuple[str, str, str]]) -> str:
-    """An HTML page with a summary and sections. ``sections``: identifier, heading and HTML of each."""
+    """Returns an HTML page with a summary and sections. ``sections``: identifier, heading and HTML of each."""
     links = "".join(f'<a href="#{name}">{heading}</a>' for name, heading, _ in sections)
     body = "".join(f'<section id="{name}"><h2>{heading}</h2>{text}</section>' for name, heading, text in sections)
     return (
@@ -89,23 +89,23 @@ def whole(title: str, summary: str, sections: Sequence[tuple[str, str, str]]) ->
 
 
 def _name_tag(value: Any) -> str:
-    """A name as HTML in bold type."""
+    """Returns a name as HTML in bold type."""
     return f'<span class="name">{safe(_shorten(value))}</span>'
 
 
 def _shorten(value: Any, most: int = 60) -> str:
-    """The value as text of at most ``most`` characters."""
+    """Returns the value as text of at most ``most`` characters."""
     text = str(value)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _breakable(html: str) -> str:
-    """HTML in which long column names may break after underscores and slashes."""
+    """Returns HTML in which long column names may break after underscores and slashes."""
     return html.replace("_", "_<wbr>").replace("/", "/<wbr>")
 
 
 def _element(name: str, text: str, kind: str = "") -> str:
-    """An HTML element called ``name``. ``text``: its content as HTML; ``kind``: its CSS class."""
+    """Returns an HTML element called ``name``. ``text``: its content as HTML; ``kind``: its CSS class."""
     return f'<{name} class="{kind}">{text}</{name}>' if kind else f"<{name}>{text}</{name}>"
 
 
@@ -115,34 +115,36 @@ _number = partial(_cell, kind="number")
 
 
 def _table(head: Sequence[str], rows: Iterable[str], numbers: Sequence[int] = ()) -> str:
-    """An HTML table. ``head``: the headings; ``rows``: its rows as HTML; ``numbers``: the indices of its numeric
-    columns.
+    """Returns an HTML table. ``head``: the headings; ``rows``: its rows as HTML; ``numbers``: the indices of its
+    numeric columns.
     """
     cells = "".join(_element("th", name, "number" * (i in numbers)) for i, name in enumerate(head))
     return f'<div class="box"><table><thead><tr>{cells}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
 def _row(name: Any, *cells: str) -> str:
-    """A table row as HTML: a heading and cells."""
+    """Returns a table row as HTML: a heading and cells."""
     return f"<tr><th>{_breakable(safe(_shorten(name)))}</th>{''.join(cells)}</tr>"
 
 
 def _bar_cell(share: float, text: str, kind: str = "meter") -> str:
-    """A table cell with a bar, whose length is ``share`` of the cell, and a text. ``kind``: the CSS class of the bar."""
+    """Returns a table cell with a bar, whose length is ``share`` of the cell, and a text. ``kind``: the CSS class of
+    the bar.
+    """
     width = 100 * min(max(share, 0.0), 1.0)
     return f'<td class="bars"><span class="{kind}"><i style="width:{width:.1f}%"></i></span>{text}</td>'
 
 
 def _details(summary: str, content: str) -> str:
-    """A folded element. ``summary``: what is visible; ``content``: the rest; both as HTML."""
+    """Returns a folded element. ``summary``: what is visible; ``content``: the rest; both as HTML."""
     return f"<details><summary>{summary}</summary>{content}</details>"
 
 
 def _long_table(
     head: Sequence[str], rows: Sequence[str], what: str, numbers: Sequence[int] = (), shown: int = 12, n: int = 0
 ) -> str:
-    """An HTML table whose rows after the first ``shown`` are folded. ``what``: what a row is called; ``numbers``: the
-    indices of numeric columns; ``n``: how many rows there would be in all.
+    """Returns an HTML table whose rows after the first ``shown`` are folded. ``what``: what a row is called;
+    ``numbers``: the indices of numeric columns; ``n``: how many rows there would be in all.
     """
     omitted = _more(n - len(rows), what)
     if len(rows) <= shown + 3:
@@ -152,12 +154,12 @@ def _long_table(
 
 
 def _more(n: int, what: str) -> str:
-    """A note that ``n`` more are not listed; empty if there are none. ``what``: what one of them is called."""
+    """Returns a note that ``n`` more are not listed; empty if there are none. ``what``: what one of them is called."""
     return _paragraph(f"… and {many(n, 'more ' + what)}", "soft") if n > 0 else ""
 
 
 def _weight(n_rows: float) -> str:
-    """A number of rows, which weights can make fractional, as text."""
+    """Returns a number of rows, which weights can make fractional, as text."""
     return f"{n_rows:,.12g}" if float(n_rows).is_integer() else f"{n_rows:,.6g}"
 
 
@@ -165,7 +167,7 @@ def _weight(n_rows: float) -> str:
 
 
 def _summary(findings: Findings) -> str:
-    """The summary at the top of the page as HTML."""
+    """Returns the summary at the top of the page as HTML."""
     validation = findings.validation
     most_frequent = int(
         np.bincount(validation.truth, weights=validation.weights, minlength=len(validation.classes)).argmax()
@@ -184,14 +186,14 @@ def _summary(findings: Findings) -> str:
 
 
 def _lead_and_tiles(lead: str, figures: Iterable[tuple[str, str, str]]) -> str:
-    """The first sentence and the main figures as HTML. ``figures``: name, figure and note of each."""
+    """Returns the first sentence and the main figures as HTML. ``figures``: name, figure and note of each."""
     tile_texts = (f"<span>{name}</span><b>{value}</b><span>{note}</span>" for name, value, note in figures)
     tiles = "".join(f'<div class="tile">{tile}</div>' for tile in tile_texts)
     return f'{_paragraph(lead, "lead")}<div class="tiles">{tiles}</div>'
 
 
 def _tiles(findings: Findings) -> Iterator[tuple[str, str, str]]:
-    """The main figures: name, figure and a note with a value to compare it with."""
+    """Yields the main figures: name, figure and a note with a value to compare it with."""
     validation = findings.validation
     error = validation.accuracy.error
     n_classes = len(validation.classes)
@@ -214,7 +216,7 @@ def _tiles(findings: Findings) -> Iterator[tuple[str, str, str]]:
 
 
 def _next(findings: Findings) -> str:
-    """The section with suggestions as HTML, and the figures of everything that was tried."""
+    """Returns the section with suggestions as HTML, and the figures of everything that was tried."""
     items = "".join(f"<li>{safe(step)}</li>" for step in findings.next_steps)
     no_better = _paragraph("None of the alternatives tried is clearly better.")
     table = "" if findings.alternatives is None else _table_of_alternatives(findings, findings.alternatives)
@@ -222,7 +224,7 @@ def _next(findings: Findings) -> str:
 
 
 def _table_of_alternatives(findings: Findings, tried: Alternatives) -> str:
-    """A table of the alternatives that were tried, with their figures, as HTML."""
+    """Returns a table of the alternatives that were tried, with their figures, as HTML."""
     sampling = "all there are" if tried.n_rows == findings.n_rows else "stratified by class"
     note = (
         f"Each was tried on the same {tried.folds} folds of {many(tried.n_rows, 'row')}, {sampling}; the figures above come from "
@@ -248,7 +250,7 @@ def _table_of_alternatives(findings: Findings, tried: Alternatives) -> str:
 
 
 def _model(findings: Findings) -> str:
-    """The section about the model as HTML."""
+    """Returns the section about the model as HTML."""
     model = findings.model
     tally = findings.model.tally
     facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in _facts(findings))
@@ -271,7 +273,7 @@ def _model(findings: Findings) -> str:
 
 
 def _worth(findings: Findings) -> str:
-    """A table of the weights of columns, trends and pairs as HTML; empty if the evidence is not weighed."""
+    """Returns a table of the weights of columns, trends and pairs as HTML; empty if the evidence is not weighed."""
     weighing = findings.model.weighing
     if not isinstance(weighing, Weighing):
         return ""
@@ -346,7 +348,7 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
 
 
 def _figures(findings: Findings) -> str:
-    """The section with the measures of each class as HTML."""
+    """Returns the section with the measures of each class as HTML."""
     validation = findings.validation
     if findings.own_rows:
         method = (
@@ -397,7 +399,9 @@ def _figures(findings: Findings) -> str:
 
 
 def _confusion(findings: Findings) -> str:
-    """The section with the confusion matrix as HTML, or a list of the most frequent confusions for many classes."""
+    """Returns the section with the confusion matrix as HTML, or a list of the most frequent confusions for many
+    classes.
+    """
     table = findings.validation.confusion
     classes = list(map(findings.name_class, findings.validation.classes))
     note = "Rows by true class (down) and predicted class (across); darker cells have a larger share of the class."
@@ -406,7 +410,7 @@ def _confusion(findings: Findings) -> str:
 
 
 def _matrix(confusion: Any, classes: Sequence[Any]) -> str:
-    """A confusion matrix (true classes × predicted classes) as an HTML table. ``classes``: their names."""
+    """Returns a confusion matrix (true classes × predicted classes) as an HTML table. ``classes``: their names."""
     head = "".join(f"<th>{safe(_shorten(label))}</th>" for label in classes)
     if len(classes) > MOST_UPRIGHT_CLASSES:
         head = "".join(f'<th class="up"><div>{safe(_shorten(label, 30))}</div></th>' for label in classes)
@@ -433,8 +437,8 @@ def _matrix(confusion: Any, classes: Sequence[Any]) -> str:
 
 
 def _list_confusions(confusion: Any, classes: Sequence[Any]) -> str:
-    """The pairs of classes that are confused most often as an HTML table. ``confusion``: numbers of rows (true classes
-    × predicted classes); ``classes``: their names.
+    """Returns the pairs of classes that are confused most often as an HTML table. ``confusion``: numbers of rows (true
+    classes × predicted classes); ``classes``: their names.
     """
     off_diagonal = np.array(confusion, dtype=np.float64)
     totals = np.maximum(off_diagonal.sum(axis=1), 1e-300)
@@ -457,8 +461,8 @@ def _list_confusions(confusion: Any, classes: Sequence[Any]) -> str:
 
 
 def _figure(caption: str, chart: str, keys: Sequence[str] = ()) -> str:
-    """A figure as HTML with a caption and a legend. ``chart``: an SVG element; ``keys``: the names of the curves in the
-    legend.
+    """Returns a figure as HTML with a caption and a legend. ``chart``: an SVG element; ``keys``: the names of the
+    curves in the legend.
     """
     named_kinds = zip(charts.CURVE_CLASSES, keys, strict=False)
     legend = "".join(f'<span class="key"><i class="{kind}"></i>{safe(name)}</span>' for kind, name in named_kinds)
@@ -466,7 +470,7 @@ def _figure(caption: str, chart: str, keys: Sequence[str] = ()) -> str:
 
 
 def _calibration(findings: Findings) -> str:
-    """The section with the calibration chart as HTML."""
+    """Returns the section with the calibration chart as HTML."""
     curves = findings.reliabilities
     first_curve = next(iter(curves.values()))
     keys = list(curves) if len(curves) > 1 else []
@@ -492,7 +496,7 @@ def _calibration(findings: Findings) -> str:
 
 
 def _learning(findings: Findings) -> str:
-    """The section with the learning curve as HTML."""
+    """Returns the section with the learning curve as HTML."""
     if (curve := findings.learning_curve) is None:
         return _paragraph(f"Not drawn: {safe(findings.why_no_curve)}.")
     verdict = ""  # whether more rows would help, as far as the last doubling tells
@@ -512,7 +516,7 @@ def _learning(findings: Findings) -> str:
 
 
 def _sample(findings: Findings) -> str:
-    """A note that only a sample was measured; empty if all rows were."""
+    """Returns a note that only a sample was measured; empty if all rows were."""
     sample = f" Measured on a stratified sample of {findings.n_sampled:,} rows, because more than {MOST_ROWS:,} would take long."
     return sample if findings.n_sampled < findings.n_rows else ""
 
@@ -521,8 +525,8 @@ def _sample(findings: Findings) -> str:
 
 
 def _shapes(findings: Findings) -> str:
-    """The section with a picture of the evidence of each column as HTML, the most important first, for each class
-    against all others.
+    """Returns the section with a picture of the evidence of each column as HTML, the most important first, for each
+    class against all others.
     """
     groups = [(label, _shape_figures(shapes)) for label, shapes in shapes_by_class(findings.model, MOST_SHAPE_CLASSES)]
     if not any(text for _, text in groups):
@@ -538,7 +542,7 @@ def _shapes(findings: Findings) -> str:
 
 
 def _shape_note(label: str, opponent: str) -> str:
-    """What the pictures show, in words. ``label``, ``opponent``: the classes that are compared."""
+    """Returns what the pictures show, in words. ``label``, ``opponent``: the classes that are compared."""
     return (
         f"The evidence of every value for {safe(_shorten(label))} against {safe(_shorten(opponent))}, in decibans "
         "(10 are odds of ten to one). "
@@ -583,7 +587,7 @@ def _shape_figures(shapes_of_columns: Sequence[Shape]) -> str:
 
 
 def _telling(findings: Findings) -> str:
-    """The section with the most informative columns and values as HTML."""
+    """Returns the section with the most informative columns and values as HTML."""
     columns = _information(findings) if len(findings.diagnosis.telling) > 1 else ""
     note = "How many times more probable a value is in the class than in all other classes together, most informative first."
     cards = [_card(findings.informative, label) for label in findings.informative.ratios]
@@ -598,7 +602,7 @@ def _telling(findings: Findings) -> str:
 
 
 def _information(findings: Findings) -> str:
-    """A table of the information that each column by itself has about the class, as HTML."""
+    """Returns a table of the information that each column by itself has about the class, as HTML."""
     diagnosis = findings.diagnosis
     largest = max((column.bits for column in diagnosis.telling), default=0.0) or 1.0
     rows = []
@@ -627,7 +631,7 @@ def _information(findings: Findings) -> str:
 
 
 def _card(informative: Informative, label: Any) -> str:
-    """The most informative values of a class as an HTML card."""
+    """Returns the most informative values of a class as an HTML card."""
     ratios = sorted(informative.ratios[label], key=lambda ratio: -ratio.ratio)
     rows = ""
     for ratio in ratios:
@@ -643,7 +647,7 @@ def _card(informative: Informative, label: Any) -> str:
 
 
 def _mistakes(findings: Findings) -> str:
-    """The section with the worst mistakes as HTML."""
+    """Returns the section with the worst mistakes as HTML."""
     if not findings.n_mistakes:
         return _paragraph("None: every row was predicted correctly.")
     if not findings.mistakes:
@@ -664,8 +668,8 @@ def _mistakes(findings: Findings) -> str:
 
 
 def _mistake(mistake: Mistake, unfolded: bool, target: str | None) -> str:
-    """A mistake with its explanation as HTML. ``unfolded``: whether the explanation is visible at first; ``target``:
-    the name of the target, if it has one.
+    """Returns a mistake with its explanation as HTML. ``unfolded``: whether the explanation is visible at first;
+    ``target``: the name of the target, if it has one.
     """
     explanation = mistake.explanation
     name = "" if mistake.name is None else f", {safe('/'.join(Path(mistake.name).parts[-2:]))}"
@@ -701,7 +705,7 @@ def _mistake(mistake: Mistake, unfolded: bool, target: str | None) -> str:
 
 
 def _pairs(findings: Findings) -> str:
-    """The section with pairs of dependent columns, and columns without information, as HTML."""
+    """Returns the section with pairs of dependent columns, and columns without information, as HTML."""
     diagnosis = findings.diagnosis
     advice = diagnosis.advice
     if diagnosis.pairs and isinstance(findings.model.weighing, Weighing):

@@ -33,6 +33,10 @@ class Groups:
         None  # for sets of labels: where they were read; ``EVERY`` is the class of all rows
     )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles what was counted, without the tallies that were computed from it and cached."""
+        return Groups, (self.counted, self.classes, self.n_groups, self.threads, self.label_target)
+
     @cached_property
     def numbers(self) -> NDArray[np.int64]:
         """The class number and the group number of each class of the counted tally (counted classes × 2)."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.reading import Batch, Codes, encode
+from banbury.reading import Batch, Codes, Source, encode
 from banbury.reading.batches import join_batches
 from banbury.sums import sort_keys
 from banbury.tally.label_sets import LabelSets, LabelTarget
@@ -24,7 +24,6 @@ from banbury.tally.schema import Schema
 from banbury.tally.table import (
     HASH_FACTOR,
     Labels,
-    MemorySource,
     Table,
     content_hashes,
     hash_texts,
@@ -202,11 +201,11 @@ class RowSample:
         labels = Labels.of_arrays(None, weights, threads, groups)
         if schema.labels is not None:
             sets = LabelSets.of_cells(self.labels[positions].tolist(), None)
-            return Table(MemorySource((batch,)), replace(labels, sets_from=LabelTarget(), sets=sets), schema)
+            return Table(Source.of([batch]), replace(labels, sets_from=LabelTarget(), sets=sets), schema)
         names: Any = sort_keys(set(self.labels.tolist()))
         number_of = {name: number for number, name in enumerate(names)}
         codes = np.array([number_of[name] for name in self.labels[positions].tolist()], dtype=np.int32)
-        return Table(MemorySource((batch,)), replace(labels, codes=Codes(codes, low=0, values=list(names))), schema)
+        return Table(Source.of([batch]), replace(labels, codes=Codes(codes, low=0, values=list(names))), schema)
 
 
 @singledispatch

@@ -39,7 +39,7 @@ def predict(learner: ServedLearner, rows: Sequence[Any], settings: JsonObject) -
         _classes(model, posterior, settings) if model.schema.labels is None else _labels(model, posterior, settings)
     )
     if settings.get("posteriors", False):
-        names = list(map(str, model.names))
+        names = list(map(str, model._names))
         for prediction, row in zip(predictions, posterior.tolist(), strict=True):
             prediction["posteriors"] = dict(zip(names, row, strict=True))
     return {"predictions": predictions, "as_of": as_of}

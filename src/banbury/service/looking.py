@@ -276,7 +276,7 @@ def _figures(validation: CrossValidation) -> JsonObject:
 def _informative(model: Any) -> list[JsonObject]:
     """Returns for each class or label its most informative values, for JSON."""
     if model.schema.labels is not None:
-        largest_labels = np.argsort(-model.n_rows, kind="stable")[:MOST_CLASSES].tolist()
+        largest_labels = np.argsort(-model.rows_by_label, kind="stable")[:MOST_CLASSES].tolist()
         informative_labels = [
             (model.labels[label_index], model.informative(model.labels[label_index], 8))
             for label_index in largest_labels

@@ -23,7 +23,7 @@ def example_row(learner: ServedLearner) -> Any:
     """Returns a row that the model might see, made up from what it counted."""
     try:
         model, _ = learner.current_model()
-        plain = model._as_answering()
+        plain = model._reading_model()
         with learner.lock:
             drawn = plain.sample(1, seed=0)
         row = {name: _plain(drawn[name][0]) for name in learner.rows.columns if name in drawn}

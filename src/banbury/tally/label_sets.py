@@ -383,7 +383,7 @@ def join_same_files(source: Source) -> Source:
                 )
                 yield taken.with_columns({name: Objects(label_lists)})
 
-    return Source(lambda: number_rows(batches()), source.name, source.again, source.target, reading=source.reading)
+    return Source(lambda _: number_rows(batches()), source.name, source.again, source.target, reading=source.reading)
 
 
 def holds_sets(batch: Batch, name: str) -> bool:

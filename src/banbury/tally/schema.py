@@ -20,7 +20,7 @@ from banbury.families.bags.occurrences import Occurrences
 from banbury.families.column_tree import ColumnTree, joining_family
 from banbury.families.family import FEWEST_ROWS, MOST_CATEGORIES, Counter, Feature, Features, Kind, Reads
 from banbury.families.gaussian import NormalInverseGamma
-from banbury.families.keys import kind_of
+from banbury.families.keys import column_kind
 from banbury.families.moments import SAMPLE, first_rows
 from banbury.notebooks import align_columns
 from banbury.reading import Batch, Sparse, read
@@ -133,7 +133,7 @@ class Schema:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """The place of each feature, by its name."""
+        """The index of each feature, by its name."""
         return {name: f for f, name in enumerate(self.features.names)}
 
     def __getitem__(self, name: Any) -> Feature:
@@ -183,7 +183,7 @@ class Schema:
                 return "the same features in another order"
             first, second = map(errors.listed, names_in_one)
             return f"features only in the first [{first}], only in the second [{second}]"
-        for f in self._places_to_compare(other):
+        for f in self._features_to_compare(other):
             feature = self.features[f]
             other_feature = other.features[f]
             if feature.columns != other_feature.columns:
@@ -192,8 +192,8 @@ class Schema:
                 return f"feature {feature.name!r} is {_describe(feature)} in one and {_describe(other_feature)} in the other"
         return None
 
-    def _places_to_compare(self, other: Schema) -> list[int]:
-        """Returns the places of features that differ in origin or unit, and one place for each pair of templates.
+    def _features_to_compare(self, other: Schema) -> list[int]:
+        """Returns the indices of features that differ in origin or unit, and one index for each pair of templates.
 
         A template is a feature without a name, which features with equal settings share: one of each pair stands for
         all.
@@ -201,7 +201,7 @@ class Schema:
         features = self.features
         has_other_scale = (features.origins != other.features.origins) | (features.units != other.features.units)
         rescaled = np.flatnonzero(has_other_scale)
-        of_templates = [place for *_, place in features.pair_templates(other.features)]
+        of_templates = [index for *_, index in features.pair_templates(other.features)]
         return sorted({*rescaled.tolist(), *of_templates})
 
     def _counting_rules(self) -> list[Any]:
@@ -229,7 +229,7 @@ class Schema:
         """Returns the same schema with other features in some groups: pairs of a group and the features that replace
         its own.
         """
-        return replace(self, features=self.features.put((group.places, features) for group, features in groups))
+        return replace(self, features=self.features.put((group.indices, features) for group, features in groups))
 
     def _with_families(self, overrides: Mapping[str, Any]) -> Schema:
         """Returns the same schema with other settings for estimation. Raises an error if they would change the counts.
@@ -241,8 +241,8 @@ class Schema:
             old = self[name]
             changed[self.index[old.name]] = new = old._replace(family=_with_counting_half(old, family(choice)))
             new.family.check_columns(new)
-        places = np.array(list(changed), dtype=np.int64)
-        return replace(self, features=self.features.put([(places, Features.of(changed.values()))]))
+        indices = np.array(list(changed), dtype=np.int64)
+        return replace(self, features=self.features.put([(indices, Features.of(changed.values()))]))
 
     def __str__(self) -> str:
         target = "" if self.target is None else f", target {self.target!r}"
@@ -263,7 +263,7 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the schema for JSON, with one entry for each feature, or for a run of features that differ only in
-        name and place.
+        name and position.
         """
         about_columns = {
             "target": self.target,
@@ -359,7 +359,7 @@ def _template_from_dict(entry: Mapping[str, Any], template_family: Family) -> Fe
 
 
 def group_features(features: Features) -> tuple[Group, ...]:
-    """Groups features by what counts them; each group has their places among all features.
+    """Groups features by what counts them; each group has their indices among all features.
 
     Features with equal settings share a template, and all features of a template have the same counter. A counter that
     counts features ``apart`` gets a group for each of them.
@@ -369,20 +369,20 @@ def group_features(features: Features) -> tuple[Group, ...]:
         template_numbers_of.setdefault(template.counter, []).append(number)
     groups = list[Group]()
     for counter, template_numbers in template_numbers_of.items():
-        places = np.flatnonzero(np.isin(features.codes, template_numbers))
+        indices = np.flatnonzero(np.isin(features.codes, template_numbers))
         groups += [
-            Group(counter, features.take(group_places), group_places)
-            for group_places in (places[:, None] if counter.apart else [places])
+            Group(counter, features.take(group_indices), group_indices)
+            for group_indices in (indices[:, None] if counter.apart else [indices])
         ]
-    return tuple(sorted(groups, key=lambda group: int(group.places[0])))
+    return tuple(sorted(groups, key=lambda group: int(group.indices[0])))
 
 
 class Group(NamedTuple):
-    """Features that are counted together, and their places in the schema."""
+    """Features that are counted together, and their indices in the schema."""
 
     counter: Counter
     features: Features
-    places: Int
+    indices: Int
 
 
 def _describe(feature: Feature) -> str:
@@ -506,7 +506,7 @@ def infer(
     if (joined_family := _family_that_joins(features)) is not None:
         schema = infer(batch, reserved, target, joined_family.columns, missing, more_to_come, "none", facts)
         return replace(schema, features=joined_family.join(schema.features, batch))
-    reserved = {**dict.fromkeys(batch.aside, "the weights of the rows"), **dict(reserved)}
+    reserved = {**dict.fromkeys(batch.non_features, "the weights of the rows"), **dict(reserved)}
     for name in reserved:
         if name not in batch.names:
             raise errors.unknown_column(name, batch.names, batch.source)
@@ -523,7 +523,7 @@ def infer(
     constant_columns = (
         set() if more_to_come else _constant_columns(batch, kinds, numbers, sample, missing) - facts.varied
     )
-    n_values = {} if more_to_come or trees == "all" else _few_values(batch, numbers, sample, facts)
+    n_values = {} if more_to_come or trees == "all" else _columns_of_few_values(batch, numbers, sample, facts)
     if more_to_come:
         kinds = {n: "float" if k == "empty" and isinstance(batch.column(n), Numbers) else k for n, k in kinds.items()}
     takes_trees = trees == "all" or (trees == "many" and batch.n_rows >= FEWEST_ROWS)
@@ -535,7 +535,9 @@ def infer(
         if name in in_blocks:
             continue
         if name in kinds:
-            chosen, why = _choose(first_batch_rows, name, kinds[name], missing, constant_columns, n_values, takes_trees)
+            chosen, why = _choose_family(
+                first_batch_rows, name, kinds[name], missing, constant_columns, n_values, takes_trees
+            )
         else:
             chosen = declared[name]
             why = "declared"
@@ -549,16 +551,16 @@ def infer(
             key = id(chosen), why
             templates.append(template_of.setdefault(key, Feature("", chosen, why=why)))
     if not names and not blocks:
-        warn_of_nothing(left_out)
-    target_kind = None if target is None or batch.kind(target) == "empty" else kind_of(batch, target)
+        warn_about_no_columns(left_out)
+    target_kind = None if target is None or batch.kind(target) == "empty" else column_kind(batch, target)
     features = settle_features(Features.join([Features.named(names, templates), Features.of(blocks)]), batch)
     facts.whole_numbers.update(n_values)
     if n_values or declared or "integer" in kinds.values():
-        float_places = features.where(lambda column: column.kind == "float" and not column.columns).tolist()
-        names_and_places = ((features.names[f], f) for f in float_places)
-        whole_number_places = {f for name, f in names_and_places if (kinds.get(name) or batch.kind(name)) == "integer"}
-        whole_number_places.update(f for f, name in enumerate(features.names) if name in n_values)
-        features = features.change(lambda column: column._replace(kind="integer"), sorted(whole_number_places))
+        float_columns = features.where(lambda column: column.kind == "float" and not column.columns).tolist()
+        names_and_indices = ((features.names[f], f) for f in float_columns)
+        integer_columns = {f for name, f in names_and_indices if (kinds.get(name) or batch.kind(name)) == "integer"}
+        integer_columns.update(f for f, name in enumerate(features.names) if name in n_values)
+        features = features.change(lambda column: column._replace(kind="integer"), sorted(integer_columns))
     return Schema(features, target, columns, batch.named, left_out, target_kind)
 
 
@@ -574,11 +576,11 @@ def _family_that_joins(features: FamilyOption) -> ColumnTree | None:
 def settle_features(features: Features, batch: Batch) -> Features:
     """Returns the features with what their first rows decide about counting, such as origins and units."""
     _, first_of_template = np.unique(features.codes, return_index=True)
-    for place in first_of_template.tolist():
-        feature = features[place]
+    for index in first_of_template.tolist():
+        feature = features[index]
         feature.family.check_columns(feature)
     groups = group_features(features)
-    return features.put((places, counter.settle(group, batch)) for counter, group, places in groups)
+    return features.put((indices, counter.settle(group, batch)) for counter, group, indices in groups)
 
 
 def of_one_family(batch: Batch, feature_family: Family) -> Schema:
@@ -698,7 +700,7 @@ def block(columns: tuple[str, ...], block_family: Family, why: str = "declared")
     return Feature(name, block_family, kind="float", why=why, columns=columns)
 
 
-def _choose(
+def _choose_family(
     batch: Batch,
     name: str,
     kind: str,
@@ -737,7 +739,7 @@ def _choose(
     if kind == "boolean":
         return (BERNOULLI, "booleans") if missing == "skip" else (CATEGORICAL[missing], "booleans")
     if kind == "string":
-        return _choose_words(batch, name, missing)
+        return _choose_family_of_strings(batch, name, missing)
     if batch.named and IDENTIFIER.search(name) and kind == "integer" and _all_different(batch, name):
         return None, "identifiers: a different value in every row"
     if name in n_values:
@@ -745,7 +747,7 @@ def _choose(
     return QUANTILE_TREE if takes_trees else GAUSSIAN, "integers" if kind == "integer" else "floats"
 
 
-def _choose_words(batch: Batch, name: str, missing: Missing) -> tuple[Family | None, str]:
+def _choose_family_of_strings(batch: Batch, name: str, missing: Missing) -> tuple[Family | None, str]:
     """Chooses the family of a column of strings by its first rows, which are in ``batch``. Returns it, or None to leave
     the column out, and the reason. With ``missing="category"``, a missing string is a category.
     """
@@ -772,7 +774,7 @@ def _all_different(batch: Batch, name: str) -> bool:
     return len(values) >= 2 and len(set(values)) == len(values)
 
 
-def _few_values(batch: Batch, names: Sequence[str], sample: Real, facts: ColumnFacts) -> dict[str, int]:
+def _columns_of_few_values(batch: Batch, names: Sequence[str], sample: Real, facts: ColumnFacts) -> dict[str, int]:
     """Returns the columns of whole numbers with few distinct values in the first rows, and how many they have. With few
     rows, only columns of 0 and 1 count.
 
@@ -786,10 +788,10 @@ def _few_values(batch: Batch, names: Sequence[str], sample: Real, facts: ColumnF
         return {}
     first_row = sample[0]  # in most columns it shows that there are fractions, or more than 0 and 1
     may_be_few = (first_row == 0) | (first_row == 1) if len(sample) < FEWEST_ROWS else first_row == np.rint(first_row)
-    column_places = np.flatnonzero(may_be_few | np.isnan(first_row)).tolist()
-    if len(column_places) < len(names):
-        names = [names[j] for j in column_places]
-        sample = sample[:, column_places]
+    column_indices = np.flatnonzero(may_be_few | np.isnan(first_row)).tolist()
+    if len(column_indices) < len(names):
+        names = [names[j] for j in column_indices]
+        sample = sample[:, column_indices]
     ordered = np.sort(sample, axis=0)  # missing values last
     is_missing = np.isnan(ordered)
     n_present = len(ordered) - is_missing.sum(axis=0)
@@ -810,9 +812,9 @@ def with_few_values(schema: Schema, batch: Batch, missing: Missing, facts: Colum
     ``missing="category"`` makes a missing value a category. The columns are added to ``facts.whole_numbers``, so that a
     later fraction in one of them is noticed.
     """
-    places = schema.features.where(lambda column: column.why in ("integers", "floats")).tolist()
-    inferred = [schema.features.names[f] for f in places]
-    n_values = _few_values(batch, inferred, first_rows(batch, inferred), facts)
+    indices = schema.features.where(lambda column: column.why in ("integers", "floats")).tolist()
+    inferred = [schema.features.names[f] for f in indices]
+    n_values = _columns_of_few_values(batch, inferred, first_rows(batch, inferred), facts)
     facts.whole_numbers.update(n_values)
     why = {name: f"{WHOLE_NUMBERS}, {n} different" for name, n in n_values.items()}
     features = Features.of(
@@ -840,10 +842,10 @@ def _constant_columns(
         is_constant = np.fmin.reduce(sample, axis=0) == np.fmax.reduce(sample, axis=0)
         candidates += [numbers[j] for j in np.flatnonzero(is_constant).tolist()]
     fewest_values = {"string": batch.n_rows, "boolean": batch.n_rows} if missing == "category" else {}
-    return {name for name in candidates if _same_throughout(batch, name, fewest_values.get(kinds[name], 2))}
+    return {name for name in candidates if _is_constant(batch, name, fewest_values.get(kinds[name], 2))}
 
 
-def _same_throughout(batch: Batch, name: str, fewest: int) -> bool:
+def _is_constant(batch: Batch, name: str, fewest: int) -> bool:
     """Whether a column has at least ``fewest`` values and they are all the same."""
     if len(set(batch.head(name, SAMPLE))) != 1:
         return False
@@ -851,7 +853,7 @@ def _same_throughout(batch: Batch, name: str, fewest: int) -> bool:
     return len(values) >= max(fewest, 2) and len(set(values)) == 1
 
 
-def warn_of_nothing(left_out: Mapping[str, str]) -> None:
+def warn_about_no_columns(left_out: Mapping[str, str]) -> None:
     """Warns that no column is left to learn from. ``left_out`` has the reason for each column that was left out."""
     why = errors.listed((f"{name!r} ({reason})" for name, reason in left_out.items()), 6)
     text = "there is no column to learn from, so every prediction will be the class prior"

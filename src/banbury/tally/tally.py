@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property, partial, singledispatch
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,9 @@ from banbury.arrays import Int
 from banbury.errors import many
 from banbury.families.bags.words import WORDS, add_texts, check_parts_of_words, subtract
 from banbury.families.family import Family, Feature, Features, RowsToCount, permanent_keys
-from banbury.families.keys import code_numbers, dense
+from banbury.families.keys import renumber_range, zero_based_codes
 from banbury.notebooks import MOST_TABLE_ROWS, Displayed, NotebookTable, more_line
-from banbury.reading import Batch, Beside, Codes
+from banbury.reading import Batch, Codes, ParserWork
 from banbury.reading.by_name import Columns
 from banbury.reading.columns import empty_column
 from banbury.sums import (
@@ -48,6 +48,21 @@ from banbury.threads import Behind, LimitThreads
 
 Label = bool | int | float | str
 ROWS_WORTH_A_THREAD = 1000  # of a batch, whose words are worth a thread of their own
+
+
+class FamilySums(NamedTuple):
+    """Features of one family, and their sums: Counts, Moments, Products or Words."""
+
+    family: Family
+    features: Features
+    sums: Any
+
+
+class SumsLocation(NamedTuple):
+    """Where the sums of a feature are: the number of the group that it is counted in, and its position in the group."""
+
+    group: int
+    position: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,24 +144,22 @@ class Tally(Displayed):
 
     def of(self, name: str) -> Any:
         """Returns the sums of one feature, by its name."""
-        group, at = self.place(self.schema[name].name)
-        return self.sums[group].select([at])
+        location = self.locate(self.schema[name].name)
+        return self.sums[location.group].select([location.position])
 
-    def place(self, name: str) -> tuple[int, int]:
-        """Returns the number of the group that a feature is counted in, and its place in that group."""
-        group, place = self._places
+    def locate(self, name: str) -> SumsLocation:
+        """Returns where the sums of a feature are, by its name."""
         f = self.schema.index[name]
-        return int(group[f]), int(place[f])
+        return SumsLocation(*self._locations[f].tolist())
 
     @cached_property
-    def _places(self) -> tuple[Int, Int]:
-        """Two integer arrays over features: the number of each feature's group, and its place in that group."""
-        group_of = np.empty(len(self.schema.features), dtype=np.int64)
-        place_of = np.empty_like(group_of)
+    def _locations(self) -> Int:
+        """The ``SumsLocation`` of each feature as integers, features × 2."""
+        locations = np.empty((len(self.schema.features), 2), dtype=np.int64)
         for g, group in enumerate(self.schema.groups):
-            group_of[group.places] = g
-            place_of[group.places] = np.arange(len(group.places))
-        return group_of, place_of
+            locations[group.indices, 0] = g
+            locations[group.indices, 1] = np.arange(len(group.indices))
+        return locations
 
     @cached_property
     def _has_words(self) -> bool:
@@ -205,15 +218,15 @@ class Tally(Displayed):
             raise errors.not_a_tally(other, "add")
         if shared_parts := self.parts & other.parts:
             raise errors.part_twice(shared_parts)
-        left, right = _together(self, other)
+        left, right = _align_tallies(self, other)
         sums = tuple(left_sums + right_sums for left_sums, right_sums in zip(left.sums, right.sums, strict=True))
         skipped = left.skipped + right.skipped
         rounded = left.rounded or right.rounded
         parts = left.parts | right.parts
         summed = replace(left, rows=left.rows + right.rows, sums=sums, skipped=skipped, rounded=rounded, parts=parts)
-        return within_bins(summed._not_too_many())
+        return merge_excess_bins(summed._check_n_rows())
 
-    def _not_too_many(self) -> Tally:
+    def _check_n_rows(self) -> Tally:
         """Returns this tally, or raises an error if it has more rows than exact sums can hold."""
         if self.classes and not sum_axis(self.rows, 0).value[0] < MOST_ROWS:
             raise errors.too_many_rows()
@@ -253,11 +266,11 @@ class Tally(Displayed):
         [words] = self.sums
         if not isinstance(words, Words) or not set(self.classes).issuperset(labels):
             return None
-        class_numbers = _places(labels, self.classes).astype(np.int32)
+        class_numbers = _indices_of(labels, self.classes).astype(np.int32)
         rows = self.rows + _core.count_classes(class_numbers, len(self.classes), None, threads)
         if (added := add_texts(self.schema.features[0], words, texts, class_numbers, threads)) is None:
             return None
-        return replace(self, rows=rows, sums=(added,))._not_too_many()
+        return replace(self, rows=rows, sums=(added,))._check_n_rows()
 
     def _without_part(self, part: Tally) -> Tally:
         """Returns this tally without rows that are known to be part of it, so that the result needs no check."""
@@ -265,7 +278,7 @@ class Tally(Displayed):
 
     def _subtract(self, other: Tally) -> Tally:
         """Returns the differences of all sums without checking that they can be sums of rows."""
-        total, part = _together(self, other)
+        total, part = _align_tallies(self, other)
         rows = total.rows - part.rows
         total._check_rows(rows)
         group_sums = zip(total.schema.groups, total.sums, part.sums, strict=True)
@@ -310,7 +323,7 @@ class Tally(Displayed):
         """
         if not isinstance(other, Tally):
             return NotImplemented
-        left, right = _together(self, other)
+        left, right = _align_tallies(self, other)
         same_rows = self.classes == other.classes and self.schema == other.schema and left.rows.same(right.rows)
         return same_rows and all(
             left_sums.same(right_sums) for left_sums, right_sums in zip(left.sums, right.sums, strict=True)
@@ -412,7 +425,7 @@ class Tally(Displayed):
         names: Any = classes if set(classes).issuperset(self.classes) else sort_keys(set(self.classes).union(classes))
         if self.classes == names:
             return self
-        return self._merge_classes(_places(self.classes, names), names)
+        return self._merge_classes(_indices_of(self.classes, names), names)
 
     def _of_classes(self, class_numbers: Sequence[int], names: tuple[Label, ...], trims: bool = True) -> Tally:
         """Returns the classes with these numbers, under these names. Keys that none of them has are dropped unless
@@ -471,9 +484,9 @@ class Tally(Displayed):
         return digest.hexdigest()
 
     @cached_property
-    def groups(self) -> list[tuple[Family, Features, Any]]:
+    def groups(self) -> list[FamilySums]:
         """Each family with its features and their sums, so that parameters of the same family are estimated together."""
-        return [part for group, sums in self._groups() for part in _by_family(group, sums)]
+        return [family_sums for group, sums in self._groups() for family_sums in _split_by_family(group, sums)]
 
     def n_parameters(self, naive: bool = True) -> int:
         """The number of free parameters of the model; with ``naive=False``, of the joint distribution without the
@@ -608,16 +621,18 @@ def _label_exceeds_rows(problem: errors.NegativeCount) -> errors.NegativeCount:
     """
     label = problem.label  # type: ignore[attr-defined]
     feature = getattr(problem, "feature", None)
-    place = "" if feature is None else f" in feature {feature!r}"
-    text = f"subtracting left more rows with label {label!r} than rows{place}. A row with this label was subtracted "
+    in_feature = "" if feature is None else f" in feature {feature!r}"
+    text = (
+        f"subtracting left more rows with label {label!r} than rows{in_feature}. A row with this label was subtracted "
+    )
     text += "without it, or is not part of this tally; nothing was changed. Subtract rows with the labels they were added with."
     return errors.NegativeCount(text, label=label, feature=feature)
 
 
-def _places(names: Sequence[Any], names_in_order: Sequence[Any]) -> NDArray[np.int64]:
-    """Returns the place of each name in ``names_in_order``, which contains them all."""
-    place = {name: c for c, name in enumerate(names_in_order)}
-    return np.array([place[name] for name in names], dtype=np.int64)
+def _indices_of(names: Sequence[Any], names_in_order: Sequence[Any]) -> NDArray[np.int64]:
+    """Returns the index of each name in ``names_in_order``, which contains them all."""
+    index_of = {name: c for c, name in enumerate(names_in_order)}
+    return np.array([index_of[name] for name in names], dtype=np.int64)
 
 
 def _are_all(numbers: NDArray[np.int64], n: int) -> bool:
@@ -640,7 +655,7 @@ def _as_json(keys: Any) -> str:
     return json.dumps([_canonical(key) for key in keys] if needs_canonical_form else list(keys))
 
 
-def _by_family(group: Group, sums: Any) -> list[tuple[Family, Features, Any]]:
+def _split_by_family(group: Group, sums: Any) -> list[FamilySums]:
     """Splits a group's features by family, each with its part of the group's sums; every block of columns is by itself."""
     families = list[Family]()
     family_number = list[int]()
@@ -652,17 +667,18 @@ def _by_family(group: Group, sums: Any) -> list[tuple[Family, Features, Any]]:
         if family_number[-1] == len(families):
             families.append(template.family)
     if len(families) == 1 and not group.features.has_blocks:
-        return [(families[0], group.features, sums)]
+        return [FamilySums(families[0], group.features, sums)]
     numbers = np.array(family_number, dtype=np.int64)[group.features.codes]
-    parts = list[tuple[Family, Features, Any]]()
+    sums_by_family = list[FamilySums]()
     for n, family in enumerate(families):
-        places = np.flatnonzero(numbers == n)
-        for part in places[:, None] if group.features.has_blocks else [places]:
-            parts.append((family, group.features.take(part), sums.select(part.tolist())))
-    return parts
+        positions = np.flatnonzero(numbers == n)
+        for members in positions[:, None] if group.features.has_blocks else [positions]:
+            features = group.features.take(members)
+            sums_by_family.append(FamilySums(family, features, sums.select(members.tolist())))
+    return sums_by_family
 
 
-def _together(first: Tally, second: Tally) -> tuple[Tally, Tally]:
+def _align_tallies(first: Tally, second: Tally) -> tuple[Tally, Tally]:
     """Returns both tallies with the classes of either and the wider bins of the two, so that their sums can be added."""
     if first.schema is not second.schema:
         why = first.schema._differs(second.schema)
@@ -687,7 +703,7 @@ def _move_to(tally: Tally, schema: Schema) -> Tally:
     return replace(tally, schema=schema, sums=sums)
 
 
-def within_bins(tally: Tally) -> Tally:
+def merge_excess_bins(tally: Tally) -> Tally:
     """Merges bins in pairs until no feature has more bins than allowed. The result depends only on the totals."""
     wider = [(group, group.counter.widen(group.features, sums)) for group, sums in tally._groups()]
     if all(features is group.features for group, features in wider):
@@ -695,9 +711,9 @@ def within_bins(tally: Tally) -> Tally:
     return _move_to(tally, tally.schema._with_features(wider))
 
 
-def plus(total: Tally | None, part: Tally) -> Tally:
-    """Adds a part to a tally that may be None."""
-    return part._read_texts() if total is None else total + part
+def add_tally(total: Tally | None, tally: Tally) -> Tally:
+    """Returns ``total + tally``; a total of None has no rows."""
+    return tally._read_texts() if total is None else total + tally
 
 
 # Counting -------------------------------------------------------------------------------------------------------------
@@ -776,11 +792,13 @@ def count(
 @singledispatch
 def count_table(table: Any) -> Tally:
     """Counts a table batch by batch."""
-    return complete(*sum_table(table), table.labels.name)
+    return check_classes(*sum_table(table), table.labels.name)
 
 
-def complete(tally: Tally, n_rows: int, target: str | None) -> Tally:
-    """Returns the tally of a whole table of ``n_rows`` rows; raises an error if none of them has a target."""
+def check_classes(tally: Tally, n_rows: int, target: str | None) -> Tally:
+    """Returns the tally of a whole table of ``n_rows`` rows. Raises an error if no row has a target, and warns about
+    classes that look like a mistake.
+    """
     if not tally.classes and tally.skipped == n_rows:
         raise errors.no_target(n_rows, target)
     warn_about_suspicious_classes(tally.classes)
@@ -795,15 +813,15 @@ def sum_table(table: Table) -> tuple[Tally, int]:
     # Of this pass over the rows: one pair, or none before the first batch. A pass that starts again empties the list.
     schema_and_total: list[tuple[Schema, Tally | None]] = []
     n_rows = 0
-    parser_work = Beside[tuple[Tally, ...]](table.labels.threads)
+    parser_work = ParserWork[tuple[Tally, ...]](table.labels.threads)
 
     def add(part: Tally) -> None:
         """Adds the tally of a batch; its schema may have wider bins."""
-        total = plus(schema_and_total[0][1], part)
+        total = add_tally(schema_and_total[0][1], part)
         schema_and_total[0] = total.schema, total
 
     with LimitThreads(table.labels.threads), Behind() as adding_thread:
-        for batch in table.batches("counting", schema_and_total.clear, beside=parser_work):
+        for batch in table.batches("counting", schema_and_total.clear, parser_work=parser_work):
             adding_thread.wait()  # the schema may become another one
             if not schema_and_total:
                 schema_and_total.append((table.settle_schema(batch), None))
@@ -813,34 +831,34 @@ def sum_table(table: Table) -> tuple[Tally, int]:
             n_rows += batch.n_rows
             is_large = batch.n_rows >= ROWS_WORTH_A_THREAD and table.labels.threads > 1
             aligned = table.align(batch, schema)
-            for part in parser_work.result(batch) or parts(aligned, schema, table.labels):
+            for part in parser_work.result(batch) or tallies_of_batch(aligned, schema, table.labels):
                 adding_thread.wait()
                 if is_large and text_columns and total is not None and aligned.text_bytes(text_columns) is not None:
                     adding_thread.start(partial(add, part))
                 else:
                     add(part)
             if table.labels.by_column and not text_columns:
-                parser_work.work = partial(_parts_beside, table, schema_and_total[0][0])
+                parser_work.work = partial(_count_in_parser_thread, table, schema_and_total[0][0])
         adding_thread.wait()
     [(_, total)] = schema_and_total
     assert total is not None
     return total, n_rows
 
 
-def _parts_beside(table: Table, schema: Schema, batch: Batch) -> tuple[Tally, ...]:
+def _count_in_parser_thread(table: Table, schema: Schema, batch: Batch) -> tuple[Tally, ...]:
     """Returns the tallies of a later batch. The thread that parsed the batch counts it, with the bins of ``schema``:
     the schema that earlier batches of the table have settled.
     """
-    return tuple(parts(table.align(batch, schema), schema, replace(table.labels, threads=1)))
+    return tuple(tallies_of_batch(table.align(batch, schema), schema, replace(table.labels, threads=1)))
 
 
-def of_no_rows(schema: Schema) -> Tally:
+def empty_tally(schema: Schema) -> Tally:
     """Returns the tally of no rows under a schema."""
     empty_batch = Batch(schema.columns, 0, Columns(lambda name: empty_column(0)), schema.named)
     return count_rows(empty_batch, schema, Codes(np.zeros(0, dtype=np.int32), low=0, values=()), None, 1)._read_texts()
 
 
-def parts(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Tally]:
+def tallies_of_batch(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Tally]:
     """Yields tallies whose sum is the tally of the batch: one of its rows, also if they have sets of labels, or one for
     each class of soft labels.
 
@@ -873,16 +891,16 @@ def rows_to_count(batch: Batch, labels: Codes, weights: NDArray[Any] | None, thr
     for what, one_per_row in (("labels", labels.codes), ("weights", weights)):
         if one_per_row is not None and len(one_per_row) != batch.n_rows:
             raise errors.length_mismatch(what, len(one_per_row), batch.n_rows)
-    labels = dense(labels, threads)
+    labels = renumber_range(labels, threads)
     refuse_continuous(labels.values, batch.n_rows)
-    classes = code_numbers(labels, threads)
+    classes = zero_based_codes(labels, threads)
     skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
     if weights is None:
         return RowsToCount(batch, labels.values, classes, None, threads, skipped=skipped)
     n_positive = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0
     classes, weights = kernel_weights(classes, weights)
     assert weights is not None
-    _warn_of_light(n_positive - int(np.count_nonzero(weights if weights.ndim == 1 else weights.any(axis=1))))
+    _warn_about_tiny_weights(n_positive - int(np.count_nonzero(weights if weights.ndim == 1 else weights.any(axis=1))))
     return RowsToCount(batch, labels.values, classes, weights, threads, skipped=skipped)
 
 
@@ -900,17 +918,17 @@ def tally_of(rows: RowsToCount, schema: Schema) -> Tally:
     if not all(features is group.features for group, features, _ in group_sums):
         schema = schema._with_features((group, features) for group, features, _ in group_sums)
     tally = Tally(schema, tuple(rows.labels), rows.per_class, tuple(sums for *_, sums in group_sums), rows.skipped)
-    return within_bins(_sort_classes(tally)._trim())
+    return merge_excess_bins(_sort_classes(tally)._trim())
 
 
 def round_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rounds weights as counting does; a weight that is too small becomes 0, with a warning."""
     counted = decode_weights(encode_weights(weights))
-    _warn_of_light(int(np.count_nonzero(weights)) - int(np.count_nonzero(counted)))
+    _warn_about_tiny_weights(int(np.count_nonzero(weights)) - int(np.count_nonzero(counted)))
     return counted
 
 
-def _warn_of_light(n_rows: int) -> None:
+def _warn_about_tiny_weights(n_rows: int) -> None:
     """Warns that this many rows have weights so small that they are rounded to zero."""
     if n_rows > 0:
         rows_weigh = "1 row weighs" if n_rows == 1 else f"{n_rows:,} rows weigh"
@@ -957,11 +975,11 @@ def count_sets(
     )
     offsets_and_codes = sets.offsets, codes[len(rows_with_target) :]
     if weights is not None:  # rows that weigh nothing have no labels either
-        _warn_of_light(int(np.count_nonzero((weights > 0) & sets.has_target & (classes < 0))))
+        _warn_about_tiny_weights(int(np.count_nonzero((weights > 0) & sets.has_target & (classes < 0))))
         n_labels = np.where(classes >= 0, np.diff(sets.offsets), 0)
         offsets_and_codes = np.concatenate([[0], np.cumsum(n_labels)]), offsets_and_codes[1][classes[sets.rows] >= 0]
     each_row_once = RowsToCount(batch, names, classes, row_weights, threads, offsets_and_codes)
-    classes_used = _places(tally.classes, names)
+    classes_used = _indices_of(tally.classes, names)
     words = {
         g: WORDS.count(group.features, each_row_once)[1].take(classes_used)
         for g, (group, sums) in enumerate(tally._groups())
@@ -1001,4 +1019,4 @@ def _sort_classes(tally: Tally) -> Tally:
     classes: Any = sort_keys(tally.classes)
     if classes == tally.classes:
         return tally
-    return tally._select_classes(_places(classes, tally.classes), classes)
+    return tally._select_classes(_indices_of(classes, tally.classes), classes)

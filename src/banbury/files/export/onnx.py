@@ -180,11 +180,11 @@ def write(model: Any, min_rows: int) -> bytes:
         width = {"text": "tokens", "counts": len(column["entries"]) - 1}.get(column["kind"], 1)
         kind = types.STRING if column["kind"] in ("text", "string") else types.DOUBLE
         inputs.append(describe_tensor(name, kind, ["n", width]))
-    label, shares = add_posteriors(graph, tables, {tensor.name: tensor.name for tensor in inputs}, model.names)
+    label, shares = add_posteriors(graph, tables, {tensor.name: tensor.name for tensor in inputs}, model._names)
     graph.add_output("label", label, "Identity")
     graph.add_output("probabilities", shares, "Cast", to=types.FLOAT)
-    shape = ["n", len(model.names)]
-    label_type = types.INT64 if are_whole(model.names) else types.STRING
+    shape = ["n", len(model._names)]
+    label_type = types.INT64 if are_whole(model._names) else types.STRING
     label_output = (types.BOOL, shape) if tables.answers == "labels" else (label_type, ["n"])
     outputs = [describe_tensor("label", *label_output), describe_tensor("probabilities", types.FLOAT, shape)]
     proto = graph.onnx.helper.make_graph(graph.nodes, "banbury", inputs, outputs, graph.initializers)

@@ -56,7 +56,7 @@ def write(model: Any, min_rows: int) -> bytes:
     # One script: imports are dropped, because the names of all modules differ and each stands before those that use it.
     modules = re.sub(r"^import .*?;\n|^export ", "", modules, flags=re.MULTILINE | re.DOTALL)
     script = f"{modules}{(HERE / 'score.js').read_text('utf-8')}begin().catch(showProblem);\n"
-    has_numbers_only = not any(isinstance(name, str) for name in model.names)  # which are named with their target
+    has_numbers_only = not any(isinstance(name, str) for name in model._names)  # which are named with their target
     target = model.schema.target if has_numbers_only and tables.answers == "classes" else None
     style = (BROWSER / "page.css").read_text("utf-8")
     return PAGE.format(
