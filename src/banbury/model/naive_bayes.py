@@ -30,7 +30,7 @@ from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.schema import Schema
 from banbury.tally.table import align_names, class_number, open_source, read_batches
 from banbury.tally.tally import Label, Tally, count, count_rows
-from banbury.threads import LimitThreads, taken
+from banbury.threads import LimitThreads, look_up
 
 MOST_SAMPLED = 10**10  # rows
 UNUSED_GENERATOR = np.random.default_rng(0)  # only "gibbs" draws, and making one takes longer than most estimates
@@ -281,7 +281,7 @@ class Model(Displayed):
             unsure: A probability. Rows whose predicted class is less probable get None.
         """
         if costs is None and unsure is None:
-            return taken(
+            return look_up(
                 self._class_array, self._best(self._score_all(rows, self._scores_for_class, reading)), self.threads
             )
         if unsure is not None and not (isinstance(unsure, (int, float, np.number)) and 0 <= unsure <= 1):
@@ -1076,6 +1076,6 @@ def model_of(model_or_estimator: Any) -> Any:
         return model_or_estimator
     from sklearn.utils.validation import check_is_fitted
 
-    if hasattr(type(model_or_estimator), "validation"):
+    if hasattr(type(model_or_estimator), "_rows_and_settings"):
         check_is_fitted(model_or_estimator)
     return model_or_estimator.model_ if hasattr(model_or_estimator, "model_") else model_or_estimator

@@ -286,7 +286,7 @@ def _column(attribute: Attribute, cells: Any) -> Column:
         return Strings(cells, declared="date")
     if attribute.kind != "nominal":
         return from_arrow(cells)
-    declared_codes = {value: k for k, value in enumerate(attribute.values)}
+    declared_codes = {value: code for code, value in enumerate(attribute.values)}
     dictionary_array = cells.dictionary_encode()
     codes_of_words = []
     for value in texts(dictionary_array.dictionary):

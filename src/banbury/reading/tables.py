@@ -73,7 +73,7 @@ def from_numpy(array: Array, names: Names, batch_rows: int | None) -> Source:
     column_names = check_column_names(names, array.shape[1])
     if array.dtype.kind in "biuf":
         return single(Matrix(array, column_names, names is not None), batch_rows)
-    columns = {name: from_array(array[:, j]) for j, name in enumerate(column_names)}
+    columns = {name: from_array(array[:, position]) for position, name in enumerate(column_names)}
     return single(Batch(column_names, array.shape[0], columns, names is not None), batch_rows)
 
 

@@ -345,13 +345,13 @@ class MemoryRows(LabelledRows):
             return self
         batches = []
         for batch in self.batches:
-            columns: dict[str, Encoded] = {}
+            columns: dict[str, WordIdColumn] = {}
             for name, table in tables.items():
                 feature = self.schema[name]
                 family: Any = feature.family
                 texts = family.kernel_input(batch, feature)
                 bags = table.bags(family.tokeniser, texts, self.threads)
-                columns[name] = Encoded(*bags, missing_texts(texts, batch.n_rows))
+                columns[name] = WordIdColumn(*bags, missing_texts(texts, batch.n_rows))
             batches.append(batch.with_columns(columns))
         return replace(self, batches=tuple(batches))
 
@@ -425,7 +425,7 @@ def rows_of_sample(
     return rows if sample.is_whole else rows.among(tally)
 
 
-class Encoded:
+class WordIdColumn:
     """A text column whose words were looked up: offsets, word ids, how often each occurs, and which texts are missing."""
 
     categorical = False
@@ -447,11 +447,11 @@ class Encoded:
         """Returns the encoded texts as an object of the core."""
         return _core.EncodedTexts(self.offsets, self.ids, self.times, self.missing)
 
-    def take(self, row_numbers: Int) -> Encoded:
+    def take(self, row_numbers: Int) -> WordIdColumn:
         """Returns the texts of the rows with these numbers."""
         n_words = (self.offsets[1:] - self.offsets[:-1])[row_numbers]
         offsets, word_positions = positions_in_slices(self.offsets[row_numbers], n_words)
-        return Encoded(offsets, self.ids[word_positions], self.times[word_positions], self.missing[row_numbers])
+        return WordIdColumn(offsets, self.ids[word_positions], self.times[word_positions], self.missing[row_numbers])
 
 
 def load_rows(data: Any, target: Any, **settings: Any) -> MemoryRows:

@@ -14,7 +14,7 @@ from banbury.families.bags.looked_up_texts import LookedUpTexts
 from banbury.families.family import Features
 from banbury.model.naive_bayes import Model
 from banbury.reading import Batch, Codes
-from banbury.rows.labelled import Encoded
+from banbury.rows.labelled import WordIdColumn
 from banbury.sums import encode_weights
 from banbury.tally.schema import Schema
 from banbury.tally.tally import Label, Tally, add_tally, count_rows
@@ -62,7 +62,7 @@ class Observed:
         that is impossible in every class gets the log prior.
         """
         encoded_texts = {
-            text.feature.name: Encoded(text.offsets, text.ids, text.times, text.missing) for text in self.texts
+            text.feature.name: WordIdColumn(text.offsets, text.ids, text.times, text.missing) for text in self.texts
         }
         batch = self.batch.with_columns(encoded_texts) if encoded_texts else self.batch
         with LimitThreads(self.threads):

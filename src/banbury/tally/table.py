@@ -204,9 +204,9 @@ class Table:
             yield from (replace(self, data=file, source=open_source(file, self.schema, self.reading)) for file in files)
             return
         for batch in self.batches("reading"):
-            part = copy(batch)
-            part.first_row = 0
-            yield replace(self, source=Source.of([part], self.name), labels=self.labels.of_rows(batch), data=None)
+            batch_copy = copy(batch)
+            batch_copy.first_row = 0
+            yield replace(self, source=Source.of([batch_copy], self.name), labels=self.labels.of_rows(batch), data=None)
 
     def under(self, schema: Schema) -> Table:
         """Returns the same rows as a table that is counted under a schema, and read as its files were."""
@@ -214,11 +214,11 @@ class Table:
         return replace(self, source=source, schema=schema, features="auto")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        rest = self.labels, self.schema, self.features, self.missing
+        other_fields = self.labels, self.schema, self.features, self.missing
         if _is_file(self.data):
-            return _reopen, (self.data, self.reading, *rest)
+            return _reopen, (self.data, self.reading, *other_fields)
         source = Source.of(self.source, self.name, target=self.source.target, reading=self.source.reading)
-        return Table, (source, *rest)
+        return Table, (source, *other_fields)
 
 
 def open_table(
@@ -252,7 +252,7 @@ def label_target(source: Source, target: Any, delimiter: str | None) -> Any:
         raise errors.bad_setting("target_delimiter", delimiter, expected)
     if delimiter is not None:
         return LabelTarget((target,), delimiter)
-    names = target if isinstance(target, (list, tuple)) and target and all(type(t) is str for t in target) else ()
+    names = target if isinstance(target, (list, tuple)) and target and all(type(name) is str for name in target) else ()
     if not (isinstance(target, str) or names) or (not names and source.holds_no_lists):
         return target
     for batch in source:
@@ -330,17 +330,17 @@ def read_batches(
             if not source.again:
                 advice = f", name its family, as in features={{{wider.column!r}: 'gaussian'}}"
                 advice = advice if wider.kind == "float" else ""
-                text = f"column {wider.column!r} changes type after its first rows. Counting again from the start, "
-                text += f"reading it as {wider.kind}s, needs data that can be read twice. Pass a list instead of an "
-                text += f"iterator{advice}, or a schema made from all of it."
-                raise errors.BadValue(text, column=wider.column) from None
+                message = f"column {wider.column!r} changes type after its first rows. Counting again from the start, "
+                message += f"reading it as {wider.kind}s, needs data that can be read twice. Pass a list instead of an "
+                message += f"iterator{advice}, or a schema made from all of it."
+                raise errors.BadValue(message, column=wider.column) from None
             if restart is not None:
                 n_yielded = 0
                 restart()
             if restart is not None and not quietly:
-                what = f"column {wider.column!r}{errors.where(source.name)} changes type after its first rows"
+                subject = f"column {wider.column!r}{errors.where(source.name)} changes type after its first rows"
                 consequence = f"counting again from the start, reading it as {wider.kind}s"
-                errors.warn(errors.BanburyWarning(f"{what}: {consequence}"))
+                errors.warn(errors.BanburyWarning(f"{subject}: {consequence}"))
 
 
 def fractional_among(batch: Batch, columns: Collection[str]) -> set[str]:
@@ -544,7 +544,9 @@ class Labels:
         """Returns the columns that are not features, each with its role, such as ``the target``."""
         roles = [(self.group_name, "named in groups="), (self.weight_name, "named in weights=")]
         targets = (self.name, *(() if self.sets_from is None else self.sets_from.columns))
-        return {name: role for name, role in (*roles, *((t, "the target") for t in targets)) if name is not None}
+        return {
+            name: role for name, role in (*roles, *((column, "the target") for column in targets)) if name is not None
+        }
 
     def reserved_columns(self, names: Collection[str]) -> dict[str, str]:
         """Returns the ``roles``, with that of the column that labels were copied from if it is one of these names."""
@@ -555,9 +557,9 @@ class Labels:
 
     def check_length(self, n_rows: int) -> None:
         """Raises an error if labels or weights are given for more or fewer than ``n_rows`` rows."""
-        for what, one_per_row in (("labels", self.codes), ("labels", self.sets), ("weights", self.weights)):
+        for noun, one_per_row in (("labels", self.codes), ("labels", self.sets), ("weights", self.weights)):
             if one_per_row is not None and len(one_per_row) != n_rows:
-                raise errors.length_mismatch(what, len(one_per_row), n_rows)
+                raise errors.length_mismatch(noun, len(one_per_row), n_rows)
 
     def check_one_class(self) -> None:
         """Raises an error if rows have sets of labels."""
@@ -686,10 +688,12 @@ def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
     """Raises an error if labels look like a continuous measurement: fractional numbers that are nearly all different.
     ``values`` are the different labels of ``n_rows`` rows.
     """
-    if len(values) > max(100, n_rows // 2) and all(isinstance(v, float) and v % 1 for v in values):
-        text = f"the target has {len(values):,} different fractional numbers in {n_rows:,} rows: it looks continuous, "
-        text += "but classes are needed. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
-        raise errors.BadValue(text)
+    if len(values) > max(100, n_rows // 2) and all(isinstance(value, float) and value % 1 for value in values):
+        message = (
+            f"the target has {len(values):,} different fractional numbers in {n_rows:,} rows: it looks continuous, "
+        )
+        message += "but classes are needed. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
+        raise errors.BadValue(message)
 
 
 def warn_about_suspicious_classes(classes: Sequence[Any]) -> None:
@@ -702,31 +706,37 @@ def _warn_about_joined_labels(names: Sequence[str]) -> None:
     """Warns if classes look like several labels with a delimiter between them."""
     for delimiter in LABEL_DELIMITERS:
         with_delimiter = [name for name in names if delimiter in name]
-        also_classes = {part.strip() for name in with_delimiter for part in name.split(delimiter)}.intersection(names)
+        also_classes = {label.strip() for name in with_delimiter for label in name.split(delimiter)}.intersection(names)
         if len(with_delimiter) > 1 and len(also_classes) > 1:
-            text = f"the class {with_delimiter[0]!r} looks like several labels with {delimiter!r} between them, "
-            text += f"as do {len(with_delimiter):,} of {len(names):,} classes: "
-            text += f"{errors.listed(map(repr, sorted(also_classes)), 3)} are classes on their own. "
-            text += f"To predict each label separately, pass target_delimiter={delimiter!r}."
-            errors.warn(text)
+            message = f"the class {with_delimiter[0]!r} looks like several labels with {delimiter!r} between them, "
+            message += f"as do {len(with_delimiter):,} of {len(names):,} classes: "
+            message += f"{errors.listed(map(repr, sorted(also_classes)), 3)} are classes on their own. "
+            message += f"To predict each label separately, pass target_delimiter={delimiter!r}."
+            errors.warn(message)
             return
 
 
 def _warn_about_fractions(classes: Sequence[Any]) -> None:
     """Warns if many classes are fractional numbers, which look like a measurement."""
-    n = sum(isinstance(name, float) and not name.is_integer() for name in classes)
-    if n > MOST_FRACTIONS:
-        text = f"the target has {n:,} different fractional numbers, and each one becomes a class. With more than "
-        text += f"{MOST_FRACTIONS} they look like measurements. Cut the target into a few classes, for instance with "
-        errors.warn(f"{text}pandas.cut(...).astype(str), or convert it to texts if each number is meant to be a class.")
+    n_fractions = sum(isinstance(name, float) and not name.is_integer() for name in classes)
+    if n_fractions > MOST_FRACTIONS:
+        message = f"the target has {n_fractions:,} different fractional numbers, and each one becomes a class. With more than "
+        message += (
+            f"{MOST_FRACTIONS} they look like measurements. Cut the target into a few classes, for instance with "
+        )
+        errors.warn(
+            f"{message}pandas.cut(...).astype(str), or convert it to texts if each number is meant to be a class."
+        )
 
 
-def bad_weight(row: int, value: float) -> errors.BadWeight:
+def bad_weight(row: int, weight: float) -> errors.BadWeight:
     """Returns an error that says what is wrong with the weight of a row."""
-    size = "infinite" if value == float("inf") else "too large"
-    problem = "missing" if value != value else "negative" if value < 0 else size
-    text = f"the weight of row {row:,} is {problem} ({value}). Weights must be non-negative and below 2**63. To remove "
-    return errors.BadWeight(f"{text}rows, subtract their tally.", row=row, value=value)
+    magnitude = "infinite" if weight == float("inf") else "too large"
+    problem = "missing" if weight != weight else "negative" if weight < 0 else magnitude
+    message = (
+        f"the weight of row {row:,} is {problem} ({weight}). Weights must be non-negative and below 2**63. To remove "
+    )
+    return errors.BadWeight(f"{message}rows, subtract their tally.", row=row, value=weight)
 
 
 # What rows hold --------------------------------------------------------------------------------------------------------
