@@ -16,7 +16,7 @@ import numpy as np
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.families.bags.lexicon import Lexicon
-from banbury.families.cells import between
+from banbury.families.cells import midpoints
 from banbury.families.family import Feature, Parameters
 from banbury.reading import read
 from banbury.sums import Words, sort_keys
@@ -277,7 +277,7 @@ class _RowCollector:
             if len(feature.inputs) == 1 and len(starts):
                 starts = self._effective_cuts(parameters, column, starts)
             ends = np.array([-LARGEST_NUMBER, *starts, LARGEST_NUMBER])
-            probes = between(ends[:-1], ends[1:]).tolist()
+            probes = midpoints(ends[:-1], ends[1:]).tolist()
             n_rows = self._rows_of_intervals(column, starts, n_rows_by_key)
         else:
             listed: Any = sort_keys({key for keys_of_model in keys for key in keys_of_model if key is not None})
