@@ -32,7 +32,7 @@ from banbury.reading import Batch, Codes, Source
 from banbury.sums import Keys, Words
 from banbury.tally.schema import Schema
 from banbury.tally.table import Labels, align_names
-from banbury.tally.tally import Tally, count_rows, plus
+from banbury.tally.tally import Tally, add_tally, count_rows
 
 MOST_COLUMNS = 200  # columns whose pairs are counted: the most informative ones
 MOST_CELLS = 1 << 25  # cells of all tables of pairs: a quarter of a gigabyte
@@ -258,7 +258,7 @@ def count_pairs(
                     chunk_tally = count_rows(
                         chunk.with_columns(groups), schema, codes, chunk_rows.weights, labels.threads
                     )
-                    pair_tally = plus(pair_tally, chunk_tally)
+                    pair_tally = add_tally(pair_tally, chunk_tally)
                 if words:
                     _add_words(together, words, text_columns, chunk, chunk_rows, labels.threads)
         n_read += batch.n_rows
