@@ -1,6 +1,6 @@
 """Model selection from one count: cross-validation, leave-one-out, tuning and calibration, beside scikit-learn's.
 
-What takes scikit-learn minutes is run once and in part: two folds of ten, or two settings of twenty. The row says so, and its
+scikit-learn does only a part of what takes it minutes: two folds of ten, or two settings of twenty. The row says so, and its
 time is multiplied.
 """
 
@@ -61,7 +61,7 @@ def figures(setting: Setting) -> Iterator[Figure]:
     data = f"{len(numbers):,} × 20 float64, 5 classes"
     gaussian = lambda: GaussianNB(var_smoothing=0.0)  # noqa: E731
     yield from validate(Case(data, numbers, "gaussian", gaussian, "GaussianNB", FOLDS), setting)
-    if not datasets.there("20news-bydate"):
+    if not datasets.has_data("20news-bydate"):
         say(f"selection: tuning and calibration are left out; {datasets.UNSET}")
         return
     train, test = datasets.newsgroups(step=50 if setting.small else 1)
@@ -82,7 +82,9 @@ def validate(case: Case, setting: Setting) -> Iterator[Figure]:
 
     def check(ours: Any, theirs: Any) -> str:
         agreement = same_classes(1.0 if case.features == "auto" else 0.99999)(ours.predictions[shown], theirs)
-        return f"{agreement}; posteriors {refit(case, ours)}; {rows.right(ours.predictions):.1%} right"
+        return (
+            f"{agreement}; posteriors {compare_with_refitted(case, ours)}; {rows.accuracy(ours.predictions):.1%} right"
+        )
 
     def peer_folds() -> Any:
         predictions = np.empty_like(rows.labels)
@@ -93,19 +95,19 @@ def validate(case: Case, setting: Setting) -> Iterator[Figure]:
         return predictions[shown]
 
     part = "" if case.peer_folds == FOLDS else f": {case.peer_folds} folds, times {FOLDS / case.peer_folds:g}"
-    peer = Peer(f"{case.peer_name}{part}", peer_folds, scale=FOLDS / case.peer_folds, once=True)
+    peer = Peer(f"{case.peer_name}{part}", peer_folds, scale=FOLDS / case.peer_folds)
     ten = compare(("selection", f"{FOLDS} folds", case.data), lambda: run_folds(case, FOLDS), check, setting, peer)
     yield ten
     where = ("selection", "leave-one-out", case.data)
     leave_one_out = lambda: run_folds(case, "loo")  # noqa: E731
-    yield compare(where, leave_one_out, lambda ours, _: f"posteriors {refit(case, ours)}", setting)
+    yield compare(where, leave_one_out, lambda ours, _: f"posteriors {compare_with_refitted(case, ours)}", setting)
 
 
 def run_folds(case: Case, folds: Any) -> Any:
     return bb.cross_validate(case.rows.rows, case.rows.labels, folds=folds, features=case.features)
 
 
-def refit(case: Case, result: Any) -> str:
+def compare_with_refitted(case: Case, result: Any) -> str:
     """Compare the posteriors of the first and the last fold with those of models that were never shown them."""
     gaps = []
     for fold in (0, int(result.folds.max())):
@@ -145,7 +147,7 @@ def tune(data: str, rows: Part, setting: Setting) -> Figure:
 
     scale = len(ALPHAS) / len(shown)
     name = f"GridSearchCV of {PIPELINE}: {len(shown)} values, times {scale:g}"
-    peer = Peer(name, lambda: search.fit(rows.rows, rows.labels), scale, once=True)
+    peer = Peer(name, lambda: search.fit(rows.rows, rows.labels), scale)
     return compare(
         ("selection", f"tune, {len(ALPHAS)} values of alpha, {FOLDS} folds", data), run, check, setting, peer
     )
@@ -165,7 +167,7 @@ def calibrate(method: str, data: str, train: Part, test: Part, setting: Setting)
     peer_method = CALIBRATIONS[method]
     calibrated = CalibratedClassifierCV(make_pipeline(CountVectorizer(), MultinomialNB()), method=peer_method)
     name = f"CalibratedClassifierCV of {PIPELINE}, {peer_method}"
-    peer = Peer(name, lambda: calibrated.fit(train.rows, train.labels), once=True)
+    peer = Peer(name, lambda: calibrated.fit(train.rows, train.labels))
     ours = bb.NaiveBayesClassifier(calibrate=method)
     where = ("selection", f"fit, calibrate={method!r}; log loss", data)
     return compare(where, lambda: ours.fit(train.rows, train.labels), check, setting, peer)

@@ -57,8 +57,8 @@ def from_csv(path: str, options: Options) -> Source:
         is_valid, "delimiter", delimiter, "one ASCII character other than the quotation mark, or None to detect it"
     )
     file = _DelimitedFile(path, options)
-    reading = options.settings(TABLE_SETTINGS) | ({"header": False} if file.why_row else {})
-    return Source(file.batches, path, reading=reading, holds_no_lists=True, parses=True)
+    reading = options.settings(TABLE_SETTINGS) | ({"header": False} if file.row_evidence else {})
+    return Source(file.batches, path, reading=reading, holds_no_lists=True)
 
 
 class _DelimitedFile(BlockFile):
@@ -72,12 +72,12 @@ class _DelimitedFile(BlockFile):
         self.missing_values = frozenset(text for text in options.missing_values if not LONE_SURROGATE.search(text))
         self.kinds = options.kinds or {}  # what the model needs in each column: "number", "string", "text" or "list"
         self.types: dict[str, Any] = {}  # the Arrow type of each column
-        self.warned_latin_1 = False
-        self.warned_no_header = False
+        self.has_warned_of_latin_1 = False
+        self.has_warned_of_no_header = False
         self.kernel_letters = ""  # one for each column if the Rust parser can read most blocks
         self.known_words: list[list[str]] = []  # for each column the distinct words of the first block, sorted
         self.has_header = options.columns is None if options.header is None else options.header
-        self.why_row = ""  # why the first line looks like a row, for a warning; empty if it is a header
+        self.row_evidence = ""  # why the first line looks like a row, for a warning; empty if it is a header
         quote = '"' if options.quote is None else options.quote
         comment = b"" if options.comment in (None, "none") else options.comment.encode()
         self.layout = Layout(quote=b"" if quote == "none" else quote.encode(), comment=comment)
@@ -95,8 +95,8 @@ class _DelimitedFile(BlockFile):
             self.layout = replace(self.layout, quote=b"'")
             self.start, header = self._header(file_head, options.skip_lines)
         if options.header is None and options.columns is None:
-            self.why_row = self._why_row(file_head[self.start - len(header) :])
-            self.has_header = not self.why_row
+            self.row_evidence = self._find_row_evidence(file_head[self.start - len(header) :])
+            self.has_header = not self.row_evidence
         self.named = options.columns is not None or (self.has_header and not options.numbered)
         self.names = self._read_names(header, options.columns)
         if not self.named and not set(self.names).issuperset(self.kinds):
@@ -131,7 +131,7 @@ class _DelimitedFile(BlockFile):
             end = first_end
         return end, head[start:end]
 
-    def _why_row(self, head: bytes) -> str:
+    def _find_row_evidence(self, head: bytes) -> str:
         """Why the first line of ``head``, the file's first bytes from the header on, looks like a row rather than a
         header, in words; empty if it is a header.
         """
@@ -166,7 +166,7 @@ class _DelimitedFile(BlockFile):
         if names is None and not self.named:
             return tuple(str(number + 1) for number in range(len(fields)))
         if names is None:
-            fields = [field.strip(BLANKS) or f"x{j}" for j, field in enumerate(fields)]
+            fields = [field.strip(BLANKS) or f"x{position}" for position, field in enumerate(fields)]
             if len(set(fields)) < len(fields):
                 duplicate = next(name for name in fields if fields.count(name) > 1)
                 raise errors.DuplicateColumn(
@@ -204,7 +204,7 @@ class _DelimitedFile(BlockFile):
 
     def _records(self, data: bytes) -> Any:
         """A csv.reader of the records in these bytes."""
-        return records(self._text(data), self.delimiter, self.quote)
+        return csv_reader(self._text(data), self.delimiter, self.quote)
 
     def infer(self, block: Block) -> Any:
         """Parses the first block, infers the column types from it, and warns if the file seems to have no header."""
@@ -214,11 +214,11 @@ class _DelimitedFile(BlockFile):
         if code_columns := self._leading_zero_columns(block):
             self.types |= dict.fromkeys(code_columns, arrow().string())
             batch = self._batch(block)
-        if self.why_row and not self.warned_no_header:
-            self.warned_no_header = True
+        if self.row_evidence and not self.has_warned_of_no_header:
+            self.has_warned_of_no_header = True
             column_names = f"columns are numbered from 1 to {len(self.names):,}"
             errors.warn(
-                f"{self.path} seems to have no header: its first line looks like a row ({self.why_row}), so "
+                f"{self.path} seems to have no header: its first line looks like a row ({self.row_evidence}), so "
                 f"{column_names}. If it is a header, pass header=True."
             )
         self.kernel_letters = self._choose_kernel_letters(batch)
@@ -356,8 +356,8 @@ class _DelimitedFile(BlockFile):
     def _warn_about_latin_1(self, block: Block) -> None:
         """Warns once per file if a block is not valid UTF-8."""
         # The second look is for another thread that has warned meanwhile.
-        if not self.warned_latin_1 and not is_utf8(block.data) and not self.warned_latin_1:
-            self.warned_latin_1 = True
+        if not self.has_warned_of_latin_1 and not is_utf8(block.data) and not self.has_warned_of_latin_1:
+            self.has_warned_of_latin_1 = True
             text = "is not UTF-8, so it was read as Latin-1. If characters look wrong, save it as UTF-8."
             errors.warn(f"{self.path} {text}")
 
@@ -486,16 +486,16 @@ class _DelimitedFile(BlockFile):
 
     def _wrong_length(self, line: int, fields: Sequence[str]) -> errors.BadFile:
         """The error of a line with more or fewer fields than the first."""
-        text = self.delimiter.join(fields)
-        sample = f"{text if len(text) <= 80 else text[:77] + '...'!r}"
+        line_text = self.delimiter.join(fields)
+        sample = f"{line_text if len(line_text) <= 80 else line_text[:77] + '...'!r}"
         first_line = "header" if self.has_header else "first line"
-        why = f"{errors.many(len(fields), 'field')} but the {first_line} has {len(self.names)}: {sample}. "
-        why += "Fix the line, or pass the delimiter with delimiter=."
+        problem = f"{errors.many(len(fields), 'field')} but the {first_line} has {len(self.names)}: {sample}. "
+        problem += "Fix the line, or pass the delimiter with delimiter=."
         if line == 2:
-            why += " If the first line is a title, skip it with skip_lines=1."
+            problem += " If the first line is a title, skip it with skip_lines=1."
         if not self.path.lower().endswith(TABLE_ENDINGS):
-            why += " If each line is a text, pass format='lines'."
-        return self.bad_line(line, why)
+            problem += " If each line is a text, pass format='lines'."
+        return self.bad_line(line, problem)
 
     def _widen(self, block: Block) -> list[str]:
         """Widens the types of all columns whose values in this block do not fit, so that reading restarts once and not
@@ -546,7 +546,7 @@ def is_utf8(data: memoryview) -> bool:
     return True
 
 
-def records(text: str, delimiter: str, quote: str) -> Any:
+def csv_reader(text: str, delimiter: str, quote: str) -> Any:
     """A csv.reader of the text, which knows its line number. It is used for headers, delimiter detection and errors;
     blocks are parsed by Arrow. ``quote``: empty if there is none.
     """
@@ -570,7 +570,7 @@ def _agreement(text: str, delimiter: str, quote: str) -> tuple[float, int]:
     """
     field_counts: list[int] = []
     with contextlib.suppress(csv.Error):
-        lengths = (len(fields) for fields in records(text, delimiter, "" if delimiter == "\t" else quote) if fields)
+        lengths = (len(fields) for fields in csv_reader(text, delimiter, "" if delimiter == "\t" else quote) if fields)
         field_counts.extend(islice(lengths, SNIFFED_RECORDS + 1))
     if not field_counts or field_counts[0] < 2:
         return 0.0, 1
