@@ -444,12 +444,12 @@ def test_a_tree_cuts_numbers_where_the_classes_change_or_into_so_many_equal_shar
     y = rng.integers(0, 2, 900)
     rows = {"told": y * 4.0 + rng.random(900), "noise": rng.random(900), "y": y}
     cut = bb.BeliefNetwork.tan(rows, "y")
-    assert len(cut.values["told"]) == 2 and 1.0 < cut.variables[1].cuts[0] < 4.0
+    assert len(cut.values["told"]) == 2 and 1.0 < cut._variables[1].cuts[0] < 4.0
     assert len(cut.values["noise"]) == 10  # no cut pays
     shares = bb.BeliefNetwork.tan(rows, "y", bins=6)
     alone = bb.BeliefNetwork.count(rows, {"told": [], "noise": []}, bins=6)
     assert {name: shares.values[name] for name in ("told", "noise")} == alone.values
-    assert np.ptp(shares.sums.seen[1].value) <= 2
+    assert np.ptp(shares._counts.value_counts[1].value) <= 2
     said = bb.BeliefNetwork.tan(
         rows, "y", bins=6, features={"told": bb.Histogram(bins="mdl"), "noise": bb.Histogram(bins=3)}
     )
