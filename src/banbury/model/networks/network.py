@@ -78,9 +78,9 @@ class BeliefNetwork(Displayed):
 
     # Constructors
 
-    def __new__(cls, variables: Any = None, *parts: Any, **named: Any) -> BeliefNetwork:
+    def __new__(cls, _variables: Any = None, *fields: Any, **named_fields: Any) -> BeliefNetwork:
         """Creates a network for the class methods below; raises an error if users call the class itself."""
-        if not isinstance(variables, tuple) or not all(isinstance(variable, Variable) for variable in variables):
+        if not isinstance(_variables, tuple) or not all(isinstance(variable, Variable) for variable in _variables):
             raise errors.BadSetting(
                 "bb.BeliefNetwork has no constructor. Count the tables of a structure with bb.BeliefNetwork.count(data, "
                 "parents), give them with bb.BeliefNetwork.from_tables(tables, parents), or learn a tree with "
